@@ -1,0 +1,3 @@
+#include <strata.h>
+
+int main(void) { return strata_version() ? 0 : 1; }

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds a program against an installed tree by pkg-config and runs it.
+#
+# usage: pkg_config_program.sh PREFIX PROGRAM PACKAGE COMPILER ARGUMENT...
+set -euo pipefail
+prefix=$1 program=$2 package=$3
+shift 3
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name "$package.pc")")
+export PKG_CONFIG_PATH
+read -ra flags <<<"$(pkg-config --cflags --libs "$package")"
+"$@" "${flags[@]}" -o "$program"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir "$package") "$program"

@@ -1,0 +1,47 @@
+# Install rules: the libraries, the headers under the paths they have in the
+# tree, the command line, the CMake package and the pkg-config files.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+foreach(layer platform allocation strategy facade)
+  install(
+    DIRECTORY ${layer}/
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata/${layer}
+    FILES_MATCHING
+    PATTERN "*.h"
+    PATTERN "*.def")
+endforeach()
+
+# <strata.h> for C programs: the C ABI without a folder.
+set(STRATA_C_HEADER c_api.h)
+if(EXISTS ${PROJECT_SOURCE_DIR}/facade/strata.h)
+  set(STRATA_C_HEADER strata.h)
+endif()
+configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+install(TARGETS strata_static strata_shared strata_flags EXPORT StrataTargets)
+if(TARGET strata_tool)
+  install(TARGETS strata_tool)
+endif()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Strata)
+install(EXPORT StrataTargets NAMESPACE strata:: DESTINATION ${package_folder})
+configure_package_config_file(
+  tools/cmake/StrataConfig.cmake.in ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/package/StrataConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake
+              ${PROJECT_BINARY_DIR}/package/StrataConfigVersion.cmake
+        DESTINATION ${package_folder})
+
+# Paths relative to the .pc file, so that an installed tree can be moved.
+file(RELATIVE_PATH STRATA_PC_PREFIX
+     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(name strata strata-flags)
+  configure_file(tools/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

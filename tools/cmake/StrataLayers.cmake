@@ -1,0 +1,179 @@
+# The layers, the tables they are built from, and the libraries made of them.
+
+set(STRATA_INCLUDE_ROOT ${PROJECT_BINARY_DIR}/include)
+
+# strata_include_root(<folder>): makes <build>/include/<folder>/strata/<folder>
+# a link to the source folder, so that one folder's headers can be put on the
+# include path without its neighbours'.
+function(strata_include_root folder)
+  set(parent ${STRATA_INCLUDE_ROOT}/${folder}/strata)
+  file(MAKE_DIRECTORY ${parent})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${parent}/${folder} SYMBOLIC)
+endfunction()
+
+# strata_layer(<name> [DEPENDS <layer>...] [SOURCES <file>...]
+#              [LIBRARIES <target>...] [EXCLUDE <file>...] [SUBFOLDERS])
+#
+# Defines strata_<name>_api, what including the layer's headers needs, and
+# strata_<name>, its objects. The sources are the folder's *.cc, those of its
+# subfolders too if SUBFOLDERS is given, without EXCLUDE (relative to the
+# folder), and SOURCES.
+function(strata_layer name)
+  cmake_parse_arguments(arg SUBFOLDERS "" "DEPENDS;SOURCES;LIBRARIES;EXCLUDE" ${ARGN})
+  strata_include_root(${name})
+
+  add_library(strata_${name}_api INTERFACE)
+  target_include_directories(strata_${name}_api INTERFACE ${STRATA_INCLUDE_ROOT}/${name})
+  list(TRANSFORM arg_DEPENDS REPLACE "(.+)" "strata_\\1_api" OUTPUT_VARIABLE below)
+  target_link_libraries(strata_${name}_api INTERFACE ${below} ${arg_LIBRARIES})
+
+  set(folder ${PROJECT_SOURCE_DIR}/${name})
+  set(glob GLOB)
+  if(arg_SUBFOLDERS)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  list(TRANSFORM arg_EXCLUDE PREPEND ${folder}/)
+  list(REMOVE_ITEM sources ${arg_EXCLUDE})
+  list(APPEND sources ${arg_SOURCES})
+  if(NOT sources)
+    add_library(strata_${name} INTERFACE)
+    target_link_libraries(strata_${name} INTERFACE strata_${name}_api)
+    return()
+  endif()
+  add_library(strata_${name} OBJECT ${sources})
+  target_link_libraries(strata_${name} PUBLIC strata_${name}_api)
+  set_target_properties(strata_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  strata_target_defaults(strata_${name})
+endfunction()
+
+# strata_read_table(<variable> <file> <macro>...): the first argument of every
+# line `macro(argument, ...)` of a table; configures again when it changes.
+function(strata_read_table variable file)
+  set(names)
+  set(path ${PROJECT_SOURCE_DIR}/${file})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  list(JOIN ARGN "|" macros)
+  if(EXISTS ${path})
+    file(STRINGS ${path} lines REGEX "^(${macros})\\(")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^[A-Z_]+\\( *([a-z0-9_]+).*" "\\1" line "${line}")
+      list(APPEND names ${line})
+    endforeach()
+  endif()
+  set(${variable} ${names} PARENT_SCOPE)
+endfunction()
+
+# strata_platforms(<variable> <table>): the sources of the platforms named in
+# the table. A platform's folder that is not named is not built.
+function(strata_platforms variable table)
+  strata_read_table(names ${table} STRATA_PLATFORM)
+  cmake_path(GET table PARENT_PATH folder)
+  set(sources)
+  foreach(name IN LISTS names)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/${name}/*.cc)
+    if(NOT found)
+      message(FATAL_ERROR "${table} names ${name}, but ${folder}/${name}/ has no *.cc")
+    endif()
+    list(APPEND sources ${found})
+  endforeach()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# strata_check_table(<table> <macro>...): every name in the table has its
+# <name>_allocator.cc next to it, so that a missing file is reported here and
+# not as an undefined symbol by the linker.
+function(strata_check_table table)
+  strata_read_table(names ${table} ${ARGN})
+  cmake_path(GET table PARENT_PATH folder)
+  foreach(name IN LISTS names)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}_allocator.cc)
+      message(WARNING "${table} names ${name}, but ${folder}/${name}_allocator.cc is missing")
+    endif()
+  endforeach()
+endfunction()
+
+# strata_link_layers(<target> <layer>...): links the layers' objects.
+function(strata_link_layers target)
+  foreach(layer IN LISTS ARGN)
+    target_link_libraries(${target} PRIVATE strata_${layer})
+  endforeach()
+endfunction()
+
+# strata_library(<layer>...): strata_static, strata_shared, strata::facade.
+function(strata_library)
+  set(objects)
+  set(roots)
+  foreach(layer IN LISTS ARGN)
+    get_target_property(type strata_${layer} TYPE)
+    if(type STREQUAL OBJECT_LIBRARY)
+      list(APPEND objects $<TARGET_OBJECTS:strata_${layer}>)
+    endif()
+    list(APPEND roots $<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/${layer}>)
+  endforeach()
+  foreach(kind static shared)
+    string(TOUPPER ${kind} type)
+    add_library(strata_${kind} ${type} ${objects})
+    add_library(strata::${kind} ALIAS strata_${kind})
+    set_target_properties(
+      strata_${kind}
+      PROPERTIES OUTPUT_NAME strata
+                 EXPORT_NAME ${kind}
+                 LINKER_LANGUAGE CXX
+                 VERSION ${PROJECT_VERSION}
+                 SOVERSION ${PROJECT_VERSION_MAJOR})
+    target_compile_features(strata_${kind} PUBLIC cxx_std_20)
+    target_include_directories(strata_${kind} PUBLIC ${roots} $<INSTALL_INTERFACE:include>)
+    target_link_libraries(strata_${kind} PUBLIC glog::glog Threads::Threads ${CMAKE_DL_LIBS})
+  endforeach()
+  if(BUILD_SHARED_LIBS)
+    add_library(strata::facade ALIAS strata_shared)
+  else()
+    add_library(strata::facade ALIAS strata_static)
+  endif()
+endfunction()
+
+# strata_flags_library(<source>): strata::flags. Installed, it gets
+# strata::facade from StrataConfig.cmake, which knows which kind is wanted.
+function(strata_flags_library source)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${source})
+    add_library(strata_flags INTERFACE)
+    add_library(strata::flags ALIAS strata_flags)
+    return()
+  endif()
+  add_library(strata_flags STATIC ${source})
+  add_library(strata::flags ALIAS strata_flags)
+  set_target_properties(strata_flags PROPERTIES EXPORT_NAME flags POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(strata_flags PUBLIC gflags $<BUILD_INTERFACE:strata_facade_api>)
+  target_compile_features(strata_flags PUBLIC cxx_std_20)
+  strata_target_defaults(strata_flags)
+endfunction()
+
+# strata_command_line(<source>): the `strata` executable.
+function(strata_command_line source)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${source})
+    return()
+  endif()
+  add_executable(strata_tool ${source})
+  set_target_properties(strata_tool PROPERTIES OUTPUT_NAME strata)
+  target_link_libraries(strata_tool PRIVATE strata_flags strata_tools strata::facade)
+  strata_target_defaults(strata_tool)
+endfunction()
+
+# strata_examples(<folder>): one program per source file.
+function(strata_examples folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc
+       ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    add_executable(example_${name} ${source})
+    cmake_path(GET source EXTENSION extension)
+    if(extension STREQUAL .c)
+      target_link_libraries(example_${name} PRIVATE strata::shared)
+    else()
+      target_link_libraries(example_${name} PRIVATE strata::flags strata::facade)
+    endif()
+    strata_target_defaults(example_${name})
+    set_property(GLOBAL APPEND PROPERTY STRATA_EXAMPLES example_${name})
+  endforeach()
+endfunction()

@@ -1,0 +1,43 @@
+# shellcheck shell=bash
+# Shared by the scripts in this folder; sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+log_folder=$root/build/log
+jobs=$(nproc)
+
+# Prints the comment at the top of the calling script, as its help text.
+print_help() {
+  sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"
+}
+
+# fail <message>: one line, then the end.
+fail() {
+  printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+  exit 1
+}
+
+# run_logged <name> <command>...: runs the command with its output in
+# build/log/<name>.log and shows one line; the log's end if it fails.
+run_logged() {
+  local name=$1 start=$SECONDS log
+  log=$log_folder/${name// /-}.log
+  shift
+  mkdir -p "$log_folder"
+  printf '%-28s ' "$name"
+  if "$@" >"$log" 2>&1 </dev/null; then
+    printf 'ok      %5d s\n' $((SECONDS - start))
+  else
+    printf 'FAILED  %5d s\n' $((SECONDS - start))
+    tail -n 60 "$log"
+    printf '(all of it: %s)\n' "$log"
+    return 1
+  fi
+}
+
+# configure_and_build <preset> <target>...: the targets of a preset.
+configure_and_build() {
+  local preset=$1
+  shift
+  (cd "$root" && cmake --preset "$preset") &&
+    cmake --build "$root/build/$preset" --parallel "$jobs" --target "$@"
+}

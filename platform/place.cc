@@ -1,0 +1,58 @@
+#include "strata/platform/place.h"
+
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+namespace strata {
+namespace {
+
+struct Row {
+  PlaceKind kind;
+  std::string_view prefix;
+};
+
+// A host place has no index, so it is not in the table.
+constexpr Row kIndexed[] = {
+    {PlaceKind::kDevice, "device:"},
+    {PlaceKind::kPinned, "pinned:"},
+    {PlaceKind::kManaged, "managed:"},
+};
+
+bool ParseIndex(std::string_view text, std::uint16_t* index) {
+  // One way to write each number, so that ToString gives the text back.
+  if (text.size() > 1 && text.front() == '0') return false;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, *index);
+  return parsed.ec == std::errc() && parsed.ptr == end;
+}
+
+}  // namespace
+
+std::string ToString(Place place) {
+  for (const Row& row : kIndexed) {
+    if (row.kind == place.kind) {
+      return std::string(row.prefix) + std::to_string(place.index);
+    }
+  }
+  return "host";
+}
+
+bool ParsePlace(const std::string& text, Place* place) {
+  if (text == "host") {
+    *place = HostPlace();
+    return true;
+  }
+  for (const Row& row : kIndexed) {
+    if (text.compare(0, row.prefix.size(), row.prefix) != 0) continue;
+    std::uint16_t index = 0;
+    if (!ParseIndex(std::string_view(text).substr(row.prefix.size()), &index)) {
+      return false;
+    }
+    *place = Place{row.kind, index};
+    return true;
+  }
+  return false;
+}
+
+}  // namespace strata

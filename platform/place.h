@@ -1,0 +1,49 @@
+#ifndef STRATA_PLATFORM_PLACE_H_
+#define STRATA_PLATFORM_PLACE_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace strata {
+
+// The kinds of memory that Strata hands out.
+enum class PlaceKind : std::uint8_t {
+  kHost,     // pageable host memory
+  kDevice,   // memory of one device
+  kPinned,   // page-locked host memory, reachable by the devices
+  kManaged,  // memory that migrates between the host and the devices
+};
+
+// Where memory lives: a kind and the ordinal of the device it belongs to (for
+// kHost, always 0).
+//
+// Model: a value of four bytes; compared and ordered by kind, then index.
+struct Place {
+  PlaceKind kind = PlaceKind::kHost;
+  std::uint16_t index = 0;
+
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+constexpr Place HostPlace() { return Place{PlaceKind::kHost, 0}; }
+constexpr Place DevicePlace(int device) {
+  return Place{PlaceKind::kDevice, static_cast<std::uint16_t>(device)};
+}
+constexpr Place PinnedPlace(int device = 0) {
+  return Place{PlaceKind::kPinned, static_cast<std::uint16_t>(device)};
+}
+constexpr Place ManagedPlace(int device) {
+  return Place{PlaceKind::kManaged, static_cast<std::uint16_t>(device)};
+}
+
+// "host", "device:0", "pinned:0", "managed:0".
+std::string ToString(Place place);
+
+// Reads what ToString(Place) writes. Returns false and leaves `place` alone if
+// `text` is not a place.
+bool ParsePlace(const std::string& text, Place* place);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_PLACE_H_

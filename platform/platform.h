@@ -1,0 +1,28 @@
+#ifndef STRATA_PLATFORM_PLATFORM_H_
+#define STRATA_PLATFORM_PLATFORM_H_
+
+namespace strata {
+
+class Device;
+
+// The devices of one kind that a process sees.
+//
+// Threads: any thread.        Cost: no driver call after construction.
+// Lifetime: shared by every facade built on it; outlives its Devices' users.
+class Platform {
+ public:
+  Platform() = default;
+  Platform(const Platform&) = delete;
+  Platform& operator=(const Platform&) = delete;
+  virtual ~Platform() = default;
+
+  // The name in devices.def: "sim", "cuda" …
+  virtual const char* name() const = 0;
+  virtual int device_count() const = 0;
+  // `ordinal` is in [0, device_count()).
+  virtual Device& device(int ordinal) = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_PLATFORM_H_

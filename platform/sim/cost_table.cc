@@ -1,0 +1,78 @@
+#include "strata/platform/sim/cost_table.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t kNever = 0;  // no unit, or no cap
+
+// Public figures, none of them measured by this project on a GPU.
+// "default": the values of cuda_semantics.md §1.4; "estimate": a placeholder
+// without a source, of the size of its neighbours.
+constexpr CallCost kCosts[] = {
+    {DeviceCall::kMemGetInfo, 6'000, 0, kNever, kNever,
+     "kvcached bench_alloc README, GB10"},
+    {DeviceCall::kSynchronize, 2'300, 0, kNever, kNever,
+     "as stream_synchronize"},
+    {DeviceCall::kStreamCreate, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kStreamDestroy, 5'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kWrapStream, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kStreamSynchronize, 2'300, 0, kNever, kNever, "rmm#448"},
+    {DeviceCall::kStreamQuery, 250, 0, kNever, kNever, "as event_query"},
+    {DeviceCall::kStreamWaitEvent, 350, 0, kNever, kNever, "default"},
+    {DeviceCall::kLaunchHostFunc, 1'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kEventCreate, 500, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kEventDestroy, 300, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kEventRecord, 450, 0, kNever, kNever,
+     "default; PaRSEC#576, rmm#448"},
+    {DeviceCall::kEventQuery, 250, 0, kNever, kNever, "default"},
+    {DeviceCall::kEventSynchronize, 2'300, 0, kNever, kNever,
+     "as stream_synchronize"},
+    {DeviceCall::kMemAlloc, 20'000, 150'000, 2 * kMebibyte, 4'000'000,
+     "default"},
+    {DeviceCall::kMemFree, 10'000, 0, kNever, kNever,
+     "default, of an idle device"},
+    {DeviceCall::kMallocHost, 5'200, 200'000, 2 * kMebibyte, 200'000'000,
+     "rmm#448: least 5.2 us, large ones 200 ms; slope an estimate"},
+    {DeviceCall::kFreeHost, 7'800, 0, kNever, kNever, "rmm#448, least"},
+    {DeviceCall::kHostRegister, 5'200, 200'000, 2 * kMebibyte, 200'000'000,
+     "as malloc_host"},
+    {DeviceCall::kHostUnregister, 7'800, 0, kNever, kNever, "as free_host"},
+    {DeviceCall::kMallocManaged, 20'000, 0, kNever, kNever,
+     "as mem_alloc without frames"},
+    {DeviceCall::kMemcpyAsync, 230, 0, kNever, kNever,
+     "rmm#448, submission only"},
+    {DeviceCall::kMemsetAsync, 240, 0, kNever, kNever,
+     "rmm#448, submission only"},
+    {DeviceCall::kPointerAttributes, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kEnablePeerAccess, 100'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kCanAccessPeer, 100, 0, kNever, kNever, "estimate"},
+};
+
+}  // namespace
+
+const CallCost* FindCallCost(DeviceCall call) {
+  const auto* row =
+      std::find_if(std::begin(kCosts), std::end(kCosts),
+                   [call](const CallCost& cost) { return cost.call == call; });
+  return row == std::end(kCosts) ? nullptr : row;
+}
+
+std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes) {
+  const CallCost* cost = FindCallCost(call);
+  if (cost == nullptr) return 0;
+  std::uint64_t ns = cost->fixed_ns;
+  if (cost->unit_bytes != 0) {
+    const std::uint64_t units =
+        bytes / cost->unit_bytes + (bytes % cost->unit_bytes != 0 ? 1 : 0);
+    // More units than this reach any cap; the product cannot overflow.
+    constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;
+    ns += std::min(units, kMostUnits) * cost->per_unit_ns;
+  }
+  return cost->cap_ns == 0 ? ns : std::min(ns, cost->cap_ns);
+}
+
+}  // namespace strata

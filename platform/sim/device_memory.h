@@ -1,0 +1,74 @@
+#ifndef STRATA_PLATFORM_SIM_DEVICE_MEMORY_H_
+#define STRATA_PLATFORM_SIM_DEVICE_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/address_lane.h"
+#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/slice_space.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// Device d hands out addresses in [kDeviceWindowBegin + d * kDeviceWindowBytes,
+// … + kDeviceWindowBytes): above what x86-64 and AArch64 give to a process, so
+// a dereference on the host faults, and below 2^53, so a JSON number holds
+// them.
+inline constexpr DevicePtr kDeviceWindowBegin = DevicePtr{1} << 49;
+inline constexpr std::uint64_t kDeviceWindowBytes = std::uint64_t{1} << 44;
+inline constexpr int kMaxSimDevices = 256;
+// A quarter of the window, so that addresses outlast frames.
+inline constexpr std::uint64_t kMaxDeviceMemoryBytes = kDeviceWindowBytes / 4;
+
+// The device whose window holds `ptr`, or -1.
+int DeviceOfAddress(DevicePtr ptr);
+
+// The phantom memory of one device: frames taken, addresses handed out.
+//
+// Model: frames are physical memory (frame_table.h) and say whether a request
+//   fits; addresses say where it is. The window has 2 TiB for slices, 10 TiB
+//   for frames, and 4 TiB, first fit, for what finds no gap in its own part, so
+//   that scattered long-lived allocations do not make addresses run out before
+//   frames do: first fit needs at most M log2(M / least size) addresses for M
+//   bytes (Robson, 1977), which is below 4 TiB for a device of 128 GiB.
+// Threads: externally synchronised.
+class DeviceMemory {
+ public:
+  // `bytes` is rounded down to whole frames.
+  DeviceMemory(int device, std::uint64_t bytes);
+
+  std::uint64_t total_bytes() const { return frames_.frames() * kFrameBytes; }
+  std::uint64_t free_bytes() const {
+    return frames_.free_frames() * kFrameBytes;
+  }
+  std::uint64_t live_count() const { return live_count_; }
+  std::uint64_t live_bytes() const { return live_bytes_; }
+
+  // kSuccess or kMemoryAllocation. `bytes` > 0.
+  Status Allocate(std::uint64_t bytes, DevicePtr* ptr);
+  // kSuccess, or kInvalidValue unless `ptr` starts a live allocation.
+  Status Free(DevicePtr ptr);
+  // Whether one live allocation covers [ptr, ptr + bytes).
+  bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
+
+ private:
+  std::optional<DevicePtr> AddLarge(const LiveAllocation& live);
+  std::optional<DevicePtr> AddSpare(const LiveAllocation& live);
+  std::optional<LiveAllocation> Remove(DevicePtr ptr);
+
+  FrameTable frames_;
+  SliceSpace slices_;
+  AddressLane frame_lane_;
+  AddressLane spare_lane_;
+  std::map<DevicePtr, LiveAllocation> live_;  // those not in slices_
+  std::uint64_t live_count_ = 0;
+  std::uint64_t live_bytes_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_DEVICE_MEMORY_H_

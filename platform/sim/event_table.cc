@@ -1,0 +1,30 @@
+#include "strata/platform/sim/event_table.h"
+
+namespace strata {
+namespace {
+
+// As for streams (stream_table.cc), above another base.
+constexpr std::uintptr_t kEventHandleBase = std::uintptr_t{0xE7} << 48;
+constexpr std::uintptr_t kHandleBytes = 64;
+constexpr int kDeviceShift = 38;
+
+}  // namespace
+
+int DeviceOfEvent(Event event) {
+  const auto value = reinterpret_cast<std::uintptr_t>(event.value);
+  if (value < kEventHandleBase) return -1;
+  const std::uintptr_t device = (value - kEventHandleBase) >> kDeviceShift;
+  return device < 1024 ? static_cast<int>(device) : -1;
+}
+
+Event EventTable::Create() {
+  const std::uintptr_t value =
+      kEventHandleBase +
+      (static_cast<std::uintptr_t>(device_) << kDeviceShift) +
+      ++made_ * kHandleBytes;
+  Event event{reinterpret_cast<void*>(value)};
+  live_.insert(event.value);
+  return event;
+}
+
+}  // namespace strata

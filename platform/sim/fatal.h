@@ -1,0 +1,14 @@
+#ifndef STRATA_PLATFORM_SIM_FATAL_H_
+#define STRATA_PLATFORM_SIM_FATAL_H_
+
+#include <string>
+
+namespace strata {
+
+// Writes "strata sim: <message>" to stderr and aborts: for errors of the code
+// above that no Status may hide.
+[[noreturn]] void SimFatal(const std::string& message);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_FATAL_H_

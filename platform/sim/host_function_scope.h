@@ -1,0 +1,23 @@
+#ifndef STRATA_PLATFORM_SIM_HOST_FUNCTION_SCOPE_H_
+#define STRATA_PLATFORM_SIM_HOST_FUNCTION_SCOPE_H_
+
+namespace strata {
+
+// While one lives, the calling thread runs a function that a stream called, and
+// may not call a device (cuda_semantics.md S11).
+class HostFunctionScope {
+ public:
+  HostFunctionScope() { ++Depth(); }
+  HostFunctionScope(const HostFunctionScope&) = delete;
+  HostFunctionScope& operator=(const HostFunctionScope&) = delete;
+  ~HostFunctionScope() { --Depth(); }
+
+  static bool Active() { return Depth() > 0; }
+
+ private:
+  static int& Depth();
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_HOST_FUNCTION_SCOPE_H_

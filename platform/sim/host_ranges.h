@@ -1,0 +1,60 @@
+#ifndef STRATA_PLATFORM_SIM_HOST_RANGES_H_
+#define STRATA_PLATFORM_SIM_HOST_RANGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "strata/platform/sim/sim_leaks.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// What a range of host memory is to the devices.
+enum class HostRangeKind { kPinned, kRegistered, kManaged };
+
+// The host memory that the devices of one platform can reach. Pinned and
+// managed ranges are mapped here; registered ones belong to the caller.
+//
+// Model: no two ranges overlap. Pages are taken from the host when they are
+//   first touched; ranges still there at the end are unmapped.
+// Errors: the Status of the Device entry point that each method serves.
+// Threads: any thread.
+class HostRanges {
+ public:
+  HostRanges() = default;
+  HostRanges(const HostRanges&) = delete;
+  HostRanges& operator=(const HostRanges&) = delete;
+  ~HostRanges();
+
+  // Maps `bytes` > 0 of zeroed memory as `kind`, kPinned or kManaged.
+  Status Map(HostRangeKind kind, int device, std::size_t bytes, void** ptr);
+  // kInvalidValue unless `ptr` starts a range of this kind.
+  Status Unmap(HostRangeKind kind, void* ptr);
+  // kHostMemoryAlreadyRegistered if any of the bytes are in a range.
+  Status Register(int device, void* ptr, std::size_t bytes);
+  // kHostMemoryNotRegistered unless `ptr` starts a registered range.
+  Status Unregister(void* ptr);
+
+  // Whether one range covers [address, address + bytes); then `kind` and
+  // `device` say which, unless they are null.
+  bool Find(std::uintptr_t address, std::size_t bytes, HostRangeKind* kind,
+            int* device) const;
+  // Adds what `device` made and still has.
+  void AddLeaks(int device, SimLeaks* leaks) const;
+
+ private:
+  struct Range {
+    std::size_t bytes;
+    HostRangeKind kind;
+    int device;
+  };
+
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, Range> ranges_;  // by address; guarded by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_HOST_RANGES_H_

@@ -1,0 +1,154 @@
+#include "strata/platform/sim/sim_device.h"
+
+#include <string>
+#include <utility>
+
+#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/sim/fatal.h"
+#include "strata/platform/sim/host_function_scope.h"
+#include "strata/platform/sim/sim_device_run.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+namespace {
+
+std::uint64_t NewInstance() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+Caps SimCaps() {
+  Caps caps;
+  caps.managed_memory = true;
+  caps.pinned_memory = true;
+  caps.peer_access = true;
+  caps.simulated = true;
+  caps.alloc_alignment_bytes = kSliceBytes;
+  return caps;
+}
+
+}  // namespace
+
+SimDevice::SimDevice(SimPlatform* platform, int ordinal,
+                     std::uint64_t memory_bytes, std::uint64_t fault_seed)
+    : platform_(platform),
+      ordinal_(ordinal),
+      instance_(NewInstance()),
+      caps_(SimCaps()),
+      faults_(ordinal, fault_seed),
+      memory_(ordinal, memory_bytes),
+      streams_(ordinal),
+      events_(ordinal) {}
+
+SimDevice::~SimDevice() = default;
+
+Status SimDevice::MemGetInfo(std::size_t* free_bytes,
+                             std::size_t* total_bytes) {
+  SimCall call;
+  call.call = DeviceCall::kMemGetInfo;
+  return Run(call, [&](SimCall*) {
+    if (free_bytes == nullptr || total_bytes == nullptr) {
+      return Status::kInvalidValue;
+    }
+    std::lock_guard lock(mutex_);
+    *free_bytes = memory_.free_bytes();
+    *total_bytes = memory_.total_bytes();
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::Synchronize() {
+  SimCall call;
+  call.call = DeviceCall::kSynchronize;
+  return Run(call, [](SimCall*) { return Status::kSuccess; });
+}
+
+Status SimDevice::EnablePeerAccess(int peer) {
+  SimCall call;
+  call.call = DeviceCall::kEnablePeerAccess;
+  call.value = static_cast<std::uint64_t>(peer);
+  return Run(call, [&](SimCall*) {
+    if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
+      return Status::kInvalidDevice;
+    }
+    std::lock_guard lock(mutex_);
+    return peers_.insert(peer).second ? Status::kSuccess
+                                      : Status::kPeerAccessAlreadyEnabled;
+  });
+}
+
+Status SimDevice::CanAccessPeer(int peer, bool* can) {
+  SimCall call;
+  call.call = DeviceCall::kCanAccessPeer;
+  call.value = static_cast<std::uint64_t>(peer);
+  return Run(call, [&](SimCall*) {
+    if (can == nullptr) return Status::kInvalidValue;
+    if (peer < 0 || peer >= platform_->device_count()) {
+      return Status::kInvalidDevice;
+    }
+    *can = peer != ordinal_;
+    return Status::kSuccess;
+  });
+}
+
+std::uint64_t SimDevice::modelled_ns() const {
+  return modelled_ns_.load(std::memory_order_relaxed);
+}
+
+void SimDevice::AddFault(const FaultRule& rule) { faults_.Add(rule); }
+
+void SimDevice::ClearFaults() { faults_.Clear(); }
+
+void SimDevice::SetCallObserver(SimCallObserver observer) {
+  std::shared_ptr<const SimCallObserver> fresh;
+  if (observer) {
+    fresh = std::make_shared<const SimCallObserver>(std::move(observer));
+  }
+  std::lock_guard lock(mutex_);
+  observed_.store(fresh != nullptr, std::memory_order_release);
+  // The previous observer dies with `fresh`, after the lock.
+  observer_.swap(fresh);
+}
+
+SimLeaks SimDevice::Leaks() const {
+  SimLeaks leaks;
+  {
+    std::lock_guard lock(mutex_);
+    leaks.allocations = memory_.live_count();
+    leaks.allocation_bytes = memory_.live_bytes();
+    leaks.streams = streams_.live_count();
+    leaks.events = events_.live_count();
+  }
+  platform_->host_ranges().AddLeaks(ordinal_, &leaks);
+  return leaks;
+}
+
+void SimDevice::Enter(DeviceCall call) {
+  if (t_held_locks != 0) {
+    SimFatal(std::string(DeviceCallName(call)) + " called with " +
+             std::to_string(t_held_locks) + " lock(s) of Strata held");
+  }
+  CountCall(call);
+}
+
+Status SimDevice::Refusal(const SimCall& call) {
+  if (HostFunctionScope::Active()) return Status::kNotPermitted;
+  return faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+}
+
+void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
+  modelled_ns_.fetch_add(CallCostNs(call, bytes), std::memory_order_relaxed);
+}
+
+void SimDevice::Observe(const SimCall& call) {
+  if (!observed_.load(std::memory_order_acquire)) return;
+  std::shared_ptr<const SimCallObserver> observer;
+  {
+    std::lock_guard lock(mutex_);
+    observer = observer_;
+  }
+  if (observer != nullptr) (*observer)(call);
+}
+
+}  // namespace strata

@@ -1,0 +1,88 @@
+// Host memory that the simulated device can reach: pinned, registered, managed.
+
+#include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_device_run.h"
+#include "strata/platform/sim/sim_platform.h"
+
+namespace strata {
+namespace {
+
+// CUDA's cudaHostAlloc: portable, mapped, write-combined.
+constexpr unsigned kKnownHostFlags = 1 | 2 | 4;
+// CUDA's cudaHostRegister: portable, mapped, io memory, read-only.
+constexpr unsigned kKnownRegisterFlags = 1 | 2 | 4 | 8;
+
+SimCall CallAbout(DeviceCall device_call, const void* ptr, std::size_t bytes,
+                  unsigned flags) {
+  SimCall call;
+  call.call = device_call;
+  call.ptr = reinterpret_cast<std::uintptr_t>(ptr);
+  call.bytes = bytes;
+  call.value = flags;
+  return call;
+}
+
+}  // namespace
+
+Status SimDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
+  const SimCall call =
+      CallAbout(DeviceCall::kMallocHost, nullptr, bytes, flags);
+  return Run(call, [&](SimCall* seen) {
+    if (ptr == nullptr || (flags & ~kKnownHostFlags) != 0) {
+      return Status::kInvalidValue;
+    }
+    if (bytes == 0) {
+      *ptr = nullptr;
+      return Status::kSuccess;
+    }
+    const Status status = platform_->host_ranges().Map(HostRangeKind::kPinned,
+                                                       ordinal_, bytes, ptr);
+    if (status == Status::kSuccess) {
+      seen->ptr = reinterpret_cast<std::uintptr_t>(*ptr);
+    }
+    return status;
+  });
+}
+
+Status SimDevice::FreeHost(void* ptr) {
+  return Run(CallAbout(DeviceCall::kFreeHost, ptr, 0, 0), [&](SimCall*) {
+    if (ptr == nullptr) return Status::kSuccess;
+    return platform_->host_ranges().Unmap(HostRangeKind::kPinned, ptr);
+  });
+}
+
+Status SimDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
+  const SimCall call = CallAbout(DeviceCall::kHostRegister, ptr, bytes, flags);
+  return Run(call, [&](SimCall*) {
+    if (ptr == nullptr || bytes == 0 || (flags & ~kKnownRegisterFlags) != 0) {
+      return Status::kInvalidValue;
+    }
+    return platform_->host_ranges().Register(ordinal_, ptr, bytes);
+  });
+}
+
+Status SimDevice::HostUnregister(void* ptr) {
+  return Run(CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0), [&](SimCall*) {
+    return platform_->host_ranges().Unregister(ptr);
+  });
+}
+
+Status SimDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
+                                unsigned flags) {
+  const SimCall call =
+      CallAbout(DeviceCall::kMallocManaged, nullptr, bytes, flags);
+  return Run(call, [&](SimCall* seen) {
+    const bool known = flags == kManagedGlobal || flags == kManagedHost;
+    if (ptr == nullptr || bytes == 0 || !known) return Status::kInvalidValue;
+    void* mapped = nullptr;
+    const Status status = platform_->host_ranges().Map(
+        HostRangeKind::kManaged, ordinal_, bytes, &mapped);
+    if (status != Status::kSuccess) return status;
+    *ptr = reinterpret_cast<DevicePtr>(mapped);
+    seen->ptr = *ptr;
+    return status;
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,27 @@
+#ifndef STRATA_PLATFORM_SIM_SIM_DEVICE_RUN_H_
+#define STRATA_PLATFORM_SIM_SIM_DEVICE_RUN_H_
+
+#include "strata/platform/sim/sim_device.h"
+
+namespace strata {
+
+// For the sources of SimDevice only. `body` takes the locks it needs; none is
+// held when the observer runs.
+template <class Body>
+Status SimDevice::Run(SimCall call, Body body,
+                      const std::size_t* charged_bytes) {
+  Enter(call.call);
+  call.status = Refusal(call);
+  if (call.status == Status::kSuccess) call.status = body(&call);
+  if (call.status == Status::kSuccess) {
+    Charge(call.call, charged_bytes != nullptr
+                          ? *charged_bytes
+                          : static_cast<std::size_t>(call.bytes));
+  }
+  Observe(call);
+  return call.status;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_SIM_DEVICE_RUN_H_

@@ -1,0 +1,34 @@
+#include "strata/platform/sim/sim_leaks.h"
+
+namespace strata {
+namespace {
+
+void AddCount(const char* what, std::uint64_t count, std::string* text) {
+  if (count == 0) return;
+  if (!text->empty()) *text += ", ";
+  *text += std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+void AddRanges(const char* what, std::uint64_t count, std::uint64_t bytes,
+               std::string* text) {
+  if (count == 0) return;
+  AddCount(what, count, text);
+  *text += " (" + std::to_string(bytes) + " bytes)";
+}
+
+}  // namespace
+
+std::string ToString(const SimLeaks& leaks) {
+  std::string text;
+  AddRanges("device allocation", leaks.allocations, leaks.allocation_bytes,
+            &text);
+  AddRanges("pinned range", leaks.pinned_ranges, leaks.pinned_bytes, &text);
+  AddRanges("registered range", leaks.registered_ranges, leaks.registered_bytes,
+            &text);
+  AddRanges("managed range", leaks.managed_ranges, leaks.managed_bytes, &text);
+  AddCount("stream", leaks.streams, &text);
+  AddCount("event", leaks.events, &text);
+  return text;
+}
+
+}  // namespace strata

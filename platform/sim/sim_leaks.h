@@ -1,0 +1,30 @@
+#ifndef STRATA_PLATFORM_SIM_SIM_LEAKS_H_
+#define STRATA_PLATFORM_SIM_SIM_LEAKS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace strata {
+
+// What callers of one simulated device made and have not undone.
+struct SimLeaks {
+  std::uint64_t allocations = 0;
+  std::uint64_t allocation_bytes = 0;  // as requested
+  std::uint64_t pinned_ranges = 0;
+  std::uint64_t pinned_bytes = 0;
+  std::uint64_t registered_ranges = 0;
+  std::uint64_t registered_bytes = 0;
+  std::uint64_t managed_ranges = 0;
+  std::uint64_t managed_bytes = 0;
+  std::uint64_t streams = 0;
+  std::uint64_t events = 0;
+
+  friend bool operator==(const SimLeaks&, const SimLeaks&) = default;
+};
+
+// "2 device allocations (4194304 bytes), 1 event"; empty if nothing leaked.
+std::string ToString(const SimLeaks& leaks);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_SIM_LEAKS_H_

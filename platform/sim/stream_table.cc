@@ -1,0 +1,68 @@
+#include "strata/platform/sim/stream_table.h"
+
+#include <atomic>
+
+namespace strata {
+namespace {
+
+// Handles look like pointers but point nowhere: each device has 2^32 of them,
+// 64 apart, above its base.
+constexpr std::uintptr_t kStreamHandleBase = std::uintptr_t{0x57} << 48;
+constexpr std::uintptr_t kHandleBytes = 64;
+
+void* MakeHandle(int device, std::uintptr_t number) {
+  return reinterpret_cast<void*>(kStreamHandleBase +
+                                 (static_cast<std::uintptr_t>(device) << 38) +
+                                 number * kHandleBytes);
+}
+
+}  // namespace
+
+std::uint64_t NewStreamUid() {
+  static std::atomic<std::uint64_t> next{kLegacyStreamUid + 1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+Stream StreamTable::Create() {
+  Stream stream;
+  if (recycled_.empty()) {
+    stream.handle = MakeHandle(device_, handles_made_++);
+  } else {
+    stream.handle = recycled_.back();
+    recycled_.pop_back();
+  }
+  stream.device = device_;
+  stream.uid = NewStreamUid();
+  created_.emplace(stream.handle, stream.uid);
+  return stream;
+}
+
+bool StreamTable::Destroy(const Stream& stream) {
+  if (!IsCreated(stream)) return false;
+  created_.erase(stream.handle);
+  recycled_.push_back(stream.handle);
+  return true;
+}
+
+bool StreamTable::Accepts(const Stream& stream) const {
+  if (stream.device != device_) return false;
+  return stream.uid == kLegacyStreamUid || IsCreated(stream) ||
+         per_thread_.count(stream.uid) == 1;
+}
+
+bool StreamTable::Find(void* handle, Stream* stream) const {
+  const auto found = created_.find(handle);
+  if (found == created_.end()) return false;
+  stream->handle = handle;
+  stream->device = device_;
+  stream->uid = found->second;
+  return true;
+}
+
+bool StreamTable::IsCreated(const Stream& stream) const {
+  if (stream.device != device_) return false;
+  const auto found = created_.find(stream.handle);
+  return found != created_.end() && found->second == stream.uid;
+}
+
+}  // namespace strata

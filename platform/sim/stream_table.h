@@ -1,0 +1,56 @@
+#ifndef STRATA_PLATFORM_SIM_STREAM_TABLE_H_
+#define STRATA_PLATFORM_SIM_STREAM_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// A stream uid that this process has not used before.
+std::uint64_t NewStreamUid();
+
+// The handles of the two streams that exist without being created; as in CUDA.
+inline void* const kLegacyStreamHandle = reinterpret_cast<void*>(0x1);
+inline void* const kPerThreadStreamHandle = reinterpret_cast<void*>(0x2);
+
+// The streams of one device.
+//
+// Model: like the driver's, the handle of a destroyed stream is the first to be
+//   used again (cuda_semantics.md S7); a uid never is.
+// Threads: externally synchronised.
+class StreamTable {
+ public:
+  explicit StreamTable(int device) : device_(device) {}
+
+  Stream Create();
+  // Returns false and does nothing unless `stream` was created here and lives.
+  bool Destroy(const Stream& stream);
+  // Makes the uid of a thread's own stream known.
+  void AddPerThread(std::uint64_t uid) { per_thread_.insert(uid); }
+
+  // Whether work can be given to `stream`.
+  bool Accepts(const Stream& stream) const;
+  // Completes a stream of which only the handle is known. Returns false and
+  // leaves `stream` alone if no created stream has it.
+  bool Find(void* handle, Stream* stream) const;
+
+  std::size_t live_count() const { return created_.size(); }
+
+ private:
+  bool IsCreated(const Stream& stream) const;
+
+  const int device_;
+  std::unordered_map<void*, std::uint64_t> created_;  // handle -> uid
+  std::vector<void*> recycled_;                       // handles, last in first
+  std::uintptr_t handles_made_ = 0;
+  std::set<std::uint64_t> per_thread_;  // uids
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_STREAM_TABLE_H_

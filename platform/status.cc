@@ -1,0 +1,86 @@
+#include "strata/platform/status.h"
+
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+namespace strata {
+namespace {
+
+struct Row {
+  Status status;
+  const char* name;
+};
+
+constexpr Row kRows[] = {
+    {Status::kSuccess, "Success"},
+    {Status::kInvalidValue, "InvalidValue"},
+    {Status::kMemoryAllocation, "MemoryAllocation"},
+    {Status::kInvalidDevice, "InvalidDevice"},
+    {Status::kInvalidResourceHandle, "InvalidResourceHandle"},
+    {Status::kIllegalState, "IllegalState"},
+    {Status::kNotReady, "NotReady"},
+    {Status::kIllegalAddress, "IllegalAddress"},
+    {Status::kPeerAccessAlreadyEnabled, "PeerAccessAlreadyEnabled"},
+    {Status::kContextIsDestroyed, "ContextIsDestroyed"},
+    {Status::kHostMemoryAlreadyRegistered, "HostMemoryAlreadyRegistered"},
+    {Status::kHostMemoryNotRegistered, "HostMemoryNotRegistered"},
+    {Status::kNotPermitted, "NotPermitted"},
+    {Status::kNotSupported, "NotSupported"},
+    {Status::kStreamCaptureUnsupported, "StreamCaptureUnsupported"},
+    {Status::kStreamCaptureInvalidated, "StreamCaptureInvalidated"},
+    {Status::kStreamCaptureMerge, "StreamCaptureMerge"},
+    {Status::kStreamCaptureUnmatched, "StreamCaptureUnmatched"},
+    {Status::kStreamCaptureUnjoined, "StreamCaptureUnjoined"},
+    {Status::kStreamCaptureIsolation, "StreamCaptureIsolation"},
+    {Status::kStreamCaptureImplicit, "StreamCaptureImplicit"},
+    {Status::kCapturedEvent, "CapturedEvent"},
+    {Status::kStreamCaptureWrongThread, "StreamCaptureWrongThread"},
+    {Status::kGraphExecUpdateFailure, "GraphExecUpdateFailure"},
+    {Status::kUnknown, "Unknown"},
+};
+
+const Row* FindByName(std::string_view name) {
+  for (const Row& row : kRows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+const Row* FindByNumber(std::int32_t number) {
+  for (const Row& row : kRows) {
+    if (static_cast<std::int32_t>(row.status) == number) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* StatusName(Status status) {
+  const Row* row = FindByNumber(static_cast<std::int32_t>(status));
+  return row == nullptr ? "Unrecognized" : row->name;
+}
+
+std::string ToString(Status status) {
+  return std::string(StatusName(status)) + " (" +
+         std::to_string(static_cast<std::int32_t>(status)) + ")";
+}
+
+bool ParseStatus(const std::string& text, Status* status) {
+  std::string_view name = text;
+  const Row* row = nullptr;
+  std::int32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec == std::errc() && parsed.ptr == end) {
+    row = FindByNumber(number);
+  } else {
+    if (!name.empty() && name.front() == 'k') name.remove_prefix(1);
+    row = FindByName(name);
+  }
+  if (row == nullptr) return false;
+  *status = row->status;
+  return true;
+}
+
+}  // namespace strata

@@ -1,0 +1,41 @@
+#include "strata/platform/sim/cost_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace strata {
+namespace {
+
+TEST(CostTableTest, EveryRowHasASourceAndACost) {
+  int rows = 0;
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    const CallCost* cost = FindCallCost(static_cast<DeviceCall>(i));
+    if (cost == nullptr) continue;
+    ++rows;
+    EXPECT_EQ(cost->call, static_cast<DeviceCall>(i));
+    EXPECT_GT(cost->fixed_ns, 0u);
+    EXPECT_FALSE(std::string(cost->source).empty());
+    EXPECT_EQ(cost->unit_bytes == 0, cost->per_unit_ns == 0);
+  }
+  EXPECT_GT(rows, 20);
+}
+
+TEST(CostTableTest, SizeIsChargedByUnitsBegunUpToTheCap) {
+  const std::uint64_t unit = std::uint64_t{2} << 20;
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, 0), 20000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, 1), 170000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, unit), 170000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, unit + 1), 320000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, SIZE_MAX), 4000000u);
+}
+
+TEST(CostTableTest, OtherCallsCostTheSameWhateverTheSize) {
+  EXPECT_EQ(CallCostNs(DeviceCall::kEventRecord, 0), 450u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMemcpyAsync, 1),
+            CallCostNs(DeviceCall::kMemcpyAsync, SIZE_MAX));
+}
+
+}  // namespace
+}  // namespace strata

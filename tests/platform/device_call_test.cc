@@ -1,0 +1,35 @@
+#include "strata/platform/device_call.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace strata {
+namespace {
+
+TEST(DeviceCallTest, EveryNameIsReadBack) {
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    const auto call = static_cast<DeviceCall>(i);
+    DeviceCall parsed = call == DeviceCall::kMemAlloc ? DeviceCall::kMemFree
+                                                      : DeviceCall::kMemAlloc;
+    EXPECT_TRUE(ParseDeviceCall(DeviceCallName(call), &parsed));
+    EXPECT_EQ(parsed, call) << DeviceCallName(call);
+  }
+}
+
+TEST(DeviceCallTest, NamesAreInTheCasingOfStatistics) {
+  EXPECT_STREQ(DeviceCallName(DeviceCall::kMemAlloc), "mem_alloc");
+  EXPECT_STREQ(DeviceCallName(DeviceCall::kUserObjectRelease),
+               "user_object_release");
+}
+
+TEST(DeviceCallTest, UnknownNameLeavesTheCallAlone) {
+  DeviceCall call = DeviceCall::kEventQuery;
+  EXPECT_FALSE(ParseDeviceCall("mem_alloc ", &call));
+  EXPECT_FALSE(ParseDeviceCall("", &call));
+  EXPECT_FALSE(ParseDeviceCall("MemAlloc", &call));
+  EXPECT_EQ(call, DeviceCall::kEventQuery);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,130 @@
+#ifndef STRATA_TESTS_PLATFORM_SIM_CALLS_H_
+#define STRATA_TESTS_PLATFORM_SIM_CALLS_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "strata/platform/device.h"
+#include "strata/platform/memory_types.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// Objects that the calls below can act on, and where they leave results.
+struct SimCallWorld {
+  explicit SimCallWorld(Device* on) : device(on), memory(4096), spare(4096) {}
+
+  Device* device;
+  Stream stream;
+  Event event;
+  DevicePtr ptr = 0;
+  DevicePtr managed = 0;
+  void* pinned = nullptr;
+  std::vector<char> memory;  // registered
+  std::vector<char> spare;   // not registered
+  int host_function_runs = 0;
+  // Results, with values that no call leaves.
+  std::size_t free_bytes = 77;
+  std::size_t total_bytes = 77;
+  Stream new_stream;
+  Event new_event;
+  DevicePtr new_ptr = 77;
+  void* new_pinned = nullptr;
+  PointerInfo info{MemoryType::kManaged, 77};
+  bool can = false;
+};
+
+struct SimCallCase {
+  DeviceCall call;
+  std::function<Status(SimCallWorld*)> run;
+};
+
+// Makes what the calls act on.
+inline bool PrepareWorld(SimCallWorld* w) {
+  Device& d = *w->device;
+  return d.StreamCreate(&w->stream, 0) == Status::kSuccess &&
+         d.EventCreate(&w->event, 0) == Status::kSuccess &&
+         d.MemAlloc(&w->ptr, 4096) == Status::kSuccess &&
+         d.MallocManaged(&w->managed, 4096, kManagedGlobal) ==
+             Status::kSuccess &&
+         d.MallocHost(&w->pinned, 4096, 0) == Status::kSuccess &&
+         d.HostRegister(w->memory.data(), w->memory.size(), 0) ==
+             Status::kSuccess;
+}
+
+// One call of every entry point that the simulated device has, each of which
+// succeeds in a prepared world, in this order.
+inline std::vector<SimCallCase> SimCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  return {
+      {C::kMemGetInfo,
+       [](W* w) {
+         return w->device->MemGetInfo(&w->free_bytes, &w->total_bytes);
+       }},
+      {C::kSynchronize, [](W* w) { return w->device->Synchronize(); }},
+      {C::kStreamCreate,
+       [](W* w) { return w->device->StreamCreate(&w->new_stream, 0); }},
+      {C::kWrapStream,
+       [](W* w) {
+         return w->device->WrapStream(w->stream.handle, &w->new_stream);
+       }},
+      {C::kStreamSynchronize,
+       [](W* w) { return w->device->StreamSynchronize(w->stream); }},
+      {C::kStreamQuery, [](W* w) { return w->device->StreamQuery(w->stream); }},
+      {C::kStreamWaitEvent,
+       [](W* w) { return w->device->StreamWaitEvent(w->stream, w->event, 0); }},
+      {C::kLaunchHostFunc,
+       [](W* w) {
+         return w->device->LaunchHostFunc(
+             w->stream, [](void* runs) { ++*static_cast<int*>(runs); },
+             &w->host_function_runs);
+       }},
+      {C::kEventCreate,
+       [](W* w) { return w->device->EventCreate(&w->new_event, 0); }},
+      {C::kEventRecord,
+       [](W* w) { return w->device->EventRecord(w->event, w->stream, 0); }},
+      {C::kEventQuery, [](W* w) { return w->device->EventQuery(w->event); }},
+      {C::kEventSynchronize,
+       [](W* w) { return w->device->EventSynchronize(w->event); }},
+      {C::kMemAlloc,
+       [](W* w) { return w->device->MemAlloc(&w->new_ptr, 4096); }},
+      {C::kMallocHost,
+       [](W* w) { return w->device->MallocHost(&w->new_pinned, 4096, 0); }},
+      {C::kMallocManaged,
+       [](W* w) {
+         return w->device->MallocManaged(&w->new_ptr, 4096, kManagedGlobal);
+       }},
+      {C::kHostRegister,
+       [](W* w) {
+         return w->device->HostRegister(w->spare.data(), w->spare.size(), 0);
+       }},
+      {C::kMemcpyAsync,
+       [](W* w) {
+         return w->device->MemcpyAsync(w->ptr, w->managed, 4096, w->stream);
+       }},
+      {C::kMemsetAsync,
+       [](W* w) {
+         return w->device->MemsetAsync(w->managed, 1, 4096, w->stream);
+       }},
+      {C::kPointerAttributes,
+       [](W* w) { return w->device->PointerAttributes(w->ptr, &w->info); }},
+      {C::kEnablePeerAccess,
+       [](W* w) { return w->device->EnablePeerAccess(1); }},
+      {C::kCanAccessPeer,
+       [](W* w) { return w->device->CanAccessPeer(1, &w->can); }},
+      {C::kMemFree, [](W* w) { return w->device->MemFree(w->ptr); }},
+      {C::kFreeHost, [](W* w) { return w->device->FreeHost(w->pinned); }},
+      {C::kHostUnregister,
+       [](W* w) { return w->device->HostUnregister(w->memory.data()); }},
+      {C::kEventDestroy,
+       [](W* w) { return w->device->EventDestroy(w->event); }},
+      {C::kStreamDestroy,
+       [](W* w) { return w->device->StreamDestroy(w->stream); }},
+  };
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_PLATFORM_SIM_CALLS_H_

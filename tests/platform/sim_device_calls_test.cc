@@ -1,0 +1,220 @@
+// What every entry point of the simulated device has in common: counts, costs,
+// injected failures, observers, and no call with a lock held.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/tests/platform/sim_calls.h"
+#include "strata/tests/platform/sim_fixture.h"
+
+namespace strata {
+namespace {
+
+class SimDeviceCallsTest : public SimFixture {
+ protected:
+  void SetUp() override { ASSERT_TRUE(PrepareWorld(&world_)); }
+
+  void TearDown() override {
+    device().SetCallObserver(nullptr);  // it refers to the test's variables
+    // world_ owns the registered bytes; a platform only notes them.
+    device().HostUnregister(world_.memory.data());
+    device().HostUnregister(world_.spare.data());
+  }
+
+  SimCallWorld world_{&device()};
+};
+
+TEST_F(SimDeviceCallsTest, EveryCallIsCountedObservedAndCharged) {
+  std::vector<SimCall> seen;
+  device().SetCallObserver([&](const SimCall& call) { seen.push_back(call); });
+  for (const SimCallCase& c : SimCallCases()) {
+    SCOPED_TRACE(DeviceCallName(c.call));
+    const std::uint64_t count = device().CallCount(c.call);
+    const std::uint64_t ns = device().modelled_ns();
+    seen.clear();
+    EXPECT_EQ(c.run(&world_), Status::kSuccess);
+    EXPECT_EQ(device().CallCount(c.call), count + 1);
+    EXPECT_GT(device().modelled_ns(), ns);
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_EQ(seen[0].call, c.call);
+    EXPECT_EQ(seen[0].status, Status::kSuccess);
+  }
+}
+
+TEST_F(SimDeviceCallsTest, EntryPointsWithoutACaseAreNotSupportedNorCounted) {
+  std::vector<bool> covered(kDeviceCallCount, false);
+  for (const SimCallCase& c : SimCallCases()) {
+    covered[static_cast<std::size_t>(c.call)] = true;
+  }
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    const auto call = static_cast<DeviceCall>(i);
+    EXPECT_EQ(FindCallCost(call) != nullptr, covered[i])
+        << DeviceCallName(call);
+  }
+  MemPool pool;
+  EXPECT_EQ(device().DefaultMemPool(&pool), Status::kNotSupported);
+  EXPECT_EQ(device().StreamBeginCapture(world_.stream, CaptureMode::kGlobal),
+            Status::kNotSupported);
+  DevicePtr range = 0;
+  EXPECT_EQ(device().ReserveRange(&range, kFrameBytes, 0, 0),
+            Status::kNotSupported);
+  EXPECT_EQ(device().CallCount(DeviceCall::kDefaultMemPool), 0u);
+  EXPECT_EQ(device().CallCount(DeviceCall::kStreamBeginCapture), 0u);
+  EXPECT_EQ(device().CallCount(DeviceCall::kReserveRange), 0u);
+}
+
+TEST_F(SimDeviceCallsTest, InjectedFailureHasNoOtherEffect) {  // T85
+  // Each call also fails between others that worked, so that it meets a device
+  // in every state of the scenario.
+  for (const SimCallCase& c : SimCallCases()) {
+    SCOPED_TRACE(DeviceCallName(c.call));
+    const std::size_t free_before = FreeBytes();
+    const SimLeaks leaks = device().Leaks();
+    const std::uint64_t ns = device().modelled_ns();
+    const std::uint64_t count = device().CallCount(c.call);
+    const SimCallWorld before = world_;
+    const std::vector<char> managed(
+        reinterpret_cast<char*>(world_.managed),
+        reinterpret_cast<char*>(world_.managed) + 4096);
+
+    FaultRule rule;
+    rule.call = c.call;
+    rule.status = Status::kIllegalState;
+    device().AddFault(rule);
+    EXPECT_EQ(c.run(&world_), Status::kIllegalState);
+    device().ClearFaults();
+
+    EXPECT_EQ(device().CallCount(c.call), count + 1);
+    EXPECT_EQ(device().modelled_ns(), ns);
+    EXPECT_EQ(device().Leaks(), leaks);
+    EXPECT_EQ(FreeBytes(), free_before);
+    EXPECT_EQ(world_.free_bytes, before.free_bytes);
+    EXPECT_EQ(world_.new_stream, before.new_stream);
+    EXPECT_EQ(world_.new_event, before.new_event);
+    EXPECT_EQ(world_.new_ptr, before.new_ptr);
+    EXPECT_EQ(world_.new_pinned, before.new_pinned);
+    EXPECT_EQ(world_.info.device, before.info.device);
+    EXPECT_EQ(world_.can, before.can);
+    EXPECT_EQ(world_.host_function_runs, before.host_function_runs);
+    EXPECT_TRUE(std::equal(managed.begin(), managed.end(),
+                           reinterpret_cast<char*>(world_.managed)));
+    // What failed works when tried again: nothing of it was done.
+    EXPECT_EQ(c.run(&world_), Status::kSuccess);
+  }
+}
+
+TEST_F(SimDeviceCallsTest, FaultCountsTheCallsFromWhenItWasAdded) {
+  FaultRule rule;
+  rule.call = DeviceCall::kMemAlloc;
+  rule.nth = 2;
+  rule.min_bytes = 1000;
+  device().AddFault(rule);
+  DevicePtr ptr = 0;
+  EXPECT_EQ(device().MemAlloc(&ptr, 1000), Status::kSuccess);
+  EXPECT_EQ(device().MemAlloc(&ptr, 999), Status::kSuccess);
+  EXPECT_EQ(device().MemAlloc(&ptr, 1000), Status::kMemoryAllocation);
+  EXPECT_EQ(device().MemAlloc(&ptr, 1000), Status::kSuccess);
+  rule.every = 3;
+  EXPECT_THROW(device().AddFault(rule), std::invalid_argument);
+}
+
+TEST_F(SimDeviceCallsTest, ObserverSeesOperandsOrderAndFailures) {
+  std::vector<SimCall> seen;
+  device().SetCallObserver([&](const SimCall& call) { seen.push_back(call); });
+  DevicePtr ptr = 0;
+  ASSERT_EQ(device().MemAlloc(&ptr, 3000), Status::kSuccess);
+  ASSERT_EQ(device().MemsetAsync(ptr, 0xAB, 3000, world_.stream),
+            Status::kSuccess);
+  ASSERT_EQ(device().MemcpyAsync(world_.managed, ptr, 16, world_.stream),
+            Status::kSuccess);
+  ASSERT_EQ(device().EventRecord(world_.event, world_.stream, 0),
+            Status::kSuccess);
+  ASSERT_EQ(device().MemFree(ptr + 1), Status::kInvalidValue);
+  ASSERT_EQ(seen.size(), 5u);
+  EXPECT_EQ(seen[0].call, DeviceCall::kMemAlloc);
+  EXPECT_EQ(seen[0].ptr, ptr);
+  EXPECT_EQ(seen[0].bytes, 3000u);
+  EXPECT_EQ(seen[1].value, 0xABu);
+  EXPECT_EQ(seen[1].stream_uid, world_.stream.uid);
+  EXPECT_EQ(seen[2].ptr, world_.managed);
+  EXPECT_EQ(seen[2].value, ptr);
+  EXPECT_EQ(seen[3].ptr, reinterpret_cast<std::uintptr_t>(world_.event.value));
+  EXPECT_EQ(seen[3].stream_uid, world_.stream.uid);
+  EXPECT_EQ(seen[4].call, DeviceCall::kMemFree);
+  EXPECT_EQ(seen[4].ptr, ptr + 1);
+  EXPECT_EQ(seen[4].status, Status::kInvalidValue);
+  device().SetCallObserver(nullptr);
+  ASSERT_EQ(device().Synchronize(), Status::kSuccess);
+  EXPECT_EQ(seen.size(), 5u);
+}
+
+// With a lock held this would deadlock.
+TEST_F(SimDeviceCallsTest, ObserverMayCallTheDevice) {
+  std::size_t free_seen = 0;
+  device().SetCallObserver([&](const SimCall& call) {
+    if (call.call != DeviceCall::kMemAlloc) return;
+    free_seen = FreeBytes();
+    device().SetCallObserver(nullptr);
+  });
+  Alloc(4 * kFrameBytes);
+  EXPECT_EQ(free_seen, FreeBytes());
+  EXPECT_NE(free_seen, 0u);
+}
+
+TEST_F(SimDeviceCallsTest, ObserverMayChangeWhileOthersCall) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> seen{0};
+  std::thread caller([&] {
+    while (!stop.load()) device().Synchronize();
+  });
+  for (int i = 0; i < 200 || seen.load() == 0; ++i) {
+    device().SetCallObserver([&](const SimCall&) { ++seen; });
+    device().SetCallObserver(nullptr);
+  }
+  stop.store(true);
+  caller.join();
+  EXPECT_GT(seen.load(), 0u);
+}
+
+TEST_F(SimDeviceCallsTest, AllocationIsChargedForTheFramesItTakes) {
+  const auto cost = [&](std::size_t bytes) {
+    const std::uint64_t before = device().modelled_ns();
+    Alloc(bytes);
+    return device().modelled_ns() - before;
+  };
+  // world_ holds a shared frame already.
+  EXPECT_EQ(cost(4096), 20000u);
+  EXPECT_EQ(cost(kFrameBytes), 170000u);
+  EXPECT_EQ(cost(3 * kFrameBytes), 470000u);
+  EXPECT_EQ(cost(40 * kFrameBytes), 4000000u);
+}
+
+using SimDeviceDeathTest = SimDeviceCallsTest;
+
+TEST_F(SimDeviceDeathTest, CallWithALockHeldAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const SimCallCase& c : SimCallCases()) {
+    if (c.call != DeviceCall::kMemAlloc && c.call != DeviceCall::kEventQuery) {
+      continue;
+    }
+    SpinLock lock;
+    EXPECT_DEATH(
+        {
+          lock.lock();
+          c.run(&world_);
+        },
+        std::string(DeviceCallName(c.call)) + " called with 1 lock");
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,122 @@
+#ifndef STRATA_ALLOCATION_ALLOCATION_H_
+#define STRATA_ALLOCATION_ALLOCATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/platform/place.h"
+
+namespace strata {
+
+class Allocator;
+class Allocation;
+struct Chunk;
+
+// What the holder of a Block knows of it; bits of Block::flags.
+enum BlockFlags : std::uint8_t {
+  kBlockLive = 1U << 0,      // handed out and not yet freed
+  kBlockZeroSize = 1U << 1,  // holds no memory; belongs to no layer
+  // Another stream than the owner's uses it; the stream-safe layer knows which.
+  kBlockMarked = 1U << 2,
+};
+
+// The record of one piece of memory, for the layers of a chain. A live one is
+// the Allocation its user holds; a free one is a block of a strategy.
+//
+// Model: one record serves all layers, so that no layer needs a heap object.
+//   `owner` and `requested` mean something while live, the free links while
+//   free. The neighbours' side (`previous`, `next`, `is_free`) belongs to the
+//   strategy's lock; `flags` and `offset_units` to whoever holds the block.
+// Cost: 64 bytes, one cache line.
+struct alignas(64) Block {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  Block* previous = nullptr;  // neighbours in address order, for strategies
+  Block* next = nullptr;
+  union {
+    Allocator* owner;
+    Block* free_previous;
+  };
+  union {
+    std::size_t requested;
+    Block* free_next;
+  };
+  Chunk* chunk = nullptr;  // null if the memory came from the system alone
+  Place place;
+  bool is_free = false;    // in the free index of a strategy
+  std::uint8_t flags = 0;  // BlockFlags
+  // What the Aligned layer skips at the start, in kOffsetUnitBytes.
+  std::uint16_t offset_units = 0;
+
+  Block() : owner(nullptr), requested(0) {}
+
+  std::size_t offset_bytes() const {
+    return std::size_t{offset_units} * kOffsetUnitBytes;
+  }
+
+  // Device memory is at least this aligned (cuda_semantics.md H2).
+  static constexpr std::size_t kOffsetUnitBytes = 256;
+
+  inline Allocation* allocation();
+};
+
+// What a strategy gets from the system at once, and cuts into blocks.
+struct Chunk {
+  Allocation* memory = nullptr;  // from the layer below
+  Block* first = nullptr;        // lowest block; the rest follow `next`
+  Chunk* previous = nullptr;     // in the strategy's list
+  Chunk* next = nullptr;
+  Chunk* idle_previous = nullptr;  // in the strategy's list of idle chunks
+  Chunk* idle_next = nullptr;
+  std::uint32_t pool = 0;  // which of the strategy's pools it belongs to
+};
+
+// A piece of memory that a user holds.
+//
+// Threads: reading from any thread. Freeing: see Allocator.
+// Lifetime: until it is freed, also when the facade is gone.
+class Allocation final : private Block {
+ public:
+  // Null exactly for a request of 0 bytes. Device addresses are not readable
+  // from the host.
+  void* data() const { return Block::data + offset_bytes(); }
+  // At least what was asked for: rounded up by the strategy. Bytes.
+  std::size_t size() const { return Block::size - offset_bytes(); }
+  std::size_t requested_bytes() const { return Block::requested; }
+  Place place() const { return Block::place; }
+  // The outermost layer: the one that frees it.
+  Allocator* owner() const { return Block::owner; }
+  // The address the system gave for the chunk that holds this memory.
+  inline void* base() const;
+
+  // For layers.
+  Block* block() { return this; }
+  const Block* block() const { return this; }
+
+ private:
+  friend struct Block;
+  friend class RecordSlab;
+  Allocation() = default;
+};
+
+static_assert(sizeof(Allocation) == 64, "one cache line");
+
+inline Allocation* Block::allocation() {
+  return static_cast<Allocation*>(this);
+}
+
+inline void* Allocation::base() const {
+  return chunk != nullptr ? chunk->memory->data() : Block::data;
+}
+
+// Frees through Allocation::owner(). Stateless, so a pointer is one word.
+struct AllocationDeleter {
+  void operator()(Allocation* allocation) const noexcept;
+};
+
+using AllocationPtr = std::unique_ptr<Allocation, AllocationDeleter>;
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_ALLOCATION_H_

@@ -1,0 +1,125 @@
+#include "strata/allocation/allocator.h"
+
+#include <glog/logging.h>
+
+#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/error.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/record_slab.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+
+void AllocatorVisitor::VisitBlocks(const Allocator& /*layer*/,
+                                   const std::vector<BlockInfo>& /*blocks*/) {}
+
+void CheckLive(const Block& block, const char* layer) {
+  CHECK((block.flags & kBlockLive) != 0)
+      << layer << ": double free of " << static_cast<const void*>(block.data)
+      << " (" << HumanBytes(block.size) << " on " << ToString(block.place)
+      << ")";
+}
+
+void AllocationDeleter::operator()(Allocation* allocation) const noexcept {
+  Allocator::FreeRecord(allocation);
+}
+
+void Allocator::FreeRecord(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  CheckLive(*block, "Free");
+  if ((block->flags & kBlockZeroSize) != 0) {
+    RecordSlab::Instance().Give(block);
+    return;
+  }
+  block->owner->DoFree(allocation);
+}
+
+void Allocator::Free(AllocationPtr allocation, Stream stream) noexcept {
+  if (allocation == nullptr) return;
+  Allocator* owner = allocation->owner();
+  if ((allocation->block()->flags & kBlockZeroSize) == 0) {
+    owner->RecordStream(allocation.get(), stream);
+  }
+}
+
+AllocationPtr Allocator::Allocate(const Request& request) {
+  Failure failure;
+  Allocation* allocation = AllocateRecord(request, failure);
+  if (allocation == nullptr) ThrowFailure(failure, *this);
+  return AllocationPtr(allocation);
+}
+
+AllocationPtr Allocator::AllocateOrNull(const Request& request,
+                                        Failure& failure) noexcept {
+  return AllocationPtr(AllocateRecord(request, failure));
+}
+
+Allocation* Allocator::AllocateRecord(const Request& request,
+                                      Failure& failure) noexcept {
+  const auto refuse = [&](Failure::Reason reason, const char* detail) {
+    failure = Failure();
+    failure.reason = reason;
+    failure.place = place();
+    failure.layer = name();
+    failure.detail = detail;
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  };
+  if (request.alignment != 0 &&
+      (!IsPowerOfTwo(request.alignment) || request.alignment > kMaxAlignment)) {
+    return refuse(Failure::Reason::kBadRequest,
+                  "alignment must be a power of two up to 16 MiB");
+  }
+  if (request.bytes == 0) {
+    Allocation* zero = AllocateZero();
+    return zero != nullptr ? zero
+                           : refuse(Failure::Reason::kHostMemory, "no record");
+  }
+  Allocation* allocation = TryAllocate(request, failure);
+  if (allocation == nullptr && failure.IsExhaustion() &&
+      (request.flags & kNoRetry) == 0) {
+    allocation = Reclaim(request, failure);
+  }
+  return allocation == nullptr ? nullptr : Adopt(allocation, failure);
+}
+
+Allocation* Allocator::Reclaim(const Request& request,
+                               Failure& failure) noexcept {
+  Reclaimer* ladder = reclaimer();
+  if (ladder == nullptr) return nullptr;
+  Allocation* allocation = nullptr;
+  ladder->Climb(stream(), failure, [&] {
+    allocation = TryAllocate(request, failure);
+    return allocation != nullptr;
+  });
+  return allocation;
+}
+
+Allocation* Allocator::Adopt(Allocation* allocation,
+                             Failure& failure) noexcept {
+  allocation->block()->owner = this;
+  if (fill_ == nullptr) return allocation;
+  const Status status = fill_->Apply(*allocation, stream());
+  if (status == Status::kSuccess) return allocation;
+  failure = Failure();
+  failure.reason = Failure::Reason::kDevice;
+  failure.place = place();
+  failure.layer = name();
+  failure.detail = "debug fill";
+  failure.status = status;
+  failure.requested_bytes = allocation->requested_bytes();
+  DoFree(allocation);
+  return nullptr;
+}
+
+Allocation* Allocator::AllocateZero() noexcept {
+  Block* block = RecordSlab::Instance().Take();
+  if (block == nullptr) return nullptr;
+  block->flags = kBlockLive | kBlockZeroSize;
+  block->place = place();
+  block->owner = this;
+  block->requested = 0;
+  return block->allocation();
+}
+
+}  // namespace strata

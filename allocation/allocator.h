@@ -1,0 +1,118 @@
+#ifndef STRATA_ALLOCATION_ALLOCATOR_H_
+#define STRATA_ALLOCATION_ALLOCATOR_H_
+
+#include <cstddef>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/failure.h"
+#include "strata/allocation/hit_path.h"
+#include "strata/allocation/request.h"
+#include "strata/allocation/stats.h"
+#include "strata/allocation/visitor.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+class DebugFill;
+class Reclaimer;
+
+// One layer of a chain, and the contract of all of them.
+//
+// Model: users call the non-virtual functions of the outermost layer; layers
+//   call the virtual ones of the layer below. Every virtual function is pure,
+//   so that a layer that forgets to forward one does not compile.
+// Threads: every function from any thread, concurrently.
+// Lifetime: outlives every Allocation it made (chains of a facade see to that
+//   themselves).
+class Allocator {
+ public:
+  Allocator() = default;
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+  virtual ~Allocator() = default;
+
+  // ---- For users of the outermost layer.
+
+  // Errors: OutOfMemory or BadAlloc (both std::bad_alloc) if the request cannot
+  //   be met, std::invalid_argument if it is wrong (alignment), DeviceError if
+  //   a device call failed; then nothing in use has changed.
+  // Cost: see the layers; when memory is exhausted, the Reclaimer's steps.
+  AllocationPtr Allocate(const Request& request);
+  AllocationPtr Allocate(std::size_t bytes) { return Allocate(Request{bytes}); }
+
+  // The same without exceptions: null, and the reason in `failure`.
+  AllocationPtr AllocateOrNull(const Request& request,
+                               Failure& failure) noexcept;
+
+  // What the destructor of AllocationPtr does. Null is ignored.
+  void Free(AllocationPtr allocation) noexcept { allocation.reset(); }
+  // For an allocation last used on `stream`: if that is not this chain's
+  // stream, its memory is not reused before the work in `stream` is done.
+  void Free(AllocationPtr allocation, Stream stream) noexcept;
+
+  // Debug help: every Allocation is filled, or the device synchronised, once,
+  // by this layer. Null turns it off. `fill` must outlive this layer; set it
+  // before the first allocation.
+  void set_debug_fill(const DebugFill* fill) { fill_ = fill; }
+  const DebugFill* debug_fill() const { return fill_; }
+
+  // ---- For layers.
+
+  // One attempt, without reaction to exhaustion. `request.bytes` is not 0. The
+  // result is live, has `requested` set and no owner. On null, `failure` says
+  // why and nothing has changed.
+  virtual Allocation* TryAllocate(const Request& request,
+                                  Failure& failure) noexcept = 0;
+  virtual void DoFree(Allocation* allocation) noexcept = 0;
+  // Gives idle memory back to the system; returns the bytes given.
+  virtual std::size_t Release() noexcept = 0;
+  // Notes a use on another stream than this chain's; call it after the work
+  // was submitted. False if there is nothing to note: it is this chain's own
+  // stream, or no layer keeps notes.
+  virtual bool RecordStream(Allocation* allocation, Stream stream) noexcept = 0;
+  // Takes such a note back: the caller has ordered that use itself.
+  virtual void EraseStream(Allocation* allocation, Stream stream) noexcept = 0;
+  // `stream` is about to be destroyed; work in it may still be running.
+  virtual void StreamDestroyed(Stream stream) noexcept = 0;
+
+  // The next layer inwards; null at the bottom.
+  virtual Allocator* underlying() const = 0;
+  virtual const char* name() const = 0;
+  virtual Place place() const = 0;
+  // The stream whose work needs no note; a Stream without uid if there is none.
+  virtual Stream stream() const = 0;
+  // The largest Request::alignment served; what every result is aligned to.
+  virtual std::size_t max_alignment() const = 0;
+  virtual std::size_t natural_alignment() const = 0;
+  virtual Stats stats() const = 0;
+  // Sets peaks to the current values.
+  virtual void ResetPeak() = 0;
+  virtual void Accept(AllocatorVisitor& visitor) const = 0;
+  // Who reacts when memory is exhausted; null: nobody.
+  virtual Reclaimer* reclaimer() const = 0;
+  // Null if this layer must see every call.
+  virtual HitPath* hit_path() = 0;
+
+ protected:
+  // Makes `allocation` the user's: owner, debug fill. Null if the fill failed;
+  // then the allocation is freed and `failure` says why.
+  Allocation* Adopt(Allocation* allocation, Failure& failure) noexcept;
+  Allocation* AllocateRecord(const Request& request, Failure& failure) noexcept;
+
+ private:
+  friend struct AllocationDeleter;
+
+  Allocation* AllocateZero() noexcept;
+  Allocation* Reclaim(const Request& request, Failure& failure) noexcept;
+  static void FreeRecord(Allocation* allocation) noexcept;
+
+  const DebugFill* fill_ = nullptr;
+};
+
+// Fails the process, naming the address and state, unless `block` is live:
+// freeing it would hand its memory out twice.
+void CheckLive(const Block& block, const char* layer);
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_ALLOCATOR_H_

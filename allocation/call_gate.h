@@ -1,0 +1,57 @@
+#ifndef STRATA_ALLOCATION_CALL_GATE_H_
+#define STRATA_ALLOCATION_CALL_GATE_H_
+
+#include <atomic>
+
+namespace strata {
+
+// Lets calls into an object pass until the object goes away, which waits for
+// those inside. Not a lock: calls pass side by side, and one inside may enter
+// again.
+//
+// Threads: any thread. Close not from inside a call.
+class CallGate {
+ public:
+  // Holds the gate open for one call.
+  class Pass {
+   public:
+    explicit Pass(CallGate& gate) : gate_(gate), entered_(gate.Enter()) {}
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+    ~Pass() {
+      if (entered_) gate_.Leave();
+    }
+    explicit operator bool() const { return entered_; }
+
+   private:
+    CallGate& gate_;
+    const bool entered_;
+  };
+
+  // No call enters after this returns, and none is inside.
+  void Close() {
+    closed_.store(true);
+    for (int inside = inside_.load(); inside != 0; inside = inside_.load()) {
+      inside_.wait(inside);
+    }
+  }
+
+ private:
+  bool Enter() {
+    inside_.fetch_add(1);
+    if (!closed_.load()) return true;
+    Leave();
+    return false;
+  }
+  void Leave() {
+    inside_.fetch_sub(1);
+    if (closed_.load()) inside_.notify_all();
+  }
+
+  std::atomic<int> inside_{0};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_CALL_GATE_H_

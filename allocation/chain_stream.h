@@ -1,0 +1,43 @@
+#ifndef STRATA_ALLOCATION_CHAIN_STREAM_H_
+#define STRATA_ALLOCATION_CHAIN_STREAM_H_
+
+#include <atomic>
+
+#include "strata/platform/device.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The stream a chain serves, as its layers share it: it may die before the
+// chain does.
+//
+// Threads: any thread.
+class ChainStream {
+ public:
+  // `device` is null for host memory, which no stream orders; otherwise it
+  // outlives this object.
+  ChainStream() = default;
+  ChainStream(Device& device, Stream stream)
+      : device_(&device), stream_(stream) {}
+
+  Device* device() const { return device_; }
+  Stream stream() const { return stream_; }
+  bool retired() const { return retired_.load(std::memory_order_acquire); }
+
+  // Waits until all work submitted so far is done, so that its memory may go to
+  // the host or the system (cuda_semantics.md M6). At once if there is no
+  // stream or it is retired. If the stream is gone, waits for the device.
+  Status Synchronize() noexcept;
+
+  // The work is done and the stream is about to be destroyed.
+  void Retire() { retired_.store(true, std::memory_order_release); }
+
+ private:
+  Device* device_ = nullptr;
+  Stream stream_;
+  std::atomic<bool> retired_{false};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_CHAIN_STREAM_H_

@@ -1,0 +1,142 @@
+// How chunks leave the strategies that hold them: the part of ChunkPool that
+// talks to ChunkHolders.
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+// Memory moves between the system and us in steps of this size on every known
+// device (cuda_semantics.md D5, V3), so a chunk may free up to one step more.
+constexpr std::size_t kSystemStepBytes = Mebibytes(2);
+
+}  // namespace
+
+void ChunkPool::AddHolder(ChunkHolder& holder) {
+  auto entry = std::make_shared<HolderEntry>();
+  entry->holder = &holder;
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  holders_.push_back(std::move(entry));
+}
+
+void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
+  std::shared_ptr<HolderEntry> entry;
+  {
+    const std::lock_guard<std::mutex> guard(lists_mutex_);
+    const auto found =
+        std::find_if(holders_.begin(), holders_.end(),
+                     [&](const auto& e) { return e->holder == &holder; });
+    if (found == holders_.end()) return;
+    entry = *found;
+    holders_.erase(found);
+  }
+  entry->gate.Close();
+}
+
+std::vector<std::shared_ptr<ChunkPool::HolderEntry>> ChunkPool::Holders()
+    const {
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  return holders_;
+}
+
+void ChunkPool::ForEachHolder(
+    const std::function<void(ChunkHolder&)>& ask) noexcept {
+  try {
+    for (const auto& entry : Holders()) {
+      const CallGate::Pass pass(entry->gate);
+      if (pass) ask(*entry->holder);
+    }
+  } catch (const std::bad_alloc&) {
+    // No host memory for the list: nobody is asked.
+  }
+}
+
+std::size_t ChunkPool::IdleBytes() noexcept {
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    for (const Idle& idle : offered_) {
+      bytes += AlignUp(idle.chunk->size(), kSystemStepBytes);
+    }
+  }
+  ForEachHolder([&](ChunkHolder& holder) {
+    const std::size_t idle = holder.IdleBytes();
+    if (idle != 0) bytes += AlignUp(idle, kSystemStepBytes);
+  });
+  return bytes;
+}
+
+std::size_t ChunkPool::MoveWithinReach(Stream stream,
+                                       std::size_t bytes) noexcept {
+  std::size_t best = 0;
+  ForEachHolder([&](ChunkHolder& holder) {
+    if (holder.holder_stream() == stream) return;
+    const std::size_t size = holder.SmallestIdle(bytes);
+    if (size != 0 && size / 2 <= bytes && (best == 0 || size < best)) {
+      best = size;
+    }
+  });
+  if (best == 0) return 0;
+  std::size_t moved = 0;
+  ForEachHolder([&](ChunkHolder& holder) {
+    if (moved != 0 || holder.holder_stream() == stream) return;
+    if (holder.SmallestIdle(bytes) == best) moved = holder.OfferIdle(best);
+  });
+  return moved;
+}
+
+std::size_t ChunkPool::GiveBackAll() noexcept {
+  std::size_t given = 0;
+  ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
+  return given + Release();
+}
+
+std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
+                                            double limit) noexcept {
+  const auto allowed = limit * static_cast<double>(reserved_bytes_.load()) -
+                       static_cast<double>(given_back_bytes_.load());
+  if (allowed < static_cast<double>(bytes)) return 0;
+  std::size_t idle = 0;
+  std::size_t smallest = 0;
+  ForEachHolder([&](ChunkHolder& holder) {
+    const std::size_t held = holder.IdleBytes();
+    if (held == 0 || !holder.IdleIsDone()) return;
+    idle += held;
+    const std::size_t fit = holder.SmallestIdle(bytes);
+    if (fit != 0 && (smallest == 0 || fit < smallest)) smallest = fit;
+  });
+  if (idle < bytes) return 0;
+
+  // One chunk that covers it, else the largest ones first.
+  std::size_t given = 0;
+  while (given < bytes) {
+    std::size_t wanted = smallest;
+    if (wanted == 0) {
+      ForEachHolder([&](ChunkHolder& holder) {
+        if (holder.IdleIsDone()) {
+          wanted = std::max(wanted, holder.LargestIdle());
+        }
+      });
+    }
+    std::size_t got = 0;
+    if (wanted != 0) {
+      ForEachHolder([&](ChunkHolder& holder) {
+        if (got == 0 && holder.SmallestIdle(wanted) == wanted &&
+            holder.IdleIsDone()) {
+          got = holder.GiveBack(wanted);
+        }
+      });
+    }
+    if (got == 0) break;  // another thread took the chunk meanwhile
+    given += got;
+  }
+  given_back_bytes_ += given;
+  return given;
+}
+
+}  // namespace strata

@@ -1,0 +1,264 @@
+#include "strata/allocation/chunk_pool.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+void StoreMax(std::atomic<std::size_t>& peak, std::size_t value) {
+  std::size_t seen = peak.load();
+  while (seen < value && !peak.compare_exchange_weak(seen, value)) {
+  }
+}
+
+// True once `user` runs only after `ready`.
+bool OrderAfter(Device& device, Event ready, ChainStream& user) {
+  if (user.device() != nullptr && !user.retired() &&
+      user.device()->StreamWaitEvent(user.stream(), ready, 0) ==
+          Status::kSuccess) {
+    return true;
+  }
+  return device.EventSynchronize(ready) == Status::kSuccess;
+}
+
+void DestroyEvent(Device* device, Event event) {
+  if (!event) return;
+  const Status status = device->EventDestroy(event);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "chunk_pool: cannot destroy an event: " << ToString(status);
+}
+
+}  // namespace
+
+class ChunkPool::TakeStep final : public ReclaimSource {
+ public:
+  explicit TakeStep(ChunkPool& pool) : pool_(pool) {}
+  // Moving a chunk gives the system nothing.
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override {
+    return pool_.MoveWithinReach(stream, bytes);
+  }
+
+ private:
+  ChunkPool& pool_;
+};
+
+class ChunkPool::ReleaseStep final : public ReclaimSource {
+ public:
+  explicit ReleaseStep(ChunkPool& pool) : pool_(pool) {}
+  std::size_t ReclaimableBytes() const noexcept override {
+    return pool_.IdleBytes();
+  }
+  std::size_t Reclaim(Stream /*stream*/,
+                      std::size_t /*bytes*/) noexcept override {
+    return pool_.GiveBackAll();
+  }
+
+ private:
+  ChunkPool& pool_;
+};
+
+ChunkPool::ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
+                     std::shared_ptr<Reclaimer> reclaimer)
+    : Decorator(std::move(system)),
+      limit_bytes_(limit_bytes),
+      reclaimer_(std::move(reclaimer)),
+      visitors_(std::make_shared<const std::vector<Visitor>>()),
+      take_step_(std::make_unique<TakeStep>(*this)),
+      release_step_(std::make_unique<ReleaseStep>(*this)) {
+  if (reclaimer_ == nullptr) return;
+  take_registration_ = Reclaimer::Register(
+      reclaimer_, ReclaimStep::kTakeIdleChunks, *take_step_);
+  release_registration_ = Reclaimer::Register(
+      reclaimer_, ReclaimStep::kReleaseIdleChunks, *release_step_);
+}
+
+ChunkPool::~ChunkPool() {
+  take_registration_.Reset();
+  release_registration_.Reset();
+  Release();
+  LOG_IF(ERROR, reserved_bytes() != 0)
+      << "chunk_pool: " << reserved_bytes() << " bytes on " << ToString(place())
+      << " were never freed";
+}
+
+bool ChunkPool::Reserve(std::size_t bytes, Failure& failure) noexcept {
+  std::size_t held = reserved_bytes_.load();
+  const std::size_t limit = limit_bytes_ != 0
+                                ? limit_bytes_
+                                : std::numeric_limits<std::size_t>::max();
+  do {
+    if (held > limit || bytes > limit - held) {
+      failure = Failure();
+      failure.reason = Failure::Reason::kLimit;
+      failure.layer = name();
+      failure.reserved_bytes = held;
+      return false;
+    }
+  } while (!reserved_bytes_.compare_exchange_weak(held, held + bytes));
+  return true;
+}
+
+void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
+  failure.place = place();
+  failure.requested_bytes = bytes;
+  failure.rounded_bytes = bytes;
+  failure.limit_bytes = limit_bytes_;
+  if (failure.reserved_bytes == 0) failure.reserved_bytes = reserved_bytes();
+}
+
+Allocation* ChunkPool::TryAllocate(const Request& request,
+                                   Failure& failure) noexcept {
+  const bool reserved = Reserve(request.bytes, failure);
+  Allocation* chunk =
+      reserved ? underlying()->TryAllocate(request, failure) : nullptr;
+  if (chunk == nullptr) {
+    if (reserved) reserved_bytes_ -= request.bytes;
+    ++failures_;
+    Explain(failure, request.bytes);
+    return nullptr;
+  }
+  // The system may give more than was asked; a limit bounds what we ask for.
+  const std::size_t held = reserved_bytes_ += chunk->size() - request.bytes;
+  StoreMax(peak_reserved_bytes_, held);
+  ++allocations_;
+  Visit(*chunk, +1);
+  return chunk;
+}
+
+Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
+                                      Failure& failure) noexcept {
+  if (Allocation* chunk = TakeOffered(request.bytes, user)) return chunk;
+  return TryAllocate(request, failure);
+}
+
+Allocation* ChunkPool::TakeOffered(std::size_t bytes,
+                                   ChainStream& user) noexcept {
+  Idle best;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    auto found = offered_.end();
+    for (auto i = offered_.begin(); i != offered_.end(); ++i) {
+      const std::size_t size = i->chunk->size();
+      if (size < bytes || size / 2 > bytes) continue;
+      if (found == offered_.end() || size < found->chunk->size()) found = i;
+    }
+    if (found == offered_.end()) return nullptr;
+    best = *found;
+    *found = offered_.back();
+    offered_.pop_back();
+  }
+  if (best.ready && !OrderAfter(*best.device, best.ready, user)) {
+    // Not provably ours to use: keep it offered.
+    LOG_IF(ERROR, !Keep(best)) << "chunk_pool: no room to keep a chunk";
+    return nullptr;
+  }
+  DestroyEvent(best.device, best.ready);
+  return best.chunk;
+}
+
+bool ChunkPool::Keep(const Idle& idle) noexcept {
+  try {
+    const std::lock_guard<SpinLock> guard(lock_);
+    offered_.push_back(idle);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
+  Idle idle;
+  idle.chunk = chunk;
+  idle.device = last_user.device();
+  bool ordered = idle.device == nullptr || last_user.retired();
+  if (!ordered && idle.device->EventCreate(&idle.ready, kEventDisableTiming) ==
+                      Status::kSuccess) {
+    ordered = idle.device->EventRecord(idle.ready, last_user.stream(), 0) ==
+              Status::kSuccess;
+    if (!ordered) {
+      DestroyEvent(idle.device, std::exchange(idle.ready, Event()));
+    }
+  }
+  if (!ordered) ordered = last_user.Synchronize() == Status::kSuccess;
+  if (!ordered) {
+    LOG(ERROR) << "chunk_pool: " << chunk->size() << " bytes at "
+               << chunk->data() << " stay reserved: the device does not say "
+               << "when they are free";
+    return;
+  }
+  if (Keep(idle)) return;
+  if (idle.ready) idle.device->EventSynchronize(idle.ready);
+  DestroyEvent(idle.device, idle.ready);
+  DoFree(chunk);
+}
+
+void ChunkPool::DoFree(Allocation* chunk) noexcept {
+  Visit(*chunk, -1);
+  const std::size_t bytes = chunk->size();
+  underlying()->DoFree(chunk);
+  reserved_bytes_ -= bytes;
+  ++frees_;
+}
+
+std::size_t ChunkPool::Release() noexcept {
+  std::vector<Idle> offered;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    offered.swap(offered_);
+  }
+  std::size_t given = 0;
+  for (const Idle& idle : offered) {
+    if (idle.ready) {
+      const Status status = idle.device->EventSynchronize(idle.ready);
+      if (status != Status::kSuccess) idle.device->Synchronize();
+      DestroyEvent(idle.device, idle.ready);
+    }
+    given += idle.chunk->size();
+    DoFree(idle.chunk);
+  }
+  return given;
+}
+
+Stats ChunkPool::stats() const {
+  Stats stats;
+  stats.allocations = allocations_;
+  stats.frees = frees_;
+  stats.failures = failures_;
+  stats.reserved_bytes = reserved_bytes_;
+  stats.peak_reserved_bytes = peak_reserved_bytes_;
+  stats.limit_bytes = limit_bytes_;
+  stats.chunks = stats.allocations - stats.frees;
+  const std::lock_guard<SpinLock> guard(lock_);
+  for (const Idle& idle : offered_) stats.idle_bytes += idle.chunk->size();
+  return stats;
+}
+
+void ChunkPool::ResetPeak() { peak_reserved_bytes_ = reserved_bytes_.load(); }
+
+void ChunkPool::AddVisitor(Visitor visitor) {
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  auto grown = std::make_shared<std::vector<Visitor>>(*visitors_);
+  grown->push_back(std::move(visitor));
+  visitors_ = std::move(grown);
+}
+
+void ChunkPool::Visit(const Allocation& chunk, int count_change) noexcept {
+  std::shared_ptr<const std::vector<Visitor>> visitors;
+  {
+    const std::lock_guard<std::mutex> guard(lists_mutex_);
+    visitors = visitors_;
+  }
+  for (const Visitor& visitor : *visitors) {
+    visitor(chunk.data(), chunk.size(), count_change);
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,137 @@
+#ifndef STRATA_ALLOCATION_CHUNK_POOL_H_
+#define STRATA_ALLOCATION_CHUNK_POOL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strata/allocation/call_gate.h"
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/decorator.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+
+// The edge between the strategies of one place and the system: it counts every
+// byte held, enforces the limit, and is how chunks change streams.
+//
+// Model: bytes are reserved against the limit before the system is asked, so
+//   concurrent growth cannot exceed it. A chunk a strategy no longer needs is
+//   freed, or offered: an offered one keeps an event and serves the next growth
+//   of any stream, which is first ordered after the event. reserved_bytes()
+//   counts both, always exact. When memory is exhausted the pool moves an idle
+//   chunk of another stream within reach, then gives all idle chunks of all
+//   strategies to the system.
+// Threads: any thread. No lock is held during a call of the device, of the
+//   layer below, of a holder or of a visitor.
+// Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
+//   M6.
+class ChunkPool final : public Decorator {
+ public:
+  // `limit_bytes` 0: no limit. `reclaimer` is the ladder of the place.
+  ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
+            std::shared_ptr<Reclaimer> reclaimer);
+  ~ChunkPool() override;
+
+  // A chunk whose first use will be on `user`: an offered one of at most twice
+  // the size if there is one. As TryAllocate otherwise.
+  Allocation* TryAllocateFor(const Request& request, ChainStream& user,
+                             Failure& failure) noexcept;
+  // Takes over a chunk that all work submitted to `last_user` may still use.
+  void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
+
+  // Before a growth of `bytes`: gives idle chunks to the system, if together
+  // they cover it and their work is done, so that the growth reuses their
+  // memory. Does nothing once the bytes given back this way, plus `bytes`,
+  // exceed `limit` times the reserved bytes; so the cost stays a fraction of
+  // that of growing. Returns the bytes given.
+  // Source: memory_policy.md §5.7 (debt limit).
+  std::size_t GiveBackBeforeGrowth(std::size_t bytes, double limit) noexcept;
+
+  // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
+  // for calls in flight.
+  void AddHolder(ChunkHolder& holder);
+  void RemoveHolder(ChunkHolder& holder) noexcept;
+
+  // A chunk came from or went to the system. Free visitors run before the
+  // memory goes. `count_change` is +1 or -1.
+  using Visitor =
+      std::function<void(void* data, std::size_t bytes, int count_change)>;
+  // Chunks that exist already are not visited.
+  void AddVisitor(Visitor visitor);
+
+  std::size_t limit_bytes() const { return limit_bytes_; }
+  std::size_t reserved_bytes() const { return reserved_bytes_.load(); }
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  // Every use of the chunk is complete.
+  void DoFree(Allocation* chunk) noexcept override;
+  // Frees the offered chunks.
+  std::size_t Release() noexcept override;
+  const char* name() const override { return "chunk_pool"; }
+  Stats stats() const override;
+  void ResetPeak() override;
+  Reclaimer* reclaimer() const override { return reclaimer_.get(); }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  struct Idle {
+    Allocation* chunk = nullptr;
+    Device* device = nullptr;  // of `ready`
+    Event ready;               // null: free at once
+  };
+  struct HolderEntry {
+    ChunkHolder* holder;
+    CallGate gate;  // closed once the holder is removed
+  };
+  // The two rungs of the ladder that the pool stands for.
+  class TakeStep;
+  class ReleaseStep;
+
+  bool Reserve(std::size_t bytes, Failure& failure) noexcept;
+  // False if the host has no room for one more on the list.
+  bool Keep(const Idle& idle) noexcept;
+  Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
+  void Visit(const Allocation& chunk, int count_change) noexcept;
+  void Explain(Failure& failure, std::size_t bytes) const noexcept;
+
+  std::vector<std::shared_ptr<HolderEntry>> Holders() const;
+  // Calls `ask` with every holder still there.
+  void ForEachHolder(const std::function<void(ChunkHolder&)>& ask) noexcept;
+  std::size_t IdleBytes() noexcept;
+  std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
+  std::size_t GiveBackAll() noexcept;
+
+  const std::size_t limit_bytes_;
+  const std::shared_ptr<Reclaimer> reclaimer_;
+  std::atomic<std::size_t> reserved_bytes_{0};
+  std::atomic<std::size_t> peak_reserved_bytes_{0};
+  std::atomic<std::size_t> given_back_bytes_{0};  // before growth, in all
+  std::atomic<std::uint64_t> allocations_{0};
+  std::atomic<std::uint64_t> frees_{0};
+  std::atomic<std::uint64_t> failures_{0};
+
+  mutable SpinLock lock_;
+  std::vector<Idle> offered_;  // guarded by lock_
+
+  mutable std::mutex lists_mutex_;
+  // Replaced, never changed: readers copy the pointer. Guarded by lists_mutex_.
+  std::shared_ptr<const std::vector<Visitor>> visitors_;
+  std::vector<std::shared_ptr<HolderEntry>> holders_;  // by lists_mutex_
+
+  std::unique_ptr<ReclaimSource> take_step_;
+  std::unique_ptr<ReclaimSource> release_step_;
+  Reclaimer::Registration take_registration_;
+  Reclaimer::Registration release_registration_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_CHUNK_POOL_H_

@@ -1,0 +1,27 @@
+#include "strata/allocation/debug_fill.h"
+
+#include <cstring>
+
+namespace strata {
+
+DebugFill::DebugFill(Device* device, std::optional<unsigned char> value,
+                     bool sync)
+    : device_(device), value_(value), sync_(sync) {}
+
+Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
+  const PlaceKind kind = allocation.place().kind;
+  const bool on_host = kind == PlaceKind::kHost || kind == PlaceKind::kPinned;
+  if (value_ && on_host) {
+    std::memset(allocation.data(), *value_, allocation.size());
+  } else if (value_ && device_ != nullptr) {
+    const Stream order = stream.uid != 0 ? stream : device_->LegacyStream();
+    const Status status =
+        device_->MemsetAsync(reinterpret_cast<DevicePtr>(allocation.data()),
+                             *value_, allocation.size(), order);
+    if (status != Status::kSuccess) return status;
+  }
+  if (!sync_ || device_ == nullptr) return Status::kSuccess;
+  return device_->Synchronize();
+}
+
+}  // namespace strata

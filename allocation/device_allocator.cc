@@ -1,0 +1,46 @@
+#include "strata/allocation/device_allocator.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+namespace strata {
+
+void ExplainDeviceFailure(Device& device, Status status, Failure& failure) {
+  failure.status = status;
+  failure.reason = status == Status::kMemoryAllocation
+                       ? Failure::Reason::kDeviceMemory
+                       : Failure::Reason::kDevice;
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (device.MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
+    failure.device_free_bytes = free_bytes;
+    failure.device_total_bytes = total_bytes;
+  }
+}
+
+DeviceAllocator::DeviceAllocator(std::shared_ptr<Platform> platform, int device)
+    : SystemAllocator(DevicePlace(device),
+                      platform->device(device).caps().alloc_alignment_bytes),
+      platform_(std::move(platform)),
+      device_(platform_->device(device)) {}
+
+void* DeviceAllocator::Obtain(const Request& request,
+                              Failure& failure) noexcept {
+  DevicePtr ptr = 0;
+  const Status status = device_.MemAlloc(&ptr, request.bytes);
+  if (status != Status::kSuccess) {
+    ExplainDeviceFailure(device_, status, failure);
+    return nullptr;
+  }
+  return reinterpret_cast<void*>(ptr);
+}
+
+void DeviceAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "device: cannot free " << bytes << " bytes at " << data << ": "
+      << ToString(status);
+}
+
+}  // namespace strata

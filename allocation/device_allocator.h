@@ -1,0 +1,39 @@
+#ifndef STRATA_ALLOCATION_DEVICE_ALLOCATOR_H_
+#define STRATA_ALLOCATION_DEVICE_ALLOCATOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "strata/allocation/system_allocator.h"
+#include "strata/platform/device.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+
+// A Device seen as an Allocator: MemAlloc and MemFree per request.
+//
+// Model: a failure carries what the device says is free.
+// Lifetime: keeps the platform alive.
+class DeviceAllocator final : public SystemAllocator {
+ public:
+  // `device` is an ordinal of `platform`.
+  DeviceAllocator(std::shared_ptr<Platform> platform, int device);
+
+  const char* name() const override { return "device"; }
+
+ protected:
+  void* Obtain(const Request& request, Failure& failure) noexcept override;
+  void Return(void* data, std::size_t bytes) noexcept override;
+
+ private:
+  std::shared_ptr<Platform> platform_;
+  Device& device_;
+};
+
+// Fills in what a device call that refused memory means: reason, status and the
+// device's own numbers.
+void ExplainDeviceFailure(Device& device, Status status, Failure& failure);
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_DEVICE_ALLOCATOR_H_

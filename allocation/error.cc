@@ -1,0 +1,77 @@
+#include "strata/allocation/error.h"
+
+#include <utility>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+class LayerCollector final : public AllocatorVisitor {
+ public:
+  void VisitLayer(const Allocator& layer) override {
+    layers_.push_back(LayerReport{layer.name(), layer.stats()});
+  }
+  std::vector<LayerReport> Take() { return std::move(layers_); }
+
+ private:
+  std::vector<LayerReport> layers_;
+};
+
+std::string WithAdvice(const Failure& failure, const std::string& advice) {
+  std::string text = failure.ToString();
+  if (!advice.empty()) text.append(". ").append(advice);
+  return text;
+}
+
+}  // namespace
+
+BadAlloc::BadAlloc(const Failure& failure)
+    : BadAlloc(failure, failure.ToString()) {}
+
+BadAlloc::BadAlloc(const Failure& failure, std::string text)
+    : failure_(failure), text_(std::move(text)) {}
+
+OutOfMemory::OutOfMemory(const Failure& failure,
+                         std::vector<LayerReport> layers,
+                         const std::string& advice)
+    : BadAlloc(failure, WithAdvice(failure, advice)),
+      layers_(std::move(layers)),
+      advice_(advice) {}
+
+DeviceError::DeviceError(const Failure& failure, const std::string& text)
+    : std::runtime_error(text), failure_(failure) {}
+
+std::string Advice(const Failure& failure) {
+  if (failure.reason != Failure::Reason::kLimit ||
+      failure.device_total_bytes == 0) {
+    return "";
+  }
+  const std::size_t missing =
+      failure.reserved_bytes + failure.rounded_bytes - failure.limit_bytes;
+  if (failure.device_free_bytes < failure.rounded_bytes) return "";
+  return "The device has room: a limit higher by " + HumanBytes(missing) +
+         " would have met this request.";
+}
+
+void ThrowFailure(const Failure& failure, const Allocator& outermost) {
+  switch (failure.reason) {
+    case Failure::Reason::kBadRequest:
+      throw std::invalid_argument(failure.ToString());
+    case Failure::Reason::kDevice:
+      throw DeviceError(failure, failure.ToString());
+    case Failure::Reason::kDeviceMemory:
+    case Failure::Reason::kHostMemory:
+    case Failure::Reason::kLimit:
+    case Failure::Reason::kBudget: {
+      LayerCollector collector;
+      outermost.Accept(collector);
+      throw OutOfMemory(failure, collector.Take(), Advice(failure));
+    }
+    default:
+      throw BadAlloc(failure);
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,77 @@
+#ifndef STRATA_ALLOCATION_ERROR_H_
+#define STRATA_ALLOCATION_ERROR_H_
+
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/failure.h"
+#include "strata/allocation/stats.h"
+
+namespace strata {
+
+class Allocator;
+
+// A request that was not met. Carries the failure as data.
+class BadAlloc : public std::bad_alloc {
+ public:
+  explicit BadAlloc(const Failure& failure);
+
+  const char* what() const noexcept override { return text_.c_str(); }
+  const Failure& failure() const { return failure_; }
+
+ protected:
+  BadAlloc(const Failure& failure, std::string text);
+
+ private:
+  Failure failure_;
+  std::string text_;
+};
+
+// What one layer of the chain held when memory ran out.
+struct LayerReport {
+  std::string layer;  // Allocator::name()
+  Stats stats;
+};
+
+// BadAlloc because memory or a limit is exhausted.
+class OutOfMemory : public BadAlloc {
+ public:
+  OutOfMemory(const Failure& failure, std::vector<LayerReport> layers,
+              const std::string& advice);
+
+  // Outermost first.
+  const std::vector<LayerReport>& layers() const { return layers_; }
+  // One sentence that the state proves would have helped, or "".
+  const std::string& advice() const { return advice_; }
+
+ private:
+  std::vector<LayerReport> layers_;
+  std::string advice_;
+};
+
+// A device call failed for another reason than lack of memory.
+class DeviceError : public std::runtime_error {
+ public:
+  DeviceError(const Failure& failure, const std::string& text);
+
+  Status status() const { return failure_.status; }
+  const Failure& failure() const { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+// The one sentence of advice that the failure's own numbers prove, or "":
+// raising a limit helps if the device has room for the rest.
+std::string Advice(const Failure& failure);
+
+// Throws the exception that `failure` calls for: OutOfMemory, BadAlloc,
+// DeviceError or std::invalid_argument. `outermost` gives the layers' numbers.
+[[noreturn]] void ThrowFailure(const Failure& failure,
+                               const Allocator& outermost);
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_ERROR_H_

@@ -1,0 +1,59 @@
+#ifndef STRATA_ALLOCATION_FAILURE_H_
+#define STRATA_ALLOCATION_FAILURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "strata/platform/place.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// Why a request was not met, as a value: inside a chain nothing throws.
+//
+// Model: written by the layer that refuses; layers above pass it on. Fields a
+//   layer does not know stay 0. Sizes in bytes.
+// Cost: no heap; `layer` and `detail` point to static text.
+struct Failure {
+  enum class Reason : std::uint8_t {
+    kNone,          // nothing failed
+    kDeviceMemory,  // the device has no memory left
+    kHostMemory,    // the host has none left, for memory or for our records
+    kLimit,         // the user's limit on bytes reserved was reached
+    kBudget,        // the user's limit on bytes in use was reached
+    kNoGrowth,      // kNoGrowth was asked for and no cached block fits
+    kTooLarge,      // the size overflows when rounded
+    kBadRequest,    // the request itself is wrong; `detail` says how
+    kDevice,        // a device call failed otherwise; `status` says how
+  };
+
+  Reason reason = Reason::kNone;
+  Place place;
+  Status status = Status::kSuccess;  // of the device call, if one failed
+  const char* layer = "";            // name() of the layer that refused
+  const char* detail = "";           // more about it, or ""
+  std::size_t requested_bytes = 0;
+  std::size_t rounded_bytes = 0;       // what was asked of the system
+  std::size_t largest_free_bytes = 0;  // largest cached block of the strategy
+  std::size_t in_use_bytes = 0;        // in live blocks, as the layer counts
+  std::size_t reserved_bytes = 0;      // held from the system at this place
+  std::size_t limit_bytes = 0;         // the limit in force; 0: none
+  std::size_t device_free_bytes = 0;   // as the device reports it
+  std::size_t device_total_bytes = 0;
+
+  // Whether giving memory back could make a second attempt succeed.
+  bool IsExhaustion() const {
+    return reason == Reason::kDeviceMemory || reason == Reason::kHostMemory ||
+           reason == Reason::kLimit || reason == Reason::kBudget;
+  }
+
+  // One sentence with the numbers, without advice:
+  // "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use of 10.0 MiB
+  // allowed".
+  std::string ToString() const;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_FAILURE_H_

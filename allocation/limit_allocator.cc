@@ -1,0 +1,88 @@
+#include "strata/allocation/limit_allocator.h"
+
+#include <utility>
+
+#include "strata/allocation/registry.h"
+
+namespace strata {
+namespace {
+
+// Bytes of a budget that go back unless the allocation is made.
+class Reservation {
+ public:
+  Reservation(Budget& budget, std::size_t bytes)
+      : budget_(budget), bytes_(bytes), held_(budget.Reserve(bytes)) {}
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+  ~Reservation() {
+    if (held_) budget_.Return(bytes_);
+  }
+
+  bool held() const { return held_; }
+  void Commit() { held_ = false; }
+
+ private:
+  Budget& budget_;
+  const std::size_t bytes_;
+  bool held_;
+};
+
+}  // namespace
+
+bool Budget::Reserve(std::size_t bytes) {
+  std::size_t in_use = in_use_bytes_;
+  do {
+    if (in_use > limit_bytes_ || bytes > limit_bytes_ - in_use) return false;
+  } while (!in_use_bytes_.compare_exchange_weak(in_use, in_use + bytes));
+  return true;
+}
+
+LimitAllocator::LimitAllocator(std::shared_ptr<Allocator> underlying,
+                               std::shared_ptr<Budget> budget)
+    : Decorator(std::move(underlying)), budget_(std::move(budget)) {}
+
+Allocation* LimitAllocator::TryAllocate(const Request& request,
+                                        Failure& failure) noexcept {
+  Reservation reservation(*budget_, request.bytes);
+  if (!reservation.held()) {
+    ++failures_;
+    failure = Failure();
+    failure.reason = Failure::Reason::kBudget;
+    failure.layer = name();
+    failure.place = place();
+    failure.requested_bytes = failure.rounded_bytes = request.bytes;
+    failure.in_use_bytes = budget_->in_use_bytes();
+    failure.limit_bytes = budget_->limit_bytes();
+    return nullptr;
+  }
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  if (allocation != nullptr) reservation.Commit();
+  return allocation;
+}
+
+void LimitAllocator::DoFree(Allocation* allocation) noexcept {
+  const std::size_t bytes = allocation->requested_bytes();
+  underlying()->DoFree(allocation);
+  budget_->Return(bytes);
+}
+
+Stats LimitAllocator::stats() const {
+  Stats stats;
+  stats.requested_bytes = budget_->in_use_bytes();
+  stats.limit_bytes = budget_->limit_bytes();
+  stats.failures = failures_;
+  return stats;
+}
+
+std::shared_ptr<Allocator> MakeLimitAllocator(
+    std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
+    const ChainContext& context) {
+  if (options.in_use_limit_bytes == 0) return underlying;
+  auto budget = context.budget != nullptr
+                    ? context.budget
+                    : std::make_shared<Budget>(options.in_use_limit_bytes);
+  return std::make_shared<LimitAllocator>(std::move(underlying),
+                                          std::move(budget));
+}
+
+}  // namespace strata

@@ -1,0 +1,43 @@
+#include "strata/allocation/managed_allocator.h"
+
+#include <glog/logging.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/device_allocator.h"
+
+namespace strata {
+
+ManagedAllocator::ManagedAllocator(std::shared_ptr<Platform> platform,
+                                   int device)
+    : SystemAllocator(ManagedPlace(device),
+                      platform->device(device).caps().alloc_alignment_bytes),
+      platform_(std::move(platform)),
+      device_(platform_->device(device)) {
+  if (!device_.caps().managed_memory) {
+    throw std::invalid_argument(ToString(place()) +
+                                ": the device has no managed memory");
+  }
+}
+
+void* ManagedAllocator::Obtain(const Request& request,
+                               Failure& failure) noexcept {
+  DevicePtr ptr = 0;
+  const Status status =
+      device_.MallocManaged(&ptr, request.bytes, kManagedGlobal);
+  if (status != Status::kSuccess) {
+    ExplainDeviceFailure(device_, status, failure);
+    return nullptr;
+  }
+  return reinterpret_cast<void*>(ptr);
+}
+
+void ManagedAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "managed: cannot free " << bytes << " bytes at " << data << ": "
+      << ToString(status);
+}
+
+}  // namespace strata

@@ -1,0 +1,36 @@
+#ifndef STRATA_ALLOCATION_MANAGED_ALLOCATOR_H_
+#define STRATA_ALLOCATION_MANAGED_ALLOCATOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "strata/allocation/system_allocator.h"
+#include "strata/platform/device.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+
+// The system allocator of memory that migrates between host and device:
+// MallocManaged and MemFree per request.
+//
+// Errors: std::invalid_argument when built for a device without such memory.
+// Lifetime: keeps the platform alive.
+class ManagedAllocator final : public SystemAllocator {
+ public:
+  // `device` is an ordinal of `platform`.
+  ManagedAllocator(std::shared_ptr<Platform> platform, int device);
+
+  const char* name() const override { return "managed"; }
+
+ protected:
+  void* Obtain(const Request& request, Failure& failure) noexcept override;
+  void Return(void* data, std::size_t bytes) noexcept override;
+
+ private:
+  std::shared_ptr<Platform> platform_;
+  Device& device_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_MANAGED_ALLOCATOR_H_

@@ -1,0 +1,42 @@
+#include "strata/allocation/pinned_allocator.h"
+
+#include <glog/logging.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/device_allocator.h"
+
+namespace strata {
+
+PinnedAllocator::PinnedAllocator(std::shared_ptr<Platform> platform, int device)
+    : SystemAllocator(PinnedPlace(device),
+                      platform->device(device).caps().alloc_alignment_bytes),
+      platform_(std::move(platform)),
+      device_(platform_->device(device)) {
+  if (!device_.caps().pinned_memory) {
+    throw std::invalid_argument(ToString(place()) +
+                                ": the device has no pinned host memory");
+  }
+}
+
+void* PinnedAllocator::Obtain(const Request& request,
+                              Failure& failure) noexcept {
+  void* data = nullptr;
+  const Status status = device_.MallocHost(&data, request.bytes, 0);
+  if (status == Status::kSuccess) return data;
+  failure.status = status;
+  failure.reason = status == Status::kMemoryAllocation
+                       ? Failure::Reason::kHostMemory
+                       : Failure::Reason::kDevice;
+  return nullptr;
+}
+
+void PinnedAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const Status status = device_.FreeHost(data);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "pinned: cannot free " << bytes << " bytes at " << data << ": "
+      << ToString(status);
+}
+
+}  // namespace strata

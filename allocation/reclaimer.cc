@@ -1,0 +1,115 @@
+#include "strata/allocation/reclaimer.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/call_gate.h"
+
+namespace strata {
+
+struct Reclaimer::Registration::Entry {
+  ReclaimSource* source;
+  ReclaimStep step;
+  CallGate gate;  // closed once unregistered
+
+  std::size_t Available() {
+    const CallGate::Pass pass(gate);
+    return pass ? source->ReclaimableBytes() : 0;
+  }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) {
+    const CallGate::Pass pass(gate);
+    return pass ? source->Reclaim(stream, bytes) : 0;
+  }
+};
+
+Reclaimer::Registration::Registration(std::shared_ptr<Reclaimer> reclaimer,
+                                      std::shared_ptr<Entry> entry)
+    : reclaimer_(std::move(reclaimer)), entry_(std::move(entry)) {}
+
+Reclaimer::Registration& Reclaimer::Registration::operator=(
+    Registration&& other) noexcept {
+  Reset();
+  reclaimer_ = std::move(other.reclaimer_);
+  entry_ = std::move(other.entry_);
+  return *this;
+}
+
+void Reclaimer::Registration::Reset() noexcept {
+  if (entry_ == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> guard(reclaimer_->mutex_);
+    auto& list = reclaimer_->entries_[static_cast<std::size_t>(entry_->step)];
+    list.erase(std::remove(list.begin(), list.end(), entry_), list.end());
+  }
+  entry_->gate.Close();
+  entry_.reset();
+  reclaimer_.reset();
+}
+
+Reclaimer::Registration Reclaimer::Register(
+    const std::shared_ptr<Reclaimer>& reclaimer, ReclaimStep step,
+    ReclaimSource& source) {
+  auto entry = std::make_shared<Entry>();
+  entry->source = &source;
+  entry->step = step;
+  {
+    const std::lock_guard<std::mutex> guard(reclaimer->mutex_);
+    reclaimer->entries_[static_cast<std::size_t>(step)].push_back(entry);
+  }
+  return {reclaimer, entry};
+}
+
+std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
+    ReclaimStep step) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entries_[static_cast<std::size_t>(step)];
+}
+
+bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
+  // Idle memory is not in use: giving it back meets no budget.
+  if (failure.reason == Failure::Reason::kBudget) return false;
+  std::size_t bytes =
+      failure.reason == Failure::Reason::kLimit
+          ? failure.limit_bytes -
+                std::min(failure.limit_bytes, failure.reserved_bytes)
+          : failure.device_free_bytes;
+  for (const ReclaimStep step :
+       {ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks}) {
+    for (const auto& entry : Sources(step)) {
+      const std::size_t more = entry->Available();
+      if (more > std::numeric_limits<std::size_t>::max() - bytes) return true;
+      bytes += more;
+    }
+  }
+  return bytes >= failure.rounded_bytes;
+}
+
+bool Reclaimer::Climb(Stream stream, Failure& failure,
+                      const std::function<bool()>& search) noexcept {
+  try {
+    for (std::size_t i = 0; i < kReclaimStepCount; ++i) {
+      const auto step = static_cast<ReclaimStep>(i);
+      const bool gives_to_system = step == ReclaimStep::kTakeIdleChunks ||
+                                   step == ReclaimStep::kReleaseIdleChunks;
+      if (gives_to_system && !IsWorthReleasing(failure)) continue;
+      std::size_t given = 0;
+      for (const auto& entry : Sources(step)) {
+        given += entry->Reclaim(stream, failure.rounded_bytes);
+      }
+      if (given == 0) continue;
+      VLOG(2) << "reclaim step " << i << " gave " << given << " bytes for "
+              << failure.rounded_bytes;
+      if (search()) return true;
+      if (!failure.IsExhaustion()) return false;
+    }
+  } catch (const std::bad_alloc&) {
+    // The list of sources could not be copied: nothing was taken yet.
+  }
+  return false;
+}
+
+}  // namespace strata

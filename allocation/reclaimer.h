@@ -1,0 +1,99 @@
+#ifndef STRATA_ALLOCATION_RECLAIMER_H_
+#define STRATA_ALLOCATION_RECLAIMER_H_
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strata/allocation/failure.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// What to do when memory is exhausted, cheapest and least harmful first.
+enum class ReclaimStep : std::size_t {
+  kDrainFrees,         // take in frees that are only waiting to be noticed
+  kFlushCaches,        // return cached blocks to their strategies
+  kTakeIdleChunks,     // move idle chunks of other streams within reach
+  kReleaseIdleChunks,  // give idle chunks back to the system
+  kCallbacks,          // ask the users' callbacks
+};
+inline constexpr std::size_t kReclaimStepCount = 5;
+
+// A part of a chain that can give memory back.
+class ReclaimSource {
+ public:
+  ReclaimSource() = default;
+  ReclaimSource(const ReclaimSource&) = delete;
+  ReclaimSource& operator=(const ReclaimSource&) = delete;
+  virtual ~ReclaimSource() = default;
+
+  // An upper bound, in bytes, on what Reclaim could return now.
+  virtual std::size_t ReclaimableBytes() const noexcept = 0;
+  // Gives back what it can for a request of `bytes` on `stream`; returns the
+  // bytes given. No lock is held.
+  virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;
+};
+
+// The one ladder of reactions to exhaustion at a place.
+//
+// Model: layers register sources under a step. Climb runs the steps in order
+//   and lets the caller search again after each one that gave something, so a
+//   block that a step brings back is never overlooked (pytorch.md §2.3). The
+//   steps that give memory to the system are skipped if all of them together
+//   could not meet the request: an impossible request costs nobody his cache.
+// Threads: any thread; no lock is held while a source or `search` runs.
+// Cost: a copy of the list of sources per Climb.
+class Reclaimer {
+ public:
+  // Unregisters on destruction, after waiting for calls in flight.
+  class Registration {
+   public:
+    Registration() = default;
+    Registration(Registration&&) = default;
+    Registration& operator=(Registration&& other) noexcept;
+    ~Registration() { Reset(); }
+    void Reset() noexcept;
+
+   private:
+    friend class Reclaimer;
+    struct Entry;
+    Registration(std::shared_ptr<Reclaimer> reclaimer,
+                 std::shared_ptr<Entry> entry);
+
+    std::shared_ptr<Reclaimer> reclaimer_;
+    std::shared_ptr<Entry> entry_;
+  };
+
+  Reclaimer() = default;
+  Reclaimer(const Reclaimer&) = delete;
+  Reclaimer& operator=(const Reclaimer&) = delete;
+
+  // `source` stays valid until the result is destroyed.
+  static Registration Register(const std::shared_ptr<Reclaimer>& reclaimer,
+                               ReclaimStep step, ReclaimSource& source);
+
+  // Runs the ladder for the request that failed with `failure`. `search` tries
+  // again: true ends the climb; false leaves its reason in `failure`. Returns
+  // whether a search succeeded. Never throws; if the host is out of memory, the
+  // climb ends where it is.
+  bool Climb(Stream stream, Failure& failure,
+             const std::function<bool()>& search) noexcept;
+
+ private:
+  using Entry = Registration::Entry;
+
+  std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
+  bool IsWorthReleasing(const Failure& failure) const;
+
+  mutable std::mutex mutex_;
+  std::array<std::vector<std::shared_ptr<Entry>>, kReclaimStepCount>
+      entries_;  // guarded by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_RECLAIMER_H_

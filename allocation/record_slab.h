@@ -1,0 +1,75 @@
+#ifndef STRATA_ALLOCATION_RECORD_SLAB_H_
+#define STRATA_ALLOCATION_RECORD_SLAB_H_
+
+#include <cstddef>
+
+#include "strata/allocation/allocation.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+
+// Records linked through Block::next; a value without a lock of its own.
+class RecordList {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  std::size_t size() const { return size_; }
+
+  void Push(Block* record) {
+    record->next = head_;
+    head_ = record;
+    ++size_;
+  }
+  Block* Pop() {
+    Block* record = head_;
+    if (record != nullptr) {
+      head_ = record->next;
+      --size_;
+    }
+    return record;
+  }
+
+ private:
+  Block* head_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// The source of every record in the process.
+//
+// Model: pages of records, carved once and recycled for ever, so that the last
+//   free of a dropped chain still has its record.
+// Threads: any thread.
+// Cost: one lock; a page from the heap when no record is left. Layers that
+//   serve hits keep a RecordList of their own, filled ahead.
+class RecordSlab {
+ public:
+  static RecordSlab& Instance();
+
+  // A blank record, or null if the host is out of memory.
+  Block* Take() noexcept;
+  // Blanks `record` and keeps it.
+  void Give(Block* record) noexcept;
+
+  // Moves records into `list` until it holds `count`. False if the host is out
+  // of memory; `list` keeps what it got.
+  bool Fill(RecordList& list, std::size_t count) noexcept;
+  // The same without asking the heap: what the slab has.
+  void FillFromStock(RecordList& list, std::size_t count) noexcept;
+  void Drain(RecordList& list) noexcept;
+
+  // Records handed out and not given back. For leak checks.
+  std::size_t taken() const;
+
+ private:
+  static constexpr std::size_t kRecordsPerPage = 1024;  // 64 KiB
+
+  RecordSlab() = default;
+  bool AddPage() noexcept;
+
+  mutable SpinLock lock_;
+  RecordList stock_;       // guarded by lock_
+  std::size_t taken_ = 0;  // guarded by lock_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_RECORD_SLAB_H_

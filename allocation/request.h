@@ -1,0 +1,36 @@
+#ifndef STRATA_ALLOCATION_REQUEST_H_
+#define STRATA_ALLOCATION_REQUEST_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace strata {
+
+// How a request may be met; bits of Request::flags.
+enum RequestFlags : std::uint32_t {
+  // Fail at once when memory is exhausted: the Reclaimer is not asked.
+  kNoRetry = 1U << 0,
+  // Serve from what the strategy holds; never ask the system for more.
+  kNoGrowth = 1U << 1,
+  // The block will outlive its neighbours: a strategy keeps it from splitting a
+  // cached block, so that it does not pin memory that others could give back.
+  kLongLived = 1U << 2,
+};
+
+// What a caller asks of an Allocator.
+struct Request {
+  std::size_t bytes = 0;      // 0 gives an Allocation of null and size 0
+  std::size_t alignment = 0;  // of the address: a power of two; 0: the layer's
+  std::uint32_t flags = 0;    // RequestFlags
+  // Only memory freed before this count of the strategy's timestamp counter
+  // may be reused; 0: any. Strategies without such a counter have no memory
+  // with a later count and ignore it.
+  std::uint64_t freed_before = 0;
+};
+
+// The largest Request::alignment that any chain serves.
+inline constexpr std::size_t kMaxAlignment = std::size_t{16} << 20;
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_REQUEST_H_

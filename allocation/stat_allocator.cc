@@ -1,0 +1,90 @@
+#include "strata/allocation/stat_allocator.h"
+
+#include <mutex>
+#include <utility>
+
+#include "strata/allocation/registry.h"
+
+namespace strata {
+namespace {
+
+SpinLock& LockOf(HitPath* hit_path, SpinLock& own) {
+  return hit_path != nullptr ? hit_path->hit_lock() : own;
+}
+
+}  // namespace
+
+void PlaceMeter::Add(std::uint64_t bytes) {
+  const std::uint64_t in_use = in_use_bytes_ += bytes;
+  std::uint64_t peak = peak_in_use_bytes_;
+  while (peak < in_use &&
+         !peak_in_use_bytes_.compare_exchange_weak(peak, in_use)) {
+  }
+}
+
+StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
+                             std::shared_ptr<PlaceMeter> meter)
+    : Decorator(std::move(underlying)),
+      meter_(std::move(meter)),
+      lock_(LockOf(Decorator::underlying()->hit_path(), own_lock_)) {}
+
+void StatAllocator::Count(const Block& block) {
+  ++stats_.allocations;
+  stats_.requested_bytes += block.requested;
+  stats_.total_requested_bytes += block.requested;
+  stats_.in_use_bytes += block.size;
+  if (stats_.in_use_bytes > stats_.peak_in_use_bytes) {
+    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+  }
+  if (meter_ != nullptr) meter_->Add(block.size);
+}
+
+void StatAllocator::Uncount(const Block& block) {
+  ++stats_.frees;
+  stats_.requested_bytes -= block.requested;
+  stats_.in_use_bytes -= block.size;
+  if (meter_ != nullptr) meter_->Subtract(block.size);
+}
+
+Allocation* StatAllocator::TryAllocate(const Request& request,
+                                       Failure& failure) noexcept {
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (allocation != nullptr) {
+    Count(*allocation->block());
+  } else {
+    ++stats_.failures;
+  }
+  return allocation;
+}
+
+void StatAllocator::DoFree(Allocation* allocation) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    Uncount(*allocation->block());
+  }
+  underlying()->DoFree(allocation);
+}
+
+Stats StatAllocator::stats() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return stats_;
+}
+
+void StatAllocator::ResetPeak() {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+  }
+  underlying()->ResetPeak();
+}
+
+std::shared_ptr<Allocator> MakeStatAllocator(
+    std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
+    const ChainContext& context) {
+  if (!options.stat) return underlying;
+  return std::make_shared<StatAllocator>(
+      std::move(underlying), options.exact_peak ? context.meter : nullptr);
+}
+
+}  // namespace strata

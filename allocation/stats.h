@@ -1,0 +1,49 @@
+#ifndef STRATA_ALLOCATION_STATS_H_
+#define STRATA_ALLOCATION_STATS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace strata {
+
+// What one layer has seen. A layer fills in what it knows; the rest stays 0.
+//
+// Units: bytes and counts since the layer was built; peaks since the last
+//   ResetPeak. Sizes "in use" are rounded sizes of live blocks; "requested" is
+//   what the callers of those blocks asked for.
+struct Stats {
+  std::uint64_t allocations = 0;  // requests met
+  std::uint64_t frees = 0;
+  std::uint64_t failures = 0;  // requests refused
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t in_use_bytes = 0;
+  std::uint64_t peak_in_use_bytes = 0;
+  std::uint64_t total_requested_bytes = 0;  // over all requests met so far
+
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t peak_reserved_bytes = 0;
+  std::uint64_t limit_bytes = 0;  // 0: none
+
+  std::uint64_t cache_hits = 0;
+  std::uint64_t cache_misses = 0;
+  std::uint64_t splits = 0;
+  std::uint64_t coalesces = 0;
+  std::uint64_t chunks = 0;       // held now
+  std::uint64_t idle_bytes = 0;   // in chunks without a live block
+  std::uint64_t free_blocks = 0;  // cached now
+  std::uint64_t largest_free_bytes = 0;
+
+  std::uint64_t live_allocations() const { return allocations - frees; }
+};
+
+// Adds every field of `from` that is a sum over layers side by side (all but
+// limit_bytes; largest_free_bytes takes the larger). Peaks add up, which bounds
+// the peak of the sum from above.
+void Accumulate(Stats& to, const Stats& from);
+
+// One JSON object, keys as the fields.
+std::string ToJson(const Stats& stats);
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STATS_H_

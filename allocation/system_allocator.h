@@ -1,0 +1,63 @@
+#ifndef STRATA_ALLOCATION_SYSTEM_ALLOCATOR_H_
+#define STRATA_ALLOCATION_SYSTEM_ALLOCATOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/allocation/allocator.h"
+
+namespace strata {
+
+// The bottom of a chain: memory from the system, one call per request. Gives
+// its subclasses records, counters and the answers a bottom layer owes.
+//
+// Model: the record is taken before the system is asked, so that a request
+//   cannot fail after the system has given memory.
+// Threads: any thread.
+// Cost: one system call per request.
+class SystemAllocator : public Allocator {
+ public:
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept final;
+  void DoFree(Allocation* allocation) noexcept final;
+  // Holds nothing.
+  std::size_t Release() noexcept final { return 0; }
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept final;
+  void EraseStream(Allocation* allocation, Stream stream) noexcept final;
+  void StreamDestroyed(Stream stream) noexcept final;
+
+  Allocator* underlying() const final { return nullptr; }
+  Place place() const final { return place_; }
+  Stream stream() const final { return Stream(); }
+  std::size_t max_alignment() const override { return natural_alignment_; }
+  std::size_t natural_alignment() const final { return natural_alignment_; }
+  Stats stats() const final;
+  void ResetPeak() final;
+  void Accept(AllocatorVisitor& visitor) const final;
+  Reclaimer* reclaimer() const final { return nullptr; }
+  HitPath* hit_path() final { return nullptr; }
+
+ protected:
+  SystemAllocator(Place place, std::size_t natural_alignment)
+      : place_(place), natural_alignment_(natural_alignment) {}
+
+  // Null, with reason, status and device numbers in `failure`, if the system
+  // refuses.
+  virtual void* Obtain(const Request& request, Failure& failure) noexcept = 0;
+  // Errors are logged: the memory is the system's in any case.
+  virtual void Return(void* data, std::size_t bytes) noexcept = 0;
+
+ private:
+  const Place place_;
+  const std::size_t natural_alignment_;
+  std::atomic<std::uint64_t> allocations_{0};
+  std::atomic<std::uint64_t> frees_{0};
+  std::atomic<std::uint64_t> failures_{0};
+  std::atomic<std::uint64_t> in_use_bytes_{0};
+  std::atomic<std::uint64_t> peak_in_use_bytes_{0};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_SYSTEM_ALLOCATOR_H_

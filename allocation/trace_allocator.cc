@@ -1,0 +1,97 @@
+#include "strata/allocation/trace_allocator.h"
+
+#include <glog/logging.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/registry.h"
+
+namespace strata {
+
+TraceSink::TraceSink(const std::string& path, const Clock& clock)
+    : clock_(clock), path_(path), file_(std::fopen(path.c_str(), "w")) {
+  if (file_ == nullptr) {
+    throw std::invalid_argument("strata_trace_file: cannot write '" + path +
+                                "': " + std::strerror(errno));
+  }
+  std::fputs("Thread,Time,Action,Pointer,Size,Stream,Place\n", file_);
+}
+
+TraceSink::~TraceSink() {
+  const bool failed = std::ferror(file_) != 0;
+  LOG_IF(ERROR, std::fclose(file_) != 0 || failed)
+      << "trace: '" << path_ << "' is incomplete: " << std::strerror(errno);
+}
+
+void TraceSink::Row(const char* action, const void* data, std::size_t bytes,
+                    Stream stream, Place place) noexcept {
+  const std::string where = ToString(place);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const int thread = threads_
+                         .emplace(std::this_thread::get_id(),
+                                  static_cast<int>(threads_.size()) + 1)
+                         .first->second;
+  const auto us = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(clock_.Now())
+          .count());
+  std::fprintf(file_,
+               "%d,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ":%06" PRIu64 ",%s,",
+               thread, us / 3'600'000'000, us / 60'000'000 % 60,
+               us / 1'000'000 % 60, us % 1'000'000, action);
+  if (data == nullptr) {
+    std::fputs("(nil)", file_);
+  } else {
+    std::fprintf(file_, "0x%" PRIxPTR, reinterpret_cast<std::uintptr_t>(data));
+  }
+  std::fprintf(file_, ",%zu,%" PRIu64 ",%s\n", bytes, stream.uid,
+               where.c_str());
+}
+
+void TraceSink::Allocated(const void* data, std::size_t bytes, Stream stream,
+                          Place place) noexcept {
+  Row(data != nullptr ? "allocate" : "allocate failure", data, bytes, stream,
+      place);
+}
+
+void TraceSink::Freed(const void* data, std::size_t bytes, Stream stream,
+                      Place place) noexcept {
+  Row("free", data, bytes, stream, place);
+}
+
+TraceAllocator::TraceAllocator(std::shared_ptr<Allocator> underlying,
+                               std::shared_ptr<TraceSink> sink)
+    : Decorator(std::move(underlying)), sink_(std::move(sink)) {}
+
+Allocation* TraceAllocator::TryAllocate(const Request& request,
+                                        Failure& failure) noexcept {
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  // After the allocation and before the free: a row order in which another
+  // thread's reuse of the address comes between the two.
+  sink_->Allocated(allocation != nullptr ? allocation->data() : nullptr,
+                   request.bytes, stream(), place());
+  return allocation;
+}
+
+void TraceAllocator::DoFree(Allocation* allocation) noexcept {
+  sink_->Freed(allocation->data(), allocation->requested_bytes(), stream(),
+               place());
+  underlying()->DoFree(allocation);
+}
+
+std::shared_ptr<Allocator> MakeTraceAllocator(
+    std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
+    const ChainContext& context) {
+  if (options.trace_path.empty()) return underlying;
+  auto sink =
+      context.trace_sink != nullptr
+          ? context.trace_sink
+          : std::make_shared<TraceSink>(options.trace_path, Clock::Steady());
+  return std::make_shared<TraceAllocator>(std::move(underlying),
+                                          std::move(sink));
+}
+
+}  // namespace strata

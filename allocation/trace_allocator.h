@@ -1,0 +1,73 @@
+#ifndef STRATA_ALLOCATION_TRACE_ALLOCATOR_H_
+#define STRATA_ALLOCATION_TRACE_ALLOCATOR_H_
+
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "strata/allocation/decorator.h"
+#include "strata/platform/clock.h"
+
+namespace strata {
+
+// The file that every Trace layer of a facade writes to, as `strata replay`
+// reads it: CSV with the columns Thread,Time,Action,Pointer,Size,Stream,Place.
+//
+// Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`) or `free`;
+//   Size is the bytes asked for; Stream is the stream's uid, 0 for none; Time
+//   is hours:minutes:seconds:microseconds since the sink was opened. Rows are
+//   in an order in which no address is allocated before it was freed.
+// Threads: any thread.
+class TraceSink {
+ public:
+  // Creates or truncates the file. `clock` outlives the sink.
+  //
+  // Errors: std::invalid_argument naming the file and the system's reason.
+  TraceSink(const std::string& path, const Clock& clock);
+  TraceSink(const TraceSink&) = delete;
+  TraceSink& operator=(const TraceSink&) = delete;
+  ~TraceSink();
+
+  // `data` is null for an allocation that failed.
+  void Allocated(const void* data, std::size_t bytes, Stream stream,
+                 Place place) noexcept;
+  void Freed(const void* data, std::size_t bytes, Stream stream,
+             Place place) noexcept;
+
+ private:
+  void Row(const char* action, const void* data, std::size_t bytes,
+           Stream stream, Place place) noexcept;
+
+  const Clock& clock_;
+  const std::string path_;
+  std::mutex mutex_;
+  std::FILE* file_;  // guarded by mutex_
+  // Small numbers for threads, in order of appearance. Guarded by mutex_.
+  std::unordered_map<std::thread::id, int> threads_;
+};
+
+// Records every allocation and free in a TraceSink.
+//
+// Cost: a formatted row per call, under the sink's lock.
+class TraceAllocator final : public Decorator {
+ public:
+  TraceAllocator(std::shared_ptr<Allocator> underlying,
+                 std::shared_ptr<TraceSink> sink);
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  const char* name() const override { return "trace"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  std::shared_ptr<TraceSink> sink_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_TRACE_ALLOCATOR_H_

@@ -1,0 +1,109 @@
+#include "strata/strategy/block_list.h"
+
+namespace strata {
+
+void BlockList::AddChunk(Chunk* chunk, Block* block) {
+  const Block* memory = chunk->memory->block();
+  block->data = memory->data;
+  block->size = memory->size;
+  block->place = memory->place;
+  block->chunk = chunk;
+  block->previous = nullptr;
+  block->next = nullptr;
+  chunk->first = block;
+  chunk->previous = nullptr;
+  chunk->next = first_;
+  if (first_ != nullptr) first_->previous = chunk;
+  first_ = chunk;
+  ++chunk_count_;
+  chunk_bytes_ += block->size;
+  ++block_count_;
+}
+
+void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
+  if (chunk->previous != nullptr) {
+    chunk->previous->next = chunk->next;
+  } else {
+    first_ = chunk->next;
+  }
+  if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
+  --chunk_count_;
+  chunk_bytes_ -= chunk->first->size;
+  --block_count_;
+  *chunk->first = Block();
+  records.Push(chunk->first);
+  chunk->first = nullptr;
+}
+
+Block* BlockList::Split(Block* block, std::size_t low_bytes, Block* record) {
+  record->data = block->data + low_bytes;
+  record->size = block->size - low_bytes;
+  record->place = block->place;
+  record->chunk = block->chunk;
+  record->previous = block;
+  record->next = block->next;
+  if (block->next != nullptr) block->next->previous = record;
+  block->next = record;
+  block->size = low_bytes;
+  ++block_count_;
+  return record;
+}
+
+Block* BlockList::CoalesceWithNext(Block* block, RecordList& records) {
+  Block* next = block->next;
+  block->size += next->size;
+  block->next = next->next;
+  if (next->next != nullptr) next->next->previous = block;
+  *next = Block();
+  records.Push(next);
+  --block_count_;
+  return block;
+}
+
+Block* BlockList::CoalesceWithPrevious(Block* block, RecordList& records) {
+  return CoalesceWithNext(block->previous, records);
+}
+
+void BlockList::Describe(std::vector<BlockInfo>& blocks) const {
+  for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
+    for (const Block* block = chunk->first; block != nullptr;
+         block = block->next) {
+      BlockInfo info;
+      info.data = block->data;
+      info.size_bytes = block->size;
+      info.is_free = block->is_free;
+      info.chunk_base = chunk->memory->data();
+      blocks.push_back(info);
+    }
+  }
+}
+
+bool BlockList::IsConsistent() const {
+  std::size_t chunks = 0;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  const Chunk* previous_chunk = nullptr;
+  for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
+    if (chunk->previous != previous_chunk) return false;
+    const auto* at = static_cast<const std::byte*>(chunk->memory->data());
+    const std::byte* end = at + chunk->memory->size();
+    const Block* previous = nullptr;
+    for (const Block* block = chunk->first; block != nullptr;
+         block = block->next) {
+      if (block->previous != previous || block->chunk != chunk) return false;
+      if (block->data != at || block->size == 0) return false;
+      if (IsFree(block) && IsFree(previous)) return false;
+      at += block->size;
+      bytes += block->size;
+      ++count;
+      previous = block;
+    }
+    if (at != end) return false;
+    ++chunks;
+    previous_chunk = chunk;
+  }
+  return chunks == chunk_count_ && bytes == chunk_bytes_ &&
+         count == block_count_;
+}
+
+}  // namespace strata

@@ -1,0 +1,68 @@
+#ifndef STRATA_STRATEGY_BLOCK_LIST_H_
+#define STRATA_STRATEGY_BLOCK_LIST_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/record_slab.h"
+#include "strata/allocation/visitor.h"
+
+namespace strata {
+
+// The blocks of a strategy's chunks in address order: each chunk is tiled by
+// its blocks without gap or overlap.
+//
+// Model: chunks are in a list; blocks of a chunk are linked by Block::previous
+//   and next. Free blocks have is_free; what is free and where it is
+//   indexed is the strategy's business.
+// Threads: none; the strategy's lock guards it.
+// Cost: O(1) unless said otherwise.
+class BlockList {
+ public:
+  BlockList() = default;
+  BlockList(const BlockList&) = delete;
+  BlockList& operator=(const BlockList&) = delete;
+
+  // Adds `chunk`, whose memory becomes the one block `block`, not free.
+  void AddChunk(Chunk* chunk, Block* block);
+  // Takes out an idle chunk; its only block goes to `records`.
+  void RemoveChunk(Chunk* chunk, RecordList& records);
+
+  // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
+  // rest, which is returned. Neither is in an index.
+  Block* Split(Block* block, std::size_t low_bytes, Block* record);
+  // Joins `block` with a neighbour, which is free and in no index, and returns
+  // the joined block; the record left over goes to `records`.
+  Block* CoalesceWithNext(Block* block, RecordList& records);
+  Block* CoalesceWithPrevious(Block* block, RecordList& records);
+
+  static bool IsFree(const Block* block) {
+    return block != nullptr && block->is_free;
+  }
+  // Whether `block` is all of its chunk.
+  static bool IsWholeChunk(const Block* block) {
+    return block->previous == nullptr && block->next == nullptr;
+  }
+
+  Chunk* first_chunk() const { return first_; }
+  std::size_t chunk_count() const { return chunk_count_; }
+  std::size_t chunk_bytes() const { return chunk_bytes_; }
+  std::size_t block_count() const { return block_count_; }
+
+  // Appends every block to `blocks`. O(blocks).
+  void Describe(std::vector<BlockInfo>& blocks) const;
+  // Whether the blocks tile the chunks and no two neighbours are free. For
+  // tests; O(blocks).
+  bool IsConsistent() const;
+
+ private:
+  Chunk* first_ = nullptr;
+  std::size_t chunk_count_ = 0;
+  std::size_t chunk_bytes_ = 0;
+  std::size_t block_count_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BLOCK_LIST_H_

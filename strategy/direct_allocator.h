@@ -1,0 +1,40 @@
+#ifndef STRATA_STRATEGY_DIRECT_ALLOCATOR_H_
+#define STRATA_STRATEGY_DIRECT_ALLOCATOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/decorator.h"
+
+namespace strata {
+
+// No pool: every request goes to the system, and every free gives it back.
+//
+// Model: a free waits for the work of the chain's stream first, because the
+//   system may hand the memory to anyone at once (cuda_semantics.md H3, M6).
+// Threads: any thread.
+// Cost: a system call per request, a host wait and a system call per free. The
+//   baseline that the other strategies are measured against.
+class DirectAllocator final : public Decorator {
+ public:
+  DirectAllocator(std::shared_ptr<ChunkPool> pool,
+                  std::shared_ptr<ChainStream> stream);
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  // Holds nothing idle.
+  std::size_t Release() noexcept override { return 0; }
+  Stream stream() const override { return stream_->stream(); }
+  const char* name() const override { return "direct"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  std::shared_ptr<ChainStream> stream_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_DIRECT_ALLOCATOR_H_

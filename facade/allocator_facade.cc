@@ -1,0 +1,237 @@
+#include "strata/facade/allocator_facade.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/trace_allocator.h"
+#include "strata/facade/front.h"
+#include "strata/facade/place_state.h"
+#include "strata/platform/clock.h"
+#include "strata/platform/registry.h"
+
+namespace strata {
+
+AllocatorFacade::AllocatorFacade(const Options& options,
+                                 std::shared_ptr<Platform> platform)
+    : options_(options), platform_(std::move(platform)) {
+  options_.Validate(/*strategy_was_set=*/false);
+  if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
+  if (!options_.decorators.trace_path.empty()) {
+    trace_sink_ = std::make_shared<TraceSink>(options_.decorators.trace_path,
+                                              Clock::Steady());
+  }
+  const auto add = [&](Place place) {
+    auto state =
+        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
+    state->FrontOf(state->has_streams() ? state->device()->LegacyStream()
+                                        : Stream());
+    auto& kind = places_[static_cast<std::size_t>(place.kind)];
+    kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
+    kind.back() = std::move(state);
+  };
+  places_.resize(4);
+  add(HostPlace());
+  for (int i = 0; i < platform_->device_count(); ++i) {
+    add(DevicePlace(i));
+    const Caps& caps = platform_->device(i).caps();
+    if (caps.pinned_memory) add(PinnedPlace(i));
+    if (caps.managed_memory) add(ManagedPlace(i));
+  }
+}
+
+AllocatorFacade::~AllocatorFacade() {
+  ForEachState([](PlaceState& state) { state.Close(); });
+}
+
+namespace {
+
+std::mutex g_instance_mutex;
+AllocatorFacade* g_instance = nullptr;  // guarded by g_instance_mutex
+
+}  // namespace
+
+AllocatorFacade& AllocatorFacade::Instance() {
+  const std::lock_guard<std::mutex> guard(g_instance_mutex);
+  if (g_instance == nullptr) g_instance = new AllocatorFacade(Options());
+  return *g_instance;
+}
+
+AllocatorFacade& AllocatorFacade::InitInstance(const Options& options) {
+  const std::lock_guard<std::mutex> guard(g_instance_mutex);
+  if (g_instance != nullptr) {
+    throw std::logic_error("the facade of the process exists already");
+  }
+  g_instance = new AllocatorFacade(options);
+  return *g_instance;
+}
+
+void AllocatorFacade::ForEachState(
+    const std::function<void(PlaceState&)>& visit) const {
+  for (const auto& kind : places_) {
+    for (const auto& state : kind) {
+      if (state != nullptr) visit(*state);
+    }
+  }
+}
+
+PlaceState& AllocatorFacade::Find(Place place) const {
+  const auto kind = static_cast<std::size_t>(place.kind);
+  if (kind < places_.size() && place.index < places_[kind].size() &&
+      places_[kind][place.index] != nullptr) {
+    return *places_[kind][place.index];
+  }
+  throw std::invalid_argument("there is no place " + ToString(place) +
+                              ": the platform " + platform_->name() + " has " +
+                              std::to_string(platform_->device_count()) +
+                              " device(s)");
+}
+
+std::vector<Place> AllocatorFacade::places() const {
+  std::vector<Place> result;
+  ForEachState([&](PlaceState& state) { result.push_back(state.place()); });
+  return result;
+}
+
+Front& AllocatorFacade::FrontOf(Place place, Stream stream) {
+  PlaceState& state = Find(place);
+  if (!state.has_streams()) return state.DefaultFront();
+  if (stream.uid == 0) {
+    throw std::invalid_argument(ToString(place) +
+                                ": the stream names none; see Wrap");
+  }
+  if (stream.device != place.index) {
+    throw std::invalid_argument(ToString(place) +
+                                ": the stream belongs to device " +
+                                std::to_string(stream.device));
+  }
+  if (options_.check_streams) CheckStream(stream);
+  return state.FrontOf(stream);
+}
+
+Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
+  PlaceState& state = Find(place);
+  if (!state.has_streams()) return state.DefaultFront();
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
+  if (!options_.check_streams) {
+    if (Front* front = state.FindByHandle(handle)) return *front;
+  }
+  const Stream stream = Wrap(stream_handle, place.index);
+  Front& front = FrontOf(place, stream);
+  // The per-thread handle names another stream in every thread.
+  if (stream != state.device()->PerThreadStream() && handle != 0) {
+    state.Remember(handle, front);
+  }
+  return front;
+}
+
+AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
+  return Find(place).DefaultFront().Allocate(Request{bytes});
+}
+AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
+                                     Stream stream) {
+  return FrontOf(place, stream).Allocate(Request{bytes});
+}
+AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
+                                     void* stream_handle) {
+  return FrontOf(place, stream_handle).Allocate(Request{bytes});
+}
+AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
+                                     Stream stream) {
+  return FrontOf(place, stream).Allocate(request);
+}
+std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
+                                                         std::size_t bytes) {
+  return Alloc(place, bytes);
+}
+std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
+                                                         std::size_t bytes,
+                                                         Stream stream) {
+  return Alloc(place, bytes, stream);
+}
+AllocationPtr AllocatorFacade::TryAlloc(Place place, const Request& request,
+                                        Stream stream, Failure& failure) {
+  return FrontOf(place, stream).AllocateOrNull(request, failure);
+}
+
+Allocator& AllocatorFacade::GetAllocator(Place place) {
+  return Find(place).DefaultFront();
+}
+Allocator& AllocatorFacade::GetAllocator(Place place, Stream stream) {
+  return FrontOf(place, stream);
+}
+
+std::size_t AllocatorFacade::Release(Place place) {
+  PlaceState& state = Find(place);
+  std::size_t bytes = 0;
+  state.ForEachFront([&](Front& front) { bytes += front.Release(); });
+  return bytes + state.pool()->Release();
+}
+std::size_t AllocatorFacade::Release(Place place, Stream stream) {
+  return FrontOf(place, stream).Release();
+}
+
+void AllocatorFacade::AddOutOfMemoryCallback(
+    Place place, std::function<std::size_t(Place, std::size_t)> callback) {
+  Find(place).AddCallback(std::move(callback));
+}
+
+Stats AllocatorFacade::GetStats(Place place) {
+  PlaceState& state = Find(place);
+  Stats sum = state.finished();
+  // What the strategies hold is the pool's to say.
+  sum.reserved_bytes = sum.peak_reserved_bytes = 0;
+  state.ForEachFront([&](Front& front) { Accumulate(sum, front.stats()); });
+  const Stats pool = state.pool()->stats();
+  sum.reserved_bytes = pool.reserved_bytes;
+  sum.peak_reserved_bytes = pool.peak_reserved_bytes;
+  sum.limit_bytes = pool.limit_bytes;
+  sum.chunks = pool.chunks;
+  if (options_.decorators.exact_peak) {
+    sum.peak_in_use_bytes = state.meter().peak_in_use_bytes();
+  }
+  return sum;
+}
+
+std::size_t AllocatorFacade::LargestStreamPeak(Place place) {
+  std::uint64_t largest = 0;
+  Find(place).ForEachFront([&](Front& front) {
+    largest = std::max(largest, front.stats().peak_in_use_bytes);
+  });
+  return largest;
+}
+
+void AllocatorFacade::ResetPeak(Place place) {
+  PlaceState& state = Find(place);
+  state.ForEachFront([](Front& front) { front.ResetPeak(); });
+  state.meter().ResetPeak();
+}
+
+std::string AllocatorFacade::StatsJson() {
+  std::string json;
+  for (const Place place : places()) {
+    json += (json.empty() ? "{\"" : ",\"") + ToString(place) +
+            "\":" + ToJson(GetStats(place));
+  }
+  return json + "}";
+}
+
+void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
+  GetAllocator(place).Accept(visitor);
+}
+void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
+  Find(place).ForEachFront([&](Front& front) { front.Accept(visitor); });
+}
+
+std::vector<std::string> AllocatorFacade::Layers(Place place) {
+  std::vector<std::string> names;
+  for (const Allocator* layer = &GetAllocator(place); layer != nullptr;
+       layer = layer->underlying()) {
+    names.emplace_back(layer->name());
+  }
+  return names;
+}
+
+}  // namespace strata

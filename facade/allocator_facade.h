@@ -1,0 +1,151 @@
+#ifndef STRATA_FACADE_ALLOCATOR_FACADE_H_
+#define STRATA_FACADE_ALLOCATOR_FACADE_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/allocator.h"
+#include "strata/facade/options.h"
+#include "strata/platform/place.h"
+#include "strata/platform/platform.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+class Front;
+class PlaceState;
+class TraceSink;
+
+// Hands out memory per place and per stream, through the chain of layers that
+// the options ask for.
+//
+// Model: one chain per place and stream. The chain of a place's default stream
+//   is built with the facade, that of any other stream on its first use;
+//   building makes no device call. An allocation belongs to the stream it was
+//   made for: it may be used there at once, and be freed while work in that
+//   stream still uses it. Any other stream that uses it is named by
+//   RecordStream after its work was submitted. Host and pinned memory belong to
+//   no stream: every stream that uses it is named.
+// Errors: std::invalid_argument for a place or stream that does not exist;
+//   allocation as Allocator::Allocate. A failed call changes nothing in use.
+// Threads: any thread. Destroy the facade when no call is in flight; frees may
+//   still be, and may come later: each chain lives until its last allocation
+//   is freed.
+// Cost: a hit takes one uncontended lock; finding the chain takes none.
+class AllocatorFacade {
+ public:
+  // `platform` null: the one the options name. Facades may share a platform.
+  //
+  // Errors: std::invalid_argument naming the option that is wrong;
+  //   std::runtime_error if the platform has no device.
+  explicit AllocatorFacade(const Options& options,
+                           std::shared_ptr<Platform> platform = nullptr);
+  AllocatorFacade(const AllocatorFacade&) = delete;
+  AllocatorFacade& operator=(const AllocatorFacade&) = delete;
+  ~AllocatorFacade();
+
+  // The facade of the process, built from default Options at the first call
+  // unless InitInstance came before it. Lives as long as the process.
+  static AllocatorFacade& Instance();
+  // Errors: std::logic_error if the instance exists already; else as the
+  //   constructor.
+  static AllocatorFacade& InitInstance(const Options& options);
+
+  // At least `bytes` bytes at `place`, for the place's default stream or for
+  // `stream`. 0 bytes give an Allocation of null. `stream_handle` is the
+  // driver's handle, looked up and wrapped once.
+  AllocationPtr Alloc(Place place, std::size_t bytes);
+  AllocationPtr Alloc(Place place, std::size_t bytes, Stream stream);
+  AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
+  AllocationPtr Alloc(Place place, const Request& request, Stream stream);
+  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
+  std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
+                                          Stream stream);
+  // Without exceptions for what memory cannot give: null and the reason.
+  AllocationPtr TryAlloc(Place place, const Request& request, Stream stream,
+                         Failure& failure);
+
+  // The chain of a place and stream, as an Allocator. It lives as long as the
+  // facade, or until StreamDestroyed.
+  Allocator& GetAllocator(Place place);
+  Allocator& GetAllocator(Place place, Stream stream);
+  // An allocator that serves requests of 0 bytes: any does; kept for the
+  // original's users.
+  Allocator& GetZeroAllocator(Place place) { return GetAllocator(place); }
+
+  // The stream a driver's handle names; wraps it once, outside any capture.
+  // Null is the legacy stream.
+  Stream Wrap(void* stream_handle, int device);
+  // The stream of requests that name none. Once per place, before its first
+  // allocation; std::logic_error after that.
+  void SetDefaultStream(Place place, Stream stream);
+  Stream GetDefaultStream(Place place);
+  // Announces that `stream` will be destroyed: waits for its work, drops its
+  // marks and retires its chains. Live allocations stay valid and are freed as
+  // usual.
+  void StreamDestroyed(Stream stream);
+
+  // Notes that work submitted to `stream` uses the allocation, so that its
+  // memory is not reused before that work is done. False if nothing was noted:
+  // it is the allocation's own stream, or it has no memory.
+  bool RecordStream(const AllocationPtr& allocation, Stream stream);
+  bool RecordStream(Allocation& allocation, Stream stream);
+  // Takes the note back: the caller has ordered that use himself.
+  void EraseStream(Allocation& allocation, Stream stream);
+  Stream GetStream(const Allocation& allocation);
+  bool InSameStream(const Allocation& allocation, Stream stream);
+  // The address the system gave for the chunk that holds the allocation.
+  void* GetBasePtr(const Allocation& allocation);
+
+  // Gives idle memory back to the system; returns the bytes given.
+  std::size_t Release(Place place);
+  std::size_t Release(Place place, Stream stream);
+
+  // `callback` is asked when memory is exhausted at `place` and giving idle
+  // memory back did not help: it frees what it can and returns the bytes. It
+  // may run on any thread that allocates, and may free and allocate.
+  void AddOutOfMemoryCallback(
+      Place place, std::function<std::size_t(Place, std::size_t)> callback);
+
+  // Of all streams of a place: sums, and what is held from the system. The
+  // peak in use is the sum of the streams' peaks, an upper bound, unless
+  // strata_exact_peak is on.
+  Stats GetStats(Place place);
+  // The largest peak in use of any one stream: a lower bound for the place.
+  std::size_t LargestStreamPeak(Place place);
+  void ResetPeak(Place place);
+  // Every place as one JSON object: {"device:0":{…},…}.
+  std::string StatsJson();
+
+  // Visits the chain of the place's default stream, or of every stream.
+  void Accept(Place place, AllocatorVisitor& visitor);
+  void AcceptAll(Place place, AllocatorVisitor& visitor);
+  // The layers of a chain, outermost first, as names.
+  std::vector<std::string> Layers(Place place);
+
+  const Options& options() const { return options_; }
+  Platform& platform() { return *platform_; }
+  // Every place this facade serves.
+  std::vector<Place> places() const;
+
+ private:
+  PlaceState& Find(Place place) const;
+  Front& FrontOf(Place place, Stream stream);
+  Front& FrontOf(Place place, void* stream_handle);
+  // Fails unless the stream's handle still names the stream.
+  void CheckStream(Stream stream);
+  void ForEachState(const std::function<void(PlaceState&)>& visit) const;
+
+  const Options options_;
+  std::shared_ptr<Platform> platform_;
+  std::shared_ptr<TraceSink> trace_sink_;
+  // By PlaceKind, then index.
+  std::vector<std::vector<std::shared_ptr<PlaceState>>> places_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_ALLOCATOR_FACADE_H_

@@ -1,0 +1,126 @@
+// What AllocatorFacade knows of streams: wrapping, default streams, marks, and
+// streams that go away.
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/front.h"
+#include "strata/facade/place_state.h"
+
+namespace strata {
+namespace {
+
+// The largest of the driver's names for the default streams, which are never
+// recycled (cuda_semantics.md S2).
+constexpr std::uintptr_t kLastDefaultHandle = 2;
+
+bool HasMemory(const Allocation& allocation) {
+  return (allocation.block()->flags & kBlockZeroSize) == 0;
+}
+
+}  // namespace
+
+Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
+  if (device < 0 || device >= platform_->device_count()) {
+    throw std::invalid_argument("there is no device " + std::to_string(device));
+  }
+  Stream stream;
+  const Status status =
+      platform_->device(device).WrapStream(stream_handle, &stream);
+  if (status != Status::kSuccess) {
+    throw std::invalid_argument(
+        "device " + std::to_string(device) + ": handle " +
+        std::to_string(reinterpret_cast<std::uintptr_t>(stream_handle)) +
+        " is no stream: " + ToString(status));
+  }
+  return stream;
+}
+
+void AllocatorFacade::CheckStream(Stream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream.handle) <= kLastDefaultHandle) {
+    return;
+  }
+  Stream now;
+  const Status status =
+      platform_->device(stream.device).WrapStream(stream.handle, &now);
+  if (status == Status::kSuccess && now == stream) return;
+  std::string text = "stream " + std::to_string(stream.uid) + " of device " +
+                     std::to_string(stream.device) + " no longer exists";
+  if (status == Status::kSuccess) {
+    text += ": its handle was recycled for stream " + std::to_string(now.uid);
+  }
+  throw std::invalid_argument(text +
+                              "; announce a stream's end with StreamDestroyed");
+}
+
+void AllocatorFacade::SetDefaultStream(Place place, Stream stream) {
+  FrontOf(place, stream);  // checks both
+  Find(place).SetDefault(stream);
+}
+
+Stream AllocatorFacade::GetDefaultStream(Place place) {
+  return Find(place).DefaultFront().stream();
+}
+
+void AllocatorFacade::StreamDestroyed(Stream stream) {
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= platform_->device_count()) {
+    throw std::invalid_argument("StreamDestroyed: the stream names none");
+  }
+  if (reinterpret_cast<std::uintptr_t>(stream.handle) <= kLastDefaultHandle) {
+    throw std::invalid_argument(
+        "StreamDestroyed: a default stream lives as long as its device");
+  }
+  ForEachState([stream](PlaceState& state) {
+    if (state.has_streams() && state.DefaultFront().stream() == stream) {
+      throw std::invalid_argument(
+          "StreamDestroyed: it is the default stream of " +
+          ToString(state.place()));
+    }
+  });
+  ForEachState([stream](PlaceState& state) {
+    state.ForEachFront(
+        [stream](Front& front) { front.StreamDestroyed(stream); });
+    if (!state.has_streams()) return;
+    if (Front* front = state.Retire(stream)) {
+      front->chain_stream()->Synchronize();
+      front->chain_stream()->Retire();
+      front->Release();
+      front->Drop();
+    }
+  });
+}
+
+bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
+  if (!HasMemory(allocation)) return false;
+  if (options_.check_streams) CheckStream(stream);
+  return allocation.owner()->RecordStream(&allocation, stream);
+}
+bool AllocatorFacade::RecordStream(const AllocationPtr& allocation,
+                                   Stream stream) {
+  return RecordStream(*allocation, stream);
+}
+
+void AllocatorFacade::EraseStream(Allocation& allocation, Stream stream) {
+  if (HasMemory(allocation)) {
+    allocation.owner()->EraseStream(&allocation, stream);
+  }
+}
+
+Stream AllocatorFacade::GetStream(const Allocation& allocation) {
+  return HasMemory(allocation) ? allocation.owner()->stream()
+                               : GetDefaultStream(allocation.place());
+}
+
+bool AllocatorFacade::InSameStream(const Allocation& allocation,
+                                   Stream stream) {
+  return GetStream(allocation) == stream;
+}
+
+void* AllocatorFacade::GetBasePtr(const Allocation& allocation) {
+  return allocation.base();
+}
+
+}  // namespace strata

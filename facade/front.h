@@ -1,0 +1,63 @@
+#ifndef STRATA_FACADE_FRONT_H_
+#define STRATA_FACADE_FRONT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/decorator.h"
+#include "strata/allocation/stat_allocator.h"
+#include "strata/facade/place_state.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+
+// The outermost layer of a chain, and the owner of what users hold: it serves
+// a hit past the layers, walks them otherwise, and keeps the chain alive until
+// its last allocation is freed.
+//
+// Model: a request of natural alignment without flags goes to the chain's hit
+//   path, if it has one; a free without mark or offset goes back the same way.
+//   When the facade drops the front, it becomes an orphan and destroys itself
+//   with the last free, from whichever thread that comes.
+// Threads: any thread.
+// Cost: a hit takes one uncontended lock and no heap or device call.
+class Front final : public Decorator {
+ public:
+  Front(std::shared_ptr<PlaceState> state, std::shared_ptr<ChainStream> stream,
+        std::shared_ptr<Allocator> chain);
+
+  const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
+
+  // The facade lets go: the front is an orphan, and may be gone on return.
+  void Drop() noexcept;
+  // Keeps an orphan alive between the two; it may be gone after Unpin.
+  void Pin() noexcept;
+  void Unpin() noexcept;
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  Stream stream() const override { return stream_->stream(); }
+  const char* name() const override { return "front"; }
+
+ private:
+  ~Front() override = default;
+
+  Allocation* TakeHit(std::size_t bytes) noexcept;
+  void Destroy() noexcept;
+
+  const std::shared_ptr<PlaceState> state_;
+  const std::shared_ptr<ChainStream> stream_;
+  HitPath* const hit_path_;    // null: every call walks
+  StatAllocator* const stat_;  // of the chain; null without that layer
+  const std::size_t hit_alignment_;
+  SpinLock own_lock_;
+  SpinLock& lock_;          // the hit path's, or own_lock_
+  std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
+  bool orphan_ = false;     // guarded by lock_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_FRONT_H_

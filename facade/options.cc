@@ -1,0 +1,258 @@
+#include "strata/facade/options.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <type_traits>
+
+#include "strata/allocation/fault_allocator.h"
+#include "strata/allocation/size.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+[[noreturn]] void BadValue(std::string_view name, std::string_view value,
+                           const char* expected) {
+  throw std::invalid_argument(std::string(name) + ": '" + std::string(value) +
+                              "' is not " + expected);
+}
+
+template <class Number>
+void ParseNumber(std::string_view name, std::string_view value,
+                 const char* expected, Number& out) {
+  Number number{};
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (value.empty() || error != std::errc() || stop != end) {
+    BadValue(name, value, expected);
+  }
+  out = number;
+}
+
+void SetBool(std::string_view name, std::string_view value, bool& out) {
+  if (value == "true" || value == "1" || value.empty()) {
+    out = true;
+  } else if (value == "false" || value == "0") {
+    out = false;
+  } else {
+    BadValue(name, value, "true or false");
+  }
+}
+
+template <class Field>
+void SetInt64(std::string_view name, std::string_view value, Field& out) {
+  std::int64_t number = 0;
+  ParseNumber(name, value, "a whole number", number);
+  if (number < std::numeric_limits<Field>::min() ||
+      number > std::numeric_limits<Field>::max()) {
+    BadValue(name, value, "in range");
+  }
+  out = static_cast<Field>(number);
+}
+
+void SetUint64(std::string_view name, std::string_view value,
+               std::uint64_t& out) {
+  ParseNumber(name, value, "a whole number that is not negative", out);
+}
+
+void SetDouble(std::string_view name, std::string_view value, double& out) {
+  ParseNumber(name, value, "a number", out);
+}
+
+void SetString(std::string_view /*name*/, std::string_view value,
+               std::string& out) {
+  out = value;
+}
+
+void SetBytes(std::string_view name, std::string_view value,
+              std::uint64_t& out) {
+  const auto bytes = ParseBytes(value);
+  if (!bytes) BadValue(name, value, "a size such as 512MiB or 80GiB");
+  out = *bytes;
+}
+
+template <class Field>
+std::string Show(const Field& value) {
+  if constexpr (std::is_same_v<Field, std::string>) {
+    return value.find_first_of(",; ") == std::string::npos ? value
+                                                           : "'" + value + "'";
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    return value ? "true" : "false";
+  } else {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+}
+
+struct Row {
+  OptionInfo info;
+  void (*set)(Options&, std::string_view name, std::string_view value);
+  std::string (*show)(const Options&);
+};
+
+const std::vector<Row>& Rows() {
+  static const auto* const rows = new std::vector<Row>{
+#define STRATA_OPTION(Type, name, member, default_value, help)                \
+  Row{OptionInfo{#name, #Type, Show(Options().member), help},                 \
+      [](Options& options, std::string_view option, std::string_view value) { \
+        Set##Type(option, value, options.member);                             \
+      },                                                                      \
+      [](const Options& options) { return Show(options.member); }},
+#include "strata/facade/options.def"
+#undef STRATA_OPTION
+  };
+  return *rows;
+}
+
+// One "name=value" of an option string.
+struct Assignment {
+  std::string name;
+  std::string value;
+};
+
+bool IsSeparator(char c) { return c == ',' || c == ';' || c == ' '; }
+
+std::vector<Assignment> SplitAssignments(std::string_view text) {
+  std::vector<Assignment> result;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (IsSeparator(text[at])) {
+      ++at;
+      continue;
+    }
+    Assignment next;
+    while (at < text.size() && !IsSeparator(text[at]) && text[at] != '=') {
+      next.name += text[at++];
+    }
+    if (at < text.size() && text[at] == '=') {
+      ++at;
+      const bool quoted = at < text.size() && text[at] == '\'';
+      if (quoted) ++at;
+      while (at < text.size() &&
+             (quoted ? text[at] != '\'' : !IsSeparator(text[at]))) {
+        next.value += text[at++];
+      }
+      if (quoted && at == text.size()) {
+        throw std::invalid_argument(next.name + ": the quote is not closed");
+      }
+      if (quoted) ++at;
+    }
+    while (next.name.starts_with('-')) next.name.erase(0, 1);
+    result.push_back(std::move(next));
+  }
+  return result;
+}
+
+std::string KnownOptions() {
+  std::string known;
+  for (const Row& row : Rows()) {
+    known += (known.empty() ? "" : ", ") + std::string(row.info.name);
+  }
+  return known;
+}
+
+}  // namespace
+
+void Options::Set(std::string_view name, std::string_view value) {
+  for (const Row& row : Rows()) {
+    if (name == row.info.name) {
+      row.set(*this, name, value);
+      return;
+    }
+  }
+  throw std::invalid_argument("unknown option '" + std::string(name) +
+                              "' (known: " + KnownOptions() + ")");
+}
+
+Options Options::Parse(std::string_view text) {
+  Options options;
+  bool strategy_was_set = false;
+  for (const Assignment& assignment : SplitAssignments(text)) {
+    options.Set(assignment.name, assignment.value);
+    if (assignment.name == "allocator_strategy") strategy_was_set = true;
+  }
+  options.Validate(strategy_was_set);
+  return options;
+}
+
+void Options::Validate(bool strategy_was_set) const {
+  bool known = false;
+  std::string names;
+  for (const std::string& name : StrategyNames()) {
+    known = known || name == allocator_strategy;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (!known) {
+    throw std::invalid_argument("allocator_strategy: unknown strategy '" +
+                                allocator_strategy + "' (known: " + names +
+                                ")");
+  }
+  if (use_system_allocator && strategy_was_set &&
+      allocator_strategy != "direct") {
+    throw std::invalid_argument(
+        "use_system_allocator contradicts allocator_strategy=" +
+        allocator_strategy + ": it means allocator_strategy=direct");
+  }
+  if (alloc_fill_value < -1 || alloc_fill_value > 255) {
+    throw std::invalid_argument(
+        "alloc_fill_value: " + std::to_string(alloc_fill_value) +
+        " is not a byte (0 to 255) or -1");
+  }
+  if (strategy.auto_growth_chunk_rule != "graded" &&
+      strategy.auto_growth_chunk_rule != "exact") {
+    throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
+                                strategy.auto_growth_chunk_rule +
+                                "' (known: graded, exact)");
+  }
+  if (!(strategy.auto_growth_give_back_limit >= 0)) {
+    throw std::invalid_argument(
+        "auto_growth_give_back_limit: must not be negative");
+  }
+  constexpr std::uint64_t kMostMebibytes =
+      std::numeric_limits<std::uint64_t>::max() >> 20;
+  const auto check_mebibytes = [](const char* name, std::uint64_t mebibytes) {
+    if (mebibytes > kMostMebibytes) {
+      throw std::invalid_argument(std::string(name) + ": " +
+                                  std::to_string(mebibytes) +
+                                  " MiB is more than can be addressed");
+    }
+  };
+  check_mebibytes("gpu_memory_limit_mb", gpu_memory_limit_mb);
+  check_mebibytes("auto_growth_chunk_size_in_mb",
+                  strategy.auto_growth_chunk_size_in_mb);
+  check_mebibytes("small_pool_size_in_mb", strategy.small_pool_size_in_mb);
+  check_mebibytes("small_pool_auto_growth_chunk_size_in_mb",
+                  strategy.small_pool_auto_growth_chunk_size_in_mb);
+  check_mebibytes("large_pool_auto_growth_chunk_size_in_mb",
+                  strategy.large_pool_auto_growth_chunk_size_in_mb);
+  check_mebibytes("small_pool_pre_alloc_in_mb",
+                  strategy.small_pool_pre_alloc_in_mb);
+  check_mebibytes("large_pool_pre_alloc_in_mb",
+                  strategy.large_pool_pre_alloc_in_mb);
+  FaultPlan::Parse(decorators.fault);
+}
+
+std::string Options::Strategy() const {
+  return use_system_allocator ? "direct" : allocator_strategy;
+}
+
+std::vector<OptionInfo> OptionTable() {
+  std::vector<OptionInfo> table;
+  for (const Row& row : Rows()) table.push_back(row.info);
+  return table;
+}
+
+std::string ToString(const Options& options) {
+  std::string text;
+  for (const Row& row : Rows()) {
+    text += (text.empty() ? "" : ",") + std::string(row.info.name) + "=" +
+            row.show(options);
+  }
+  return text;
+}
+
+}  // namespace strata

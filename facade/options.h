@@ -1,0 +1,63 @@
+#ifndef STRATA_FACADE_OPTIONS_H_
+#define STRATA_FACADE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/allocation/decorator_options.h"
+#include "strata/platform/platform_options.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// All a facade is built from. The meaning and default of every field are those
+// of its option in options.def.
+struct Options {
+  std::string allocator_strategy = "auto_growth";
+  bool use_system_allocator = false;
+  PlatformOptions platform;
+  DecoratorOptions decorators;
+  StrategyOptions strategy;
+  std::uint64_t gpu_memory_limit_mb = 0;
+  bool sync_after_alloc = false;
+  std::int64_t alloc_fill_value = -1;
+  bool check_streams = false;
+
+  // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
+  // and values, separated by commas, semicolons or spaces. A Bool may stand
+  // without value. A value that holds a separator is written in single quotes.
+  //
+  // Errors: std::invalid_argument naming the unknown option (and those known),
+  //   or the option and the value it cannot take; also what Validate throws.
+  static Options Parse(std::string_view text);
+
+  // Sets one option by name. Errors as Parse, without Validate.
+  void Set(std::string_view name, std::string_view value);
+
+  // Errors: std::invalid_argument naming the option, or both options if two
+  //   contradict each other. `strategy_was_set` says that allocator_strategy
+  //   was chosen, not left at its default.
+  void Validate(bool strategy_was_set) const;
+
+  // The strategy in force, aliases resolved.
+  std::string Strategy() const;
+};
+
+// One row of options.def, for documentation.
+struct OptionInfo {
+  const char* name;
+  const char* type;
+  std::string default_value;
+  const char* help;
+};
+
+std::vector<OptionInfo> OptionTable();
+
+// The values in force, as Parse reads them, in the order of options.def.
+std::string ToString(const Options& options);
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_OPTIONS_H_

@@ -1,0 +1,214 @@
+#include "strata/facade/place_state.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/managed_allocator.h"
+#include "strata/allocation/pinned_allocator.h"
+#include "strata/allocation/registry.h"
+#include "strata/allocation/size.h"
+#include "strata/facade/front.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+std::shared_ptr<Allocator> MakeSystemAllocator(
+    Place place, const std::shared_ptr<Platform>& platform) {
+  switch (place.kind) {
+    case PlaceKind::kDevice:
+      return std::make_shared<DeviceAllocator>(platform, place.index);
+    case PlaceKind::kPinned:
+      return std::make_shared<PinnedAllocator>(platform, place.index);
+    case PlaceKind::kManaged:
+      return std::make_shared<ManagedAllocator>(platform, place.index);
+    case PlaceKind::kHost:
+      break;
+  }
+  return std::make_shared<HostAllocator>();
+}
+
+// The limit is on device memory; host memory has none.
+std::size_t LimitOf(Place place, const Options& options) {
+  return place.kind == PlaceKind::kDevice
+             ? Mebibytes(options.gpu_memory_limit_mb)
+             : 0;
+}
+
+// The host writes a block as soon as it has it, without waiting for a stream,
+// so a cached block is not safe to reuse (cuda_semantics.md M7): the system
+// allocator serves host places directly.
+std::string StrategyOf(Place place, const Options& options) {
+  const bool on_host =
+      place.kind == PlaceKind::kHost || place.kind == PlaceKind::kPinned;
+  return on_host ? "direct" : options.Strategy();
+}
+
+}  // namespace
+
+class PlaceState::CallbackSource final : public ReclaimSource {
+ public:
+  CallbackSource(Place place,
+                 std::function<std::size_t(Place, std::size_t)> callback)
+      : place_(place), callback_(std::move(callback)) {}
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
+    return callback_(place_, bytes);
+  }
+
+ private:
+  const Place place_;
+  const std::function<std::size_t(Place, std::size_t)> callback_;
+};
+
+PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
+                       const Options& options,
+                       std::shared_ptr<TraceSink> trace_sink)
+    : place_(place),
+      platform_(std::move(platform)),
+      device_(place.kind == PlaceKind::kHost ? nullptr
+                                             : &platform_->device(place.index)),
+      options_(options),
+      reclaimer_(std::make_shared<Reclaimer>()),
+      budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
+      meter_(std::make_shared<PlaceMeter>()),
+      trace_sink_(std::move(trace_sink)) {
+  ChainContext context;
+  context.place = place_;
+  context.platform = platform_;
+  pool_ = std::make_shared<ChunkPool>(
+      DecorateSystem(MakeSystemAllocator(place_, platform_),
+                     options_.decorators, context),
+      LimitOf(place_, options_), reclaimer_);
+  if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
+    std::optional<unsigned char> value;
+    if (options_.alloc_fill_value >= 0) {
+      value = static_cast<unsigned char>(options_.alloc_fill_value);
+    }
+    fill_ =
+        std::make_unique<DebugFill>(device_, value, options_.sync_after_alloc);
+  }
+}
+
+PlaceState::~PlaceState() = default;
+
+bool PlaceState::has_streams() const {
+  return place_.kind == PlaceKind::kDevice ||
+         place_.kind == PlaceKind::kManaged;
+}
+
+std::shared_ptr<Allocator> PlaceState::BuildChain(
+    const std::shared_ptr<ChainStream>& stream) const {
+  ChainContext context;
+  context.place = place_;
+  context.platform = platform_;
+  context.stream = stream;
+  context.budget = budget_;
+  context.meter = meter_;
+  context.trace_sink = trace_sink_;
+  return Decorate(MakeStrategy(StrategyOf(place_, options_), pool_, stream,
+                               options_.strategy),
+                  options_.decorators, context);
+}
+
+Front& PlaceState::FrontOf(Stream stream) {
+  // Memory without streams has one chain, under the key of the legacy stream.
+  const std::uint64_t key = has_streams() ? stream.uid : kLegacyStreamUid;
+  if (Front* front = by_uid_.Find(key)) return *front;
+  const std::lock_guard<std::mutex> guard(fronts_mutex_);
+  if (Front* front = by_uid_.FindLocked(key)) return *front;
+  auto chain_stream = has_streams()
+                          ? std::make_shared<ChainStream>(*device_, stream)
+                          : std::make_shared<ChainStream>();
+  auto* front =
+      new Front(shared_from_this(), chain_stream, BuildChain(chain_stream));
+  by_uid_.Insert(key, front);
+  if (default_front_.load() == nullptr) default_front_.store(front);
+  VLOG(1) << "chain built for " << ToString(place_) << ", stream "
+          << stream.uid;
+  return *front;
+}
+
+Front* PlaceState::Retire(Stream stream) {
+  const std::lock_guard<std::mutex> guard(fronts_mutex_);
+  Front* front = by_uid_.FindLocked(stream.uid);
+  if (front == nullptr) return nullptr;
+  by_uid_.Remove(stream.uid);
+  by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
+  return front;
+}
+
+void PlaceState::Close() {
+  std::vector<Callback> callbacks;
+  {
+    const std::lock_guard<std::mutex> guard(fronts_mutex_);
+    callbacks.swap(callbacks_);
+  }
+  callbacks.clear();
+  for (Front* front : by_uid_.Entries()) front->Drop();
+}
+
+void PlaceState::SetDefault(Stream stream) {
+  Front& front = FrontOf(stream);
+  const std::lock_guard<std::mutex> guard(fronts_mutex_);
+  const Stats used = DefaultFront().stats();
+  if (default_was_set_ || used.allocations + used.failures != 0) {
+    throw std::logic_error(ToString(place_) +
+                           ": the default stream can be set once, before the "
+                           "first allocation on it");
+  }
+  default_was_set_ = true;
+  default_front_.store(&front, std::memory_order_release);
+}
+
+void PlaceState::AddCallback(
+    std::function<std::size_t(Place, std::size_t)> callback) {
+  Callback added;
+  added.source = std::make_unique<CallbackSource>(place_, std::move(callback));
+  added.registration =
+      Reclaimer::Register(reclaimer_, ReclaimStep::kCallbacks, *added.source);
+  const std::lock_guard<std::mutex> guard(fronts_mutex_);
+  callbacks_.push_back(std::move(added));
+}
+
+void PlaceState::AddOrphan(Front& front) {
+  const std::lock_guard<std::mutex> guard(orphans_mutex_);
+  orphans_.push_back(&front);
+}
+
+void PlaceState::RemoveOrphan(Front& front, const Stats& totals) {
+  const std::lock_guard<std::mutex> guard(orphans_mutex_);
+  orphans_.erase(std::remove(orphans_.begin(), orphans_.end(), &front),
+                 orphans_.end());
+  Accumulate(finished_, totals);
+}
+
+void PlaceState::ForEachFront(const std::function<void(Front&)>& visit) const {
+  for (Front* front : by_uid_.Entries()) visit(*front);
+  std::vector<Front*> orphans;
+  {
+    const std::lock_guard<std::mutex> guard(orphans_mutex_);
+    for (Front* front : orphans_) {
+      front->Pin();
+      orphans.push_back(front);
+    }
+  }
+  for (Front* front : orphans) {
+    visit(*front);
+    front->Unpin();
+  }
+}
+
+Stats PlaceState::finished() const {
+  const std::lock_guard<std::mutex> guard(orphans_mutex_);
+  return finished_;
+}
+
+}  // namespace strata

@@ -1,0 +1,120 @@
+#ifndef STRATA_FACADE_PLACE_STATE_H_
+#define STRATA_FACADE_PLACE_STATE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/debug_fill.h"
+#include "strata/allocation/limit_allocator.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/stat_allocator.h"
+#include "strata/allocation/stats.h"
+#include "strata/allocation/trace_allocator.h"
+#include "strata/facade/options.h"
+#include "strata/facade/stream_table.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+
+class Front;
+
+// What all chains of one place share, and the list of those chains.
+//
+// Threads: any thread.
+// Lifetime: shared by the facade and by every front, so it outlives the last
+//   allocation.
+class PlaceState : public std::enable_shared_from_this<PlaceState> {
+ public:
+  // Makes no device call.
+  //
+  // Errors: std::invalid_argument if the platform has no such memory.
+  PlaceState(Place place, std::shared_ptr<Platform> platform,
+             const Options& options, std::shared_ptr<TraceSink> trace_sink);
+  ~PlaceState();
+
+  Place place() const { return place_; }
+  // Null for host memory.
+  Device* device() const { return device_; }
+  const std::shared_ptr<Platform>& platform() const { return platform_; }
+  const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
+  const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
+  const PlaceMeter& meter() const { return *meter_; }
+  PlaceMeter& meter() { return *meter_; }
+  const DebugFill* debug_fill() const { return fill_.get(); }
+
+  // Whether work on the memory is ordered by streams: requests name one.
+  bool has_streams() const;
+
+  // The front of `stream`, made on its first use. No device call.
+  Front& FrontOf(Stream stream);
+  // The front by the driver's handle; null if Remember was not called for it.
+  Front* FindByHandle(std::uintptr_t handle) const {
+    return by_handle_.Find(handle);
+  }
+  void Remember(std::uintptr_t handle, Front& front) {
+    by_handle_.Insert(handle, &front);
+  }
+  // Takes the stream's front out of the tables; null if it has none.
+  Front* Retire(Stream stream);
+  // Lets go of every front and callback: the facade goes away.
+  void Close();
+
+  // The front of requests that name no stream.
+  Front& DefaultFront() const {
+    return *default_front_.load(std::memory_order_acquire);
+  }
+  // Errors: std::logic_error if it was set or used before.
+  void SetDefault(Stream stream);
+
+  void AddCallback(std::function<std::size_t(Place, std::size_t)> callback);
+
+  // A front that serves no new requests, but still has live allocations.
+  void AddOrphan(Front& front);
+  // The last allocation of `front` is gone; its totals stay.
+  void RemoveOrphan(Front& front, const Stats& totals);
+  // Calls `visit` with every front, orphans too, with no lock held.
+  void ForEachFront(const std::function<void(Front&)>& visit) const;
+  // Totals of the fronts that are gone.
+  Stats finished() const;
+
+ private:
+  class CallbackSource;
+  // A callback and its rung of the ladder; unregistered first.
+  struct Callback {
+    std::unique_ptr<CallbackSource> source;
+    Reclaimer::Registration registration;
+  };
+
+  std::shared_ptr<Allocator> BuildChain(
+      const std::shared_ptr<ChainStream>& stream) const;
+
+  const Place place_;
+  const std::shared_ptr<Platform> platform_;
+  Device* const device_;
+  const Options options_;
+  std::shared_ptr<Reclaimer> reclaimer_;
+  std::shared_ptr<Budget> budget_;
+  std::shared_ptr<PlaceMeter> meter_;
+  std::shared_ptr<TraceSink> trace_sink_;
+  std::shared_ptr<ChunkPool> pool_;
+  std::unique_ptr<DebugFill> fill_;  // null: none asked for
+  StreamTable by_uid_;
+  StreamTable by_handle_;
+  std::atomic<Front*> default_front_{nullptr};
+  std::mutex fronts_mutex_;          // held while fronts come and go
+  bool default_was_set_ = false;     // guarded by fronts_mutex_
+  std::vector<Callback> callbacks_;  // guarded by fronts_mutex_
+
+  mutable std::mutex orphans_mutex_;
+  std::vector<Front*> orphans_;  // guarded by orphans_mutex_
+  Stats finished_;               // of fronts that are gone; likewise
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_PLACE_STATE_H_

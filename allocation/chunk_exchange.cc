@@ -9,13 +9,6 @@
 #include "strata/allocation/size.h"
 
 namespace strata {
-namespace {
-
-// Memory moves between the system and us in steps of this size on every known
-// device (cuda_semantics.md D5, V3), so a chunk may free up to one step more.
-constexpr std::size_t kSystemStepBytes = Mebibytes(2);
-
-}  // namespace
 
 void ChunkPool::AddHolder(ChunkHolder& holder) {
   auto entry = std::make_shared<HolderEntry>();
@@ -64,10 +57,8 @@ std::size_t ChunkPool::IdleBytes() noexcept {
       bytes += AlignUp(idle.chunk->size(), kSystemStepBytes);
     }
   }
-  ForEachHolder([&](ChunkHolder& holder) {
-    const std::size_t idle = holder.IdleBytes();
-    if (idle != 0) bytes += AlignUp(idle, kSystemStepBytes);
-  });
+  ForEachHolder(
+      [&](ChunkHolder& holder) { bytes += holder.IdleSystemBytes(); });
   return bytes;
 }
 
@@ -77,7 +68,7 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   ForEachHolder([&](ChunkHolder& holder) {
     if (holder.holder_stream() == stream) return;
     const std::size_t size = holder.SmallestIdle(bytes);
-    if (size != 0 && size / 2 <= bytes && (best == 0 || size < best)) {
+    if (size != 0 && size - bytes <= bytes && (best == 0 || size < best)) {
       best = size;
     }
   });

@@ -7,6 +7,11 @@
 
 namespace strata {
 
+// Memory moves between the system and us in steps of this size on every known
+// device (cuda_semantics.md D5, V3), so a chunk may free up to one step more
+// than its size.
+inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
+
 // A strategy as the ChunkPool of its place sees it: somebody who keeps idle
 // chunks and can part with them.
 //
@@ -22,6 +27,9 @@ class ChunkHolder {
   virtual Stream holder_stream() const noexcept = 0;
   // Bytes in idle chunks.
   virtual std::size_t IdleBytes() const noexcept = 0;
+  // An upper bound on what the system has more once they are all given back:
+  // each chunk counts in whole steps of kSystemStepBytes.
+  virtual std::size_t IdleSystemBytes() const noexcept = 0;
   // The size of the smallest idle chunk of at least `bytes`; 0: none.
   virtual std::size_t SmallestIdle(std::size_t bytes) const noexcept = 0;
   virtual std::size_t LargestIdle() const noexcept = 0;

@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -11,6 +10,9 @@
 
 namespace strata {
 namespace {
+
+// More than any device or host has: sums of such sizes do not overflow.
+constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 48;
 
 void StoreMax(std::atomic<std::size_t>& peak, std::size_t value) {
   std::size_t seen = peak.load();
@@ -89,20 +91,22 @@ ChunkPool::~ChunkPool() {
       << " were never freed";
 }
 
-bool ChunkPool::Reserve(std::size_t bytes, Failure& failure) noexcept {
-  std::size_t held = reserved_bytes_.load();
-  const std::size_t limit = limit_bytes_ != 0
-                                ? limit_bytes_
-                                : std::numeric_limits<std::size_t>::max();
+bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
+  const auto refuse = [&](Failure::Reason reason, std::size_t claimed) {
+    failure = Failure();
+    failure.reason = reason;
+    failure.layer = name();
+    failure.reserved_bytes = claimed;
+    return false;
+  };
+  if (bytes > kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
+  std::size_t claimed = claimed_bytes_.load();
   do {
-    if (held > limit || bytes > limit - held) {
-      failure = Failure();
-      failure.reason = Failure::Reason::kLimit;
-      failure.layer = name();
-      failure.reserved_bytes = held;
-      return false;
+    if (limit_bytes_ != 0 &&
+        (claimed > limit_bytes_ || bytes > limit_bytes_ - claimed)) {
+      return refuse(Failure::Reason::kLimit, claimed);
     }
-  } while (!reserved_bytes_.compare_exchange_weak(held, held + bytes));
+  } while (!claimed_bytes_.compare_exchange_weak(claimed, claimed + bytes));
   return true;
 }
 
@@ -116,18 +120,18 @@ void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
 
 Allocation* ChunkPool::TryAllocate(const Request& request,
                                    Failure& failure) noexcept {
-  const bool reserved = Reserve(request.bytes, failure);
+  const bool claimed = Claim(request.bytes, failure);
   Allocation* chunk =
-      reserved ? underlying()->TryAllocate(request, failure) : nullptr;
+      claimed ? underlying()->TryAllocate(request, failure) : nullptr;
   if (chunk == nullptr) {
-    if (reserved) reserved_bytes_ -= request.bytes;
+    if (claimed) claimed_bytes_ -= request.bytes;
     ++failures_;
     Explain(failure, request.bytes);
     return nullptr;
   }
   // The system may give more than was asked; a limit bounds what we ask for.
-  const std::size_t held = reserved_bytes_ += chunk->size() - request.bytes;
-  StoreMax(peak_reserved_bytes_, held);
+  claimed_bytes_ += chunk->size() - request.bytes;
+  StoreMax(peak_reserved_bytes_, reserved_bytes_ += chunk->size());
   ++allocations_;
   Visit(*chunk, +1);
   return chunk;
@@ -147,7 +151,7 @@ Allocation* ChunkPool::TakeOffered(std::size_t bytes,
     auto found = offered_.end();
     for (auto i = offered_.begin(); i != offered_.end(); ++i) {
       const std::size_t size = i->chunk->size();
-      if (size < bytes || size / 2 > bytes) continue;
+      if (size < bytes || size - bytes > bytes) continue;
       if (found == offered_.end() || size < found->chunk->size()) found = i;
     }
     if (found == offered_.end()) return nullptr;
@@ -205,6 +209,7 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
   const std::size_t bytes = chunk->size();
   underlying()->DoFree(chunk);
   reserved_bytes_ -= bytes;
+  claimed_bytes_ -= bytes;
   ++frees_;
 }
 

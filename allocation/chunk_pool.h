@@ -21,7 +21,7 @@ namespace strata {
 // The edge between the strategies of one place and the system: it counts every
 // byte held, enforces the limit, and is how chunks change streams.
 //
-// Model: bytes are reserved against the limit before the system is asked, so
+// Model: bytes are claimed from the limit before the system is asked, so
 //   concurrent growth cannot exceed it. A chunk a strategy no longer needs is
 //   freed, or offered: an offered one keeps an event and serves the next growth
 //   of any stream, which is first ordered after the event. reserved_bytes()
@@ -95,7 +95,7 @@ class ChunkPool final : public Decorator {
   class TakeStep;
   class ReleaseStep;
 
-  bool Reserve(std::size_t bytes, Failure& failure) noexcept;
+  bool Claim(std::size_t bytes, Failure& failure) noexcept;
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
@@ -111,7 +111,9 @@ class ChunkPool final : public Decorator {
 
   const std::size_t limit_bytes_;
   const std::shared_ptr<Reclaimer> reclaimer_;
-  std::atomic<std::size_t> reserved_bytes_{0};
+  // Held, and asked of the system just now: what the limit bounds.
+  std::atomic<std::size_t> claimed_bytes_{0};
+  std::atomic<std::size_t> reserved_bytes_{0};  // held
   std::atomic<std::size_t> peak_reserved_bytes_{0};
   std::atomic<std::size_t> given_back_bytes_{0};  // before growth, in all
   std::atomic<std::uint64_t> allocations_{0};

@@ -10,6 +10,39 @@
 #include "strata/allocation/call_gate.h"
 
 namespace strata {
+namespace {
+
+// A climb of this thread. One that a source starts on the ladder it stands on
+// would never end.
+struct Climbing {
+  explicit Climbing(const Reclaimer* on);
+  Climbing(const Climbing&) = delete;
+  Climbing& operator=(const Climbing&) = delete;
+  ~Climbing();
+
+  static bool IsOn(const Reclaimer* reclaimer);
+
+  const Reclaimer* const reclaimer;
+  const Climbing* const outer;
+};
+
+thread_local constinit const Climbing* t_climbing = nullptr;
+
+Climbing::Climbing(const Reclaimer* on) : reclaimer(on), outer(t_climbing) {
+  t_climbing = this;
+}
+
+Climbing::~Climbing() { t_climbing = outer; }
+
+bool Climbing::IsOn(const Reclaimer* reclaimer) {
+  const Climbing* climb = t_climbing;
+  while (climb != nullptr && climb->reclaimer != reclaimer) {
+    climb = climb->outer;
+  }
+  return climb != nullptr;
+}
+
+}  // namespace
 
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
@@ -90,6 +123,8 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
 
 bool Reclaimer::Climb(Stream stream, Failure& failure,
                       const std::function<bool()>& search) noexcept {
+  if (Climbing::IsOn(this)) return false;
+  const Climbing climbing(this);
   try {
     for (std::size_t i = 0; i < kReclaimStepCount; ++i) {
       const auto step = static_cast<ReclaimStep>(i);

@@ -45,6 +45,7 @@ class ReclaimSource {
 //   block that a step brings back is never overlooked (pytorch.md §2.3). The
 //   steps that give memory to the system are skipped if all of them together
 //   could not meet the request: an impossible request costs nobody his cache.
+//   A source may allocate and free; its own failures do not climb again.
 // Threads: any thread; no lock is held while a source or `search` runs.
 // Cost: a copy of the list of sources per Climb.
 class Reclaimer {

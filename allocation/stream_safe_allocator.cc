@@ -27,10 +27,11 @@ void StreamSafeAllocator::Wait(Stream stream) noexcept {
 
 bool StreamSafeAllocator::RecordStream(Allocation* allocation,
                                        Stream stream) noexcept {
-  if (stream.uid == 0 || (own_ != nullptr && stream == own_->stream())) {
+  Block* block = allocation->block();
+  if (stream.uid == 0 || (own_ != nullptr && stream == own_->stream()) ||
+      (block->flags & kBlockZeroSize) != 0) {
     return false;
   }
-  Block* block = allocation->block();
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::vector<Stream>& streams = marks_[block];

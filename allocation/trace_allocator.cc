@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -23,8 +24,9 @@ TraceSink::TraceSink(const std::string& path, const Clock& clock)
 
 TraceSink::~TraceSink() {
   const bool failed = std::ferror(file_) != 0;
-  LOG_IF(ERROR, std::fclose(file_) != 0 || failed)
-      << "trace: '" << path_ << "' is incomplete: " << std::strerror(errno);
+  LOG_IF(ERROR, std::fclose(file_) != 0 || failed || lost_rows_ != 0)
+      << "trace: '" << path_ << "' is incomplete: " << std::strerror(errno)
+      << ", " << lost_rows_ << " rows lost for lack of host memory";
 }
 
 void TraceSink::Row(const char* action, const void* data, std::size_t bytes,

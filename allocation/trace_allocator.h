@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_TRACE_ALLOCATOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,7 @@ namespace strata {
 //
 // Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`) or `free`;
 //   Size is the bytes asked for; Stream is the stream's uid, 0 for none; Time
-//   is hours:minutes:seconds:microseconds since the sink was opened. Rows are
+//   is hours:minutes:seconds:microseconds of the clock. Rows are
 //   in an order in which no address is allocated before it was freed.
 // Threads: any thread.
 class TraceSink {
@@ -48,6 +49,7 @@ class TraceSink {
   std::FILE* file_;  // guarded by mutex_
   // Small numbers for threads, in order of appearance. Guarded by mutex_.
   std::unordered_map<std::thread::id, int> threads_;
+  std::uint64_t lost_rows_ = 0;  // guarded by mutex_
 };
 
 // Records every allocation and free in a TraceSink.

@@ -214,6 +214,9 @@ std::string AllocatorFacade::StatsJson() {
   for (const Place place : places()) {
     json += (json.empty() ? "{\"" : ",\"") + ToString(place) +
             "\":" + ToJson(GetStats(place));
+    json.back() = ',';  // one more key
+    json += "\"largest_stream_peak_bytes\":" +
+            std::to_string(LargestStreamPeak(place)) + "}";
   }
   return json + "}";
 }

@@ -129,7 +129,12 @@ Front& PlaceState::FrontOf(Stream stream) {
                           : std::make_shared<ChainStream>();
   auto* front =
       new Front(shared_from_this(), chain_stream, BuildChain(chain_stream));
-  by_uid_.Insert(key, front);
+  try {
+    by_uid_.Insert(key, front);
+  } catch (...) {
+    front->Drop();
+    throw;
+  }
   if (default_front_.load() == nullptr) default_front_.store(front);
   VLOG(1) << "chain built for " << ToString(place_) << ", stream "
           << stream.uid;

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Proves that a new device is one folder and one line: puts the toy platform of
+# the tests into a copy of the sources that way, builds the platform layer, and
+# asks the registry for it.
+#
+# usage: new_device.sh <source folder> <scratch folder> <C++ compiler>
+set -euo pipefail
+
+source=$1
+scratch=$2
+compiler=$3
+
+rm -rf "$scratch"
+mkdir -p "$scratch/include/strata"
+cp -r "$source/platform" "$scratch/include/strata/platform"
+cd "$scratch/include/strata/platform"
+
+# The folder …
+mkdir toy
+for file in toy_platform.h toy_platform.cc; do
+  sed 's,strata/tests/testing/,strata/platform/toy/,' \
+    "$source/tests/testing/$file" >"toy/$file"
+done
+# … and the line.
+echo 'STRATA_PLATFORM(toy, MakeToyPlatform)' >>devices.def
+
+cat >"$scratch/main.cc" <<'PROGRAM'
+#include <cstdio>
+
+#include "strata/platform/device.h"
+#include "strata/platform/registry.h"
+
+int main() {
+  for (const std::string& name : strata::PlatformNames()) {
+    std::puts(name.c_str());
+  }
+  strata::PlatformOptions options;
+  options.platform = "toy";
+  const auto platform = strata::MakePlatform(options);
+  strata::Device& device = platform->device(0);
+  strata::DevicePtr ptr = 0;
+  return device.MemAlloc(&ptr, 1024) == strata::Status::kSuccess &&
+                 device.MemFree(ptr) == strata::Status::kSuccess
+             ? 0
+             : 1;
+}
+PROGRAM
+
+cd "$scratch"
+find include -name '*.cc' -print0 |
+  xargs -0 -P "$(nproc)" -I{} sh -c \
+    '"$1" -std=c++20 -O0 -Iinclude -c "$2" -o "$(echo "$2" | tr / _).o"' sh "$compiler" {}
+"$compiler" -std=c++20 -Iinclude main.cc ./*.o -o program -pthread
+./program | grep -qx toy
+./program | grep -qx sim

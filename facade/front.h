@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_FRONT_H_
 #define STRATA_FACADE_FRONT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -22,7 +23,8 @@ namespace strata {
 //   with the last free, from whichever thread that comes.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
-class Front final : public Decorator {
+class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
+    : public Decorator {
  public:
   Front(std::shared_ptr<PlaceState> state, std::shared_ptr<ChainStream> stream,
         std::shared_ptr<Allocator> chain);
@@ -31,9 +33,13 @@ class Front final : public Decorator {
 
   // The facade lets go: the front is an orphan, and may be gone on return.
   void Drop() noexcept;
-  // Keeps an orphan alive between the two; it may be gone after Unpin.
-  void Pin() noexcept;
+  // Keeps the front alive until Unpin, after which it may be gone. False if its
+  // end has begun.
+  bool TryPin() noexcept;
   void Unpin() noexcept;
+
+  // Whether an allocation was ever asked of it.
+  bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -45,6 +51,7 @@ class Front final : public Decorator {
   ~Front() override = default;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
+  Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void Destroy() noexcept;
 
   const std::shared_ptr<PlaceState> state_;
@@ -56,6 +63,7 @@ class Front final : public Decorator {
   SpinLock& lock_;          // the hit path's, or own_lock_
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_
+  std::atomic<bool> was_used_{false};
 };
 
 }  // namespace strata

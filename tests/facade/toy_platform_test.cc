@@ -57,8 +57,7 @@ TEST_P(ToyPlatformTest, ReportsExhaustionWithTheDevicesNumbers) {
 
 TEST_P(ToyPlatformTest, HasOnlyThePlacesItsCapsPromise) {
   AllocatorFacade facade(options_, platform_);
-  EXPECT_EQ(facade.places(),
-            (std::vector<Place>{HostPlace(), DevicePlace(0)}));
+  EXPECT_EQ(facade.places(), (std::vector<Place>{HostPlace(), DevicePlace(0)}));
   EXPECT_THROW(facade.Alloc(PinnedPlace(), 1), std::invalid_argument);
 }
 

@@ -51,8 +51,10 @@ std::string Advice(const Failure& failure) {
   const std::size_t missing =
       failure.reserved_bytes + failure.rounded_bytes - failure.limit_bytes;
   if (failure.device_free_bytes < failure.rounded_bytes) return "";
-  return "The device has room: a limit higher by " + HumanBytes(missing) +
-         " would have met this request.";
+  // Limits are set in MiB. Rounding down would make the advice wrong.
+  const std::size_t mebibytes = (missing + Mebibytes(1) - 1) / Mebibytes(1);
+  return "The device has room: a limit higher by " + std::to_string(mebibytes) +
+         " MiB would have met this request.";
 }
 
 void ThrowFailure(const Failure& failure, const Allocator& outermost) {

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 #include <utility>
@@ -41,6 +42,16 @@ bool Climbing::IsOn(const Reclaimer* reclaimer) {
   }
   return climb != nullptr;
 }
+
+// What callbacks freed may be idle in the chain of another stream, so the steps
+// before them run once more after them.
+constexpr std::array kClimb = {
+    ReclaimStep::kDrainFrees,        ReclaimStep::kFlushCaches,
+    ReclaimStep::kTakeIdleChunks,    ReclaimStep::kReleaseIdleChunks,
+    ReclaimStep::kCallbacks,         ReclaimStep::kDrainFrees,
+    ReclaimStep::kFlushCaches,       ReclaimStep::kTakeIdleChunks,
+    ReclaimStep::kReleaseIdleChunks,
+};
 
 }  // namespace
 
@@ -126,8 +137,7 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
   if (Climbing::IsOn(this)) return false;
   const Climbing climbing(this);
   try {
-    for (std::size_t i = 0; i < kReclaimStepCount; ++i) {
-      const auto step = static_cast<ReclaimStep>(i);
+    for (const ReclaimStep step : kClimb) {
       const bool gives_to_system = step == ReclaimStep::kTakeIdleChunks ||
                                    step == ReclaimStep::kReleaseIdleChunks;
       if (gives_to_system && !IsWorthReleasing(failure)) continue;
@@ -135,9 +145,10 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
       for (const auto& entry : Sources(step)) {
         given += entry->Reclaim(stream, failure.rounded_bytes);
       }
+      if (given == 0 && step == ReclaimStep::kCallbacks) return false;
       if (given == 0) continue;
-      VLOG(2) << "reclaim step " << i << " gave " << given << " bytes for "
-              << failure.rounded_bytes;
+      VLOG(2) << "reclaim step " << static_cast<std::size_t>(step) << " gave "
+              << given << " bytes for " << failure.rounded_bytes;
       if (search()) return true;
       if (!failure.IsExhaustion()) return false;
     }

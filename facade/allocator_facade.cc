@@ -23,14 +23,29 @@ AllocatorFacade::AllocatorFacade(const Options& options,
     trace_sink_ = std::make_shared<TraceSink>(options_.decorators.trace_path,
                                               Clock::Steady());
   }
+  try {
+    AddPlaces();
+  } catch (...) {
+    Close();  // fronts and places hold each other
+    throw;
+  }
+}
+
+AllocatorFacade::~AllocatorFacade() { Close(); }
+
+void AllocatorFacade::Close() {
+  ForEachState([](PlaceState& state) { state.Close(); });
+}
+
+void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
-    auto state =
-        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
-    state->FrontOf(state->has_streams() ? state->device()->LegacyStream()
-                                        : Stream());
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() = std::move(state);
+    kind.back() =
+        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
+    PlaceState& state = *kind.back();
+    state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
+                                      : Stream());
   };
   places_.resize(4);
   add(HostPlace());
@@ -40,10 +55,6 @@ AllocatorFacade::AllocatorFacade(const Options& options,
     if (caps.pinned_memory) add(PinnedPlace(i));
     if (caps.managed_memory) add(ManagedPlace(i));
   }
-}
-
-AllocatorFacade::~AllocatorFacade() {
-  ForEachState([](PlaceState& state) { state.Close(); });
 }
 
 namespace {
@@ -115,10 +126,12 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   PlaceState& state = Find(place);
   if (!state.has_streams()) return state.DefaultFront();
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
-  if (!options_.check_streams) {
-    if (Front* front = state.FindByHandle(handle)) return *front;
-  }
+  Front* known = state.FindByHandle(handle);
+  if (known != nullptr && !options_.check_streams) return *known;
   const Stream stream = Wrap(stream_handle, place.index);
+  if (known != nullptr && known->stream() != stream) {
+    ThrowStale(known->stream(), stream);
+  }
   Front& front = FrontOf(place, stream);
   // The per-thread handle names another stream in every thread.
   if (stream != state.device()->PerThreadStream() && handle != 0) {
@@ -141,6 +154,10 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      Stream stream) {
   return FrontOf(place, stream).Allocate(request);
+}
+AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
+                                     void* stream_handle) {
+  return FrontOf(place, stream_handle).Allocate(request);
 }
 std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
                                                          std::size_t bytes) {
@@ -180,10 +197,8 @@ void AllocatorFacade::AddOutOfMemoryCallback(
 
 Stats AllocatorFacade::GetStats(Place place) {
   PlaceState& state = Find(place);
-  Stats sum = state.finished();
+  Stats sum = state.SumOfFronts();
   // What the strategies hold is the pool's to say.
-  sum.reserved_bytes = sum.peak_reserved_bytes = 0;
-  state.ForEachFront([&](Front& front) { Accumulate(sum, front.stats()); });
   const Stats pool = state.pool()->stats();
   sum.reserved_bytes = pool.reserved_bytes;
   sum.peak_reserved_bytes = pool.peak_reserved_bytes;
@@ -196,18 +211,10 @@ Stats AllocatorFacade::GetStats(Place place) {
 }
 
 std::size_t AllocatorFacade::LargestStreamPeak(Place place) {
-  std::uint64_t largest = 0;
-  Find(place).ForEachFront([&](Front& front) {
-    largest = std::max(largest, front.stats().peak_in_use_bytes);
-  });
-  return largest;
+  return Find(place).LargestPeak();
 }
 
-void AllocatorFacade::ResetPeak(Place place) {
-  PlaceState& state = Find(place);
-  state.ForEachFront([](Front& front) { front.ResetPeak(); });
-  state.meter().ResetPeak();
-}
+void AllocatorFacade::ResetPeak(Place place) { Find(place).ResetPeak(); }
 
 std::string AllocatorFacade::StatsJson() {
   std::string json;

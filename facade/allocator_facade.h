@@ -61,6 +61,7 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, std::size_t bytes, Stream stream);
   AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
+  AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
                                           Stream stream);
@@ -132,11 +133,16 @@ class AllocatorFacade {
   std::vector<Place> places() const;
 
  private:
+  void AddPlaces();
+  void Close();
   PlaceState& Find(Place place) const;
   Front& FrontOf(Place place, Stream stream);
   Front& FrontOf(Place place, void* stream_handle);
   // Fails unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
+  // `now` is the stream that has the handle of `stream` today; without uid if
+  // there is none.
+  [[noreturn]] static void ThrowStale(Stream stream, Stream now);
   void ForEachState(const std::function<void(PlaceState&)>& visit) const;
 
   const Options options_;

@@ -12,9 +12,14 @@
 namespace strata {
 namespace {
 
-// The largest of the driver's names for the default streams, which are never
-// recycled (cuda_semantics.md S2).
-constexpr std::uintptr_t kLastDefaultHandle = 2;
+// The driver's fixed names of the default streams, which are never recycled
+// (cuda_semantics.md S2): 0 and 1 are the legacy stream, 2 is the calling
+// thread's own.
+constexpr std::uintptr_t kPerThreadHandle = 2;
+
+bool IsDefault(Stream stream) {
+  return reinterpret_cast<std::uintptr_t>(stream.handle) <= kPerThreadHandle;
+}
 
 bool HasMemory(const Allocation& allocation) {
   return (allocation.block()->flags & kBlockZeroSize) == 0;
@@ -26,9 +31,13 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
   if (device < 0 || device >= platform_->device_count()) {
     throw std::invalid_argument("there is no device " + std::to_string(device));
   }
+  Device& on = platform_->device(device);
+  // The driver's fixed names need no driver call.
+  const auto name = reinterpret_cast<std::uintptr_t>(stream_handle);
+  if (name == kPerThreadHandle) return on.PerThreadStream();
+  if (name < kPerThreadHandle) return on.LegacyStream();
   Stream stream;
-  const Status status =
-      platform_->device(device).WrapStream(stream_handle, &stream);
+  const Status status = on.WrapStream(stream_handle, &stream);
   if (status != Status::kSuccess) {
     throw std::invalid_argument(
         "device " + std::to_string(device) + ": handle " +
@@ -39,16 +48,17 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
 }
 
 void AllocatorFacade::CheckStream(Stream stream) {
-  if (reinterpret_cast<std::uintptr_t>(stream.handle) <= kLastDefaultHandle) {
-    return;
-  }
+  if (IsDefault(stream)) return;
   Stream now;
   const Status status =
       platform_->device(stream.device).WrapStream(stream.handle, &now);
-  if (status == Status::kSuccess && now == stream) return;
+  if (status != Status::kSuccess || now != stream) ThrowStale(stream, now);
+}
+
+void AllocatorFacade::ThrowStale(Stream stream, Stream now) {
   std::string text = "stream " + std::to_string(stream.uid) + " of device " +
                      std::to_string(stream.device) + " no longer exists";
-  if (status == Status::kSuccess) {
+  if (now.uid != 0) {
     text += ": its handle was recycled for stream " + std::to_string(now.uid);
   }
   throw std::invalid_argument(text +
@@ -69,7 +79,7 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
       stream.device >= platform_->device_count()) {
     throw std::invalid_argument("StreamDestroyed: the stream names none");
   }
-  if (reinterpret_cast<std::uintptr_t>(stream.handle) <= kLastDefaultHandle) {
+  if (IsDefault(stream)) {
     throw std::invalid_argument(
         "StreamDestroyed: a default stream lives as long as its device");
   }
@@ -95,6 +105,10 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
 
 bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
   if (!HasMemory(allocation)) return false;
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= platform_->device_count()) {
+    throw std::invalid_argument("RecordStream: the stream names none");
+  }
   if (options_.check_streams) CheckStream(stream);
   return allocation.owner()->RecordStream(&allocation, stream);
 }

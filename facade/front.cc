@@ -46,12 +46,30 @@ Allocation* Front::TryAllocate(const Request& request,
       request.flags == 0) {
     if (Allocation* hit = TakeHit(request.bytes)) return hit;
   }
+  // The first request of a chain is no hit, so this sees it.
+  was_used_.store(true, std::memory_order_relaxed);
+  return Walk(request, failure);
+}
+
+Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
     const std::lock_guard<SpinLock> guard(lock_);
     ++live_;
+    return allocation;
   }
-  return allocation;
+  // A limit refuses without asking the device; what the device has left is what
+  // advice on the limit rests on.
+  Device* device = state_->device();
+  if (failure.reason == Failure::Reason::kLimit && device != nullptr) {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (device->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
+      failure.device_free_bytes = free_bytes;
+      failure.device_total_bytes = total_bytes;
+    }
+  }
+  return nullptr;
 }
 
 void Front::DoFree(Allocation* allocation) noexcept {
@@ -72,9 +90,11 @@ void Front::DoFree(Allocation* allocation) noexcept {
   if (is_last) Destroy();
 }
 
-void Front::Pin() noexcept {
+bool Front::TryPin() noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
+  if (orphan_ && live_ == 0) return false;
   ++live_;
+  return true;
 }
 
 void Front::Unpin() noexcept {
@@ -87,19 +107,19 @@ void Front::Unpin() noexcept {
 }
 
 void Front::Drop() noexcept {
-  state_->AddOrphan(*this);
-  Pin();
+  bool is_last = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     orphan_ = true;
+    is_last = live_ == 0;
   }
-  Unpin();
+  if (is_last) Destroy();
 }
 
 void Front::Destroy() noexcept {
   // The state outlives this front, which holds it.
   const std::shared_ptr<PlaceState> state = state_;
-  state->RemoveOrphan(*this, stats());
+  state->Finish(*this, stats());
   delete this;
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 #include <type_traits>
 
@@ -74,17 +73,26 @@ void SetBytes(std::string_view name, std::string_view value,
   out = *bytes;
 }
 
+// In quotes if the parser would take it for something else without them.
+std::string Quoted(const std::string& value) {
+  if (value.find_first_of(",; '") == std::string::npos) return value;
+  std::string text = "'";
+  for (const char c : value) text += c == '\'' ? "''" : std::string(1, c);
+  return text + "'";
+}
+
 template <class Field>
 std::string Show(const Field& value) {
   if constexpr (std::is_same_v<Field, std::string>) {
-    return value.find_first_of(",; ") == std::string::npos ? value
-                                                           : "'" + value + "'";
+    return Quoted(value);
   } else if constexpr (std::is_same_v<Field, bool>) {
     return value ? "true" : "false";
   } else {
-    std::ostringstream text;
-    text << value;
-    return text.str();
+    // The shortest text that reads back as the same number, in any locale.
+    std::array<char, 32> text{};
+    const auto result =
+        std::to_chars(text.data(), text.data() + text.size(), value);
+    return {text.data(), result.ptr};
   }
 }
 
@@ -116,6 +124,25 @@ struct Assignment {
 
 bool IsSeparator(char c) { return c == ',' || c == ';' || c == ' '; }
 
+// The value that starts at `at`, which moves behind it.
+std::string TakeValue(std::string_view text, std::size_t& at,
+                      const std::string& name) {
+  std::string value;
+  if (at == text.size() || text[at] != '\'') {
+    while (at < text.size() && !IsSeparator(text[at])) value += text[at++];
+    return value;
+  }
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '\'') {
+      ++at;
+      // Two quotes in a row stand for one.
+      if (at == text.size() || text[at] != '\'') return value;
+    }
+    value += text[at];
+  }
+  throw std::invalid_argument(name + ": the quote is not closed");
+}
+
 std::vector<Assignment> SplitAssignments(std::string_view text) {
   std::vector<Assignment> result;
   std::size_t at = 0;
@@ -130,16 +157,7 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
     }
     if (at < text.size() && text[at] == '=') {
       ++at;
-      const bool quoted = at < text.size() && text[at] == '\'';
-      if (quoted) ++at;
-      while (at < text.size() &&
-             (quoted ? text[at] != '\'' : !IsSeparator(text[at]))) {
-        next.value += text[at++];
-      }
-      if (quoted && at == text.size()) {
-        throw std::invalid_argument(next.name + ": the quote is not closed");
-      }
-      if (quoted) ++at;
+      next.value = TakeValue(text, at, next.name);
     }
     while (next.name.starts_with('-')) next.name.erase(0, 1);
     result.push_back(std::move(next));

@@ -27,7 +27,8 @@ struct Options {
 
   // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
   // and values, separated by commas, semicolons or spaces. A Bool may stand
-  // without value. A value that holds a separator is written in single quotes.
+  // without value. A value that holds a separator is written in single quotes,
+  // in which two quotes in a row stand for one.
   //
   // Errors: std::invalid_argument naming the unknown option (and those known),
   //   or the option and the value it cannot take; also what Validate throws.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -60,7 +61,14 @@ class PlaceState::CallbackSource final : public ReclaimSource {
       : place_(place), callback_(std::move(callback)) {}
   std::size_t ReclaimableBytes() const noexcept override { return 0; }
   std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
-    return callback_(place_, bytes);
+    try {
+      return callback_(place_, bytes);
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "an out-of-memory callback failed: " << error.what();
+    } catch (...) {
+      LOG(ERROR) << "an out-of-memory callback failed";
+    }
+    return 0;
   }
 
  private:
@@ -127,8 +135,14 @@ Front& PlaceState::FrontOf(Stream stream) {
   auto chain_stream = has_streams()
                           ? std::make_shared<ChainStream>(*device_, stream)
                           : std::make_shared<ChainStream>();
-  auto* front =
-      new Front(shared_from_this(), chain_stream, BuildChain(chain_stream));
+  auto chain = BuildChain(chain_stream);
+  Front* front = nullptr;
+  {
+    const std::lock_guard<std::mutex> list_guard(list_mutex_);
+    fronts_.reserve(fronts_.size() + 1);
+    front = new Front(shared_from_this(), chain_stream, std::move(chain));
+    fronts_.push_back(front);
+  }
   try {
     by_uid_.Insert(key, front);
   } catch (...) {
@@ -163,8 +177,7 @@ void PlaceState::Close() {
 void PlaceState::SetDefault(Stream stream) {
   Front& front = FrontOf(stream);
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  const Stats used = DefaultFront().stats();
-  if (default_was_set_ || used.allocations + used.failures != 0) {
+  if (default_was_set_ || DefaultFront().was_used()) {
     throw std::logic_error(ToString(place_) +
                            ": the default stream can be set once, before the "
                            "first allocation on it");
@@ -183,37 +196,65 @@ void PlaceState::AddCallback(
   callbacks_.push_back(std::move(added));
 }
 
-void PlaceState::AddOrphan(Front& front) {
-  const std::lock_guard<std::mutex> guard(orphans_mutex_);
-  orphans_.push_back(&front);
+void PlaceState::Unpinner::operator()(Front* front) const noexcept {
+  front->Unpin();
 }
 
-void PlaceState::RemoveOrphan(Front& front, const Stats& totals) {
-  const std::lock_guard<std::mutex> guard(orphans_mutex_);
-  orphans_.erase(std::remove(orphans_.begin(), orphans_.end(), &front),
-                 orphans_.end());
+void PlaceState::Finish(Front& front, const Stats& totals) {
+  const std::lock_guard<std::mutex> guard(list_mutex_);
+  fronts_.erase(std::remove(fronts_.begin(), fronts_.end(), &front),
+                fronts_.end());
   Accumulate(finished_, totals);
+  finished_peak_bytes_ =
+      std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
+}
+
+std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {
+  std::vector<PinnedFront> pinned;
+  pinned.reserve(fronts_.size());
+  for (Front* front : fronts_) {
+    if (front->TryPin()) pinned.emplace_back(front);
+  }
+  return pinned;
 }
 
 void PlaceState::ForEachFront(const std::function<void(Front&)>& visit) const {
-  for (Front* front : by_uid_.Entries()) visit(*front);
-  std::vector<Front*> orphans;
+  std::vector<PinnedFront> pinned;
   {
-    const std::lock_guard<std::mutex> guard(orphans_mutex_);
-    for (Front* front : orphans_) {
-      front->Pin();
-      orphans.push_back(front);
-    }
+    const std::lock_guard<std::mutex> guard(list_mutex_);
+    pinned = PinAll();
   }
-  for (Front* front : orphans) {
-    visit(*front);
-    front->Unpin();
-  }
+  for (const PinnedFront& front : pinned) visit(*front);
 }
 
-Stats PlaceState::finished() const {
-  const std::lock_guard<std::mutex> guard(orphans_mutex_);
-  return finished_;
+Stats PlaceState::SumOfFronts() const {
+  Stats sum;
+  std::vector<PinnedFront> pinned;
+  {
+    // Both under one lock, so that a front on its way out is counted once.
+    const std::lock_guard<std::mutex> guard(list_mutex_);
+    sum = finished_;
+    pinned = PinAll();
+  }
+  for (const PinnedFront& front : pinned) Accumulate(sum, front->stats());
+  return sum;
+}
+
+std::uint64_t PlaceState::LargestPeak() const {
+  std::uint64_t largest = 0;
+  ForEachFront([&](Front& front) {
+    largest = std::max(largest, front.stats().peak_in_use_bytes);
+  });
+  const std::lock_guard<std::mutex> guard(list_mutex_);
+  return std::max(largest, finished_peak_bytes_);
+}
+
+void PlaceState::ResetPeak() {
+  ForEachFront([](Front& front) { front.ResetPeak(); });
+  meter_->ResetPeak();
+  const std::lock_guard<std::mutex> guard(list_mutex_);
+  finished_.peak_in_use_bytes = 0;
+  finished_peak_bytes_ = 0;
 }
 
 }  // namespace strata

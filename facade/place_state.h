@@ -73,14 +73,17 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
 
   void AddCallback(std::function<std::size_t(Place, std::size_t)> callback);
 
-  // A front that serves no new requests, but still has live allocations.
-  void AddOrphan(Front& front);
-  // The last allocation of `front` is gone; its totals stay.
-  void RemoveOrphan(Front& front, const Stats& totals);
-  // Calls `visit` with every front, orphans too, with no lock held.
+  // `front` and its last allocation are gone; its totals stay.
+  void Finish(Front& front, const Stats& totals);
+  // Calls `visit` with every front, orphans too, with no lock held; a front
+  // lives at least until its visit is over.
   void ForEachFront(const std::function<void(Front&)>& visit) const;
-  // Totals of the fronts that are gone.
-  Stats finished() const;
+
+  // The numbers of every front there is or was, added up.
+  Stats SumOfFronts() const;
+  // The largest peak in use of any one of them.
+  std::uint64_t LargestPeak() const;
+  void ResetPeak();
 
  private:
   class CallbackSource;
@@ -90,6 +93,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
     Reclaimer::Registration registration;
   };
 
+  // Ends a visit to a front.
+  struct Unpinner {
+    void operator()(Front* front) const noexcept;
+  };
+  using PinnedFront = std::unique_ptr<Front, Unpinner>;
+
+  // Hold list_mutex_.
+  std::vector<PinnedFront> PinAll() const;
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
 
@@ -110,9 +121,11 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   bool default_was_set_ = false;     // guarded by fronts_mutex_
   std::vector<Callback> callbacks_;  // guarded by fronts_mutex_
 
-  mutable std::mutex orphans_mutex_;
-  std::vector<Front*> orphans_;  // guarded by orphans_mutex_
-  Stats finished_;               // of fronts that are gone; likewise
+  mutable std::mutex list_mutex_;
+  std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_
+  Stats finished_;              // of fronts that are gone; likewise
+  // The largest peak in use of a front that is gone; likewise.
+  std::uint64_t finished_peak_bytes_ = 0;
 };
 
 }  // namespace strata

@@ -64,20 +64,35 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     if (size) failure.detail = "alignment above 256 needs the aligned layer";
     return nullptr;
   }
-  {
+  const bool may_grow = (request.flags & kNoGrowth) == 0;
+  bool out_of_records = false;
+  do {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (Block* block = FindAndCarve(policy_.PoolOf(*size), *size,
-                                    (request.flags & kLongLived) != 0)) {
+    Block* block = FindAndCarve(policy_.PoolOf(*size), *size,
+                                (request.flags & kLongLived) != 0);
+    if (block == nullptr && !may_grow) block = FindAnywhere(*size);
+    if (block != nullptr) {
       block->requested = request.bytes;
       return block->allocation();
     }
-    ++stats_.cache_misses;
-  }
-  if ((request.flags & kNoGrowth) != 0) {
-    failure = Refusal(Failure::Reason::kNoGrowth, request);
+    out_of_records = records_.empty();
+    if (!out_of_records) ++stats_.cache_misses;
+  } while (out_of_records && Restock());
+  if (!may_grow || out_of_records) {
+    failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
+                                     : Failure::Reason::kNoGrowth,
+                      request);
     return nullptr;
   }
   return Grow(request, *size, failure);
+}
+
+bool AutoGrowthAllocator::Restock() noexcept {
+  RecordList fresh;
+  const bool filled = RecordSlab::Instance().Fill(fresh, kRecordBatch);
+  const std::lock_guard<SpinLock> guard(lock_);
+  while (!fresh.empty()) records_.Push(fresh.Pop());
+  return filled;
 }
 
 Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
@@ -103,7 +118,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   }
   for (const std::size_t bytes : sizes) {
     if (bytes == 0 || chunk->memory != nullptr) break;
-    chunk->memory = pool_->TryAllocateFor(Request{bytes}, *stream_, failure);
+    chunk->memory = pool_->TryAllocateFor(
+        Request{bytes, FreeIndex::kGranuleBytes}, *stream_, failure);
     if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
   }
   Block* block = nullptr;
@@ -113,12 +129,12 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
       chunk->pool = static_cast<std::uint32_t>(pool);
       block = Publish(chunk.release(), size, records);
     } else {
-      // The other pool's blocks are no worse than none at all.
+      // The pool has not grown, so its first growth is still to come.
+      if (is_first) has_grown_[static_cast<std::size_t>(pool)] = false;
       while (records_.size() < kRecordBatch && !records.empty()) {
         records_.Push(records.Pop());
       }
-      block = FindAndCarve(pool == Pool::kSmall ? Pool::kLarge : Pool::kSmall,
-                           size, /*exact=*/false);
+      block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
       failure.in_use_bytes = blocks_.chunk_bytes() - index_[0].total_bytes() -
@@ -173,6 +189,14 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
   if (block != nullptr) block = Carve(block, size);
   if (block != nullptr) ++stats_.cache_hits;
   return block;
+}
+
+Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
+  const Pool own = policy_.PoolOf(size);
+  Block* block = FindAndCarve(own, size, /*exact=*/false);
+  if (block != nullptr) return block;
+  const Pool other = own == Pool::kSmall ? Pool::kLarge : Pool::kSmall;
+  return FindAndCarve(other, size, /*exact=*/false);
 }
 
 Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {

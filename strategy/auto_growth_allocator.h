@@ -86,6 +86,7 @@ class AutoGrowthAllocator final : public Allocator,
   // ChunkHolder.
   Stream holder_stream() const noexcept override { return stream(); }
   std::size_t IdleBytes() const noexcept override;
+  std::size_t IdleSystemBytes() const noexcept override;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
   std::size_t LargestIdle() const noexcept override;
   bool IdleIsDone() noexcept override;
@@ -97,6 +98,11 @@ class AutoGrowthAllocator final : public Allocator,
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
   Block* Carve(Block* block, std::size_t size) noexcept;
   Block* FindAndCarve(Pool pool, std::size_t size, bool exact) noexcept;
+  // The last resort: splits what kLongLived would keep whole, and takes from
+  // the other pool; both are better than no memory.
+  Block* FindAnywhere(std::size_t size) noexcept;
+  // Takes records from the slab. False if the host is out of memory.
+  bool Restock() noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
@@ -122,6 +128,7 @@ class AutoGrowthAllocator final : public Allocator,
   RecordList records_;
   Chunk* idle_ = nullptr;
   std::size_t idle_bytes_ = 0;
+  std::size_t idle_system_bytes_ = 0;  // each chunk in whole steps
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };

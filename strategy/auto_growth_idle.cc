@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "strata/allocation/size.h"
 #include "strata/strategy/auto_growth_allocator.h"
 
 namespace strata {
@@ -15,6 +16,7 @@ void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
   if (idle_ != nullptr) idle_->idle_previous = chunk;
   idle_ = chunk;
   idle_bytes_ += chunk->memory->size();
+  idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
 }
 
 void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
@@ -27,6 +29,7 @@ void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
     chunk->idle_next->idle_previous = chunk->idle_previous;
   }
   idle_bytes_ -= chunk->memory->size();
+  idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
 }
 
 Chunk* AutoGrowthAllocator::DetachIdle(std::size_t bytes) noexcept {
@@ -57,6 +60,11 @@ std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunk) noexcept {
 std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   return idle_bytes_;
+}
+
+std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return idle_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(

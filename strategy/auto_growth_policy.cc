@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "strata/allocation/size.h"
 
@@ -14,6 +15,18 @@ constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
 constexpr std::size_t kMediumChunkBytes = Mebibytes(20);
+
+// More than any device has; larger values would overflow when rounded.
+constexpr std::uint64_t kMaxOptionMebibytes = std::uint64_t{1} << 27;
+
+std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
+  if (mebibytes > kMaxOptionMebibytes) {
+    throw std::invalid_argument(std::string(option) + ": " +
+                                std::to_string(mebibytes) +
+                                " MiB is more than any device has");
+  }
+  return Mebibytes(mebibytes);
+}
 
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
@@ -38,16 +51,22 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
     return;
   }
   give_back_limit_ = 0;
-  small_limit_bytes_ = Mebibytes(options.small_pool_size_in_mb);
+  small_limit_bytes_ =
+      BytesOf("small_pool_size_in_mb", options.small_pool_size_in_mb);
   auto& small = min_chunk_bytes_[Index(Pool::kSmall)];
   auto& large = min_chunk_bytes_[Index(Pool::kLarge)];
   if (two_pools) {
-    small = Mebibytes(options.small_pool_auto_growth_chunk_size_in_mb);
-    large = Mebibytes(options.large_pool_auto_growth_chunk_size_in_mb);
-    first_chunk_bytes_ = {Mebibytes(options.small_pool_pre_alloc_in_mb),
-                          Mebibytes(options.large_pool_pre_alloc_in_mb)};
+    small = BytesOf("small_pool_auto_growth_chunk_size_in_mb",
+                    options.small_pool_auto_growth_chunk_size_in_mb);
+    large = BytesOf("large_pool_auto_growth_chunk_size_in_mb",
+                    options.large_pool_auto_growth_chunk_size_in_mb);
+    first_chunk_bytes_ = {BytesOf("small_pool_pre_alloc_in_mb",
+                                  options.small_pool_pre_alloc_in_mb),
+                          BytesOf("large_pool_pre_alloc_in_mb",
+                                  options.large_pool_pre_alloc_in_mb)};
   } else {
-    large = Mebibytes(options.auto_growth_chunk_size_in_mb);
+    large = BytesOf("auto_growth_chunk_size_in_mb",
+                    options.auto_growth_chunk_size_in_mb);
   }
 }
 

@@ -16,11 +16,17 @@ fail() {
   exit 1
 }
 
-# run_logged <name> <command>...: runs the command with its output in
-# build/log/<name>.log and shows one line; the log's end if it fails.
+# log_of <name>: the log of a step.
+log_of() {
+  local name=${1//:/}
+  echo "$log_folder/${name// /-}.log"
+}
+
+# run_logged <name> <command>...: runs the command with its output in a log and
+# shows one line; if it fails also the log's end, without what passed.
 run_logged() {
   local name=$1 start=$SECONDS log
-  log=$log_folder/${name// /-}.log
+  log=$(log_of "$name")
   shift
   mkdir -p "$log_folder"
   printf '%-28s ' "$name"
@@ -28,7 +34,7 @@ run_logged() {
     printf 'ok      %5d s\n' $((SECONDS - start))
   else
     printf 'FAILED  %5d s\n' $((SECONDS - start))
-    tail -n 60 "$log"
+    grep -vE '^ *Start +[0-9]|Test +#.* Passed |[0-9] warnings? generated' "$log" | tail -n 80
     printf '(all of it: %s)\n' "$log"
     return 1
   fi

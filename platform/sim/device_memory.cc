@@ -1,5 +1,6 @@
 #include "strata/platform/sim/device_memory.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace strata {
@@ -49,6 +50,7 @@ Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
   }
   ++live_count_;
   live_bytes_ += bytes;
+  peak_used_bytes_ = std::max(peak_used_bytes_, total_bytes() - free_bytes());
   *ptr = *found;
   return Status::kSuccess;
 }

@@ -45,6 +45,8 @@ class DeviceMemory {
   std::uint64_t free_bytes() const {
     return frames_.free_frames() * kFrameBytes;
   }
+  // The most bytes that were not free at any time.
+  std::uint64_t peak_used_bytes() const { return peak_used_bytes_; }
   std::uint64_t live_count() const { return live_count_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
 
@@ -67,6 +69,7 @@ class DeviceMemory {
   std::map<DevicePtr, LiveAllocation> live_;  // those not in slices_
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
+  std::uint64_t peak_used_bytes_ = 0;
 };
 
 }  // namespace strata

@@ -121,6 +121,11 @@ Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
   });
 }
 
+std::uint64_t SimDevice::peak_used_bytes() const {
+  std::lock_guard lock(mutex_);
+  return memory_.peak_used_bytes();
+}
+
 bool SimDevice::OwnsRange(DevicePtr ptr, std::size_t bytes) const {
   std::lock_guard lock(mutex_);
   return memory_.Covers(ptr, bytes);

@@ -167,10 +167,24 @@ TEST_F(SimDeviceMemoryTest, FailsOnlyWithoutFramesAndWorksAgainAfter) {  // T14
 }
 
 // A device full of scattered frames still serves a request of all that is free.
+TEST_F(SimDeviceMemoryTest, PeakUsedIsTheMostThatMemGetInfoShowedAsTaken) {
+  EXPECT_EQ(device().peak_used_bytes(), 0U);
+  const DevicePtr first = Alloc(3 * kFrameBytes);
+  const DevicePtr second = Alloc(kFrameBytes + 1);
+  const std::uint64_t taken = kFrames * kFrameBytes - FreeBytes();
+  EXPECT_EQ(taken, 5 * kFrameBytes);
+  ASSERT_EQ(device().MemFree(first), Status::kSuccess);
+  Alloc(kFrameBytes);
+  EXPECT_EQ(device().peak_used_bytes(), taken);
+  ASSERT_EQ(device().MemFree(second), Status::kSuccess);
+  EXPECT_EQ(device(1).peak_used_bytes(), 0U);
+}
+
 TEST_F(SimDeviceMemoryTest, FramesNeedNotBeContiguous) {
   std::vector<DevicePtr> ptrs;
-  for (std::uint64_t i = 0; i < kFrames; ++i)
+  for (std::uint64_t i = 0; i < kFrames; ++i) {
     ptrs.push_back(Alloc(kFrameBytes));
+  }
   for (std::size_t i = 0; i < ptrs.size(); i += 2) {
     ASSERT_EQ(device().MemFree(ptrs[i]), Status::kSuccess);
   }

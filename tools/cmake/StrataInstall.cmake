@@ -14,10 +14,6 @@ foreach(layer platform allocation strategy facade)
 endforeach()
 
 # <strata.h> for C programs: the C ABI without a folder.
-set(STRATA_C_HEADER c_api.h)
-if(EXISTS ${PROJECT_SOURCE_DIR}/facade/strata.h)
-  set(STRATA_C_HEADER strata.h)
-endif()
 configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

@@ -1,0 +1,125 @@
+// The C ABI: facades, memory, statistics.
+
+#include <glog/logging.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "strata/facade/c_api_call.h"
+
+using strata::AllocationPtr;
+using strata::CallError;
+using strata::FindPointer;
+using strata::Place;
+using strata::PlaceOf;
+using strata::Request;
+using strata::Status;
+using strata::Stream;
+using strata::StreamOf;
+using strata::ThrowUnknown;
+
+const char* strata_version() {
+  static const auto* const version =
+      new std::string(std::to_string(STRATA_VERSION_MAJOR) + "." +
+                      std::to_string(STRATA_VERSION_MINOR) + "." +
+                      std::to_string(STRATA_VERSION_PATCH));
+  return version->c_str();
+}
+
+strata_status strata_create(const char* options, strata_facade** facade) {
+  return strata::GuardCall("strata_create", [&] {
+    strata::Require(facade, "facade");
+    *facade = new strata_facade(
+        strata::Options::Parse(options != nullptr ? options : ""));
+  });
+}
+
+strata_status strata_destroy(strata_facade* facade) {
+  return strata::GuardCall("strata_destroy", [&] {
+    const std::unique_ptr<strata_facade> owned(facade);
+    if (owned == nullptr) return;
+    const std::size_t live = owned->pointers.Clear();
+    for (const Stream& stream : owned->streams) {
+      const Status status = strata::DestroyStream(*owned, stream);
+      LOG_IF(ERROR, status != Status::kSuccess)
+          << "strata_destroy: cannot destroy a stream: "
+          << strata::ToString(status);
+    }
+    if (live != 0) {
+      throw CallError(STRATA_LIVE_POINTERS,
+                      std::to_string(live) + " pointer(s) had not been freed");
+    }
+  });
+}
+
+strata_status strata_alloc(strata_facade* facade, strata_place place,
+                           size_t bytes, void* stream, void** pointer) {
+  return strata_alloc_aligned(facade, place, bytes, 0, stream, pointer);
+}
+
+strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
+                                   size_t bytes, size_t alignment, void* stream,
+                                   void** pointer) {
+  return strata::GuardCall("strata_alloc", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(pointer, "pointer");
+    const Place where = PlaceOf(place);
+    const Request request{bytes, alignment};
+    AllocationPtr allocation =
+        stream == nullptr ? facade->facade.GetAllocator(where).Allocate(request)
+                          : facade->facade.Alloc(where, request, stream);
+    void* data = allocation->data();
+    if (data != nullptr) facade->pointers.Insert(std::move(allocation));
+    *pointer = data;
+  });
+}
+
+strata_status strata_free(strata_facade* facade, void* pointer) {
+  return strata::GuardCall("strata_free", [&] {
+    strata::Require(facade, "facade");
+    if (pointer == nullptr) return;
+    if (facade->pointers.Take(pointer) == nullptr) ThrowUnknown(pointer);
+  });
+}
+
+strata_status strata_free_on(strata_facade* facade, void* pointer,
+                             void* stream) {
+  return strata::GuardCall("strata_free_on", [&] {
+    strata::Require(facade, "facade");
+    if (pointer == nullptr) return;
+    const Stream last =
+        StreamOf(*facade, FindPointer(*facade, pointer).place(), stream);
+    AllocationPtr allocation = facade->pointers.Take(pointer);
+    if (allocation == nullptr) ThrowUnknown(pointer);
+    strata::Allocator* owner = allocation->owner();
+    owner->Free(std::move(allocation), last);
+  });
+}
+
+strata_status strata_release(strata_facade* facade, strata_place place,
+                             size_t* bytes) {
+  return strata::GuardCall("strata_release", [&] {
+    strata::Require(facade, "facade");
+    const std::size_t given = facade->facade.Release(PlaceOf(place));
+    if (bytes != nullptr) *bytes = given;
+  });
+}
+
+strata_status strata_stats_json(strata_facade* facade, char* buffer,
+                                size_t capacity, size_t* needed) {
+  return strata::GuardCall("strata_stats_json", [&] {
+    strata::Require(facade, "facade");
+    if (capacity != 0) strata::Require(buffer, "buffer");
+    const std::string json = facade->facade.StatsJson();
+    const std::size_t size = json.size() + 1;
+    if (needed != nullptr) *needed = size;
+    if (size > capacity) {
+      throw CallError(STRATA_SHORT_BUFFER,
+                      std::to_string(size) + " bytes needed, " +
+                          std::to_string(capacity) + " given");
+    }
+    std::memcpy(buffer, json.c_str(), size);
+  });
+}

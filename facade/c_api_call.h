@@ -1,0 +1,85 @@
+#ifndef STRATA_FACADE_C_API_CALL_H_
+#define STRATA_FACADE_C_API_CALL_H_
+
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/allocation.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/pointer_map.h"
+#include "strata/facade/strata.h"
+#include "strata/platform/place.h"
+#include "strata/platform/stream.h"
+
+// What the functions of the C ABI work on, and the frame they run in.
+
+struct strata_facade {
+  explicit strata_facade(const strata::Options& options) : facade(options) {}
+
+  strata::AllocatorFacade facade;
+  strata::PointerMap pointers;  // goes before the facade
+  std::mutex mutex;
+  std::vector<strata::Stream> streams;  // made here; guarded by mutex
+};
+
+namespace strata {
+
+// A failure for which there is a code, but no exception type elsewhere.
+class CallError : public std::runtime_error {
+ public:
+  CallError(strata_status code, const std::string& text)
+      : std::runtime_error(text), code_(code) {}
+  strata_status code() const { return code_; }
+
+ private:
+  strata_status code_;
+};
+
+// Sets the thread's last error; returns `code`.
+strata_status FailCall(strata_status code, const char* function,
+                       const char* what) noexcept;
+
+// Runs the body of a function of the C ABI and turns what it throws into a
+// code. Nothing passes.
+template <class Body>
+strata_status GuardCall(const char* function, Body body) noexcept {
+  try {
+    body();
+    return STRATA_OK;
+  } catch (const CallError& error) {
+    return FailCall(error.code(), function, error.what());
+  } catch (const std::invalid_argument& error) {
+    return FailCall(STRATA_INVALID_ARGUMENT, function, error.what());
+  } catch (const std::bad_alloc& error) {
+    return FailCall(STRATA_OUT_OF_MEMORY, function, error.what());
+  } catch (const std::runtime_error& error) {
+    return FailCall(STRATA_DEVICE_ERROR, function, error.what());
+  } catch (const std::exception& error) {
+    return FailCall(STRATA_INTERNAL, function, error.what());
+  } catch (...) {
+    return FailCall(STRATA_INTERNAL, function, "unknown exception");
+  }
+}
+
+// Errors: std::invalid_argument saying that `name` is NULL.
+void Require(const void* argument, const char* name);
+// Errors: std::invalid_argument if no place can be meant.
+Place PlaceOf(strata_place place);
+// Errors: CallError with STRATA_UNKNOWN_POINTER naming the address.
+[[noreturn]] void ThrowUnknown(const void* pointer);
+Allocation& FindPointer(const strata_facade& facade, const void* pointer);
+// The stream that `handle` names where memory of `place` is used.
+//
+// Errors: std::invalid_argument if it names none.
+Stream StreamOf(strata_facade& facade, Place place, void* handle);
+// Announces the end of a stream and destroys it.
+Status DestroyStream(strata_facade& facade, Stream stream);
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_C_API_CALL_H_

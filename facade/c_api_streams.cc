@@ -1,0 +1,111 @@
+// The C ABI: streams, and marks on pointers.
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "strata/facade/c_api_call.h"
+#include "strata/platform/device.h"
+
+using strata::Allocation;
+using strata::FindPointer;
+using strata::Status;
+using strata::Stream;
+using strata::StreamOf;
+
+namespace {
+
+void RequireSuccess(Status status, const char* call) {
+  if (status == Status::kSuccess) return;
+  throw strata::CallError(STRATA_DEVICE_ERROR,
+                          std::string(call) + ": " + strata::ToString(status));
+}
+
+// Takes a stream out of the list of those made here.
+Stream TakeStream(strata_facade& facade, std::int32_t device, void* handle) {
+  const std::lock_guard<std::mutex> guard(facade.mutex);
+  const auto found = std::find_if(
+      facade.streams.begin(), facade.streams.end(), [&](const Stream& stream) {
+        return stream.device == device && stream.handle == handle;
+      });
+  if (found == facade.streams.end()) {
+    throw std::invalid_argument("not a stream of strata_stream_create");
+  }
+  const Stream stream = *found;
+  facade.streams.erase(found);
+  return stream;
+}
+
+}  // namespace
+
+strata_status strata_record_stream(strata_facade* facade, void* pointer,
+                                   void* stream) {
+  return strata::GuardCall("strata_record_stream", [&] {
+    strata::Require(facade, "facade");
+    if (pointer == nullptr) return;
+    Allocation& allocation = FindPointer(*facade, pointer);
+    facade->facade.RecordStream(allocation,
+                                StreamOf(*facade, allocation.place(), stream));
+  });
+}
+
+strata_status strata_erase_stream(strata_facade* facade, void* pointer,
+                                  void* stream) {
+  return strata::GuardCall("strata_erase_stream", [&] {
+    strata::Require(facade, "facade");
+    if (pointer == nullptr) return;
+    Allocation& allocation = FindPointer(*facade, pointer);
+    facade->facade.EraseStream(allocation,
+                               StreamOf(*facade, allocation.place(), stream));
+  });
+}
+
+strata_status strata_stream_create(strata_facade* facade, int32_t device,
+                                   void** stream) {
+  return strata::GuardCall("strata_stream_create", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(stream, "stream");
+    strata::Platform& platform = facade->facade.platform();
+    if (device < 0 || device >= platform.device_count()) {
+      throw std::invalid_argument("there is no device " +
+                                  std::to_string(device));
+    }
+    Stream made;
+    RequireSuccess(
+        platform.device(device).StreamCreate(&made, strata::kStreamNonBlocking),
+        "StreamCreate");
+    try {
+      const std::lock_guard<std::mutex> guard(facade->mutex);
+      facade->streams.push_back(made);
+    } catch (...) {
+      platform.device(device).StreamDestroy(made);
+      throw;
+    }
+    *stream = made.handle;
+  });
+}
+
+strata_status strata_stream_destroy(strata_facade* facade, int32_t device,
+                                    void* stream) {
+  return strata::GuardCall("strata_stream_destroy", [&] {
+    strata::Require(facade, "facade");
+    const Stream made = TakeStream(*facade, device, stream);
+    const Status status = strata::DestroyStream(*facade, made);
+    if (status == Status::kSuccess) return;
+    {
+      const std::lock_guard<std::mutex> guard(facade->mutex);
+      facade->streams.push_back(made);
+    }
+    RequireSuccess(status, "StreamDestroy");
+  });
+}
+
+strata_status strata_stream_destroyed(strata_facade* facade, int32_t device,
+                                      void* stream) {
+  return strata::GuardCall("strata_stream_destroyed", [&] {
+    strata::Require(facade, "facade");
+    facade->facade.StreamDestroyed(facade->facade.Wrap(stream, device));
+  });
+}

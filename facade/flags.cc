@@ -1,0 +1,131 @@
+#include "strata/facade/flags.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#define STRATA_FLAG_Bool DEFINE_bool
+#define STRATA_FLAG_Int64 DEFINE_int64
+#define STRATA_FLAG_Uint64 DEFINE_uint64
+#define STRATA_FLAG_Double DEFINE_double
+#define STRATA_FLAG_String DEFINE_string
+#define STRATA_FLAG_Bytes DEFINE_string
+#define STRATA_OPTION(Type, name, member, default_value, help) \
+  STRATA_FLAG_##Type(name, default_value, help);
+#include "strata/facade/options.def"
+#undef STRATA_OPTION
+#undef STRATA_FLAG_Bytes
+#undef STRATA_FLAG_String
+#undef STRATA_FLAG_Double
+#undef STRATA_FLAG_Uint64
+#undef STRATA_FLAG_Int64
+#undef STRATA_FLAG_Bool
+
+namespace GFLAGS_NAMESPACE {
+// Part of the library for its own tests, but in no installed header: what it
+// calls, with 1, when the command line is wrong.
+extern void (*gflags_exitfunc)(int);
+}  // namespace GFLAGS_NAMESPACE
+
+namespace strata {
+namespace {
+
+constexpr const char* kStrategyFlag = "allocator_strategy";
+
+[[noreturn]] void ExitOnWrongUse(int /*code*/) { std::exit(2); }
+
+// Gives a flag that the command line left alone the value of its environment
+// variable, so that it is read by the rules of the command line.
+void TakeFromEnvironment(const OptionInfo& option) {
+  const std::string variable = std::string("FLAGS_") + option.name;
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr) return;
+  const bool accepted = !gflags::SetCommandLineOptionWithMode(
+                             option.name, value, gflags::SET_FLAG_IF_DEFAULT)
+                             .empty();
+  // Bytes are strings to gflags: only Options knows which are sizes.
+  try {
+    if (!accepted) throw std::invalid_argument("");
+    if (std::string_view(option.type) == "Bytes") {
+      Options().Set(option.name, value);
+    }
+  } catch (const std::invalid_argument&) {
+    throw std::invalid_argument("environment variable " + variable + ": '" +
+                                value + "' is not a value of type " +
+                                option.type);
+  }
+}
+
+struct FlagValues {
+  Options options;                 // all but allocator_strategy
+  std::string allocator_strategy;  // as the flag has it
+  bool strategy_was_set = false;
+};
+
+FlagValues ReadFlags() {
+  FlagValues values;
+  for (const OptionInfo& option : OptionTable()) {
+    TakeFromEnvironment(option);
+    const gflags::CommandLineFlagInfo info =
+        gflags::GetCommandLineFlagInfoOrDie(option.name);
+    if (std::string_view(option.name) == kStrategyFlag) {
+      values.allocator_strategy = info.current_value;
+      values.strategy_was_set = !info.is_default;
+    } else {
+      values.options.Set(option.name, info.current_value);
+    }
+  }
+  return values;
+}
+
+Options WithStrategy(const FlagValues& values, const std::string& strategy) {
+  Options options = values.options;
+  options.allocator_strategy = strategy;
+  options.Validate(values.strategy_was_set);
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> ParseCommandLine(
+    const std::vector<std::string>& arguments) {
+  // gflags would put what follows "--" before all others.
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  // It reorders, keeps pointers, and expects the program's name first.
+  std::vector<std::string> copies = {"strata"};
+  copies.insert(copies.end(), arguments.begin(), end);
+  std::vector<char*> pointers;
+  for (std::string& copy : copies) pointers.push_back(copy.data());
+  pointers.push_back(nullptr);
+  int count = static_cast<int>(copies.size());
+  char** values = pointers.data();
+  GFLAGS_NAMESPACE::gflags_exitfunc = &ExitOnWrongUse;
+  gflags::ParseCommandLineNonHelpFlags(&count, &values, /*remove_flags=*/true);
+  std::vector<std::string> others(values + 1, values + count);
+  if (end != arguments.end()) {
+    others.insert(others.end(), end + 1, arguments.end());
+  }
+  return others;
+}
+
+Options OptionsFromFlags() {
+  const FlagValues values = ReadFlags();
+  return WithStrategy(values, values.allocator_strategy);
+}
+
+std::vector<Options> OptionsPerStrategy() {
+  const FlagValues values = ReadFlags();
+  std::vector<Options> result;
+  std::string_view rest = values.allocator_strategy;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    result.push_back(WithStrategy(values, std::string(rest.substr(0, comma))));
+    if (comma == std::string_view::npos) return result;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace strata

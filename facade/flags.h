@@ -1,0 +1,39 @@
+#ifndef STRATA_FACADE_FLAGS_H_
+#define STRATA_FACADE_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "strata/facade/options.h"
+
+namespace strata {
+
+// The options of options.def as gflags, in a library of their own
+// (strata::flags): strata::facade knows no flags.
+//
+// Model: a flag that the command line does not set takes its value from the
+//   environment variable FLAGS_<name>, if there is one, and its default
+//   otherwise.
+
+// Parses the flags among `arguments` (without the program's name) and returns
+// the others, in their order. Everything after "--" is no flag.
+//
+// Errors: an unknown flag or a value that it cannot take ends the process with
+//   exit code 2 and one line on stderr for each.
+// Threads: call it once, before there are threads that read flags.
+std::vector<std::string> ParseCommandLine(
+    const std::vector<std::string>& arguments);
+
+// The options that the flags ask for.
+//
+// Errors: std::invalid_argument naming the flag or environment variable whose
+//   value is wrong; also what Options::Validate throws.
+Options OptionsFromFlags();
+
+// The same for a comparison: allocator_strategy may be a list, separated by
+// commas, and the result has one element for each name in it.
+std::vector<Options> OptionsPerStrategy();
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_FLAGS_H_

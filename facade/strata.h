@@ -1,0 +1,144 @@
+#ifndef STRATA_FACADE_STRATA_H_
+#define STRATA_FACADE_STRATA_H_
+
+// The C ABI of Strata: an allocator facade behind plain functions.
+//
+// Model: a facade hands out memory per place and stream; see
+//   strata/facade/allocator_facade.h for what it promises. A pointer belongs to
+//   the facade that made it, until it is freed there. Streams are handles of
+//   the driver (cudaStream_t, CUstream); NULL is the default stream of the
+//   place.
+// Errors: every function that can fail returns a strata_status. On any but
+//   STRATA_OK nothing has changed and no out-parameter is written, unless its
+//   comment says otherwise; strata_last_error() says what was wrong. No C++
+//   exception leaves a function.
+// Threads: every function from any thread, concurrently, but strata_destroy.
+// Units: sizes and alignments in bytes.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Marks what the shared library exports.
+#define STRATA_API __attribute__((visibility("default")))
+
+#define STRATA_VERSION_MAJOR 0
+#define STRATA_VERSION_MINOR 1
+#define STRATA_VERSION_PATCH 0
+
+// The numbers do not change between versions.
+typedef enum strata_status {
+  STRATA_OK = 0,
+  // An argument, option, place or stream is wrong.
+  STRATA_INVALID_ARGUMENT = 1,
+  // The memory, or a limit on it, is exhausted; or the host has none left.
+  STRATA_OUT_OF_MEMORY = 2,
+  // A device call failed otherwise, or there is no device.
+  STRATA_DEVICE_ERROR = 3,
+  // Not a live pointer of this facade: it never was, or is freed already.
+  STRATA_UNKNOWN_POINTER = 4,
+  // The caller's buffer is too small.
+  STRATA_SHORT_BUFFER = 5,
+  // strata_destroy found pointers that had not been freed.
+  STRATA_LIVE_POINTERS = 6,
+  // A fault of Strata itself.
+  STRATA_INTERNAL = 7
+} strata_status;
+
+typedef enum strata_place_kind {
+  STRATA_HOST = 0,    // pageable host memory
+  STRATA_DEVICE = 1,  // memory of one device
+  STRATA_PINNED = 2,  // page-locked host memory
+  STRATA_MANAGED = 3  // migrates between the host and the devices
+} strata_place_kind;
+
+// Where memory lives. `index` is the device's ordinal; 0 for STRATA_HOST.
+typedef struct strata_place {
+  int32_t kind;  // strata_place_kind
+  int32_t index;
+} strata_place;
+
+typedef struct strata_facade strata_facade;
+
+// The version of the library that is running: "0.1.0". Never NULL.
+STRATA_API const char* strata_version(void);
+
+// What the last failed call of this thread had to say; "" if none has failed.
+// Never NULL; valid until the next call from this thread that fails.
+STRATA_API const char* strata_last_error(void);
+
+// Builds a facade. `options` are names and values as in
+// "allocator_strategy=auto_growth,strata_sim_memory=8GiB" (docs/flags.md);
+// NULL or "": the defaults. Touches no device memory.
+STRATA_API strata_status strata_create(const char* options,
+                                       strata_facade** facade);
+
+// Ends a facade: no other call may use it, now or later. Frees what is still
+// allocated, as strata_free would, and destroys the streams that
+// strata_stream_create made. NULL is ignored.
+//
+// Errors: STRATA_LIVE_POINTERS if something was still allocated, and the
+//   message says how much. The facade and that memory are gone all the same.
+STRATA_API strata_status strata_destroy(strata_facade* facade);
+
+// At least `bytes` bytes at `place`, for use on `stream`. 0 bytes give
+// STRATA_OK and a null pointer, which need not be freed.
+STRATA_API strata_status strata_alloc(strata_facade* facade, strata_place place,
+                                      size_t bytes, void* stream,
+                                      void** pointer);
+// The same at a multiple of `alignment`, a power of two up to 16 MiB (0: any).
+STRATA_API strata_status strata_alloc_aligned(strata_facade* facade,
+                                              strata_place place, size_t bytes,
+                                              size_t alignment, void* stream,
+                                              void** pointer);
+
+// Frees a pointer; work already submitted to its stream may still use it, and
+// so may work in streams marked by strata_record_stream. NULL is ignored.
+STRATA_API strata_status strata_free(strata_facade* facade, void* pointer);
+// The same, if the last use was submitted to `stream` of any device.
+STRATA_API strata_status strata_free_on(strata_facade* facade, void* pointer,
+                                        void* stream);
+
+// Notes that work submitted to `stream` uses the memory: it is not reused
+// before that work is done. NULL is the default stream of the pointer's place
+// (of device 0 for host memory); a handle may be of any device. A null pointer
+// is ignored.
+STRATA_API strata_status strata_record_stream(strata_facade* facade,
+                                              void* pointer, void* stream);
+// Takes the note back: the caller has ordered that use himself.
+STRATA_API strata_status strata_erase_stream(strata_facade* facade,
+                                             void* pointer, void* stream);
+
+// A new stream of `device`, which takes no part in the ordering of the legacy
+// stream. For devices that the caller has no other way to: the simulated one.
+STRATA_API strata_status strata_stream_create(strata_facade* facade,
+                                              int32_t device, void** stream);
+// Announces the end of a stream of strata_stream_create, and destroys it.
+STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
+                                               int32_t device, void* stream);
+// Announces the end of a stream that the caller destroys right after: waits for
+// its work and drops its marks. Its memory stays valid, and is freed as usual.
+STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
+                                                 int32_t device, void* stream);
+
+// Gives idle memory at `place` back to the system; `bytes` (may be NULL) gets
+// how much.
+STRATA_API strata_status strata_release(strata_facade* facade,
+                                        strata_place place, size_t* bytes);
+
+// Writes the statistics of every place as one JSON object, with a final NUL, to
+// `buffer`, and its size with the NUL to `needed` (may be NULL).
+//
+// Errors: STRATA_SHORT_BUFFER if `capacity` is too small; `needed` is written
+//   even then. `buffer` may be NULL if `capacity` is 0.
+STRATA_API strata_status strata_stats_json(strata_facade* facade, char* buffer,
+                                           size_t capacity, size_t* needed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // STRATA_FACADE_STRATA_H_

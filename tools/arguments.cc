@@ -1,0 +1,97 @@
+#include "strata/tools/arguments.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "strata/facade/flags.h"
+
+namespace strata {
+namespace {
+
+// "name" or "name=value" without its dashes; empty if it is no flag.
+std::string_view FlagText(std::string_view argument) {
+  const std::size_t name = argument.find_first_not_of('-');
+  if (name == std::string_view::npos || name < 1 || name > 2) return {};
+  return argument.substr(name);
+}
+
+bool ParseBool(const std::string& name, std::string_view value) {
+  for (const std::string_view yes : {"true", "t", "yes", "y", "1"}) {
+    if (value == yes) return true;
+  }
+  for (const std::string_view no : {"false", "f", "no", "n", "0"}) {
+    if (value == no) return false;
+  }
+  throw std::invalid_argument("--" + name + ": '" + std::string(value) +
+                              "' is not true or false");
+}
+
+}  // namespace
+
+bool Arguments::TakeBool(const std::string& name, bool default_value) {
+  bool value = default_value;
+  std::vector<std::string> others;
+  auto argument = rest_.begin();
+  for (; argument != rest_.end() && *argument != "--"; ++argument) {
+    const std::string_view text = FlagText(*argument);
+    if (text == name) {
+      value = true;
+    } else if (text == "no" + name) {
+      value = false;
+    } else if (text.starts_with(name + "=")) {
+      value = ParseBool(name, text.substr(name.size() + 1));
+    } else {
+      others.push_back(*argument);
+    }
+  }
+  others.insert(others.end(), argument, rest_.end());
+  rest_ = std::move(others);
+  return value;
+}
+
+std::string Arguments::TakeText(const std::string& name,
+                                const std::string& default_value) {
+  std::string value = default_value;
+  std::vector<std::string> others;
+  auto argument = rest_.begin();
+  for (; argument != rest_.end() && *argument != "--"; ++argument) {
+    const std::string_view text = FlagText(*argument);
+    if (text == name) {
+      if (++argument == rest_.end()) {
+        throw std::invalid_argument("--" + name + " lacks its value");
+      }
+      value = *argument;
+    } else if (text.starts_with(name + "=")) {
+      value = text.substr(name.size() + 1);
+    } else {
+      others.push_back(*argument);
+    }
+  }
+  others.insert(others.end(), argument, rest_.end());
+  rest_ = std::move(others);
+  return value;
+}
+
+std::string Arguments::TakeChoice(const std::string& name,
+                                  const std::string& default_value,
+                                  const std::vector<std::string>& known) {
+  const std::string value = TakeText(name, default_value);
+  if (std::find(known.begin(), known.end(), value) != known.end()) return value;
+  std::string names;
+  for (const std::string& one : known) {
+    names += (names.empty() ? "" : ", ") + one;
+  }
+  throw std::invalid_argument("--" + name + ": unknown value '" + value +
+                              "' (known: " + names + ")");
+}
+
+std::vector<std::string> Arguments::ParseFlags() const {
+  std::vector<std::string> others = ParseCommandLine(rest_);
+  // Verbose messages have the level below warnings.
+  if (FLAGS_v > 0) FLAGS_minloglevel = google::GLOG_INFO;
+  return others;
+}
+
+}  // namespace strata

@@ -1,0 +1,42 @@
+#ifndef STRATA_TOOLS_ARGUMENTS_H_
+#define STRATA_TOOLS_ARGUMENTS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strata {
+
+// The arguments of a subcommand: it takes its own out, and parses the rest as
+// flags.
+//
+// Model: written as gflags are: --name, --noname, --name=value, --name value,
+//   one or two dashes. If an argument is given twice the last one counts.
+//   Nothing after "--" is looked at.
+// Errors: std::invalid_argument naming the argument.
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) : rest_(argv, argv + argc) {}
+
+  bool TakeBool(const std::string& name, bool default_value);
+  // The value is one of `known`.
+  std::string TakeChoice(const std::string& name,
+                         const std::string& default_value,
+                         const std::vector<std::string>& known);
+  std::string TakeText(const std::string& name,
+                       const std::string& default_value);
+  // Reads the flags of Strata and of glog among the rest and returns what is
+  // neither. With --v, messages of all levels go to stderr.
+  //
+  // Errors: as ParseCommandLine.
+  std::vector<std::string> ParseFlags() const;
+  // What nobody took.
+  const std::vector<std::string>& rest() const { return rest_; }
+
+ private:
+  std::vector<std::string> rest_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_ARGUMENTS_H_

@@ -1,0 +1,89 @@
+#ifndef STRATA_TOOLS_BENCH_H_
+#define STRATA_TOOLS_BENCH_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "strata/facade/options.h"
+#include "strata/tools/bench_script.h"
+#include "strata/tools/bench_subject.h"
+
+namespace strata {
+
+// What `strata bench` compares, and how.
+//
+// Model: every pair of workload and allocator runs in a worker process of its
+//   own, because a malloc can be exchanged only when a process starts. The
+//   workers of one workload measure in turns, on one core, so that all of them
+//   see the same noise. A loop of our own does this: Google Benchmark takes
+//   turns only inside one process.
+struct BenchPlan {
+  std::vector<BenchWorkload> workloads;
+  std::vector<BenchAllocator> allocators;
+  int rounds = 11;
+  // The program that runs BenchWorker, and its arguments before allocator and
+  // workload, and after them.
+  std::vector<std::string> worker_command;
+  std::vector<std::string> worker_arguments;
+  // Where libraries to preload are looked for.
+  std::vector<std::filesystem::path> library_folders;
+};
+
+// One allocator under one workload: a row of `strata bench`.
+struct BenchRow {
+  enum class Status { kOk, kNotInstalled, kFailed };
+
+  std::string workload;
+  std::string allocator;
+  BenchAllocator::Kind kind = BenchAllocator::Kind::kNull;
+  Status status = Status::kOk;
+  std::string note;             // why it is not kOk
+  std::vector<double> pair_ns;  // an allocation and its free; per round
+  // Peak reserved over peak live bytes; nothing if the allocator does not tell.
+  std::optional<double> reserved_ratio;
+
+  // Nothing without rounds.
+  std::optional<double> MedianNs() const;
+  std::optional<double> MinNs() const;
+};
+
+// The folders of the system in which libraries lie.
+std::vector<std::filesystem::path> SystemLibraryFolders();
+
+// The first file in `folders` whose name begins with `name`; empty if there is
+// none.
+std::filesystem::path FindLibrary(
+    const std::string& name, const std::vector<std::filesystem::path>& folders);
+
+// Rows in the order of the plan. A library that is missing, or a worker that
+// fails, is a row that says so. `progress` is told what is being done.
+std::vector<BenchRow> Bench(
+    const BenchPlan& plan,
+    const std::function<void(const std::string&)>& progress);
+
+// The least median of a host malloc under `workload`, to compare with.
+std::optional<double> BestMallocNs(const std::vector<BenchRow>& rows,
+                                   const std::string& workload);
+
+// An array of objects, with a line end.
+std::string ToJson(const std::vector<BenchRow>& rows);
+// For people.
+std::string ToTable(const std::vector<BenchRow>& rows);
+
+// The worker's side: runs a round for every line of `in`, and answers with a
+// JSON object on one line: pair_ns and reserved_ratio, or error.
+//
+// Model: a round runs the script's loop as often as `pairs` asks, but not much
+//   longer than 20 ms.
+void ServeBench(const BenchAllocator& allocator, const BenchWorkload& workload,
+                const BenchScriptOptions& script_options, std::size_t pairs,
+                const Options& options, std::istream& in, std::ostream& out);
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_BENCH_H_

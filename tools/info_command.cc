@@ -1,0 +1,179 @@
+// strata info: what this build has, and what the flags make of it.
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/allocation/registry.h"
+#include "strata/allocation/size.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/flags.h"
+#include "strata/platform/device.h"
+#include "strata/platform/registry.h"
+#include "strata/strategy/registry.h"
+#include "strata/tools/arguments.h"
+#include "strata/tools/commands.h"
+#include "strata/tools/table.h"
+
+namespace strata {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kUsage =
+    R"(usage: strata info [flags]
+
+Lists the platforms, devices, strategies, layers and flags of this build, and
+the layers that the given flags put between a user and each kind of memory.
+
+  --format=table|json   for people (default) or programs
+)";
+
+Json CapsJson(const Caps& caps) {
+  return {{"mem_pools", caps.mem_pools},
+          {"virtual_memory", caps.virtual_memory},
+          {"share_fd", caps.share_fd},
+          {"share_fabric", caps.share_fabric},
+          {"managed_memory", caps.managed_memory},
+          {"pinned_memory", caps.pinned_memory},
+          {"capture", caps.capture},
+          {"graphs", caps.graphs},
+          {"graph_mem_nodes", caps.graph_mem_nodes},
+          {"user_objects", caps.user_objects},
+          {"peer_access", caps.peer_access},
+          {"simulated", caps.simulated},
+          {"map_granularity_bytes", caps.map_granularity_bytes},
+          {"alloc_alignment_bytes", caps.alloc_alignment_bytes}};
+}
+
+Json DeviceJson(Platform& platform, int ordinal) {
+  Device& device = platform.device(ordinal);
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const Status status = device.MemGetInfo(&free_bytes, &total_bytes);
+  if (status != Status::kSuccess) {
+    throw std::runtime_error("info: the memory of device " +
+                             std::to_string(ordinal) +
+                             " is unknown: " + StatusName(status));
+  }
+  return {
+      {"name", std::string(platform.name()) + ":" + std::to_string(ordinal)},
+      {"total_bytes", total_bytes},
+      {"free_bytes", free_bytes},
+      {"caps", CapsJson(device.caps())}};
+}
+
+Json FlagsJson() {
+  Json flags = Json::array();
+  for (const OptionInfo& option : OptionTable()) {
+    flags.push_back({{"name", option.name},
+                     {"type", option.type},
+                     {"default", option.default_value},
+                     {"help", option.help}});
+  }
+  return flags;
+}
+
+Json InfoJson(AllocatorFacade& facade) {
+  Json info;
+  info["platforms"] = PlatformNames();
+  info["devices"] = Json::array();
+  for (int i = 0; i < facade.platform().device_count(); ++i) {
+    info["devices"].push_back(DeviceJson(facade.platform(), i));
+  }
+  info["strategies"] = StrategyNames();
+  info["decorators"] = DecoratorNames();
+  info["chains"] = Json::object();
+  for (const Place place : facade.places()) {
+    info["chains"][ToString(place)] = facade.Layers(place);
+  }
+  info["flags"] = FlagsJson();
+  return info;
+}
+
+std::string Joined(const Json& names, const char* separator) {
+  std::string text;
+  for (const Json& name : names) {
+    text += (text.empty() ? "" : separator) + name.get<std::string>();
+  }
+  return text;
+}
+
+// The abilities that a device has, and its figures.
+std::string CapsText(const Json& caps) {
+  std::string text;
+  for (const auto& [name, value] : caps.items()) {
+    if (value.is_boolean() && !value.get<bool>()) continue;
+    text += (text.empty() ? "" : ", ") + name;
+    if (!value.is_boolean()) text += "=" + value.dump();
+  }
+  return text;
+}
+
+// `text` in lines of at most 80 characters, each behind `indent`.
+std::string Wrapped(std::string_view text, const std::string& indent) {
+  constexpr std::size_t kLineWidth = 80;
+  std::string result;
+  while (!text.empty()) {
+    std::size_t end = kLineWidth - indent.size();
+    end = text.size() <= end ? text.size() : text.rfind(' ', end);
+    if (end == std::string_view::npos) end = text.size();
+    result += indent + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(end);
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return result;
+}
+
+std::string InfoText(const Json& info) {
+  std::string text = "platforms:  " + Joined(info["platforms"], ", ") +
+                     "\nstrategies: " + Joined(info["strategies"], ", ") +
+                     "\ndecorators: " + Joined(info["decorators"], ", ") +
+                     " (outermost first)\n\ndevices:\n";
+  for (const Json& device : info["devices"]) {
+    text += "  " + device["name"].get<std::string>() + "  " +
+            HumanBytes(device["free_bytes"].get<std::uint64_t>()) +
+            " free of " +
+            HumanBytes(device["total_bytes"].get<std::uint64_t>()) + "\n" +
+            Wrapped(CapsText(device["caps"]), "    ");
+  }
+  text += "\nchains, as these flags build them:\n";
+  for (const auto& [place, layers] : info["chains"].items()) {
+    text += "  " + place + ": " + Joined(layers, " > ") + "\n";
+  }
+  text += "\nflags:\n";
+  for (const Json& flag : info["flags"]) {
+    text += "  --" + flag["name"].get<std::string>() + " (" +
+            flag["type"].get<std::string>() + ", default: '" +
+            flag["default"].get<std::string>() + "')\n" +
+            Wrapped(flag["help"].get<std::string>(), "      ");
+  }
+  return text;
+}
+
+}  // namespace
+
+int RunInfo(int argc, char** argv) {
+  Arguments arguments(argc, argv);
+  if (arguments.TakeBool("help", false)) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  const bool as_json =
+      arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
+  const std::vector<std::string> others = arguments.ParseFlags();
+  if (!others.empty()) {
+    throw std::invalid_argument("info: unexpected argument '" + others[0] +
+                                "'");
+  }
+  AllocatorFacade facade(OptionsFromFlags());
+  const Json info = InfoJson(facade);
+  const std::string text = as_json ? info.dump(2) + "\n" : InfoText(info);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace strata

@@ -1,0 +1,90 @@
+// strata: the command line.
+
+#include <glog/logging.h>
+
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "strata/tools/commands.h"
+
+namespace strata {
+namespace {
+
+constexpr const char* kVersion = "0.1.0";
+
+struct Command {
+  const char* name;
+  int (*run)(int argc, char** argv);
+  const char* summary;
+};
+
+constexpr Command kCommands[] = {
+    {"replay", &RunReplay, "what recorded allocations need, per strategy"},
+    {"bench", &RunBench, "what an allocation and its free cost on the host"},
+    {"info", &RunInfo, "devices, strategies, layers and flags of this build"},
+};
+
+void PrintUsage(std::FILE* out) {
+  std::fputs("usage: strata COMMAND [arguments]\n\n", out);
+  for (const Command& command : kCommands) {
+    std::fprintf(out, "  %-8s %s\n", command.name, command.summary);
+  }
+  std::fputs(
+      "\n`strata COMMAND --help` says more; `strata --version` the "
+      "version.\n",
+      out);
+}
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
+int Main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "--version" || name == "version") {
+    std::printf("strata %s\n", kVersion);
+    return 0;
+  }
+  const bool wants_help = name == "help" || name == "--help" || name == "-h";
+  if (wants_help && argc == 2) {
+    PrintUsage(stdout);
+    return 0;
+  }
+  if (wants_help) {
+    char help[] = "--help";
+    char* arguments[] = {help, nullptr};
+    if (const Command* command = FindCommand(argv[2])) {
+      return command->run(1, arguments);
+    }
+  }
+  if (const Command* command = FindCommand(name)) {
+    return command->run(argc - 2, argv + 2);
+  }
+  if (!name.empty()) {
+    std::fprintf(stderr, "strata: unknown command '%s'\n",
+                 argv[wants_help ? 2 : 1]);
+  }
+  PrintUsage(stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace strata
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  FLAGS_minloglevel = google::GLOG_WARNING;
+  google::InitGoogleLogging(argv[0]);
+  try {
+    const int code = strata::Main(argc, argv);
+    if (std::fflush(stdout) == 0) return code;
+    std::perror("strata: stdout");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "strata: %s\n", error.what());
+  }
+  return 2;
+}

@@ -1,0 +1,32 @@
+#ifndef STRATA_TOOLS_PROGRESS_H_
+#define STRATA_TOOLS_PROGRESS_H_
+
+#include <chrono>
+#include <string>
+
+namespace strata {
+
+// One line on stderr that says how far a long command is; only if stderr is a
+// terminal, and only after the first second.
+class Progress {
+ public:
+  Progress();
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Shows `text` instead of what is shown.
+  void Show(const std::string& text);
+  // Leaves an empty line for other output.
+  void Clear();
+
+ private:
+  const bool is_terminal_;
+  const std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point last_;  // when text was last shown
+  bool is_shown_ = false;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_PROGRESS_H_

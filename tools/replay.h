@@ -1,0 +1,47 @@
+#ifndef STRATA_TOOLS_REPLAY_H_
+#define STRATA_TOOLS_REPLAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "strata/facade/options.h"
+#include "strata/tools/trace.h"
+
+namespace strata {
+
+// What one replay of a trace came to.
+struct ReplayResult {
+  // The allocate that failed for lack of memory; what follows it did not run.
+  std::optional<std::size_t> failed_event;
+  std::string failure;  // why, if it did
+  // The most that the device's memory info showed as taken.
+  std::uint64_t peak_reserved_bytes = 0;
+  // Calls that reached the device from the first event to the last; only those
+  // that did, by DeviceCallName.
+  std::map<std::string, std::uint64_t> device_calls;
+  double modelled_device_us = 0;  // what a driver would have taken for them
+  std::uint64_t elapsed_ns = 0;   // on the host's clock, from first to last
+};
+
+// Replays `trace` in its order on one thread, through a facade built from
+// `options`, on a simulated device of its own with strata_sim_memory. The
+// default stream of the trace is the device's legacy stream; each other one
+// gets a stream of the device.
+//
+// Errors: std::invalid_argument for a wrong option; std::runtime_error if
+//   memory or a stream leaks, or a device call fails for another reason than
+//   lack of memory.
+ReplayResult Replay(const Trace& trace, const Options& options);
+
+// The same, and looks at every block.
+//
+// Errors: also std::runtime_error, naming the line of the trace, for a block
+//   that overlaps a live one, is too small, not aligned, or changed while live.
+ReplayResult CheckedReplay(const Trace& trace, const Options& options);
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_REPLAY_H_

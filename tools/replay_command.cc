@@ -1,0 +1,132 @@
+// strata replay: what traces cost under one or several strategies.
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/facade/flags.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/tools/arguments.h"
+#include "strata/tools/commands.h"
+#include "strata/tools/progress.h"
+#include "strata/tools/replay_row.h"
+#include "strata/tools/rmm_log.h"
+
+namespace strata {
+namespace {
+
+constexpr const char* kUsage =
+    R"(usage: strata replay TRACE… [flags]
+
+Replays recorded allocations on a simulated device and says, for each trace and
+strategy, what they need: the peak of what is live and of what is reserved, the
+calls to the driver and the time of one operation.
+
+TRACE is a log of RMM's logging_resource_adaptor (columns Thread, Time, Action,
+Pointer, Size, Stream) or a trace that Strata recorded with
+--strata_trace_file, plain or compressed by gzip.
+
+  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth)
+  --strata_sim_memory=SIZE    memory of the device (default: 80GiB)
+  --fit                       search the smallest device that each trace fits on
+  --check=false               do not check the blocks (no overlap, large enough)
+  --format=table|json         for people (default) or programs
+
+Every other flag that `strata info` lists works too.
+Exit code: 0; 1 if a trace ran out of memory; 2 if nothing could be replayed.
+)";
+
+// A second bad trace is not worth the minutes that the first one may take.
+void CheckReadable(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (access(path.c_str(), R_OK) == 0) continue;
+    throw TraceError(path, 0,
+                     std::string("cannot be opened: ") + std::strerror(errno));
+  }
+}
+
+std::vector<Options> ReplayOptions() {
+  std::vector<Options> all = OptionsPerStrategy();
+  for (Options& options : all) {
+    std::string& platform = options.platform.platform;
+    if (platform != "auto" && platform != "sim") {
+      throw std::invalid_argument("strata_platform: replay runs on sim, not '" +
+                                  platform + "'");
+    }
+    platform = "sim";
+    // Throws if an option of the platform is wrong.
+    SimPlatform probe(options.platform);
+  }
+  return all;
+}
+
+void Warn(const Trace& trace) {
+  const auto warn = [&](std::uint64_t count, const char* what) {
+    if (count == 0) return;
+    std::fprintf(stderr, "strata: warning: %s: %llu %s\n", trace.path.c_str(),
+                 static_cast<unsigned long long>(count), what);
+  };
+  warn(trace.frees_of_other_size,
+       "frees give another size than their allocate, which counts");
+  warn(trace.failures_skipped, "allocate failures are skipped");
+  warn(trace.other_place_rows,
+       "rows are skipped: not of the first device's memory");
+}
+
+void WarnOfFailure(const ReplayRow& row) {
+  if (!row.failed_line) return;
+  std::fprintf(stderr, "strata: warning: %s:%llu: %s\n", row.trace.c_str(),
+               static_cast<unsigned long long>(*row.failed_line),
+               row.result.failure.c_str());
+}
+
+}  // namespace
+
+int RunReplay(int argc, char** argv) {
+  Arguments arguments(argc, argv);
+  if (arguments.TakeBool("help", false)) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  ReplaySettings settings;
+  settings.fit = arguments.TakeBool("fit", false);
+  settings.check = arguments.TakeBool("check", true);
+  const bool as_json =
+      arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
+  const std::vector<std::string> paths = arguments.ParseFlags();
+  if (paths.empty()) {
+    throw std::invalid_argument(
+        "replay: no trace given; see strata replay "
+        "--help");
+  }
+  const std::vector<Options> strategies = ReplayOptions();
+  CheckReadable(paths);
+
+  // Printed at the end: output that stops at an error is no result.
+  std::vector<ReplayRow> rows;
+  bool has_failed = false;
+  Progress progress;
+  for (const std::string& path : paths) {
+    progress.Show(path + ": reading");
+    const Trace trace = ReadRmmLog(path);
+    progress.Clear();
+    Warn(trace);
+    for (const Options& options : strategies) {
+      rows.push_back(
+          MakeReplayRow(trace, options, settings,
+                        [&](const std::string& text) { progress.Show(text); }));
+      has_failed = has_failed || rows.back().failed_line;
+      progress.Clear();
+      WarnOfFailure(rows.back());
+    }
+  }
+  std::fputs((as_json ? ToJson(rows) : ToTable(rows)).c_str(), stdout);
+  return has_failed ? 1 : 0;
+}
+
+}  // namespace strata

@@ -1,0 +1,32 @@
+#ifndef STRATA_TOOLS_TABLE_H_
+#define STRATA_TOOLS_TABLE_H_
+
+#include <string>
+#include <vector>
+
+namespace strata {
+
+// Text in aligned columns, for people.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+
+  void AddColumn(const std::string& title, Align align);
+  // One cell for each column, in UTF-8.
+  void AddRow(std::vector<std::string> cells);
+  // Title, then the rows, each with a line end and no blanks before it.
+  std::string ToString() const;
+
+ private:
+  struct Column {
+    std::string title;
+    Align align;
+  };
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_TABLE_H_

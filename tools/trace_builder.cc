@@ -1,0 +1,119 @@
+#include "strata/tools/trace_builder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+std::string Hex(std::uint64_t address) {
+  if (address == 0) return "(nil)";
+  char digits[16];
+  const auto [end, error] =
+      std::to_chars(std::begin(digits), std::end(digits), address, 16);
+  return error == std::errc() ? "0x" + std::string(digits, end) : "";
+}
+
+}  // namespace
+
+TraceBuilder::TraceBuilder(const std::string& path) {
+  trace_.path = path;
+  trace_.streams.push_back(0);
+  stream_indices_ = {{0, 0}, {1, 0}};
+}
+
+void TraceBuilder::Fail(std::uint64_t line, std::string_view reason) const {
+  throw TraceError(trace_.path, line, reason);
+}
+
+void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
+                            std::uint64_t bytes, std::uint64_t stream) {
+  if (address == 0 && bytes != 0) {
+    Fail(line, "allocate of " + std::to_string(bytes) + " bytes at (nil)");
+  }
+  const auto live_bytes = CheckedAdd(live_bytes_, bytes);
+  if (!live_bytes) Fail(line, "more than 2^64 bytes are live");
+  const std::uint32_t slot = TakeSlot(line);
+  if (address == 0) {
+    live_null_.push_back(slot);
+  } else if (!live_.Insert(address, slot)) {
+    Fail(line, "allocate of " + Hex(address) + ", which is live");
+  }
+  slot_bytes_[slot] = bytes;
+  live_bytes_ = *live_bytes;
+  trace_.peak_live_bytes = std::max(trace_.peak_live_bytes, live_bytes_);
+  trace_.allocated_bytes.push_back(bytes);
+  AddEvent(line, TraceEvent::Allocate(slot, StreamIndex(line, stream)));
+}
+
+void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
+                        std::uint64_t bytes, std::uint64_t stream) {
+  std::optional<std::uint32_t> slot;
+  if (address != 0) {
+    slot = live_.Remove(address);
+  } else if (!live_null_.empty()) {
+    slot = live_null_.back();
+    live_null_.pop_back();
+  }
+  if (!slot) Fail(line, "free of " + Hex(address) + ", which is not live");
+  if (bytes != slot_bytes_[*slot]) ++trace_.frees_of_other_size;
+  live_bytes_ -= slot_bytes_[*slot];
+  free_slots_.push_back(*slot);
+  AddEvent(line, TraceEvent::Free(*slot, StreamIndex(line, stream)));
+}
+
+Trace TraceBuilder::Finish() {
+  if (trace_.events.empty()) {
+    std::string reason = "no allocate or free";
+    if (trace_.failures_skipped > 0) {
+      reason += ", only " + std::to_string(trace_.failures_skipped) +
+                " allocate failures";
+    }
+    if (trace_.other_place_rows > 0) reason += " of device memory";
+    Fail(0, reason);
+  }
+  trace_.slots = slot_bytes_.size();
+  return std::move(trace_);
+}
+
+std::uint32_t TraceBuilder::TakeSlot(std::uint64_t line) {
+  if (!free_slots_.empty()) {
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  if (slot_bytes_.size() > std::numeric_limits<std::uint32_t>::max()) {
+    Fail(line, "more than 2^32 blocks are live");
+  }
+  slot_bytes_.push_back(0);
+  return static_cast<std::uint32_t>(slot_bytes_.size() - 1);
+}
+
+std::uint32_t TraceBuilder::StreamIndex(std::uint64_t line,
+                                        std::uint64_t stream) {
+  // Rows of one stream come in long runs.
+  if (stream == last_stream_) return last_stream_index_;
+  const auto next = static_cast<std::uint32_t>(trace_.streams.size());
+  const auto [entry, is_new] = stream_indices_.emplace(stream, next);
+  if (is_new) {
+    if (next == TraceEvent::kMaxStreams) Fail(line, "more than 2^31 streams");
+    trace_.streams.push_back(stream);
+  }
+  last_stream_ = stream;
+  last_stream_index_ = entry->second;
+  return last_stream_index_;
+}
+
+void TraceBuilder::AddEvent(std::uint64_t line, TraceEvent event) {
+  if (line != next_line_) {
+    trace_.line_jumps.push_back({trace_.events.size(), line});
+  }
+  next_line_ = line + 1;
+  trace_.events.push_back(event);
+}
+
+}  // namespace strata

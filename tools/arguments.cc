@@ -78,9 +78,9 @@ std::string Arguments::TakeChoice(const std::string& name,
                                   const std::string& default_value,
                                   const std::vector<std::string>& known) {
   const std::string value = TakeText(name, default_value);
-  if (std::find(known.begin(), known.end(), value) != known.end()) return value;
   std::string names;
   for (const std::string& one : known) {
+    if (one == value) return one;
     names += (names.empty() ? "" : ", ") + one;
   }
   throw std::invalid_argument("--" + name + ": unknown value '" + value +

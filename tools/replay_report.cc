@@ -82,7 +82,9 @@ void AddFitCells(const ReplayRow& row, std::vector<std::string>& cells) {
 std::string ToJson(const std::vector<ReplayRow>& rows) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const ReplayRow& row : rows) json.push_back(RowJson(row));
-  return json.dump(2) + "\n";
+  // A path need not be UTF-8, JSON is.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
 }
 
 std::string ToTable(const std::vector<ReplayRow>& rows) {
@@ -90,8 +92,9 @@ std::string ToTable(const std::vector<ReplayRow>& rows) {
   const bool with_failures = AnyHas(rows, &HasFailed);
   Table table;
   const auto add_numbers = [&](std::initializer_list<const char*> titles) {
-    for (const char* title : titles)
+    for (const char* title : titles) {
       table.AddColumn(title, Table::Align::kRight);
+    }
   };
   table.AddColumn("trace", Table::Align::kLeft);
   table.AddColumn("strategy", Table::Align::kLeft);

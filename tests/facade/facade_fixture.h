@@ -1,0 +1,147 @@
+#ifndef STRATA_TESTS_FACADE_FACADE_FIXTURE_H_
+#define STRATA_TESTS_FACADE_FACADE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/size.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/platform/device_call.h"
+#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_platform.h"
+
+namespace strata {
+
+// Simulated devices of 64 MiB, and a facade on them. When a test is over,
+// everything the facade took from the devices must have gone back.
+class FacadeFixture : public testing::Test {
+ protected:
+  static constexpr std::size_t kMemoryBytes = Mebibytes(64);
+
+  explicit FacadeFixture(int devices = 1) {
+    PlatformOptions options;
+    options.sim_devices = devices;
+    options.sim_memory_bytes = kMemoryBytes;
+    platform_ = std::make_shared<SimPlatform>(options);
+  }
+
+  ~FacadeFixture() override {
+    facade_.reset();
+    for (const Stream& stream : streams_) {
+      EXPECT_EQ(device(stream.device).StreamDestroy(stream), Status::kSuccess);
+    }
+    EXPECT_EQ(platform_->LeakReport(), "");
+  }
+
+  SimDevice& device(int ordinal = 0) { return platform_->sim_device(ordinal); }
+  AllocatorFacade& facade() { return *facade_; }
+
+  // Builds the facade from an option string.
+  AllocatorFacade& Build(const std::string& options = "") {
+    facade_ =
+        std::make_unique<AllocatorFacade>(Options::Parse(options), platform_);
+    return *facade_;
+  }
+
+  // A stream that lives as long as the test, or until Destroy.
+  Stream NewStream(int ordinal = 0) {
+    Stream stream;
+    EXPECT_EQ(device(ordinal).StreamCreate(&stream, kStreamNonBlocking),
+              Status::kSuccess);
+    streams_.push_back(stream);
+    return stream;
+  }
+  void Destroy(Stream stream) {
+    streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
+    EXPECT_EQ(device(stream.device).StreamDestroy(stream), Status::kSuccess);
+  }
+
+  std::uint64_t Count(DeviceCall call, int ordinal = 0) {
+    return device(ordinal).CallCount(call);
+  }
+  // Calls of every kind that reached the device so far.
+  std::uint64_t CountAll(int ordinal = 0) {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+      count += Count(static_cast<DeviceCall>(i), ordinal);
+    }
+    return count;
+  }
+
+  std::shared_ptr<SimPlatform> platform_;
+  std::unique_ptr<AllocatorFacade> facade_;
+
+ private:
+  std::vector<Stream> streams_;
+};
+
+// Records the calls that a device gets while this lives.
+class CallLog {
+ public:
+  explicit CallLog(SimDevice& device) : device_(device) {
+    device_.SetCallObserver([this](const SimCall& call) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      calls_.push_back(call);
+    });
+  }
+  CallLog(const CallLog&) = delete;
+  CallLog& operator=(const CallLog&) = delete;
+  ~CallLog() { device_.SetCallObserver(nullptr); }
+
+  std::vector<SimCall> calls() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return calls_;
+  }
+  std::vector<SimCall> Of(DeviceCall kind) const {
+    std::vector<SimCall> result;
+    for (const SimCall& call : calls()) {
+      if (call.call == kind) result.push_back(call);
+    }
+    return result;
+  }
+  // How many calls were made on `stream`.
+  std::size_t On(Stream stream) const {
+    std::size_t count = 0;
+    for (const SimCall& call : calls()) count += call.stream_uid == stream.uid;
+    return count;
+  }
+  std::size_t Failed() const {
+    std::size_t count = 0;
+    for (const SimCall& call : calls()) {
+      count += call.status != Status::kSuccess;
+    }
+    return count;
+  }
+
+ private:
+  SimDevice& device_;
+  mutable std::mutex mutex_;
+  std::vector<SimCall> calls_;  // guarded by mutex_
+};
+
+// What `body` throws as an Exception says; "" and a failed test if it throws
+// something else or nothing.
+template <class Exception, class Body>
+std::string TextOf(Body body) {
+  try {
+    body();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Exception& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another exception was thrown: " << error.what();
+  }
+  return "";
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_FACADE_FACADE_FIXTURE_H_

@@ -1,0 +1,135 @@
+#include "strata/facade/flags.h"
+
+#include <gflags/gflags.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Sets an environment variable for as long as it lives.
+class ScopedVariable {
+ public:
+  ScopedVariable(const std::string& name, const std::string& value)
+      : name_(name) {
+    setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+  ~ScopedVariable() { unsetenv(name_.c_str()); }
+
+ private:
+  const std::string name_;
+};
+
+class FlagsTest : public ::testing::Test {
+ private:
+  gflags::FlagSaver saver_;  // puts every flag back
+};
+
+TEST_F(FlagsTest, DefaultsAreThoseOfOptions) {
+  EXPECT_EQ(ToString(OptionsFromFlags()), ToString(Options()));
+}
+
+TEST_F(FlagsTest, EveryOptionIsAFlagWithItsHelp) {
+  for (const OptionInfo& option : OptionTable()) {
+    gflags::CommandLineFlagInfo info;
+    ASSERT_TRUE(gflags::GetCommandLineFlagInfo(option.name, &info))
+        << option.name;
+    EXPECT_EQ(info.description, option.help);
+  }
+}
+
+TEST_F(FlagsTest, CommandLineSetsOptionsAndLeavesTheRest) {
+  EXPECT_THAT(
+      ParseCommandLine({"one", "--strata_sim_memory=3GiB", "two",
+                        "--allocator_strategy", "direct", "--nostrata_stat",
+                        "--auto_growth_give_back_limit=0.25", "--", "--three"}),
+      ElementsAre("one", "two", "--three"));
+  const Options options = OptionsFromFlags();
+  EXPECT_EQ(options.platform.sim_memory_bytes, std::uint64_t{3} << 30);
+  EXPECT_EQ(options.allocator_strategy, "direct");
+  EXPECT_FALSE(options.decorators.stat);
+  EXPECT_EQ(options.strategy.auto_growth_give_back_limit, 0.25);
+}
+
+TEST_F(FlagsTest, EnvironmentIsBelowTheCommandLine) {
+  const ScopedVariable memory("FLAGS_strata_sim_memory", "1GiB");
+  const ScopedVariable seed("FLAGS_strata_sim_seed", "5");
+  const ScopedVariable stat("FLAGS_strata_stat", "false");
+  ParseCommandLine({"--strata_sim_seed=1"});  // its default, but given
+  const Options options = OptionsFromFlags();
+  EXPECT_EQ(options.platform.sim_memory_bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(options.platform.sim_seed, 1U);
+  EXPECT_FALSE(options.decorators.stat);
+}
+
+TEST_F(FlagsTest, WrongEnvironmentVariableIsNamed) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"FLAGS_strata_sim_devices", "two"},
+           {"FLAGS_strata_stat", "maybe"},
+           {"FLAGS_strata_sim_memory", "1 parsec"},
+           {"FLAGS_gpu_memory_limit_mb", "-1"}}) {
+    const gflags::FlagSaver saver;
+    const ScopedVariable variable(name, value);
+    EXPECT_THAT([] { OptionsFromFlags(); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr(
+                    "environment variable " + name + ": '" + value + "'")));
+  }
+}
+
+TEST_F(FlagsTest, NumberOutsideItsOptionIsRefused) {
+  ParseCommandLine({"--strata_sim_devices=4294967297"});
+  EXPECT_THAT([] { OptionsFromFlags(); },
+              ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("strata_sim_devices: '4294967297'")));
+}
+
+TEST_F(FlagsTest, AliasContradictsOnlyAStrategyThatWasGiven) {
+  ParseCommandLine({"--use_system_allocator"});
+  EXPECT_EQ(OptionsFromFlags().Strategy(), "direct");
+  ParseCommandLine({"--allocator_strategy=auto_growth"});
+  EXPECT_THROW(OptionsFromFlags(), std::invalid_argument);
+}
+
+TEST_F(FlagsTest, StrategyListGivesOneOptionsEach) {
+  ParseCommandLine(
+      {"--allocator_strategy=direct,auto_growth", "--strata_sim_seed=9"});
+  const std::vector<Options> all = OptionsPerStrategy();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].allocator_strategy, "direct");
+  EXPECT_EQ(all[1].allocator_strategy, "auto_growth");
+  EXPECT_EQ(all[1].platform.sim_seed, 9U);
+  EXPECT_THROW(OptionsFromFlags(), std::invalid_argument);
+}
+
+TEST_F(FlagsTest, EmptyNameInAStrategyListIsRefused) {
+  ParseCommandLine({"--allocator_strategy=direct,"});
+  EXPECT_THROW(OptionsPerStrategy(), std::invalid_argument);
+}
+
+using FlagsDeathTest = FlagsTest;
+
+TEST_F(FlagsDeathTest, UnknownFlagExitsWithTwo) {
+  EXPECT_EXIT(ParseCommandLine({"--no_such_flag"}), ExitedWithCode(2),
+              "unknown command line flag 'no_such_flag'");
+}
+
+TEST_F(FlagsDeathTest, WrongValueExitsWithTwo) {
+  EXPECT_EXIT(ParseCommandLine({"--strata_sim_seed=-3"}), ExitedWithCode(2),
+              "strata_sim_seed");
+}
+
+}  // namespace
+}  // namespace strata

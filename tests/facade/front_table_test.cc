@@ -1,0 +1,117 @@
+#include "strata/facade/front_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace strata {
+namespace {
+
+// A table never looks into a front.
+Front* Fake(std::uintptr_t number) {
+  return reinterpret_cast<Front*>(number * 64);
+}
+
+TEST(FrontTableTest, FindsWhatWasInserted) {
+  FrontTable table;
+  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
+    EXPECT_EQ(table.Find(key), Fake(key));
+    EXPECT_EQ(table.FindLocked(key), Fake(key));
+  }
+}
+
+TEST(FrontTableTest, HasNothingForAnUnknownKey) {
+  FrontTable table;
+  table.Insert(7, Fake(7));
+  EXPECT_EQ(table.Find(8), nullptr);
+  EXPECT_EQ(table.FindLocked(8), nullptr);
+}
+
+TEST(FrontTableTest, ReplacesTheEntryOfAKey) {
+  FrontTable table;
+  table.Insert(7, Fake(1));
+  table.Insert(7, Fake(2));
+  EXPECT_EQ(table.Find(7), Fake(2));
+  EXPECT_THAT(table.Entries(), testing::ElementsAre(Fake(2)));
+}
+
+TEST(FrontTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
+  FrontTable table;
+  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  for (std::uint64_t key = 2; key <= 2000; key += 2) table.Remove(key);
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
+    EXPECT_EQ(table.Find(key), key % 2 == 0 ? nullptr : Fake(key));
+  }
+  EXPECT_EQ(table.Entries().size(), 1000U);
+}
+
+TEST(FrontTableTest, RemovingAnUnknownKeyDoesNothing) {
+  FrontTable table;
+  table.Insert(7, Fake(7));
+  table.Remove(8);
+  EXPECT_EQ(table.Find(7), Fake(7));
+}
+
+TEST(FrontTableTest, ARemovedKeyCanComeBackWithAnotherFront) {
+  FrontTable table;
+  table.Insert(7, Fake(1));
+  table.Remove(7);
+  table.Insert(9, Fake(9));  // takes over the node
+  table.Insert(7, Fake(2));
+  EXPECT_EQ(table.Find(7), Fake(2));
+  EXPECT_EQ(table.Find(9), Fake(9));
+}
+
+TEST(FrontTableTest, TakesAddressesAsKeys) {
+  FrontTable table;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    table.Insert(0x7f0000000000 + i * 4096, Fake(i + 1));
+  }
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    EXPECT_EQ(table.Find(0x7f0000000000 + i * 4096), Fake(i + 1));
+  }
+}
+
+TEST(FrontTableTest, ReadersNeverSeeAWrongFrontWhileOthersChange) {
+  constexpr std::uint64_t kStable = 64;
+  FrontTable table;
+  for (std::uint64_t key = 1; key <= kStable; ++key) {
+    table.Insert(key, Fake(key));
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::atomic<int> lost{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        for (std::uint64_t key = 1; key <= kStable; ++key) {
+          Front* found = table.Find(key);
+          if (found != nullptr && found != Fake(key)) ++wrong;
+          if (table.FindLocked(key) != Fake(key)) ++lost;
+        }
+      }
+    });
+  }
+  for (int round = 0; round < 200; ++round) {
+    for (std::uint64_t key = 1000; key < 1100; ++key) {
+      table.Insert(key + static_cast<std::uint64_t>(round), Fake(key));
+    }
+    for (std::uint64_t key = 1000; key < 1100; ++key) {
+      table.Remove(key + static_cast<std::uint64_t>(round));
+    }
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(table.Entries().size(), kStable);
+}
+
+}  // namespace
+}  // namespace strata

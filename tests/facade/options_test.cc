@@ -1,0 +1,165 @@
+#include "strata/facade/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "strata/tests/facade/facade_fixture.h"
+
+namespace strata {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string ParseError(const std::string& text) {
+  return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
+}
+
+// A value that is valid for the option and differs from its default.
+std::string OtherValue(const OptionInfo& option) {
+  const std::string name = option.name;
+  const std::string type = option.type;
+  if (name == "allocator_strategy") return "direct";
+  if (name == "strata_platform") return "sim";
+  if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "strata_fault") return "nth=3";
+  if (name == "strata_sim_fault") return "mem_alloc:nth=3";
+  if (type == "String") return "some text; with, 'separators'";
+  if (type == "Bool") return option.default_value == "true" ? "false" : "true";
+  if (type == "Double") return "0.1";
+  return "17";
+}
+
+class OptionTest : public testing::TestWithParam<OptionInfo> {};
+
+TEST_P(OptionTest, HasItsDefault) {
+  EXPECT_THAT(ToString(Options()), HasSubstr(std::string(GetParam().name) +
+                                             "=" + GetParam().default_value));
+}
+
+TEST_P(OptionTest, IsSetByNameAndShown) {
+  Options options;
+  options.Set(GetParam().name, OtherValue(GetParam()));
+  EXPECT_NE(ToString(options), ToString(Options()));
+}
+
+TEST_P(OptionTest, SurvivesTheRoundTrip) {
+  Options options;
+  options.Set(GetParam().name, OtherValue(GetParam()));
+  EXPECT_EQ(ToString(Options::Parse(ToString(options))), ToString(options));
+}
+
+TEST_P(OptionTest, NamesItselfWhenItsValueIsWrong) {
+  if (std::string(GetParam().type) == "String") {
+    GTEST_SKIP() << "takes any text; what it means is checked by Validate";
+  }
+  for (const std::string wrong : {"x1", "1x", "--1"}) {
+    const std::string text = TextOf<std::invalid_argument>(
+        [&] { Options().Set(GetParam().name, wrong); });
+    EXPECT_THAT(text, AllOf(HasSubstr(GetParam().name), HasSubstr(wrong)));
+  }
+}
+
+TEST_P(OptionTest, HasHelp) {
+  EXPECT_GT(std::string(GetParam().help).size(), 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OptionTest, testing::ValuesIn(OptionTable()),
+                         [](const testing::TestParamInfo<OptionInfo>& row) {
+                           return std::string(row.param.name);
+                         });
+
+TEST(OptionsTest, TakesCommasSemicolonsSpacesAndDashes) {
+  const Options options = Options::Parse(
+      " --allocator_strategy=direct,gpu_memory_limit_mb=5; "
+      "-strata_exact_peak ");
+  EXPECT_EQ(options.allocator_strategy, "direct");
+  EXPECT_EQ(options.gpu_memory_limit_mb, 5U);
+  EXPECT_TRUE(options.decorators.exact_peak);
+}
+
+TEST(OptionsTest, AnEmptyTextGivesTheDefaults) {
+  EXPECT_EQ(ToString(Options::Parse("")), ToString(Options()));
+}
+
+TEST(OptionsTest, ReadsSizesWithUnits) {
+  EXPECT_EQ(
+      Options::Parse("strata_sim_memory=1.5GiB").platform.sim_memory_bytes,
+      std::uint64_t{1536} << 20);
+}
+
+TEST(OptionsTest, QuotesHoldSeparatorsAndDoubledQuotes) {
+  EXPECT_EQ(Options::Parse("strata_trace_file='a, b;''c''',strata_stat=0")
+                .decorators.trace_path,
+            "a, b;'c'");
+}
+
+TEST(OptionsTest, NamesTheOptionWhoseQuoteIsNotClosed) {
+  EXPECT_THAT(ParseError("strata_trace_file='a"),
+              HasSubstr("strata_trace_file"));
+}
+
+TEST(OptionsTest, ListsTheKnownOptionsForAnUnknownOne) {
+  EXPECT_THAT(ParseError("no_such=1"),
+              AllOf(HasSubstr("no_such"), HasSubstr("allocator_strategy")));
+}
+
+TEST(OptionsTest, ListsTheKnownStrategiesForAnUnknownOne) {
+  EXPECT_THAT(ParseError("allocator_strategy=none"),
+              AllOf(HasSubstr("none"), HasSubstr("auto_growth")));
+}
+
+TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
+  EXPECT_THAT(ParseError("use_system_allocator,allocator_strategy=auto_growth"),
+              AllOf(HasSubstr("use_system_allocator"),
+                    HasSubstr("allocator_strategy")));
+}
+
+TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
+  const Options options =
+      Options::Parse("use_system_allocator,allocator_strategy=direct");
+  EXPECT_EQ(options.Strategy(), "direct");
+}
+
+TEST(OptionsTest, AnAliasAloneChoosesTheStrategy) {
+  EXPECT_EQ(Options::Parse("use_system_allocator=1").Strategy(), "direct");
+}
+
+TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
+  EXPECT_THAT(ParseError("alloc_fill_value=256"),
+              HasSubstr("alloc_fill_value"));
+  EXPECT_THAT(ParseError("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
+  EXPECT_THAT(ParseError("strata_sim_devices=9999999999"),
+              HasSubstr("strata_sim_devices"));
+  EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
+              HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
+              HasSubstr("auto_growth_give_back_limit"));
+  EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),
+              HasSubstr("auto_growth_give_back_limit"));
+  for (const char* name :
+       {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
+        "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",
+        "large_pool_auto_growth_chunk_size_in_mb", "small_pool_pre_alloc_in_mb",
+        "large_pool_pre_alloc_in_mb"}) {
+    EXPECT_THAT(ParseError(std::string(name) + "=18446744073709551615"),
+                HasSubstr(name));
+  }
+}
+
+TEST(OptionsTest, ChecksTheFaultPlan) {
+  EXPECT_THAT(ParseError("strata_fault=sometimes"), HasSubstr("sometimes"));
+}
+
+TEST(OptionsTest, NumbersKeepEveryDigit) {
+  Options options;
+  options.strategy.auto_growth_give_back_limit = 0.1234567890123;
+  EXPECT_EQ(
+      Options::Parse(ToString(options)).strategy.auto_growth_give_back_limit,
+      0.1234567890123);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,113 @@
+#include "strata/tools/line_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "strata/tests/tools/temp_file.h"
+#include "strata/tools/trace.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> LinesOf(const std::string& path) {
+  LineReader reader(path);
+  std::vector<std::string> lines;
+  std::string_view line;
+  while (reader.Next(&line)) {
+    lines.emplace_back(line);
+    EXPECT_EQ(reader.line(), lines.size());
+  }
+  return lines;
+}
+
+TEST(LineReaderTest, EndsLinesAtLfAndCrlfAndTheEndOfTheFile) {
+  const TempFile file;
+  file.Write("one\ntwo\r\n\nfour");
+  EXPECT_THAT(LinesOf(file.path()), ElementsAre("one", "two", "", "four"));
+}
+
+TEST(LineReaderTest, ReadsGzipAsPlain) {
+  const TempFile file(".txt");  // seen from the content, not from the name
+  file.WriteGzip("one\ntwo\n");
+  EXPECT_THAT(LinesOf(file.path()), ElementsAre("one", "two"));
+}
+
+TEST(LineReaderTest, KeepsLinesThatCrossItsBuffer) {
+  std::string text;
+  std::vector<std::string> expected;
+  for (std::size_t i = 0; i < 3000; ++i) {
+    expected.push_back(std::string(i % 701, 'x') + std::to_string(i));
+    text += expected.back() + "\n";
+  }
+  const TempFile file;
+  file.WriteGzip(text);
+  EXPECT_EQ(LinesOf(file.path()), expected);
+}
+
+TEST(LineReaderTest, TakesALineAboveItsFirstBuffer) {
+  const TempFile file;
+  const std::string line(700'000, 'x');
+  file.Write("a\n" + line + "\nb\n");
+  EXPECT_THAT(LinesOf(file.path()), ElementsAre("a", line, "b"));
+}
+
+TEST(LineReaderTest, RefusesALineWithoutEnd) {
+  const TempFile file;
+  file.Write("a\n" + std::string(3'000'000, 'x'));
+  EXPECT_THROW(LinesOf(file.path()), TraceError);
+}
+
+TEST(LineReaderTest, EmptyFileHasNoLines) {
+  const TempFile file;
+  file.Write("");
+  EXPECT_TRUE(LinesOf(file.path()).empty());
+}
+
+// What LinesOf throws, or "".
+std::string ErrorOf(const std::string& path) {
+  try {
+    LinesOf(path);
+  } catch (const TraceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LineReaderTest, MissingFileIsAnError) {
+  EXPECT_EQ(ErrorOf("/nowhere/at_all.csv"),
+            "/nowhere/at_all.csv: cannot be opened: No such file or directory");
+}
+
+TEST(LineReaderTest, DirectoryIsAnError) {
+  EXPECT_NE(ErrorOf(::testing::TempDir()), "");
+}
+
+TEST(LineReaderTest, CutOffGzipIsAnErrorWhereverItIsCut) {
+  const TempFile whole(".gz");
+  whole.WriteGzip("one\ntwo\nthree\nfour\n");
+  const std::string bytes = whole.Read();
+  // Two bytes are the least that tell gzip from text.
+  for (std::size_t size = 2; size < bytes.size(); ++size) {
+    const TempFile file(".gz");
+    file.Write(bytes.substr(0, size));
+    EXPECT_THAT(ErrorOf(file.path()), ::testing::HasSubstr("cut off")) << size;
+  }
+}
+
+TEST(LineReaderTest, CorruptGzipIsAnError) {
+  const TempFile whole(".gz");
+  whole.WriteGzip(std::string(1000, 'a') + "\n");
+  std::string bytes = whole.Read();
+  bytes[bytes.size() - 6] = static_cast<char>(bytes[bytes.size() - 6] + 1);
+  const TempFile file(".gz");
+  file.Write(bytes);
+  EXPECT_THAT(ErrorOf(file.path()), ::testing::HasSubstr("corrupt"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,245 @@
+#include "strata/tools/rmm_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/tests/tools/temp_file.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+
+Trace ReadText(const std::string& text) {
+  const TempFile file;
+  file.Write(text);
+  return ReadRmmLog(file.path());
+}
+
+Trace ReadRows(const std::string& rows) { return ReadText(kHeader + rows); }
+
+// What reading `text` throws, without the path: "3: reason".
+std::string ErrorOf(const std::string& text) {
+  const TempFile file;
+  file.Write(text);
+  try {
+    ReadRmmLog(file.path());
+  } catch (const TraceError& error) {
+    const std::string what = error.what();
+    EXPECT_TRUE(what.starts_with(file.path() + ":")) << what;
+    EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+    return what.substr(file.path().size() + 1);
+  }
+  return "";
+}
+
+std::string ErrorOfRows(const std::string& rows) {
+  return ErrorOf(kHeader + rows);
+}
+
+constexpr char kAllocate10[] = "1,00:00:00.000001,allocate,0x10,100,0\n";
+
+TEST(RmmLogTest, ReadsAllocatesAndFreesInOrder) {
+  const Trace trace = ReadRows(
+      "1,00:00:00.000001,allocate,0x10,100,0\n"
+      "1,00:00:00.000002,allocate,0x20,50,0\n"
+      "1,00:00:00.000003,free,0x10,100,0\n"
+      "1,00:00:00.000004,allocate,0x10,7,0\n");
+  EXPECT_THAT(
+      trace.events,
+      ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Allocate(1, 0),
+                  TraceEvent::Free(0, 0), TraceEvent::Allocate(0, 0)));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(100, 50, 7));
+  EXPECT_EQ(trace.slots, 2U);
+  EXPECT_EQ(trace.peak_live_bytes, 150U);
+}
+
+TEST(RmmLogTest, FindsColumnsByName) {
+  const Trace trace = ReadText(
+      "Size, Extra ,Stream,Pointer,Action,Time,Thread\r\n"
+      "8,a b,0,4096,allocate,whenever,1\r\n"
+      "8,,0,0x1000,free,,2\r\n");
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0)));
+}
+
+TEST(RmmLogTest, SkipsAByteOrderMark) {
+  EXPECT_EQ(ReadText("\xef\xbb\xbf" + std::string(kHeader) + kAllocate10)
+                .events.size(),
+            1U);
+}
+
+TEST(RmmLogTest, LegacyStreamsAreOneAndTheOthersAreNumbered) {
+  const Trace trace = ReadRows(
+      "1,0,allocate,1,1,0\n1,0,allocate,2,1,0x1\n1,0,allocate,3,1,0x2\n"
+      "1,0,allocate,4,1,94\n1,0,allocate,5,1,0x5e\n1,0,allocate,6,1,(nil)\n");
+  std::vector<std::uint32_t> streams;
+  for (const TraceEvent event : trace.events) streams.push_back(event.stream());
+  EXPECT_THAT(streams, ElementsAre(0, 0, 1, 2, 2, 0));
+  EXPECT_THAT(trace.streams, ElementsAre(0, 2, 94));
+}
+
+TEST(RmmLogTest, CountsAndSkipsFailures) {
+  const Trace trace = ReadRows(
+      "1,0,allocate failure,(nil),100,0\n"
+      "1,0,allocate,0x10,100,0\n"
+      "1,0,allocate failure,0,100,0\n"
+      "1,0,free,0x10,100,0\n");
+  EXPECT_EQ(trace.failures_skipped, 2U);
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.LineOf(0), 3U);
+  EXPECT_EQ(trace.LineOf(1), 5U);
+}
+
+TEST(RmmLogTest, CountsFreesOfAnotherSizeAndKeepsTheAllocates) {
+  const Trace trace = ReadRows(
+      "1,0,allocate,1,100,0\n1,0,free,1,0,0\n"
+      "1,0,allocate,2,100,0\n1,0,free,2,99,0\n"
+      "1,0,allocate,3,100,0\n1,0,free,3,100,0\n");
+  EXPECT_EQ(trace.frees_of_other_size, 2U);
+  EXPECT_EQ(trace.peak_live_bytes, 100U);
+}
+
+TEST(RmmLogTest, BlocksOfNoBytesMayShareTheNullAddress) {
+  const Trace trace = ReadRows(
+      "1,0,allocate,(nil),0,0\n1,0,allocate,0x0,0,0\n"
+      "1,0,free,0,0,0\n1,0,free,(nil),0,0\n");
+  EXPECT_EQ(trace.events.size(), 4U);
+  EXPECT_EQ(trace.slots, 2U);
+}
+
+TEST(RmmLogTest, BlankLinesAtTheEndAreIgnored) {
+  EXPECT_EQ(ReadRows(std::string(kAllocate10) + "\r\n\n\n").events.size(), 1U);
+}
+
+TEST(RmmLogTest, KeepsTheRowsOfTheFirstDeviceOfAStrataTrace) {
+  const Trace trace = ReadText(
+      "Thread,Time,Action,Pointer,Size,Stream,Place\n"
+      "1,0,allocate,0x5,10,0,host\n"
+      "1,0,allocate,0x10,100,1,device:1\n"
+      "1,0,allocate,0x20,100,1,device:0\n"
+      "1,0,free,0x10,100,1,device:1\n"
+      "1,0,free,0x5,10,0,host\n");
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.other_place_rows, 3U);
+  EXPECT_EQ(trace.LineOf(1), 5U);
+}
+
+TEST(RmmLogTest, ShowsBinaryDataInOneReadableLine) {
+  const std::string error =
+      ErrorOf(std::string(kHeader) + "1,0,\x01\x02" + "free\xff,1,1,0\n");
+  EXPECT_EQ(error, "2: unknown action '??free?'");
+}
+
+struct BadInput {
+  const char* name;
+  std::string text;
+  std::string error;
+};
+
+class RmmLogErrorTest : public ::testing::TestWithParam<BadInput> {};
+
+TEST_P(RmmLogErrorTest, NamesLineAndReason) {
+  EXPECT_EQ(ErrorOf(GetParam().text), GetParam().error);
+}
+
+std::string Rows(const std::string& rows) { return kHeader + rows; }
+
+INSTANTIATE_TEST_SUITE_P(
+    BadInputs, RmmLogErrorTest,
+    ::testing::Values(
+        BadInput{"EmptyFile", "", " the file is empty"},
+        BadInput{"NoRows", kHeader, " no allocate or free"},
+        BadInput{"FailuresOnly", Rows("1,0,allocate failure,(nil),5,0\n"),
+                 " no allocate or free, only 1 allocate failures"},
+        BadInput{"NoDeviceRows",
+                 "Thread,Time,Action,Pointer,Size,Stream,Place\n"
+                 "1,0,allocate,5,5,0,host\n",
+                 " no allocate or free of device memory"},
+        BadInput{"MissingColumn", "Thread,Time,Action,Pointer,Stream\n",
+                 "1: the header lacks the column Size"},
+        BadInput{"SeveralMissingColumns", "Action,Pointer,Size,Stream\n",
+                 "1: the header lacks the column Thread, Time"},
+        BadInput{"NoHeader", kAllocate10,
+                 "1: the header lacks the column Thread, Time, Action, "
+                 "Pointer, Size, Stream"},
+        BadInput{"ColumnTwice", "Thread,Time,Action,Pointer,Size,Stream,Size\n",
+                 "1: the header has 'Size' twice"},
+        BadInput{"TooFewColumns", Rows("1,0,free,1,1\n"),
+                 "2: the row has 5 columns, the header 6"},
+        BadInput{"TooManyColumns", Rows("1,0,free,1,1,0,\n"),
+                 "2: the row has more columns than the header"},
+        BadInput{"BlankLineBetweenRows",
+                 Rows(std::string(kAllocate10) + "\n1,0,free,0x10,100,0\n"),
+                 "3: a blank line between rows"},
+        BadInput{"NegativeSize", Rows("1,0,allocate,1,-5,0\n"),
+                 "2: the size is negative: '-5'"},
+        BadInput{"NegativeSizeOfAFree",
+                 Rows(std::string(kAllocate10) + "1,0,free,0x10,-1,0\n"),
+                 "3: the size is negative: '-1'"},
+        BadInput{"OverflowingSize",
+                 Rows("1,0,allocate,1,18446744073709551616,0\n"),
+                 "2: the size exceeds 64 bits: '18446744073709551616'"},
+        BadInput{"LiveBytesOverflow",
+                 Rows("1,0,allocate,1,18446744073709551615,0\n"
+                      "1,0,allocate,2,1,0\n"),
+                 "3: more than 2^64 bytes are live"},
+        BadInput{"SizeIsNoNumber", Rows("1,0,allocate,1,12kB,0\n"),
+                 "2: no size: '12kB'"},
+        BadInput{"NoSize", Rows("1,0,allocate,1,,0\n"), "2: no size: ''"},
+        BadInput{"LoneMinus", Rows("1,0,allocate,1,-,0\n"), "2: no size: '-'"},
+        BadInput{"UnknownAction", Rows("1,0,realloc,1,1,0\n"),
+                 "2: unknown action 'realloc'"},
+        BadInput{"ActionInOtherCase", Rows("1,0,Allocate,1,1,0\n"),
+                 "2: unknown action 'Allocate'"},
+        BadInput{"PointerIsNoNumber", Rows("1,0,allocate,0xzz,1,0\n"),
+                 "2: no pointer: '0xzz'"},
+        BadInput{"OverflowingPointer",
+                 Rows("1,0,allocate,0x10000000000000000,1,0\n"),
+                 "2: no pointer: '0x10000000000000000'"},
+        BadInput{"StreamIsNoNumber", Rows("1,0,allocate,1,1,main\n"),
+                 "2: no stream: 'main'"},
+        BadInput{"NullPointerWithBytes", Rows("1,0,allocate,(nil),4,0\n"),
+                 "2: allocate of 4 bytes at (nil)"},
+        BadInput{"FreeOfUnknownPointer",
+                 Rows(std::string(kAllocate10) + "1,0,free,0x11,100,0\n"),
+                 "3: free of 0x11, which is not live"},
+        BadInput{"FreeOfNull", Rows("1,0,free,0,0,0\n"),
+                 "2: free of (nil), which is not live"},
+        BadInput{"SecondFree",
+                 Rows(std::string(kAllocate10) +
+                      "1,0,free,16,100,0\n1,0,free,16,100,0\n"),
+                 "4: free of 0x10, which is not live"},
+        BadInput{"AllocateOfLivePointer",
+                 Rows(std::string(kAllocate10) + kAllocate10),
+                 "3: allocate of 0x10, which is live"}),
+    [](const ::testing::TestParamInfo<BadInput>& test) {
+      return std::string(test.param.name);
+    });
+
+TEST(RmmLogTest, CutOffGzipIsReportedAndNotItsLastLine) {
+  const TempFile whole(".csv.gz");
+  std::string text = kHeader;
+  for (int i = 1; i < 5000; ++i) {
+    text += "1,0,allocate," + std::to_string(i * 7919) + "," +
+            std::to_string(i) + ",0\n";
+  }
+  whole.WriteGzip(text);
+  const TempFile file(".csv.gz");
+  file.Write(whole.Read().substr(0, whole.Read().size() / 2));
+  EXPECT_THAT([&] { ReadRmmLog(file.path()); },
+              ::testing::ThrowsMessage<TraceError>(
+                  ::testing::HasSubstr("the gzip data is cut off here")));
+}
+
+TEST(RmmLogTest, NothingFollowsFromAFreeThatFailed) {
+  EXPECT_EQ(ErrorOfRows("1,0,free,1,1,0\n1,0,bad\n"),
+            "2: free of 0x1, which is not live");
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,39 @@
+#ifndef STRATA_TESTS_TOOLS_TRACE_TEXT_H_
+#define STRATA_TESTS_TOOLS_TRACE_TEXT_H_
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "strata/tools/trace.h"
+#include "strata/tools/trace_builder.h"
+
+namespace strata {
+
+// A trace in a few words: "+a 100, +b 8 @2, -a" allocates a with 100 bytes,
+// b with 8 on stream 2, and frees a. Line numbers count from 2, as in a file.
+inline Trace TraceOf(const std::string& text) {
+  TraceBuilder builder("test.csv");
+  std::istringstream items(text);
+  std::string item;
+  std::uint64_t line = 2;
+  while (std::getline(items >> std::ws, item, ',')) {
+    std::istringstream words(item.substr(2));
+    std::uint64_t bytes = 0;
+    std::uint64_t stream = 0;
+    char at = 0;
+    words >> bytes >> at >> stream;
+    const auto address = static_cast<unsigned char>(item[1]);
+    if (item[0] == '+') {
+      builder.Allocate(line, address, bytes, stream);
+    } else {
+      builder.Free(line, address, bytes, stream);
+    }
+    ++line;
+  }
+  return builder.Finish();
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TOOLS_TRACE_TEXT_H_

@@ -13,11 +13,11 @@ namespace strata {
 void AllocatorVisitor::VisitBlocks(const Allocator& /*layer*/,
                                    const std::vector<BlockInfo>& /*blocks*/) {}
 
-void CheckLive(const Block& block, const char* layer) {
-  CHECK((block.flags & kBlockLive) != 0)
-      << layer << ": double free of " << static_cast<const void*>(block.data)
-      << " (" << HumanBytes(block.size) << " on " << ToString(block.place)
-      << ")";
+void FailNotLive(const Block& block, const char* layer) {
+  LOG(FATAL) << layer << ": double free of "
+             << static_cast<const void*>(block.data) << " ("
+             << HumanBytes(block.size) << " on " << ToString(block.place)
+             << ")";
 }
 
 void AllocationDeleter::operator()(Allocation* allocation) const noexcept {

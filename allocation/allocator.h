@@ -111,7 +111,10 @@ class Allocator {
 
 // Fails the process, naming the address and state, unless `block` is live:
 // freeing it would hand its memory out twice.
-void CheckLive(const Block& block, const char* layer);
+[[noreturn]] void FailNotLive(const Block& block, const char* layer);
+inline void CheckLive(const Block& block, const char* layer) {
+  if ((block.flags & kBlockLive) == 0) FailNotLive(block, layer);
+}
 
 }  // namespace strata
 

@@ -28,24 +28,6 @@ StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
       meter_(std::move(meter)),
       lock_(LockOf(Decorator::underlying()->hit_path(), own_lock_)) {}
 
-void StatAllocator::Count(const Block& block) {
-  ++stats_.allocations;
-  stats_.requested_bytes += block.requested;
-  stats_.total_requested_bytes += block.requested;
-  stats_.in_use_bytes += block.size;
-  if (stats_.in_use_bytes > stats_.peak_in_use_bytes) {
-    stats_.peak_in_use_bytes = stats_.in_use_bytes;
-  }
-  if (meter_ != nullptr) meter_->Add(block.size);
-}
-
-void StatAllocator::Uncount(const Block& block) {
-  ++stats_.frees;
-  stats_.requested_bytes -= block.requested;
-  stats_.in_use_bytes -= block.size;
-  if (meter_ != nullptr) meter_->Subtract(block.size);
-}
-
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);

@@ -53,8 +53,22 @@ class StatAllocator final : public Decorator {
   void ResetPeak() override;
 
  private:
-  void Count(const Block& block);
-  void Uncount(const Block& block);
+  void Count(const Block& block) {
+    ++stats_.allocations;
+    stats_.requested_bytes += block.requested;
+    stats_.total_requested_bytes += block.requested;
+    stats_.in_use_bytes += block.size;
+    if (stats_.in_use_bytes > stats_.peak_in_use_bytes) {
+      stats_.peak_in_use_bytes = stats_.in_use_bytes;
+    }
+    if (meter_ != nullptr) meter_->Add(block.size);
+  }
+  void Uncount(const Block& block) {
+    ++stats_.frees;
+    stats_.requested_bytes -= block.requested;
+    stats_.in_use_bytes -= block.size;
+    if (meter_ != nullptr) meter_->Subtract(block.size);
+  }
 
   std::shared_ptr<PlaceMeter> meter_;
   mutable SpinLock own_lock_;

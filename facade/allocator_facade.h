@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_ALLOCATOR_FACADE_H_
 #define STRATA_FACADE_ALLOCATOR_FACADE_H_
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -135,8 +136,17 @@ class AllocatorFacade {
  private:
   void AddPlaces();
   void Close();
-  PlaceState& Find(Place place) const;
-  Front& FrontOf(Place place, Stream stream);
+  PlaceState& Find(Place place) const {
+    const auto kind = static_cast<std::size_t>(place.kind);
+    if (kind >= places_.size() || place.index >= places_[kind].size() ||
+        places_[kind][place.index] == nullptr) {
+      ThrowNoPlace(place);
+    }
+    return *places_[kind][place.index];
+  }
+  // Functions of their own, whose strings no hit pays for.
+  [[noreturn]] void ThrowNoPlace(Place place) const;
+  Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
   // Fails unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
@@ -149,7 +159,7 @@ class AllocatorFacade {
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<TraceSink> trace_sink_;
   // By PlaceKind, then index.
-  std::vector<std::vector<std::shared_ptr<PlaceState>>> places_;
+  std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };
 
 }  // namespace strata

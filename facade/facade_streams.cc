@@ -66,7 +66,7 @@ void AllocatorFacade::ThrowStale(Stream stream, Stream now) {
 }
 
 void AllocatorFacade::SetDefaultStream(Place place, Stream stream) {
-  FrontOf(place, stream);  // checks both
+  GetAllocator(place, stream);  // checks both
   Find(place).SetDefault(stream);
 }
 

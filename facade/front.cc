@@ -40,6 +40,16 @@ Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   return block->allocation();
 }
 
+AllocationPtr Front::Alloc(std::size_t bytes) {
+  if (hit_path_ != nullptr && bytes != 0 && debug_fill() == nullptr) {
+    if (Allocation* hit = TakeHit(bytes)) {
+      hit->block()->owner = this;
+      return AllocationPtr(hit);
+    }
+  }
+  return Allocate(Request{bytes});
+}
+
 Allocation* Front::TryAllocate(const Request& request,
                                Failure& failure) noexcept {
   if (hit_path_ != nullptr && request.alignment <= hit_alignment_ &&

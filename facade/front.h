@@ -41,6 +41,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
+  // Allocate(bytes), with a hit served past everything but the hit path.
+  AllocationPtr Alloc(std::size_t bytes);
+
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;

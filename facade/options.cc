@@ -96,6 +96,19 @@ std::string Show(const Field& value) {
   }
 }
 
+// A default as a person would write it: "80GiB" for a number of bytes.
+template <class Field>
+std::string ShowDefault(std::string_view type, const Field& value) {
+  if constexpr (std::is_same_v<Field, std::uint64_t>) {
+    if (type == "Bytes" && value != 0 && value % Mebibytes(1) == 0) {
+      return value % Gibibytes(1) == 0
+                 ? std::to_string(value / Gibibytes(1)) + "GiB"
+                 : std::to_string(value / Mebibytes(1)) + "MiB";
+    }
+  }
+  return Show(value);
+}
+
 struct Row {
   OptionInfo info;
   void (*set)(Options&, std::string_view name, std::string_view value);
@@ -105,7 +118,7 @@ struct Row {
 const std::vector<Row>& Rows() {
   static const auto* const rows = new std::vector<Row>{
 #define STRATA_OPTION(Type, name, member, default_value, help)                \
-  Row{OptionInfo{#name, #Type, Show(Options().member), help},                 \
+  Row{OptionInfo{#name, #Type, ShowDefault(#Type, Options().member), help},   \
       [](Options& options, std::string_view option, std::string_view value) { \
         Set##Type(option, value, options.member);                             \
       },                                                                      \
@@ -265,10 +278,12 @@ std::vector<OptionInfo> OptionTable() {
 }
 
 std::string ToString(const Options& options) {
+  Options in_force = options;
+  in_force.allocator_strategy = options.Strategy();
   std::string text;
   for (const Row& row : Rows()) {
     text += (text.empty() ? "" : ",") + std::string(row.info.name) + "=" +
-            row.show(options);
+            row.show(in_force);
   }
   return text;
 }

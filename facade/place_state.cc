@@ -107,11 +107,6 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
 
 PlaceState::~PlaceState() = default;
 
-bool PlaceState::has_streams() const {
-  return place_.kind == PlaceKind::kDevice ||
-         place_.kind == PlaceKind::kManaged;
-}
-
 std::shared_ptr<Allocator> PlaceState::BuildChain(
     const std::shared_ptr<ChainStream>& stream) const {
   ChainContext context;
@@ -126,10 +121,7 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
                   options_.decorators, context);
 }
 
-Front& PlaceState::FrontOf(Stream stream) {
-  // Memory without streams has one chain, under the key of the legacy stream.
-  const std::uint64_t key = has_streams() ? stream.uid : kLegacyStreamUid;
-  if (Front* front = by_uid_.Find(key)) return *front;
+Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   if (Front* front = by_uid_.FindLocked(key)) return *front;
   auto chain_stream = has_streams()

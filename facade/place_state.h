@@ -15,8 +15,8 @@
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/trace_allocator.h"
+#include "strata/facade/front_table.h"
 #include "strata/facade/options.h"
-#include "strata/facade/stream_table.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -48,10 +48,18 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   const DebugFill* debug_fill() const { return fill_.get(); }
 
   // Whether work on the memory is ordered by streams: requests name one.
-  bool has_streams() const;
+  bool has_streams() const {
+    return place_.kind == PlaceKind::kDevice ||
+           place_.kind == PlaceKind::kManaged;
+  }
 
   // The front of `stream`, made on its first use. No device call.
-  Front& FrontOf(Stream stream);
+  Front& FrontOf(const Stream& stream) {
+    // Memory without streams has one chain, under the key of the legacy stream.
+    const std::uint64_t key = has_streams() ? stream.uid : kLegacyStreamUid;
+    Front* front = by_uid_.Find(key);
+    return front != nullptr ? *front : FindOrMake(stream, key);
+  }
   // The front by the driver's handle; null if Remember was not called for it.
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);
@@ -101,6 +109,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
 
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
 
@@ -114,8 +123,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   std::shared_ptr<TraceSink> trace_sink_;
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for
-  StreamTable by_uid_;
-  StreamTable by_handle_;
+  FrontTable by_uid_;
+  FrontTable by_handle_;
   std::atomic<Front*> default_front_{nullptr};
   std::mutex fronts_mutex_;          // held while fronts come and go
   bool default_was_set_ = false;     // guarded by fronts_mutex_

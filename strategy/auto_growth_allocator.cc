@@ -19,11 +19,12 @@ namespace {
 constexpr std::size_t kRecordBatch = 64;
 constexpr std::size_t kMaxSpareRecords = 1024;
 
+// A multiple of the granule.
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
 
 std::optional<std::size_t> RoundedSize(std::size_t bytes) {
-  const auto size = CheckedAlignUp(bytes, FreeIndex::kGranuleBytes);
-  return size && *size <= kMaxBlockBytes ? size : std::nullopt;
+  if (bytes > kMaxBlockBytes) return std::nullopt;
+  return AlignUp(bytes, FreeIndex::kGranuleBytes);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/size.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/free_index.h"
@@ -132,6 +133,28 @@ class AutoGrowthAllocator final : public Allocator,
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };
+
+inline void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
+  chunk->idle_previous = nullptr;
+  chunk->idle_next = idle_;
+  if (idle_ != nullptr) idle_->idle_previous = chunk;
+  idle_ = chunk;
+  idle_bytes_ += chunk->memory->size();
+  idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
+}
+
+inline void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
+  if (chunk->idle_previous != nullptr) {
+    chunk->idle_previous->idle_next = chunk->idle_next;
+  } else {
+    idle_ = chunk->idle_next;
+  }
+  if (chunk->idle_next != nullptr) {
+    chunk->idle_next->idle_previous = chunk->idle_previous;
+  }
+  idle_bytes_ -= chunk->memory->size();
+  idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
+}
 
 }  // namespace strata
 

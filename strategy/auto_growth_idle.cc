@@ -10,28 +10,6 @@
 
 namespace strata {
 
-void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
-  chunk->idle_previous = nullptr;
-  chunk->idle_next = idle_;
-  if (idle_ != nullptr) idle_->idle_previous = chunk;
-  idle_ = chunk;
-  idle_bytes_ += chunk->memory->size();
-  idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
-
-void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
-  if (chunk->idle_previous != nullptr) {
-    chunk->idle_previous->idle_next = chunk->idle_next;
-  } else {
-    idle_ = chunk->idle_next;
-  }
-  if (chunk->idle_next != nullptr) {
-    chunk->idle_next->idle_previous = chunk->idle_previous;
-  }
-  idle_bytes_ -= chunk->memory->size();
-  idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
-
 Chunk* AutoGrowthAllocator::DetachIdle(std::size_t bytes) noexcept {
   Chunk* best = nullptr;
   for (Chunk* chunk = idle_; chunk != nullptr; chunk = chunk->idle_next) {

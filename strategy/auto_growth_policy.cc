@@ -89,8 +89,10 @@ AutoGrowthPolicy::GrowthSizes(std::size_t size, bool is_first) const {
     }
   } else {
     const std::size_t pool = Index(PoolOf(size));
-    if (is_first) add(std::max(size, first_chunk_bytes_[pool]));
-    add(std::max(size, min_chunk_bytes_[pool]));
+    const std::size_t minimum = min_chunk_bytes_[pool];
+    const std::size_t first = std::max(minimum, first_chunk_bytes_[pool]);
+    if (is_first) add(std::max(size, first));
+    add(std::max(size, minimum));
   }
   add(size);
   return sizes;

@@ -35,35 +35,6 @@ void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
   chunk->first = nullptr;
 }
 
-Block* BlockList::Split(Block* block, std::size_t low_bytes, Block* record) {
-  record->data = block->data + low_bytes;
-  record->size = block->size - low_bytes;
-  record->place = block->place;
-  record->chunk = block->chunk;
-  record->previous = block;
-  record->next = block->next;
-  if (block->next != nullptr) block->next->previous = record;
-  block->next = record;
-  block->size = low_bytes;
-  ++block_count_;
-  return record;
-}
-
-Block* BlockList::CoalesceWithNext(Block* block, RecordList& records) {
-  Block* next = block->next;
-  block->size += next->size;
-  block->next = next->next;
-  if (next->next != nullptr) next->next->previous = block;
-  *next = Block();
-  records.Push(next);
-  --block_count_;
-  return block;
-}
-
-Block* BlockList::CoalesceWithPrevious(Block* block, RecordList& records) {
-  return CoalesceWithNext(block->previous, records);
-}
-
 void BlockList::Describe(std::vector<BlockInfo>& blocks) const {
   for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
     for (const Block* block = chunk->first; block != nullptr;

@@ -1,5 +1,5 @@
-#ifndef STRATA_FACADE_STREAM_TABLE_H_
-#define STRATA_FACADE_STREAM_TABLE_H_
+#ifndef STRATA_FACADE_FRONT_TABLE_H_
+#define STRATA_FACADE_FRONT_TABLE_H_
 
 #include <array>
 #include <atomic>
@@ -22,11 +22,11 @@ class Front;
 // Threads: any thread. Looking up a key while it is being removed is the
 //   caller's error: he uses a stream that he says is destroyed.
 // Cost: Find is a hash and two cache lines, up to a few hundred streams.
-class StreamTable {
+class FrontTable {
  public:
-  StreamTable() = default;
-  StreamTable(const StreamTable&) = delete;
-  StreamTable& operator=(const StreamTable&) = delete;
+  FrontTable() = default;
+  FrontTable(const FrontTable&) = delete;
+  FrontTable& operator=(const FrontTable&) = delete;
 
   // Null if there is no entry, or if a change got in the way.
   Front* Find(std::uint64_t key) const {
@@ -72,4 +72,4 @@ class StreamTable {
 
 }  // namespace strata
 
-#endif  // STRATA_FACADE_STREAM_TABLE_H_
+#endif  // STRATA_FACADE_FRONT_TABLE_H_

@@ -1,20 +1,20 @@
-#include "strata/facade/stream_table.h"
+#include "strata/facade/front_table.h"
 
 namespace strata {
 
-StreamTable::Node* StreamTable::FindNode(std::uint64_t key) const {
+FrontTable::Node* FrontTable::FindNode(std::uint64_t key) const {
   Node* node = buckets_[Bucket(key)].load();
   while (node != nullptr && node->key.load() != key) node = node->next.load();
   return node;
 }
 
-Front* StreamTable::FindLocked(std::uint64_t key) const {
+Front* FrontTable::FindLocked(std::uint64_t key) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const Node* node = FindNode(key);
   return node != nullptr ? node->front.load() : nullptr;
 }
 
-void StreamTable::Insert(std::uint64_t key, Front* front) {
+void FrontTable::Insert(std::uint64_t key, Front* front) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (Node* node = FindNode(key)) {
     node->front.store(front, std::memory_order_release);
@@ -36,7 +36,7 @@ void StreamTable::Insert(std::uint64_t key, Front* front) {
   head.store(node, std::memory_order_release);
 }
 
-void StreamTable::Remove(std::uint64_t key) {
+void FrontTable::Remove(std::uint64_t key) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::atomic<Node*>* link = &buckets_[Bucket(key)];
   for (Node* node = link->load(); node != nullptr; node = link->load()) {
@@ -49,7 +49,7 @@ void StreamTable::Remove(std::uint64_t key) {
   }
 }
 
-std::vector<Front*> StreamTable::Entries() const {
+std::vector<Front*> FrontTable::Entries() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::vector<Front*> entries;
   for (const std::atomic<Node*>& head : buckets_) {

@@ -1,0 +1,54 @@
+#include "strata/allocation/chain_stream.h"
+
+#include <gtest/gtest.h>
+
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+class ChainStreamTest : public ::testing::Test {
+ protected:
+  std::uint64_t Waits(DeviceCall call) const {
+    return place_.device().CallCount(call);
+  }
+
+  PoolPlace place_;
+  std::shared_ptr<ChainStream> stream_ = place_.NewChainStream();
+};
+
+TEST_F(ChainStreamTest, WaitsForItsStream) {
+  EXPECT_EQ(stream_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(Waits(DeviceCall::kStreamSynchronize), 1U);
+  EXPECT_EQ(Waits(DeviceCall::kSynchronize), 0U);
+}
+
+TEST_F(ChainStreamTest, ARetiredStreamIsNotTouched) {
+  stream_->Retire();
+  EXPECT_TRUE(stream_->retired());
+  const std::uint64_t calls = place_.DeviceCalls();
+  EXPECT_EQ(stream_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+TEST_F(ChainStreamTest, HostMemoryHasNothingToWaitFor) {
+  ChainStream host;
+  EXPECT_EQ(host.Synchronize(), Status::kSuccess);
+  EXPECT_EQ(host.device(), nullptr);
+  EXPECT_EQ(host.stream().uid, 0U);
+}
+
+TEST_F(ChainStreamTest, IfTheStreamIsGoneItWaitsForTheDevice) {
+  EXPECT_EQ(place_.device().StreamDestroy(stream_->stream()), Status::kSuccess);
+  EXPECT_EQ(stream_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(Waits(DeviceCall::kSynchronize), 1U);
+}
+
+TEST_F(ChainStreamTest, SaysSoIfNothingCanBeWaitedFor) {
+  place_.device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
+  place_.device().AddFault(FailAll(DeviceCall::kSynchronize));
+  EXPECT_NE(stream_->Synchronize(), Status::kSuccess);
+}
+
+}  // namespace
+}  // namespace strata

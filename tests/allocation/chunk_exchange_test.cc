@@ -1,0 +1,265 @@
+// ChunkPool and the holders of idle chunks (chunk_holder.h).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunk_pool.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Holds chunks of a pool, all idle.
+class TestHolder final : public ChunkHolder {
+ public:
+  TestHolder(ChunkPool& pool, std::shared_ptr<ChainStream> stream)
+      : pool_(pool), stream_(std::move(stream)) {
+    pool_.AddHolder(*this);
+  }
+  ~TestHolder() override {
+    pool_.RemoveHolder(*this);
+    done = true;
+    GiveBackAll();
+  }
+
+  void Hold(std::size_t bytes) {
+    Failure failure;
+    Allocation* chunk = pool_.TryAllocate(Request{bytes}, failure);
+    ASSERT_NE(chunk, nullptr) << failure.ToString();
+    chunks_.push_back(chunk);
+  }
+  std::vector<std::size_t> Sizes() const {
+    std::vector<std::size_t> sizes;
+    for (const Allocation* chunk : chunks_) {
+      sizes.push_back(chunk->size() / Mebibytes(1));
+    }
+    std::sort(sizes.begin(), sizes.end());
+    return sizes;
+  }
+
+  Stream holder_stream() const noexcept override { return stream_->stream(); }
+  std::size_t IdleBytes() const noexcept override {
+    std::size_t bytes = 0;
+    for (const Allocation* chunk : chunks_) bytes += chunk->size();
+    return bytes;
+  }
+  std::size_t IdleSystemBytes() const noexcept override {
+    std::size_t bytes = 0;
+    for (const Allocation* chunk : chunks_) {
+      bytes += AlignUp(chunk->size(), kSystemStepBytes);
+    }
+    return bytes;
+  }
+  std::size_t SmallestIdle(std::size_t bytes) const noexcept override {
+    std::size_t best = 0;
+    for (const Allocation* chunk : chunks_) {
+      const std::size_t size = chunk->size();
+      if (size >= bytes && (best == 0 || size < best)) best = size;
+    }
+    return best;
+  }
+  std::size_t LargestIdle() const noexcept override {
+    std::size_t largest = 0;
+    for (const Allocation* chunk : chunks_) {
+      largest = std::max(largest, chunk->size());
+    }
+    return largest;
+  }
+  bool IdleIsDone() noexcept override { return done; }
+  std::size_t GiveBack(std::size_t bytes) noexcept override {
+    Allocation* chunk = Take(bytes);
+    if (chunk == nullptr) return 0;
+    const std::size_t size = chunk->size();
+    pool_.DoFree(chunk);
+    return size;
+  }
+  std::size_t OfferIdle(std::size_t bytes) noexcept override {
+    Allocation* chunk = Take(bytes);
+    if (chunk == nullptr) return 0;
+    const std::size_t size = chunk->size();
+    pool_.Offer(chunk, *stream_);
+    return size;
+  }
+  std::size_t GiveBackAll() noexcept override {
+    const std::size_t bytes = IdleBytes();
+    for (Allocation* chunk : chunks_) pool_.DoFree(chunk);
+    chunks_.clear();
+    return bytes;
+  }
+
+  bool done = true;
+
+ private:
+  Allocation* Take(std::size_t bytes) {
+    const std::size_t size = SmallestIdle(bytes);
+    const auto found =
+        std::find_if(chunks_.begin(), chunks_.end(),
+                     [size](const auto* c) { return c->size() == size; });
+    if (found == chunks_.end()) return nullptr;
+    Allocation* chunk = *found;
+    chunks_.erase(found);
+    return chunk;
+  }
+
+  ChunkPool& pool_;
+  std::shared_ptr<ChainStream> stream_;
+  std::vector<Allocation*> chunks_;
+};
+
+class ChunkExchangeTest : public ::testing::Test {
+ protected:
+  // What an exhausted request of `bytes` on `stream` does to the ladder.
+  void Exhaust(const ChainStream& stream, std::size_t bytes,
+               std::size_t device_free) {
+    Failure failure;
+    failure.reason = Failure::Reason::kDeviceMemory;
+    failure.requested_bytes = failure.rounded_bytes = bytes;
+    failure.device_free_bytes = device_free;
+    searches_ = 0;
+    place_.reclaimer()->Climb(stream.stream(), failure, [this] {
+      ++searches_;
+      return pool().stats().idle_bytes != 0;
+    });
+  }
+
+  ChunkPool& pool() { return *place_.pool(); }
+
+  PoolPlace place_;
+  std::shared_ptr<ChainStream> a_ = place_.NewChainStream();
+  std::shared_ptr<ChainStream> b_ = place_.NewChainStream();
+  std::shared_ptr<ChainStream> c_ = place_.NewChainStream();
+  TestHolder holder_a_{pool(), a_};
+  TestHolder holder_b_{pool(), b_};
+  int searches_ = 0;
+};
+
+TEST_F(ChunkExchangeTest, ExhaustionMovesTheSmallestFittingChunkWithinReach) {
+  for (const std::size_t size : {20U, 9U, 4U}) holder_a_.Hold(Mebibytes(size));
+  holder_b_.Hold(Mebibytes(8));
+  Exhaust(*c_, Mebibytes(6), 0);
+  EXPECT_EQ(searches_, 1);
+  EXPECT_EQ(pool().stats().idle_bytes, Mebibytes(8));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(4, 9, 20));
+  EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
+}
+
+TEST_F(ChunkExchangeTest, TheStreamsOwnChunksAreNotMoved) {
+  holder_a_.Hold(Mebibytes(8));
+  Exhaust(*a_, Mebibytes(8), 0);
+  EXPECT_EQ(pool().stats().idle_bytes, 0U);
+  EXPECT_EQ(pool().reserved_bytes(), 0U);
+}
+
+TEST_F(ChunkExchangeTest, AChunkOfMoreThanTwiceTheSizeIsReleasedInstead) {
+  holder_a_.Hold(Mebibytes(8) + 256);
+  Exhaust(*b_, Mebibytes(4), 0);
+  EXPECT_EQ(pool().stats().idle_bytes, 0U);
+  EXPECT_EQ(pool().reserved_bytes(), 0U);
+  EXPECT_EQ(searches_, 1);
+}
+
+TEST_F(ChunkExchangeTest, AnImpossibleRequestTakesNothing) {
+  holder_a_.Hold(Mebibytes(8));
+  holder_b_.Hold(Mebibytes(8));
+  Exhaust(*c_, Mebibytes(20), Mebibytes(2));
+  EXPECT_EQ(searches_, 0);
+  EXPECT_EQ(pool().reserved_bytes(), Mebibytes(16));
+}
+
+// A chunk frees what the system rounded it up to: six of 1.25 MiB are six
+// frames of 2 MiB.
+TEST_F(ChunkExchangeTest, ChunksCountAsWhatTheSystemGetsBack) {
+  for (int i = 0; i < 6; ++i) holder_a_.Hold(Kibibytes(1280));
+  Exhaust(*b_, Mebibytes(12), 0);
+  EXPECT_EQ(pool().reserved_bytes(), 0U);
+}
+
+TEST_F(ChunkExchangeTest, OffersCountAsIdleToo) {
+  holder_a_.Hold(Mebibytes(8));
+  EXPECT_EQ(holder_a_.OfferIdle(Mebibytes(8)), Mebibytes(8));
+  Failure failure;
+  failure.reason = Failure::Reason::kDeviceMemory;
+  failure.rounded_bytes = Mebibytes(8);
+  place_.reclaimer()->Climb(b_->stream(), failure, [] { return false; });
+  EXPECT_EQ(pool().reserved_bytes(), 0U);
+}
+
+TEST_F(ChunkExchangeTest, ARemovedHolderIsNotAsked) {
+  {
+    TestHolder gone(pool(), c_);
+    gone.Hold(Mebibytes(8));
+  }
+  Exhaust(*a_, Mebibytes(8), Mebibytes(8));
+  EXPECT_EQ(searches_, 0);
+}
+
+TEST_F(ChunkExchangeTest, RemovingAHolderWaitsForTheCallsInside) {
+  std::atomic<bool> stop{false};
+  std::thread climber([&] {
+    while (!stop) {
+      Failure failure;
+      failure.reason = Failure::Reason::kDeviceMemory;
+      failure.rounded_bytes = Mebibytes(64);
+      place_.reclaimer()->Climb(a_->stream(), failure, [] { return false; });
+    }
+  });
+  for (int i = 0; i < 200; ++i) TestHolder passing(pool(), c_);
+  stop = true;
+  climber.join();
+}
+
+TEST_F(ChunkExchangeTest, GivesTheSmallestThatCoversAGrowthBack) {
+  for (const std::size_t size : {20U, 12U}) holder_a_.Hold(Mebibytes(size));
+  holder_b_.Hold(Mebibytes(4));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 1.0), Mebibytes(12));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
+  EXPECT_THAT(holder_b_.Sizes(), ElementsAre(4));
+}
+
+TEST_F(ChunkExchangeTest, GivesTheLargestBackFirstWhenNoneCovers) {
+  for (const std::size_t size : {5U, 6U, 2U}) holder_a_.Hold(Mebibytes(size));
+  holder_b_.Hold(Mebibytes(7));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(12), 1.0), Mebibytes(13));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2, 5));
+  EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
+}
+
+TEST_F(ChunkExchangeTest, GivesNothingBackThatDoesNotCoverAGrowth) {
+  holder_a_.Hold(Mebibytes(5));
+  holder_b_.Hold(Mebibytes(6));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(11) + 1, 10.0), 0U);
+  EXPECT_EQ(pool().reserved_bytes(), Mebibytes(11));
+}
+
+TEST_F(ChunkExchangeTest, ChunksStillInUseByTheDeviceStay) {
+  holder_a_.Hold(Mebibytes(20));
+  holder_b_.Hold(Mebibytes(20));
+  holder_a_.done = false;
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(20), 1.0), Mebibytes(20));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(20), 10.0), 0U);
+}
+
+TEST_F(ChunkExchangeTest, GivesBackNoMoreThanTheLimitAllows) {
+  for (int i = 0; i < 4; ++i) holder_a_.Hold(Mebibytes(10));
+  // 40 MiB reserved, half of which may be given back.
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), Mebibytes(10));
+  holder_b_.Hold(Mebibytes(10));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), Mebibytes(10));
+  holder_b_.Hold(Mebibytes(10));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), 0U);
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0), 0U);
+}
+
+}  // namespace
+}  // namespace strata

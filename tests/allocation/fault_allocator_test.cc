@@ -1,0 +1,82 @@
+#include "strata/allocation/fault_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+// Which of the first 200 requests a plan refuses, counted from 1.
+std::vector<int> Refused(const std::string& plan) {
+  PoolPlace place;
+  FaultAllocator fault(place.pool(), FaultPlan::Parse(plan));
+  std::vector<int> refused;
+  for (int i = 1; i <= 200; ++i) {
+    Failure failure;
+    if (fault.AllocateOrNull(Request{1000}, failure) == nullptr) {
+      EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+      EXPECT_STREQ(failure.layer, "fault");
+      EXPECT_EQ(failure.requested_bytes, 1000U);
+      refused.push_back(i);
+    }
+  }
+  EXPECT_EQ(fault.stats().failures, refused.size());
+  EXPECT_EQ(fault.stats().allocations, 200 - refused.size());
+  return refused;
+}
+
+TEST(FaultAllocatorTest, AnEmptyPlanRefusesNothing) {
+  EXPECT_EQ(Refused(""), std::vector<int>());
+  EXPECT_EQ(Refused("nth=0"), std::vector<int>());
+}
+
+TEST(FaultAllocatorTest, RefusesTheNthRequestOnly) {
+  EXPECT_EQ(Refused("nth=3"), std::vector<int>{3});
+}
+
+TEST(FaultAllocatorTest, RefusesEverySoManyRequests) {
+  EXPECT_EQ(Refused("every=60"), (std::vector<int>{60, 120, 180}));
+}
+
+TEST(FaultAllocatorTest, OneRuleIsEnough) {
+  EXPECT_EQ(Refused("every=90,nth=7"), (std::vector<int>{7, 90, 180}));
+}
+
+TEST(FaultAllocatorTest, TheSeedDecidesWhichRequestsChanceRefuses) {
+  const std::vector<int> refused = Refused("probability=0.25,seed=7");
+  EXPECT_GT(refused.size(), 25U);
+  EXPECT_LT(refused.size(), 75U);
+  EXPECT_EQ(Refused("probability=0.25,seed=7"), refused);
+  EXPECT_NE(Refused("probability=0.25,seed=8"), refused);
+  EXPECT_EQ(Refused("probability=1").size(), 200U);
+}
+
+TEST(FaultPlanTest, NamesThePartThatIsWrong) {
+  for (const char* part : {"nth", "nth=", "nth=x", "nth=-1", "every=1.5",
+                           "seed=0x1", "often=3", " nth=3"}) {
+    try {
+      FaultPlan::Parse(std::string("every=2,") + part);
+      ADD_FAILURE() << part;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(FaultPlanTest, RefusesWhatIsNoProbability) {
+  for (const char* value : {"1.01", "-0.1", "nan", "inf", "0.5x"}) {
+    EXPECT_THROW(FaultPlan::Parse(std::string("probability=") + value),
+                 std::invalid_argument)
+        << value;
+  }
+}
+
+}  // namespace
+}  // namespace strata

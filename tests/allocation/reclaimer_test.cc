@@ -1,0 +1,235 @@
+#include "strata/allocation/reclaimer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/size.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+namespace {
+
+// Does what a test says, and writes its name down.
+class TestSource final : public ReclaimSource {
+ public:
+  TestSource(std::string name, std::vector<std::string>& log)
+      : name_(std::move(name)), log_(log) {}
+
+  std::size_t ReclaimableBytes() const noexcept override { return available; }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override {
+    EXPECT_EQ(t_held_locks, 0);
+    log_.push_back(name_);
+    asked_stream = stream;
+    asked_bytes = bytes;
+    if (action) action();
+    return gives;
+  }
+
+  std::size_t available = 0;
+  std::size_t gives = 0;
+  std::function<void()> action;
+  Stream asked_stream;
+  std::size_t asked_bytes = 0;
+
+ private:
+  const std::string name_;
+  std::vector<std::string>& log_;
+};
+
+class ReclaimerTest : public ::testing::Test {
+ protected:
+  static Failure Exhausted(std::size_t bytes, std::size_t device_free) {
+    Failure failure;
+    failure.reason = Failure::Reason::kDeviceMemory;
+    failure.requested_bytes = failure.rounded_bytes = bytes;
+    failure.device_free_bytes = device_free;
+    return failure;
+  }
+
+  TestSource& Add(ReclaimStep step, const std::string& name) {
+    sources_.push_back(std::make_unique<TestSource>(name, log_));
+    registrations_.push_back(
+        Reclaimer::Register(reclaimer_, step, *sources_.back()));
+    return *sources_.back();
+  }
+
+  // Registers one source per step, in another order than they run.
+  void AddAll() {
+    callbacks = &Add(ReclaimStep::kCallbacks, "callbacks");
+    release = &Add(ReclaimStep::kReleaseIdleChunks, "release");
+    take = &Add(ReclaimStep::kTakeIdleChunks, "take");
+    flush = &Add(ReclaimStep::kFlushCaches, "flush");
+    drain = &Add(ReclaimStep::kDrainFrees, "drain");
+  }
+
+  bool Climb(Failure failure) {
+    return reclaimer_->Climb(stream_, failure, [this] {
+      log_.emplace_back("search");
+      return found_;
+    });
+  }
+
+  using Log = std::vector<std::string>;
+
+  const Stream stream_{nullptr, 0, 42};
+  std::shared_ptr<Reclaimer> reclaimer_ = std::make_shared<Reclaimer>();
+  Log log_;
+  bool found_ = false;
+  std::vector<std::unique_ptr<TestSource>> sources_;
+  std::vector<Reclaimer::Registration> registrations_;
+  TestSource* drain = nullptr;
+  TestSource* flush = nullptr;
+  TestSource* take = nullptr;
+  TestSource* release = nullptr;
+  TestSource* callbacks = nullptr;
+};
+
+TEST_F(ReclaimerTest, RunsTheStepsFromCheapToHarmful) {
+  AddAll();
+  release->available = Mebibytes(1);
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
+  AddAll();
+  release->available = Mebibytes(1);
+  flush->gives = 1;
+  release->gives = 1;
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "search", "take", "release", "search",
+                       "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, StopsAtTheFirstSearchThatFinds) {
+  AddAll();
+  found_ = true;
+  flush->gives = 1;
+  EXPECT_TRUE(Climb(Exhausted(Mebibytes(1), Mebibytes(1))));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "search"}));
+}
+
+TEST_F(ReclaimerTest, StopsWhenTheReasonIsNoLongerExhaustion) {
+  AddAll();
+  drain->gives = 1;
+  Failure failure = Exhausted(Mebibytes(1), Mebibytes(1));
+  EXPECT_FALSE(reclaimer_->Climb(stream_, failure, [&] {
+    failure.reason = Failure::Reason::kDevice;
+    return false;
+  }));
+  EXPECT_EQ(log_, (Log{"drain"}));
+}
+
+TEST_F(ReclaimerTest, SaysWhatTheRequestNeeds) {
+  AddAll();
+  Climb(Exhausted(4711, 4711));
+  EXPECT_EQ(release->asked_bytes, 4711U);
+  EXPECT_EQ(release->asked_stream, stream_);
+}
+
+TEST_F(ReclaimerTest, AnImpossibleRequestCostsNobodyHisCache) {
+  AddAll();
+  release->available = Mebibytes(3);
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(5), Mebibytes(1))));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, ReleasesWhenAllTogetherSuffice) {
+  AddAll();
+  release->available = Mebibytes(3);
+  TestSource& second = Add(ReclaimStep::kReleaseIdleChunks, "second");
+  second.available = Mebibytes(1);
+  Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
+  EXPECT_EQ(log_,
+            (Log{"drain", "flush", "take", "release", "second", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, ALimitIsMetByWhatItLeaves) {
+  AddAll();
+  release->available = Mebibytes(3);
+  Failure failure = Exhausted(Mebibytes(5), 0);
+  failure.reason = Failure::Reason::kLimit;
+  failure.limit_bytes = Mebibytes(20);
+  failure.reserved_bytes = Mebibytes(18);
+  Climb(failure);
+  EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "callbacks"}));
+  log_.clear();
+  failure.reserved_bytes = Mebibytes(19);
+  Climb(failure);
+  EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, IdleChunksMeetNoBudget) {
+  AddAll();
+  release->available = Gibibytes(3);
+  Failure failure = Exhausted(1, Gibibytes(1));
+  failure.reason = Failure::Reason::kBudget;
+  Climb(failure);
+  EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, SumsOfHugeSourcesDoNotOverflow) {
+  AddAll();
+  release->available = SIZE_MAX;
+  Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
+  EXPECT_EQ(log_.at(2), "take");
+}
+
+TEST_F(ReclaimerTest, AnUnregisteredSourceIsNotAsked) {
+  AddAll();
+  registrations_[4].Reset();
+  registrations_[3] = Reclaimer::Registration();
+  Climb(Exhausted(Mebibytes(5), 0));
+  EXPECT_EQ(log_, (Log{"callbacks"}));
+}
+
+TEST_F(ReclaimerTest, AMovedRegistrationStaysRegistered) {
+  AddAll();
+  Reclaimer::Registration moved = std::move(registrations_[4]);
+  registrations_.clear();
+  Climb(Exhausted(Mebibytes(5), 0));
+  EXPECT_EQ(log_, (Log{"drain"}));
+}
+
+TEST_F(ReclaimerTest, UnregisteringWaitsForTheCallInside) {
+  AddAll();
+  std::atomic<bool> inside{false};
+  std::atomic<bool> leaving{false};
+  drain->action = [&] {
+    inside = true;
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    leaving = true;
+  };
+  std::thread climber([&] { Climb(Exhausted(Mebibytes(5), 0)); });
+  while (!inside) std::this_thread::yield();
+  registrations_[4].Reset();
+  EXPECT_TRUE(leaving);
+  climber.join();
+}
+
+TEST_F(ReclaimerTest, ASourceMayRegisterAnotherSource) {
+  AddAll();
+  bool done = false;
+  drain->action = [&] {
+    if (!std::exchange(done, true)) Add(ReclaimStep::kFlushCaches, "late");
+  };
+  Climb(Exhausted(Mebibytes(5), 0));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "late", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
+  AddAll();
+  drain->action = [&] { EXPECT_FALSE(Climb(Exhausted(Mebibytes(5), 0))); };
+  Climb(Exhausted(Mebibytes(5), 0));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
+}
+
+}  // namespace
+}  // namespace strata

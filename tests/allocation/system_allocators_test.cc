@@ -1,0 +1,142 @@
+// The bottoms of the chains: device, host, pinned and managed memory.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/managed_allocator.h"
+#include "strata/allocation/pinned_allocator.h"
+#include "strata/allocation/record_slab.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+PoolPlace PlaceOf(PlaceKind kind) {
+  PoolPlaceOptions options;
+  options.kind = kind;
+  options.memory_bytes = Mebibytes(32);
+  return PoolPlace(options);
+}
+
+TEST(DeviceAllocatorTest, MakesOneDeviceCallPerRequest) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  place.system()->Allocate(1000).reset();
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemAlloc), 1U);
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), 1U);
+  EXPECT_EQ(place.DeviceCalls(), 2U);
+}
+
+TEST(DeviceAllocatorTest, AFailureCarriesWhatTheDeviceSays) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  const AllocationPtr live = place.system()->Allocate(Mebibytes(20));
+  Failure failure;
+  EXPECT_EQ(place.system()->AllocateOrNull(Request{Mebibytes(13)}, failure),
+            nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+  EXPECT_EQ(failure.status, Status::kMemoryAllocation);
+  EXPECT_EQ(failure.rounded_bytes, Mebibytes(13));
+  EXPECT_EQ(failure.device_free_bytes, Mebibytes(12));
+  EXPECT_EQ(failure.device_total_bytes, Mebibytes(32));
+}
+
+TEST(DeviceAllocatorTest, AnyOtherStatusIsADeviceError) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  FaultRule rule = FailNth(DeviceCall::kMemAlloc, 1);
+  rule.status = Status::kIllegalAddress;
+  place.device().AddFault(rule);
+  Failure failure;
+  EXPECT_EQ(place.system()->AllocateOrNull(Request{1000}, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDevice);
+  EXPECT_EQ(failure.status, Status::kIllegalAddress);
+}
+
+TEST(SystemAllocatorTest, AFailureGivesTheRecordBack) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  const std::size_t records = RecordSlab::Instance().taken();
+  Failure failure;
+  EXPECT_EQ(place.system()->AllocateOrNull(Request{Gibibytes(1)}, failure),
+            nullptr);
+  EXPECT_EQ(RecordSlab::Instance().taken(), records);
+  place.system()->Allocate(1000).reset();
+  EXPECT_EQ(RecordSlab::Instance().taken(), records);
+}
+
+TEST(SystemAllocatorTest, AFreeThatTheSystemRefusesIsLoggedAndCounted) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  place.device().AddFault(FailNth(DeviceCall::kMemFree, 1));
+  AllocationPtr allocation = place.system()->Allocate(1000);
+  ::testing::internal::CaptureStderr();
+  allocation.reset();
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("cannot free 1000"),
+            std::string::npos);
+  EXPECT_EQ(place.system()->stats().frees, 1U);
+  EXPECT_EQ(place.system()->stats().in_use_bytes, 0U);
+}
+
+TEST(HostAllocatorTest, GivesMemoryOfTheHost) {
+  HostAllocator host;
+  EXPECT_EQ(host.place(), HostPlace());
+  EXPECT_EQ(host.natural_alignment(), 64U);
+  EXPECT_EQ(host.max_alignment(), kMaxAlignment);
+  const AllocationPtr allocation = host.Allocate(Request{1000, kMaxAlignment});
+  EXPECT_EQ(
+      reinterpret_cast<std::uintptr_t>(allocation->data()) % kMaxAlignment, 0U);
+  std::memset(allocation->data(), 1, allocation->size());
+}
+
+TEST(HostAllocatorTest, LackOfHostMemoryIsAFailure) {
+  HostAllocator host;
+  Failure failure;
+  EXPECT_EQ(host.AllocateOrNull(Request{std::size_t{1} << 50}, failure),
+            nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kHostMemory);
+}
+
+TEST(PinnedAllocatorTest, GivesMemoryThatHostAndDeviceReach) {
+  const PoolPlace place = PlaceOf(PlaceKind::kPinned);
+  EXPECT_EQ(place.system()->place(), PinnedPlace(0));
+  const AllocationPtr allocation = place.system()->Allocate(1000);
+  std::memset(allocation->data(), 1, allocation->size());
+  PointerInfo info;
+  EXPECT_EQ(place.device().PointerAttributes(
+                reinterpret_cast<DevicePtr>(allocation->data()), &info),
+            Status::kSuccess);
+  EXPECT_EQ(info.type, MemoryType::kHost);
+}
+
+TEST(PinnedAllocatorTest, TellsLackOfMemoryFromOtherFailures) {
+  const PoolPlace place = PlaceOf(PlaceKind::kPinned);
+  for (const Status status :
+       {Status::kMemoryAllocation, Status::kNotPermitted}) {
+    FaultRule rule = FailNth(DeviceCall::kMallocHost, 1);
+    rule.status = status;
+    place.device().AddFault(rule);
+    Failure failure;
+    EXPECT_EQ(place.system()->AllocateOrNull(Request{1000}, failure), nullptr);
+    EXPECT_EQ(failure.status, status);
+    EXPECT_EQ(failure.reason, status == Status::kMemoryAllocation
+                                  ? Failure::Reason::kHostMemory
+                                  : Failure::Reason::kDevice);
+  }
+}
+
+TEST(ManagedAllocatorTest, GivesMemoryThatMigrates) {
+  const PoolPlace place = PlaceOf(PlaceKind::kManaged);
+  EXPECT_EQ(place.system()->place(), ManagedPlace(0));
+  const AllocationPtr allocation = place.system()->Allocate(1000);
+  std::memset(allocation->data(), 1, allocation->size());
+  PointerInfo info;
+  EXPECT_EQ(place.device().PointerAttributes(
+                reinterpret_cast<DevicePtr>(allocation->data()), &info),
+            Status::kSuccess);
+  EXPECT_EQ(info.type, MemoryType::kManaged);
+}
+
+}  // namespace
+}  // namespace strata

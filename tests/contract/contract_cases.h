@@ -1,0 +1,103 @@
+#ifndef STRATA_TESTS_CONTRACT_CONTRACT_CASES_H_
+#define STRATA_TESTS_CONTRACT_CONTRACT_CASES_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/registry.h"
+#include "strata/strategy/registry.h"
+#include "strata/tests/testing/test_place.h"
+
+namespace strata {
+
+// One allocator that the contract suite is run on.
+struct ContractCase {
+  // Which layer of the place is the outermost one.
+  enum class Part { kSystem, kChunkPool, kChain };
+
+  std::string name;
+  Part part = Part::kChain;
+  TestPlaceOptions options;
+
+  bool is_chain() const { return part == Part::kChain; }
+};
+
+inline void PrintTo(const ContractCase& contract_case, std::ostream* out) {
+  *out << contract_case.name;
+}
+
+inline ContractCase SystemCase(const std::string& name, PlaceKind kind) {
+  ContractCase result;
+  result.name = name;
+  result.part = ContractCase::Part::kSystem;
+  result.options.kind = kind;
+  return result;
+}
+
+inline ContractCase StrategyCase(const std::string& name,
+                                 const std::string& strategy) {
+  ContractCase result;
+  result.name = name;
+  result.options.strategy = strategy;
+  return result;
+}
+
+// The settings of auto_growth that lead through other code.
+inline std::vector<ContractCase> AutoGrowthCases() {
+  ContractCase exact = StrategyCase("auto_growth_exact", "auto_growth");
+  exact.options.strategy_options.auto_growth_chunk_rule = "exact";
+  ContractCase chunks = StrategyCase("auto_growth_chunks", "auto_growth");
+  chunks.options.strategy_options.auto_growth_chunk_size_in_mb = 8;
+  ContractCase pools = StrategyCase("auto_growth_pools", "auto_growth");
+  pools.options.strategy_options.small_pool_size_in_mb = 1;
+  pools.options.strategy_options.small_pool_auto_growth_chunk_size_in_mb = 4;
+  pools.options.strategy_options.large_pool_pre_alloc_in_mb = 16;
+  ContractCase idle = StrategyCase("auto_growth_free_idle", "auto_growth");
+  idle.options.strategy_options.free_idle_chunk = true;
+  ContractCase miss = StrategyCase("auto_growth_free_on_miss", "auto_growth");
+  miss.options.strategy_options.free_when_no_cache_hit = true;
+  ContractCase host = StrategyCase("auto_growth_on_host", "auto_growth");
+  host.options.kind = PlaceKind::kHost;
+  return {exact, chunks, pools, idle, miss, host};
+}
+
+inline std::vector<ContractCase> ContractCases() {
+  std::vector<ContractCase> cases = {
+      SystemCase("device", PlaceKind::kDevice),
+      SystemCase("host", PlaceKind::kHost),
+      SystemCase("pinned", PlaceKind::kPinned),
+      SystemCase("managed", PlaceKind::kManaged)};
+  ContractCase pool;
+  pool.name = "chunk_pool";
+  pool.part = ContractCase::Part::kChunkPool;
+  cases.push_back(pool);
+  for (const ContractCase& variant : AutoGrowthCases()) {
+    cases.push_back(variant);
+  }
+  for (const std::string& strategy : StrategyNames()) {
+    cases.push_back(StrategyCase(strategy, strategy));
+    for (const std::string& decorator : DecoratorNames()) {
+      ContractCase alone =
+          StrategyCase(decorator + "_over_" + strategy, strategy);
+      alone.options.decorators =
+          OnlyDecorator(decorator, TemporaryPath(alone.name + ".csv"));
+      cases.push_back(alone);
+    }
+    for (const PlaceKind kind : {PlaceKind::kDevice, PlaceKind::kManaged,
+                                 PlaceKind::kPinned, PlaceKind::kHost}) {
+      ContractCase whole = StrategyCase("", strategy);
+      whole.options.kind = kind;
+      whole.options.decorators = DecoratorOptions();
+      const std::string place = ToString(Place{kind, 0});
+      whole.name =
+          "default_" + strategy + "_" + place.substr(0, place.find(':'));
+      cases.push_back(whole);
+    }
+  }
+  return cases;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_CONTRACT_CONTRACT_CASES_H_

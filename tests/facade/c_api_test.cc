@@ -1,0 +1,378 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strata/facade/strata.h"
+
+namespace strata {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr strata_place kDevice = {STRATA_DEVICE, 0};
+constexpr strata_place kHost = {STRATA_HOST, 0};
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+
+class CApiTest : public testing::Test {
+ protected:
+  CApiTest() { Create("strata_sim_devices=2,strata_sim_memory=64MiB"); }
+  ~CApiTest() override {
+    EXPECT_EQ(strata_destroy(facade_), STRATA_OK) << strata_last_error();
+  }
+
+  void Create(const std::string& options) {
+    strata_destroy(facade_);
+    facade_ = nullptr;
+    ASSERT_EQ(
+        strata_create(("strata_platform=sim," + options).c_str(), &facade_),
+        STRATA_OK)
+        << strata_last_error();
+  }
+
+  void* Alloc(std::size_t bytes, void* stream = nullptr,
+              strata_place place = kDevice) {
+    void* pointer = nullptr;
+    EXPECT_EQ(strata_alloc(facade_, place, bytes, stream, &pointer), STRATA_OK)
+        << strata_last_error();
+    return pointer;
+  }
+  void* NewStream(int device = 0) {
+    void* stream = nullptr;
+    EXPECT_EQ(strata_stream_create(facade_, device, &stream), STRATA_OK);
+    return stream;
+  }
+  nlohmann::json Stats() {
+    std::size_t needed = 0;
+    EXPECT_EQ(strata_stats_json(facade_, nullptr, 0, &needed),
+              STRATA_SHORT_BUFFER);
+    std::string text(needed, '\0');
+    EXPECT_EQ(strata_stats_json(facade_, text.data(), needed, nullptr),
+              STRATA_OK);
+    text.pop_back();
+    return nlohmann::json::parse(text);
+  }
+  std::uint64_t Live() {
+    const nlohmann::json stats = Stats()["device:0"];
+    return stats["allocations"].get<std::uint64_t>() -
+           stats["frees"].get<std::uint64_t>();
+  }
+
+  strata_facade* facade_ = nullptr;
+};
+
+TEST_F(CApiTest, TheVersionIsThatOfTheProject) {
+  std::ifstream file(STRATA_SOURCE_DIR "/CMakeLists.txt");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(),
+              HasSubstr(std::string("VERSION ") + strata_version() + "\n"));
+}
+
+TEST_F(CApiTest, WithoutOptionsItTakesTheDefaults) {
+  for (const char* options : {static_cast<const char*>(nullptr), ""}) {
+    strata_facade* facade = nullptr;
+    ASSERT_EQ(strata_create(options, &facade), STRATA_OK);
+    EXPECT_EQ(strata_destroy(facade), STRATA_OK);
+  }
+}
+
+TEST_F(CApiTest, NamesAWrongOptionAndWritesNoFacade) {
+  auto* const untouched = reinterpret_cast<strata_facade*>(64);
+  strata_facade* facade = untouched;
+  EXPECT_EQ(strata_create("no_such=1", &facade), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(facade, untouched);
+  EXPECT_THAT(strata_last_error(),
+              AllOf(HasSubstr("strata_create"), HasSubstr("no_such")));
+}
+
+TEST_F(CApiTest, RefusesNullArguments) {
+  void* pointer = nullptr;
+  EXPECT_EQ(strata_create("", nullptr), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_alloc(nullptr, kDevice, 1, nullptr, &pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_THAT(strata_last_error(), HasSubstr("facade is NULL"));
+  EXPECT_EQ(strata_alloc(facade_, kDevice, 1, nullptr, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free(nullptr, pointer), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free_on(nullptr, pointer, nullptr), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_record_stream(nullptr, pointer, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_erase_stream(nullptr, pointer, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_create(nullptr, 0, &pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_create(facade_, 0, nullptr), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroy(nullptr, 0, pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroyed(nullptr, 0, pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_release(nullptr, kDevice, nullptr), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stats_json(nullptr, nullptr, 0, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stats_json(facade_, nullptr, 10, nullptr),
+            STRATA_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiTest, AllocatesAndFreesAtEveryPlace) {
+  for (const int kind :
+       {STRATA_HOST, STRATA_DEVICE, STRATA_PINNED, STRATA_MANAGED}) {
+    void* const pointer = Alloc(1000, nullptr, {kind, 0});
+    EXPECT_NE(pointer, nullptr);
+    EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+  }
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(CApiTest, RefusesPlacesThatDoNotExist) {
+  void* pointer = nullptr;
+  for (const strata_place place :
+       {strata_place{STRATA_DEVICE, 2}, strata_place{STRATA_DEVICE, -1},
+        strata_place{STRATA_DEVICE, 65536}, strata_place{STRATA_HOST, 1},
+        strata_place{4, 0}, strata_place{-1, 0}}) {
+    EXPECT_EQ(strata_alloc(facade_, place, 1, nullptr, &pointer),
+              STRATA_INVALID_ARGUMENT);
+    EXPECT_EQ(strata_release(facade_, place, nullptr), STRATA_INVALID_ARGUMENT);
+  }
+}
+
+TEST_F(CApiTest, ZeroBytesGiveANullPointer) {
+  void* pointer = this;
+  EXPECT_EQ(strata_alloc(facade_, kDevice, 0, nullptr, &pointer), STRATA_OK);
+  EXPECT_EQ(pointer, nullptr);
+  EXPECT_EQ(strata_free(facade_, nullptr), STRATA_OK);
+  EXPECT_EQ(strata_free_on(facade_, nullptr, nullptr), STRATA_OK);
+  EXPECT_EQ(strata_record_stream(facade_, nullptr, nullptr), STRATA_OK);
+  EXPECT_EQ(strata_erase_stream(facade_, nullptr, nullptr), STRATA_OK);
+}
+
+TEST_F(CApiTest, Aligns) {
+  void* const stream = NewStream();
+  for (void* on : {static_cast<void*>(nullptr), stream}) {
+    void* pointer = nullptr;
+    ASSERT_EQ(
+        strata_alloc_aligned(facade_, kDevice, 100, 1 << 16, on, &pointer),
+        STRATA_OK);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % (1 << 16), 0U);
+    EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+    EXPECT_EQ(strata_alloc_aligned(facade_, kDevice, 100, 3, on, &pointer),
+              STRATA_INVALID_ARGUMENT);
+  }
+}
+
+TEST_F(CApiTest, OutOfMemoryWritesNoPointer) {
+  void* pointer = this;
+  EXPECT_EQ(strata_alloc(facade_, kDevice, 128 * kMebibyte, nullptr, &pointer),
+            STRATA_OUT_OF_MEMORY);
+  EXPECT_EQ(pointer, this);
+  EXPECT_THAT(strata_last_error(),
+              AllOf(HasSubstr("strata_alloc"), HasSubstr("128.0 MiB")));
+  EXPECT_EQ(strata_alloc(facade_, kDevice, SIZE_MAX, nullptr, &pointer),
+            STRATA_OUT_OF_MEMORY);
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(CApiTest, AFailedDeviceCallIsADeviceError) {
+  Create("strata_sim_fault=mem_alloc:status=Unknown");
+  void* pointer = nullptr;
+  EXPECT_EQ(strata_alloc(facade_, kDevice, 100, nullptr, &pointer),
+            STRATA_DEVICE_ERROR);
+  EXPECT_THAT(strata_last_error(), HasSubstr("Unknown"));
+}
+
+TEST_F(CApiTest, AStreamThatCannotBeMadeIsADeviceError) {
+  Create("strata_sim_fault=stream_create:nth=1");
+  void* stream = nullptr;
+  EXPECT_EQ(strata_stream_create(facade_, 0, &stream), STRATA_DEVICE_ERROR);
+  EXPECT_EQ(stream, nullptr);
+}
+
+TEST_F(CApiTest, AStreamThatCannotBeDestroyedCanBeTriedAgain) {
+  Create("strata_sim_fault=stream_destroy:nth=1");
+  void* const stream = NewStream();
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_DEVICE_ERROR);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
+}
+
+TEST_F(CApiTest, NamesAPointerThatWasFreedAlready) {
+  void* const kept = Alloc(100);
+  void* const pointer = Alloc(100);
+  std::ostringstream address;
+  address << pointer;
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_UNKNOWN_POINTER);
+  EXPECT_THAT(strata_last_error(), HasSubstr(address.str()));
+  EXPECT_EQ(strata_free_on(facade_, pointer, nullptr), STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, nullptr),
+            STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(strata_erase_stream(facade_, pointer, nullptr),
+            STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(strata_free(facade_, static_cast<char*>(kept) + 1),
+            STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(Live(), 1U);
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
+}
+
+TEST_F(CApiTest, APointerOfAnotherFacadeIsUnknown) {
+  strata_facade* other = nullptr;
+  ASSERT_EQ(strata_create("strata_platform=sim", &other), STRATA_OK);
+  void* const pointer = Alloc(100, nullptr, kHost);
+  EXPECT_EQ(strata_free(other, pointer), STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(strata_destroy(other), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+}
+
+TEST_F(CApiTest, StreamsHaveMemoryOfTheirOwn) {
+  void* const a = NewStream();
+  void* const b = NewStream();
+  void* const kept = Alloc(100, a);  // the chunk stays with a
+  void* const of_a = Alloc(100, a);
+  EXPECT_EQ(strata_free(facade_, of_a), STRATA_OK);
+  void* const of_b = Alloc(100, b);
+  EXPECT_NE(of_b, of_a);  // still cached for a
+  EXPECT_EQ(Alloc(100, a), of_a);
+  EXPECT_EQ(strata_free(facade_, of_a), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, of_b), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
+}
+
+TEST_F(CApiTest, RefusesAHandleThatIsNoStream) {
+  void* const wrong = reinterpret_cast<void*>(0x1230);
+  void* pointer = nullptr;
+  EXPECT_EQ(strata_alloc(facade_, kDevice, 1, wrong, &pointer),
+            STRATA_INVALID_ARGUMENT);
+  pointer = Alloc(100);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, wrong),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free_on(facade_, pointer, wrong), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, wrong), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroyed(facade_, 0, wrong),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_destroyed(facade_, 0, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_stream_create(facade_, 2, &pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);  // nothing had happened
+}
+
+TEST_F(CApiTest, MarksByAStreamOfAnyDevice) {
+  void* const near = NewStream(0);
+  void* const far = NewStream(1);
+  for (const int kind : {STRATA_HOST, STRATA_DEVICE, STRATA_PINNED}) {
+    for (void* stream : {near, far}) {
+      void* const pointer = Alloc(100, nullptr, {kind, 0});
+      EXPECT_EQ(strata_record_stream(facade_, pointer, stream), STRATA_OK);
+      EXPECT_EQ(strata_erase_stream(facade_, pointer, stream), STRATA_OK);
+      EXPECT_EQ(strata_record_stream(facade_, pointer, nullptr), STRATA_OK);
+      EXPECT_EQ(strata_free_on(facade_, pointer, stream), STRATA_OK);
+    }
+  }
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(CApiTest, MemoryOutlivesItsStream) {
+  void* const stream = NewStream();
+  void* const pointer = Alloc(100, stream);
+  EXPECT_EQ(strata_stream_destroyed(facade_, 0, stream), STRATA_OK);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(Live(), 1U);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+}
+
+TEST_F(CApiTest, SaysHowMuchItReleased) {
+  EXPECT_EQ(strata_free(facade_, Alloc(12 * kMebibyte)), STRATA_OK);
+  std::size_t bytes = 0;
+  EXPECT_EQ(strata_release(facade_, kDevice, &bytes), STRATA_OK);
+  EXPECT_EQ(bytes, 12 * kMebibyte);
+  EXPECT_EQ(strata_release(facade_, kDevice, nullptr), STRATA_OK);
+}
+
+TEST_F(CApiTest, AShortBufferIsNotWritten) {
+  std::size_t needed = 0;
+  strata_stats_json(facade_, nullptr, 0, &needed);
+  std::string text(needed, 'x');
+  EXPECT_EQ(strata_stats_json(facade_, text.data(), needed - 1, &needed),
+            STRATA_SHORT_BUFFER);
+  EXPECT_EQ(text, std::string(needed, 'x'));
+  EXPECT_EQ(strata_stats_json(facade_, text.data(), needed, nullptr),
+            STRATA_OK);
+  EXPECT_EQ(text.find('\0'), needed - 1);
+}
+
+TEST_F(CApiTest, DestroyFreesWhatIsLeftAndSaysSo) {
+  strata_facade* facade = nullptr;
+  ASSERT_EQ(strata_create("strata_platform=sim", &facade), STRATA_OK);
+  void* stream = nullptr;
+  void* pointer = nullptr;
+  ASSERT_EQ(strata_stream_create(facade, 0, &stream), STRATA_OK);
+  ASSERT_EQ(strata_alloc(facade, kDevice, 100, stream, &pointer), STRATA_OK);
+  ASSERT_EQ(strata_alloc(facade, kHost, 100, nullptr, &pointer), STRATA_OK);
+  ASSERT_EQ(strata_record_stream(facade, pointer, stream), STRATA_OK);
+  EXPECT_EQ(strata_destroy(facade), STRATA_LIVE_POINTERS);
+  EXPECT_THAT(strata_last_error(), HasSubstr("2 pointer(s)"));
+  EXPECT_EQ(strata_destroy(nullptr), STRATA_OK);
+}
+
+TEST_F(CApiTest, TheLastErrorIsTheThreadsOwnAndSurvivesSuccess) {
+  EXPECT_EQ(strata_create("no_such=1", &facade_), STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free(facade_, Alloc(100)), STRATA_OK);
+  EXPECT_THAT(strata_last_error(), HasSubstr("no_such"));
+  std::string elsewhere = "?";
+  std::thread([&] { elsewhere = strata_last_error(); }).join();
+  EXPECT_EQ(elsewhere, "");
+}
+
+TEST_F(CApiTest, OfManyThreadsThatFreeAPointerOneSucceeds) {
+  std::vector<void*> pointers;
+  for (int i = 0; i < 200; ++i) pointers.push_back(Alloc(1000));
+  std::atomic<int> freed{0};
+  std::atomic<int> unknown{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (void* pointer : pointers) {
+        const strata_status status = strata_free(facade_, pointer);
+        freed += status == STRATA_OK;
+        unknown += status == STRATA_UNKNOWN_POINTER;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(freed, 200);
+  EXPECT_EQ(unknown, 600);
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(CApiTest, ThreadsShareAFacade) {
+  std::atomic<int> wrong{0};
+  void* const stream = NewStream();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (std::size_t j = 1; j < 200; ++j) {
+        void* pointer = nullptr;
+        wrong +=
+            strata_alloc(facade_, kDevice, 100 * j,
+                         i % 2 == 0 ? stream : nullptr, &pointer) != STRATA_OK;
+        wrong += strata_record_stream(facade_, pointer, stream) != STRATA_OK;
+        wrong += strata_free(facade_, pointer) != STRATA_OK;
+        if (j % 50 == 0) strata_release(facade_, kDevice, nullptr);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(Live(), 0U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,125 @@
+// The hit path: what it costs, and that taking it loses nothing.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/heap_call_counter.h"
+
+namespace strata {
+namespace {
+
+constexpr Place kPlace = DevicePlace(0);
+
+class FacadeHitPathTest : public FacadeFixture {};
+
+TEST_F(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
+  Build();
+  const Stream stream = NewStream();
+  void* const handle = stream.handle;
+  const auto pair = [&] {
+    facade().Alloc(kPlace, 1000).reset();
+    facade().Alloc(kPlace, 1000, stream).reset();
+    facade().Alloc(kPlace, 1000, handle).reset();
+    facade().GetAllocator(kPlace).Allocate(Request{500, 256}).reset();
+    facade().GetAllocator(kPlace).Free(facade().Alloc(kPlace, 70),
+                                       facade().GetDefaultStream(kPlace));
+  };
+  pair();
+  const std::uint64_t device_calls = CountAll();
+  const HeapCallCounter heap;
+  for (int i = 0; i < 100; ++i) pair();
+  EXPECT_EQ(heap.calls(), 0U);
+  EXPECT_EQ(CountAll(), device_calls);
+}
+
+TEST_F(FacadeHitPathTest, TheCounterSeesAMiss) {
+  Build();
+  const HeapCallCounter heap;
+  facade().Alloc(kPlace, 1000).reset();
+  EXPECT_GT(heap.calls(), 0U);
+}
+
+TEST_F(FacadeHitPathTest, FreeingManyBlocksMakesNoHeapCall) {
+  Build();
+  std::vector<AllocationPtr> blocks(3000);
+  for (AllocationPtr& block : blocks) block = facade().Alloc(kPlace, 1000);
+  const HeapCallCounter heap;
+  for (AllocationPtr& block : blocks) block.reset();
+  EXPECT_EQ(heap.calls(), 0U);
+}
+
+TEST_F(FacadeHitPathTest, AMarkedBlockIsNotReusedBeforeItsWait) {
+  Build();
+  const Stream other = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000);
+  void* const data = block->data();
+  facade().RecordStream(block, other);
+  const CallLog log(device());
+  block.reset();
+  const AllocationPtr again = facade().Alloc(kPlace, 1000);
+  ASSERT_EQ(again->data(), data);
+  ASSERT_EQ(log.calls().size(), 1U);
+  EXPECT_EQ(log.calls()[0].call, DeviceCall::kStreamSynchronize);
+  EXPECT_EQ(log.calls()[0].stream_uid, other.uid);
+}
+
+TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsMarkBehind) {
+  Build();
+  const Stream other = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000);
+  facade().RecordStream(block, other);
+  block.reset();
+  block = facade().Alloc(kPlace, 1000);
+  const CallLog log(device());
+  block.reset();
+  EXPECT_TRUE(log.calls().empty());
+}
+
+TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsOffsetBehind) {
+  Build();
+  std::vector<AllocationPtr> aligned;
+  for (int i = 0; i < 8; ++i) {
+    aligned.push_back(
+        facade().GetAllocator(kPlace).Allocate(Request{1000, 1 << 16}));
+    EXPECT_EQ(
+        reinterpret_cast<std::uintptr_t>(aligned.back()->data()) % (1 << 16),
+        0U);
+  }
+  aligned.clear();
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
+  const AllocationPtr whole = facade().Alloc(kPlace, 70000);
+  EXPECT_EQ(whole->block()->offset_units, 0U);
+  EXPECT_GE(whole->size(), 70000U);
+}
+
+TEST_F(FacadeHitPathTest, FlagsAreHonouredOnAHit) {
+  Build();
+  const Stream stream = device().LegacyStream();
+  Failure failure;
+  EXPECT_EQ(
+      facade().TryAlloc(kPlace, Request{1000, 0, kNoGrowth}, stream, failure),
+      nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kNoGrowth);
+  facade().Alloc(kPlace, 1000).reset();
+  EXPECT_NE(
+      facade().TryAlloc(kPlace, Request{1000, 0, kNoGrowth}, stream, failure),
+      nullptr);
+}
+
+TEST_F(FacadeHitPathTest, IdleChunksGoBackAtOnceIfTheUserAsksForIt) {
+  Build("free_idle_chunk,auto_growth_chunk_rule=exact");
+  AllocationPtr first = facade().Alloc(kPlace, Mebibytes(4));
+  facade().Alloc(kPlace, Mebibytes(6)).reset();
+  EXPECT_EQ(device().Leaks().allocation_bytes, Mebibytes(4));
+  first.reset();
+  EXPECT_EQ(device().Leaks().allocations, 0U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,118 @@
+// Ends in any order: of the facade, its streams, its allocations, its threads.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/facade_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr Place kPlace = DevicePlace(0);
+
+class FacadeShutdownTest : public FacadeFixture {};
+
+TEST_F(FacadeShutdownTest, AllocationsOutliveTheFacade) {
+  Build();
+  const Stream stream = NewStream();
+  const Stream other = NewStream();
+  std::vector<AllocationPtr> held;
+  for (const Place place : facade().places()) {
+    held.push_back(facade().Alloc(place, 1000));
+    held.push_back(facade().Alloc(place, Mebibytes(2)));
+    held.push_back(facade().Alloc(place, 0));
+    facade().RecordStream(held.front(), other);
+  }
+  held.push_back(facade().Alloc(kPlace, 1000, stream));
+  facade_.reset();
+  EXPECT_GT(device().Leaks().allocations, 0U);
+  held.clear();
+  EXPECT_EQ(device().Leaks().allocations, 0U);
+}
+
+TEST_F(FacadeShutdownTest, AllocationsKeepAPlatformOfTheirOwnAlive) {
+  AllocationPtr held;
+  {
+    AllocatorFacade own(
+        Options::Parse("strata_platform=sim,strata_sim_memory=16MiB"));
+    held = own.Alloc(kPlace, 1000);
+  }
+  EXPECT_GE(held->size(), 1000U);
+  held.reset();  // the last user; the platform goes with it
+}
+
+TEST_F(FacadeShutdownTest, NothingIsLeftWhenTheLastAllocationIsGone) {
+  Build();
+  AllocationPtr first = facade().Alloc(kPlace, 1000);
+  AllocationPtr second = facade().Alloc(kPlace, 1000, NewStream());
+  facade_.reset();
+  first.reset();
+  EXPECT_GT(platform_.use_count(), 1);
+  second.reset();
+  EXPECT_EQ(platform_.use_count(), 1);
+}
+
+TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {
+  Build();
+  const Stream early = NewStream();
+  const Stream late = NewStream();
+  AllocationPtr of_early = facade().Alloc(kPlace, 1000, early);
+  AllocationPtr of_late = facade().Alloc(kPlace, 1000, late);
+  facade().RecordStream(of_late, device().LegacyStream());
+  facade().StreamDestroyed(early);
+  Destroy(early);
+  facade_.reset();
+  const CallLog log(device());
+  of_early.reset();
+  of_late.reset();
+  EXPECT_EQ(log.Failed(), 0U);
+}
+
+TEST_F(FacadeShutdownTest, CallbacksAreGoneWithTheFacade) {
+  auto used = std::make_shared<int>(0);
+  Build();
+  facade().AddOutOfMemoryCallback(kPlace,
+                                  [used](Place, std::size_t) { return 0; });
+  const AllocationPtr held = facade().Alloc(kPlace, 1000);
+  facade_.reset();
+  EXPECT_EQ(used.use_count(), 1);
+}
+
+TEST_F(FacadeShutdownTest, ThreadsMayFreeWhileTheFacadeEnds) {
+  for (int round = 0; round < 20; ++round) {
+    Build();
+    constexpr int kThreads = 4;
+    const Stream streams[] = {NewStream(), NewStream()};
+    std::vector<std::vector<AllocationPtr>> held(kThreads);
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      for (std::size_t j = 0; j < 50; ++j) {
+        held[i].push_back(
+            facade().Alloc(kPlace, 100 + j * 1000, streams[j % 2]));
+        if (j % 8 == 0) {
+          facade().RecordStream(held[i].back(), streams[(j + 1) % 2]);
+        }
+      }
+    }
+    std::atomic<bool> go{false};
+    std::vector<std::thread> threads;
+    for (std::vector<AllocationPtr>& mine : held) {
+      threads.emplace_back([&] {
+        while (!go) std::this_thread::yield();
+        mine.clear();
+      });
+    }
+    go = true;
+    facade_.reset();
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(device().Leaks().allocations, 0U);
+    ASSERT_EQ(platform_.use_count(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,341 @@
+// What auto_growth does when memory runs out, and with several streams and
+// threads. Rule numbers are those of paddle.md §3.3, faults those of its §5.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/tests/testing/live_ranges.h"
+#include "strata/tests/testing/test_place.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+
+TestPlaceOptions Memory(std::uint64_t mebibytes) {
+  TestPlaceOptions options;
+  options.memory_bytes = Mebibytes(mebibytes);
+  return options;
+}
+
+TestPlaceOptions ExactMemory(std::uint64_t mebibytes) {
+  TestPlaceOptions options = Memory(mebibytes);
+  options.strategy_options.auto_growth_chunk_rule = "exact";
+  return options;
+}
+
+std::vector<SimCall> CallsOf(const TestPlace& place,
+                             const std::function<void()>& act) {
+  std::vector<SimCall> calls;
+  place.device().SetCallObserver(
+      [&calls](const SimCall& call) { calls.push_back(call); });
+  act();
+  place.device().SetCallObserver(nullptr);
+  return calls;
+}
+
+std::uint64_t CountOf(const std::vector<SimCall>& calls, DeviceCall kind) {
+  std::uint64_t count = 0;
+  for (const SimCall& call : calls) count += call.call == kind ? 1 : 0;
+  return count;
+}
+
+// Fault B16: growth by the minimum chunk failed where the request would fit.
+TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
+  TestPlace place(Memory(6));
+  const TestChain chain = place.AddChain();
+  const AllocationPtr graded = chain->Allocate(Mebibytes(3));
+  EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(4));
+
+  TestPlaceOptions options = Memory(6);
+  options.limit_bytes = Mebibytes(3);
+  TestPlace limited(options);
+  const TestChain limited_chain = limited.AddChain();
+  const AllocationPtr exact = limited_chain->Allocate(Mebibytes(3));
+  EXPECT_EQ(limited.pool()->reserved_bytes(), Mebibytes(3));
+}
+
+// Fault A1 and paddle.md §6.4: an idle chunk of another stream needs no trip
+// through the system.
+TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
+  TestPlaceOptions options = Memory(20);
+  options.strategy_options.auto_growth_give_back_limit = 0;
+  TestPlace place(options);
+  const TestChain a = place.AddChain();
+  const TestChain b = place.AddChain();
+  a->Allocate(Mebibytes(20)).reset();
+  AllocationPtr taken;
+  const std::vector<SimCall> calls =
+      CallsOf(place, [&] { taken = b->Allocate(Mebibytes(10)); });
+  EXPECT_EQ(CountOf(calls, DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(CountOf(calls, DeviceCall::kStreamSynchronize), 0U);
+  std::vector<std::pair<DeviceCall, std::uint64_t>> ordering;
+  for (const SimCall& call : calls) {
+    if (call.stream_uid != 0) ordering.emplace_back(call.call, call.stream_uid);
+  }
+  EXPECT_THAT(
+      ordering,
+      ElementsAre(std::pair(DeviceCall::kEventRecord, a.stream().uid),
+                  std::pair(DeviceCall::kStreamWaitEvent, b.stream().uid)));
+  EXPECT_EQ(a.auto_growth().stats().reserved_bytes, 0U);
+  EXPECT_EQ(b.auto_growth().stats().reserved_bytes, Mebibytes(20));
+  EXPECT_EQ(place.device().Leaks().events, 0U);
+  EXPECT_EQ(taken->size(), Mebibytes(10));
+}
+
+TEST(AutoGrowthExhaustionTest, AnIdleChunkOfMoreThanTwiceTheSizeIsReleased) {
+  TestPlaceOptions options = Memory(20);
+  options.strategy_options.auto_growth_give_back_limit = 0;
+  TestPlace place(options);
+  const TestChain a = place.AddChain();
+  const TestChain b = place.AddChain();
+  a->Allocate(Mebibytes(20)).reset();
+  const std::vector<SimCall> calls = CallsOf(
+      place, [&] { EXPECT_NE(b->Allocate(Mebibytes(10) - 256), nullptr); });
+  EXPECT_EQ(CountOf(calls, DeviceCall::kStreamWaitEvent), 0U);
+  EXPECT_EQ(CountOf(calls, DeviceCall::kMemFree), 1U);
+  // Nothing goes to the system before the work that used it.
+  EXPECT_EQ(CountOf(calls, DeviceCall::kStreamSynchronize), 1U);
+}
+
+TEST(AutoGrowthExhaustionTest, AChunkChangesStreamsUnderALimitToo) {
+  TestPlaceOptions options = ExactMemory(64);
+  options.limit_bytes = Mebibytes(20);
+  TestPlace place(options);
+  const TestChain a = place.AddChain();
+  const TestChain b = place.AddChain();
+  a->Allocate(Mebibytes(12)).reset();
+  const AllocationPtr taken = b->Allocate(Mebibytes(10));
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(12));
+}
+
+TEST(AutoGrowthExhaustionTest, AnImpossibleRequestGivesNobodysCacheAway) {
+  TestPlace place(Memory(32));
+  const TestChain a = place.AddChain();
+  const TestChain b = place.AddChain();
+  AllocationPtr cached = a->Allocate(Mebibytes(12));
+  const AllocationPtr live = b->Allocate(Mebibytes(10));
+  cached.reset();
+  EXPECT_THROW(b->Allocate(Mebibytes(30)), OutOfMemory);
+  EXPECT_EQ(a.auto_growth().stats().idle_bytes, Mebibytes(12));
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kStreamSynchronize), 0U);
+}
+
+// Chunks of 1.25 MiB hold a frame of 2 MiB each: six of them are 12 MiB.
+TEST(AutoGrowthExhaustionTest, ReleasesChunksThatHoldMoreThanTheirSize) {
+  TestPlace place(ExactMemory(12));
+  const TestChain chain = place.AddChain();
+  std::vector<AllocationPtr> live;
+  for (int i = 0; i < 6; ++i) live.push_back(chain->Allocate(Kibibytes(1280)));
+  live.clear();
+  EXPECT_NE(chain->Allocate(Mebibytes(12)), nullptr);
+}
+
+TEST(AutoGrowthExhaustionTest, IdleMemoryIsReusedBeforeMoreIsTaken) {
+  TestPlace place(Memory(256));
+  const TestChain a = place.AddChain();
+  const TestChain b = place.AddChain();
+  const AllocationPtr live = a->Allocate(Mebibytes(40));
+  a->Allocate(Mebibytes(30)).reset();
+  const AllocationPtr more = b->Allocate(Mebibytes(24));
+  EXPECT_EQ(place.pool()->stats().peak_reserved_bytes, Mebibytes(70));
+  EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(64));
+}
+
+TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
+  for (std::uint64_t refused = 0; refused <= 3; ++refused) {
+    TestPlaceOptions options = Memory(64);
+    options.decorators = DecoratorOptions();
+    TestPlace place(options);
+    const TestChain chain = place.AddChain();
+    const AllocationPtr live = chain->Allocate(Mebibytes(12));
+    const Stats before = chain->stats();
+    const Stats strategy = chain.auto_growth().stats();
+    FaultRule rule = FailNth(DeviceCall::kMemAlloc, 1);
+    rule.count = refused;
+    if (refused != 0) place.device().AddFault(rule);
+    Failure failure;
+    // 20 MiB, then 4 MiB, then 3 MiB.
+    const AllocationPtr grown =
+        chain->AllocateOrNull(Request{Mebibytes(3), 0, kNoRetry}, failure);
+    const std::size_t chunk[] = {20, 4, 3, 0};
+    EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(12 + chunk[refused]));
+    EXPECT_EQ(grown != nullptr, refused < 3);
+    EXPECT_TRUE(chain.auto_growth().IsConsistent());
+    if (grown != nullptr) continue;
+    EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+    EXPECT_EQ(chain->stats().allocations, before.allocations);
+    EXPECT_EQ(chain->stats().in_use_bytes, before.in_use_bytes);
+    EXPECT_EQ(chain.auto_growth().stats().free_blocks, strategy.free_blocks);
+    EXPECT_EQ(chain.auto_growth().stats().chunks, strategy.chunks);
+    EXPECT_EQ(place.device().Leaks().allocations, 1U);
+    EXPECT_NE(chain->Allocate(Mebibytes(3)), nullptr);
+  }
+}
+
+// 3.3-10: what is cached after each free, under the four flag combinations, on
+// a device that holds 12 MiB.
+TEST(AutoGrowthExhaustionTest, Rule10CachesWhatTheFlagsSay) {
+  for (const bool idle : {false, true}) {
+    for (const bool on_miss : {false, true}) {
+      TestPlaceOptions options = ExactMemory(12);
+      options.strategy_options.free_idle_chunk = idle;
+      options.strategy_options.free_when_no_cache_hit = on_miss;
+      TestPlace place(options);
+      const TestChain chain = place.AddChain();
+      const auto cached_after = [&](std::size_t mebibytes) {
+        chain->Allocate(Mebibytes(mebibytes)).reset();
+        return chain.auto_growth().stats().idle_bytes / Mebibytes(1);
+      };
+      const std::string flags = std::string(idle ? "free_idle_chunk " : "") +
+                                (on_miss ? "free_when_no_cache_hit" : "");
+      EXPECT_EQ(cached_after(4), idle ? 0U : 4U) << flags;
+      // Only the latest chunk, or both.
+      EXPECT_EQ(cached_after(6), idle ? 0U : (on_miss ? 6U : 10U)) << flags;
+      // Out of memory with both: then only the new one.
+      EXPECT_EQ(cached_after(12), idle ? 0U : 12U) << flags;
+      EXPECT_EQ(cached_after(2), idle ? 0U : 12U) << flags;
+    }
+  }
+}
+
+// A source that frees what a test gives it.
+class FreeingSource final : public ReclaimSource {
+ public:
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream /*stream*/,
+                      std::size_t /*bytes*/) noexcept override {
+    ++asked;
+    if (act) act();
+    return 1;
+  }
+  std::function<void()> act;
+  int asked = 0;
+};
+
+// A callback of the user may free, and allocate what it needs to do so.
+TEST(AutoGrowthExhaustionTest, ACallbackMayFreeAndAllocate) {
+  TestPlace place(Memory(32));
+  const TestChain chain = place.AddChain();
+  AllocationPtr held = chain->Allocate(Mebibytes(30));
+  FreeingSource callback;
+  const auto registration =
+      Reclaimer::Register(place.reclaimer(), ReclaimStep::kCallbacks, callback);
+  callback.act = [&] {
+    Failure failure;
+    EXPECT_EQ(chain->AllocateOrNull(Request{Mebibytes(20)}, failure), nullptr);
+    EXPECT_NE(chain->AllocateOrNull(Request{Kibibytes(1)}, failure), nullptr);
+    held.reset();
+  };
+  EXPECT_NE(chain->Allocate(Mebibytes(20)), nullptr);
+  EXPECT_EQ(callback.asked, 1);
+}
+
+TEST(AutoGrowthExhaustionTest, LiveBlocksOutliveNoChunkSilently) {
+  TestPlace place(Memory(32));
+  Allocation* live = nullptr;
+  ::testing::internal::CaptureStderr();
+  {
+    const TestChain chain = place.AddChain();
+    live = chain->Allocate(1000).release();
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("auto_growth: destroyed with live blocks"));
+  EXPECT_EQ(place.device().Leaks().allocations, 1U);
+  EXPECT_NE(live->data(), nullptr);
+}
+
+// Fault B5: growth held the lock across the driver's call, and other threads
+// of the stream spun. Here the call ends only after another thread's hit.
+TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
+  for (const DeviceCall kind : {DeviceCall::kMemAlloc, DeviceCall::kMemFree,
+                                DeviceCall::kStreamSynchronize}) {
+    TestPlace place(Memory(256));
+    const TestChain chain = place.AddChain();
+    const AllocationPtr kept = chain->Allocate(1000);
+    chain->Allocate(Mebibytes(30)).reset();
+    std::atomic<bool> in_driver{false};
+    std::atomic<bool> hit_done{false};
+    place.device().SetCallObserver([&](const SimCall& call) {
+      EXPECT_EQ(t_held_locks, 0);
+      if (call.call != kind || in_driver.exchange(true)) return;
+      while (!hit_done) std::this_thread::yield();
+    });
+    AllocationPtr grown;
+    std::thread slow([&] {
+      if (kind == DeviceCall::kMemAlloc) {
+        grown = chain->Allocate(Mebibytes(50));
+      } else {
+        chain->Release();
+      }
+    });
+    while (!in_driver) std::this_thread::yield();
+    EXPECT_NE(chain->Allocate(1000), nullptr);
+    EXPECT_GT(chain.auto_growth().stats().reserved_bytes, 0U);
+    hit_done = true;
+    slow.join();
+    place.device().SetCallObserver(nullptr);
+  }
+}
+
+// Fault A1: Release without lock crashed while others allocated; with it, it
+// hung. Two chains of two threads on a device too small for their caches.
+TEST(AutoGrowthThreadsTest, ReleaseWhileOthersAllocate) {
+  TestPlaceOptions options = Memory(48);
+  options.decorators = DecoratorOptions();
+  TestPlace place(options);
+  const TestChain chains[] = {place.AddChain(), place.AddChain()};
+  LiveRanges ranges;
+  std::atomic<int> working{4};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      const TestChain& chain = chains[t % 2];
+      for (int i = 0; i < 250; ++i) {
+        Failure failure;
+        std::vector<AllocationPtr> live;
+        for (int n = 0; n < 3; ++n) {
+          AllocationPtr one = chain->AllocateOrNull(
+              Request{1 + random() % Mebibytes(3)}, failure);
+          if (one == nullptr) continue;
+          ASSERT_TRUE(ranges.Add(*one));
+          live.push_back(std::move(one));
+        }
+        for (AllocationPtr& one : live) {
+          ASSERT_TRUE(ranges.Remove(*one));
+          one.reset();
+        }
+      }
+      --working;
+    });
+  }
+  while (working != 0) {
+    for (const TestChain& chain : chains) chain->Release();
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const TestChain& chain : chains) {
+    EXPECT_TRUE(chain.auto_growth().IsConsistent());
+    EXPECT_EQ(chain->stats().in_use_bytes, 0U);
+    chain->Release();
+  }
+  place.pool()->Release();
+  EXPECT_EQ(place.device().Leaks().allocations, 0U);
+  EXPECT_EQ(place.device().Leaks().events, 0U);
+}
+
+}  // namespace
+}  // namespace strata

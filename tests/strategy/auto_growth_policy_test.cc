@@ -1,0 +1,191 @@
+// Rule numbers are those of paddle.md §3.3.
+
+#include "strata/strategy/auto_growth_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+using Pool = AutoGrowthPolicy::Pool;
+
+// The sizes tried, without the unused entries.
+std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy, std::size_t size,
+                               bool is_first = false) {
+  std::vector<std::size_t> sizes;
+  for (const std::size_t bytes : policy.GrowthSizes(size, is_first)) {
+    if (bytes != 0) sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+StrategyOptions Exact() {
+  StrategyOptions options;
+  options.auto_growth_chunk_rule = "exact";
+  return options;
+}
+
+StrategyOptions TwoPools() {
+  StrategyOptions options;
+  options.small_pool_size_in_mb = 1;
+  return options;
+}
+
+TEST(AutoGrowthPolicyTest, GradedChunksFollowTheRequest) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  EXPECT_THAT(Sizes(policy, 256), ElementsAre(Mebibytes(2), 256));
+  EXPECT_THAT(Sizes(policy, Mebibytes(1) - 256),
+              ElementsAre(Mebibytes(2), Mebibytes(1) - 256));
+  EXPECT_THAT(Sizes(policy, Mebibytes(1)),
+              ElementsAre(Mebibytes(20), Mebibytes(2), Mebibytes(1)));
+  EXPECT_THAT(Sizes(policy, Mebibytes(10) - 256),
+              ElementsAre(Mebibytes(20), Mebibytes(10), Mebibytes(10) - 256));
+  EXPECT_THAT(Sizes(policy, Mebibytes(10)), ElementsAre(Mebibytes(10)));
+  EXPECT_THAT(Sizes(policy, Mebibytes(33) + 256),
+              ElementsAre(Mebibytes(34), Mebibytes(33) + 256));
+}
+
+TEST(AutoGrowthPolicyTest, GradedRequestsBelowOneMebibyteAreSmall) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  EXPECT_EQ(policy.PoolOf(256), Pool::kSmall);
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1) - 256), Pool::kSmall);
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1)), Pool::kLarge);
+}
+
+// 3.3-2: with flag 0 everything is large.
+TEST(AutoGrowthPolicyTest, Rule2WithoutPoolFlagEverythingIsLarge) {
+  const AutoGrowthPolicy policy(Exact());
+  EXPECT_EQ(policy.PoolOf(256), Pool::kLarge);
+  EXPECT_EQ(policy.PoolOf(Gibibytes(1)), Pool::kLarge);
+}
+
+// 3.3-2: a size up to the flag is small.
+TEST(AutoGrowthPolicyTest, Rule2SizesUpToThePoolFlagAreSmall) {
+  const AutoGrowthPolicy policy(TwoPools());
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1)), Pool::kSmall);
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1) + 256), Pool::kLarge);
+}
+
+TEST(AutoGrowthPolicyTest, Rule4WithoutFlagsAChunkIsTheRequest) {
+  EXPECT_THAT(Sizes(AutoGrowthPolicy(Exact()), 768), ElementsAre(768));
+}
+
+// 3.3-1, 3.3-4: max(request, chunk size); then what the request needs.
+TEST(AutoGrowthPolicyTest, Rule4TheChunkFlagIsAMinimum) {
+  StrategyOptions options;
+  options.auto_growth_chunk_size_in_mb = 4;
+  const AutoGrowthPolicy policy(options);
+  EXPECT_THAT(Sizes(policy, 768), ElementsAre(Mebibytes(4), 768));
+  EXPECT_THAT(Sizes(policy, Mebibytes(4)), ElementsAre(Mebibytes(4)));
+  EXPECT_THAT(Sizes(policy, Mebibytes(5)), ElementsAre(Mebibytes(5)));
+}
+
+// 3.3-4: with pools, the pool's own flag replaces the chunk flag.
+TEST(AutoGrowthPolicyTest, Rule4ThePoolsFlagsReplaceTheChunkFlag) {
+  StrategyOptions options = TwoPools();
+  options.auto_growth_chunk_size_in_mb = 64;
+  options.small_pool_auto_growth_chunk_size_in_mb = 8;
+  const AutoGrowthPolicy policy(options);
+  EXPECT_THAT(Sizes(policy, 768), ElementsAre(Mebibytes(8), 768));
+  // 0: no minimum.
+  EXPECT_THAT(Sizes(policy, Mebibytes(3)), ElementsAre(Mebibytes(3)));
+}
+
+TEST(AutoGrowthPolicyTest, ThePreAllocationIsTheFirstChunkOfItsPool) {
+  StrategyOptions options = TwoPools();
+  options.small_pool_pre_alloc_in_mb = 16;
+  options.large_pool_pre_alloc_in_mb = 128;
+  options.large_pool_auto_growth_chunk_size_in_mb = 32;
+  const AutoGrowthPolicy policy(options);
+  EXPECT_THAT(Sizes(policy, 768, true), ElementsAre(Mebibytes(16), 768));
+  EXPECT_THAT(Sizes(policy, 768, false), ElementsAre(768));
+  EXPECT_THAT(Sizes(policy, Mebibytes(3), true),
+              ElementsAre(Mebibytes(128), Mebibytes(32), Mebibytes(3)));
+  EXPECT_THAT(Sizes(policy, Mebibytes(3), false),
+              ElementsAre(Mebibytes(32), Mebibytes(3)));
+}
+
+// The first growth of a pool without pre-allocation was of the request alone.
+TEST(AutoGrowthPolicyTest, TheFirstChunkIsNoSmallerThanTheLaterOnes) {
+  StrategyOptions chunks;
+  chunks.auto_growth_chunk_size_in_mb = 4;
+  EXPECT_THAT(Sizes(AutoGrowthPolicy(chunks), 768, true),
+              ElementsAre(Mebibytes(4), 768));
+  StrategyOptions pools = TwoPools();
+  pools.small_pool_auto_growth_chunk_size_in_mb = 8;
+  pools.small_pool_pre_alloc_in_mb = 2;
+  EXPECT_THAT(Sizes(AutoGrowthPolicy(pools), 768, true),
+              ElementsAre(Mebibytes(8), 768));
+}
+
+TEST(AutoGrowthPolicyTest, PreAllocationNeedsPools) {
+  StrategyOptions options = Exact();
+  options.large_pool_pre_alloc_in_mb = 128;
+  EXPECT_THAT(Sizes(AutoGrowthPolicy(options), 768, true), ElementsAre(768));
+}
+
+TEST(AutoGrowthPolicyTest, EveryListOfSizesFallsToTheRequest) {
+  StrategyOptions chunks;
+  chunks.auto_growth_chunk_size_in_mb = 7;
+  StrategyOptions pools = TwoPools();
+  pools.large_pool_pre_alloc_in_mb = 50;
+  pools.large_pool_auto_growth_chunk_size_in_mb = 9;
+  for (const StrategyOptions& options :
+       {StrategyOptions(), Exact(), chunks, pools}) {
+    const AutoGrowthPolicy policy(options);
+    for (std::size_t size = 256; size <= std::size_t{1} << 47; size *= 2) {
+      for (const std::size_t near : {size - 256, size, size + 256}) {
+        if (near == 0) continue;
+        for (const bool is_first : {false, true}) {
+          const std::vector<std::size_t> sizes = Sizes(policy, near, is_first);
+          EXPECT_EQ(sizes.back(), near);
+          for (std::size_t i = 1; i < sizes.size(); ++i) {
+            EXPECT_LT(sizes[i], sizes[i - 1]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AutoGrowthPolicyTest, OnlyTheGradedRuleGivesBackBeforeGrowth) {
+  StrategyOptions options;
+  options.auto_growth_give_back_limit = 0.5;
+  EXPECT_EQ(AutoGrowthPolicy(options).give_back_limit(), 0.5);
+  options.auto_growth_chunk_rule = "exact";
+  EXPECT_EQ(AutoGrowthPolicy(options).give_back_limit(), 0);
+}
+
+TEST(AutoGrowthPolicyTest, NamesTheOptionThatIsWrong) {
+  StrategyOptions rule;
+  rule.auto_growth_chunk_rule = "fancy";
+  EXPECT_THROW(AutoGrowthPolicy{rule}, std::invalid_argument);
+  StrategyOptions chunk;
+  chunk.auto_growth_chunk_size_in_mb = std::uint64_t{1} << 44;
+  StrategyOptions pool = TwoPools();
+  pool.large_pool_pre_alloc_in_mb = UINT64_MAX;
+  const auto message = [](const StrategyOptions& options) -> std::string {
+    try {
+      const AutoGrowthPolicy policy(options);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(message(chunk),
+              ::testing::StartsWith("auto_growth_chunk_size_in_mb: "));
+  EXPECT_THAT(message(pool),
+              ::testing::StartsWith("large_pool_pre_alloc_in_mb: "));
+}
+
+}  // namespace
+}  // namespace strata

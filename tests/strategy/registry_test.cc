@@ -1,0 +1,43 @@
+#include "strata/strategy/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/tests/testing/test_place.h"
+
+namespace strata {
+namespace {
+
+TEST(StrategyRegistryTest, BuildsEveryStrategyByItsName) {
+  EXPECT_THAT(StrategyNames(), ::testing::Contains("auto_growth"));
+  EXPECT_THAT(StrategyNames(), ::testing::Contains("direct"));
+  for (const std::string& name : StrategyNames()) {
+    TestPlaceOptions options;
+    options.strategy = name;
+    TestPlace place(options);
+    const TestChain chain = place.AddChain();
+    EXPECT_EQ(chain->name(), name);
+    // Building touches no device but for the stream.
+    EXPECT_EQ(place.DeviceCalls(), 1U);
+  }
+}
+
+TEST(StrategyRegistryTest, AnUnknownNameListsTheKnownOnes) {
+  PoolPlace place;
+  try {
+    MakeStrategy("bestest_fit", place.pool(), place.NewChainStream(),
+                 StrategyOptions());
+    FAIL() << "there is no such strategy";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("'bestest_fit'"));
+    for (const std::string& name : StrategyNames()) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(name));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata

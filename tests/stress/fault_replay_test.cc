@@ -1,0 +1,186 @@
+// A small trace, replayed once for every device call it makes, which then
+// fails: each run ends in success or in a clean failure, and loses nothing.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strata/strategy/registry.h"
+#include "strata/tests/testing/live_ranges.h"
+#include "strata/tests/testing/test_place.h"
+
+namespace strata {
+namespace {
+
+// One replay on a fresh place. The trace fills a device of 40 MiB from two
+// streams, so that growth, retreat to smaller chunks, the exchange of chunks,
+// their release and waits for marked streams all happen.
+class Replay {
+ public:
+  explicit Replay(const TestPlaceOptions& options) : place_(options) {
+    for (TestChain& chain : chains_) chain = place_.AddChain();
+    other_stream_ = place_.NewStream();
+  }
+
+  void Run() {
+    Allocate(0, Mebibytes(16));
+    Allocate(0, Kibibytes(10));
+    Free(0);
+    Allocate(1, Mebibytes(18));
+    // Not without the 16 MiB that the other stream holds.
+    Allocate(1, Mebibytes(10));
+    Mark(3);
+    Free(3);
+    Allocate(0, Mebibytes(1), kMaxAlignment / 4);
+    Free(2);
+    chains_[0]->Release();
+    Allocate(1, Mebibytes(3));
+    // Not without giving everything idle back.
+    Allocate(0, Mebibytes(20));
+    Free(5);
+    Free(6);
+    Allocate(1, Mebibytes(24));
+    Allocate(0, Mebibytes(300));
+    chains_[1]->Release();
+  }
+
+  void CheckCounts() const {
+    std::uint64_t count = 0;
+    std::uint64_t requested = 0;
+    for (const AllocationPtr& allocation : all_) {
+      if (allocation == nullptr) continue;
+      ++count;
+      requested += allocation->requested_bytes();
+    }
+    Stats sum;
+    for (const TestChain& chain : chains_) {
+      Accumulate(sum, chain->stats());
+      if (std::string(chain.strategy->name()) == "auto_growth") {
+        EXPECT_TRUE(chain.auto_growth().IsConsistent());
+      }
+    }
+    EXPECT_EQ(sum.live_allocations(), count);
+    EXPECT_EQ(sum.requested_bytes, requested);
+    EXPECT_EQ(ranges_.count(), count);
+  }
+
+  // What the device still has once everything is given back.
+  SimLeaks Finish() {
+    place_.device().ClearFaults();
+    all_.clear();
+    for (const TestChain& chain : chains_) chain->Release();
+    place_.pool()->Release();
+    EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
+    return place_.device().Leaks();
+  }
+
+  SimDevice& device() { return place_.device(); }
+  int met() const { return met_; }
+
+ private:
+  void Allocate(std::size_t chain, std::size_t bytes,
+                std::size_t alignment = 0) {
+    Failure failure;
+    AllocationPtr allocation =
+        chains_[chain]->AllocateOrNull(Request{bytes, alignment}, failure);
+    if (allocation != nullptr) {
+      ++met_;
+      EXPECT_TRUE(ranges_.Add(*allocation));
+    } else {
+      EXPECT_NE(failure.reason, Failure::Reason::kNone);
+    }
+    all_.push_back(std::move(allocation));
+  }
+  void Mark(std::size_t index) {
+    if (all_[index] == nullptr) return;
+    all_[index]->owner()->RecordStream(all_[index].get(), other_stream_);
+  }
+  void Free(std::size_t index) {
+    if (all_[index] == nullptr) return;
+    EXPECT_TRUE(ranges_.Remove(*all_[index]));
+    all_[index].reset();
+  }
+
+  TestPlace place_;
+  std::array<TestChain, 2> chains_;
+  Stream other_stream_;
+  LiveRanges ranges_;
+  std::vector<AllocationPtr> all_;
+  int met_ = 0;
+};
+
+class FaultReplayTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  static TestPlaceOptions Options() {
+    TestPlaceOptions options;
+    options.memory_bytes = Mebibytes(40);
+    options.decorators = DecoratorOptions();
+    options.strategy = GetParam() == "direct" ? "direct" : "auto_growth";
+    if (GetParam() == "auto_growth_exact") {
+      options.strategy_options.auto_growth_chunk_rule = "exact";
+    }
+    if (GetParam() == "auto_growth_exchange") {
+      options.strategy_options.auto_growth_give_back_limit = 0;
+    }
+    return options;
+  }
+};
+
+TEST_P(FaultReplayTest, EveryFailedCallEndsCleanly) {
+  std::uint64_t runs = 0;
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    const auto call = static_cast<DeviceCall>(i);
+    for (std::uint64_t nth = 1;; ++nth) {
+      Replay replay(Options());
+      const std::uint64_t before = replay.device().CallCount(call);
+      const SimLeaks clean = replay.device().Leaks();
+      replay.device().AddFault(FailNth(call, nth));
+      replay.Run();
+      const bool failed = replay.device().CallCount(call) >= before + nth;
+      const std::string where =
+          std::string(DeviceCallName(call)) + " " + std::to_string(nth);
+      replay.CheckCounts();
+      SimLeaks expected = clean;
+      const SimLeaks leaks = replay.Finish();
+      // What the device itself would not take back is the device's.
+      if (failed && call == DeviceCall::kEventDestroy) ++expected.events;
+      if (failed && call == DeviceCall::kMemFree) {
+        ++expected.allocations;
+        expected.allocation_bytes = leaks.allocation_bytes;
+      }
+      EXPECT_EQ(leaks, expected) << where << ": " << ToString(leaks);
+      ASSERT_FALSE(HasFailure()) << where;
+      if (!failed) break;
+      ++runs;
+    }
+  }
+  EXPECT_GE(runs, 20U);
+}
+
+// So that the test above tests what it says.
+TEST_P(FaultReplayTest, TheTraceReachesThePathsItIsMeantFor) {
+  Replay replay(Options());
+  replay.Run();
+  EXPECT_GE(replay.met(), 6);
+  EXPECT_GE(replay.device().CallCount(DeviceCall::kMemFree), 2U);
+  EXPECT_GE(replay.device().CallCount(DeviceCall::kStreamSynchronize), 2U);
+  if (GetParam() == "auto_growth_exchange" ||
+      GetParam() == "auto_growth_exact") {
+    EXPECT_GE(replay.device().CallCount(DeviceCall::kStreamWaitEvent), 1U);
+    EXPECT_GE(replay.device().CallCount(DeviceCall::kEventRecord), 1U);
+  }
+  replay.Finish();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultReplayTest,
+                         ::testing::Values("auto_growth", "auto_growth_exact",
+                                           "auto_growth_exchange", "direct"),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace strata

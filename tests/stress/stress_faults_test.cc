@@ -1,0 +1,169 @@
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/registry.h"
+#include "strata/tests/testing/facade_model.h"
+#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/stress_settings.h"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t kOperations = 10000;
+constexpr std::uint64_t kOperationsOfRules = 500;
+// Enough to fill small devices, with most seeds.
+constexpr std::uint64_t kReplayOperations = 200;
+constexpr int kDevices = 2;
+
+class StressFaultsTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // Each failure of a device call is logged; here there are thousands.
+  void SetUp() override { FLAGS_minloglevel = google::GLOG_FATAL; }
+  void TearDown() override { FLAGS_minloglevel = google::GLOG_INFO; }
+
+  static FacadeModelOptions ModelOptions() {
+    FacadeModelOptions options;
+    options.facade = GetParam();
+    options.seed = StressSeed();
+    options.has_faults = true;
+    return options;
+  }
+
+  // Counts the calls whose failure loses memory or an event for good: nobody
+  // can know whether a failed free freed.
+  void CountLost(FacadeModel& model) {
+    for (int i = 0; i < kDevices; ++i) {
+      model.platform().sim_device(i).SetCallObserver(
+          [this](const SimCall& call) {
+            if (call.status == Status::kSuccess) return;
+            ++failed_calls_;
+            const bool is_free = call.call == DeviceCall::kMemFree ||
+                                 call.call == DeviceCall::kFreeHost;
+            if (is_free) ++lost_.allocations;
+            if (call.call == DeviceCall::kEventDestroy) ++lost_.events;
+          });
+    }
+  }
+
+  static void AddFault(FacadeModel& model, const FaultRule& rule) {
+    for (int i = 0; i < kDevices; ++i) {
+      model.platform().sim_device(i).AddFault(rule);
+    }
+  }
+  static void ClearFaults(FacadeModel& model) {
+    for (int i = 0; i < kDevices; ++i) {
+      model.platform().sim_device(i).ClearFaults();
+    }
+  }
+  static std::uint64_t Calls(FacadeModel& model, DeviceCall call) {
+    std::uint64_t calls = 0;
+    for (int i = 0; i < kDevices; ++i) {
+      calls += model.platform().sim_device(i).CallCount(call);
+    }
+    return calls;
+  }
+
+  FacadeModel::Lost lost_;
+  std::uint64_t failed_calls_ = 0;
+};
+
+TEST_P(StressFaultsTest, RandomFaultsLoseNothing) {
+  const std::uint64_t operations = StressOperations(kOperations);
+  constexpr std::array kCalls = {
+      DeviceCall::kMemAlloc,        DeviceCall::kMemGetInfo,
+      DeviceCall::kEventCreate,     DeviceCall::kEventRecord,
+      DeviceCall::kEventQuery,      DeviceCall::kEventSynchronize,
+      DeviceCall::kStreamWaitEvent, DeviceCall::kStreamSynchronize,
+      DeviceCall::kStreamQuery,     DeviceCall::kMallocHost,
+      DeviceCall::kMallocManaged,   DeviceCall::kMemsetAsync,
+  };
+  constexpr std::array kStatuses = {
+      Status::kSuccess,  // the call's own
+      Status::kMemoryAllocation,
+      Status::kUnknown,
+  };
+  FacadeModel model(ModelOptions());
+  CountLost(model);
+  for (std::uint64_t i = 0; i < operations && !HasFailure(); ++i) {
+    if (i % kOperationsOfRules == 0) {
+      ClearFaults(model);
+      // Every fourth stretch runs without faults.
+      const std::uint64_t stretch = i / kOperationsOfRules;
+      for (const DeviceCall call : kCalls) {
+        FaultRule rule;
+        rule.call = call;
+        rule.probability = stretch % 2 == 0 ? 0.02 : 0.3;
+        rule.status = kStatuses[stretch % kStatuses.size()];
+        if (stretch % 4 != 3) AddFault(model, rule);
+      }
+    }
+    model.Step();
+  }
+  EXPECT_GT(failed_calls_, 0U);
+  ClearFaults(model);
+  model.FreeEverything();
+  model.ExpectUsable();
+  model.FreeEverything();
+  model.Finish(lost_);
+}
+
+TEST_P(StressFaultsTest, FailureOfAnyOneCallIsSurvived) {
+  StressOperations(kReplayOperations);  // to print the seed
+  FacadeModelOptions options = ModelOptions();
+  options.device_memory_bytes = Mebibytes(32);
+  std::array<std::uint64_t, kDeviceCallCount> calls{};
+  {
+    FacadeModel clean(options);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i] = Calls(clean, static_cast<DeviceCall>(i));
+    }
+    for (std::uint64_t i = 0; i < kReplayOperations; ++i) clean.Step();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i] = Calls(clean, static_cast<DeviceCall>(i)) - calls[i];
+    }
+    clean.FreeEverything();
+    clean.Finish();
+  }
+  EXPECT_GT(calls[static_cast<std::size_t>(DeviceCall::kMemAlloc)], 0U);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto call = static_cast<DeviceCall>(i);
+    // The model's own calls.
+    if (call == DeviceCall::kStreamCreate ||
+        call == DeviceCall::kStreamDestroy) {
+      continue;
+    }
+    for (std::uint64_t nth = 1; nth <= calls[i] && !HasFailure(); ++nth) {
+      SCOPED_TRACE(std::string(DeviceCallName(call)) + " fails at call " +
+                   std::to_string(nth));
+      lost_ = FacadeModel::Lost();
+      FacadeModel model(options);
+      CountLost(model);
+      AddFault(model, FailNth(call, nth));
+      for (std::uint64_t step = 0; step < kReplayOperations; ++step) {
+        model.Step();
+      }
+      ClearFaults(model);
+      model.FreeEverything();
+      if (lost_.allocations == 0) model.ExpectUsable();
+      model.FreeEverything();
+      model.Finish(lost_);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, StressFaultsTest,
+    ::testing::Values("allocator_strategy=auto_growth",
+                      "allocator_strategy=auto_growth free_idle_chunk",
+                      "allocator_strategy=auto_growth gpu_memory_limit_mb=24 "
+                      "alloc_fill_value=90",
+                      "allocator_strategy=direct"),
+    [](const auto& setting) { return NameOf(setting.param); });
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,57 @@
+#ifndef STRATA_TESTS_TESTING_COUNTING_ALLOCATOR_H_
+#define STRATA_TESTS_TESTING_COUNTING_ALLOCATOR_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "strata/allocation/decorator.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+
+// Counts what passes through it, and fails the test if the layer above calls
+// it with a lock held.
+//
+// Threads: any thread.
+class CountingAllocator final : public Decorator {
+ public:
+  explicit CountingAllocator(std::shared_ptr<Allocator> underlying)
+      : Decorator(std::move(underlying)) {}
+
+  std::uint64_t allocations() const { return allocations_; }
+  std::uint64_t frees() const { return frees_; }
+  std::uint64_t live() const { return allocations_ - frees_; }
+  std::uint64_t last_bytes() const { return last_bytes_; }
+  std::uint32_t last_flags() const { return last_flags_; }
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override {
+    EXPECT_EQ(t_held_locks, 0);
+    last_bytes_ = request.bytes;
+    last_flags_ = request.flags;
+    Allocation* allocation = Decorator::TryAllocate(request, failure);
+    if (allocation != nullptr) ++allocations_;
+    return allocation;
+  }
+  void DoFree(Allocation* allocation) noexcept override {
+    EXPECT_EQ(t_held_locks, 0);
+    Decorator::DoFree(allocation);
+    ++frees_;
+  }
+  const char* name() const override { return "counting"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  std::atomic<std::uint64_t> allocations_{0};
+  std::atomic<std::uint64_t> frees_{0};
+  std::atomic<std::uint64_t> last_bytes_{0};
+  std::atomic<std::uint32_t> last_flags_{0};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_COUNTING_ALLOCATOR_H_

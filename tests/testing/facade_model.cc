@@ -1,0 +1,463 @@
+#include "strata/tests/testing/facade_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/error.h"
+#include "strata/allocation/size.h"
+#include "strata/facade/options.h"
+
+namespace strata {
+namespace {
+
+constexpr int kDevices = 2;
+constexpr std::size_t kStreams = 3;  // of each device, besides the legacy one
+constexpr std::size_t kMaxLive = 300;
+constexpr std::size_t kNaturalAlignment = 256;
+// No simulated device of these tests has as much.
+constexpr std::size_t kAbsurdBytes = std::size_t{1} << 40;
+
+// Adds up the blocks of every chain of a place.
+class BlockCounter final : public AllocatorVisitor {
+ public:
+  void VisitLayer(const Allocator& layer) override {
+    if (std::strcmp(layer.name(), "chunk_pool") == 0) {
+      offered_bytes = layer.stats().idle_bytes;
+    }
+  }
+  void VisitBlocks(const Allocator& /*layer*/,
+                   const std::vector<BlockInfo>& blocks) override {
+    has_blocks = true;
+    for (const BlockInfo& block : blocks) {
+      bytes += block.size_bytes;
+      if (block.is_free) continue;
+      ++live;
+      live_bytes += block.size_bytes;
+    }
+  }
+
+  bool has_blocks = false;
+  std::uint64_t live = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offered_bytes = 0;
+};
+
+bool HasStreams(Place place) {
+  return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+std::shared_ptr<SimPlatform> MakePlatformFor(
+    const FacadeModelOptions& options) {
+  PlatformOptions platform;
+  platform.platform = "sim";
+  platform.sim_devices = kDevices;
+  platform.sim_memory_bytes = options.device_memory_bytes;
+  platform.sim_seed = options.seed;
+  return std::make_shared<SimPlatform>(platform);
+}
+
+}  // namespace
+
+FacadeModel::FacadeModel(const FacadeModelOptions& options)
+    : options_(options),
+      engine_(options.seed),
+      platform_(MakePlatformFor(options)),
+      facade_(std::make_unique<AllocatorFacade>(Options::Parse(options.facade),
+                                                platform_)) {
+  for (int device = 0; device < kDevices; ++device) {
+    std::vector<Stream>& streams = streams_.emplace_back(kStreams);
+    for (Stream& stream : streams) {
+      EXPECT_EQ(platform_->sim_device(device).StreamCreate(&stream,
+                                                           kStreamNonBlocking),
+                Status::kSuccess);
+    }
+    streams.push_back(platform_->sim_device(device).LegacyStream());
+  }
+}
+
+std::string FacadeModel::Where() const {
+  return "seed " + std::to_string(options_.seed) + ", operation " +
+         std::to_string(step_) + ", options '" + options_.facade + "'";
+}
+
+Place FacadeModel::AnyPlace() {
+  const int device = static_cast<int>(Below(kDevices));
+  if (!OneIn(12)) return DevicePlace(device);
+  const std::array<Place, 3> others = {HostPlace(), PinnedPlace(device),
+                                       ManagedPlace(device)};
+  return others[Below(others.size())];
+}
+
+Stream FacadeModel::AnyStream(int device) {
+  const auto& streams = streams_[static_cast<std::size_t>(device)];
+  return streams[Below(streams.size())];
+}
+
+Stream FacadeModel::StreamFor(Place place) {
+  return HasStreams(place) ? AnyStream(place.index) : Stream();
+}
+
+std::size_t FacadeModel::AnySize(Place place) {
+  const bool on_device = place.kind == PlaceKind::kDevice;
+  if (OneIn(200)) {
+    const std::size_t largest = std::numeric_limits<std::size_t>::max();
+    const std::array<std::size_t, 4> absurd = {
+        largest, largest - 255, on_device ? kAbsurdBytes : largest / 2,
+        on_device ? (std::size_t{1} << 47) - 1 : largest - 4096};
+    return absurd[Below(absurd.size())];
+  }
+  if (OneIn(50)) return 0;
+  // Alike in every power of two.
+  const double largest =
+      on_device ? static_cast<double>(options_.device_memory_bytes) / 5
+                : 256.0 * 1024;
+  std::uniform_real_distribution<double> exponent(0, std::log2(largest));
+  return static_cast<std::size_t>(std::exp2(exponent(engine_)));
+}
+
+Request FacadeModel::AnyRequest(Place place) {
+  Request request{AnySize(place)};
+  if (OneIn(20)) request.alignment = std::size_t{1} << Below(22);
+  if (OneIn(30)) request.flags |= kNoGrowth;
+  if (OneIn(30)) request.flags |= kLongLived;
+  if (OneIn(30)) request.flags |= kNoRetry;
+  return request;
+}
+
+void FacadeModel::ExpectExhausted(Place place, const Request& request,
+                                  const Failure& failure) {
+  const std::string text = failure.ToString() + "; " + Where();
+  const bool absurd = request.bytes >= kAbsurdBytes;
+  const std::size_t bytes =
+      absurd ? request.bytes : request.bytes + request.alignment;
+  const bool tried_all = (request.flags & kNoRetry) == 0;
+  switch (failure.reason) {
+    case Failure::Reason::kTooLarge:
+    case Failure::Reason::kHostMemory:
+      EXPECT_TRUE(absurd || options_.has_faults) << text;
+      return;
+    case Failure::Reason::kNoGrowth:
+      EXPECT_NE(request.flags & kNoGrowth, 0U) << text;
+      return;
+    case Failure::Reason::kBudget:
+      EXPECT_GT(request.bytes,
+                facade_->options().decorators.in_use_limit_bytes -
+                    sums_[place].requested_bytes)
+          << text;
+      return;
+    case Failure::Reason::kLimit:
+      if (absurd || !tried_all) return;
+      EXPECT_GT(AlignUp(bytes, kNaturalAlignment),
+                Mebibytes(facade_->options().gpu_memory_limit_mb) -
+                    facade_->GetStats(place).reserved_bytes)
+          << text;
+      return;
+    case Failure::Reason::kDeviceMemory: {
+      if (absurd || !tried_all || options_.has_faults) return;
+      std::size_t free_bytes = 0;
+      std::size_t total_bytes = 0;
+      EXPECT_EQ(
+          platform_->device(place.index).MemGetInfo(&free_bytes, &total_bytes),
+          Status::kSuccess);
+      EXPECT_GT(AlignUp(bytes, kFrameBytes), free_bytes) << text;
+      return;
+    }
+    case Failure::Reason::kDevice:
+      EXPECT_TRUE(options_.has_faults) << text;
+      return;
+    default:
+      ADD_FAILURE() << "refused for no reason: " << text;
+  }
+}
+
+AllocationPtr FacadeModel::Ask(Place place, const Request& request,
+                               Stream stream) {
+  Failure failure;
+  try {
+    if (OneIn(4)) {
+      AllocationPtr made = facade_->TryAlloc(place, request, stream, failure);
+      if (made == nullptr) NoteRefusal(place, request, failure);
+      return made;
+    }
+    // Looking up a handle is a device call of its own.
+    if (OneIn(4) && stream.uid != 0 && !options_.has_faults) {
+      return facade_->Alloc(place, request, stream.handle);
+    }
+    return facade_->Alloc(place, request, stream);
+  } catch (const BadAlloc& error) {
+    failure = error.failure();
+    EXPECT_EQ(failure.IsExhaustion(),
+              dynamic_cast<const OutOfMemory*>(&error) != nullptr)
+        << error.what() << "; " << Where();
+  } catch (const DeviceError& error) {
+    failure = error.failure();
+  }
+  NoteRefusal(place, request, failure);
+  return nullptr;
+}
+
+void FacadeModel::NoteRefusal(Place place, const Request& request,
+                              const Failure& failure) {
+  ++refusals_;
+  // It was allocated, and freed because it could not be filled.
+  if (std::strcmp(failure.detail, "debug fill") == 0)
+    ++sums_[place].allocations;
+  ExpectExhausted(place, request, failure);
+}
+
+void FacadeModel::Allocate() {
+  const Place place = AnyPlace();
+  Request request = AnyRequest(place);
+  const Stream stream = StreamFor(place);
+  if (OneIn(100)) {
+    request.alignment = OneIn(2) ? 3 : 2 * kMaxAlignment;
+    EXPECT_THROW(facade_->Alloc(place, request, stream), std::invalid_argument)
+        << Where();
+    return;
+  }
+  if (AllocationPtr made = Ask(place, request, stream)) {
+    Note(std::move(made), place, request, stream);
+  }
+}
+
+void FacadeModel::Note(AllocationPtr allocation, Place place,
+                       const Request& request, Stream stream) {
+  EXPECT_EQ(allocation->place(), place) << Where();
+  EXPECT_EQ(allocation->requested_bytes(), request.bytes) << Where();
+  EXPECT_GE(allocation->size(), request.bytes) << Where();
+  if (request.bytes == 0) {
+    EXPECT_EQ(allocation->data(), nullptr) << Where();
+  } else {
+    const auto address = reinterpret_cast<std::uintptr_t>(allocation->data());
+    const std::size_t natural =
+        place.kind == PlaceKind::kDevice ? kNaturalAlignment : 1;
+    EXPECT_NE(address, 0U) << Where();
+    EXPECT_EQ(address % std::max(natural, request.alignment), 0U) << Where();
+    EXPECT_LE(reinterpret_cast<std::uintptr_t>(allocation->base()), address)
+        << Where();
+    EXPECT_TRUE(ranges_.Add(*allocation)) << "handed out twice; " << Where();
+    if (HasStreams(place)) {
+      EXPECT_TRUE(facade_->InSameStream(*allocation, stream)) << Where();
+    }
+    PlaceSums& sums = sums_[place];
+    ++sums.live;
+    ++sums.allocations;
+    sums.requested_bytes += request.bytes;
+    sums.in_use_bytes += allocation->block()->size;
+    sums.peak_in_use_bytes =
+        std::max(sums.peak_in_use_bytes, sums.in_use_bytes);
+  }
+  live_.push_back(Live{std::move(allocation), place, stream, request.bytes});
+}
+
+void FacadeModel::Free(std::size_t index, bool on_another_stream) {
+  Live freed = std::move(live_[index]);
+  live_[index] = std::move(live_.back());
+  live_.pop_back();
+  if (freed.bytes != 0) {
+    EXPECT_TRUE(ranges_.Remove(*freed.allocation)) << Where();
+    PlaceSums& sums = sums_[freed.place];
+    --sums.live;
+    sums.requested_bytes -= freed.bytes;
+    sums.in_use_bytes -= freed.allocation->block()->size;
+  }
+  if (on_another_stream) {
+    // Not through owner(): of 0 bytes, it may be gone with its stream.
+    facade_->GetAllocator(freed.place)
+        .Free(std::move(freed.allocation),
+              AnyStream(static_cast<int>(Below(kDevices))));
+  }
+}
+
+void FacadeModel::FreeMany() {
+  const std::size_t keep = Below(4) * live_.size() / 4;
+  while (live_.size() > keep) Free(Below(live_.size()), false);
+}
+
+void FacadeModel::Mark() {
+  if (live_.empty()) return;
+  const Live& live = live_[Below(live_.size())];
+  const Stream stream = AnyStream(static_cast<int>(Below(kDevices)));
+  if (OneIn(3)) {
+    facade_->EraseStream(*live.allocation, stream);
+    return;
+  }
+  const bool is_own = HasStreams(live.place) && stream == live.stream;
+  EXPECT_EQ(facade_->RecordStream(live.allocation, stream),
+            live.bytes != 0 && !is_own)
+      << Where();
+}
+
+void FacadeModel::Release() {
+  const Place place = AnyPlace();
+  const std::uint64_t before = facade_->GetStats(place).reserved_bytes;
+  const std::size_t given = OneIn(2)
+                                ? facade_->Release(place)
+                                : facade_->Release(place, StreamFor(place));
+  EXPECT_EQ(facade_->GetStats(place).reserved_bytes, before - given) << Where();
+}
+
+void FacadeModel::ReplaceStream() {
+  const int device = static_cast<int>(Below(kDevices));
+  Stream& stream = streams_[static_cast<std::size_t>(device)][Below(kStreams)];
+  facade_->StreamDestroyed(stream);
+  EXPECT_EQ(platform_->device(device).StreamDestroy(stream), Status::kSuccess)
+      << Where();
+  EXPECT_EQ(platform_->device(device).StreamCreate(&stream, kStreamNonBlocking),
+            Status::kSuccess)
+      << Where();
+}
+
+void FacadeModel::Look() {
+  const Place place = AnyPlace();
+  EXPECT_NE(facade_->StatsJson().find(ToString(place)), std::string::npos)
+      << Where();
+  if (OneIn(2)) {
+    facade_->ResetPeak(place);
+    sums_[place].peak_in_use_bytes = sums_[place].in_use_bytes;
+  }
+  CheckBlocks(place);
+}
+
+void FacadeModel::Step() {
+  ++step_;
+  const std::size_t choice = Below(1000);
+  if (choice < 450) {
+    if (live_.size() < kMaxLive) Allocate();
+  } else if (choice < 870) {
+    if (!live_.empty()) Free(Below(live_.size()), OneIn(10));
+  } else if (choice < 960) {
+    Mark();
+  } else if (choice < 970) {
+    Release();
+  } else if (choice < 978) {
+    ReplaceStream();
+  } else if (choice < 996) {
+    Look();
+  } else {
+    FreeMany();
+  }
+  Check();
+}
+
+void FacadeModel::Check() {
+  for (const Place place : facade_->places()) CheckPlace(place);
+  if (options_.has_faults) return;
+  for (int device = 0; device < kDevices; ++device) CheckDevice(device);
+}
+
+void FacadeModel::CheckPlace(Place place) {
+  const Stats stats = facade_->GetStats(place);
+  const PlaceSums& sums = sums_[place];
+  const auto where = [&] { return ToString(place) + "; " + Where(); };
+  EXPECT_EQ(stats.allocations, sums.allocations) << where();
+  EXPECT_EQ(stats.live_allocations(), sums.live) << where();
+  EXPECT_EQ(stats.requested_bytes, sums.requested_bytes) << where();
+  EXPECT_EQ(stats.in_use_bytes, sums.in_use_bytes) << where();
+  EXPECT_GE(stats.reserved_bytes, sums.in_use_bytes) << where();
+  const Options& options = facade_->options();
+  if (options.decorators.exact_peak) {
+    EXPECT_EQ(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
+  } else {
+    EXPECT_GE(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
+  }
+  // What could not be filled was in use too, for a moment.
+  if (!options_.has_faults || options.alloc_fill_value < 0) {
+    EXPECT_LE(facade_->LargestStreamPeak(place), sums.peak_in_use_bytes)
+        << where();
+  }
+  if (options.decorators.in_use_limit_bytes != 0) {
+    EXPECT_LE(stats.requested_bytes, options.decorators.in_use_limit_bytes)
+        << where();
+  }
+  if (options.gpu_memory_limit_mb != 0 && place.kind == PlaceKind::kDevice) {
+    EXPECT_LE(stats.reserved_bytes, Mebibytes(options.gpu_memory_limit_mb))
+        << where();
+  }
+}
+
+void FacadeModel::CheckBlocks(Place place) {
+  BlockCounter counter;
+  facade_->AcceptAll(place, counter);
+  if (!counter.has_blocks) return;
+  const PlaceSums& sums = sums_[place];
+  EXPECT_EQ(counter.live, sums.live) << Where();
+  EXPECT_EQ(counter.live_bytes, sums.in_use_bytes) << Where();
+  EXPECT_EQ(counter.bytes + counter.offered_bytes,
+            facade_->GetStats(place).reserved_bytes)
+      << Where();
+}
+
+void FacadeModel::CheckDevice(int device) {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  ASSERT_EQ(platform_->device(device).MemGetInfo(&free_bytes, &total_bytes),
+            Status::kSuccess);
+  const Stats stats = facade_->GetStats(DevicePlace(device));
+  EXPECT_GE(total_bytes - free_bytes, stats.reserved_bytes) << Where();
+  EXPECT_LE(total_bytes - free_bytes,
+            stats.reserved_bytes + stats.chunks * kFrameBytes)
+      << Where();
+}
+
+void FacadeModel::FreeEverything() {
+  while (!live_.empty()) Free(live_.size() - 1, false);
+  Check();
+  for (const Place place : facade_->places()) {
+    facade_->Release(place);
+    const Stats stats = facade_->GetStats(place);
+    EXPECT_EQ(stats.reserved_bytes, 0U) << ToString(place) << "; " << Where();
+    EXPECT_EQ(stats.chunks, 0U) << ToString(place) << "; " << Where();
+  }
+  EXPECT_EQ(ranges_.count(), 0U) << Where();
+}
+
+void FacadeModel::ExpectUsable() {
+  const Options& facade = facade_->options();
+  Request half{options_.device_memory_bytes / 2};
+  for (const std::size_t limit : {Mebibytes(facade.gpu_memory_limit_mb),
+                                  facade.decorators.in_use_limit_bytes}) {
+    if (limit != 0) half.bytes = std::min(half.bytes, limit / 2);
+  }
+  for (int device = 0; device < kDevices; ++device) {
+    const Place place = DevicePlace(device);
+    for (const Stream stream : streams_[static_cast<std::size_t>(device)]) {
+      Failure failure;
+      AllocationPtr made = facade_->TryAlloc(place, half, stream, failure);
+      ASSERT_NE(made, nullptr) << failure.ToString() << "; " << Where();
+      Note(std::move(made), place, half, stream);
+      Free(live_.size() - 1, false);
+      Check();
+    }
+  }
+}
+
+void FacadeModel::Finish(const Lost& lost) {
+  facade_.reset();
+  Lost found;
+  for (int device = 0; device < kDevices; ++device) {
+    auto& streams = streams_[static_cast<std::size_t>(device)];
+    for (std::size_t i = 0; i < kStreams; ++i) {
+      EXPECT_EQ(platform_->device(device).StreamDestroy(streams[i]),
+                Status::kSuccess);
+    }
+    const SimLeaks leaks = platform_->sim_device(device).Leaks();
+    found.allocations +=
+        leaks.allocations + leaks.pinned_ranges + leaks.managed_ranges;
+    found.events += leaks.events;
+    EXPECT_EQ(leaks.streams, 0U) << Where();
+  }
+  EXPECT_EQ(found.allocations, lost.allocations)
+      << platform_->LeakReport() << Where();
+  EXPECT_EQ(found.events, lost.events) << platform_->LeakReport() << Where();
+}
+
+}  // namespace strata

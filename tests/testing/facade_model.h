@@ -1,0 +1,116 @@
+#ifndef STRATA_TESTS_TESTING_FACADE_MODEL_H_
+#define STRATA_TESTS_TESTING_FACADE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/tests/testing/live_ranges.h"
+
+namespace strata {
+
+struct FacadeModelOptions {
+  std::string facade;  // as Options::Parse reads them
+  std::uint64_t seed = 1;
+  std::uint64_t device_memory_bytes = std::uint64_t{256} << 20;
+  // Device calls may fail: requests may then be refused although there is
+  // memory, and with DeviceError.
+  bool has_faults = false;
+};
+
+// A facade on two simulated devices, random operations on it, and what a naive
+// model says it must hold.
+//
+// Model: a list of what is live, and sums over it. Step() does one operation
+//   and compares the facade with it; a difference is a test failure whose
+//   message has the seed and the operation's number.
+// Threads: one.
+class FacadeModel {
+ public:
+  explicit FacadeModel(const FacadeModelOptions& options);
+
+  SimPlatform& platform() const { return *platform_; }
+  AllocatorFacade& facade() const { return *facade_; }
+  std::uint64_t refusals() const { return refusals_; }
+
+  void Step();
+  // Compares the statistics of every place.
+  void Check();
+  // Frees and releases everything; nothing may be held after that.
+  void FreeEverything();
+  // Every stream can have half of its device, or of its limit, one after the
+  // other.
+  void ExpectUsable();
+  // Destroys the facade; the platform may miss nothing but what `lost` says:
+  // memory and events whose return to the device failed.
+  struct Lost {
+    std::uint64_t allocations = 0;
+    std::uint64_t events = 0;
+  };
+  void Finish(const Lost& lost);
+  void Finish() { Finish(Lost()); }
+
+ private:
+  struct Live {
+    AllocationPtr allocation;
+    Place place;
+    Stream stream;  // it was made for
+    std::size_t bytes = 0;
+  };
+  struct PlaceSums {
+    std::uint64_t live = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t requested_bytes = 0;
+    std::uint64_t in_use_bytes = 0;
+    std::uint64_t peak_in_use_bytes = 0;
+  };
+
+  std::size_t Below(std::size_t bound) { return engine_() % bound; }
+  bool OneIn(std::size_t n) { return Below(n) == 0; }
+  std::string Where() const;
+
+  Place AnyPlace();
+  Stream AnyStream(int device);
+  Stream StreamFor(Place place);
+  std::size_t AnySize(Place place);
+  Request AnyRequest(Place place);
+
+  void Allocate();
+  AllocationPtr Ask(Place place, const Request& request, Stream stream);
+  void Note(AllocationPtr allocation, Place place, const Request& request,
+            Stream stream);
+  void NoteRefusal(Place place, const Request& request, const Failure& failure);
+  // Refused for lack of memory: there must be none.
+  void ExpectExhausted(Place place, const Request& request,
+                       const Failure& failure);
+  void Free(std::size_t index, bool on_another_stream);
+  void FreeMany();
+  void Mark();
+  void Release();
+  void ReplaceStream();
+  void Look();
+  void CheckPlace(Place place);
+  void CheckBlocks(Place place);
+  void CheckDevice(int device);
+
+  const FacadeModelOptions options_;
+  std::mt19937_64 engine_;
+  std::shared_ptr<SimPlatform> platform_;
+  std::unique_ptr<AllocatorFacade> facade_;
+  std::vector<std::vector<Stream>> streams_;  // by device
+  std::vector<Live> live_;
+  LiveRanges ranges_;
+  std::map<Place, PlaceSums> sums_;
+  std::uint64_t step_ = 0;
+  std::uint64_t refusals_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_FACADE_MODEL_H_

@@ -1,0 +1,109 @@
+#include "strata/tests/testing/pool_place.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_allocator.h"
+#include "strata/allocation/managed_allocator.h"
+#include "strata/allocation/pinned_allocator.h"
+#include "strata/allocation/registry.h"
+
+// Requests that no machine can meet are part of the contract: the sanitizers
+// must return null for them, as the system does.
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+namespace strata {
+namespace {
+
+std::shared_ptr<SimPlatform> MakePlatformFor(const PoolPlaceOptions& options) {
+  PlatformOptions platform;
+  platform.platform = "sim";
+  platform.sim_devices = 1;
+  platform.sim_memory_bytes = options.memory_bytes;
+  return std::make_shared<SimPlatform>(platform);
+}
+
+std::shared_ptr<Allocator> MakeSystem(
+    PlaceKind kind, const std::shared_ptr<SimPlatform>& platform) {
+  switch (kind) {
+    case PlaceKind::kDevice:
+      return std::make_shared<DeviceAllocator>(platform, 0);
+    case PlaceKind::kPinned:
+      return std::make_shared<PinnedAllocator>(platform, 0);
+    case PlaceKind::kManaged:
+      return std::make_shared<ManagedAllocator>(platform, 0);
+    case PlaceKind::kHost:
+      break;
+  }
+  return std::make_shared<HostAllocator>();
+}
+
+}  // namespace
+
+DecoratorOptions OnlyDecorator(const std::string& name,
+                               const std::string& trace_path) {
+  DecoratorOptions options = NoDecorators();
+  options.stat = name == "stat";
+  options.aligned = name == "aligned";
+  options.stream_safe = name == "stream_safe";
+  if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
+  if (name == "trace") options.trace_path = trace_path;
+  if (name == "fault") options.fault = "nth=0";
+  return options;
+}
+
+std::string TemporaryPath(const std::string& name) {
+  return ::testing::TempDir() + "strata_" + std::to_string(getpid()) + "_" +
+         name;
+}
+
+PoolPlace::PoolPlace(const PoolPlaceOptions& options)
+    : kind_(options.kind),
+      platform_(MakePlatformFor(options)),
+      reclaimer_(std::make_shared<Reclaimer>()),
+      system_(MakeSystem(options.kind, platform_)),
+      pool_(std::make_shared<ChunkPool>(
+          DecorateSystem(system_, options.decorators, ChainContext()),
+          options.limit_bytes, reclaimer_)) {}
+
+Stream PoolPlace::NewStream() const {
+  Stream stream;
+  EXPECT_EQ(device().StreamCreate(&stream, kStreamNonBlocking),
+            Status::kSuccess);
+  return stream;
+}
+
+std::shared_ptr<ChainStream> PoolPlace::NewChainStream() const {
+  const bool on_host = kind_ == PlaceKind::kHost;
+  return on_host ? std::make_shared<ChainStream>()
+                 : std::make_shared<ChainStream>(device(), NewStream());
+}
+
+std::uint64_t PoolPlace::DeviceCalls() const {
+  std::uint64_t calls = 0;
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    calls += device().CallCount(static_cast<DeviceCall>(i));
+  }
+  return calls;
+}
+
+FaultRule FailNth(DeviceCall call, std::uint64_t nth) {
+  FaultRule rule;
+  rule.call = call;
+  rule.nth = nth;
+  return rule;
+}
+
+FaultRule FailAll(DeviceCall call) { return FailNth(call, 0); }
+
+}  // namespace strata

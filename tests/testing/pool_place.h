@@ -1,0 +1,79 @@
+#ifndef STRATA_TESTS_TESTING_POOL_PLACE_H_
+#define STRATA_TESTS_TESTING_POOL_PLACE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/decorator_options.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/size.h"
+#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_platform.h"
+
+namespace strata {
+
+// A chain without decorators.
+inline DecoratorOptions NoDecorators() {
+  DecoratorOptions options;
+  options.stat = options.stream_safe = options.aligned = false;
+  return options;
+}
+
+// A chain with the decorator `name` of DecoratorNames() alone, set so that it
+// refuses nothing. Trace writes to `trace_path`.
+DecoratorOptions OnlyDecorator(const std::string& name,
+                               const std::string& trace_path);
+
+// A file name for this process alone.
+std::string TemporaryPath(const std::string& name);
+
+struct PoolPlaceOptions {
+  PlaceKind kind = PlaceKind::kDevice;
+  std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
+  std::size_t limit_bytes = 0;
+  DecoratorOptions decorators = NoDecorators();
+};
+
+// What a facade builds for one place below its strategies, by hand: a simulated
+// device, the system allocator, the ladder and the pool.
+class PoolPlace {
+ public:
+  explicit PoolPlace(const PoolPlaceOptions& options = PoolPlaceOptions());
+
+  const std::shared_ptr<SimPlatform>& platform() const { return platform_; }
+  SimDevice& device() const { return platform_->sim_device(0); }
+  const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
+  const std::shared_ptr<Allocator>& system() const { return system_; }
+  const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
+
+  Stream NewStream() const;
+  // For a new stream; for none if the place is on the host.
+  std::shared_ptr<ChainStream> NewChainStream() const;
+  // Calls of every kind that reached the device so far.
+  std::uint64_t DeviceCalls() const;
+
+ private:
+  PlaceKind kind_;
+  std::shared_ptr<SimPlatform> platform_;
+  std::shared_ptr<Reclaimer> reclaimer_;
+  std::shared_ptr<Allocator> system_;
+  std::shared_ptr<ChunkPool> pool_;
+};
+
+// The rule that fails the nth `call`.
+FaultRule FailNth(DeviceCall call, std::uint64_t nth);
+// The rule that fails every `call`.
+FaultRule FailAll(DeviceCall call);
+
+// The pieces of memory that nobody gave back to `device`.
+inline std::uint64_t LeakedAllocations(const SimDevice& device) {
+  const SimLeaks leaks = device.Leaks();
+  return leaks.allocations + leaks.pinned_ranges + leaks.managed_ranges;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_POOL_PLACE_H_

@@ -1,0 +1,46 @@
+#ifndef STRATA_TESTS_TESTING_TEST_PLACE_H_
+#define STRATA_TESTS_TESTING_TEST_PLACE_H_
+
+#include <memory>
+#include <string>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/chain_stream.h"
+#include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/strategy_options.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+
+struct TestPlaceOptions : PoolPlaceOptions {
+  std::string strategy = "auto_growth";
+  StrategyOptions strategy_options;
+};
+
+// One chain of a place and the stream it serves.
+struct TestChain {
+  std::shared_ptr<ChainStream> chain_stream;
+  std::shared_ptr<Allocator> strategy;
+  std::shared_ptr<Allocator> top;  // the outermost layer
+
+  Allocator& operator*() const { return *top; }
+  Allocator* operator->() const { return top.get(); }
+  Stream stream() const { return chain_stream->stream(); }
+  // The strategy, which must be auto_growth.
+  AutoGrowthAllocator& auto_growth() const;
+};
+
+// A place with as many chains, each on a stream of its own, as a test asks for.
+class TestPlace : public PoolPlace {
+ public:
+  explicit TestPlace(const TestPlaceOptions& options = TestPlaceOptions());
+
+  TestChain AddChain();
+
+ private:
+  TestPlaceOptions options_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_TEST_PLACE_H_

@@ -85,7 +85,8 @@ class Allocation final : private Block {
   std::size_t size() const { return Block::size - offset_bytes(); }
   std::size_t requested_bytes() const { return Block::requested; }
   Place place() const { return Block::place; }
-  // The outermost layer: the one that frees it.
+  // The outermost layer: the one that frees it. Of an allocation of 0 bytes,
+  // which no layer has to free: valid only as long as the chain it came from.
   Allocator* owner() const { return Block::owner; }
   // The address the system gave for the chunk that holds this memory.
   inline void* base() const;

@@ -71,8 +71,8 @@ STRATA_API const char* strata_version(void);
 STRATA_API const char* strata_last_error(void);
 
 // Builds a facade. `options` are names and values as in
-// "allocator_strategy=auto_growth,strata_sim_memory=8GiB" (docs/flags.md);
-// NULL or "": the defaults. Touches no device memory.
+// "allocator_strategy=auto_growth,strata_sim_memory=8GiB" (`strata info` lists
+// them); NULL or "": the defaults. Touches no device memory.
 STRATA_API strata_status strata_create(const char* options,
                                        strata_facade** facade);
 

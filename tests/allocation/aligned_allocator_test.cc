@@ -63,8 +63,16 @@ TEST_F(AlignedAllocatorTest, ServesTheLargestAlignmentWithItsLargestOffset) {
 }
 
 TEST_F(AlignedAllocatorTest, FreesTheWholeBlock) {
+  const AllocationPtr first = aligned_.Allocate(Mebibytes(2));
+  AllocationPtr moved_up = aligned_.Allocate(Request{1000, kMaxAlignment});
+  ASSERT_GT(moved_up->block()->offset_bytes(), 0U);
+  moved_up.reset();
+  EXPECT_EQ(below_->last_freed_offset(), 0U);
+  EXPECT_EQ(below_->live(), 1U);
+}
+
+TEST_F(AlignedAllocatorTest, HoldsNothingAfterTheFree) {
   aligned_.Allocate(Request{1000, kMaxAlignment}).reset();
-  EXPECT_EQ(below_->live(), 0U);
   EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -75,7 +76,10 @@ class TestHolder final : public ChunkHolder {
     }
     return largest;
   }
-  bool IdleIsDone() noexcept override { return done; }
+  bool IdleIsDone() noexcept override {
+    if (when_asked) when_asked();
+    return done;
+  }
   std::size_t GiveBack(std::size_t bytes) noexcept override {
     Allocation* chunk = Take(bytes);
     if (chunk == nullptr) return 0;
@@ -98,6 +102,7 @@ class TestHolder final : public ChunkHolder {
   }
 
   bool done = true;
+  std::function<void()> when_asked;
 
  private:
   Allocation* Take(std::size_t bytes) {
@@ -204,6 +209,23 @@ TEST_F(ChunkExchangeTest, ARemovedHolderIsNotAsked) {
 }
 
 TEST_F(ChunkExchangeTest, RemovingAHolderWaitsForTheCallsInside) {
+  auto holder = std::make_unique<TestHolder>(pool(), c_);
+  holder->Hold(Mebibytes(8));
+  std::atomic<bool> inside{false};
+  std::atomic<bool> leaving{false};
+  holder->when_asked = [&] {
+    if (inside.exchange(true)) return;
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    leaving = true;
+  };
+  std::thread grower([&] { pool().GiveBackBeforeGrowth(Mebibytes(8), 1.0); });
+  while (!inside) std::this_thread::yield();
+  pool().RemoveHolder(*holder);
+  EXPECT_TRUE(leaving);
+  grower.join();
+}
+
+TEST_F(ChunkExchangeTest, HoldersMayComeAndGoWhileOthersClimb) {
   std::atomic<bool> stop{false};
   std::thread climber([&] {
     while (!stop) {

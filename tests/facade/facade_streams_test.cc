@@ -252,6 +252,15 @@ TEST_F(FacadeStreamsTest, AnEndingStreamIsWaitedForAndItsIdleMemoryGivenBack) {
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
 }
 
+TEST_F(FacadeStreamsTest, AnEndingStreamKeepsOnlyWhatIsInUse) {
+  Build();
+  const Stream stream = NewStream();
+  const AllocationPtr used = facade().Alloc(kPlace, Mebibytes(12), stream);
+  facade().Alloc(kPlace, Mebibytes(14), stream).reset();
+  facade().StreamDestroyed(stream);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(12));
+}
+
 TEST_F(FacadeStreamsTest, MemoryOfADestroyedStreamStaysValidAndIsFreedLater) {
   Build();
   const Stream stream = NewStream();

@@ -274,14 +274,17 @@ TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
       while (!hit_done) std::this_thread::yield();
     });
     AllocationPtr grown;
+    std::atomic<bool> finished{false};
     std::thread slow([&] {
       if (kind == DeviceCall::kMemAlloc) {
         grown = chain->Allocate(Mebibytes(50));
       } else {
         chain->Release();
       }
+      finished = true;
     });
-    while (!in_driver) std::this_thread::yield();
+    while (!in_driver && !finished) std::this_thread::yield();
+    EXPECT_TRUE(in_driver) << DeviceCallName(kind);
     EXPECT_NE(chain->Allocate(1000), nullptr);
     EXPECT_GT(chain.auto_growth().stats().reserved_bytes, 0U);
     hit_done = true;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "strata/strategy/registry.h"
-#include "strata/tests/stress/stress_options.h"
 #include "strata/tests/testing/live_ranges.h"
+#include "strata/tests/testing/stress_settings.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {
@@ -74,8 +74,9 @@ std::vector<StressCase> StressCases() {
         cases.push_back(variant);
         cases.back().threads = threads;
         cases.back().faults = faults;
-        cases.back().name += "_" + std::to_string(threads) + "_threads" +
-                             (faults ? "_with_faults" : "");
+        std::string& name = cases.back().name;
+        name.append("_").append(std::to_string(threads)).append("_threads");
+        if (faults) name += "_with_faults";
       }
     }
   }
@@ -250,11 +251,14 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
   LiveRanges ranges_;
 };
 
+constexpr std::uint64_t kOperations = 2000;
+
 TEST_P(ChainStressTest, KeepsEveryPromise) {
   const auto threads = static_cast<std::size_t>(GetParam().threads);
   const std::uint64_t rounds = 4;
-  const std::uint64_t per_thread = std::max<std::uint64_t>(
-      1, StressOperations() / StressCases().size() / threads / rounds);
+  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t per_thread =
+      std::max<std::uint64_t>(1, operations / threads / rounds);
   if (GetParam().faults) AddFaults(place_.device());
   std::vector<Worker> workers;
   for (std::size_t t = 0; t < threads; ++t) {
@@ -275,7 +279,7 @@ TEST_P(ChainStressTest, KeepsEveryPromise) {
   }
   if (HasFailure()) {
     ADD_FAILURE() << "STRATA_STRESS_SEED=" << StressSeed()
-                  << " STRATA_STRESS_OPERATIONS=" << StressOperations()
+                  << " STRATA_STRESS_OPERATIONS=" << operations
                   << ", operation " << workers.front().operations
                   << " of the first thread";
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -27,6 +28,8 @@ class CountingAllocator final : public Decorator {
   std::uint64_t live() const { return allocations_ - frees_; }
   std::uint64_t last_bytes() const { return last_bytes_; }
   std::uint32_t last_flags() const { return last_flags_; }
+  // What the layers above left skipped in the block freed last.
+  std::size_t last_freed_offset() const { return last_freed_offset_; }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override {
@@ -39,6 +42,7 @@ class CountingAllocator final : public Decorator {
   }
   void DoFree(Allocation* allocation) noexcept override {
     EXPECT_EQ(t_held_locks, 0);
+    last_freed_offset_ = allocation->block()->offset_bytes();
     Decorator::DoFree(allocation);
     ++frees_;
   }
@@ -50,6 +54,7 @@ class CountingAllocator final : public Decorator {
   std::atomic<std::uint64_t> frees_{0};
   std::atomic<std::uint64_t> last_bytes_{0};
   std::atomic<std::uint32_t> last_flags_{0};
+  std::atomic<std::size_t> last_freed_offset_{0};
 };
 
 }  // namespace strata

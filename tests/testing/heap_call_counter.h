@@ -6,7 +6,8 @@
 namespace strata {
 
 // How often the calling thread used operator new or delete since this was
-// built. Using this class replaces both in the whole test binary.
+// built (with a sanitizer: malloc or free). Using this class replaces both
+// operators in the whole test binary.
 class HeapCallCounter {
  public:
   HeapCallCounter();

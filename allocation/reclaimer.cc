@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "strata/allocation/call_gate.h"
@@ -52,6 +53,15 @@ constexpr std::array kClimb = {
     ReclaimStep::kFlushCaches,       ReclaimStep::kTakeIdleChunks,
     ReclaimStep::kReleaseIdleChunks,
 };
+
+constexpr bool GivesToSystem(ReclaimStep step) {
+  return step == ReclaimStep::kTakeIdleChunks ||
+         step == ReclaimStep::kReleaseIdleChunks;
+}
+
+// How long to wait for other threads: far longer than they need, unless one of
+// them waits for us.
+constexpr int kMostYields = 1 << 20;
 
 }  // namespace
 
@@ -132,30 +142,84 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
   return bytes >= failure.rounded_bytes;
 }
 
+class Reclaimer::Giving {
+ public:
+  explicit Giving(Reclaimer& reclaimer) : reclaimer_(reclaimer) {
+    ++reclaimer_.giving_;
+  }
+  Giving(const Giving&) = delete;
+  Giving& operator=(const Giving&) = delete;
+  ~Giving() { --reclaimer_.giving_; }
+
+ private:
+  Reclaimer& reclaimer_;
+};
+
+std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
+                               std::size_t bytes) {
+  std::size_t given = 0;
+  for (const auto& entry : Sources(step)) {
+    given += entry->Reclaim(stream, bytes);
+  }
+  if (given != 0) {
+    ++given_;
+    VLOG(2) << "reclaim step " << static_cast<std::size_t>(step) << " gave "
+            << given << " bytes for " << bytes;
+  }
+  return given;
+}
+
+bool Reclaimer::RunSteps(Stream stream, Failure& failure,
+                         const std::function<bool()>& search,
+                         std::uint64_t& seen) {
+  for (const ReclaimStep step : kClimb) {
+    std::size_t given = 0;
+    if (GivesToSystem(step)) {
+      if (!IsWorthReleasing(failure)) continue;
+      const Giving giving(*this);
+      given = RunStep(step, stream, failure.rounded_bytes);
+    } else {
+      given = RunStep(step, stream, failure.rounded_bytes);
+    }
+    if (given == 0 && step == ReclaimStep::kCallbacks) return false;
+    if (given == 0) continue;
+    seen = given_.load();
+    if (search()) return true;
+    if (!failure.IsExhaustion()) return false;
+  }
+  return false;
+}
+
+bool Reclaimer::SearchBehindOthers(const Failure& failure,
+                                   const std::function<bool()>& search,
+                                   std::uint64_t seen) const {
+  for (int i = 0; i < kMostYields && failure.IsExhaustion(); ++i) {
+    const bool done = giving_.load() == 0;
+    const std::uint64_t given = given_.load();
+    if (given != seen) {
+      seen = given;
+      if (search()) return true;
+    } else if (done) {
+      return false;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return false;
+}
+
 bool Reclaimer::Climb(Stream stream, Failure& failure,
                       const std::function<bool()>& search) noexcept {
   if (Climbing::IsOn(this)) return false;
   const Climbing climbing(this);
   try {
-    for (const ReclaimStep step : kClimb) {
-      const bool gives_to_system = step == ReclaimStep::kTakeIdleChunks ||
-                                   step == ReclaimStep::kReleaseIdleChunks;
-      if (gives_to_system && !IsWorthReleasing(failure)) continue;
-      std::size_t given = 0;
-      for (const auto& entry : Sources(step)) {
-        given += entry->Reclaim(stream, failure.rounded_bytes);
-      }
-      if (given == 0 && step == ReclaimStep::kCallbacks) return false;
-      if (given == 0) continue;
-      VLOG(2) << "reclaim step " << static_cast<std::size_t>(step) << " gave "
-              << given << " bytes for " << failure.rounded_bytes;
-      if (search()) return true;
-      if (!failure.IsExhaustion()) return false;
-    }
+    std::uint64_t seen = given_.load();
+    return RunSteps(stream, failure, search, seen) ||
+           SearchBehindOthers(failure, search, seen);
   } catch (const std::bad_alloc&) {
     // The list of sources could not be copied: nothing was taken yet.
+    return false;
   }
-  return false;
 }
 
 }  // namespace strata

@@ -2,7 +2,9 @@
 #define STRATA_ALLOCATION_RECLAIMER_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -46,6 +48,8 @@ class ReclaimSource {
 //   steps that give memory to the system are skipped if all of them together
 //   could not meet the request: an impossible request costs nobody his cache.
 //   A source may allocate and free; its own failures do not climb again.
+//   Memory that another thread is giving to the system is neither idle nor free
+//   for a moment: a climb that found nothing waits for that and searches again.
 // Threads: any thread; no lock is held while a source or `search` runs.
 // Cost: a copy of the list of sources per Climb.
 class Reclaimer {
@@ -87,9 +91,22 @@ class Reclaimer {
  private:
   using Entry = Registration::Entry;
 
+  // Counts a thread in for as long as it gives memory to the system.
+  class Giving;
+
   std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
   bool IsWorthReleasing(const Failure& failure) const;
+  // The bytes that the sources of `step` gave.
+  std::size_t RunStep(ReclaimStep step, Stream stream, std::size_t bytes);
+  // `seen` is given_ as it was before the last search.
+  bool RunSteps(Stream stream, Failure& failure,
+                const std::function<bool()>& search, std::uint64_t& seen);
+  bool SearchBehindOthers(const Failure& failure,
+                          const std::function<bool()>& search,
+                          std::uint64_t seen) const;
 
+  std::atomic<int> giving_{0};           // threads inside such a step
+  std::atomic<std::uint64_t> given_{0};  // steps that gave something
   mutable std::mutex mutex_;
   std::array<std::vector<std::shared_ptr<Entry>>, kReclaimStepCount>
       entries_;  // guarded by mutex_

@@ -231,5 +231,63 @@ TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }
 
+// Two threads exhaust a place together: what one gives to the system belongs to
+// nobody until that is done, and the other must not fail meanwhile.
+TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
+  class Gate final : public ReclaimSource {
+   public:
+    std::size_t ReclaimableBytes() const noexcept override {
+      return climbs == 0 ? Mebibytes(1) : 0;
+    }
+    std::size_t Reclaim(Stream /*stream*/,
+                        std::size_t /*bytes*/) noexcept override {
+      ++climbs;
+      while (!open) std::this_thread::yield();
+      is_free = true;
+      return Mebibytes(1);
+    }
+
+    std::atomic<int> climbs{0};
+    std::atomic<bool> open{false};
+    std::atomic<bool> is_free{false};
+  };
+  class Counter final : public ReclaimSource {
+   public:
+    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t Reclaim(Stream /*stream*/,
+                        std::size_t /*bytes*/) noexcept override {
+      ++climbs;
+      return 0;
+    }
+
+    std::atomic<int> climbs{0};
+  };
+  Gate gate;
+  Counter counter;
+  const auto gate_registration =
+      Reclaimer::Register(reclaimer_, ReclaimStep::kReleaseIdleChunks, gate);
+  const auto counter_registration =
+      Reclaimer::Register(reclaimer_, ReclaimStep::kCallbacks, counter);
+
+  std::thread giver([&] {
+    Failure failure = Exhausted(Mebibytes(1), 0);
+    reclaimer_->Climb(Stream(), failure, [] { return true; });
+  });
+  while (gate.climbs == 0) std::this_thread::yield();
+  bool found = false;
+  std::thread other([&] {
+    Failure failure = Exhausted(Mebibytes(1), 0);
+    found = reclaimer_->Climb(Stream(), failure,
+                              [&] { return gate.is_free.load(); });
+  });
+  // The other one has run out of steps of its own.
+  while (counter.climbs == 0) std::this_thread::yield();
+  gate.open = true;
+  giver.join();
+  other.join();
+  EXPECT_TRUE(found);
+  EXPECT_EQ(gate.climbs, 1);
+}
+
 }  // namespace
 }  // namespace strata

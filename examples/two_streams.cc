@@ -53,11 +53,11 @@ void Run(strata::AllocatorFacade& facade) {
     std::printf("as expected: %s\n", error.what());
   }
 
+  std::printf("given back: %zu bytes\n", facade.Release(gpu));
   for (const strata::Stream& stream : {compute, copy}) {
     facade.StreamDestroyed(stream);
     device.StreamDestroy(stream);
   }
-  std::printf("given back: %zu bytes\n", facade.Release(gpu));
 }
 
 }  // namespace

@@ -12,13 +12,15 @@ namespace strata {
 // The numbers of auto_growth: which pool serves a size, and how much to take
 // from the system on a miss.
 //
-// Model: two sets of rules. With any of the chunk or pool flags set, or
-//   auto_growth_chunk_rule=exact, those of the original (paddle.md §3.3 rules
-//   2, 4): one pool, or two with --small_pool_size_in_mb; a chunk is as large
-//   as the request, but at least the flag of its pool. Otherwise the graded
-//   ones: requests below 1 MiB in a pool of their own with chunks of 2 MiB, so
-//   that a small block does not pin a large chunk; below 10 MiB chunks of
-//   20 MiB; above, the request itself; all in steps of 2 MiB, the device's own.
+// Model: two sets of rules. With auto_growth_chunk_size_in_mb or
+//   small_pool_size_in_mb set, or auto_growth_chunk_rule=exact, those of the
+//   original (paddle.md §3.3 rules 2, 4): one pool, or two with
+//   small_pool_size_in_mb, which alone makes the flags of the pools count; a
+//   chunk is as large as the request, but at least the flag of its pool.
+//   Otherwise the graded ones: requests below 1 MiB in a pool of their own with
+//   chunks of 2 MiB, so that a small block does not pin a large chunk; below
+//   10 MiB chunks of 20 MiB; above, the request itself; all in steps of 2 MiB,
+//   the device's own.
 // Units: bytes.
 // Source: the graded rule is that of memory_policy.md §5.7 with PyTorch's two
 //   borders (pytorch.md §2.1); docs/auto_growth.md has what each part buys.

@@ -14,7 +14,9 @@ namespace strata {
 struct Stats {
   std::uint64_t allocations = 0;  // requests met
   std::uint64_t frees = 0;
-  std::uint64_t failures = 0;  // requests refused
+  // Attempts refused: a request that was met only after memory was given back
+  // leaves at least one.
+  std::uint64_t failures = 0;
   std::uint64_t requested_bytes = 0;
   std::uint64_t in_use_bytes = 0;
   std::uint64_t peak_in_use_bytes = 0;

@@ -207,8 +207,11 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
 void ChunkPool::DoFree(Allocation* chunk) noexcept {
   Visit(*chunk, -1);
   const std::size_t bytes = chunk->size();
-  underlying()->DoFree(chunk);
+  // Before another thread can be given the same memory: what is counted as
+  // reserved never exceeds what the system has. The claim lasts longer, so that
+  // what is held never exceeds the limit.
   reserved_bytes_ -= bytes;
+  underlying()->DoFree(chunk);
   claimed_bytes_ -= bytes;
   ++frees_;
 }

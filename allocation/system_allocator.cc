@@ -48,9 +48,10 @@ void SystemAllocator::DoFree(Allocation* allocation) noexcept {
   void* data = block->data;
   const std::size_t bytes = block->size;
   RecordSlab::Instance().Give(block);
+  // Before another thread can be given the same memory.
+  in_use_bytes_ -= bytes;
   Return(data, bytes);
   ++frees_;
-  in_use_bytes_ -= bytes;
 }
 
 bool SystemAllocator::RecordStream(Allocation* /*allocation*/,

@@ -15,6 +15,9 @@
 // Threads: every function from any thread, concurrently, but strata_destroy.
 // Units: sizes and alignments in bytes.
 
+// A C header: NOLINTBEGIN(modernize-deprecated-headers,modernize-use-using)
+// NOLINTBEGIN(readability-identifier-naming)
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -140,5 +143,8 @@ STRATA_API strata_status strata_stats_json(strata_facade* facade, char* buffer,
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(modernize-deprecated-headers,modernize-use-using)
 
 #endif  // STRATA_FACADE_STRATA_H_

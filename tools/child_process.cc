@@ -1,13 +1,13 @@
 #include "strata/tools/child_process.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -125,7 +125,7 @@ std::string ChildProcess::Ask(const std::string& line,
     Receive(left);
     end = unread_.find('\n');
   }
-  const std::string answer = unread_.substr(0, end);
+  std::string answer = unread_.substr(0, end);
   unread_.erase(0, end + 1);
   return answer;
 }

@@ -141,6 +141,19 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBeforeTheMemoryGoes) {
                                "one -2097152", "two -2097152", "mem_free"));
 }
 
+// Found by tools/soak: while one thread freed, another could be given the same
+// memory, and both were counted as reserved.
+TEST_F(ChunkPoolTest, WhatTheSystemHasBackIsNoLongerCountedAsReserved) {
+  std::size_t counted = 1;
+  Allocation* chunk = Chunk(Mebibytes(2));
+  place_.device().SetCallObserver([&](const SimCall& call) {
+    if (call.call == DeviceCall::kMemFree) counted = pool_.reserved_bytes();
+  });
+  pool_.DoFree(chunk);
+  place_.device().SetCallObserver(nullptr);
+  EXPECT_EQ(counted, 0U);
+}
+
 TEST_F(ChunkPoolTest, AVisitorMayUseThePool) {
   bool nested = false;
   Allocation* inner = nullptr;

@@ -62,11 +62,11 @@ class ReclaimerTest : public ::testing::Test {
 
   // Registers one source per step, in another order than they run.
   void AddAll() {
-    callbacks = &Add(ReclaimStep::kCallbacks, "callbacks");
-    release = &Add(ReclaimStep::kReleaseIdleChunks, "release");
-    take = &Add(ReclaimStep::kTakeIdleChunks, "take");
-    flush = &Add(ReclaimStep::kFlushCaches, "flush");
-    drain = &Add(ReclaimStep::kDrainFrees, "drain");
+    callbacks_ = &Add(ReclaimStep::kCallbacks, "callbacks");
+    release_ = &Add(ReclaimStep::kReleaseIdleChunks, "release");
+    take_ = &Add(ReclaimStep::kTakeIdleChunks, "take");
+    flush_ = &Add(ReclaimStep::kFlushCaches, "flush");
+    drain_ = &Add(ReclaimStep::kDrainFrees, "drain");
   }
 
   bool Climb(Failure failure) {
@@ -84,25 +84,25 @@ class ReclaimerTest : public ::testing::Test {
   bool found_ = false;
   std::vector<std::unique_ptr<TestSource>> sources_;
   std::vector<Reclaimer::Registration> registrations_;
-  TestSource* drain = nullptr;
-  TestSource* flush = nullptr;
-  TestSource* take = nullptr;
-  TestSource* release = nullptr;
-  TestSource* callbacks = nullptr;
+  TestSource* drain_ = nullptr;
+  TestSource* flush_ = nullptr;
+  TestSource* take_ = nullptr;
+  TestSource* release_ = nullptr;
+  TestSource* callbacks_ = nullptr;
 };
 
 TEST_F(ReclaimerTest, RunsTheStepsFromCheapToHarmful) {
   AddAll();
-  release->available = Mebibytes(1);
+  release_->available = Mebibytes(1);
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "callbacks"}));
 }
 
 TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
   AddAll();
-  release->available = Mebibytes(1);
-  flush->gives = 1;
-  release->gives = 1;
+  release_->available = Mebibytes(1);
+  flush_->gives = 1;
+  release_->gives = 1;
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
   EXPECT_EQ(log_, (Log{"drain", "flush", "search", "take", "release", "search",
                        "callbacks"}));
@@ -111,14 +111,14 @@ TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
 TEST_F(ReclaimerTest, StopsAtTheFirstSearchThatFinds) {
   AddAll();
   found_ = true;
-  flush->gives = 1;
+  flush_->gives = 1;
   EXPECT_TRUE(Climb(Exhausted(Mebibytes(1), Mebibytes(1))));
   EXPECT_EQ(log_, (Log{"drain", "flush", "search"}));
 }
 
 TEST_F(ReclaimerTest, StopsWhenTheReasonIsNoLongerExhaustion) {
   AddAll();
-  drain->gives = 1;
+  drain_->gives = 1;
   Failure failure = Exhausted(Mebibytes(1), Mebibytes(1));
   EXPECT_FALSE(reclaimer_->Climb(stream_, failure, [&] {
     failure.reason = Failure::Reason::kDevice;
@@ -130,20 +130,20 @@ TEST_F(ReclaimerTest, StopsWhenTheReasonIsNoLongerExhaustion) {
 TEST_F(ReclaimerTest, SaysWhatTheRequestNeeds) {
   AddAll();
   Climb(Exhausted(4711, 4711));
-  EXPECT_EQ(release->asked_bytes, 4711U);
-  EXPECT_EQ(release->asked_stream, stream_);
+  EXPECT_EQ(release_->asked_bytes, 4711U);
+  EXPECT_EQ(release_->asked_stream, stream_);
 }
 
 TEST_F(ReclaimerTest, AnImpossibleRequestCostsNobodyHisCache) {
   AddAll();
-  release->available = Mebibytes(3);
+  release_->available = Mebibytes(3);
   EXPECT_FALSE(Climb(Exhausted(Mebibytes(5), Mebibytes(1))));
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }
 
 TEST_F(ReclaimerTest, ReleasesWhenAllTogetherSuffice) {
   AddAll();
-  release->available = Mebibytes(3);
+  release_->available = Mebibytes(3);
   TestSource& second = Add(ReclaimStep::kReleaseIdleChunks, "second");
   second.available = Mebibytes(1);
   Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
@@ -153,7 +153,7 @@ TEST_F(ReclaimerTest, ReleasesWhenAllTogetherSuffice) {
 
 TEST_F(ReclaimerTest, ALimitIsMetByWhatItLeaves) {
   AddAll();
-  release->available = Mebibytes(3);
+  release_->available = Mebibytes(3);
   Failure failure = Exhausted(Mebibytes(5), 0);
   failure.reason = Failure::Reason::kLimit;
   failure.limit_bytes = Mebibytes(20);
@@ -168,7 +168,7 @@ TEST_F(ReclaimerTest, ALimitIsMetByWhatItLeaves) {
 
 TEST_F(ReclaimerTest, IdleChunksMeetNoBudget) {
   AddAll();
-  release->available = Gibibytes(3);
+  release_->available = Gibibytes(3);
   Failure failure = Exhausted(1, Gibibytes(1));
   failure.reason = Failure::Reason::kBudget;
   Climb(failure);
@@ -177,7 +177,7 @@ TEST_F(ReclaimerTest, IdleChunksMeetNoBudget) {
 
 TEST_F(ReclaimerTest, SumsOfHugeSourcesDoNotOverflow) {
   AddAll();
-  release->available = SIZE_MAX;
+  release_->available = SIZE_MAX;
   Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
   EXPECT_EQ(log_.at(2), "take");
 }
@@ -202,7 +202,7 @@ TEST_F(ReclaimerTest, UnregisteringWaitsForTheCallInside) {
   AddAll();
   std::atomic<bool> inside{false};
   std::atomic<bool> leaving{false};
-  drain->action = [&] {
+  drain_->action = [&] {
     inside = true;
     for (int i = 0; i < 100; ++i) std::this_thread::yield();
     leaving = true;
@@ -217,7 +217,7 @@ TEST_F(ReclaimerTest, UnregisteringWaitsForTheCallInside) {
 TEST_F(ReclaimerTest, ASourceMayRegisterAnotherSource) {
   AddAll();
   bool done = false;
-  drain->action = [&] {
+  drain_->action = [&] {
     if (!std::exchange(done, true)) Add(ReclaimStep::kFlushCaches, "late");
   };
   Climb(Exhausted(Mebibytes(5), 0));
@@ -226,7 +226,7 @@ TEST_F(ReclaimerTest, ASourceMayRegisterAnotherSource) {
 
 TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
   AddAll();
-  drain->action = [&] { EXPECT_FALSE(Climb(Exhausted(Mebibytes(5), 0))); };
+  drain_->action = [&] { EXPECT_FALSE(Climb(Exhausted(Mebibytes(5), 0))); };
   Climb(Exhausted(Mebibytes(5), 0));
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }

@@ -78,8 +78,9 @@ inline std::vector<ContractCase> ContractCases() {
   for (const std::string& strategy : StrategyNames()) {
     cases.push_back(StrategyCase(strategy, strategy));
     for (const std::string& decorator : DecoratorNames()) {
-      ContractCase alone =
-          StrategyCase(decorator + "_over_" + strategy, strategy);
+      std::string name = decorator;
+      name.append("_over_").append(strategy);
+      ContractCase alone = StrategyCase(name, strategy);
       alone.options.decorators =
           OnlyDecorator(decorator, TemporaryPath(alone.name + ".csv"));
       cases.push_back(alone);

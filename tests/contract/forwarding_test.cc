@@ -105,8 +105,9 @@ std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "stream_safe") return {"RecordStream", "EraseStream"};
   if (name == "aligned") return {"max_alignment"};
   if (name == "fault") return {"stats", "hit_path"};
-  if (name == "chunk_pool")
+  if (name == "chunk_pool") {
     return {"stats", "ResetPeak", "Release", "reclaimer", "hit_path"};
+  }
   return {"unknown decorator"};
 }
 

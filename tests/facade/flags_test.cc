@@ -83,9 +83,10 @@ TEST_F(FlagsTest, WrongEnvironmentVariableIsNamed) {
            {"FLAGS_gpu_memory_limit_mb", "-1"}}) {
     const gflags::FlagSaver saver;
     const ScopedVariable variable(name, value);
+    std::string complaint = "environment variable ";
+    complaint.append(name).append(": '").append(value).append("'");
     EXPECT_THAT([] { OptionsFromFlags(); },
-                ThrowsMessage<std::invalid_argument>(HasSubstr(
-                    "environment variable " + name + ": '" + value + "'")));
+                ThrowsMessage<std::invalid_argument>(HasSubstr(complaint)));
   }
 }
 

@@ -208,8 +208,9 @@ void FacadeModel::NoteRefusal(Place place, const Request& request,
                               const Failure& failure) {
   ++refusals_;
   // It was allocated, and freed because it could not be filled.
-  if (std::strcmp(failure.detail, "debug fill") == 0)
+  if (std::strcmp(failure.detail, "debug fill") == 0) {
     ++sums_[place].allocations;
+  }
   ExpectExhausted(place, request, failure);
 }
 

@@ -42,6 +42,7 @@ void CountGiven(const volatile void* /*ptr*/) { ++t_heap_calls; }
 }  // namespace
 
 // Null without a sanitizer's runtime.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the runtime's name
 extern "C" [[gnu::weak]] int __sanitizer_install_malloc_and_free_hooks(
     void (*taken)(const volatile void*, std::size_t),
     void (*given)(const volatile void*));

@@ -12,10 +12,12 @@
 #include "strata/tools/rmm_log.h"
 
 // Defined in programs built with a sanitizer, whose own memory drowns ours.
+// NOLINTBEGIN(bugprone-reserved-identifier): the runtimes' names
 extern "C" {
 [[gnu::weak]] void __asan_init();
 [[gnu::weak]] void __tsan_init();
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace strata {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -80,7 +81,7 @@ class LogWriter {
 
   void Free() {
     auto block = live_.begin();
-    std::advance(block, static_cast<long>(random_() % live_.size()));
+    std::advance(block, static_cast<std::ptrdiff_t>(random_() % live_.size()));
     std::uint64_t written = block->second;
     if (Chance(10)) written = 0;
     if (written != block->second) ++other_sizes_;

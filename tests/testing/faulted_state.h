@@ -1,0 +1,59 @@
+#ifndef STRATA_TESTS_TESTING_FAULTED_STATE_H_
+#define STRATA_TESTS_TESTING_FAULTED_STATE_H_
+
+#include <string>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// What callers can see of simulated devices, as text: memory taken, leaks,
+// pools' attributes, access to mapped addresses, what is pending in streams
+// and events.
+//
+// Model: sees the objects that it was told of and that nobody ended.
+// Threads: one.
+class FaultedState {
+ public:
+  explicit FaultedState(SimPlatform* sim) : sim_(sim) {}
+
+  void Add(const Stream& stream) { streams_.push_back(stream); }
+  void Add(Event event) { events_.push_back(event); }
+  // Adding a pool again changes nothing.
+  void Add(MemPool pool, int device);
+  // Of an address whose access can be asked for.
+  void AddMapped(DevicePtr ptr) { mapped_.push_back(ptr); }
+
+  void End(const Stream& stream);
+  void End(Event event);
+  void End(MemPool pool);
+  void EndMapped(DevicePtr ptr, std::size_t bytes);
+
+  // Makes device calls, of which none fails.
+  std::string Snapshot() const;
+
+ private:
+  struct Pool {
+    MemPool pool;
+    int device = 0;
+
+    friend bool operator==(const Pool&, const Pool&) = default;
+  };
+
+  std::string OfDevice(int ordinal) const;
+  std::string OfPool(const Pool& pool) const;
+  std::string OfMapped(DevicePtr ptr) const;
+
+  SimPlatform* const sim_;
+  std::vector<Stream> streams_;
+  std::vector<Event> events_;
+  std::vector<Pool> pools_;
+  std::vector<DevicePtr> mapped_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_FAULTED_STATE_H_

@@ -1,0 +1,376 @@
+#include "strata/tests/testing/faulting_device.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "strata/platform/sim/host_function_scope.h"
+
+namespace strata {
+namespace {
+
+// No entry point returns this of its own.
+constexpr Status kInjected = Status::kUnknown;
+
+// The bytes that an out-parameter points to. Other arguments have none.
+template <class Argument>
+class OutBytes {
+ public:
+  explicit OutBytes(Argument argument) : argument_(argument) {
+    if constexpr (kIsOut) {
+      if (argument != nullptr)
+        std::memcpy(bytes_.data(), argument, bytes_.size());
+    }
+  }
+
+  bool Unchanged() const {
+    if constexpr (kIsOut) {
+      return argument_ == nullptr ||
+             std::memcmp(bytes_.data(), argument_, bytes_.size()) == 0;
+    }
+    return true;
+  }
+
+ private:
+  using Target = std::remove_pointer_t<Argument>;
+  static constexpr bool kIsOut = std::is_pointer_v<Argument> &&
+                                 std::is_object_v<Target> &&
+                                 !std::is_const_v<Target>;
+  static constexpr std::size_t Size() {
+    if constexpr (kIsOut) return sizeof(Target);
+    return 1;
+  }
+
+  Argument argument_;
+  std::array<unsigned char, Size()> bytes_{};
+};
+
+}  // namespace
+
+template <class... Parameters, class... Arguments>
+Status FaultingDevice::Try(DeviceCall call,
+                           Status (Device::*method)(Parameters...),
+                           Arguments... arguments) {
+  Device& device = sim_;
+  if (HostFunctionScope::Active() || RefusesAll()) {
+    return (device.*method)(arguments...);
+  }
+  const std::string before = state_.Snapshot();
+  const std::uint64_t calls_before = sim_.CallCount(call);
+  const std::tuple<OutBytes<Arguments>...> out(
+      OutBytes<Arguments>{arguments}...);
+
+  Inject(call);
+  const Status status = (device.*method)(arguments...);
+  sim_.ClearFaults();
+
+  CheckInjected(call, status, sim_.CallCount(call) != calls_before);
+  const bool unchanged = std::apply(
+      [](const auto&... one) { return (one.Unchanged() && ...); }, out);
+  EXPECT_TRUE(unchanged) << DeviceCallName(call)
+                         << " failed and wrote to an out-parameter";
+  EXPECT_EQ(before, state_.Snapshot())
+      << DeviceCallName(call) << " failed and changed something";
+  return (device.*method)(arguments...);
+}
+
+bool FaultingDevice::RefusesAll() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  return sim_.MemGetInfo(&free_bytes, &total_bytes) != Status::kSuccess;
+}
+
+void FaultingDevice::Inject(DeviceCall call) {
+  FaultRule rule;
+  rule.call = call;
+  rule.nth = 1;
+  rule.status = kInjected;
+  sim_.AddFault(rule);
+}
+
+void FaultingDevice::CheckInjected(DeviceCall call, Status status,
+                                   bool counted) {
+  // An entry point that the device lacks is not counted and cannot be failed.
+  if (!counted && status == Status::kNotSupported) return;
+  EXPECT_EQ(status, kInjected) << DeviceCallName(call);
+}
+
+Status FaultingDevice::MemGetInfo(std::size_t* free_bytes,
+                                  std::size_t* total_bytes) {
+  return Try(DeviceCall::kMemGetInfo, &Device::MemGetInfo, free_bytes,
+             total_bytes);
+}
+
+Status FaultingDevice::Synchronize() {
+  return Try(DeviceCall::kSynchronize, &Device::Synchronize);
+}
+
+Status FaultingDevice::StreamCreate(Stream* stream, unsigned flags) {
+  const Status status =
+      Try(DeviceCall::kStreamCreate, &Device::StreamCreate, stream, flags);
+  if (status == Status::kSuccess) state_.Add(*stream);
+  return status;
+}
+
+Status FaultingDevice::StreamDestroy(Stream stream) {
+  const Status status =
+      Try(DeviceCall::kStreamDestroy, &Device::StreamDestroy, stream);
+  if (status == Status::kSuccess) state_.End(stream);
+  return status;
+}
+
+Status FaultingDevice::WrapStream(void* handle, Stream* stream) {
+  return Try(DeviceCall::kWrapStream, &Device::WrapStream, handle, stream);
+}
+
+Status FaultingDevice::StreamSynchronize(Stream stream) {
+  return Try(DeviceCall::kStreamSynchronize, &Device::StreamSynchronize,
+             stream);
+}
+
+Status FaultingDevice::StreamQuery(Stream stream) {
+  return Try(DeviceCall::kStreamQuery, &Device::StreamQuery, stream);
+}
+
+Status FaultingDevice::StreamWaitEvent(Stream stream, Event event,
+                                       unsigned flags) {
+  return Try(DeviceCall::kStreamWaitEvent, &Device::StreamWaitEvent, stream,
+             event, flags);
+}
+
+Status FaultingDevice::LaunchHostFunc(Stream stream, HostFunction function,
+                                      void* argument) {
+  return Try(DeviceCall::kLaunchHostFunc, &Device::LaunchHostFunc, stream,
+             function, argument);
+}
+
+Status FaultingDevice::EventCreate(Event* event, unsigned flags) {
+  const Status status =
+      Try(DeviceCall::kEventCreate, &Device::EventCreate, event, flags);
+  if (status == Status::kSuccess) state_.Add(*event);
+  return status;
+}
+
+Status FaultingDevice::EventDestroy(Event event) {
+  const Status status =
+      Try(DeviceCall::kEventDestroy, &Device::EventDestroy, event);
+  if (status == Status::kSuccess) state_.End(event);
+  return status;
+}
+
+Status FaultingDevice::EventRecord(Event event, Stream stream, unsigned flags) {
+  return Try(DeviceCall::kEventRecord, &Device::EventRecord, event, stream,
+             flags);
+}
+
+Status FaultingDevice::EventQuery(Event event) {
+  return Try(DeviceCall::kEventQuery, &Device::EventQuery, event);
+}
+
+Status FaultingDevice::EventSynchronize(Event event) {
+  return Try(DeviceCall::kEventSynchronize, &Device::EventSynchronize, event);
+}
+
+Status FaultingDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
+  return Try(DeviceCall::kMemAlloc, &Device::MemAlloc, ptr, bytes);
+}
+
+Status FaultingDevice::MemFree(DevicePtr ptr) {
+  return Try(DeviceCall::kMemFree, &Device::MemFree, ptr);
+}
+
+Status FaultingDevice::MallocHost(void** ptr, std::size_t bytes,
+                                  unsigned flags) {
+  return Try(DeviceCall::kMallocHost, &Device::MallocHost, ptr, bytes, flags);
+}
+
+Status FaultingDevice::FreeHost(void* ptr) {
+  return Try(DeviceCall::kFreeHost, &Device::FreeHost, ptr);
+}
+
+Status FaultingDevice::HostRegister(void* ptr, std::size_t bytes,
+                                    unsigned flags) {
+  return Try(DeviceCall::kHostRegister, &Device::HostRegister, ptr, bytes,
+             flags);
+}
+
+Status FaultingDevice::HostUnregister(void* ptr) {
+  return Try(DeviceCall::kHostUnregister, &Device::HostUnregister, ptr);
+}
+
+Status FaultingDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
+                                     unsigned flags) {
+  return Try(DeviceCall::kMallocManaged, &Device::MallocManaged, ptr, bytes,
+             flags);
+}
+
+Status FaultingDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
+                                   std::size_t bytes, Stream stream) {
+  return Try(DeviceCall::kMemcpyAsync, &Device::MemcpyAsync, target, source,
+             bytes, stream);
+}
+
+Status FaultingDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
+                                   Stream stream) {
+  return Try(DeviceCall::kMemsetAsync, &Device::MemsetAsync, ptr, value, bytes,
+             stream);
+}
+
+Status FaultingDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
+  return Try(DeviceCall::kPointerAttributes, &Device::PointerAttributes, ptr,
+             info);
+}
+
+Status FaultingDevice::EnablePeerAccess(int peer) {
+  return Try(DeviceCall::kEnablePeerAccess, &Device::EnablePeerAccess, peer);
+}
+
+Status FaultingDevice::CanAccessPeer(int peer, bool* can) {
+  return Try(DeviceCall::kCanAccessPeer, &Device::CanAccessPeer, peer, can);
+}
+
+Status FaultingDevice::DefaultMemPool(MemPool* pool) {
+  const Status status =
+      Try(DeviceCall::kDefaultMemPool, &Device::DefaultMemPool, pool);
+  if (status == Status::kSuccess) state_.Add(*pool, ordinal());
+  return status;
+}
+
+Status FaultingDevice::PoolCreate(MemPool* pool,
+                                  const MemProperties& properties,
+                                  std::size_t max_bytes) {
+  const Status status = Try(DeviceCall::kPoolCreate, &Device::PoolCreate, pool,
+                            std::cref(properties), max_bytes);
+  if (status == Status::kSuccess) state_.Add(*pool, ordinal());
+  return status;
+}
+
+Status FaultingDevice::PoolDestroy(MemPool pool) {
+  const Status status =
+      Try(DeviceCall::kPoolDestroy, &Device::PoolDestroy, pool);
+  if (status == Status::kSuccess) state_.End(pool);
+  return status;
+}
+
+Status FaultingDevice::PoolTrimTo(MemPool pool, std::size_t keep_bytes) {
+  return Try(DeviceCall::kPoolTrimTo, &Device::PoolTrimTo, pool, keep_bytes);
+}
+
+Status FaultingDevice::PoolSetAttribute(MemPool pool, PoolAttribute attribute,
+                                        std::uint64_t value) {
+  return Try(DeviceCall::kPoolSetAttribute, &Device::PoolSetAttribute, pool,
+             attribute, value);
+}
+
+Status FaultingDevice::PoolGetAttribute(MemPool pool, PoolAttribute attribute,
+                                        std::uint64_t* value) {
+  return Try(DeviceCall::kPoolGetAttribute, &Device::PoolGetAttribute, pool,
+             attribute, value);
+}
+
+Status FaultingDevice::PoolSetAccess(MemPool pool,
+                                     const AccessDescriptor* access,
+                                     std::size_t count) {
+  return Try(DeviceCall::kPoolSetAccess, &Device::PoolSetAccess, pool, access,
+             count);
+}
+
+Status FaultingDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
+                                           MemPool pool, Stream stream) {
+  return Try(DeviceCall::kMallocFromPoolAsync, &Device::MallocFromPoolAsync,
+             ptr, bytes, pool, stream);
+}
+
+Status FaultingDevice::FreeAsync(DevicePtr ptr, Stream stream) {
+  return Try(DeviceCall::kFreeAsync, &Device::FreeAsync, ptr, stream);
+}
+
+Status FaultingDevice::PoolExport(MemPool pool, ShareType type,
+                                  Shareable* shareable) {
+  return Try(DeviceCall::kPoolExport, &Device::PoolExport, pool, type,
+             shareable);
+}
+
+Status FaultingDevice::PoolImport(MemPool* pool, ShareType type,
+                                  const Shareable& shareable) {
+  return Try(DeviceCall::kPoolImport, &Device::PoolImport, pool, type,
+             std::cref(shareable));
+}
+
+Status FaultingDevice::Granularity(const MemProperties& properties,
+                                   bool recommended, std::size_t* bytes) {
+  return Try(DeviceCall::kGranularity, &Device::Granularity,
+             std::cref(properties), recommended, bytes);
+}
+
+Status FaultingDevice::ReserveRange(DevicePtr* ptr, std::size_t bytes,
+                                    std::size_t alignment, DevicePtr hint) {
+  return Try(DeviceCall::kReserveRange, &Device::ReserveRange, ptr, bytes,
+             alignment, hint);
+}
+
+Status FaultingDevice::FreeRange(DevicePtr ptr, std::size_t bytes) {
+  return Try(DeviceCall::kFreeRange, &Device::FreeRange, ptr, bytes);
+}
+
+Status FaultingDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
+                                    const MemProperties& properties) {
+  return Try(DeviceCall::kCreateMemory, &Device::CreateMemory, handle, bytes,
+             std::cref(properties));
+}
+
+Status FaultingDevice::ReleaseMemory(MemHandle handle) {
+  return Try(DeviceCall::kReleaseMemory, &Device::ReleaseMemory, handle);
+}
+
+Status FaultingDevice::MapRange(DevicePtr ptr, std::size_t bytes,
+                                std::size_t offset, MemHandle handle) {
+  const Status status =
+      Try(DeviceCall::kMapRange, &Device::MapRange, ptr, bytes, offset, handle);
+  if (status == Status::kSuccess) state_.AddMapped(ptr);
+  return status;
+}
+
+Status FaultingDevice::UnmapRange(DevicePtr ptr, std::size_t bytes) {
+  const Status status =
+      Try(DeviceCall::kUnmapRange, &Device::UnmapRange, ptr, bytes);
+  if (status == Status::kSuccess) state_.EndMapped(ptr, bytes);
+  return status;
+}
+
+Status FaultingDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
+                                 const AccessDescriptor* access,
+                                 std::size_t count) {
+  return Try(DeviceCall::kSetAccess, &Device::SetAccess, ptr, bytes, access,
+             count);
+}
+
+Status FaultingDevice::GetAccess(DevicePtr ptr, Location location,
+                                 Access* access) {
+  return Try(DeviceCall::kGetAccess, &Device::GetAccess, ptr, location, access);
+}
+
+Status FaultingDevice::ExportMemory(MemHandle handle, ShareType type,
+                                    Shareable* shareable) {
+  return Try(DeviceCall::kExportMemory, &Device::ExportMemory, handle, type,
+             shareable);
+}
+
+Status FaultingDevice::ImportMemory(MemHandle* handle, ShareType type,
+                                    const Shareable& shareable) {
+  return Try(DeviceCall::kImportMemory, &Device::ImportMemory, handle, type,
+             std::cref(shareable));
+}
+
+Status FaultingDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
+  return Try(DeviceCall::kRetainMemory, &Device::RetainMemory, ptr, handle);
+}
+
+}  // namespace strata

@@ -1,0 +1,23 @@
+#include "strata/tests/testing/faulting_platform.h"
+
+#include <cstddef>
+
+#include "strata/tests/testing/faulting_device.h"
+
+namespace strata {
+
+FaultingPlatform::FaultingPlatform(const PlatformOptions& options)
+    : sim_(options), state_(&sim_) {
+  for (int i = 0; i < sim_.device_count(); ++i) {
+    devices_.push_back(
+        std::make_unique<FaultingDevice>(&sim_.sim_device(i), &state_));
+  }
+}
+
+FaultingPlatform::~FaultingPlatform() = default;
+
+Device& FaultingPlatform::device(int ordinal) {
+  return *devices_[static_cast<std::size_t>(ordinal)];
+}
+
+}  // namespace strata

@@ -25,8 +25,9 @@ class OutBytes {
  public:
   explicit OutBytes(Argument argument) : argument_(argument) {
     if constexpr (kIsOut) {
-      if (argument != nullptr)
+      if (argument != nullptr) {
         std::memcpy(bytes_.data(), argument, bytes_.size());
+      }
     }
   }
 

@@ -36,7 +36,9 @@ void CheckFaultDevice(const FaultRule& rule, int devices) {
 
 }  // namespace
 
-SimPlatform::SimPlatform(const PlatformOptions& options) {
+SimPlatform::SimPlatform(const PlatformOptions& options)
+    : scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
+      free_policy_(options.sim_free, options.sim_seed) {
   CheckDeviceCount(options.sim_devices);
   CheckMemory(options.sim_memory_bytes);
   const std::vector<FaultRule> faults = ParseFaultRules(options.sim_faults);

@@ -9,7 +9,9 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
+#include "strata/platform/sim/free_policy.h"
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/stream.h"
 
@@ -18,7 +20,8 @@ namespace strata {
 // Simulated devices that share one address space and one host.
 //
 // Errors: the constructor throws std::invalid_argument naming the flag that is
-//   wrong: strata_sim_devices, strata_sim_memory or strata_sim_fault.
+//   wrong: strata_sim_devices, strata_sim_memory, strata_sim_fault,
+//   strata_sim_progress or strata_sim_free.
 // Threads: any thread.
 // Lifetime: two platforms know nothing of each other.
 class SimPlatform final : public Platform {
@@ -42,10 +45,16 @@ class SimPlatform final : public Platform {
   HostRanges& host_ranges() { return host_ranges_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
+  // Guarded by mutex(), but for what its header says.
+  Scheduler& scheduler() { return scheduler_; }
+  StreamOrder& stream_order() { return scheduler_; }
+  FreePolicy& free_policy() { return free_policy_; }
 
  private:
   std::mutex mutex_;
   HostRanges host_ranges_;
+  Scheduler scheduler_;     // guarded by mutex_
+  FreePolicy free_policy_;  // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;
 };
 

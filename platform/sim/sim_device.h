@@ -10,6 +10,7 @@
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
+#include "strata/platform/device_work.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
@@ -44,7 +45,7 @@ class SimDevice final : public Device {
  public:
   // `memory_bytes` is at least a frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
-            std::uint64_t fault_seed);
+            std::uint64_t fault_seed, SimData data);
   ~SimDevice() override;
 
   int ordinal() const override { return ordinal_; }
@@ -82,9 +83,9 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Pageable host memory: see sim_device_submit.cc. Each end is device memory
-  // of this platform, or pinned, registered or managed memory; any other range
-  // is kInvalidValue. Bytes move if both ends can be reached from the host.
+  // Each end is what AddressSpace allows, or pageable host memory (see
+  // sim_device_submit.cc); any other range is kInvalidValue. Bytes move if
+  // those of both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -92,6 +93,29 @@ class SimDevice final : public Device {
   Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
+
+  // Virtual memory: addresses and memory are the platform's, whichever device
+  // is asked. Granularities are kFrameBytes.
+  Status Granularity(const MemProperties& properties, bool recommended,
+                     std::size_t* bytes) override;
+  Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
+                      DevicePtr hint) override;
+  Status FreeRange(DevicePtr ptr, std::size_t bytes) override;
+  Status CreateMemory(MemHandle* handle, std::size_t bytes,
+                      const MemProperties& properties) override;
+  Status ReleaseMemory(MemHandle handle) override;
+  Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
+                  MemHandle handle) override;
+  Status UnmapRange(DevicePtr ptr, std::size_t bytes) override;
+  Status SetAccess(DevicePtr ptr, std::size_t bytes,
+                   const AccessDescriptor* access, std::size_t count) override;
+  Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
+  // A descriptor is the caller's to close, and is good within the process.
+  Status ExportMemory(MemHandle handle, ShareType type,
+                      Shareable* shareable) override;
+  Status ImportMemory(MemHandle* handle, ShareType type,
+                      const Shareable& shareable) override;
+  Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
@@ -117,7 +141,8 @@ class SimDevice final : public Device {
     return sticky_error_.load(std::memory_order_acquire);
   }
 
-  // Live device allocations, host ranges made by this device, streams, events.
+  // Live device allocations, host ranges and reservations made by this device,
+  // memory of it that is there to be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
@@ -152,15 +177,15 @@ class SimDevice final : public Device {
   // For calls that free memory at once.
   void AwaitBeforeFree(SimLock* lock);
 
-  // What a range of a copy or fill is.
-  enum class Reach { kNone, kDevice, kHost };
-  Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
-  // Copies and fills (sim_device_copy.cc): the check when they are submitted,
-  // and what they do when their turn comes. Under mutex_.
+  // Copies, fills and work (sim_device_copy.cc): the check when they are
+  // submitted, and what they do when their turn comes: nothing but
+  // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
+  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
+                     std::uint64_t pattern);
 
   SimPlatform* const platform_;
   const int ordinal_;

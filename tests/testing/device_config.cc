@@ -28,7 +28,7 @@ DeviceConfig Seeded(std::uint64_t seed, const std::string& data) {
   return config;
 }
 
-// Blocking calls alone finish work: what a failed call leaves can be compared.
+// Not for policies under which looking at the state may change it.
 DeviceConfig Faulted(const std::string& progress, const std::string& data) {
   DeviceConfig config = Simulated(progress, data);
   config.name += "_faulted";
@@ -56,7 +56,7 @@ std::vector<DeviceConfig> SimulatedDevices() {
 std::vector<DeviceConfig> AllDevices() {
   std::vector<DeviceConfig> configs = SimulatedDevices();
   configs.push_back(Faulted("inline", "backed"));
-  configs.push_back(Faulted("lazy", "backed"));
+  configs.push_back(Faulted("manual", "backed"));
   DeviceConfig cuda;
   cuda.name = "cuda";
   cuda.options.platform = "cuda";

@@ -87,19 +87,18 @@ TEST_P(VirtualMemoryConformanceTest, T64CopyNeedsAccess) {
 
 TEST_P(VirtualMemoryConformanceTest, T65ReleasedMemoryLivesWhileMapped) {
   const std::size_t before = FreeBytes();
-  const DevicePtr range = NewRange(2 * granule());
+  const DevicePtr range = NewRange(kLargeBytes);
   MemHandle memory;
-  ASSERT_EQ(device().CreateMemory(&memory, 2 * granule(), MemProperties{}),
+  ASSERT_EQ(device().CreateMemory(&memory, kLargeBytes, MemProperties{}),
             Status::kSuccess);
-  ASSERT_EQ(device().MapRange(range, 2 * granule(), 0, memory),
-            Status::kSuccess);
-  Allow(range, 2 * granule());
-  WriteNow(range, 2 * granule(), kFirst);
+  ASSERT_EQ(device().MapRange(range, kLargeBytes, 0, memory), Status::kSuccess);
+  Allow(range, kLargeBytes);
+  WriteNow(range, kBlockBytes, kFirst);
   ASSERT_EQ(device().ReleaseMemory(memory), Status::kSuccess);
-  ExpectWords(range, 2 * granule(), kFirst);
-  EXPECT_LE(FreeBytes(), before - 2 * granule());
-  ASSERT_EQ(device().UnmapRange(range, 2 * granule()), Status::kSuccess);
-  EXPECT_EQ(FreeBytes(), before);
+  ExpectWords(range, kBlockBytes, kFirst);
+  EXPECT_LE(FreeBytes(), before - kLargeBytes);
+  ASSERT_EQ(device().UnmapRange(range, kLargeBytes), Status::kSuccess);
+  ExpectFreeBytes(before);
 }
 
 TEST_P(VirtualMemoryConformanceTest, T66TwoAddressesShareTheirMemory) {
@@ -372,7 +371,7 @@ TEST_P(VirtualMemoryConformanceTest, RuleV5ARangeHoldsSeveralDevicesMemory) {
   const DevicePtr range = NewRange(2 * granule());
   Map(range, granule(), NewHandle(granule()));
   Map(range + granule(), granule(), NewHandle(granule(), of_second));
-  EXPECT_EQ(FreeBytes(1), before - granule());
+  EXPECT_LE(FreeBytes(1), before - granule());
   Allow(range, 2 * granule());
   WriteNow(range, 2 * granule(), kFirst);
   ExpectWords(range, 2 * granule(), kFirst);

@@ -148,6 +148,14 @@ std::size_t DeviceTest::FreeBytes(int ordinal) {
   return free_bytes;
 }
 
+void DeviceTest::ExpectFreeBytes(std::size_t bytes) {
+  if (sim_ != nullptr) {
+    EXPECT_EQ(FreeBytes(), bytes);
+  } else {
+    EXPECT_GE(FreeBytes() + kLargeBytes / 2, bytes);
+  }
+}
+
 Status DeviceTest::PollUntilDone(Event event) {
   Status status = Status::kNotReady;
   while (status == Status::kNotReady) status = device().EventQuery(event);

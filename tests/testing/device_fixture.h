@@ -39,6 +39,8 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
  protected:
   // A frame of the simulated device, and a page of a GPU's.
   static constexpr std::size_t kBlockBytes = std::size_t{2} << 20;
+  // Enough for a GPU's free memory to show it.
+  static constexpr std::size_t kLargeBytes = std::size_t{64} << 20;
   static constexpr std::uint64_t kFirst = 0x1111111111111111;
   static constexpr std::uint64_t kSecond = 0x2222222222222222;
 
@@ -77,6 +79,9 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
                    int ordinal = 0);
 
   std::size_t FreeBytes(int ordinal = 0);
+  // Checks that what was free is free again: on a GPU, where others take memory
+  // as well, all but a part of kLargeBytes.
+  void ExpectFreeBytes(std::size_t bytes);
   // Asks until the answer is not kNotReady.
   Status PollUntilDone(Event event);
 

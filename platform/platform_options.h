@@ -16,7 +16,7 @@ struct PlatformOptions {
   std::string sim_faults;
   std::uint64_t sim_seed = 1;  // of all that is random
   // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
-  // (progress.h).
+  // (progress_policy.h).
   std::string sim_progress = "inline";
   // Whether calls that free memory at once wait for work: "sync", "nosync" or
   // "seeded" (free_policy.h).

@@ -27,10 +27,10 @@ class SimPlatform;
 // Model: memory is phantom: addresses that nothing on the host maps, so a
 //   device of any size costs only its bookkeeping, and bytes written to it are
 //   gone. Work runs in the order of streams, in threads that call, when the
-//   platform's progress says (progress.h): by default before its call returns.
-//   Work that fails leaves an error that every later call returns. Free memory
-//   moves in frames of 2 MiB, and an allocation fails exactly when no frame is
-//   left for it (device_memory.h).
+//   platform's progress says (progress_policy.h): by default before its call
+//   returns. Work that fails leaves an error that every later call returns.
+//   Free memory moves in frames of 2 MiB, and an allocation fails exactly when
+//   no frame is left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held

@@ -22,6 +22,10 @@ std::uint64_t AddressBytes(const FrameShare& share) {
   return share.slices * kSliceBytes;
 }
 
+std::uint64_t AlignedFrames(std::uint64_t bytes) {
+  return bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0);
+}
+
 }  // namespace
 
 int DeviceOfAddress(DevicePtr ptr) {
@@ -73,6 +77,24 @@ Status DeviceMemory::TakeFrames(std::uint64_t bytes, FrameShare* share) {
 }
 
 void DeviceMemory::GiveFrames(const FrameShare& share) { frames_.Give(share); }
+
+std::uint64_t DeviceMemory::TakeExternal(std::uint64_t bytes) {
+  const std::uint64_t frames =
+      std::min(frames_.free_frames(), AlignedFrames(bytes));
+  if (frames == 0) return 0;
+  frames_.Take(frames * kFrameBytes);
+  external_frames_ += frames;
+  NotePeak();
+  return frames * kFrameBytes;
+}
+
+void DeviceMemory::GiveExternal(std::uint64_t bytes) {
+  FrameShare given;
+  given.frames = std::min(external_frames_, AlignedFrames(bytes));
+  if (given.frames == 0) return;
+  frames_.Give(given);
+  external_frames_ -= given.frames;
+}
 
 void DeviceMemory::NotePeak() {
   peak_used_bytes_ = std::max(peak_used_bytes_, total_bytes() - free_bytes());

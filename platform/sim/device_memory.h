@@ -59,6 +59,12 @@ class DeviceMemory {
   Status TakeFrames(std::uint64_t bytes, FrameShare* share);
   void GiveFrames(const FrameShare& share);
 
+  // Another process takes as many whole frames as `bytes` need and are free;
+  // returns how much that is.
+  std::uint64_t TakeExternal(std::uint64_t bytes);
+  // It gives `bytes` back, in whole frames, but no more than it has.
+  void GiveExternal(std::uint64_t bytes);
+
   // Whether one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
 
@@ -76,6 +82,7 @@ class DeviceMemory {
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_used_bytes_ = 0;
+  std::uint64_t external_frames_ = 0;
 };
 
 }  // namespace strata

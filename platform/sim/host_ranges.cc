@@ -44,19 +44,23 @@ Status HostRanges::Register(int device, void* ptr, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(ptr);
   if (bytes > UINTPTR_MAX - begin) return Status::kInvalidValue;
   std::lock_guard lock(mutex_);
-  const auto next = ranges_.lower_bound(begin);
-  if (next != ranges_.end() && next->first < begin + bytes) {
-    return Status::kHostMemoryAlreadyRegistered;
-  }
-  if (next != ranges_.begin()) {
-    const auto previous = std::prev(next);
-    if (begin - previous->first < previous->second.bytes) {
-      return Status::kHostMemoryAlreadyRegistered;
-    }
-  }
-  ranges_.emplace_hint(next, begin,
-                       Range{bytes, HostRangeKind::kRegistered, device});
+  if (TouchesLocked(begin, bytes)) return Status::kHostMemoryAlreadyRegistered;
+  ranges_.emplace(begin, Range{bytes, HostRangeKind::kRegistered, device});
   return Status::kSuccess;
+}
+
+bool HostRanges::Touches(std::uintptr_t address, std::size_t bytes) const {
+  std::lock_guard lock(mutex_);
+  return TouchesLocked(address, bytes);
+}
+
+bool HostRanges::TouchesLocked(std::uintptr_t address,
+                               std::size_t bytes) const {
+  const auto next = ranges_.lower_bound(address);
+  if (next != ranges_.end() && next->first < address + bytes) return true;
+  if (next == ranges_.begin()) return false;
+  const auto previous = std::prev(next);
+  return address - previous->first < previous->second.bytes;
 }
 
 Status HostRanges::Unregister(void* ptr) {

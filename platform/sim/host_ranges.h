@@ -41,6 +41,8 @@ class HostRanges {
   // `device` say which, unless they are null.
   bool Find(std::uintptr_t address, std::size_t bytes, HostRangeKind* kind,
             int* device) const;
+  // Whether any of the bytes are in a range.
+  bool Touches(std::uintptr_t address, std::size_t bytes) const;
   // Adds what `device` made and still has.
   void AddLeaks(int device, SimLeaks* leaks) const;
 
@@ -50,6 +52,8 @@ class HostRanges {
     HostRangeKind kind;
     int device;
   };
+
+  bool TouchesLocked(std::uintptr_t address, std::size_t bytes) const;
 
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, Range> ranges_;  // by address; guarded by mutex_

@@ -10,6 +10,8 @@
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
+#include "strata/platform/device_work.h"
+#include "strata/platform/sim/capacity_steps.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
@@ -82,9 +84,10 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Pageable host memory: see sim_device_submit.cc. Each end is device memory
-  // of this platform, or pinned, registered or managed memory; any other range
-  // is kInvalidValue. Bytes move if both ends can be reached from the host.
+  // Each end is device memory of this platform, pinned, registered, managed or
+  // pageable host memory; any other range is kInvalidValue. What is copied from
+  // pageable memory is read at the call; a copy to it is done when the call
+  // returns. Bytes move if both ends can be reached from the host.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -104,6 +107,9 @@ class SimDevice final : public Device {
   // Errors: as FaultInjector::Add.
   void AddFault(const FaultRule& rule);
   void ClearFaults();
+  // Another process takes or gives back memory, as the step says: at most what
+  // is free, or what others have taken.
+  void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
 
   // Runs the first piece of work of `stream`, whatever the progress. Returns
   // false if there is none that can run, or `stream` is not of this device.
@@ -116,6 +122,12 @@ class SimDevice final : public Device {
   Status sticky_error() const {
     return sticky_error_.load(std::memory_order_acquire);
   }
+
+  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
+  // observed, and no fault makes it fail.
+  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
+                     std::size_t count, std::uint64_t busy_ns,
+                     std::uint64_t pattern);
 
   // Live device allocations, host ranges made by this device, streams, events.
   SimLeaks Leaks() const;
@@ -131,6 +143,7 @@ class SimDevice final : public Device {
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr);
   void Enter(DeviceCall call);
+  void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
@@ -161,12 +174,16 @@ class SimDevice final : public Device {
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
+  // Writes `pattern` to those of `ranges` that are written. Under mutex_.
+  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
+                     std::uint64_t pattern);
 
   SimPlatform* const platform_;
   const int ordinal_;
   const std::uint64_t instance_;  // unique for the life of the process
   Caps caps_;
   FaultInjector faults_;
+  CapacitySchedule capacity_;
   std::atomic<std::uint64_t> modelled_ns_{0};
   std::atomic<Status> sticky_error_{Status::kSuccess};
 

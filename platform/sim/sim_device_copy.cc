@@ -1,4 +1,5 @@
 // What copies and fills of the simulated device may touch, and what they do.
+#include <algorithm>
 #include <cstring>
 
 #include "strata/platform/sim/host_ranges.h"
@@ -14,16 +15,20 @@ void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
 
 Status SimDevice::CheckCopy(DevicePtr target, DevicePtr source,
                             std::size_t bytes) const {
-  return ReachOf(target, bytes) != Reach::kNone &&
-                 ReachOf(source, bytes) != Reach::kNone
-             ? Status::kSuccess
-             : Status::kInvalidValue;
+  const auto good = [&](DevicePtr end) {
+    return ReachOf(end, bytes) != Reach::kNone || IsPageable(end, bytes);
+  };
+  return good(target) && good(source) ? Status::kSuccess
+                                      : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
                               std::size_t bytes) {
-  if (ReachOf(target, bytes) == Reach::kHost &&
-      ReachOf(source, bytes) == Reach::kHost) {
+  if (CheckCopy(target, source, bytes) != Status::kSuccess) {
+    return Status::kIllegalAddress;
+  }
+  if (ReachOf(target, bytes) != Reach::kDevice &&
+      ReachOf(source, bytes) != Reach::kDevice) {
     std::memmove(HostPointer(target), HostPointer(source), bytes);
   }
   return Status::kSuccess;
@@ -35,8 +40,21 @@ Status SimDevice::CheckFill(DevicePtr ptr, std::size_t bytes) const {
 }
 
 Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
+  if (CheckFill(ptr, bytes) != Status::kSuccess) return Status::kIllegalAddress;
   if (ReachOf(ptr, bytes) == Reach::kHost) {
     std::memset(HostPointer(ptr), value, bytes);
+  }
+  return Status::kSuccess;
+}
+
+Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
+                              std::uint64_t pattern) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Reach reach = ReachOf(ranges[i].ptr, ranges[i].bytes);
+    if (reach == Reach::kNone) return Status::kIllegalAddress;
+    if (reach != Reach::kHost || !ranges[i].write) continue;
+    auto* words = static_cast<std::uint64_t*>(HostPointer(ranges[i].ptr));
+    std::fill_n(words, ranges[i].bytes / sizeof pattern, pattern);
   }
   return Status::kSuccess;
 }

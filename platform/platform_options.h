@@ -20,11 +20,14 @@ struct PlatformOptions {
   bool sim_fabric = false;     // may memory be shared by fabric handles
   std::uint64_t sim_seed = 1;  // of all that is random
   // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
-  // (progress.h).
+  // (progress_policy.h).
   std::string sim_progress = "inline";
   // Whether calls that free memory at once wait for work: "sync", "nosync" or
   // "seeded" (free_policy.h).
   std::string sim_free = "sync";
+  // Memory that another process takes and gives back, as in capacity_steps.h:
+  // "mem_alloc:nth=100,take=10GiB;…".
+  std::string sim_capacity_steps;
 };
 
 }  // namespace strata

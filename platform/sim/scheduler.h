@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/platform/sim/progress.h"
+#include "strata/platform/sim/progress_policy.h"
 #include "strata/platform/sim/stream_order.h"
 #include "strata/platform/sim/stream_set.h"
 
@@ -17,7 +17,8 @@ namespace strata {
 // Takes the work that is submitted to the streams of a platform and sees to it
 // that each piece runs after all that it has to wait for.
 //
-// Model: the order is that of StreamSet, the moment is up to Progress. Work
+// Model: the order is that of StreamSet, the moment is up to ProgressPolicy.
+// Work
 //   runs in the threads that call: those that submit, wait, poll or step.
 // Threads: externally synchronised, by the platform's mutex, which the lock
 //   that is passed on holds. Work may release it while it runs (host
@@ -93,7 +94,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   void AwaitAll(const std::vector<StreamPoint>& points, SimLock* lock);
 
   mutable StreamSet streams_;  // Last may have to add what the point is about
-  const std::unique_ptr<Progress> progress_;
+  const std::unique_ptr<ProgressPolicy> progress_;
   const bool moves_after_calls_;
   std::condition_variable completed_;  // something ran while somebody waits
   int waiters_ = 0;                    // of completed_

@@ -43,6 +43,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       instance_(NewInstance()),
       caps_(SimCaps(platform->physical_memory().fabric())),
       faults_(ordinal, fault_seed),
+      capacity_(ordinal),
       mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes, data),
       scheduler_(platform->scheduler()),
@@ -138,12 +139,23 @@ void SimDevice::Enter(DeviceCall call) {
              std::to_string(t_held_locks) + " lock(s) of Strata held");
   }
   CountCall(call);
+  capacity_.Next(call, [this](const CapacityStep& step) { Apply(step); });
+}
+
+void SimDevice::Apply(const CapacityStep& step) {
+  SimLock lock(mutex_);
+  memory_.TakeExternal(step.take_bytes);
+  memory_.GiveExternal(step.give_bytes);
 }
 
 Status SimDevice::Refusal(const CallRecord& call) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
-  return faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  const FaultEffect effect =
+      faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  if (effect.delay_ns != 0) PassTime(effect.delay_ns);
+  if (effect.sticky) NoteOutcome(effect.status);
+  return effect.status;
 }
 
 void SimDevice::Charge(DeviceCall call, std::size_t bytes) {

@@ -11,6 +11,7 @@
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
+#include "strata/platform/sim/capacity_steps.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
@@ -28,10 +29,10 @@ class SimPlatform;
 // Model: memory is phantom: addresses that nothing on the host maps, so a
 //   device of any size costs only its bookkeeping, and bytes written to it are
 //   gone. Work runs in the order of streams, in threads that call, when the
-//   platform's progress says (progress.h): by default before its call returns.
-//   Work that fails leaves an error that every later call returns. Free memory
-//   moves in frames of 2 MiB, and an allocation fails exactly when no frame is
-//   left for it (device_memory.h).
+//   platform's progress says (progress_policy.h): by default before its call
+//   returns. Work that fails leaves an error that every later call returns.
+//   Free memory moves in frames of 2 MiB, and an allocation fails exactly when
+//   no frame is left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held
@@ -83,9 +84,10 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is what AddressSpace allows, or pageable host memory (see
-  // sim_device_submit.cc); any other range is kInvalidValue. Bytes move if
-  // those of both ends are kept.
+  // Each end is what AddressSpace allows, or pageable host memory; any other
+  // range is kInvalidValue. What is copied from pageable memory is read at the
+  // call; a copy to it is done when the call returns. Bytes move if those of
+  // both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -128,6 +130,9 @@ class SimDevice final : public Device {
   // Errors: as FaultInjector::Add.
   void AddFault(const FaultRule& rule);
   void ClearFaults();
+  // Another process takes or gives back memory, as the step says: at most what
+  // is free, or what others have taken.
+  void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
 
   // Runs the first piece of work of `stream`, whatever the progress. Returns
   // false if there is none that can run, or `stream` is not of this device.
@@ -140,6 +145,12 @@ class SimDevice final : public Device {
   Status sticky_error() const {
     return sticky_error_.load(std::memory_order_acquire);
   }
+
+  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
+  // observed, and no fault makes it fail.
+  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
+                     std::size_t count, std::uint64_t busy_ns,
+                     std::uint64_t pattern);
 
   // Live device allocations, host ranges and reservations made by this device,
   // memory of it that is there to be mapped, streams, events.
@@ -156,6 +167,7 @@ class SimDevice final : public Device {
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr);
   void Enter(DeviceCall call);
+  void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
@@ -192,6 +204,7 @@ class SimDevice final : public Device {
   const std::uint64_t instance_;  // unique for the life of the process
   Caps caps_;
   FaultInjector faults_;
+  CapacitySchedule capacity_;
   std::atomic<std::uint64_t> modelled_ns_{0};
   std::atomic<Status> sticky_error_{Status::kSuccess};
 

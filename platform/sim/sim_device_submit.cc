@@ -84,8 +84,9 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
 }
 
 bool SimDevice::IsPageable(DevicePtr ptr, std::size_t bytes) const {
-  return ptr < kDeviceWindowBegin &&
-         !platform_->host_ranges().Find(ptr, bytes, nullptr, nullptr);
+  constexpr DevicePtr kHostEnd = DevicePtr{1} << 47;  // of user addresses
+  return ptr != 0 && ptr < kHostEnd && bytes <= kHostEnd - ptr &&
+         !platform_->host_ranges().Touches(ptr, bytes);
 }
 
 void SimDevice::AwaitBeforeFree(SimLock* lock) {

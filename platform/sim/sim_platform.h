@@ -15,6 +15,7 @@
 #include "strata/platform/sim/physical_memory.h"
 #include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_work.h"
 #include "strata/platform/sim/virtual_memory.h"
 #include "strata/platform/stream.h"
 
@@ -24,9 +25,9 @@ namespace strata {
 //
 // Errors: the constructor throws std::invalid_argument naming the flag that is
 //   wrong: strata_sim_devices, strata_sim_memory, strata_sim_data,
-//   strata_sim_fault, strata_sim_progress or strata_sim_free, and
-//   std::runtime_error naming strata_sim_data if the host has no room for the
-//   devices' bytes.
+//   strata_sim_fault, strata_sim_progress, strata_sim_free or
+//   strata_sim_capacity_steps, and std::runtime_error naming strata_sim_data if
+//   the host has no room for the devices' bytes.
 // Threads: any thread.
 // Lifetime: two platforms know nothing of each other.
 class SimPlatform final : public Platform {
@@ -37,6 +38,7 @@ class SimPlatform final : public Platform {
   const char* name() const override { return "sim"; }
   int device_count() const override;
   Device& device(int ordinal) override { return sim_device(ordinal); }
+  DeviceWork* work(int ordinal) override;
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
 
@@ -68,6 +70,7 @@ class SimPlatform final : public Platform {
   Scheduler scheduler_;             // guarded by mutex_
   FreePolicy free_policy_;          // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;
+  std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };
 
 // Errors: as SimPlatform.

@@ -217,6 +217,7 @@ bool StreamSet::IsReady(const SimStream& stream) const {
 SimStream* StreamSet::NextTowards(StreamPoint point) const {
   while (true) {
     SimStream* stream = Find(point);
+    if (stream == nullptr || stream->queue.empty()) return nullptr;
     const Operation& first = stream->queue.front();
     if (first.running) return nullptr;
     const auto wait =

@@ -111,7 +111,7 @@ class StreamSet {
   // Whether the first of the queue can run now.
   bool IsReady(const SimStream& stream) const;
   // The stream whose first piece of work has to run next so that `point` is
-  // reached, or null if that is running.
+  // reached, or null if that is running or was never submitted.
   SimStream* NextTowards(StreamPoint point) const;
   // Streams with work to do, by key.
   const std::map<std::uint64_t, SimStream*>& busy() const { return busy_; }

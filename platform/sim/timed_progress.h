@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "strata/platform/sim/progress.h"
+#include "strata/platform/sim/progress_policy.h"
 
 namespace strata {
 
@@ -22,9 +22,9 @@ inline constexpr int kConcurrentWork = 8;
 //   kConcurrentWork slots free, first submitted first; its effect happens when
 //   the clock reaches its end. Who waits moves the clock to the end of the work
 //   that is done next.
-class TimedProgress final : public Progress {
+class TimedProgress final : public ProgressPolicy {
  public:
-  using Progress::Progress;
+  using ProgressPolicy::ProgressPolicy;
 
   bool MovesAfterCalls() const override { return true; }
   void AfterSubmit(SimLock* lock) override;

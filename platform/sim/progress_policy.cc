@@ -1,4 +1,4 @@
-#include "strata/platform/sim/progress.h"
+#include "strata/platform/sim/progress_policy.h"
 
 #include <stdexcept>
 #include <vector>
@@ -20,9 +20,9 @@ constexpr KindName kNames[] = {
     {ProgressKind::kManual, "manual"},
 };
 
-class InlineProgress final : public Progress {
+class InlineProgress final : public ProgressPolicy {
  public:
-  using Progress::Progress;
+  using ProgressPolicy::ProgressPolicy;
 
   bool RunsAtOnce() const override { return true; }
 
@@ -32,9 +32,9 @@ class InlineProgress final : public Progress {
   }
 };
 
-class LazyProgress final : public Progress {
+class LazyProgress final : public ProgressPolicy {
  public:
-  using Progress::Progress;
+  using ProgressPolicy::ProgressPolicy;
 
   bool PollsCountAsWaits() const override { return true; }
 };
@@ -43,10 +43,10 @@ class LazyProgress final : public Progress {
 // one stream and close interleavings occur.
 //
 // Source: the idea is that of PCT (Burckhardt et al., 2010).
-class SeededProgress final : public Progress {
+class SeededProgress final : public ProgressPolicy {
  public:
   SeededProgress(std::uint64_t seed, StreamSet* streams, WorkRunner* runner)
-      : Progress(streams, runner), random_state_(seed) {
+      : ProgressPolicy(streams, runner), random_state_(seed) {
     NextRandom(&random_state_);
   }
 
@@ -66,7 +66,7 @@ class SeededProgress final : public Progress {
   bool MoveTowards(const StreamPoint& point, SimLock* lock) override {
     // Half of the steps are those that are needed, so that the wait ends.
     if (Draw(2) == 0) return RunSome(lock);
-    return Progress::MoveTowards(point, lock);
+    return ProgressPolicy::MoveTowards(point, lock);
   }
 
  private:
@@ -113,14 +113,14 @@ ProgressKind ParseProgress(const std::string& text) {
                               "' is no progress (known: " + known + ")");
 }
 
-bool Progress::MoveTowards(const StreamPoint& point, SimLock* lock) {
+bool ProgressPolicy::MoveTowards(const StreamPoint& point, SimLock* lock) {
   SimStream* next = streams_->NextTowards(point);
   if (next == nullptr) return false;
   runner_->RunFirst(next, lock);
   return true;
 }
 
-SimStream* Progress::FirstReady() const {
+SimStream* ProgressPolicy::FirstReady() const {
   SimStream* first = nullptr;
   for (const auto& [key, stream] : streams_->busy()) {
     if (!streams_->IsReady(*stream)) continue;
@@ -132,8 +132,10 @@ SimStream* Progress::FirstReady() const {
   return first;
 }
 
-std::unique_ptr<Progress> MakeProgress(ProgressKind kind, std::uint64_t seed,
-                                       StreamSet* streams, WorkRunner* runner) {
+std::unique_ptr<ProgressPolicy> MakeProgress(ProgressKind kind,
+                                             std::uint64_t seed,
+                                             StreamSet* streams,
+                                             WorkRunner* runner) {
   switch (kind) {
     case ProgressKind::kInline:
       return std::make_unique<InlineProgress>(streams, runner);
@@ -146,7 +148,7 @@ std::unique_ptr<Progress> MakeProgress(ProgressKind kind, std::uint64_t seed,
     case ProgressKind::kManual:
       break;
   }
-  return std::make_unique<Progress>(streams, runner);
+  return std::make_unique<ProgressPolicy>(streams, runner);
 }
 
 }  // namespace strata

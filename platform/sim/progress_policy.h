@@ -1,5 +1,5 @@
-#ifndef STRATA_PLATFORM_SIM_PROGRESS_H_
-#define STRATA_PLATFORM_SIM_PROGRESS_H_
+#ifndef STRATA_PLATFORM_SIM_PROGRESS_POLICY_H_
+#define STRATA_PLATFORM_SIM_PROGRESS_POLICY_H_
 
 #include <cstdint>
 #include <memory>
@@ -36,13 +36,13 @@ class WorkRunner {
 // Decides when work runs and in which order, as far as that is free.
 //
 // Threads: externally synchronised, by the lock that is passed on.
-class Progress {
+class ProgressPolicy {
  public:
-  Progress(StreamSet* streams, WorkRunner* runner)
+  ProgressPolicy(StreamSet* streams, WorkRunner* runner)
       : streams_(streams), runner_(runner) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  virtual ~Progress() = default;
+  ProgressPolicy(const ProgressPolicy&) = delete;
+  ProgressPolicy& operator=(const ProgressPolicy&) = delete;
+  virtual ~ProgressPolicy() = default;
 
   // Whether work that is ready when it is submitted runs there and then.
   virtual bool RunsAtOnce() const { return false; }
@@ -76,9 +76,11 @@ class Progress {
   WorkRunner* const runner_;
 };
 
-std::unique_ptr<Progress> MakeProgress(ProgressKind kind, std::uint64_t seed,
-                                       StreamSet* streams, WorkRunner* runner);
+std::unique_ptr<ProgressPolicy> MakeProgress(ProgressKind kind,
+                                             std::uint64_t seed,
+                                             StreamSet* streams,
+                                             WorkRunner* runner);
 
 }  // namespace strata
 
-#endif  // STRATA_PLATFORM_SIM_PROGRESS_H_
+#endif  // STRATA_PLATFORM_SIM_PROGRESS_POLICY_H_

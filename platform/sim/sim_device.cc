@@ -20,6 +20,7 @@ std::uint64_t NewInstance() {
 
 Caps SimCaps() {
   Caps caps;
+  caps.mem_pools = true;
   caps.managed_memory = true;
   caps.pinned_memory = true;
   caps.peer_access = true;
@@ -39,6 +40,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       faults_(ordinal, fault_seed),
       mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes),
+      pools_(ordinal, &memory_),
       streams_(ordinal),
       events_(ordinal) {}
 
@@ -62,7 +64,10 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
 Status SimDevice::Synchronize() {
   CallRecord call;
   call.call = DeviceCall::kSynchronize;
-  return Run(call, [](CallRecord*) { return Status::kSuccess; });
+  return Run(call, [&](CallRecord*) {
+    OnSynchronize();
+    return Status::kSuccess;
+  });
 }
 
 Status SimDevice::EnablePeerAccess(int peer) {
@@ -107,6 +112,9 @@ SimLeaks SimDevice::Leaks() const {
     std::lock_guard lock(mutex_);
     leaks.allocations = memory_.live_count();
     leaks.allocation_bytes = memory_.live_bytes();
+    leaks.pool_blocks = pools_.live_count();
+    leaks.pool_bytes = pools_.live_bytes();
+    leaks.pools = pools_.handle_count();
     leaks.streams = streams_.live_count();
     leaks.events = events_.live_count();
   }

@@ -13,6 +13,7 @@
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/pool_table.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
 
@@ -88,6 +89,30 @@ class SimDevice final : public Device {
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
 
+  // Pools (sim_device_pools.cc). Each call takes pools and streams of any
+  // device of the platform.
+  Status DefaultMemPool(MemPool* pool) override;
+  // The pool is on the device that the properties name.
+  Status PoolCreate(MemPool* pool, const MemProperties& properties,
+                    std::size_t max_bytes) override;
+  Status PoolDestroy(MemPool pool) override;
+  Status PoolTrimTo(MemPool pool, std::size_t keep_bytes) override;
+  Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t value) override;
+  Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t* value) override;
+  Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
+                       std::size_t count) override;
+  // No bytes: kSuccess and a null address.
+  Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
+                             Stream stream) override;
+  // Takes the start of pool memory or of a MemAlloc.
+  Status FreeAsync(DevicePtr ptr, Stream stream) override;
+  Status PoolExport(MemPool pool, ShareType type,
+                    Shareable* shareable) override;
+  Status PoolImport(MemPool* pool, ShareType type,
+                    const Shareable& shareable) override;
+
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
   // The most device memory that MemGetInfo would have shown as taken.
@@ -100,7 +125,8 @@ class SimDevice final : public Device {
   void AddFault(const FaultRule& rule);
   void ClearFaults();
 
-  // Live device allocations, host ranges made by this device, streams, events.
+  // Live device allocations, pools and what was allocated from them, host
+  // ranges made by this device, streams, events.
   SimLeaks Leaks() const;
 
  protected:
@@ -122,10 +148,23 @@ class SimDevice final : public Device {
   // kSuccess, or kInvalidResourceHandle if no device of the platform has it.
   Status CheckEvent(Event event) const;
   bool HasEvent(Event event) const;
+  // The same for a stream of any device of the platform.
+  Status CheckAnyStream(const Stream& stream) const;
+  // The pool of any device with this handle, or null. Under mutex_.
+  StreamPool* FindPool(MemPool pool) const;
+  // kSuccess if `pool` can be given these rights.
+  Status CheckPoolAccess(const StreamPool& pool,
+                         const AccessDescriptor& access) const;
+  // The host has waited for work of this device.
+  void OnSynchronize();
 
   // What a range of a copy or fill is.
   enum class Reach { kNone, kDevice, kHost };
   Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
+  // Whether one live allocation or block of a pool covers the range, and
+  // whether work of `device` may reach it if it is of a pool. Under mutex_.
+  bool HasMemory(DevicePtr ptr, std::size_t bytes) const;
+  bool GrantsAccess(DevicePtr ptr, std::size_t bytes, int device) const;
   // Copies and fills (sim_device_copy.cc): the check when they are submitted,
   // and what they do when their turn comes. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
@@ -142,6 +181,7 @@ class SimDevice final : public Device {
 
   std::mutex& mutex_;    // the platform's
   DeviceMemory memory_;  // guarded by mutex_
+  PoolTable pools_;      // guarded by mutex_
   StreamTable streams_;  // guarded by mutex_
   EventTable events_;    // guarded by mutex_
   std::set<int> peers_;  // peer access enabled; guarded by mutex_

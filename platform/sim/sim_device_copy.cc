@@ -44,7 +44,10 @@ Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
 SimDevice::Reach SimDevice::ReachOf(DevicePtr ptr, std::size_t bytes) const {
   const SimDevice* owner = platform_->OwnerOf(ptr);
   if (owner != nullptr) {
-    return owner->memory_.Covers(ptr, bytes) ? Reach::kDevice : Reach::kNone;
+    return owner->HasMemory(ptr, bytes) &&
+                   owner->GrantsAccess(ptr, bytes, ordinal_)
+               ? Reach::kDevice
+               : Reach::kNone;
   }
   return platform_->host_ranges().Find(ptr, bytes, nullptr, nullptr)
              ? Reach::kHost

@@ -1,6 +1,9 @@
 // Device memory of the simulated device.
 
+#include <optional>
+
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/pool_space.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_device_run.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -31,8 +34,14 @@ Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
           return Status::kSuccess;
         }
         std::lock_guard lock(mutex_);
-        const std::uint64_t free_before = memory_.free_bytes();
-        const Status status = memory_.Allocate(bytes, ptr);
+        std::uint64_t free_before = memory_.free_bytes();
+        Status status = memory_.Allocate(bytes, ptr);
+        // Memory that pools keep for later is not worth a failure: P12.
+        if (status == Status::kMemoryAllocation &&
+            pools_.MakeRoom(bytes, platform_->stream_order())) {
+          free_before = memory_.free_bytes();
+          status = memory_.Allocate(bytes, ptr);
+        }
         if (status != Status::kSuccess) return status;
         frame_bytes = free_before - memory_.free_bytes();
         seen->ptr = *ptr;
@@ -47,6 +56,13 @@ Status SimDevice::MemFree(DevicePtr ptr) {
   call.ptr = ptr;
   return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
+    if (DeviceOfPoolAddress(ptr) == ordinal_) {
+      std::lock_guard lock(mutex_);
+      // At once and without a wait, as for any pool memory: H3.
+      return pools_.Free(ptr, std::nullopt, platform_->stream_order())
+                 ? Status::kSuccess
+                 : Status::kInvalidValue;
+    }
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
                                             HostPointer(ptr));
@@ -103,7 +119,7 @@ Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
     HostRangeKind kind = HostRangeKind::kPinned;
     int device = -1;
     const SimDevice* owner = platform_->OwnerOf(ptr);
-    if (owner != nullptr && owner->memory_.Covers(ptr, 1)) {
+    if (owner != nullptr && owner->HasMemory(ptr, 1)) {
       found.type = MemoryType::kDevice;
       found.device = owner->ordinal();
     } else if (platform_->host_ranges().Find(ptr, 1, &kind, &device)) {

@@ -109,8 +109,14 @@ Status SimDevice::WrapStream(void* handle, Stream* stream) {
 }
 
 Status SimDevice::StreamSynchronize(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamSynchronize, stream),
-             [&](CallRecord*) { return CheckStream(stream); });
+  return Run(CallOn(DeviceCall::kStreamSynchronize, stream), [&](CallRecord*) {
+    const Status status = CheckStream(stream);
+    // Reports say that the legacy stream does not do it: P6.
+    if (status == Status::kSuccess && stream.uid != kLegacyStreamUid) {
+      OnSynchronize();
+    }
+    return status;
+  });
 }
 
 Status SimDevice::StreamQuery(Stream stream) {
@@ -186,8 +192,11 @@ Status SimDevice::EventQuery(Event event) {
 }
 
 Status SimDevice::EventSynchronize(Event event) {
-  return Run(CallOn(DeviceCall::kEventSynchronize, event),
-             [&](CallRecord*) { return CheckEvent(event); });
+  return Run(CallOn(DeviceCall::kEventSynchronize, event), [&](CallRecord*) {
+    const Status status = CheckEvent(event);
+    if (status == Status::kSuccess) platform_->OwnerOf(event)->OnSynchronize();
+    return status;
+  });
 }
 
 Status SimDevice::CheckStream(const Stream& stream) const {

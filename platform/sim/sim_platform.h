@@ -10,7 +10,9 @@
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/inline_order.h"
 #include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/stream_order.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -35,10 +37,14 @@ class SimPlatform final : public Platform {
   // One line for each device with leaks ("sim:0: 1 event"), or nothing.
   std::string LeakReport() const;
 
-  // The device whose window of addresses holds `ptr`, or null.
+  // The device with a window of addresses that holds `ptr`, or null.
   SimDevice* OwnerOf(DevicePtr ptr);
   // The device that made `event`, or null; the event may be gone.
   SimDevice* OwnerOf(Event event);
+  // The device that has `pool`, or null; the pool may be gone.
+  SimDevice* OwnerOf(MemPool pool);
+  // Guarded by mutex().
+  StreamOrder& stream_order() { return stream_order_; }
   HostRanges& host_ranges() { return host_ranges_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
@@ -46,6 +52,7 @@ class SimPlatform final : public Platform {
  private:
   std::mutex mutex_;
   HostRanges host_ranges_;
+  InlineOrder stream_order_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
 };
 

@@ -2,6 +2,7 @@
 #define STRATA_TESTS_PLATFORM_SIM_CALLS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct SimCallWorld {
   DevicePtr ptr = 0;
   DevicePtr managed = 0;
   void* pinned = nullptr;
+  MemPool pool;
+  DevicePtr pool_ptr = 0;
+  Shareable shared;  // of the pool; whoever has the world closes its files
   std::vector<char> memory;  // registered
   std::vector<char> spare;   // not registered
   int host_function_runs = 0;
@@ -33,12 +37,67 @@ struct SimCallWorld {
   void* new_pinned = nullptr;
   PointerInfo info{MemoryType::kManaged, 77};
   bool can = false;
+  MemPool new_pool;
+  std::uint64_t new_value = 77;
+  Shareable new_shared;
 };
 
 struct SimCallCase {
   DeviceCall call;
   std::function<Status(SimCallWorld*)> run;
 };
+
+inline MemProperties SharedPool() {
+  MemProperties properties;
+  properties.share = ShareType::kPosixFd;
+  return properties;
+}
+
+// The calls of pools, on the device.
+inline std::vector<SimCallCase> SimPoolCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  constexpr auto kThreshold = PoolAttribute::kReleaseThreshold;
+  return {
+      {C::kDefaultMemPool,
+       [](W* w) { return w->device->DefaultMemPool(&w->new_pool); }},
+      {C::kPoolCreate,
+       [](W* w) { return w->device->PoolCreate(&w->new_pool, {}, 0); }},
+      {C::kPoolTrimTo, [](W* w) { return w->device->PoolTrimTo(w->pool, 0); }},
+      {C::kPoolSetAttribute,
+       [](W* w) {
+         return w->device->PoolSetAttribute(w->pool, kThreshold, 1 << 20);
+       }},
+      {C::kPoolGetAttribute,
+       [](W* w) {
+         return w->device->PoolGetAttribute(w->pool, kThreshold, &w->new_value);
+       }},
+      {C::kPoolSetAccess,
+       [](W* w) {
+         AccessDescriptor access;
+         access.location.id = 1;
+         return w->device->PoolSetAccess(w->pool, &access, 1);
+       }},
+      {C::kMallocFromPoolAsync,
+       [](W* w) {
+         return w->device->MallocFromPoolAsync(&w->new_ptr, 4096, w->pool,
+                                               w->stream);
+       }},
+      {C::kPoolExport,
+       [](W* w) {
+         return w->device->PoolExport(w->pool, ShareType::kPosixFd,
+                                      &w->new_shared);
+       }},
+      {C::kPoolImport,
+       [](W* w) {
+         return w->device->PoolImport(&w->new_pool, ShareType::kPosixFd,
+                                      w->shared);
+       }},
+      {C::kFreeAsync,
+       [](W* w) { return w->device->FreeAsync(w->pool_ptr, w->stream); }},
+      {C::kPoolDestroy, [](W* w) { return w->device->PoolDestroy(w->pool); }},
+  };
+}
 
 // Makes what the calls act on.
 inline bool PrepareWorld(SimCallWorld* w) {
@@ -49,6 +108,11 @@ inline bool PrepareWorld(SimCallWorld* w) {
          d.MallocManaged(&w->managed, 4096, kManagedGlobal) ==
              Status::kSuccess &&
          d.MallocHost(&w->pinned, 4096, 0) == Status::kSuccess &&
+         d.PoolCreate(&w->pool, SharedPool(), 0) == Status::kSuccess &&
+         d.MallocFromPoolAsync(&w->pool_ptr, 4096, w->pool, w->stream) ==
+             Status::kSuccess &&
+         d.PoolExport(w->pool, ShareType::kPosixFd, &w->shared) ==
+             Status::kSuccess &&
          d.HostRegister(w->memory.data(), w->memory.size(), 0) ==
              Status::kSuccess;
 }
@@ -58,7 +122,8 @@ inline bool PrepareWorld(SimCallWorld* w) {
 inline std::vector<SimCallCase> SimCallCases() {
   using W = SimCallWorld;
   using C = DeviceCall;
-  return {
+  std::vector<SimCallCase> cases = SimPoolCallCases();
+  const std::vector<SimCallCase> others = {
       {C::kMemGetInfo,
        [](W* w) {
          return w->device->MemGetInfo(&w->free_bytes, &w->total_bytes);
@@ -123,6 +188,8 @@ inline std::vector<SimCallCase> SimCallCases() {
       {C::kStreamDestroy,
        [](W* w) { return w->device->StreamDestroy(w->stream); }},
   };
+  cases.insert(cases.end(), others.begin(), others.end());
+  return cases;
 }
 
 }  // namespace strata

@@ -440,6 +440,11 @@ TEST_F(SimDevicePoolsTest, ImportNeedsALiveExportOfThisPlatform) {
   EXPECT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, Shareable{}),
             Status::kInvalidValue);
   SimPlatform other(SimOptions(2, kFrames));
+  MemPool namesake;
+  ASSERT_EQ(other.sim_device(0).PoolCreate(&namesake,
+                                           OnDevice(0, ShareType::kPosixFd), 0),
+            Status::kSuccess);
+  ASSERT_EQ(namesake, pool);
   EXPECT_EQ(
       other.sim_device(0).PoolImport(&imported, ShareType::kPosixFd, shareable),
       Status::kInvalidValue);

@@ -2,7 +2,9 @@
 
 #include "strata/platform/sim/stream_pool.h"
 
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "strata/tests/platform/stream_pool_fixture.h"
 
@@ -123,6 +125,19 @@ TEST_F(StreamPoolTest, RowOfBlocksCarriesThePointsOfAll) {  // M10
   EXPECT_EQ(AllocFrom(small, kFrameBytes, c_), 0u);
   order_.Wait(c_, order_.Last(b_));
   EXPECT_EQ(AllocFrom(small, kFrameBytes, c_), low);
+}
+
+TEST_F(StreamPoolTest, SmallestRowServesBeforeOthers) {  // D16
+  StreamPool* small =
+      table_.Find(table_.Create(5 * kFrameBytes, ShareType::kNone));
+  std::vector<DevicePtr> blocks(10);
+  for (DevicePtr& block : blocks) block = AllocFrom(small, kMiB, a_);
+  for (const std::size_t i : {0u, 1u, 2u, 4u, 5u, 7u, 8u, 9u}) {
+    FreeAsync(blocks[i], i % 2 == 0 ? a_ : b_);
+  }
+  order_.Complete(a_);
+  order_.Complete(b_);
+  EXPECT_EQ(AllocFrom(small, 2 * kMiB, c_), blocks[4]);
 }
 
 TEST_F(StreamPoolTest, SplitBlockKeepsItsPointInBothParts) {  // M10

@@ -1,8 +1,6 @@
 // Pools through the entry points of the simulated device.
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <limits>
@@ -11,22 +9,13 @@
 
 #include "strata/platform/sim/cost_table.h"
 #include "strata/platform/sim/pool_space.h"
-#include "strata/platform/sim/share_token.h"
 #include "strata/platform/sim/stream_pool.h"
-#include "strata/tests/platform/sim_fixture.h"
+#include "strata/tests/platform/sim_pools_fixture.h"
 
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kKeepAll = std::numeric_limits<std::uint64_t>::max();
-
-MemProperties OnDevice(int ordinal, ShareType share = ShareType::kNone) {
-  MemProperties properties;
-  properties.location.id = ordinal;
-  properties.share = share;
-  return properties;
-}
 
 AccessDescriptor AccessFrom(int ordinal, Access access) {
   AccessDescriptor descriptor;
@@ -35,53 +24,7 @@ AccessDescriptor AccessFrom(int ordinal, Access access) {
   return descriptor;
 }
 
-class SimDevicePoolsTest : public SimFixture {
- protected:
-  MemPool DefaultPool(int ordinal = 0) {
-    MemPool pool;
-    EXPECT_EQ(device(ordinal).DefaultMemPool(&pool), Status::kSuccess);
-    return pool;
-  }
-  MemPool NewPool(const MemProperties& properties = {},
-                  std::size_t max_bytes = 0) {
-    MemPool pool;
-    EXPECT_EQ(device().PoolCreate(&pool, properties, max_bytes),
-              Status::kSuccess);
-    return pool;
-  }
-  DevicePtr AllocAsync(std::size_t bytes, MemPool pool, const Stream& stream) {
-    DevicePtr ptr = 0;
-    EXPECT_EQ(
-        device(stream.device).MallocFromPoolAsync(&ptr, bytes, pool, stream),
-        Status::kSuccess);
-    return ptr;
-  }
-  void FreeAsync(DevicePtr ptr, const Stream& stream) {
-    EXPECT_EQ(device(stream.device).FreeAsync(ptr, stream), Status::kSuccess);
-  }
-  std::uint64_t Get(MemPool pool, PoolAttribute attribute) {
-    std::uint64_t value = 0;
-    EXPECT_EQ(device().PoolGetAttribute(pool, attribute, &value),
-              Status::kSuccess);
-    return value;
-  }
-  std::uint64_t Reserved(MemPool pool) {
-    return Get(pool, PoolAttribute::kReservedCurrent);
-  }
-  Shareable Export(MemPool pool) {
-    Shareable shareable;
-    EXPECT_EQ(device().PoolExport(pool, ShareType::kPosixFd, &shareable),
-              Status::kSuccess);
-    return shareable;
-  }
-  // A chunk of the default pool that is all free.
-  void FillDefaultPool() {
-    FreeAsync(AllocAsync(kMiB, DefaultPool(), stream_), stream_);
-    ASSERT_EQ(Reserved(DefaultPool()), kPoolGrowthBytes);
-  }
-
-  const Stream stream_ = NewStream();
-};
+class SimDevicePoolsTest : public SimPoolsFixture {};
 
 TEST_F(SimDevicePoolsTest, EachDeviceHasOneDefaultPool) {
   EXPECT_TRUE(DefaultPool());
@@ -386,97 +329,6 @@ TEST_F(SimDevicePoolsTest, PointerAttributesKnowPoolMemory) {
   EXPECT_EQ(device().PointerAttributes(ptr, &info), Status::kSuccess);
   EXPECT_EQ(info.type, MemoryType::kDevice);
   EXPECT_EQ(info.device, 1);
-}
-
-TEST_F(SimDevicePoolsTest, ImportedPoolNamesTheSamePool) {  // P11
-  const MemPool pool = NewPool(OnDevice(0, ShareType::kPosixFd));
-  AllocAsync(kMiB, pool, stream_);
-  const Shareable shareable = Export(pool);
-  MemPool imported;
-  EXPECT_EQ(device(1).PoolImport(&imported, ShareType::kPosixFd, shareable),
-            Status::kSuccess);
-  close(shareable.fd);
-  EXPECT_NE(imported, pool);
-  EXPECT_EQ(Get(imported, PoolAttribute::kUsedCurrent), kMiB);
-  EXPECT_EQ(device().PoolDestroy(imported), Status::kSuccess);
-  EXPECT_EQ(Get(pool, PoolAttribute::kUsedCurrent), kMiB);
-}
-
-TEST_F(SimDevicePoolsTest, ImportedPoolCannotAllocate) {  // P11
-  const MemPool pool = NewPool(OnDevice(0, ShareType::kPosixFd));
-  const Shareable shareable = Export(pool);
-  MemPool imported;
-  ASSERT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, shareable),
-            Status::kSuccess);
-  close(shareable.fd);
-  DevicePtr ptr = 0;
-  EXPECT_EQ(device().MallocFromPoolAsync(&ptr, kMiB, imported, stream_),
-            Status::kInvalidValue);
-  Shareable again;
-  EXPECT_EQ(device().PoolExport(imported, ShareType::kPosixFd, &again),
-            Status::kInvalidValue);
-}
-
-TEST_F(SimDevicePoolsTest, ExportNeedsAPoolMadeForIt) {  // P11
-  Shareable shareable;
-  EXPECT_EQ(device().PoolExport(DefaultPool(), ShareType::kPosixFd, &shareable),
-            Status::kInvalidValue);
-  const MemPool pool = NewPool(OnDevice(0, ShareType::kPosixFd));
-  EXPECT_EQ(device().PoolExport(pool, ShareType::kFabric, &shareable),
-            Status::kInvalidValue);
-  EXPECT_EQ(device().PoolExport(pool, ShareType::kPosixFd, nullptr),
-            Status::kInvalidValue);
-  EXPECT_EQ(shareable.fd, -1);
-}
-
-TEST_F(SimDevicePoolsTest, ImportNeedsALiveExportOfThisPlatform) {
-  const MemPool pool = NewPool(OnDevice(0, ShareType::kPosixFd));
-  const Shareable shareable = Export(pool);
-  MemPool imported;
-  EXPECT_EQ(device().PoolImport(nullptr, ShareType::kPosixFd, shareable),
-            Status::kInvalidValue);
-  EXPECT_EQ(device().PoolImport(&imported, ShareType::kNone, shareable),
-            Status::kInvalidValue);
-  EXPECT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, Shareable{}),
-            Status::kInvalidValue);
-  SimPlatform other(SimOptions(2, kFrames));
-  MemPool namesake;
-  ASSERT_EQ(other.sim_device(0).PoolCreate(&namesake,
-                                           OnDevice(0, ShareType::kPosixFd), 0),
-            Status::kSuccess);
-  ASSERT_EQ(namesake, pool);
-  EXPECT_EQ(
-      other.sim_device(0).PoolImport(&imported, ShareType::kPosixFd, shareable),
-      Status::kInvalidValue);
-  ASSERT_EQ(device().PoolDestroy(pool), Status::kSuccess);
-  EXPECT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, shareable),
-            Status::kInvalidValue);
-  close(shareable.fd);
-  EXPECT_FALSE(imported);
-}
-
-TEST_F(SimDevicePoolsTest, AnotherFileIsNoExport) {
-  Shareable shareable;
-  shareable.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  ASSERT_GE(shareable.fd, 0);
-  MemPool imported;
-  EXPECT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, shareable),
-            Status::kInvalidValue);
-  close(shareable.fd);
-}
-
-TEST_F(SimDevicePoolsTest, TokenIsReadFromADuplicate) {
-  ShareToken token;
-  token.device_instance = 5;
-  token.object = 6;
-  const int fd = WriteShareToken(token);
-  ASSERT_GE(fd, 0);
-  const int copy = dup(fd);
-  close(fd);
-  ShareToken read;
-  EXPECT_TRUE(ReadShareToken(copy, &read));
-  EXPECT_EQ(read, token);
-  close(copy);
 }
 
 TEST_F(SimDevicePoolsTest, LeaksNameBlocksAndPools) {

@@ -14,13 +14,12 @@
 
 namespace strata {
 
-inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
 // The pools of a device with 64 frames and streams run by hand; `a_` has work
 // that is not done.
 class StreamPoolFixture : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kFrames = 64;
+  static constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
   StreamPoolFixture() { order_.Submit(a_); }
 

@@ -52,11 +52,17 @@ bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
          !host_->Touches(ptr, bytes);
 }
 
+bool AddressSpace::IsInUse(DevicePtr ptr, std::uint64_t bytes) const {
+  const MappedMemory* mapped = MappedAt(ptr);
+  return mapped == nullptr || mapped->IsInUse(ptr, bytes);
+}
+
 PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
   PointerInfo info;
   HostRangeKind kind = HostRangeKind::kPinned;
   int device = -1;
-  if (const auto place = Locate(ptr)) {
+  const auto place = Locate(ptr);
+  if (place && IsInUse(ptr, 1)) {
     info.type = MemoryType::kDevice;
     info.device = place->device;
   } else if (host_->Find(ptr, 1, &kind, &device)) {

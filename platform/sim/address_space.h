@@ -44,6 +44,9 @@ class AddressSpace {
   // as their addresses tell.
   bool IsPageable(DevicePtr ptr, std::uint64_t bytes) const;
 
+  // Whether new work may be given the bytes, if it may touch them at all.
+  bool IsInUse(DevicePtr ptr, std::uint64_t bytes) const;
+
   PointerInfo Describe(DevicePtr ptr) const;
 
   // Bytes from an address on.

@@ -65,6 +65,20 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kExportMemory, 10'000, 0, kNever, kNever, "estimate"},
     {DeviceCall::kImportMemory, 30'000, 0, kNever, kNever, "as create_memory"},
     {DeviceCall::kRetainMemory, 500, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kDefaultMemPool, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolCreate, 20'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolDestroy, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolTrimTo, 1'000, 0, kNever, kNever,
+     "estimate, of a pool that keeps what it has"},
+    {DeviceCall::kPoolSetAttribute, 200, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolGetAttribute, 200, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolSetAccess, 36'000, 0, kNever, kNever,
+     "as set_access, default"},
+    {DeviceCall::kMallocFromPoolAsync, 500, 150'000, 2 * kMebibyte, 4'000'000,
+     "default of a hit; the bytes are those the pool grew by, as mem_alloc"},
+    {DeviceCall::kFreeAsync, 400, 0, kNever, kNever, "default"},
+    {DeviceCall::kPoolExport, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolImport, 10'000, 0, kNever, kNever, "estimate"},
 };
 
 // A start and then so many bytes a nanosecond, which is 10^9 bytes a second.

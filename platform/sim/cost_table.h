@@ -22,8 +22,9 @@ struct CallCost {
 // The row of `call`, or null if the call is free of charge.
 const CallCost* FindCallCost(DeviceCall call);
 
-// What `call` costs for `bytes` bytes. For MemAlloc these are the bytes of the
-// frames that the call took from the device.
+// What `call` costs for `bytes` bytes. For MemAlloc and
+// MallocFromPoolAsync these are the bytes of the frames that the call took from
+// the device.
 std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes);
 
 // What a device does in a stream.

@@ -32,6 +32,11 @@ class MappedMemory {
   // there is memory behind all of them. `bytes` > 0.
   virtual std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                          int device) const = 0;
+  // Whether the bytes belong to somebody, so that work may be given them. What
+  // was submitted before that ended may still use them.
+  virtual bool IsInUse(DevicePtr /*ptr*/, std::uint64_t /*bytes*/) const {
+    return true;
+  }
   // Where the memory behind `ptr` is, as far as it is of one piece.
   virtual std::optional<Place> Locate(DevicePtr ptr) const = 0;
 };

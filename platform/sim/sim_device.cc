@@ -25,6 +25,7 @@ Caps SimCaps(bool fabric) {
   caps.share_fd = true;
   caps.share_fabric = fabric;
   caps.map_granularity_bytes = kFrameBytes;
+  caps.mem_pools = true;
   caps.managed_memory = true;
   caps.pinned_memory = true;
   caps.peer_access = true;
@@ -46,11 +47,13 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       capacity_(ordinal),
       mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes, data),
+      pools_(ordinal, &memory_),
       scheduler_(platform->scheduler()),
       streams_(ordinal),
       events_(ordinal) {
   scheduler_.AddStream(LegacyStream(), StreamKind::kLegacy);
   platform->physical_memory().AddDevice(&memory_);
+  platform->address_space().Add(&pools_);
 }
 
 SimDevice::~SimDevice() = default;
@@ -77,6 +80,7 @@ Status SimDevice::Synchronize() {
   return Run(call, [&](CallRecord*) {
     SimLock lock(mutex_);
     scheduler_.AwaitDevice(ordinal_, &lock);
+    pools_.OnSynchronize(scheduler_);
     return sticky_error();
   });
 }
@@ -123,6 +127,9 @@ SimLeaks SimDevice::Leaks() const {
     std::lock_guard lock(mutex_);
     leaks.allocations = memory_.live_count();
     leaks.allocation_bytes = memory_.live_bytes();
+    leaks.pool_blocks = pools_.live_count();
+    leaks.pool_bytes = pools_.live_bytes();
+    leaks.pools = pools_.handle_count();
     leaks.streams = streams_.live_count();
     leaks.events = events_.live_count();
     platform_->physical_memory().FreeClosed();

@@ -15,6 +15,7 @@
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/pool_table.h"
 #include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
@@ -118,6 +119,29 @@ class SimDevice final : public Device {
   Status ImportMemory(MemHandle* handle, ShareType type,
                       const Shareable& shareable) override;
   Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
+  // Pools (sim_device_pools.cc). Each call takes pools and streams of any
+  // device of the platform.
+  Status DefaultMemPool(MemPool* pool) override;
+  // The pool is on the device that the properties name.
+  Status PoolCreate(MemPool* pool, const MemProperties& properties,
+                    std::size_t max_bytes) override;
+  Status PoolDestroy(MemPool pool) override;
+  Status PoolTrimTo(MemPool pool, std::size_t keep_bytes) override;
+  Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t value) override;
+  Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t* value) override;
+  Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
+                       std::size_t count) override;
+  // No bytes: kSuccess and a null address.
+  Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
+                             Stream stream) override;
+  // Takes the start of pool memory or of a MemAlloc.
+  Status FreeAsync(DevicePtr ptr, Stream stream) override;
+  Status PoolExport(MemPool pool, ShareType type,
+                    Shareable* shareable) override;
+  Status PoolImport(MemPool* pool, ShareType type,
+                    const Shareable& shareable) override;
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
@@ -152,8 +176,9 @@ class SimDevice final : public Device {
                      std::size_t count, std::uint64_t busy_ns,
                      std::uint64_t pattern);
 
-  // Live device allocations, host ranges and reservations made by this device,
-  // memory of it that is there to be mapped, streams, events.
+  // Live device allocations, pools and what was allocated from them, host
+  // ranges and reservations made by this device, memory of it that is there to
+  // be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
@@ -174,6 +199,18 @@ class SimDevice final : public Device {
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
+  // The same for a stream of any device of the platform. Under mutex_.
+  bool AcceptsAnyStream(const Stream& stream) const;
+  // The pool of any device with this handle, or null. Under mutex_.
+  StreamPool* FindPool(MemPool pool) const;
+  // Makes pools give back what they keep, if that is enough.
+  bool MakeRoomIn(const Location& location, std::size_t bytes);
+  // kSuccess if `pool` can be given these rights.
+  Status CheckPoolAccess(const StreamPool& pool,
+                         const AccessDescriptor& access) const;
+  // Submits what a call of a pool is in its stream: work that takes no time,
+  // but has its place in the order.
+  void SubmitMark(const Stream& stream, SimLock* lock);
   // What `event` of any device was recorded after, or null. Under mutex_.
   StreamSnapshot* FindEvent(Event event) const;
 
@@ -193,6 +230,7 @@ class SimDevice final : public Device {
   // submitted, and what they do when their turn comes: nothing but
   // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
+  bool MayCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
@@ -210,6 +248,7 @@ class SimDevice final : public Device {
 
   std::mutex& mutex_;     // the platform's
   DeviceMemory memory_;   // guarded by mutex_
+  PoolTable pools_;       // guarded by mutex_
   Scheduler& scheduler_;  // the platform's; guarded by mutex_
   StreamTable streams_;   // guarded by mutex_
   EventTable events_;     // guarded by mutex_

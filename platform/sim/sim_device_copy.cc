@@ -35,15 +35,22 @@ void StoreWords(char* bytes, std::uint64_t count, std::uint64_t pattern) {
 Status SimDevice::CheckCopy(DevicePtr target, DevicePtr source,
                             std::size_t bytes) const {
   const AddressSpace& space = platform_->address_space();
-  return space.MayCopy(ordinal_, target, bytes, true) &&
-                 space.MayCopy(ordinal_, source, bytes, false)
+  return MayCopy(target, source, bytes) && space.IsInUse(target, bytes) &&
+                 space.IsInUse(source, bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
 
+bool SimDevice::MayCopy(DevicePtr target, DevicePtr source,
+                        std::size_t bytes) const {
+  const AddressSpace& space = platform_->address_space();
+  return space.MayCopy(ordinal_, target, bytes, true) &&
+         space.MayCopy(ordinal_, source, bytes, false);
+}
+
 Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
                               std::size_t bytes) {
-  if (CheckCopy(target, source, bytes) != Status::kSuccess) {
+  if (!MayCopy(target, source, bytes)) {
     return Status::kIllegalAddress;
   }
   const AddressSpace& space = platform_->address_space();
@@ -58,17 +65,18 @@ Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
 }
 
 Status SimDevice::CheckFill(DevicePtr ptr, std::size_t bytes) const {
-  return platform_->address_space().MayFill(ordinal_, ptr, bytes)
+  const AddressSpace& space = platform_->address_space();
+  return space.MayFill(ordinal_, ptr, bytes) && space.IsInUse(ptr, bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
-  if (CheckFill(ptr, bytes) != Status::kSuccess) return Status::kIllegalAddress;
-  VisitPieces(platform_->address_space(), ptr, bytes,
-              [value](char* at, std::uint64_t count) {
-                std::memset(at, value, count);
-              });
+  const AddressSpace& space = platform_->address_space();
+  if (!space.MayFill(ordinal_, ptr, bytes)) return Status::kIllegalAddress;
+  VisitPieces(space, ptr, bytes, [value](char* at, std::uint64_t count) {
+    std::memset(at, value, count);
+  });
   return Status::kSuccess;
 }
 

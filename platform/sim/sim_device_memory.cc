@@ -1,6 +1,9 @@
 // Device memory of the simulated device.
 
+#include <optional>
+
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/pool_space.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_device_run.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -27,8 +30,14 @@ Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
         }
         std::lock_guard lock(mutex_);
         platform_->physical_memory().FreeClosed();
-        const std::uint64_t free_before = memory_.free_bytes();
-        const Status status = memory_.Allocate(bytes, ptr);
+        std::uint64_t free_before = memory_.free_bytes();
+        Status status = memory_.Allocate(bytes, ptr);
+        // Memory that pools keep for later is not worth a failure: P12.
+        if (status == Status::kMemoryAllocation &&
+            pools_.MakeRoom(bytes, scheduler_)) {
+          free_before = memory_.free_bytes();
+          status = memory_.Allocate(bytes, ptr);
+        }
         if (status != Status::kSuccess) return status;
         frame_bytes = free_before - memory_.free_bytes();
         seen->ptr = *ptr;
@@ -44,6 +53,11 @@ Status SimDevice::MemFree(DevicePtr ptr) {
   return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
     SimLock lock(mutex_);
+    if (DeviceOfPoolAddress(ptr) == ordinal_) {
+      // At once and without a wait, as for any pool memory: H3.
+      return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
+                                                        : Status::kInvalidValue;
+    }
     AwaitBeforeFree(&lock);
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,

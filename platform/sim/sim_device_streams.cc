@@ -119,6 +119,8 @@ Status SimDevice::StreamSynchronize(Stream stream) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     scheduler_.AwaitStream(stream, &lock);
+    // Reports say that the legacy stream does not do it: P6.
+    if (stream.uid != kLegacyStreamUid) pools_.OnSynchronize(scheduler_);
     return sticky_error();
   });
 }
@@ -226,6 +228,7 @@ Status SimDevice::EventSynchronize(Event event) {
     const StreamSnapshot* recorded = FindEvent(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
     scheduler_.Await(recorded->point, &lock);
+    platform_->OwnerOf(event)->pools_.OnSynchronize(scheduler_);
     return sticky_error();
   });
 }

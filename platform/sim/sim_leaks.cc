@@ -22,6 +22,8 @@ std::string ToString(const SimLeaks& leaks) {
   std::string text;
   AddRanges("device allocation", leaks.allocations, leaks.allocation_bytes,
             &text);
+  AddRanges("pool block", leaks.pool_blocks, leaks.pool_bytes, &text);
+  AddCount("pool", leaks.pools, &text);
   AddRanges("pinned range", leaks.pinned_ranges, leaks.pinned_bytes, &text);
   AddRanges("registered range", leaks.registered_ranges, leaks.registered_bytes,
             &text);

@@ -10,6 +10,9 @@ namespace strata {
 struct SimLeaks {
   std::uint64_t allocations = 0;
   std::uint64_t allocation_bytes = 0;  // as requested
+  std::uint64_t pool_blocks = 0;
+  std::uint64_t pool_bytes = 0;  // in whole units of kPoolBlockBytes
+  std::uint64_t pools = 0;       // handles; the default pool is not one
   std::uint64_t pinned_ranges = 0;
   std::uint64_t pinned_bytes = 0;
   std::uint64_t registered_ranges = 0;

@@ -8,6 +8,8 @@
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/pool_table.h"
 
 namespace strata {
 namespace {
@@ -94,12 +96,18 @@ std::string SimPlatform::LeakReport() const {
 }
 
 SimDevice* SimPlatform::OwnerOf(DevicePtr ptr) {
-  const int device = DeviceOfAddress(ptr);
+  int device = DeviceOfAddress(ptr);
+  if (device < 0) device = DeviceOfPoolAddress(ptr);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
 
 SimDevice* SimPlatform::OwnerOf(Event event) {
   const int device = DeviceOfEvent(event);
+  return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
+}
+
+SimDevice* SimPlatform::OwnerOf(MemPool pool) {
+  const int device = DeviceOfPool(pool);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
 

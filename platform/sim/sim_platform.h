@@ -14,6 +14,7 @@
 #include "strata/platform/sim/host_ranges.h"
 #include "strata/platform/sim/physical_memory.h"
 #include "strata/platform/sim/scheduler.h"
+#include "strata/platform/sim/share_table.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_work.h"
 #include "strata/platform/sim/virtual_memory.h"
@@ -45,20 +46,23 @@ class SimPlatform final : public Platform {
   // One line for each device with leaks ("sim:0: 1 event"), or nothing.
   std::string LeakReport() const;
 
-  // The device whose window of addresses holds `ptr`, or null.
+  // The device with a window of addresses that holds `ptr`, or null.
   SimDevice* OwnerOf(DevicePtr ptr);
   // The device that made `event`, or null; the event may be gone.
   SimDevice* OwnerOf(Event event);
+  // The device that has `pool`, or null; the pool may be gone.
+  SimDevice* OwnerOf(MemPool pool);
   HostRanges& host_ranges() { return host_ranges_; }
   // Under mutex().
   PhysicalMemory& physical_memory() { return physical_memory_; }
   VirtualMemory& virtual_memory() { return virtual_memory_; }
   AddressSpace& address_space() { return address_space_; }
+  // Exported pools, by their handles.
+  ShareTable& shared_pools() { return shared_pools_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
   // Guarded by mutex(), but for what its header says.
   Scheduler& scheduler() { return scheduler_; }
-  StreamOrder& stream_order() { return scheduler_; }
   FreePolicy& free_policy() { return free_policy_; }
 
  private:
@@ -67,6 +71,7 @@ class SimPlatform final : public Platform {
   PhysicalMemory physical_memory_;  // guarded by mutex_
   VirtualMemory virtual_memory_;    // guarded by mutex_
   AddressSpace address_space_;      // guarded by mutex_
+  ShareTable shared_pools_;         // guarded by mutex_
   Scheduler scheduler_;             // guarded by mutex_
   FreePolicy free_policy_;          // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;

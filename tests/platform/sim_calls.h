@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct SimCallWorld {
   MemHandle handle;     // of two frames
   MemHandle mapped_handle;
   Shareable exported;
+  MemPool pool;
+  DevicePtr pool_ptr = 0;
+  Shareable shared;          // of the pool
   std::vector<char> memory;  // registered
   std::vector<char> spare;   // not registered
   int host_function_runs = 0;
@@ -46,6 +50,9 @@ struct SimCallWorld {
   MemHandle imported;
   Shareable new_exported;
   Access access = Access::kRead;
+  MemPool new_pool;
+  std::uint64_t new_value = 77;
+  Shareable new_shared;
 };
 
 inline constexpr std::size_t kWorldFrameBytes = std::size_t{2} << 20;
@@ -77,6 +84,58 @@ struct SimCallCase {
   std::function<Status(SimCallWorld*)> run;
 };
 
+inline MemProperties SharedPool() {
+  MemProperties properties;
+  properties.share = ShareType::kPosixFd;
+  return properties;
+}
+
+// The calls of pools, on the device.
+inline std::vector<SimCallCase> SimPoolCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  constexpr auto kThreshold = PoolAttribute::kReleaseThreshold;
+  return {
+      {C::kDefaultMemPool,
+       [](W* w) { return w->device->DefaultMemPool(&w->new_pool); }},
+      {C::kPoolCreate,
+       [](W* w) { return w->device->PoolCreate(&w->new_pool, {}, 0); }},
+      {C::kPoolTrimTo, [](W* w) { return w->device->PoolTrimTo(w->pool, 0); }},
+      {C::kPoolSetAttribute,
+       [](W* w) {
+         return w->device->PoolSetAttribute(w->pool, kThreshold, 1 << 20);
+       }},
+      {C::kPoolGetAttribute,
+       [](W* w) {
+         return w->device->PoolGetAttribute(w->pool, kThreshold, &w->new_value);
+       }},
+      {C::kPoolSetAccess,
+       [](W* w) {
+         AccessDescriptor access;
+         access.location.id = 1;
+         return w->device->PoolSetAccess(w->pool, &access, 1);
+       }},
+      {C::kMallocFromPoolAsync,
+       [](W* w) {
+         return w->device->MallocFromPoolAsync(&w->new_ptr, 4096, w->pool,
+                                               w->stream);
+       }},
+      {C::kPoolExport,
+       [](W* w) {
+         return w->device->PoolExport(w->pool, ShareType::kPosixFd,
+                                      &w->new_shared);
+       }},
+      {C::kPoolImport,
+       [](W* w) {
+         return w->device->PoolImport(&w->new_pool, ShareType::kPosixFd,
+                                      w->shared);
+       }},
+      {C::kFreeAsync,
+       [](W* w) { return w->device->FreeAsync(w->pool_ptr, w->stream); }},
+      {C::kPoolDestroy, [](W* w) { return w->device->PoolDestroy(w->pool); }},
+  };
+}
+
 // Makes what the calls act on.
 inline bool PrepareWorld(SimCallWorld* w) {
   Device& d = *w->device;
@@ -86,6 +145,11 @@ inline bool PrepareWorld(SimCallWorld* w) {
          d.MallocManaged(&w->managed, 4096, kManagedGlobal) ==
              Status::kSuccess &&
          d.MallocHost(&w->pinned, 4096, 0) == Status::kSuccess &&
+         d.PoolCreate(&w->pool, SharedPool(), 0) == Status::kSuccess &&
+         d.MallocFromPoolAsync(&w->pool_ptr, 4096, w->pool, w->stream) ==
+             Status::kSuccess &&
+         d.PoolExport(w->pool, ShareType::kPosixFd, &w->shared) ==
+             Status::kSuccess &&
          d.HostRegister(w->memory.data(), w->memory.size(), 0) ==
              Status::kSuccess &&
          PrepareVirtualMemory(w);
@@ -93,7 +157,8 @@ inline bool PrepareWorld(SimCallWorld* w) {
 
 // Closes the descriptors that the world and the calls got.
 inline void CloseWorld(SimCallWorld* w) {
-  for (const Shareable& shareable : {w->exported, w->new_exported}) {
+  for (const Shareable& shareable :
+       {w->exported, w->new_exported, w->shared, w->new_shared}) {
     if (shareable.fd >= 0) close(shareable.fd);
   }
 }
@@ -161,7 +226,9 @@ inline std::vector<SimCallCase> VirtualMemoryCallCases() {
 inline std::vector<SimCallCase> SimCallCases() {
   using W = SimCallWorld;
   using C = DeviceCall;
-  std::vector<SimCallCase> cases = VirtualMemoryCallCases();
+  std::vector<SimCallCase> cases = SimPoolCallCases();
+  std::vector<SimCallCase> virtual_memory = VirtualMemoryCallCases();
+  cases.insert(cases.end(), virtual_memory.begin(), virtual_memory.end());
   std::vector<SimCallCase> others = {
       {C::kMemGetInfo,
        [](W* w) {

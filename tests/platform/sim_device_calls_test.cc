@@ -2,6 +2,7 @@
 // injected failures, observers, and no call with a lock held.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -62,11 +63,8 @@ TEST_F(SimDeviceCallsTest, EntryPointsWithoutACaseAreNotSupportedNorCounted) {
     EXPECT_EQ(FindCallCost(call) != nullptr, covered[i])
         << DeviceCallName(call);
   }
-  MemPool pool;
-  EXPECT_EQ(device().DefaultMemPool(&pool), Status::kNotSupported);
   EXPECT_EQ(device().StreamBeginCapture(world_.stream, CaptureMode::kGlobal),
             Status::kNotSupported);
-  EXPECT_EQ(device().CallCount(DeviceCall::kDefaultMemPool), 0u);
   EXPECT_EQ(device().CallCount(DeviceCall::kStreamBeginCapture), 0u);
 }
 
@@ -109,6 +107,9 @@ TEST_F(SimDeviceCallsTest, InjectedFailureHasNoOtherEffect) {  // T85
     EXPECT_EQ(world_.imported, before.imported);
     EXPECT_EQ(world_.new_exported.fd, before.new_exported.fd);
     EXPECT_EQ(world_.access, before.access);
+    EXPECT_EQ(world_.new_pool, before.new_pool);
+    EXPECT_EQ(world_.new_value, before.new_value);
+    EXPECT_EQ(world_.new_shared.fd, before.new_shared.fd);
     EXPECT_EQ(world_.host_function_runs, before.host_function_runs);
     EXPECT_TRUE(std::equal(managed.begin(), managed.end(),
                            reinterpret_cast<char*>(world_.managed)));

@@ -135,7 +135,7 @@ TEST_P(PoolReuseConformanceTest, T52LegacyOrderIsFollowed) {
 
 TEST_P(PoolReuseConformanceTest, T53PinsWaitsThatThePoolInserts) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
-  const MemPool pool = NewPool(kPoolBlockBytes);
+  const MemPool pool = NewPool(kTakenBytes);
   Set(pool, PoolAttribute::kReuseAllowInternalDependencies, 1);
   const Stream first = NewStream();
   const Stream second = NewStream();
@@ -145,7 +145,7 @@ TEST_P(PoolReuseConformanceTest, T53PinsWaitsThatThePoolInserts) {
   Give(ptr, first);
   DevicePtr other = 0;
   const Status status =
-      device().MallocFromPoolAsync(&other, kPoolBlockBytes, pool, second);
+      device().MallocFromPoolAsync(&other, kTakenBytes, pool, second);
   Pin("internal_dependency_reuse", status);
   Pin("internal_dependency_same_block", other == ptr ? 1u : 0u);
   if (sim() != nullptr) {
@@ -160,13 +160,13 @@ TEST_P(PoolReuseConformanceTest, T53PinsWaitsThatThePoolInserts) {
 
 TEST_P(PoolReuseConformanceTest, T53PinsAFullPoolThatMayNotWait) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
-  const MemPool pool = NewPool(kPoolBlockBytes);
+  const MemPool pool = NewPool(kTakenBytes);
   const Stream first = NewStream();
   const Stream second = NewStream();
   FreedBlock(pool, first, true);
   DevicePtr other = 0;
   const Status status =
-      device().MallocFromPoolAsync(&other, kPoolBlockBytes, pool, second);
+      device().MallocFromPoolAsync(&other, kTakenBytes, pool, second);
   Pin("full_pool", status);
   if (sim() != nullptr) {
     EXPECT_EQ(status, Status::kMemoryAllocation);

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "strata/platform/sim/host_function_scope.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

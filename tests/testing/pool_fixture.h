@@ -12,7 +12,7 @@ namespace strata {
 inline constexpr std::uint64_t kKeepAll =
     std::numeric_limits<std::uint64_t>::max();
 // Of the blocks that Take() makes.
-inline constexpr std::size_t kPoolBlockBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kTakenBytes = std::size_t{32} << 20;
 
 // A test of pools of device 0; skips where there are none.
 class PoolFixture : public DeviceTest {
@@ -52,7 +52,7 @@ class PoolFixture : public DeviceTest {
   }
 
   DevicePtr Take(MemPool pool, const Stream& stream,
-                 std::size_t bytes = kPoolBlockBytes) {
+                 std::size_t bytes = kTakenBytes) {
     DevicePtr ptr = 0;
     EXPECT_EQ(device().MallocFromPoolAsync(&ptr, bytes, pool, stream),
               Status::kSuccess);

@@ -86,6 +86,22 @@ TEST_P(StickyErrorConformanceTest, RuleH13PeerAccessLeavesMappingsOut) {
   ExpectIllegalAddress();
 }
 
+// P10: nor about memory of pools.
+TEST_P(StickyErrorConformanceTest, RuleP10PeerAccessLeavesPoolsOut) {
+  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  ASSERT_EQ(device(0).EnablePeerAccess(1), Status::kSuccess);
+  MemPool pool;
+  ASSERT_EQ(device(1).DefaultMemPool(&pool), Status::kSuccess);
+  DevicePtr ptr = 0;
+  ASSERT_EQ(device(1).MallocFromPoolAsync(&ptr, kBlockBytes, pool,
+                                          device(1).LegacyStream()),
+            Status::kSuccess);
+  ASSERT_EQ(device(1).Synchronize(), Status::kSuccess);
+  const Stream stream = NewStream(kStreamNonBlocking, 0);
+  Write(ptr, kBlockBytes, kFirst, stream);
+  ExpectIllegalAddress();
+}
+
 TEST_P(StickyErrorConformanceTest, T75UnmappedUnderPendingWork) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
   const DevicePtr range = NewRange(granule());

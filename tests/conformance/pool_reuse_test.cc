@@ -154,6 +154,12 @@ TEST_P(PoolReuseConformanceTest, T53PinsWaitsThatThePoolInserts) {
   }
   if (status != Status::kSuccess) return;
   Write(other, kBlockBytes, kSecond, second);
+  ASSERT_EQ(device().StreamSynchronize(second), Status::kSuccess);
+  const Status first_done = device().StreamQuery(first);
+  Pin("internal_dependency_first_stream", first_done);
+  if (sim() != nullptr) {
+    EXPECT_EQ(first_done, Status::kSuccess);
+  }
   ExpectWords(other, kBlockBytes, kSecond);
   Give(other, second);
 }

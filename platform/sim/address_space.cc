@@ -1,5 +1,7 @@
 #include "strata/platform/sim/address_space.h"
 
+#include <algorithm>
+
 #include "strata/platform/sim/device_memory.h"
 
 namespace strata {
@@ -22,21 +24,18 @@ MemoryType TypeOf(HostRangeKind kind) {
 
 }  // namespace
 
-bool AddressSpace::MayCopy(int device, DevicePtr ptr, std::uint64_t bytes,
-                           bool write) const {
+bool AddressSpace::MayCopy(When when, int device, DevicePtr ptr,
+                           std::uint64_t bytes, bool write) const {
   if (IsPageable(ptr, bytes)) return true;
   const MappedMemory* mapped = MappedAt(ptr);
-  if (mapped != nullptr) {
-    return Suffices(mapped->AccessOf(ptr, bytes, device), write);
-  }
-  const int owner = OwnerOf(ptr);
-  if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);
-  return host_->Find(ptr, bytes, nullptr, nullptr);
+  if (mapped == nullptr) return IsMemory(ptr, bytes);
+  if (when == When::kSubmitted && !mapped->IsLive(ptr, bytes)) return false;
+  return Suffices(mapped->AccessOf(ptr, bytes, device), write);
 }
 
-bool AddressSpace::MayFill(int device, DevicePtr ptr,
+bool AddressSpace::MayFill(When when, int device, DevicePtr ptr,
                            std::uint64_t bytes) const {
-  return !IsPageable(ptr, bytes) && MayCopy(device, ptr, bytes, true);
+  return !IsPageable(ptr, bytes) && MayCopy(when, device, ptr, bytes, true);
 }
 
 bool AddressSpace::MayWork(int device, const std::set<int>& peers,
@@ -44,12 +43,22 @@ bool AddressSpace::MayWork(int device, const std::set<int>& peers,
                            bool write) const {
   const int owner = OwnerOf(ptr);
   if (owner >= 0 && owner != device && peers.count(owner) == 0) return false;
-  return !IsPageable(ptr, bytes) && MayCopy(device, ptr, bytes, write);
+  return !IsPageable(ptr, bytes) &&
+         MayCopy(When::kRuns, device, ptr, bytes, write);
 }
 
 bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
   return ptr >= kHostBegin && ptr < kHostEnd && bytes <= kHostEnd - ptr &&
          !host_->Touches(ptr, bytes);
+}
+
+bool AddressSpace::IsMemory(DevicePtr ptr, std::uint64_t bytes) const {
+  if (const MappedMemory* mapped = MappedAt(ptr)) {
+    return mapped->AccessOf(ptr, bytes, 0).has_value();
+  }
+  const int owner = OwnerOf(ptr);
+  if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);
+  return host_->Find(ptr, bytes, nullptr, nullptr);
 }
 
 PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
@@ -73,6 +82,22 @@ AddressSpace::Piece AddressSpace::At(DevicePtr ptr) const {
   const FrameStore* store = physical_->device(place->device).store();
   return {store == nullptr ? nullptr : store->at(place->run.offset),
           place->run.bytes};
+}
+
+std::vector<FilePart> AddressSpace::PartsOf(DevicePtr ptr,
+                                            std::uint64_t bytes) const {
+  std::vector<FilePart> parts;
+  while (bytes > 0) {
+    const auto place = Locate(ptr);
+    const FrameStore* store =
+        place ? physical_->device(place->device).store() : nullptr;
+    if (store == nullptr) return {};
+    const std::uint64_t count = std::min(place->run.bytes, bytes);
+    parts.push_back({store->fd(), {place->run.offset, count}});
+    ptr += count;
+    bytes -= count;
+  }
+  return parts;
 }
 
 std::optional<MappedMemory::Place> AddressSpace::Locate(DevicePtr ptr) const {

@@ -43,7 +43,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       caps_(SimCaps(platform->physical_memory().fabric())),
       faults_(ordinal, fault_seed),
       mutex_(platform->mutex()),
-      memory_(ordinal, memory_bytes, data),
+      memory_(ordinal, memory_bytes, data, &platform->host_views()),
       streams_(ordinal),
       events_(ordinal) {
   platform->physical_memory().AddDevice(&memory_);

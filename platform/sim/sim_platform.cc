@@ -38,7 +38,7 @@ void CheckFaultDevice(const FaultRule& rule, int devices) {
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
     : physical_memory_(options.sim_fabric),
-      virtual_memory_(&physical_memory_),
+      virtual_memory_(&physical_memory_, &host_views_),
       address_space_(&physical_memory_, &host_ranges_) {
   address_space_.Add(&virtual_memory_);
   CheckDeviceCount(options.sim_devices);

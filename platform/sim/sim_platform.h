@@ -11,6 +11,7 @@
 #include "strata/platform/platform_options.h"
 #include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/physical_memory.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/virtual_memory.h"
@@ -49,12 +50,14 @@ class SimPlatform final : public Platform {
   PhysicalMemory& physical_memory() { return physical_memory_; }
   VirtualMemory& virtual_memory() { return virtual_memory_; }
   AddressSpace& address_space() { return address_space_; }
+  HostViews& host_views() { return host_views_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
 
  private:
   std::mutex mutex_;
   HostRanges host_ranges_;
+  HostViews host_views_;            // guarded by mutex_
   PhysicalMemory physical_memory_;  // guarded by mutex_
   VirtualMemory virtual_memory_;    // guarded by mutex_
   AddressSpace address_space_;      // guarded by mutex_

@@ -67,7 +67,34 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kRetainMemory, 500, 0, kNever, kNever, "estimate"},
 };
 
+// A start and then so many bytes a nanosecond, which is 10^9 bytes a second.
+struct OperationCost {
+  std::uint64_t fixed_ns;
+  std::uint64_t bytes_per_ns;  // 0: the size does not matter
+};
+
+// Estimates, of the size that data sheets give.
+constexpr OperationCost CostOf(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kCopyOnDevice:
+      return {2'000, 1'000};  // each byte is read and written at 2 TB/s
+    case OperationKind::kCopyWithHost:
+      return {8'000, 25};  // PCIe 4.0 x16
+    case OperationKind::kFill:
+      return {2'000, 2'000};
+    case OperationKind::kHostFunction:
+      return {10'000, 0};  // to wake a thread of the driver
+  }
+  return {};
+}
+
 }  // namespace
+
+std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes) {
+  const OperationCost cost = CostOf(kind);
+  if (cost.bytes_per_ns == 0) return cost.fixed_ns;
+  return cost.fixed_ns + bytes / cost.bytes_per_ns;
+}
 
 const CallCost* FindCallCost(DeviceCall call) {
   const auto* row =

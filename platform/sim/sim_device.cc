@@ -1,5 +1,6 @@
 #include "strata/platform/sim/sim_device.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -42,10 +43,13 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       instance_(NewInstance()),
       caps_(SimCaps(platform->physical_memory().fabric())),
       faults_(ordinal, fault_seed),
+      capacity_(ordinal),
       mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes, data, &platform->host_views()),
+      scheduler_(platform->scheduler()),
       streams_(ordinal),
       events_(ordinal) {
+  scheduler_.AddStream(LegacyStream(), StreamKind::kLegacy);
   platform->physical_memory().AddDevice(&memory_);
 }
 
@@ -70,7 +74,11 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
 Status SimDevice::Synchronize() {
   CallRecord call;
   call.call = DeviceCall::kSynchronize;
-  return Run(call, [](CallRecord*) { return Status::kSuccess; });
+  return Run(call, [&](CallRecord*) {
+    SimLock lock(mutex_);
+    scheduler_.AwaitDevice(ordinal_, &lock);
+    return sticky_error();
+  });
 }
 
 Status SimDevice::EnablePeerAccess(int peer) {
@@ -131,15 +139,59 @@ void SimDevice::Enter(DeviceCall call) {
              std::to_string(t_held_locks) + " lock(s) of Strata held");
   }
   CountCall(call);
+  capacity_.Next(call, [this](const CapacityStep& step) { Apply(step); });
+}
+
+void SimDevice::Apply(const CapacityStep& step) {
+  SimLock lock(mutex_);
+  memory_.TakeExternal(step.take_bytes);
+  memory_.GiveExternal(step.give_bytes);
 }
 
 Status SimDevice::Refusal(const CallRecord& call) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
-  return faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  if (sticky_error() != Status::kSuccess) return sticky_error();
+  const FaultEffect effect =
+      faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  if (effect.delay_ns != 0) PassTime(effect.delay_ns);
+  if (effect.sticky) NoteOutcome(effect.status);
+  return effect.status;
 }
 
 void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
-  modelled_ns_.fetch_add(CallCostNs(call, bytes), std::memory_order_relaxed);
+  PassTime(CallCostNs(call, bytes));
+}
+
+void SimDevice::PassTime(std::uint64_t ns) {
+  modelled_ns_.fetch_add(ns, std::memory_order_relaxed);
+  if (!scheduler_.moves_after_calls()) return;
+  SimLock lock(mutex_);
+  scheduler_.AfterCall(ns, &lock);
+}
+
+std::uint64_t SimDevice::NowNs() const {
+  return std::max(modelled_ns(), scheduler_.NowNs());
+}
+
+void SimDevice::NoteOutcome(Status status) {
+  if (status != Status::kSuccess) {
+    sticky_error_.store(status, std::memory_order_release);
+  }
+}
+
+bool SimDevice::Step(const Stream& stream) {
+  SimLock lock(mutex_);
+  return streams_.Accepts(stream) && scheduler_.Step(stream, &lock);
+}
+
+void SimDevice::StepAll() {
+  SimLock lock(mutex_);
+  scheduler_.AwaitDevice(ordinal_, &lock);
+}
+
+std::uint64_t SimDevice::PendingCount() const {
+  SimLock lock(mutex_);
+  return scheduler_.PendingCount(ordinal_);
 }
 
 }  // namespace strata

@@ -11,9 +11,11 @@
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
+#include "strata/platform/sim/capacity_steps.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
 
@@ -26,16 +28,19 @@ class SimPlatform;
 //
 // Model: memory is phantom: addresses that nothing on the host maps, so a
 //   device of any size costs only its bookkeeping, and bytes written to it are
-//   gone. Work is complete when its call returns (the inline policy). Free
-//   memory moves in frames of 2 MiB, and an allocation fails exactly when no
-//   frame is left for it (device_memory.h).
+//   gone. Work runs in the order of streams, in threads that call, when the
+//   platform's progress says (progress_policy.h): by default before its call
+//   returns. Work that fails leaves an error that every later call returns.
+//   Free memory moves in frames of 2 MiB, and an allocation fails exactly when
+//   no frame is left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held
 //   aborts the process.
 // Threads: any thread; each call takes effect at once.
 // Cost: under a microsecond; none grows with the number of live allocations
-//   faster than the depth of a tree.
+//   faster than the depth of a tree. Each completion of work that was queued
+//   looks at all streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
 class SimDevice final : public Device {
  public:
@@ -58,7 +63,8 @@ class SimDevice final : public Device {
   Status StreamSynchronize(Stream stream) override;
   Status StreamQuery(Stream stream) override;
   Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
-  // Runs `function` before it returns.
+  // `function` runs in a thread that calls the platform, not necessarily this
+  // one: what it locks must not be held by a caller.
   Status LaunchHostFunc(Stream stream, HostFunction function,
                         void* argument) override;
 
@@ -78,8 +84,10 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is what AddressSpace allows; any other range is kInvalidValue.
-  // Bytes move if those of both ends are kept.
+  // Each end is what AddressSpace allows, or pageable host memory; any other
+  // range is kInvalidValue. What is copied from pageable memory is read at the
+  // call; a copy to it is done when the call returns. Bytes move if those of
+  // both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -137,13 +145,34 @@ class SimDevice final : public Device {
   // Errors: as FaultInjector::Add.
   void AddFault(const FaultRule& rule);
   void ClearFaults();
+  // Another process takes or gives back memory, as the step says: at most what
+  // is free, or what others have taken.
+  void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
+
+  // Runs the first piece of work of `stream`, whatever the progress. Returns
+  // false if there is none that can run, or `stream` is not of this device.
+  bool Step(const Stream& stream);
+  // Runs all work of this device that has been submitted.
+  void StepAll();
+  // Pieces of work of this device that are not done.
+  std::uint64_t PendingCount() const;
+  // The error that work has left, or kSuccess.
+  Status sticky_error() const {
+    return sticky_error_.load(std::memory_order_acquire);
+  }
+
+  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
+  // observed, and no fault makes it fail.
+  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
+                     std::size_t count, std::uint64_t busy_ns,
+                     std::uint64_t pattern);
 
   // Live device allocations, host ranges and reservations made by this device,
   // memory of it that is there to be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
-  std::uint64_t NowNs() const override { return modelled_ns(); }
+  std::uint64_t NowNs() const override;
 
  private:
   // The frame of every entry point: counts the call, refuses it or runs
@@ -153,14 +182,27 @@ class SimDevice final : public Device {
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr);
   void Enter(DeviceCall call);
+  void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
+  void PassTime(std::uint64_t ns);
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
-  // kSuccess, or kInvalidResourceHandle if no device of the platform has it.
-  Status CheckEvent(Event event) const;
-  bool HasEvent(Event event) const;
+  // What `event` of any device was recorded after, or null. Under mutex_.
+  StreamSnapshot* FindEvent(Event event) const;
+
+  // Submits `work`, which returns a Status and takes no lock. Nothing runs on a
+  // device with a sticky error (sim_device_run.h).
+  template <class Work>
+  void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
+              SimLock* lock);
+  Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
+                    const Stream& stream, SimLock* lock);
+  bool IsPageable(DevicePtr ptr, std::size_t bytes) const;
+  void NoteOutcome(Status status);
+  // For calls that free memory at once.
+  void AwaitBeforeFree(SimLock* lock);
 
   // Copies and fills (sim_device_copy.cc): the check when they are
   // submitted, and what they do when their turn comes: nothing but
@@ -175,13 +217,16 @@ class SimDevice final : public Device {
   const std::uint64_t instance_;  // unique for the life of the process
   Caps caps_;
   FaultInjector faults_;
+  CapacitySchedule capacity_;
   std::atomic<std::uint64_t> modelled_ns_{0};
+  std::atomic<Status> sticky_error_{Status::kSuccess};
 
-  std::mutex& mutex_;    // the platform's
-  DeviceMemory memory_;  // guarded by mutex_
-  StreamTable streams_;  // guarded by mutex_
-  EventTable events_;    // guarded by mutex_
-  std::set<int> peers_;  // peer access enabled; guarded by mutex_
+  std::mutex& mutex_;     // the platform's
+  DeviceMemory memory_;   // guarded by mutex_
+  Scheduler& scheduler_;  // the platform's; guarded by mutex_
+  StreamTable streams_;   // guarded by mutex_
+  EventTable events_;     // guarded by mutex_
+  std::set<int> peers_;   // peer access enabled; guarded by mutex_
 };
 
 }  // namespace strata

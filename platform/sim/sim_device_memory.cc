@@ -43,48 +43,13 @@ Status SimDevice::MemFree(DevicePtr ptr) {
   call.ptr = ptr;
   return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
+    SimLock lock(mutex_);
+    AwaitBeforeFree(&lock);
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
                                             HostPointer(ptr));
     }
-    std::lock_guard lock(mutex_);
     return memory_.Free(ptr);
-  });
-}
-
-Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
-                              std::size_t bytes, Stream stream) {
-  CallRecord call;
-  call.call = DeviceCall::kMemcpyAsync;
-  call.ptr = target;
-  call.bytes = bytes;
-  call.value = source;
-  call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord*) {
-    Status status = CheckStream(stream);
-    if (status != Status::kSuccess || bytes == 0) return status;
-    std::lock_guard lock(mutex_);
-    status = CheckCopy(target, source, bytes);
-    if (status != Status::kSuccess) return status;
-    return ExecuteCopy(target, source, bytes);
-  });
-}
-
-Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
-                              Stream stream) {
-  CallRecord call;
-  call.call = DeviceCall::kMemsetAsync;
-  call.ptr = ptr;
-  call.bytes = bytes;
-  call.value = static_cast<unsigned char>(value);
-  call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord*) {
-    Status status = CheckStream(stream);
-    if (status != Status::kSuccess || bytes == 0) return status;
-    std::lock_guard lock(mutex_);
-    status = CheckFill(ptr, bytes);
-    if (status != Status::kSuccess) return status;
-    return ExecuteFill(ptr, value, bytes);
   });
 }
 

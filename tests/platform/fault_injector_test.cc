@@ -17,7 +17,7 @@ std::string Pattern(FaultInjector* injector, int calls,
   std::string pattern;
   for (int i = 0; i < calls; ++i) {
     const bool fails =
-        injector->Next(DeviceCall::kMemAlloc, bytes) != Status::kSuccess;
+        injector->Next(DeviceCall::kMemAlloc, bytes).status != Status::kSuccess;
     pattern += fails ? 'x' : '.';
   }
   return pattern;
@@ -106,14 +106,14 @@ TEST(FaultInjectorTest, StatusIsTheRulesOrTheCallsOwn) {
                        "stream_create:status=400;malloc_managed")) {
     injector.Add(rule);
   }
-  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1), Status::kMemoryAllocation);
-  EXPECT_EQ(injector.Next(DeviceCall::kMallocManaged, 1),
+  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1).status, Status::kMemoryAllocation);
+  EXPECT_EQ(injector.Next(DeviceCall::kMallocManaged, 1).status,
             Status::kMemoryAllocation);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0), Status::kUnknown);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0), Status::kNotReady);
-  EXPECT_EQ(injector.Next(DeviceCall::kStreamCreate, 0),
+  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0).status, Status::kUnknown);
+  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0).status, Status::kNotReady);
+  EXPECT_EQ(injector.Next(DeviceCall::kStreamCreate, 0).status,
             Status::kInvalidResourceHandle);
-  EXPECT_EQ(injector.Next(DeviceCall::kMemFree, 0), Status::kSuccess);
+  EXPECT_EQ(injector.Next(DeviceCall::kMemFree, 0).status, Status::kSuccess);
 }
 
 TEST(FaultInjectorTest, ClearEndsAllRules) {

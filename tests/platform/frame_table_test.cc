@@ -210,7 +210,7 @@ TEST(FrameTableTest, NoTwoSharesHaveAByteInCommon) {
   FrameTable table(10);
   std::vector<FrameShare> live;
   std::set<std::uint64_t> owned;
-  for (int step = 0; step < 400; ++step) {
+  for (int step = 0; step < 200; ++step) {
     if (live.empty() || random() % 100 < 55) {
       const auto share = table.Take(RandomBytes(random));
       if (!share) continue;

@@ -83,7 +83,9 @@ TEST_F(HostViewsTest, ViewFollowsWhatIsMappedNow) {
   EXPECT_EQ(View(ptr, 2 * kFrameBytes)[0], 0);
 }
 
-TEST_F(HostViewsTest, ViewOfFreedMemoryIsGone) {
+using HostViewsDeathTest = HostViewsTest;
+
+TEST_F(HostViewsDeathTest, ViewOfFreedMemoryIsGone) {
   const DevicePtr ptr = Scattered();
   unsigned char* view = View(ptr, 3 * kFrameBytes);
   ASSERT_NE(view, nullptr);

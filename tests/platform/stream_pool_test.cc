@@ -260,7 +260,7 @@ TEST_F(StreamPoolTest, LiveBlockKeepsItsChunkOnly) {  // P8
   FreeNow(low);
   pool().TrimTo(0, order_);
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
-  EXPECT_TRUE(table_.IsInUse(high, 512));
+  EXPECT_TRUE(table_.IsLive(high, 512));
   EXPECT_FALSE(table_.AccessOf(low, 1, 0).has_value());
 }
 

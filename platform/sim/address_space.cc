@@ -1,5 +1,7 @@
 #include "strata/platform/sim/address_space.h"
 
+#include <algorithm>
+
 #include "strata/platform/sim/device_memory.h"
 
 namespace strata {
@@ -22,21 +24,18 @@ MemoryType TypeOf(HostRangeKind kind) {
 
 }  // namespace
 
-bool AddressSpace::MayCopy(int device, DevicePtr ptr, std::uint64_t bytes,
-                           bool write) const {
+bool AddressSpace::MayCopy(When when, int device, DevicePtr ptr,
+                           std::uint64_t bytes, bool write) const {
   if (IsPageable(ptr, bytes)) return true;
   const MappedMemory* mapped = MappedAt(ptr);
-  if (mapped != nullptr) {
-    return Suffices(mapped->AccessOf(ptr, bytes, device), write);
-  }
-  const int owner = OwnerOf(ptr);
-  if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);
-  return host_->Find(ptr, bytes, nullptr, nullptr);
+  if (mapped == nullptr) return IsMemory(ptr, bytes);
+  if (when == When::kSubmitted && !mapped->IsLive(ptr, bytes)) return false;
+  return Suffices(mapped->AccessOf(ptr, bytes, device), write);
 }
 
-bool AddressSpace::MayFill(int device, DevicePtr ptr,
+bool AddressSpace::MayFill(When when, int device, DevicePtr ptr,
                            std::uint64_t bytes) const {
-  return !IsPageable(ptr, bytes) && MayCopy(device, ptr, bytes, true);
+  return !IsPageable(ptr, bytes) && MayCopy(when, device, ptr, bytes, true);
 }
 
 bool AddressSpace::MayWork(int device, const std::set<int>& peers,
@@ -44,7 +43,8 @@ bool AddressSpace::MayWork(int device, const std::set<int>& peers,
                            bool write) const {
   const int owner = OwnerOf(ptr);
   if (owner >= 0 && owner != device && peers.count(owner) == 0) return false;
-  return !IsPageable(ptr, bytes) && MayCopy(device, ptr, bytes, write);
+  return !IsPageable(ptr, bytes) &&
+         MayCopy(When::kRuns, device, ptr, bytes, write);
 }
 
 bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
@@ -52,9 +52,19 @@ bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
          !host_->Touches(ptr, bytes);
 }
 
-bool AddressSpace::IsInUse(DevicePtr ptr, std::uint64_t bytes) const {
+bool AddressSpace::IsMemory(DevicePtr ptr, std::uint64_t bytes) const {
+  if (const MappedMemory* mapped = MappedAt(ptr)) {
+    return mapped->IsLive(ptr, bytes) &&
+           mapped->AccessOf(ptr, bytes, 0).has_value();
+  }
+  const int owner = OwnerOf(ptr);
+  if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);
+  return host_->Find(ptr, bytes, nullptr, nullptr);
+}
+
+bool AddressSpace::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
   const MappedMemory* mapped = MappedAt(ptr);
-  return mapped == nullptr || mapped->IsInUse(ptr, bytes);
+  return mapped == nullptr || mapped->IsLive(ptr, bytes);
 }
 
 PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
@@ -62,7 +72,7 @@ PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
   HostRangeKind kind = HostRangeKind::kPinned;
   int device = -1;
   const auto place = Locate(ptr);
-  if (place && IsInUse(ptr, 1)) {
+  if (place && IsLive(ptr, 1)) {
     info.type = MemoryType::kDevice;
     info.device = place->device;
   } else if (host_->Find(ptr, 1, &kind, &device)) {
@@ -79,6 +89,22 @@ AddressSpace::Piece AddressSpace::At(DevicePtr ptr) const {
   const FrameStore* store = physical_->device(place->device).store();
   return {store == nullptr ? nullptr : store->at(place->run.offset),
           place->run.bytes};
+}
+
+std::vector<FilePart> AddressSpace::PartsOf(DevicePtr ptr,
+                                            std::uint64_t bytes) const {
+  std::vector<FilePart> parts;
+  while (bytes > 0) {
+    const auto place = Locate(ptr);
+    const FrameStore* store =
+        place ? physical_->device(place->device).store() : nullptr;
+    if (store == nullptr) return {};
+    const std::uint64_t count = std::min(place->run.bytes, bytes);
+    parts.push_back({store->fd(), {place->run.offset, count}});
+    ptr += count;
+    bytes -= count;
+  }
+  return parts;
 }
 
 std::optional<MappedMemory::Place> AddressSpace::Locate(DevicePtr ptr) const {

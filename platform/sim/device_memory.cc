@@ -53,9 +53,11 @@ int DeviceOfAddress(DevicePtr ptr) {
   return index < kMaxSimDevices ? static_cast<int>(index) : -1;
 }
 
-DeviceMemory::DeviceMemory(int device, std::uint64_t bytes, SimData data)
+DeviceMemory::DeviceMemory(int device, std::uint64_t bytes, SimData data,
+                           HostViews* views)
     : frames_(bytes / kFrameBytes),
       store_(MakeStore(data, frames_.frames())),
+      views_(views),
       slices_(WindowBegin(device), kSliceLaneBytes),
       frame_lane_(WindowBegin(device) + kSliceLaneBytes, kFrameLaneBytes),
       spare_lane_(WindowBegin(device) + kSliceLaneBytes + kFrameLaneBytes,
@@ -82,6 +84,7 @@ Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
 Status DeviceMemory::Free(DevicePtr ptr) {
   const std::optional<LiveAllocation> live = Remove(ptr);
   if (!live) return Status::kInvalidValue;
+  DropViews(ptr, live->bytes);
   Give(live->share);
   --live_count_;
   live_bytes_ -= live->bytes;
@@ -94,6 +97,10 @@ Status DeviceMemory::TakeFrames(std::uint64_t bytes, FrameShare* share) {
   NotePeak();
   *share = std::move(*taken);
   return Status::kSuccess;
+}
+
+void DeviceMemory::DropViews(DevicePtr ptr, std::uint64_t bytes) {
+  if (views_ != nullptr) views_->Drop(ptr, bytes);
 }
 
 void DeviceMemory::GiveFrames(const FrameShare& share) { Give(share); }

@@ -12,6 +12,7 @@
 #include "strata/platform/sim/address_lane.h"
 #include "strata/platform/sim/frame_store.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/slice_space.h"
 #include "strata/platform/status.h"
 
@@ -42,9 +43,10 @@ int DeviceOfAddress(DevicePtr ptr);
 // Threads: externally synchronised.
 class DeviceMemory {
  public:
-  // `bytes` is rounded down to whole frames.
+  // `bytes` is rounded down to whole frames. `views` of freed allocations are
+  // dropped; it may be null, or else outlives this.
   DeviceMemory(int device, std::uint64_t bytes,
-               SimData data = SimData::kPhantom);
+               SimData data = SimData::kPhantom, HostViews* views = nullptr);
 
   std::uint64_t total_bytes() const { return frames_.frames() * kFrameBytes; }
   std::uint64_t free_bytes() const {
@@ -63,6 +65,8 @@ class DeviceMemory {
   // kMemoryAllocation. `bytes` is a positive multiple of kFrameBytes.
   Status TakeFrames(std::uint64_t bytes, FrameShare* share);
   void GiveFrames(const FrameShare& share);
+  // Addresses of memory without addresses of its own lead nowhere from now on.
+  void DropViews(DevicePtr ptr, std::uint64_t bytes);
 
   // Another process takes memory of the device: `bytes` in whole frames, but no
   // more than is free. Returns what it got.
@@ -97,6 +101,7 @@ class DeviceMemory {
   FrameTable frames_;
   const std::unique_ptr<FrameStore> store_;  // null: phantom
   std::vector<FrameExtent> external_;        // taken by other processes
+  HostViews* const views_;
   SliceSpace slices_;
   AddressLane frame_lane_;
   AddressLane spare_lane_;

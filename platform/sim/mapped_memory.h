@@ -28,15 +28,13 @@ class MappedMemory {
 
   // Whether `ptr` is an address of this kind, used or not.
   virtual bool Contains(DevicePtr ptr) const = 0;
+  // Whether [ptr, ptr + bytes) may be given to new work. Memory that was freed
+  // in a stream may not, but the work before the free still finds it.
+  virtual bool IsLive(DevicePtr ptr, std::uint64_t bytes) const = 0;
   // What `device` may do with every byte of [ptr, ptr + bytes); nothing unless
   // there is memory behind all of them. `bytes` > 0.
   virtual std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                          int device) const = 0;
-  // Whether the bytes belong to somebody, so that work may be given them. What
-  // was submitted before that ended may still use them.
-  virtual bool IsInUse(DevicePtr /*ptr*/, std::uint64_t /*bytes*/) const {
-    return true;
-  }
   // Where the memory behind `ptr` is, as far as it is of one piece.
   virtual std::optional<Place> Locate(DevicePtr ptr) const = 0;
 };

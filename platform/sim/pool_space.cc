@@ -36,6 +36,7 @@ std::optional<PoolChunk> PoolSpace::Take(std::uint64_t bytes) {
 }
 
 void PoolSpace::Give(const PoolChunk& chunk) {
+  memory_->DropViews(chunk.ptr, chunk.bytes);
   memory_->GiveFrames(chunk.share);
   lane_.Give(chunk.ptr, chunk.bytes);
 }

@@ -157,7 +157,7 @@ bool PoolTable::HasBlock(DevicePtr ptr) const {
                      [&](const auto& pool) { return pool->HasBlock(ptr); });
 }
 
-bool PoolTable::IsInUse(DevicePtr ptr, std::uint64_t bytes) const {
+bool PoolTable::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
   return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
     return pool->Covers(ptr, bytes);
   });

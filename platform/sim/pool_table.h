@@ -78,7 +78,7 @@ class PoolTable final : public MappedMemory {
                                  int device) const override;
   std::optional<Place> Locate(DevicePtr ptr) const override;
   // Whether one live block covers the range.
-  bool IsInUse(DevicePtr ptr, std::uint64_t bytes) const override;
+  bool IsLive(DevicePtr ptr, std::uint64_t bytes) const override;
 
   // Of all pools, destroyed ones included.
   std::uint64_t live_count() const;

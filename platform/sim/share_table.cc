@@ -65,7 +65,7 @@ void ShareTable::Collect() {
 
 ShareTable::Fabric ShareTable::ToFabric(Object object) const {
   Fabric bytes{};
-  const ShareTable* self = this;
+  const auto self = reinterpret_cast<std::uintptr_t>(this);
   std::memcpy(bytes.data(), kFabricMark, sizeof kFabricMark);
   std::memcpy(bytes.data() + 32, &self, sizeof self);
   std::memcpy(bytes.data() + 48, &object, sizeof object);

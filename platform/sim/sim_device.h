@@ -143,6 +143,22 @@ class SimDevice final : public Device {
   Status PoolImport(MemPool* pool, ShareType type,
                     const Shareable& shareable) override;
 
+  // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
+  // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
+  // there is no such memory; rights of devices are not asked for. Not an entry
+  // point: neither counted nor refused.
+  //
+  // Threads: any thread.        Cost: as HostViews if the frames are scattered.
+  // Lifetime: the pointer is good until any of the range is freed or unmapped,
+  //   and is the same each time.
+  void* HostView(DevicePtr ptr, std::size_t bytes);
+
+  // What DeviceWork does at its turn: kIllegalAddress, and nothing done, if
+  // this device may not do it with each of the ranges. Under the platform's
+  // mutex.
+  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
+                     std::uint64_t pattern);
+
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
   // The most device memory that MemGetInfo would have shown as taken.
@@ -226,16 +242,13 @@ class SimDevice final : public Device {
   // For calls that free memory at once.
   void AwaitBeforeFree(SimLock* lock);
 
-  // Copies, fills and work (sim_device_copy.cc): the check when they are
+  // Copies and fills (sim_device_copy.cc): the check when they are
   // submitted, and what they do when their turn comes: nothing but
   // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
-  bool MayCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
-  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
-                     std::uint64_t pattern);
 
   SimPlatform* const platform_;
   const int ordinal_;

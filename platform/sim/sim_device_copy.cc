@@ -11,6 +11,8 @@
 namespace strata {
 namespace {
 
+using When = AddressSpace::When;
+
 // Calls `visit(bytes, count)` for each piece of a range whose bytes are kept.
 template <class Visit>
 void VisitPieces(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes,
@@ -30,27 +32,26 @@ void StoreWords(char* bytes, std::uint64_t count, std::uint64_t pattern) {
   }
 }
 
+bool MayCopy(const AddressSpace& space, When when, int device, DevicePtr target,
+             DevicePtr source, std::size_t bytes) {
+  return space.MayCopy(when, device, target, bytes, true) &&
+         space.MayCopy(when, device, source, bytes, false);
+}
+
 }  // namespace
 
 Status SimDevice::CheckCopy(DevicePtr target, DevicePtr source,
                             std::size_t bytes) const {
-  const AddressSpace& space = platform_->address_space();
-  return MayCopy(target, source, bytes) && space.IsInUse(target, bytes) &&
-                 space.IsInUse(source, bytes)
+  return MayCopy(platform_->address_space(), When::kSubmitted, ordinal_, target,
+                 source, bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
 
-bool SimDevice::MayCopy(DevicePtr target, DevicePtr source,
-                        std::size_t bytes) const {
-  const AddressSpace& space = platform_->address_space();
-  return space.MayCopy(ordinal_, target, bytes, true) &&
-         space.MayCopy(ordinal_, source, bytes, false);
-}
-
 Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
                               std::size_t bytes) {
-  if (!MayCopy(target, source, bytes)) {
+  if (!MayCopy(platform_->address_space(), When::kRuns, ordinal_, target,
+               source, bytes)) {
     return Status::kIllegalAddress;
   }
   const AddressSpace& space = platform_->address_space();
@@ -65,15 +66,17 @@ Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
 }
 
 Status SimDevice::CheckFill(DevicePtr ptr, std::size_t bytes) const {
-  const AddressSpace& space = platform_->address_space();
-  return space.MayFill(ordinal_, ptr, bytes) && space.IsInUse(ptr, bytes)
+  return platform_->address_space().MayFill(When::kSubmitted, ordinal_, ptr,
+                                            bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
   const AddressSpace& space = platform_->address_space();
-  if (!space.MayFill(ordinal_, ptr, bytes)) return Status::kIllegalAddress;
+  if (!space.MayFill(When::kRuns, ordinal_, ptr, bytes)) {
+    return Status::kIllegalAddress;
+  }
   VisitPieces(space, ptr, bytes, [value](char* at, std::uint64_t count) {
     std::memset(at, value, count);
   });
@@ -97,6 +100,17 @@ Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
                 });
   }
   return Status::kSuccess;
+}
+
+void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const AddressSpace& space = platform_->address_space();
+  if (bytes == 0 || !space.IsMemory(ptr, bytes)) return nullptr;
+  const AddressSpace::Piece first = space.At(ptr);
+  if (first.bytes == nullptr || first.count >= bytes) return first.bytes;
+  HostViews& views = platform_->host_views();
+  if (void* view = views.Find(ptr, bytes)) return view;
+  return views.Make(ptr, bytes, space.PartsOf(ptr, bytes));
 }
 
 }  // namespace strata

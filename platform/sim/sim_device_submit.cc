@@ -84,9 +84,7 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
 }
 
 bool SimDevice::IsPageable(DevicePtr ptr, std::size_t bytes) const {
-  constexpr DevicePtr kHostEnd = DevicePtr{1} << 47;  // of user addresses
-  return ptr != 0 && ptr < kHostEnd && bytes <= kHostEnd - ptr &&
-         !platform_->host_ranges().Touches(ptr, bytes);
+  return platform_->address_space().IsPageable(ptr, bytes);
 }
 
 void SimDevice::AwaitBeforeFree(SimLock* lock) {

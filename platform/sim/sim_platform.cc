@@ -42,7 +42,7 @@ void CheckRuleDevice(const char* option, int device, int devices) {
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
     : physical_memory_(options.sim_fabric),
-      virtual_memory_(&physical_memory_),
+      virtual_memory_(&physical_memory_, &host_views_),
       address_space_(&physical_memory_, &host_ranges_),
       scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
       free_policy_(options.sim_free, options.sim_seed) {

@@ -12,6 +12,7 @@
 #include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/free_policy.h"
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/physical_memory.h"
 #include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/share_table.h"
@@ -59,6 +60,7 @@ class SimPlatform final : public Platform {
   AddressSpace& address_space() { return address_space_; }
   // Exported pools, by their handles.
   ShareTable& shared_pools() { return shared_pools_; }
+  HostViews& host_views() { return host_views_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
   // Guarded by mutex(), but for what its header says.
@@ -68,6 +70,7 @@ class SimPlatform final : public Platform {
  private:
   std::mutex mutex_;
   HostRanges host_ranges_;
+  HostViews host_views_;            // guarded by mutex_
   PhysicalMemory physical_memory_;  // guarded by mutex_
   VirtualMemory virtual_memory_;    // guarded by mutex_
   AddressSpace address_space_;      // guarded by mutex_

@@ -24,7 +24,8 @@ bool IsAccess(Access access) {
 
 }  // namespace
 
-VirtualMemory::VirtualMemory(PhysicalMemory* physical) : physical_(physical) {}
+VirtualMemory::VirtualMemory(PhysicalMemory* physical, HostViews* views)
+    : physical_(physical), views_(views) {}
 
 Status VirtualMemory::Reserve(int device, std::uint64_t bytes,
                               std::uint64_t alignment, DevicePtr hint,
@@ -76,6 +77,7 @@ Status VirtualMemory::Unmap(DevicePtr ptr, std::uint64_t bytes,
                             std::uint64_t* mappings) {
   const std::optional<Span> span = WholeMappings(ptr, bytes);
   if (!span) return Status::kInvalidValue;
+  views_->Drop(ptr, bytes);
   std::uint64_t count = 0;
   for (auto mapping = span->begin; mapping != span->end; ++mapping) {
     physical_->DropMapping(mapping->second.handle);

@@ -10,6 +10,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/address_lane.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/mapped_memory.h"
 #include "strata/platform/sim/physical_memory.h"
 #include "strata/platform/sim/sim_leaks.h"
@@ -39,8 +40,8 @@ inline constexpr Status kBadReservation = Status::kMemoryAllocation;
 // Cost: O(log ranges), plus the number of mappings in the range.
 class VirtualMemory final : public MappedMemory {
  public:
-  // `physical` outlives this.
-  explicit VirtualMemory(PhysicalMemory* physical);
+  // Both outlive this; `views` of unmapped ranges are dropped.
+  VirtualMemory(PhysicalMemory* physical, HostViews* views);
 
   Status Reserve(int device, std::uint64_t bytes, std::uint64_t alignment,
                  DevicePtr hint, DevicePtr* ptr);
@@ -59,6 +60,8 @@ class VirtualMemory final : public MappedMemory {
     return ptr >= kReservedWindowBegin &&
            ptr - kReservedWindowBegin < kReservedWindowBytes;
   }
+  // AccessOf says it all.
+  bool IsLive(DevicePtr, std::uint64_t) const override { return true; }
   std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                  int device) const override;
   std::optional<Place> Locate(DevicePtr ptr) const override;
@@ -91,6 +94,7 @@ class VirtualMemory final : public MappedMemory {
                         std::size_t count) const;
 
   PhysicalMemory* const physical_;
+  HostViews* const views_;
   AddressLane lane_{kReservedWindowBegin, kReservedWindowBytes};
   std::map<DevicePtr, Reservation> reservations_;
   Mappings mappings_;

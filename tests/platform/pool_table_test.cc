@@ -48,7 +48,7 @@ TEST_F(PoolTableTest, DestroyedPoolLivesUntilItsBlocksAreFreed) {  // T56
   const MemPool pool = NewPool();
   const DevicePtr ptr = AllocFrom(table_.Find(pool), kMiB, b_);
   EXPECT_EQ(table_.Destroy(pool, order_), Status::kSuccess);
-  EXPECT_TRUE(table_.IsInUse(ptr, kMiB));
+  EXPECT_TRUE(table_.IsLive(ptr, kMiB));
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
   FreeNow(ptr);
   EXPECT_EQ(TakenBytes(), 0u);
@@ -110,7 +110,7 @@ TEST_F(PoolTableTest, GrowthTakesThePoolsOwnIdleChunksFirst) {  // P12
   ASSERT_EQ(memory_.free_bytes(), kPoolGrowthBytes);
   EXPECT_NE(Alloc(2 * kPoolGrowthBytes, b_), 0u);
   EXPECT_EQ(other->reserved_bytes(), kPoolGrowthBytes);
-  EXPECT_TRUE(table_.IsInUse(held, kPoolGrowthBytes));
+  EXPECT_TRUE(table_.IsLive(held, kPoolGrowthBytes));
 }
 
 TEST_F(PoolTableTest, LimitIsMetByReleasingIdleChunks) {  // P12
@@ -166,10 +166,10 @@ TEST_F(PoolTableTest, RangeLeadsToTheFramesOfItsChunk) {
 
 TEST_F(PoolTableTest, FreedBlockIsMappedButFitForNoNewWork) {
   const DevicePtr ptr = Alloc(1024, a_);
-  EXPECT_TRUE(table_.IsInUse(ptr, 1024));
-  EXPECT_FALSE(table_.IsInUse(ptr, 1025));
+  EXPECT_TRUE(table_.IsLive(ptr, 1024));
+  EXPECT_FALSE(table_.IsLive(ptr, 1025));
   FreeAsync(ptr, a_);
-  EXPECT_FALSE(table_.IsInUse(ptr, 1));
+  EXPECT_FALSE(table_.IsLive(ptr, 1));
   EXPECT_TRUE(table_.AccessOf(ptr, 1024, 0).has_value());
 }
 

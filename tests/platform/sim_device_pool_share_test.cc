@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "strata/platform/sim/share_token.h"
 #include "strata/tests/platform/sim_pools_fixture.h"
 
 namespace strata {
@@ -97,18 +96,16 @@ TEST_F(SimDevicePoolShareTest, AnotherFileIsNoExport) {
   close(shareable.fd);
 }
 
-TEST_F(SimDevicePoolShareTest, TokenIsReadFromADuplicate) {
-  ShareToken token;
-  token.device_instance = 5;
-  token.object = 6;
-  const int fd = WriteShareToken(token);
-  ASSERT_GE(fd, 0);
-  const int copy = dup(fd);
-  close(fd);
-  ShareToken read;
-  EXPECT_TRUE(ReadShareToken(copy, &read));
-  EXPECT_EQ(read, token);
-  close(copy);
+TEST_F(SimDevicePoolShareTest, DuplicateOfADescriptorIsAsGood) {
+  const MemPool pool = NewPool(OnDevice(0, ShareType::kPosixFd));
+  const Shareable shareable = Export(pool);
+  Shareable copy;
+  copy.fd = dup(shareable.fd);
+  close(shareable.fd);
+  MemPool imported;
+  EXPECT_EQ(device().PoolImport(&imported, ShareType::kPosixFd, copy),
+            Status::kSuccess);
+  close(copy.fd);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -461,6 +462,69 @@ TEST_F(SimDeviceVirtualTest, LeaksNameWhatIsLeft) {
   ASSERT_EQ(Unmap(ptr, 2), kOk);
   ASSERT_EQ(device().FreeRange(ptr, 2 * kFrameBytes), kOk);
   EXPECT_EQ(platform_.LeakReport(), "");
+}
+
+// Fails once, then works: nothing of the failed call was done.  (T85)
+class SimDeviceVirtualFaultTest : public SimDeviceVirtualTest {
+ protected:
+  // Everything that can be seen of a range of eight frames.
+  std::vector<int> Snapshot(DevicePtr ptr) {
+    std::vector<int> seen = {static_cast<int>(FreeFrames(0)),
+                             static_cast<int>(FreeFrames(1)),
+                             static_cast<int>(device().Leaks().reservations),
+                             static_cast<int>(device().Leaks().mappings)};
+    for (int page = 0; page < 8; ++page) {
+      for (const int ordinal : {0, 1}) {
+        Access access = Access::kNone;
+        const Status status = device().GetAccess(
+            ptr + static_cast<std::uint64_t>(page) * kFrameBytes, On(ordinal),
+            &access);
+        seen.push_back(static_cast<int>(status));
+        seen.push_back(static_cast<int>(access));
+      }
+    }
+    return seen;
+  }
+
+  void FailThenWork(DeviceCall call, DevicePtr range,
+                    const std::function<Status()>& step) {
+    SCOPED_TRACE(DeviceCallName(call));
+    const std::vector<int> before = Snapshot(range);
+    FaultRule rule;
+    rule.call = call;
+    rule.status = Status::kMemoryAllocation;
+    device().AddFault(rule);
+    EXPECT_EQ(step(), Status::kMemoryAllocation);
+    device().ClearFaults();
+    EXPECT_EQ(Snapshot(range), before);
+    EXPECT_EQ(step(), kOk);
+    EXPECT_NE(Snapshot(range), before);
+  }
+};
+
+TEST_F(SimDeviceVirtualFaultTest, FailureAtEveryStepChangesNothing) {
+  const DevicePtr range = Reserve(8);
+  MemHandle handles[3];
+  using C = DeviceCall;
+  for (MemHandle& handle : handles) {
+    FailThenWork(C::kCreateMemory, range, [&] {
+      return device().CreateMemory(&handle, 2 * kFrameBytes, {});
+    });
+  }
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    FailThenWork(C::kMapRange, range, [&] {
+      return Map(range + 2 * i * kFrameBytes, 2, handles[i]);
+    });
+    FailThenWork(C::kSetAccess, range, [&] {
+      return Allow(range, 2 * i + 2, static_cast<int>(i % 2));
+    });
+  }
+  FailThenWork(C::kUnmapRange, range, [&] { return Unmap(range, 4); });
+  FailThenWork(C::kReleaseMemory, range,
+               [&] { return device().ReleaseMemory(handles[0]); });
+  ASSERT_EQ(Unmap(range + 4 * kFrameBytes, 2), kOk);
+  FailThenWork(C::kFreeRange, range,
+               [&] { return device().FreeRange(range, 8 * kFrameBytes); });
 }
 
 TEST_F(SimDeviceVirtualTest, CallsOnRangesAreChargedByMappings) {

@@ -145,7 +145,7 @@ void StreamPoolModelTest::ChangeAttributes() {
 // What the pool no longer has is forgotten, and nothing was pending on it.
 void StreamPoolModelTest::CheckReleasedWereDone() {
   for (auto it = units_.begin(); it != units_.end();) {
-    if (table_.Resolve(it->first, kUnitBytes)) {
+    if (table_.Locate(it->first)) {
       ++it;
       continue;
     }

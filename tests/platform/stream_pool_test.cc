@@ -260,8 +260,8 @@ TEST_F(StreamPoolTest, LiveBlockKeepsItsChunkOnly) {  // P8
   FreeNow(low);
   pool().TrimTo(0, order_);
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
-  EXPECT_TRUE(table_.Covers(high, 512));
-  EXPECT_FALSE(table_.Resolve(low, 1).has_value());
+  EXPECT_TRUE(table_.IsLive(high, 512));
+  EXPECT_FALSE(table_.AccessOf(low, 1, 0).has_value());
 }
 
 TEST_F(StreamPoolTest, TrimNeverDropsBelowWhatItKeeps) {  // P8

@@ -15,6 +15,9 @@ namespace strata {
 // Calls on virtual memory of one device that have to succeed.
 class VirtualFixture : public SimFixture {
  protected:
+  VirtualFixture() = default;
+  explicit VirtualFixture(const char* data) : SimFixture(data) {}
+
   static Location On(int ordinal) {
     return {Location::Kind::kDevice, static_cast<std::int32_t>(ordinal)};
   }

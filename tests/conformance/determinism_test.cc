@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeterminismTest,
                          ::testing::ValuesIn(SimulatedDevices()), NameOfDevice);
 
 TEST_P(DeterminismTest, T87OneSeedGivesOneTrace) {
-  const auto trace = [this] { return TraceOf(GetParam().options); };
+  const auto trace = [] { return TraceOf(GetParam().options); };
   const std::string first = InChild(trace);
   EXPECT_GT(first.size(), std::size_t{kSteps});
   EXPECT_EQ(first, InChild(trace));

@@ -78,7 +78,7 @@ void RandomProgram::Step() {
 void RandomProgram::Replace(Buffer* buffer) {
   EXPECT_EQ(device_.EventSynchronize(buffer->last_use), Status::kSuccess);
   EXPECT_EQ(device_.MemFree(buffer->ptr), Status::kSuccess);
-  buffer->bytes = 512 << Draw(14);
+  buffer->bytes = std::size_t{512} << Draw(14);
   EXPECT_EQ(device_.MemAlloc(&buffer->ptr, buffer->bytes), Status::kSuccess);
   addresses_ += std::to_string(buffer->ptr);
   addresses_ += '\n';

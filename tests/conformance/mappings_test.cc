@@ -178,7 +178,7 @@ TEST_P(MappingConformanceTest, T76WorkSeesAFreshMapping) {
 
 // V10: rights are each device's own.
 TEST_P(MappingConformanceTest, RuleV10DevicesHaveRightsOfTheirOwn) {
-  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  STRATA_REQUIRE(HasPeers(), kNeedsPeers);
   const DevicePtr range = NewMapping(granule());
   Allow(range, granule(), Access::kReadWrite, 1);
   EXPECT_EQ(AccessOf(range, 0), Access::kNone);
@@ -191,7 +191,7 @@ TEST_P(MappingConformanceTest, RuleV10DevicesHaveRightsOfTheirOwn) {
 
 // V5: one range may hold memory of several devices.
 TEST_P(MappingConformanceTest, RuleV5ARangeHoldsSeveralDevicesMemory) {
-  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  STRATA_REQUIRE(HasPeers(), kNeedsPeers);
   MemProperties of_second;
   of_second.location.id = 1;
   const std::size_t before = FreeBytes(1);

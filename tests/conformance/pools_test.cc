@@ -182,7 +182,7 @@ TEST_P(PoolConformanceTest, RuleP10PinsRevokingTheOwnersAccess) {
 }
 
 TEST_P(PoolConformanceTest, RuleP10PeersReachBlocksAfterSetAccess) {
-  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  STRATA_REQUIRE(HasPeers(), kNeedsPeers);
   const MemPool pool = NewPool();
   const Stream owner = NewStream(kStreamNonBlocking, 0);
   const Stream peer = NewStream(kStreamNonBlocking, 1);

@@ -47,6 +47,15 @@ void DeviceTest::TearDown() {
   }
 }
 
+bool DeviceTest::HasPeers() {
+  bool there = false;
+  bool back = false;
+  if (!HasTwoDevices()) return false;
+  EXPECT_EQ(device(0).CanAccessPeer(1, &there), Status::kSuccess);
+  EXPECT_EQ(device(1).CanAccessPeer(0, &back), Status::kSuccess);
+  return there && back;
+}
+
 bool DeviceTest::HasBytes() const {
   return GetParam().options.sim_data != "phantom" || sim_ == nullptr;
 }

@@ -28,6 +28,7 @@ namespace strata {
 inline constexpr char kNeedsPending[] =
     "work of this device may be done before it is looked at";
 inline constexpr char kNeedsTwoDevices[] = "there is one device";
+inline constexpr char kNeedsPeers[] = "no two devices that reach each other";
 inline constexpr char kNeedsSimulation[] =
     "a driver leaves this undefined, or the process unusable";
 
@@ -52,6 +53,8 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
   // Null unless the devices are simulated.
   SimPlatform* sim() { return sim_; }
   bool HasTwoDevices() const { return platform_->device_count() >= 2; }
+  // Whether there is a second device, and the two can reach each other.
+  bool HasPeers();
   // Whether device memory keeps what is written to it.
   bool HasBytes() const;
   // Whether long work stays pending until somebody waits for it.

@@ -162,8 +162,8 @@ class SimDevice final : public Device {
                     const Stream& stream, SimLock* lock);
   bool IsPageable(DevicePtr ptr, std::size_t bytes) const;
   void NoteOutcome(Status status);
-  // For calls that free memory at once.
-  void AwaitBeforeFree(SimLock* lock);
+  // For calls that free memory at once: what they return if not kSuccess.
+  Status AwaitBeforeFree(SimLock* lock);
 
   // What a range of a copy or fill is.
   enum class Reach { kNone, kDevice, kHost };

@@ -48,7 +48,8 @@ Status SimDevice::MemFree(DevicePtr ptr) {
   return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
     SimLock lock(mutex_);
-    AwaitBeforeFree(&lock);
+    const Status status = AwaitBeforeFree(&lock);
+    if (status != Status::kSuccess) return status;
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
                                             HostPointer(ptr));

@@ -89,9 +89,12 @@ bool SimDevice::IsPageable(DevicePtr ptr, std::size_t bytes) const {
          !platform_->host_ranges().Touches(ptr, bytes);
 }
 
-void SimDevice::AwaitBeforeFree(SimLock* lock) {
-  if (scheduler_.PendingCount(ordinal_) == 0) return;
-  if (platform_->free_policy().Waits()) scheduler_.AwaitDevice(ordinal_, lock);
+Status SimDevice::AwaitBeforeFree(SimLock* lock) {
+  if (scheduler_.PendingCount(ordinal_) != 0 &&
+      platform_->free_policy().Waits()) {
+    scheduler_.AwaitDevice(ordinal_, lock);
+  }
+  return sticky_error();
 }
 
 }  // namespace strata

@@ -45,6 +45,18 @@ TEST_F(SimStickyTest, FreeThatWaitsLeavesNoError) {
   EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
 }
 
+TEST_F(SimStickyTest, FreeThatMeetsTheErrorFreesNothing) {
+  Build("lazy", "sync");
+  const WorkRange nowhere{kDeviceWindowBegin, 8, true};
+  DevicePtr ptr = 0;
+  ASSERT_EQ(device(1).MemAlloc(&ptr, 4096), Status::kSuccess);
+  ASSERT_EQ(platform_->work(1)->Enqueue(NewStream(kStreamDefault, 1), &nowhere,
+                                        1, 1, 0),
+            Status::kSuccess);
+  EXPECT_EQ(device(1).MemFree(ptr), Status::kIllegalAddress);
+  EXPECT_EQ(device(1).Leaks().allocations, 1u);
+}
+
 TEST_F(SimStickyTest, EveryLaterCallReturnsIt) {  // H7
   Build("inline");
   SimCallWorld world(&device());

@@ -14,6 +14,10 @@ struct PlatformOptions {
   std::uint64_t sim_memory_bytes = std::uint64_t{80} << 30;  // of each device
   // Calls to fail, as in fault_injector.h: "mem_alloc:nth=3,status=2;…".
   std::string sim_faults;
+  // What a simulated device keeps of what is written: "phantom" (nothing),
+  // "backed" (every byte) or "poison" (also marks fresh and freed memory).
+  std::string sim_data = "phantom";
+  bool sim_fabric = false;     // may memory be shared by fabric handles
   std::uint64_t sim_seed = 1;  // of all that is random
   // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
   // (progress_policy.h).

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNever = 0;  // no unit, or no cap
+// Calls on ranges are charged for the mappings after the first, not for bytes.
+constexpr std::uint64_t kEach = 1;
 
 // Public figures, none of them measured by this project on a GPU.
 // "default": the values of cuda_semantics.md §1.4; "estimate": a placeholder
@@ -50,6 +52,19 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kPointerAttributes, 100, 0, kNever, kNever, "estimate"},
     {DeviceCall::kEnablePeerAccess, 100'000, 0, kNever, kNever, "estimate"},
     {DeviceCall::kCanAccessPeer, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kGranularity, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kReserveRange, 10'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kFreeRange, 10'000, 0, kNever, kNever, "as reserve_range"},
+    {DeviceCall::kCreateMemory, 30'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kReleaseMemory, 20'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kMapRange, 1'500, 0, kNever, kNever, "default"},
+    {DeviceCall::kUnmapRange, 26'000, 26'000, kEach, kNever,
+     "default; per mapping: PyTorch#96995"},
+    {DeviceCall::kSetAccess, 36'000, 2'000, kEach, kNever, "default"},
+    {DeviceCall::kGetAccess, 500, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kExportMemory, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kImportMemory, 30'000, 0, kNever, kNever, "as create_memory"},
+    {DeviceCall::kRetainMemory, 500, 0, kNever, kNever, "estimate"},
 };
 
 // A start and then so many bytes a nanosecond, which is 10^9 bytes a second.

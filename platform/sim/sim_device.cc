@@ -19,8 +19,12 @@ std::uint64_t NewInstance() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-Caps SimCaps() {
+Caps SimCaps(bool fabric) {
   Caps caps;
+  caps.virtual_memory = true;
+  caps.share_fd = true;
+  caps.share_fabric = fabric;
+  caps.map_granularity_bytes = kFrameBytes;
   caps.managed_memory = true;
   caps.pinned_memory = true;
   caps.peer_access = true;
@@ -32,19 +36,21 @@ Caps SimCaps() {
 }  // namespace
 
 SimDevice::SimDevice(SimPlatform* platform, int ordinal,
-                     std::uint64_t memory_bytes, std::uint64_t fault_seed)
+                     std::uint64_t memory_bytes, std::uint64_t fault_seed,
+                     SimData data)
     : platform_(platform),
       ordinal_(ordinal),
       instance_(NewInstance()),
-      caps_(SimCaps()),
+      caps_(SimCaps(platform->physical_memory().fabric())),
       faults_(ordinal, fault_seed),
       capacity_(ordinal),
       mutex_(platform->mutex()),
-      memory_(ordinal, memory_bytes),
+      memory_(ordinal, memory_bytes, data),
       scheduler_(platform->scheduler()),
       streams_(ordinal),
       events_(ordinal) {
   scheduler_.AddStream(LegacyStream(), StreamKind::kLegacy);
+  platform->physical_memory().AddDevice(&memory_);
 }
 
 SimDevice::~SimDevice() = default;
@@ -58,6 +64,7 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
       return Status::kInvalidValue;
     }
     std::lock_guard lock(mutex_);
+    platform_->physical_memory().FreeClosed();
     *free_bytes = memory_.free_bytes();
     *total_bytes = memory_.total_bytes();
     return Status::kSuccess;
@@ -118,6 +125,9 @@ SimLeaks SimDevice::Leaks() const {
     leaks.allocation_bytes = memory_.live_bytes();
     leaks.streams = streams_.live_count();
     leaks.events = events_.live_count();
+    platform_->physical_memory().FreeClosed();
+    platform_->physical_memory().AddLeaks(ordinal_, &leaks);
+    platform_->virtual_memory().AddLeaks(ordinal_, &leaks);
   }
   platform_->host_ranges().AddLeaks(ordinal_, &leaks);
   return leaks;

@@ -46,7 +46,7 @@ class SimDevice final : public Device {
  public:
   // `memory_bytes` is at least a frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
-            std::uint64_t fault_seed);
+            std::uint64_t fault_seed, SimData data);
   ~SimDevice() override;
 
   int ordinal() const override { return ordinal_; }
@@ -84,10 +84,10 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is device memory of this platform, pinned, registered, managed or
-  // pageable host memory; any other range is kInvalidValue. What is copied from
-  // pageable memory is read at the call; a copy to it is done when the call
-  // returns. Bytes move if both ends can be reached from the host.
+  // Each end is what AddressSpace allows, or pageable host memory; any other
+  // range is kInvalidValue. What is copied from pageable memory is read at the
+  // call; a copy to it is done when the call returns. Bytes move if those of
+  // both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -95,6 +95,29 @@ class SimDevice final : public Device {
   Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
+
+  // Virtual memory: addresses and memory are the platform's, whichever device
+  // is asked. Granularities are kFrameBytes.
+  Status Granularity(const MemProperties& properties, bool recommended,
+                     std::size_t* bytes) override;
+  Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
+                      DevicePtr hint) override;
+  Status FreeRange(DevicePtr ptr, std::size_t bytes) override;
+  Status CreateMemory(MemHandle* handle, std::size_t bytes,
+                      const MemProperties& properties) override;
+  Status ReleaseMemory(MemHandle handle) override;
+  Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
+                  MemHandle handle) override;
+  Status UnmapRange(DevicePtr ptr, std::size_t bytes) override;
+  Status SetAccess(DevicePtr ptr, std::size_t bytes,
+                   const AccessDescriptor* access, std::size_t count) override;
+  Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
+  // A descriptor is the caller's to close, and is good within the process.
+  Status ExportMemory(MemHandle handle, ShareType type,
+                      Shareable* shareable) override;
+  Status ImportMemory(MemHandle* handle, ShareType type,
+                      const Shareable& shareable) override;
+  Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
@@ -129,7 +152,8 @@ class SimDevice final : public Device {
                      std::size_t count, std::uint64_t busy_ns,
                      std::uint64_t pattern);
 
-  // Live device allocations, host ranges made by this device, streams, events.
+  // Live device allocations, host ranges and reservations made by this device,
+  // memory of it that is there to be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
@@ -160,21 +184,17 @@ class SimDevice final : public Device {
               SimLock* lock);
   Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
                     const Stream& stream, SimLock* lock);
-  bool IsPageable(DevicePtr ptr, std::size_t bytes) const;
   void NoteOutcome(Status status);
   // For calls that free memory at once: what they return if not kSuccess.
   Status AwaitBeforeFree(SimLock* lock);
 
-  // What a range of a copy or fill is.
-  enum class Reach { kNone, kDevice, kHost };
-  Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
-  // Copies and fills (sim_device_copy.cc): the check when they are submitted,
-  // and what they do when their turn comes. Under mutex_.
+  // Copies, fills and work (sim_device_copy.cc): the check when they are
+  // submitted, and what they do when their turn comes: nothing but
+  // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
-  // Writes `pattern` to those of `ranges` that are written. Under mutex_.
   Status ExecuteWork(const WorkRange* ranges, std::size_t count,
                      std::uint64_t pattern);
 

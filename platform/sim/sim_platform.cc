@@ -39,10 +39,15 @@ void CheckRuleDevice(const char* option, int device, int devices) {
 }  // namespace
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
-    : scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
+    : physical_memory_(options.sim_fabric),
+      virtual_memory_(&physical_memory_),
+      address_space_(&physical_memory_, &host_ranges_),
+      scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
       free_policy_(options.sim_free, options.sim_seed) {
+  address_space_.Add(&virtual_memory_);
   CheckDeviceCount(options.sim_devices);
   CheckMemory(options.sim_memory_bytes);
+  const SimData data = ParseSimData(options.sim_data);
   const std::vector<FaultRule> faults = ParseFaultRules(options.sim_faults);
   for (const FaultRule& rule : faults) {
     CheckRuleDevice("strata_sim_fault", rule.device, options.sim_devices);
@@ -55,7 +60,7 @@ SimPlatform::SimPlatform(const PlatformOptions& options)
   }
   for (int ordinal = 0; ordinal < options.sim_devices; ++ordinal) {
     devices_.push_back(std::make_unique<SimDevice>(
-        this, ordinal, options.sim_memory_bytes, options.sim_seed));
+        this, ordinal, options.sim_memory_bytes, options.sim_seed, data));
     works_.push_back(std::make_unique<SimWork>(devices_.back().get()));
     for (const FaultRule& rule : faults) devices_.back()->AddFault(rule);
     for (const CapacityStep& step : steps) {

@@ -26,7 +26,7 @@ class PaddlePeer final : public Peer {
   PaddlePeer(Device& device, std::size_t chunk_bytes);
   ~PaddlePeer() override;
 
-  const char* name() const override { return "paddle"; }
+  const char* name() const override { return "peer:paddle"; }
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/platform/device.h"
 #include "strata/platform/device_call.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
@@ -53,7 +54,7 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   virtual ~Peer() = default;
 
-  // Its name in peers.def.
+  // "peer:<name>", with the name in peers.def.
   virtual const char* name() const = 0;
   // False, and `block` is untouched, if there is no memory left.
   virtual bool Allocate(std::size_t bytes, const Stream& stream,
@@ -70,6 +71,11 @@ bool FoundMemory(Status status, DeviceCall call);
 
 // Errors: std::runtime_error naming `call`, unless it succeeded.
 void RequireSuccess(Status status, DeviceCall call);
+
+// Throws BadAlloc with what `peer` and `device` hold: `peer` had nothing for a
+// request of `bytes`.
+[[noreturn]] void ThrowOutOfMemory(const Peer& peer, Device& device,
+                                   std::size_t bytes);
 
 }  // namespace strata
 

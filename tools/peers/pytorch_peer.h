@@ -34,7 +34,7 @@ class PytorchPeer final : public Peer {
   ~PytorchPeer() override;
 
   const char* name() const override {
-    return expandable_ ? "pytorch_expandable" : "pytorch";
+    return expandable_ ? "peer:pytorch_expandable" : "peer:pytorch";
   }
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;

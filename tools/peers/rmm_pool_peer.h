@@ -36,7 +36,7 @@ class RmmPoolPeer final : public Peer {
   RmmPoolPeer(Device& device, const RmmPoolOptions& options);
   ~RmmPoolPeer() override;
 
-  const char* name() const override { return "rmm_pool"; }
+  const char* name() const override { return "peer:rmm_pool"; }
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;

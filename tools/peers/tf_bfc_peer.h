@@ -38,7 +38,7 @@ class TfBfcPeer final : public Peer {
   TfBfcPeer(Device& device, const TfBfcOptions& options);
   ~TfBfcPeer() override;
 
-  const char* name() const override { return "tf_bfc"; }
+  const char* name() const override { return "peer:tf_bfc"; }
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;

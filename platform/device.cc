@@ -1,5 +1,9 @@
 #include "strata/platform/device.h"
 
+#include <utility>
+
+#include "strata/platform/clock.h"
+
 namespace strata {
 
 std::uint64_t Device::CallCount(DeviceCall call) const {
@@ -10,6 +14,34 @@ std::uint64_t Device::CallCount(DeviceCall call) const {
 void Device::CountCall(DeviceCall call) {
   call_counts_[static_cast<std::size_t>(call)].fetch_add(
       1, std::memory_order_relaxed);
+}
+
+void Device::SetCallObserver(CallObserver observer) {
+  std::shared_ptr<const CallObserver> fresh;
+  if (observer) {
+    fresh = std::make_shared<const CallObserver>(std::move(observer));
+  }
+  std::lock_guard lock(observer_mutex_);
+  observed_.store(fresh != nullptr, std::memory_order_release);
+  // The previous observer dies with `fresh`, after the lock.
+  observer_.swap(fresh);
+}
+
+void Device::TellObserver(CallRecord record) {
+  std::shared_ptr<const CallObserver> observer;
+  {
+    std::lock_guard lock(observer_mutex_);
+    observer = observer_;
+  }
+  if (observer == nullptr) return;
+  record.device = ordinal();
+  record.thread = CallingThreadNumber();
+  record.time_ns = NowNs();
+  (*observer)(record);
+}
+
+std::uint64_t Device::NowNs() const {
+  return static_cast<std::uint64_t>(Clock::Steady().Now().count());
 }
 
 // The entry points that a device may lack.

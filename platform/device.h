@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
+#include "strata/platform/call_record.h"
 #include "strata/platform/device_call.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/status.h"
@@ -57,6 +60,10 @@ class Device {
   // How often `call` reached this device, refused calls included. No driver
   // call; exact when no call is in flight.
   std::uint64_t CallCount(DeviceCall call) const;
+  // `observer` is told of each call after it happened, in the calling thread
+  // and with no lock held; null ends it. Calls that another thread has under
+  // way may still reach the previous observer. No driver call.
+  void SetCallObserver(CallObserver observer);
 
   virtual Status MemGetInfo(std::size_t* free_bytes,
                             std::size_t* total_bytes) = 0;
@@ -175,9 +182,23 @@ class Device {
  protected:
   // Every implemented entry point calls this once, first.
   void CountCall(DeviceCall call);
+  // Every implemented entry point ends in this, with no lock held. The cost is
+  // one load without an observer.
+  void Observe(const CallRecord& record) {
+    if (observed_.load(std::memory_order_acquire)) TellObserver(record);
+  }
+
+  // The clock of CallRecord::time_ns.
+  virtual std::uint64_t NowNs() const;
 
  private:
+  void TellObserver(CallRecord record);
+
   std::array<std::atomic<std::uint64_t>, kDeviceCallCount> call_counts_{};
+  std::atomic<bool> observed_{false};  // whether observer_ is set
+  std::mutex observer_mutex_;
+  // guarded by observer_mutex_
+  std::shared_ptr<const CallObserver> observer_;
 };
 
 }  // namespace strata

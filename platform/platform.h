@@ -4,6 +4,7 @@
 namespace strata {
 
 class Device;
+class DeviceWork;
 
 // The devices of one kind that a process sees.
 //
@@ -21,6 +22,8 @@ class Platform {
   virtual int device_count() const = 0;
   // `ordinal` is in [0, device_count()).
   virtual Device& device(int ordinal) = 0;
+  // For tests and benchmarks; null if the platform has none.
+  virtual DeviceWork* work(int /*ordinal*/) { return nullptr; }
 };
 
 }  // namespace strata

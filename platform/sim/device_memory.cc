@@ -50,7 +50,7 @@ Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
   }
   ++live_count_;
   live_bytes_ += bytes;
-  peak_used_bytes_ = std::max(peak_used_bytes_, total_bytes() - free_bytes());
+  NotePeak();
   *ptr = *found;
   return Status::kSuccess;
 }
@@ -62,6 +62,20 @@ Status DeviceMemory::Free(DevicePtr ptr) {
   --live_count_;
   live_bytes_ -= live->bytes;
   return Status::kSuccess;
+}
+
+Status DeviceMemory::TakeFrames(std::uint64_t bytes, FrameShare* share) {
+  const std::optional<FrameShare> taken = frames_.Take(bytes);
+  if (!taken) return Status::kMemoryAllocation;
+  NotePeak();
+  *share = *taken;
+  return Status::kSuccess;
+}
+
+void DeviceMemory::GiveFrames(const FrameShare& share) { frames_.Give(share); }
+
+void DeviceMemory::NotePeak() {
+  peak_used_bytes_ = std::max(peak_used_bytes_, total_bytes() - free_bytes());
 }
 
 bool DeviceMemory::Covers(DevicePtr ptr, std::uint64_t bytes) const {

@@ -54,10 +54,16 @@ class DeviceMemory {
   Status Allocate(std::uint64_t bytes, DevicePtr* ptr);
   // kSuccess, or kInvalidValue unless `ptr` starts a live allocation.
   Status Free(DevicePtr ptr);
+  // Memory without addresses, for pools and virtual memory: kSuccess or
+  // kMemoryAllocation. `bytes` is a positive multiple of kFrameBytes.
+  Status TakeFrames(std::uint64_t bytes, FrameShare* share);
+  void GiveFrames(const FrameShare& share);
+
   // Whether one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
 
  private:
+  void NotePeak();
   std::optional<DevicePtr> AddLarge(const LiveAllocation& live);
   std::optional<DevicePtr> AddSpare(const LiveAllocation& live);
   std::optional<LiveAllocation> Remove(DevicePtr ptr);

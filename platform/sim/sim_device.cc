@@ -37,6 +37,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       instance_(NewInstance()),
       caps_(SimCaps()),
       faults_(ordinal, fault_seed),
+      mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes),
       streams_(ordinal),
       events_(ordinal) {}
@@ -45,9 +46,9 @@ SimDevice::~SimDevice() = default;
 
 Status SimDevice::MemGetInfo(std::size_t* free_bytes,
                              std::size_t* total_bytes) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kMemGetInfo;
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     if (free_bytes == nullptr || total_bytes == nullptr) {
       return Status::kInvalidValue;
     }
@@ -59,16 +60,16 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
 }
 
 Status SimDevice::Synchronize() {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kSynchronize;
-  return Run(call, [](SimCall*) { return Status::kSuccess; });
+  return Run(call, [](CallRecord*) { return Status::kSuccess; });
 }
 
 Status SimDevice::EnablePeerAccess(int peer) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kEnablePeerAccess;
   call.value = static_cast<std::uint64_t>(peer);
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
       return Status::kInvalidDevice;
     }
@@ -79,10 +80,10 @@ Status SimDevice::EnablePeerAccess(int peer) {
 }
 
 Status SimDevice::CanAccessPeer(int peer, bool* can) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kCanAccessPeer;
   call.value = static_cast<std::uint64_t>(peer);
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     if (can == nullptr) return Status::kInvalidValue;
     if (peer < 0 || peer >= platform_->device_count()) {
       return Status::kInvalidDevice;
@@ -99,17 +100,6 @@ std::uint64_t SimDevice::modelled_ns() const {
 void SimDevice::AddFault(const FaultRule& rule) { faults_.Add(rule); }
 
 void SimDevice::ClearFaults() { faults_.Clear(); }
-
-void SimDevice::SetCallObserver(SimCallObserver observer) {
-  std::shared_ptr<const SimCallObserver> fresh;
-  if (observer) {
-    fresh = std::make_shared<const SimCallObserver>(std::move(observer));
-  }
-  std::lock_guard lock(mutex_);
-  observed_.store(fresh != nullptr, std::memory_order_release);
-  // The previous observer dies with `fresh`, after the lock.
-  observer_.swap(fresh);
-}
 
 SimLeaks SimDevice::Leaks() const {
   SimLeaks leaks;
@@ -132,23 +122,13 @@ void SimDevice::Enter(DeviceCall call) {
   CountCall(call);
 }
 
-Status SimDevice::Refusal(const SimCall& call) {
+Status SimDevice::Refusal(const CallRecord& call) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   return faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
 }
 
 void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
   modelled_ns_.fetch_add(CallCostNs(call, bytes), std::memory_order_relaxed);
-}
-
-void SimDevice::Observe(const SimCall& call) {
-  if (!observed_.load(std::memory_order_acquire)) return;
-  std::shared_ptr<const SimCallObserver> observer;
-  {
-    std::lock_guard lock(mutex_);
-    observer = observer_;
-  }
-  if (observer != nullptr) (*observer)(call);
 }
 
 }  // namespace strata

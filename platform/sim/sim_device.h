@@ -8,11 +8,11 @@
 #include <mutex>
 #include <set>
 
+#include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
-#include "strata/platform/sim/sim_call.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
 
@@ -100,37 +100,38 @@ class SimDevice final : public Device {
   void AddFault(const FaultRule& rule);
   void ClearFaults();
 
-  // `observer` is told of each call after it happened, in the calling thread
-  // and with no lock held; null ends it. Calls that another thread has under
-  // way may still reach the previous observer.
-  void SetCallObserver(SimCallObserver observer);
-
   // Live device allocations, host ranges made by this device, streams, events.
   SimLeaks Leaks() const;
 
+ protected:
+  std::uint64_t NowNs() const override { return modelled_ns(); }
+
  private:
   // The frame of every entry point: counts the call, refuses it or runs
-  // `body(SimCall*)`, charges it for `*charged_bytes` (null: call.bytes) and
+  // `body(CallRecord*)`, charges it for `*charged_bytes` (null: call.bytes) and
   // tells the observer.
   template <class Body>
-  Status Run(SimCall call, Body body,
+  Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr);
   void Enter(DeviceCall call);
-  Status Refusal(const SimCall& call);
+  Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
-  void Observe(const SimCall& call);
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
   // kSuccess, or kInvalidResourceHandle if no device of the platform has it.
   Status CheckEvent(Event event) const;
   bool HasEvent(Event event) const;
-  // Whether an allocation of this device covers the range.
-  bool OwnsRange(DevicePtr ptr, std::size_t bytes) const;
 
   // What a range of a copy or fill is.
   enum class Reach { kNone, kDevice, kHost };
   Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
+  // Copies and fills (sim_device_copy.cc): the check when they are submitted,
+  // and what they do when their turn comes. Under mutex_.
+  Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
+  Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
+  Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
+  Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
 
   SimPlatform* const platform_;
   const int ordinal_;
@@ -138,13 +139,11 @@ class SimDevice final : public Device {
   Caps caps_;
   FaultInjector faults_;
   std::atomic<std::uint64_t> modelled_ns_{0};
-  std::atomic<bool> observed_{false};  // whether observer_ is set
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const SimCallObserver> observer_;  // guarded by mutex_
-  DeviceMemory memory_;                              // guarded by mutex_
-  StreamTable streams_;                              // guarded by mutex_
-  EventTable events_;                                // guarded by mutex_
+  std::mutex& mutex_;    // the platform's
+  DeviceMemory memory_;  // guarded by mutex_
+  StreamTable streams_;  // guarded by mutex_
+  EventTable events_;    // guarded by mutex_
   std::set<int> peers_;  // peer access enabled; guarded by mutex_
 };
 

@@ -13,9 +13,9 @@ constexpr unsigned kKnownHostFlags = 1 | 2 | 4;
 // CUDA's cudaHostRegister: portable, mapped, io memory, read-only.
 constexpr unsigned kKnownRegisterFlags = 1 | 2 | 4 | 8;
 
-SimCall CallAbout(DeviceCall device_call, const void* ptr, std::size_t bytes,
-                  unsigned flags) {
-  SimCall call;
+CallRecord CallAbout(DeviceCall device_call, const void* ptr, std::size_t bytes,
+                     unsigned flags) {
+  CallRecord call;
   call.call = device_call;
   call.ptr = reinterpret_cast<std::uintptr_t>(ptr);
   call.bytes = bytes;
@@ -26,9 +26,9 @@ SimCall CallAbout(DeviceCall device_call, const void* ptr, std::size_t bytes,
 }  // namespace
 
 Status SimDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
-  const SimCall call =
+  const CallRecord call =
       CallAbout(DeviceCall::kMallocHost, nullptr, bytes, flags);
-  return Run(call, [&](SimCall* seen) {
+  return Run(call, [&](CallRecord* seen) {
     if (ptr == nullptr || (flags & ~kKnownHostFlags) != 0) {
       return Status::kInvalidValue;
     }
@@ -46,15 +46,16 @@ Status SimDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
 }
 
 Status SimDevice::FreeHost(void* ptr) {
-  return Run(CallAbout(DeviceCall::kFreeHost, ptr, 0, 0), [&](SimCall*) {
+  return Run(CallAbout(DeviceCall::kFreeHost, ptr, 0, 0), [&](CallRecord*) {
     if (ptr == nullptr) return Status::kSuccess;
     return platform_->host_ranges().Unmap(HostRangeKind::kPinned, ptr);
   });
 }
 
 Status SimDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
-  const SimCall call = CallAbout(DeviceCall::kHostRegister, ptr, bytes, flags);
-  return Run(call, [&](SimCall*) {
+  const CallRecord call =
+      CallAbout(DeviceCall::kHostRegister, ptr, bytes, flags);
+  return Run(call, [&](CallRecord*) {
     if (ptr == nullptr || bytes == 0 || (flags & ~kKnownRegisterFlags) != 0) {
       return Status::kInvalidValue;
     }
@@ -63,16 +64,16 @@ Status SimDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
 }
 
 Status SimDevice::HostUnregister(void* ptr) {
-  return Run(CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0), [&](SimCall*) {
-    return platform_->host_ranges().Unregister(ptr);
-  });
+  return Run(
+      CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0),
+      [&](CallRecord*) { return platform_->host_ranges().Unregister(ptr); });
 }
 
 Status SimDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
                                 unsigned flags) {
-  const SimCall call =
+  const CallRecord call =
       CallAbout(DeviceCall::kMallocManaged, nullptr, bytes, flags);
-  return Run(call, [&](SimCall* seen) {
+  return Run(call, [&](CallRecord* seen) {
     const bool known = flags == kManagedGlobal || flags == kManagedHost;
     if (ptr == nullptr || bytes == 0 || !known) return Status::kInvalidValue;
     void* mapped = nullptr;

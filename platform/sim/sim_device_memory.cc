@@ -1,6 +1,4 @@
-// Device memory, copies and fills of the simulated device.
-
-#include <cstring>
+// Device memory of the simulated device.
 
 #include "strata/platform/sim/host_ranges.h"
 #include "strata/platform/sim/sim_device.h"
@@ -20,13 +18,13 @@ MemoryType TypeOf(HostRangeKind kind) {
 }  // namespace
 
 Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kMemAlloc;
   call.bytes = bytes;
   std::size_t frame_bytes = 0;
   return Run(
       call,
-      [&](SimCall* seen) {
+      [&](CallRecord* seen) {
         if (ptr == nullptr) return Status::kInvalidValue;
         if (bytes == 0) {
           *ptr = 0;
@@ -44,10 +42,10 @@ Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
 }
 
 Status SimDevice::MemFree(DevicePtr ptr) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kMemFree;
   call.ptr = ptr;
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
@@ -60,56 +58,52 @@ Status SimDevice::MemFree(DevicePtr ptr) {
 
 Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
                               std::size_t bytes, Stream stream) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kMemcpyAsync;
   call.ptr = target;
   call.bytes = bytes;
   call.value = source;
   call.stream_uid = stream.uid;
-  return Run(call, [&](SimCall*) {
-    const Status status = CheckStream(stream);
+  return Run(call, [&](CallRecord*) {
+    Status status = CheckStream(stream);
     if (status != Status::kSuccess || bytes == 0) return status;
-    const Reach to = ReachOf(target, bytes);
-    const Reach from = ReachOf(source, bytes);
-    if (to == Reach::kNone || from == Reach::kNone) {
-      return Status::kInvalidValue;
-    }
-    if (to == Reach::kHost && from == Reach::kHost) {
-      std::memmove(HostPointer(target), HostPointer(source), bytes);
-    }
-    return Status::kSuccess;
+    std::lock_guard lock(mutex_);
+    status = CheckCopy(target, source, bytes);
+    if (status != Status::kSuccess) return status;
+    return ExecuteCopy(target, source, bytes);
   });
 }
 
 Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
                               Stream stream) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kMemsetAsync;
   call.ptr = ptr;
   call.bytes = bytes;
   call.value = static_cast<unsigned char>(value);
   call.stream_uid = stream.uid;
-  return Run(call, [&](SimCall*) {
-    const Status status = CheckStream(stream);
+  return Run(call, [&](CallRecord*) {
+    Status status = CheckStream(stream);
     if (status != Status::kSuccess || bytes == 0) return status;
-    const Reach reach = ReachOf(ptr, bytes);
-    if (reach == Reach::kNone) return Status::kInvalidValue;
-    if (reach == Reach::kHost) std::memset(HostPointer(ptr), value, bytes);
-    return Status::kSuccess;
+    std::lock_guard lock(mutex_);
+    status = CheckFill(ptr, bytes);
+    if (status != Status::kSuccess) return status;
+    return ExecuteFill(ptr, value, bytes);
   });
 }
 
 Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kPointerAttributes;
   call.ptr = ptr;
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     if (info == nullptr) return Status::kInvalidValue;
+    std::lock_guard lock(mutex_);
     PointerInfo found;
     HostRangeKind kind = HostRangeKind::kPinned;
     int device = -1;
     const SimDevice* owner = platform_->OwnerOf(ptr);
-    if (owner != nullptr && owner->OwnsRange(ptr, 1)) {
+    if (owner != nullptr && owner->memory_.Covers(ptr, 1)) {
       found.type = MemoryType::kDevice;
       found.device = owner->ordinal();
     } else if (platform_->host_ranges().Find(ptr, 1, &kind, &device)) {
@@ -124,21 +118,6 @@ Status SimDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
 std::uint64_t SimDevice::peak_used_bytes() const {
   std::lock_guard lock(mutex_);
   return memory_.peak_used_bytes();
-}
-
-bool SimDevice::OwnsRange(DevicePtr ptr, std::size_t bytes) const {
-  std::lock_guard lock(mutex_);
-  return memory_.Covers(ptr, bytes);
-}
-
-SimDevice::Reach SimDevice::ReachOf(DevicePtr ptr, std::size_t bytes) const {
-  const SimDevice* owner = platform_->OwnerOf(ptr);
-  if (owner != nullptr) {
-    return owner->OwnsRange(ptr, bytes) ? Reach::kDevice : Reach::kNone;
-  }
-  return platform_->host_ranges().Find(ptr, bytes, nullptr, nullptr)
-             ? Reach::kHost
-             : Reach::kNone;
 }
 
 }  // namespace strata

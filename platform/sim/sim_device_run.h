@@ -8,7 +8,7 @@ namespace strata {
 // For the sources of SimDevice only. `body` takes the locks it needs; none is
 // held when the observer runs.
 template <class Body>
-Status SimDevice::Run(SimCall call, Body body,
+Status SimDevice::Run(CallRecord call, Body body,
                       const std::size_t* charged_bytes) {
   Enter(call.call);
   call.status = Refusal(call);

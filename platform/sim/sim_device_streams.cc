@@ -21,15 +21,15 @@ std::unordered_map<std::uint64_t, std::uint64_t>& PerThreadUids() {
   return uids;
 }
 
-SimCall CallOn(DeviceCall device_call, const Stream& stream) {
-  SimCall call;
+CallRecord CallOn(DeviceCall device_call, const Stream& stream) {
+  CallRecord call;
   call.call = device_call;
   call.stream_uid = stream.uid;
   return call;
 }
 
-SimCall CallOn(DeviceCall device_call, Event event) {
-  SimCall call;
+CallRecord CallOn(DeviceCall device_call, Event event) {
+  CallRecord call;
   call.call = device_call;
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   return call;
@@ -44,10 +44,10 @@ bool ValidEventFlags(unsigned flags) {
 }  // namespace
 
 Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kStreamCreate;
   call.value = flags;
-  return Run(call, [&](SimCall* seen) {
+  return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) {
       return Status::kInvalidValue;
     }
@@ -60,7 +60,7 @@ Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
 }
 
 Status SimDevice::StreamDestroy(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamDestroy, stream), [&](SimCall*) {
+  return Run(CallOn(DeviceCall::kStreamDestroy, stream), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
     return streams_.Destroy(stream) ? Status::kSuccess
                                     : Status::kInvalidResourceHandle;
@@ -90,10 +90,10 @@ Stream SimDevice::PerThreadStream() {
 }
 
 Status SimDevice::WrapStream(void* handle, Stream* stream) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kWrapStream;
   call.ptr = reinterpret_cast<std::uintptr_t>(handle);
-  return Run(call, [&](SimCall* seen) {
+  return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr) return Status::kInvalidValue;
     if (handle == nullptr || handle == kLegacyStreamHandle) {
       *stream = LegacyStream();
@@ -110,19 +110,19 @@ Status SimDevice::WrapStream(void* handle, Stream* stream) {
 
 Status SimDevice::StreamSynchronize(Stream stream) {
   return Run(CallOn(DeviceCall::kStreamSynchronize, stream),
-             [&](SimCall*) { return CheckStream(stream); });
+             [&](CallRecord*) { return CheckStream(stream); });
 }
 
 Status SimDevice::StreamQuery(Stream stream) {
   return Run(CallOn(DeviceCall::kStreamQuery, stream),
-             [&](SimCall*) { return CheckStream(stream); });
+             [&](CallRecord*) { return CheckStream(stream); });
 }
 
 Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  SimCall call = CallOn(DeviceCall::kStreamWaitEvent, stream);
+  CallRecord call = CallOn(DeviceCall::kStreamWaitEvent, stream);
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     const Status status = CheckStream(stream);
     if (status != Status::kSuccess) return status;
     // kEventExternal has a meaning only in a capture (cuda_semantics.md E9).
@@ -133,7 +133,7 @@ Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
 
 Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
                                  void* argument) {
-  return Run(CallOn(DeviceCall::kLaunchHostFunc, stream), [&](SimCall*) {
+  return Run(CallOn(DeviceCall::kLaunchHostFunc, stream), [&](CallRecord*) {
     if (function == nullptr) return Status::kInvalidValue;
     const Status status = CheckStream(stream);
     if (status != Status::kSuccess) return status;
@@ -144,10 +144,10 @@ Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
 }
 
 Status SimDevice::EventCreate(Event* event, unsigned flags) {
-  SimCall call;
+  CallRecord call;
   call.call = DeviceCall::kEventCreate;
   call.value = flags;
-  return Run(call, [&](SimCall* seen) {
+  return Run(call, [&](CallRecord* seen) {
     if (event == nullptr || !ValidEventFlags(flags)) {
       return Status::kInvalidValue;
     }
@@ -159,7 +159,7 @@ Status SimDevice::EventCreate(Event* event, unsigned flags) {
 }
 
 Status SimDevice::EventDestroy(Event event) {
-  return Run(CallOn(DeviceCall::kEventDestroy, event), [&](SimCall*) {
+  return Run(CallOn(DeviceCall::kEventDestroy, event), [&](CallRecord*) {
     SimDevice* owner = platform_->OwnerOf(event);
     if (owner == nullptr) return Status::kInvalidResourceHandle;
     std::lock_guard lock(owner->mutex_);
@@ -169,10 +169,10 @@ Status SimDevice::EventDestroy(Event event) {
 }
 
 Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
-  SimCall call = CallOn(DeviceCall::kEventRecord, stream);
+  CallRecord call = CallOn(DeviceCall::kEventRecord, stream);
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
-  return Run(call, [&](SimCall*) {
+  return Run(call, [&](CallRecord*) {
     const Status status = CheckStream(stream);
     if (status != Status::kSuccess) return status;
     if (flags != 0) return Status::kInvalidValue;
@@ -182,12 +182,12 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
 
 Status SimDevice::EventQuery(Event event) {
   return Run(CallOn(DeviceCall::kEventQuery, event),
-             [&](SimCall*) { return CheckEvent(event); });
+             [&](CallRecord*) { return CheckEvent(event); });
 }
 
 Status SimDevice::EventSynchronize(Event event) {
   return Run(CallOn(DeviceCall::kEventSynchronize, event),
-             [&](SimCall*) { return CheckEvent(event); });
+             [&](CallRecord*) { return CheckEvent(event); });
 }
 
 Status SimDevice::CheckStream(const Stream& stream) const {

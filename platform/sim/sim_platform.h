@@ -2,6 +2,7 @@
 #define STRATA_PLATFORM_SIM_SIM_PLATFORM_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,11 @@ class SimPlatform final : public Platform {
   // The device that made `event`, or null; the event may be gone.
   SimDevice* OwnerOf(Event event);
   HostRanges& host_ranges() { return host_ranges_; }
+  // Guards all state of all devices: work of one may touch any other.
+  std::mutex& mutex() { return mutex_; }
 
  private:
+  std::mutex mutex_;
   HostRanges host_ranges_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
 };

@@ -24,7 +24,7 @@ class ChunkPoolTest : public ::testing::Test {
   std::vector<DeviceCall> CallsOf(Act act) {
     std::vector<DeviceCall> calls;
     place_.device().SetCallObserver(
-        [&calls](const SimCall& call) { calls.push_back(call.call); });
+        [&calls](const CallRecord& call) { calls.push_back(call.call); });
     act();
     place_.device().SetCallObserver(nullptr);
     return calls;
@@ -131,7 +131,7 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBeforeTheMemoryGoes) {
                     std::to_string(bytes));
     });
   }
-  place_.device().SetCallObserver([&log](const SimCall& call) {
+  place_.device().SetCallObserver([&log](const CallRecord& call) {
     log.emplace_back(DeviceCallName(call.call));
   });
   Allocation* chunk = Chunk(Mebibytes(2));
@@ -146,7 +146,7 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBeforeTheMemoryGoes) {
 TEST_F(ChunkPoolTest, WhatTheSystemHasBackIsNoLongerCountedAsReserved) {
   std::size_t counted = 1;
   Allocation* chunk = Chunk(Mebibytes(2));
-  place_.device().SetCallObserver([&](const SimCall& call) {
+  place_.device().SetCallObserver([&](const CallRecord& call) {
     if (call.call == DeviceCall::kMemFree) counted = pool_.reserved_bytes();
   });
   pool_.DoFree(chunk);
@@ -184,8 +184,8 @@ TEST_F(ChunkPoolTest, AnOfferedChunkServesAnotherStreamAfterItsEvent) {
 }
 
 TEST_F(ChunkPoolTest, TheWaitIsOnTheNewUsersStream) {
-  std::vector<SimCall> calls;
-  place_.device().SetCallObserver([&calls](const SimCall& call) {
+  std::vector<CallRecord> calls;
+  place_.device().SetCallObserver([&calls](const CallRecord& call) {
     if (call.stream_uid != 0) calls.push_back(call);
   });
   pool_.Offer(Chunk(Mebibytes(10)), *a_);

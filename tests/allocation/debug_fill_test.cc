@@ -23,18 +23,18 @@ class DebugFillTest : public ::testing::Test {
     context.platform = place.platform();
     return Decorate(place.pool(), DecoratorOptions(), context);
   }
-  static std::vector<SimCall> CallsOfAllocation(const PoolPlace& place,
-                                                Allocator& chain) {
-    std::vector<SimCall> calls;
+  static std::vector<CallRecord> CallsOfAllocation(const PoolPlace& place,
+                                                   Allocator& chain) {
+    std::vector<CallRecord> calls;
     place.device().SetCallObserver(
-        [&calls](const SimCall& call) { calls.push_back(call); });
+        [&calls](const CallRecord& call) { calls.push_back(call); });
     const AllocationPtr allocation = chain.Allocate(1000);
     place.device().SetCallObserver(nullptr);
     return calls;
   }
-  static std::vector<DeviceCall> Kinds(const std::vector<SimCall>& calls) {
+  static std::vector<DeviceCall> Kinds(const std::vector<CallRecord>& calls) {
     std::vector<DeviceCall> kinds;
-    for (const SimCall& call : calls) kinds.push_back(call.call);
+    for (const CallRecord& call : calls) kinds.push_back(call.call);
     return kinds;
   }
 };
@@ -46,7 +46,7 @@ TEST_F(DebugFillTest, FillsADeviceAllocationOnceInStreamOrder) {
   const DebugFill fill(&place.device(), static_cast<unsigned char>(0xAB),
                        false);
   chain->set_debug_fill(&fill);
-  const std::vector<SimCall> calls = CallsOfAllocation(place, *chain);
+  const std::vector<CallRecord> calls = CallsOfAllocation(place, *chain);
   EXPECT_THAT(Kinds(calls),
               ElementsAre(DeviceCall::kMemAlloc, DeviceCall::kMemsetAsync));
   EXPECT_EQ(calls[1].ptr, calls[0].ptr);
@@ -78,7 +78,7 @@ TEST_F(DebugFillTest, UsesTheStreamOfTheAllocation) {
   const AllocationPtr allocation = place.pool()->Allocate(1000);
   std::uint64_t uid = 0;
   place.device().SetCallObserver(
-      [&uid](const SimCall& call) { uid = call.stream_uid; });
+      [&uid](const CallRecord& call) { uid = call.stream_uid; });
   EXPECT_EQ(fill.Apply(*allocation, stream), Status::kSuccess);
   place.device().SetCallObserver(nullptr);
   EXPECT_EQ(uid, stream.uid);

@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 class StreamSafeAllocatorTest : public ::testing::Test {
  protected:
   StreamSafeAllocatorTest() {
-    place_.device().SetCallObserver([this](const SimCall& call) {
+    place_.device().SetCallObserver([this](const CallRecord& call) {
       if (call.call == DeviceCall::kStreamSynchronize) {
         waited_.push_back(call.stream_uid);
         live_while_waiting_.push_back(below_->live());

@@ -87,7 +87,7 @@ class FacadeFixture : public testing::Test {
 class CallLog {
  public:
   explicit CallLog(SimDevice& device) : device_(device) {
-    device_.SetCallObserver([this](const SimCall& call) {
+    device_.SetCallObserver([this](const CallRecord& call) {
       const std::lock_guard<std::mutex> guard(mutex_);
       calls_.push_back(call);
     });
@@ -96,13 +96,13 @@ class CallLog {
   CallLog& operator=(const CallLog&) = delete;
   ~CallLog() { device_.SetCallObserver(nullptr); }
 
-  std::vector<SimCall> calls() const {
+  std::vector<CallRecord> calls() const {
     const std::lock_guard<std::mutex> guard(mutex_);
     return calls_;
   }
-  std::vector<SimCall> Of(DeviceCall kind) const {
-    std::vector<SimCall> result;
-    for (const SimCall& call : calls()) {
+  std::vector<CallRecord> Of(DeviceCall kind) const {
+    std::vector<CallRecord> result;
+    for (const CallRecord& call : calls()) {
       if (call.call == kind) result.push_back(call);
     }
     return result;
@@ -110,12 +110,13 @@ class CallLog {
   // How many calls were made on `stream`.
   std::size_t On(Stream stream) const {
     std::size_t count = 0;
-    for (const SimCall& call : calls()) count += call.stream_uid == stream.uid;
+    for (const CallRecord& call : calls())
+      count += call.stream_uid == stream.uid;
     return count;
   }
   std::size_t Failed() const {
     std::size_t count = 0;
-    for (const SimCall& call : calls()) {
+    for (const CallRecord& call : calls()) {
       count += call.status != Status::kSuccess;
     }
     return count;
@@ -124,7 +125,7 @@ class CallLog {
  private:
   SimDevice& device_;
   mutable std::mutex mutex_;
-  std::vector<SimCall> calls_;  // guarded by mutex_
+  std::vector<CallRecord> calls_;  // guarded by mutex_
 };
 
 // What `body` throws as an Exception says; "" and a failed test if it throws

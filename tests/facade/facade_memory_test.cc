@@ -272,7 +272,7 @@ TEST_F(FacadeFillTest, FillsOnceInTheOrderOfTheStream) {
   for (int i = 0; i < 2; ++i) {  // growth, then a hit
     const CallLog log(device());
     const AllocationPtr allocation = facade().Alloc(kPlace, 1000, stream);
-    const std::vector<SimCall> fills = log.Of(DeviceCall::kMemsetAsync);
+    const std::vector<CallRecord> fills = log.Of(DeviceCall::kMemsetAsync);
     ASSERT_EQ(fills.size(), 1U);
     EXPECT_EQ(fills[0].ptr,
               reinterpret_cast<std::uintptr_t>(allocation->data()));
@@ -298,7 +298,7 @@ TEST_F(FacadeFillTest, SynchronisesOnceAfterTheFill) {
   facade().Alloc(kPlace, 1000).reset();
   const CallLog log(device());
   const AllocationPtr hit = facade().Alloc(kPlace, 1000);
-  const std::vector<SimCall> calls = log.calls();
+  const std::vector<CallRecord> calls = log.calls();
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].call, DeviceCall::kMemsetAsync);
   EXPECT_EQ(calls[1].call, DeviceCall::kSynchronize);

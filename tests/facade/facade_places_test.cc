@@ -147,7 +147,7 @@ TEST_F(FacadePlacesTest, BasePtrIsTheStartOfTheSystemsChunk) {
   const CallLog log(device());
   const AllocationPtr first = facade().Alloc(DevicePlace(0), 1000);
   const AllocationPtr second = facade().Alloc(DevicePlace(0), 1000);
-  const std::vector<SimCall> chunks = log.Of(DeviceCall::kMemAlloc);
+  const std::vector<CallRecord> chunks = log.Of(DeviceCall::kMemAlloc);
   ASSERT_EQ(chunks.size(), 1U);
   const auto* base = reinterpret_cast<void*>(chunks[0].ptr);
   EXPECT_EQ(facade().GetBasePtr(*first), base);

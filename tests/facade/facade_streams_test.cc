@@ -27,7 +27,7 @@ class FacadeStreamsTest : public FacadeFixture {
   // Waits for `stream` so far.
   std::size_t Waits(const CallLog& log, Stream stream) {
     std::size_t count = 0;
-    for (const SimCall& call : log.Of(DeviceCall::kStreamSynchronize)) {
+    for (const CallRecord& call : log.Of(DeviceCall::kStreamSynchronize)) {
       count += call.stream_uid == stream.uid;
     }
     return count;

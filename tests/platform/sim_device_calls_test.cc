@@ -34,8 +34,9 @@ class SimDeviceCallsTest : public SimFixture {
 };
 
 TEST_F(SimDeviceCallsTest, EveryCallIsCountedObservedAndCharged) {
-  std::vector<SimCall> seen;
-  device().SetCallObserver([&](const SimCall& call) { seen.push_back(call); });
+  std::vector<CallRecord> seen;
+  device().SetCallObserver(
+      [&](const CallRecord& call) { seen.push_back(call); });
   for (const SimCallCase& c : SimCallCases()) {
     SCOPED_TRACE(DeviceCallName(c.call));
     const std::uint64_t count = device().CallCount(c.call);
@@ -128,8 +129,9 @@ TEST_F(SimDeviceCallsTest, FaultCountsTheCallsFromWhenItWasAdded) {
 }
 
 TEST_F(SimDeviceCallsTest, ObserverSeesOperandsOrderAndFailures) {
-  std::vector<SimCall> seen;
-  device().SetCallObserver([&](const SimCall& call) { seen.push_back(call); });
+  std::vector<CallRecord> seen;
+  device().SetCallObserver(
+      [&](const CallRecord& call) { seen.push_back(call); });
   DevicePtr ptr = 0;
   ASSERT_EQ(device().MemAlloc(&ptr, 3000), Status::kSuccess);
   ASSERT_EQ(device().MemsetAsync(ptr, 0xAB, 3000, world_.stream),
@@ -160,7 +162,7 @@ TEST_F(SimDeviceCallsTest, ObserverSeesOperandsOrderAndFailures) {
 // With a lock held this would deadlock.
 TEST_F(SimDeviceCallsTest, ObserverMayCallTheDevice) {
   std::size_t free_seen = 0;
-  device().SetCallObserver([&](const SimCall& call) {
+  device().SetCallObserver([&](const CallRecord& call) {
     if (call.call != DeviceCall::kMemAlloc) return;
     free_seen = FreeBytes();
     device().SetCallObserver(nullptr);
@@ -177,7 +179,7 @@ TEST_F(SimDeviceCallsTest, ObserverMayChangeWhileOthersCall) {
     while (!stop.load()) device().Synchronize();
   });
   for (int i = 0; i < 200 || seen.load() == 0; ++i) {
-    device().SetCallObserver([&](const SimCall&) { ++seen; });
+    device().SetCallObserver([&](const CallRecord&) { ++seen; });
     device().SetCallObserver(nullptr);
   }
   stop.store(true);

@@ -34,19 +34,19 @@ TestPlaceOptions ExactMemory(std::uint64_t mebibytes) {
   return options;
 }
 
-std::vector<SimCall> CallsOf(const TestPlace& place,
-                             const std::function<void()>& act) {
-  std::vector<SimCall> calls;
+std::vector<CallRecord> CallsOf(const TestPlace& place,
+                                const std::function<void()>& act) {
+  std::vector<CallRecord> calls;
   place.device().SetCallObserver(
-      [&calls](const SimCall& call) { calls.push_back(call); });
+      [&calls](const CallRecord& call) { calls.push_back(call); });
   act();
   place.device().SetCallObserver(nullptr);
   return calls;
 }
 
-std::uint64_t CountOf(const std::vector<SimCall>& calls, DeviceCall kind) {
+std::uint64_t CountOf(const std::vector<CallRecord>& calls, DeviceCall kind) {
   std::uint64_t count = 0;
-  for (const SimCall& call : calls) count += call.call == kind ? 1 : 0;
+  for (const CallRecord& call : calls) count += call.call == kind ? 1 : 0;
   return count;
 }
 
@@ -75,12 +75,12 @@ TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
   const TestChain b = place.AddChain();
   a->Allocate(Mebibytes(20)).reset();
   AllocationPtr taken;
-  const std::vector<SimCall> calls =
+  const std::vector<CallRecord> calls =
       CallsOf(place, [&] { taken = b->Allocate(Mebibytes(10)); });
   EXPECT_EQ(CountOf(calls, DeviceCall::kMemFree), 0U);
   EXPECT_EQ(CountOf(calls, DeviceCall::kStreamSynchronize), 0U);
   std::vector<std::pair<DeviceCall, std::uint64_t>> ordering;
-  for (const SimCall& call : calls) {
+  for (const CallRecord& call : calls) {
     if (call.stream_uid != 0) ordering.emplace_back(call.call, call.stream_uid);
   }
   EXPECT_THAT(
@@ -100,7 +100,7 @@ TEST(AutoGrowthExhaustionTest, AnIdleChunkOfMoreThanTwiceTheSizeIsReleased) {
   const TestChain a = place.AddChain();
   const TestChain b = place.AddChain();
   a->Allocate(Mebibytes(20)).reset();
-  const std::vector<SimCall> calls = CallsOf(
+  const std::vector<CallRecord> calls = CallsOf(
       place, [&] { EXPECT_NE(b->Allocate(Mebibytes(10) - 256), nullptr); });
   EXPECT_EQ(CountOf(calls, DeviceCall::kStreamWaitEvent), 0U);
   EXPECT_EQ(CountOf(calls, DeviceCall::kMemFree), 1U);
@@ -268,7 +268,7 @@ TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
     chain->Allocate(Mebibytes(30)).reset();
     std::atomic<bool> in_driver{false};
     std::atomic<bool> hit_done{false};
-    place.device().SetCallObserver([&](const SimCall& call) {
+    place.device().SetCallObserver([&](const CallRecord& call) {
       EXPECT_EQ(t_held_locks, 0);
       if (call.call != kind || in_driver.exchange(true)) return;
       while (!hit_done) std::this_thread::yield();

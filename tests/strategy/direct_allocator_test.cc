@@ -29,7 +29,7 @@ class DirectAllocatorTest : public ::testing::Test {
 TEST_F(DirectAllocatorTest, AFreeWaitsForItsStreamThenCallsTheSystem) {
   std::vector<DeviceCall> calls;
   place_.device().SetCallObserver(
-      [&calls](const SimCall& call) { calls.push_back(call.call); });
+      [&calls](const CallRecord& call) { calls.push_back(call.call); });
   chain_->Allocate(1000).reset();
   place_.device().SetCallObserver(nullptr);
   EXPECT_THAT(calls,

@@ -39,7 +39,7 @@ class StressFaultsTest : public ::testing::TestWithParam<std::string> {
   void CountLost(FacadeModel& model) {
     for (int i = 0; i < kDevices; ++i) {
       model.platform().sim_device(i).SetCallObserver(
-          [this](const SimCall& call) {
+          [this](const CallRecord& call) {
             if (call.status == Status::kSuccess) return;
             ++failed_calls_;
             const bool is_free = call.call == DeviceCall::kMemFree ||

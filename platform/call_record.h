@@ -1,0 +1,40 @@
+#ifndef STRATA_PLATFORM_CALL_RECORD_H_
+#define STRATA_PLATFORM_CALL_RECORD_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "strata/platform/device_call.h"
+#include "strata/platform/memory_types.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// One call that reached a device, as an observer sees it. Fields that the call
+// has no use for are 0.
+struct CallRecord {
+  DeviceCall call = DeviceCall::kMemGetInfo;
+  std::int32_t device = 0;
+  // The address, handle or event the call acts on; for calls that make one, the
+  // new one (0 if the call failed). For copies, the target.
+  std::uint64_t ptr = 0;
+  std::uint64_t bytes = 0;
+  // The call's other operand: flags, the byte a memset writes, the source of a
+  // copy, the peer's ordinal, the handle that is mapped, the pool.
+  std::uint64_t value = 0;
+  std::uint64_t stream_uid = 0;
+  Status status = Status::kSuccess;
+  // When the call returned, on the device's clock: virtual for a simulated
+  // device, else time since an arbitrary origin.
+  std::uint64_t time_ns = 0;
+  std::uint64_t thread = 0;  // the caller; small, unique for the process's life
+};
+
+using CallObserver = std::function<void(const CallRecord&)>;
+
+// The calling thread's number in a CallRecord.
+std::uint64_t CallingThreadNumber();
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CALL_RECORD_H_

@@ -1,0 +1,48 @@
+#ifndef STRATA_PLATFORM_DEVICE_WORK_H_
+#define STRATA_PLATFORM_DEVICE_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/status.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// Memory that a piece of work reads or, if `write`, writes.
+struct WorkRange {
+  DevicePtr ptr = 0;
+  std::size_t bytes = 0;
+  bool write = false;
+};
+
+// Work whose accesses are known: what tests and benchmarks put into streams in
+// place of kernels.
+//
+// Errors: as Device: all or nothing; a bad argument is kInvalidValue. Memory
+//   that the device may not access shows when the work runs, as a sticky
+//   kIllegalAddress.
+// Threads: any thread.        Cost: that of a kernel launch.
+// Lifetime: owned by its Platform.
+class DeviceWork {
+ public:
+  DeviceWork() = default;
+  DeviceWork(const DeviceWork&) = delete;
+  DeviceWork& operator=(const DeviceWork&) = delete;
+  virtual ~DeviceWork() = default;
+
+  // Submits to `stream` work that takes about `busy_ns`, then reads each range
+  // that is read, then stores `pattern` in every 8-byte word of those that are
+  // written. Ranges are multiples of 8 bytes, aligned to 8, and not larger in
+  // number than kMaxWorkRanges.
+  virtual Status Enqueue(Stream stream, const WorkRange* ranges,
+                         std::size_t count, std::uint64_t busy_ns,
+                         std::uint64_t pattern) = 0;
+};
+
+inline constexpr std::size_t kMaxWorkRanges = 8;
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_DEVICE_WORK_H_

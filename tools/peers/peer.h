@@ -45,8 +45,8 @@ struct PeerStats {
 //   another reason than lack of memory.
 // Threads: any thread, by one lock over everything, as in the originals; some
 //   of them call the device with it held, and so does their peer.
-// Lifetime: the device outlives the peer. Destroyed when all work is done; what
-//   was not freed goes back to the device then, and its streams may be gone.
+// Lifetime: the device outlives the peer. Destroyed after the last free, when
+//   all work is done; its streams may be gone by then.
 class Peer {
  public:
   Peer() = default;

@@ -89,6 +89,35 @@ INSTANTIATE_TEST_SUITE_P(
              (test.param.peer == kExpandable ? "_expandable" : "");
     });
 
+// The strategy of this project that follows the same rules, without the code.
+Options ExactAutoGrowth() {
+  Options options = PeerOptions("auto_growth");
+  options.strategy.auto_growth_chunk_rule = "exact";
+  options.strategy.auto_growth_give_back_limit = 0;
+  return options;
+}
+
+class PaddleTraceTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PaddleTraceTest, ReservesWhatAutoGrowthWithExactChunksDoes) {
+  const Trace trace = ReadRmmLog(BundledTrace(GetParam()));
+  const ReplayResult peer = CheckedReplay(trace, PeerOptions("peer:paddle"));
+  const ReplayResult ours = Replay(trace, ExactAutoGrowth());
+  ASSERT_FALSE(peer.failed_event);
+  EXPECT_NEAR(static_cast<double>(peer.peak_reserved_bytes) /
+                  static_cast<double>(ours.peak_reserved_bytes),
+              1, 0.002);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bundled, PaddleTraceTest,
+    ::testing::Values("gpt_serve_kvcache", "gpt_varlen_train",
+                      "gpt_varlen_two_streams", "llama1b_ckpt_varlen",
+                      "mobilenet_multiscale", "resnet50_train"),
+    [](const ::testing::TestParamInfo<const char*>& test) {
+      return std::string(test.param);
+    });
+
 TEST(PeerReplayTest, StopsAtTheRequestThatMemoryCannotMeet) {
   const Trace trace = TraceOf("+a 8388608, -a, +b 41943040, +c 41943040");
   const ReplayResult result =

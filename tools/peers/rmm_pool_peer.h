@@ -18,7 +18,8 @@ namespace strata {
 
 struct RmmPoolOptions {
   std::size_t initial_bytes = 0;             // taken when it is built
-  std::optional<std::size_t> maximum_bytes;  // of the pool; none: the device's
+  // Of the pool; none: what the device has.
+  std::optional<std::size_t> maximum_bytes = std::nullopt;
 };
 
 // The pool memory resource of RMM.

@@ -26,6 +26,12 @@ const CallCost* FindCallCost(DeviceCall call);
 // frames that the call took from the device.
 std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes);
 
+// What a device does in a stream.
+enum class OperationKind { kCopyOnDevice, kCopyWithHost, kFill, kHostFunction };
+
+// How long that takes the device, for `bytes` bytes, under timed progress.
+std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes);
+
 }  // namespace strata
 
 #endif  // STRATA_PLATFORM_SIM_COST_TABLE_H_

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "strata/platform/sim/random.h"
+
 namespace strata {
 namespace {
 
@@ -104,15 +106,6 @@ FaultRule ParseRule(std::string_view text) {
     Reject(text, "has more than one of nth, every and probability");
   }
   return rule;
-}
-
-// splitmix64: one state word, and any seed is as good as another.
-std::uint64_t NextRandom(std::uint64_t* state) {
-  *state += 0x9E3779B97F4A7C15;
-  std::uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
 }
 
 }  // namespace

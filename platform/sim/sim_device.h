@@ -10,9 +10,11 @@
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
+#include "strata/platform/device_work.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
 
@@ -25,22 +27,25 @@ class SimPlatform;
 //
 // Model: memory is phantom: addresses that nothing on the host maps, so a
 //   device of any size costs only its bookkeeping, and bytes written to it are
-//   gone. Work is complete when its call returns (the inline policy). Free
-//   memory moves in frames of 2 MiB, and an allocation fails exactly when no
-//   frame is left for it (device_memory.h).
+//   gone. Work runs in the order of streams, in threads that call, when the
+//   platform's progress says (progress.h): by default before its call returns.
+//   Work that fails leaves an error that every later call returns. Free memory
+//   moves in frames of 2 MiB, and an allocation fails exactly when no frame is
+//   left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held
 //   aborts the process.
 // Threads: any thread; each call takes effect at once.
 // Cost: under a microsecond; none grows with the number of live allocations
-//   faster than the depth of a tree.
+//   faster than the depth of a tree. Each completion of work that was queued
+//   looks at all streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
 class SimDevice final : public Device {
  public:
   // `memory_bytes` is at least a frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
-            std::uint64_t fault_seed);
+            std::uint64_t fault_seed, SimData data);
   ~SimDevice() override;
 
   int ordinal() const override { return ordinal_; }
@@ -57,7 +62,8 @@ class SimDevice final : public Device {
   Status StreamSynchronize(Stream stream) override;
   Status StreamQuery(Stream stream) override;
   Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
-  // Runs `function` before it returns.
+  // `function` runs in a thread that calls the platform, not necessarily this
+  // one: what it locks must not be held by a caller.
   Status LaunchHostFunc(Stream stream, HostFunction function,
                         void* argument) override;
 
@@ -77,9 +83,9 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is device memory of this platform, or pinned, registered or
-  // managed memory; any other range is kInvalidValue. Bytes move if both ends
-  // can be reached from the host.
+  // Each end is what AddressSpace allows, or pageable host memory (see
+  // sim_device_submit.cc); any other range is kInvalidValue. Bytes move if
+  // those of both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -87,6 +93,29 @@ class SimDevice final : public Device {
   Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
+
+  // Virtual memory: addresses and memory are the platform's, whichever device
+  // is asked. Granularities are kFrameBytes.
+  Status Granularity(const MemProperties& properties, bool recommended,
+                     std::size_t* bytes) override;
+  Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
+                      DevicePtr hint) override;
+  Status FreeRange(DevicePtr ptr, std::size_t bytes) override;
+  Status CreateMemory(MemHandle* handle, std::size_t bytes,
+                      const MemProperties& properties) override;
+  Status ReleaseMemory(MemHandle handle) override;
+  Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
+                  MemHandle handle) override;
+  Status UnmapRange(DevicePtr ptr, std::size_t bytes) override;
+  Status SetAccess(DevicePtr ptr, std::size_t bytes,
+                   const AccessDescriptor* access, std::size_t count) override;
+  Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
+  // A descriptor is the caller's to close, and is good within the process.
+  Status ExportMemory(MemHandle handle, ShareType type,
+                      Shareable* shareable) override;
+  Status ImportMemory(MemHandle* handle, ShareType type,
+                      const Shareable& shareable) override;
+  Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
@@ -100,11 +129,24 @@ class SimDevice final : public Device {
   void AddFault(const FaultRule& rule);
   void ClearFaults();
 
-  // Live device allocations, host ranges made by this device, streams, events.
+  // Runs the first piece of work of `stream`, whatever the progress. Returns
+  // false if there is none that can run, or `stream` is not of this device.
+  bool Step(const Stream& stream);
+  // Runs all work of this device that has been submitted.
+  void StepAll();
+  // Pieces of work of this device that are not done.
+  std::uint64_t PendingCount() const;
+  // The error that work has left, or kSuccess.
+  Status sticky_error() const {
+    return sticky_error_.load(std::memory_order_acquire);
+  }
+
+  // Live device allocations, host ranges and reservations made by this device,
+  // memory of it that is there to be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
-  std::uint64_t NowNs() const override { return modelled_ns(); }
+  std::uint64_t NowNs() const override;
 
  private:
   // The frame of every entry point: counts the call, refuses it or runs
@@ -116,22 +158,34 @@ class SimDevice final : public Device {
   void Enter(DeviceCall call);
   Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
+  void PassTime(std::uint64_t ns);
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
-  // kSuccess, or kInvalidResourceHandle if no device of the platform has it.
-  Status CheckEvent(Event event) const;
-  bool HasEvent(Event event) const;
+  // What `event` of any device was recorded after, or null. Under mutex_.
+  StreamSnapshot* FindEvent(Event event) const;
 
-  // What a range of a copy or fill is.
-  enum class Reach { kNone, kDevice, kHost };
-  Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
-  // Copies and fills (sim_device_copy.cc): the check when they are submitted,
-  // and what they do when their turn comes. Under mutex_.
+  // Submits `work`, which returns a Status and takes no lock. Nothing runs on a
+  // device with a sticky error (sim_device_run.h).
+  template <class Work>
+  void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
+              SimLock* lock);
+  Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
+                    const Stream& stream, SimLock* lock);
+  bool IsPageable(DevicePtr ptr, std::size_t bytes) const;
+  void NoteOutcome(Status status);
+  // For calls that free memory at once.
+  void AwaitBeforeFree(SimLock* lock);
+
+  // Copies, fills and work (sim_device_copy.cc): the check when they are
+  // submitted, and what they do when their turn comes: nothing but
+  // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
+  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
+                     std::uint64_t pattern);
 
   SimPlatform* const platform_;
   const int ordinal_;
@@ -139,12 +193,14 @@ class SimDevice final : public Device {
   Caps caps_;
   FaultInjector faults_;
   std::atomic<std::uint64_t> modelled_ns_{0};
+  std::atomic<Status> sticky_error_{Status::kSuccess};
 
-  std::mutex& mutex_;    // the platform's
-  DeviceMemory memory_;  // guarded by mutex_
-  StreamTable streams_;  // guarded by mutex_
-  EventTable events_;    // guarded by mutex_
-  std::set<int> peers_;  // peer access enabled; guarded by mutex_
+  std::mutex& mutex_;     // the platform's
+  DeviceMemory memory_;   // guarded by mutex_
+  Scheduler& scheduler_;  // the platform's; guarded by mutex_
+  StreamTable streams_;   // guarded by mutex_
+  EventTable events_;     // guarded by mutex_
+  std::set<int> peers_;   // peer access enabled; guarded by mutex_
 };
 
 }  // namespace strata

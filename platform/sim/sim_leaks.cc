@@ -26,6 +26,12 @@ std::string ToString(const SimLeaks& leaks) {
   AddRanges("registered range", leaks.registered_ranges, leaks.registered_bytes,
             &text);
   AddRanges("managed range", leaks.managed_ranges, leaks.managed_bytes, &text);
+  AddRanges("reserved range", leaks.reservations, leaks.reservation_bytes,
+            &text);
+  AddRanges("memory block", leaks.memory_blocks, leaks.memory_block_bytes,
+            &text);
+  AddCount("memory handle reference", leaks.memory_references, &text);
+  AddRanges("mapping", leaks.mappings, leaks.mapped_bytes, &text);
   AddCount("stream", leaks.streams, &text);
   AddCount("event", leaks.events, &text);
   return text;

@@ -36,16 +36,23 @@ void CheckFaultDevice(const FaultRule& rule, int devices) {
 
 }  // namespace
 
-SimPlatform::SimPlatform(const PlatformOptions& options) {
+SimPlatform::SimPlatform(const PlatformOptions& options)
+    : physical_memory_(options.sim_fabric),
+      virtual_memory_(&physical_memory_),
+      address_space_(&physical_memory_, &host_ranges_),
+      scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
+      free_policy_(options.sim_free, options.sim_seed) {
+  address_space_.Add(&virtual_memory_);
   CheckDeviceCount(options.sim_devices);
   CheckMemory(options.sim_memory_bytes);
+  const SimData data = ParseSimData(options.sim_data);
   const std::vector<FaultRule> faults = ParseFaultRules(options.sim_faults);
   for (const FaultRule& rule : faults) {
     CheckFaultDevice(rule, options.sim_devices);
   }
   for (int ordinal = 0; ordinal < options.sim_devices; ++ordinal) {
     devices_.push_back(std::make_unique<SimDevice>(
-        this, ordinal, options.sim_memory_bytes, options.sim_seed));
+        this, ordinal, options.sim_memory_bytes, options.sim_seed, data));
     for (const FaultRule& rule : faults) devices_.back()->AddFault(rule);
   }
 }

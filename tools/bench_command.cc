@@ -206,7 +206,7 @@ int RunBench(int argc, char** argv) {
   }
   const BenchPlan plan = MakePlan(settings, flags);
   PinToOneCore();
-  Progress progress;
+  ProgressLine progress;
   const std::vector<BenchRow> rows =
       Bench(plan, [&](const std::string& text) { progress.Show(text); });
   progress.Clear();

@@ -122,7 +122,7 @@ int RunReplay(int argc, char** argv) {
   // Printed at the end: output that stops at an error is no result.
   std::vector<ReplayRow> rows;
   bool has_failed = false;
-  Progress progress;
+  ProgressLine progress;
   for (const std::string& path : paths) {
     progress.Show(path + ": reading");
     const Trace trace = ReadRmmLog(path);

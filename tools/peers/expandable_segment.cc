@@ -22,9 +22,10 @@ ExpandableSegment::ExpandableSegment(Device& device, const Stream& stream,
 ExpandableSegment::~ExpandableSegment() {
   // A failure shows as a leak of the device.
   for (std::size_t i = 0; i < handles_.size(); ++i) {
-    if (!is_mapped_[i]) continue;
-    device_.UnmapRange(begin_ + i * granule_bytes_, granule_bytes_);
-    device_.ReleaseMemory(handles_[i]);
+    if (is_mapped_[i]) {
+      device_.UnmapRange(begin_ + i * granule_bytes_, granule_bytes_);
+    }
+    if (handles_[i].value != 0) device_.ReleaseMemory(handles_[i]);
   }
   device_.FreeRange(begin_, reserved_bytes_);
 }
@@ -56,8 +57,7 @@ bool ExpandableSegment::Create(std::size_t first, std::size_t last) {
       continue;
     }
     for (std::size_t made = first; made < i; ++made) {
-      RequireSuccess(device_.ReleaseMemory(handles_[made]),
-                     DeviceCall::kReleaseMemory);
+      Release(made);
     }
     return false;
   }
@@ -95,8 +95,13 @@ void ExpandableSegment::UnmapGranule(std::size_t granule) {
       device_.UnmapRange(begin_ + granule * granule_bytes_, granule_bytes_),
       DeviceCall::kUnmapRange);
   is_mapped_[granule] = false;
+  Release(granule);
+}
+
+void ExpandableSegment::Release(std::size_t granule) {
   RequireSuccess(device_.ReleaseMemory(handles_[granule]),
                  DeviceCall::kReleaseMemory);
+  handles_[granule] = {};
 }
 
 }  // namespace strata

@@ -49,6 +49,7 @@ class ExpandableSegment {
   bool Create(std::size_t first, std::size_t last);
   void MapGranules(std::size_t first, std::size_t last);
   void UnmapGranule(std::size_t granule);
+  void Release(std::size_t granule);
   AddressRange RangeOf(std::size_t first, std::size_t last) const {
     return {begin_ + first * granule_bytes_, (last - first) * granule_bytes_};
   }
@@ -59,7 +60,7 @@ class ExpandableSegment {
   const std::size_t granule_bytes_;
   std::size_t reserved_bytes_ = 0;
   DevicePtr begin_ = 0;
-  std::vector<MemHandle> handles_;  // by granule
+  std::vector<MemHandle> handles_;  // by granule; 0: none
   std::vector<bool> is_mapped_;     // by granule
 };
 

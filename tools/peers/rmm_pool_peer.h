@@ -17,7 +17,7 @@
 namespace strata {
 
 struct RmmPoolOptions {
-  std::size_t initial_bytes = 0;             // taken when it is built
+  std::size_t initial_bytes = 0;  // taken when it is built
   // Of the pool; none: what the device has.
   std::optional<std::size_t> maximum_bytes = std::nullopt;
 };

@@ -7,6 +7,8 @@
 namespace strata {
 namespace {
 
+constexpr char kFirstOfPickle = '\x80';  // PROTO
+
 // The first byte, left in place; 0 if there is none.
 char FirstByte(InputBuffer& input) {
   try {
@@ -20,9 +22,15 @@ char FirstByte(InputBuffer& input) {
 }  // namespace
 
 Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options) {
-  switch (FirstByte(input)) {
-    case '\x80':
-      return ReadPytorchSnapshot(input, options.device);
+  const char first = FirstByte(input);
+  if (first == kFirstOfPickle) {
+    return ReadPytorchSnapshot(input, options.device);
+  }
+  if (options.device) {
+    throw TraceError(input.path(), 0,
+                     "no snapshot, so it has no devices to choose from");
+  }
+  switch (first) {
     case '{':
     case '#':
       return ReadUmpireLog(input);

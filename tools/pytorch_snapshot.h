@@ -27,7 +27,7 @@ namespace strata {
 //   Events are of entries, counted from 1 (Trace::unit).
 // Errors: TraceError; as ReadPickle, and for values that make no sense, naming
 //   the entry.
-// Cost: some 300 bytes per entry; stack frames are not kept.
+// Cost: some 400 bytes per entry; stack frames are not kept.
 //
 // `device`: whose entries; nothing: those of the first device that has any.
 Trace ReadPytorchSnapshot(InputBuffer& input,

@@ -16,7 +16,7 @@ struct PickleOptions {
   // The same, but of a container under such a key the number of items stays.
   std::vector<std::string_view> counted_keys;
   // What the tree and the machine that builds it may take.
-  std::uint64_t max_bytes = std::uint64_t{32} << 30;
+  std::uint64_t max_bytes = std::uint64_t{8} << 30;
 };
 
 // Reads a pickle of protocol 2 to 5 that holds nothing but None, bools, ints,

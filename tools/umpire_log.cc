@@ -89,12 +89,14 @@ class UmpireLogReader {
            Text(payload, "allocator_name"), ParentOf(payload, "args"));
     } else if (event == "allocate") {
       const Json& payload = Object(json, "payload");
-      Number(payload, "size");
-      has_result ? ++results_ : ++calls_;
-      if (!has_result) return;
+      const std::uint64_t bytes = Number(payload, "size");
+      if (!has_result) {
+        ++calls_;
+        return;
+      }
+      ++results_;
       Allocate(Text(payload, "allocator_ref"),
-               Pointer(Object(json, "result"), "memory_ptr"),
-               Number(payload, "size"));
+               Pointer(Object(json, "result"), "memory_ptr"), bytes);
     } else if (event == "deallocate") {
       const Json& payload = Object(json, "payload");
       Free(Text(payload, "allocator_ref"), Pointer(payload, "memory_ptr"));
@@ -134,10 +136,12 @@ class UmpireLogReader {
   }
 
   // The first argument that names an allocator; those that do not are sizes
-  // and the like.
+  // and the like. The new form keeps them, as arg0, arg1 …, beside others.
   std::string ParentOf(const Json& json, const char* key) const {
     if (!json.contains(key)) return "";
-    for (const Json& argument : json[key]) {
+    const Json& arguments = json[key];
+    for (const auto& [name, argument] : arguments.items()) {
+      if (arguments.is_object() && !name.starts_with("arg")) continue;
       if (!argument.is_string()) continue;
       const auto& text = argument.get_ref<const std::string&>();
       if (resource_names_.count(text) > 0) return text;

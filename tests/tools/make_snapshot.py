@@ -210,7 +210,8 @@ def rmm_log(device, cut, streams=True):
         if address not in seen:
             before.append((address, requested, stream))
     lines = ["Thread,Time,Action,Pointer,Size,Stream"]
-    lines += [f"1,0,allocate,{address:#x},{size},{stream}" for address, size, stream in sorted(before)]
+    for address, size, stream in sorted(before):
+        lines.append(f"1,0,allocate,{address:#x},{size},{stream}")
     for entry in entries:
         if entry["action"] == "oom":
             lines.append(f"1,0,allocate failure,(nil),{entry['size']},{entry['stream']}")
@@ -352,7 +353,9 @@ def bad_snapshots():
     yield "bare_reduce", b"\x80\x04)R.", (
         "offset 3: REDUCE (0x52): reaches outside the file; a snapshot is plain data"
     )
-    yield "build", b"\x80\x04}}b.", "BUILD (0x62): reaches outside the file; a snapshot is plain data"
+    yield "build", b"\x80\x04}}b.", (
+        "BUILD (0x62): reaches outside the file; a snapshot is plain data"
+    )
     yield "persistent_id", b"\x80\x04Nq\x00Q.", (
         "BINPERSID (0x51): reaches outside the file; a snapshot is plain data"
     )
@@ -362,7 +365,9 @@ def bad_snapshots():
     yield "set", pickle.dumps({"segments": {1}}, 4), (
         "EMPTY_SET (0x8f): has no place in a snapshot"
     )
-    yield "list_in_itself", pickle.dumps(own_list, 4), "APPEND (0x61): a container would hold itself"
+    yield "list_in_itself", pickle.dumps(own_list, 4), (
+        "APPEND (0x61): a container would hold itself"
+    )
     yield "dict_in_itself", pickle.dumps(own_dict, 4), (
         "SETITEM (0x73): a container would hold itself"
     )

@@ -139,6 +139,24 @@ TEST(UmpireLogTest, MemoryOfTheDeviceIsKeptWhereverItsAllocatorStands) {
   EXPECT_EQ(trace.other_place_rows, 1U);
 }
 
+TEST(UmpireLogTest, ReferenceThatIsUsedAgainIsNotItsOwnParent) {
+  const auto make = [](const char* name, const char* reference,
+                       const char* allocator, const char* parent) {
+    return Line(
+        {{"category", "operation"},
+         {"name", name},
+         {"string_args", {{"allocator_ref", reference}, {"arg0", parent}}},
+         {"tags", {{"allocator_name", allocator}}}});
+  };
+  const Trace trace = Read(make("make_memory_resource", "0xa0", "HOST", "") +
+                           make("make_memory_resource", "0xa1", "DEVICE", "") +
+                           make("make_allocator", "0x1", "first", "HOST") +
+                           NewAllocate("allocate", 1, "0x10") +
+                           make("make_allocator", "0x1", "second", "DEVICE") +
+                           NewAllocate("allocate", 2, "0x10"));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(2));
+}
+
 TEST(UmpireLogTest, FirstResourceIsKeptIfNoDeviceIsUsed) {
   const Trace trace =
       Read(OldResource("HOST", "0xa0") + OldResource("UM", "0xa1") +

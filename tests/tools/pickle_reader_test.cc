@@ -24,20 +24,22 @@ std::string Bytes(const char (&text)[kSize]) {
   return {text, kSize - 1};
 }
 
-PickleTree Read(const std::string& content, PickleOptions options = {}) {
+PickleTree Read(const std::string& content, const PickleOptions& options = {}) {
   InputBuffer input("test.pickle", content);
   return ReadPickle(input, options);
 }
 
 // What the opcodes leave, as one value.
-PickleTree ReadOpcodes(const std::string& opcodes, PickleOptions options = {}) {
-  return Read("\x80\x04" + opcodes + ".", std::move(options));
+PickleTree ReadOpcodes(const std::string& opcodes,
+                       const PickleOptions& options = {}) {
+  return Read("\x80\x04" + opcodes + ".", options);
 }
 
 // What reading throws, without the path.
-std::string ErrorOf(const std::string& content, PickleOptions options = {}) {
+std::string ErrorOf(const std::string& content,
+                    const PickleOptions& options = {}) {
   try {
-    Read(content, std::move(options));
+    Read(content, options);
   } catch (const TraceError& error) {
     const std::string what = error.what();
     EXPECT_THAT(what, StartsWith("test.pickle: "));

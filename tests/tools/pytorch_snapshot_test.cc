@@ -17,7 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 Json Entry(const std::string& action, std::uint64_t address,
            std::uint64_t bytes, std::uint64_t stream = 0) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-long Lines(const std::string& text) {
+std::ptrdiff_t Lines(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 

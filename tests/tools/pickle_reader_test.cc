@@ -161,9 +161,10 @@ TEST(PickleReaderTest, KeepsOnlyTheKeysAskedFor) {
   PickleOptions options;
   options.keys = {"kept"};
   options.counted_keys = {"counted"};
-  const PickleTree tree =
-      Read(PickleOf({{"kept", {1, 2}}, {"counted", {3, 4, 5}}, {"other", {6}}}),
-           options);
+  const PickleTree tree = Read(PickleOf({{"kept", {1, 2}},
+                                         {"counted", {3, 4, 5}},
+                                         {"other", std::vector<int>(1, 6)}}),
+                               options);
   EXPECT_EQ(tree.Items(tree.root()).size(), 4U);
   EXPECT_EQ(tree.Items(*tree.Find(tree.root(), "kept")).size(), 2U);
   const PickleValue counted = *tree.Find(tree.root(), "counted");

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "strata/tests/tools/pickle_text.h"
 #include "strata/tests/tools/snapshot_files.h"
@@ -36,17 +36,19 @@ Json Block(std::uint64_t address, std::uint64_t requested_bytes,
           {"frames", Json::array()}};
 }
 
-Json Segment(std::uint64_t address, Json blocks, std::uint64_t stream = 0,
-             std::uint64_t device = 0) {
+// Lists are vectors: compilers disagree on what Json makes of {value}.
+Json Segment(std::uint64_t address, const std::vector<Json>& blocks,
+             std::uint64_t stream = 0, std::uint64_t device = 0) {
   return {{"device", device},
           {"address", address},
           {"stream", stream},
-          {"blocks", std::move(blocks)}};
+          {"blocks", blocks}};
 }
 
-Json Snapshot(Json entries, Json segments = Json::array()) {
-  return {{"device_traces", Json::array({std::move(entries)})},
-          {"segments", std::move(segments)}};
+Json Snapshot(const std::vector<Json>& entries,
+              const std::vector<Json>& segments = {}) {
+  return {{"device_traces", std::vector<std::vector<Json>>(1, entries)},
+          {"segments", segments}};
 }
 
 Trace Read(const Json& snapshot,
@@ -110,10 +112,9 @@ TEST(PytorchSnapshotTest, OutOfMemoryIsASkippedFailure) {
 }
 
 TEST(PytorchSnapshotTest, FirstDeviceWithEntriesIsTheDefault) {
-  Json snapshot = Snapshot(Json::array());
-  snapshot["device_traces"] =
-      Json::array({Json::array(), Json::array({Entry("alloc", 1, 10)}),
-                   Json::array({Entry("alloc", 1, 20)})});
+  Json snapshot = Snapshot({});
+  snapshot["device_traces"] = std::vector<std::vector<Json>>{
+      {}, {Entry("alloc", 1, 10)}, {Entry("alloc", 1, 20)}};
   EXPECT_THAT(Read(snapshot).allocated_bytes, ElementsAre(10));
   EXPECT_THAT(Read(snapshot, 2).allocated_bytes, ElementsAre(20));
   EXPECT_EQ(ErrorOf(snapshot, 0),
@@ -170,7 +171,7 @@ TEST(PytorchSnapshotTest, RecordedBlockWithoutEntryProvesTheRingWrapped) {
   Json block = Block(2048, 5);
   EXPECT_FALSE(Read(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
                    .has_lost_entries);
-  block["frames"] = {{{"name", "f"}}};
+  block["frames"].push_back({{"name", "f"}});
   EXPECT_TRUE(Read(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
                   .has_lost_entries);
   EXPECT_FALSE(
@@ -198,7 +199,7 @@ TEST(PytorchSnapshotTest, ListThatWasForgottenIsNoList) {
   // The same list as the value of a key that is not read, and as entries.
   std::string content = "\x80\x02}(";
   content += PickleOpcodes("annotations");
-  content += PickleOpcodes({Entry("alloc", 1, 1)});
+  content += PickleOpcodes(std::vector<Json>(1, Entry("alloc", 1, 1)));
   content += std::string("q\x05", 2);
   content += PickleOpcodes("segments");
   content += "]";

@@ -20,10 +20,13 @@ const char kUmpire[] =
     "\n";
 
 std::string Snapshot() {
-  return PickleOf(
-      {{"segments", nlohmann::json::array()},
-       {"device_traces",
-        {{{{"action", "alloc"}, {"addr", 16}, {"size", 5}, {"stream", 0}}}}}});
+  nlohmann::json entries;
+  entries.push_back(
+      {{"action", "alloc"}, {"addr", 16}, {"size", 5}, {"stream", 0}});
+  nlohmann::json snapshot;
+  snapshot["segments"] = nlohmann::json::array();
+  snapshot["device_traces"].push_back(entries);
+  return PickleOf(snapshot);
 }
 
 Trace Read(const std::string& content, const TraceReaderOptions& options = {}) {

@@ -18,7 +18,7 @@ namespace strata {
 namespace {
 
 std::string Location(const Trace& trace, std::size_t event) {
-  return trace.path + ":" + std::to_string(trace.LineOf(event)) + ": ";
+  return trace.Where(event) + ": ";
 }
 
 void CheckStatus(Status status, const char* what) {

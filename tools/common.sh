@@ -47,3 +47,19 @@ configure_and_build() {
   (cd "$root" && cmake --preset "$preset") &&
     cmake --build "$root/build/$preset" --parallel "$jobs" --target "$@"
 }
+
+fuzz_targets=(fuzz_pickle fuzz_trace)
+
+# build_fuzz_targets: they, and the files that they begin with.
+build_fuzz_targets() {
+  configure_and_build fuzz "${fuzz_targets[@]}" fuzz_seeds
+}
+
+# run_fuzz_target <target> <seconds>: what it finds joins what earlier runs
+# found; an input that breaks it is kept, and named in the output.
+run_fuzz_target() {
+  local folder=$root/build/fuzz
+  mkdir -p "$folder/corpus/$1" "$folder/broken"
+  "$folder/bin/$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$folder/broken/$1-" "$folder/corpus/$1" "$folder/fuzz_seeds"
+}

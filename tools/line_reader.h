@@ -1,31 +1,26 @@
 #ifndef STRATA_TOOLS_LINE_READER_H_
 #define STRATA_TOOLS_LINE_READER_H_
 
-#include <zlib.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
+
+#include "strata/tools/input_buffer.h"
 
 namespace strata {
 
-// The lines of a text file, plain or compressed by gzip; which of the two is
-// seen from its content.
+// The lines of a text.
 //
-// Errors: TraceError: the file cannot be read, is cut off or corrupt, or has a
+// Errors: TraceError: the text cannot be read, is cut off or corrupt, or has a
 //   line above kMaxLineBytes.
 // Threads: externally synchronised.
-// Cost: one buffer; a line is a view into it.
+// Cost: a line is a view into the buffer.
 class LineReader {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-  explicit LineReader(const std::string& path);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
+  // `input` outlives the reader.
+  explicit LineReader(InputBuffer& input) : input_(input) {}
 
   // The next line without its end (LF or CRLF), valid until the next call.
   // False at the end of the file.
@@ -36,13 +31,9 @@ class LineReader {
  private:
   // Reads more behind what is left; false at the end of the file.
   bool Fill();
-  [[noreturn]] void FailReading(const char* reason) const;
 
-  const std::string path_;
-  gzFile file_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0;  // of what is not yet returned
-  std::size_t end_ = 0;
+  InputBuffer& input_;
+  std::size_t returned_ = 0;  // bytes of the line that Next returned last
   std::uint64_t line_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -13,9 +14,10 @@
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
+#include "strata/tools/peers/registry.h"
 #include "strata/tools/progress.h"
 #include "strata/tools/replay_row.h"
-#include "strata/tools/rmm_log.h"
+#include "strata/tools/trace_reader.h"
 
 namespace strata {
 namespace {
@@ -27,19 +29,35 @@ Replays recorded allocations on a simulated device and says, for each trace and
 strategy, what they need: the peak of what is live and of what is reserved, the
 calls to the driver and the time of one operation.
 
-TRACE is a log of RMM's logging_resource_adaptor (columns Thread, Time, Action,
-Pointer, Size, Stream) or a trace that Strata recorded with
---strata_trace_file, plain or compressed by gzip.
+TRACE is one of these, plain or compressed by gzip:
+  - a log of RMM's logging_resource_adaptor (columns Thread, Time, Action,
+    Pointer, Size, Stream), or a trace recorded with --strata_trace_file
+  - a memory snapshot of PyTorch, from torch.cuda.memory._dump_snapshot
+  - a replay log of Umpire, from UMPIRE_REPLAY=On
 
-  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth)
+  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth), and
+                              peers: %s,
+                              which are the rules of earlier allocators
+                              (docs/peers.md); no other flag changes them
   --strata_sim_memory=SIZE    memory of the device (default: 80GiB)
+  --trace_device=N            whose entries of a snapshot (default: the first
+                              device that has any)
   --fit                       search the smallest device that each trace fits on
   --check=false               do not check the blocks (no overlap, large enough)
   --format=table|json         for people (default) or programs
 
 Every other flag that `strata info` lists works too.
+Places in a snapshot are entries of the device, counted from 1.
 Exit code: 0; 1 if a trace ran out of memory; 2 if nothing could be replayed.
 )";
+
+std::string PeersForHelp() {
+  std::string names;
+  for (const std::string& name : PeerNames()) {
+    names += (names.empty() ? "" : ",\n                              ") + name;
+  }
+  return names;
+}
 
 // A second bad trace is not worth the minutes that the first one may take.
 void CheckReadable(const std::vector<std::string>& paths) {
@@ -50,8 +68,23 @@ void CheckReadable(const std::vector<std::string>& paths) {
   }
 }
 
+TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
+  TraceReaderOptions options;
+  const std::string text = arguments.TakeText("trace_device", "");
+  if (text.empty()) return options;
+  std::uint64_t device = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, device);
+  if (error != std::errc() || stop != end) {
+    throw std::invalid_argument("--trace_device: '" + text +
+                                "' is not the number of a device");
+  }
+  options.device = device;
+  return options;
+}
+
 std::vector<Options> ReplayOptions() {
-  std::vector<Options> all = OptionsPerStrategy();
+  std::vector<Options> all = OptionsPerStrategy(&IsPeerName);
   for (Options& options : all) {
     std::string& platform = options.platform.platform;
     if (platform != "auto" && platform != "sim") {
@@ -76,12 +109,19 @@ void Warn(const Trace& trace) {
   warn(trace.failures_skipped, "allocate failures are skipped");
   warn(trace.other_place_rows,
        "rows are skipped: not of the first device's memory");
+  warn(trace.blocks_before,
+       trace.has_lost_entries
+           ? "blocks are allocated first: live before the first entry, as the "
+             "ring of entries wrapped and lost the oldest"
+           : "blocks are allocated first: live before the first entry, as the "
+             "recording began later or its ring wrapped");
+  warn(trace.blocks_after,
+       "blocks are skipped: allocated after the last entry");
 }
 
 void WarnOfFailure(const ReplayRow& row) {
   if (!row.failed_line) return;
-  std::fprintf(stderr, "strata: warning: %s:%llu: %s\n", row.trace.c_str(),
-               static_cast<unsigned long long>(*row.failed_line),
+  std::fprintf(stderr, "strata: warning: %s: %s\n", row.failed_where.c_str(),
                row.result.failure.c_str());
 }
 
@@ -90,12 +130,13 @@ void WarnOfFailure(const ReplayRow& row) {
 int RunReplay(int argc, char** argv) {
   Arguments arguments(argc, argv);
   if (arguments.TakeBool("help", false)) {
-    std::fputs(kUsage, stdout);
+    std::printf(kUsage, PeersForHelp().c_str());
     return 0;
   }
   ReplaySettings settings;
   settings.fit = arguments.TakeBool("fit", false);
   settings.check = arguments.TakeBool("check", true);
+  const TraceReaderOptions reader_options = TakeReaderOptions(arguments);
   const bool as_json =
       arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
   const std::vector<std::string> paths = arguments.ParseFlags();
@@ -110,10 +151,10 @@ int RunReplay(int argc, char** argv) {
   // Printed at the end: output that stops at an error is no result.
   std::vector<ReplayRow> rows;
   bool has_failed = false;
-  Progress progress;
+  ProgressLine progress;
   for (const std::string& path : paths) {
     progress.Show(path + ": reading");
-    const Trace trace = ReadRmmLog(path);
+    const Trace trace = ReadTrace(path, reader_options);
     progress.Clear();
     Warn(trace);
     for (const Options& options : strategies) {

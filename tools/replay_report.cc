@@ -117,7 +117,10 @@ std::string ToTable(const std::vector<ReplayRow>& rows) {
     cells.push_back(Fixed(row.ns_per_op, 1));
     if (with_failures) {
       cells.push_back(row.failed_line
-                          ? "at line " + std::to_string(*row.failed_line)
+                          ? std::string("at ")
+                                .append(Trace::UnitName(row.unit))
+                                .append(" ")
+                                .append(std::to_string(*row.failed_line))
                           : "no");
     }
     cells.push_back(DeviceCalls(row));

@@ -50,6 +50,7 @@ ReplayRow MakeReplayRow(
     const std::function<void(const std::string&)>& progress) {
   ReplayRow row;
   row.trace = trace.path;
+  row.unit = trace.unit;
   row.strategy = options.Strategy();
   row.operations = trace.events.size();
   row.failures_skipped = trace.failures_skipped;
@@ -65,6 +66,7 @@ ReplayRow MakeReplayRow(
   quiet.decorators.trace_path.clear();
   if (row.result.failed_event) {
     row.failed_line = trace.LineOf(*row.result.failed_event);
+    row.failed_where = trace.Where(*row.result.failed_event);
   } else {
     progress(who + ": timing");
     std::optional<std::uint64_t> first_ns;

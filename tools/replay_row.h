@@ -24,6 +24,8 @@ struct ReplayRow {
   std::uint64_t capacity_bytes = 0;  // of the device
   ReplayResult result;
   std::optional<std::uint64_t> failed_line;  // if result.failed_event
+  Trace::Unit unit = Trace::Unit::kLine;     // that failed_line counts
+  std::string failed_where;                  // Trace::Where, or empty
   std::optional<double> ns_per_op;           // nothing if a run failed
   std::optional<Fit> fit;                    // if it was asked for
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/tools/line_reader.h"
+#include "strata/tools/quoted.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {
@@ -28,16 +29,6 @@ constexpr std::array<std::string_view, kColumns> kColumnNames = {
     "Thread", "Time", "Action", "Pointer", "Size", "Stream", "Place"};
 
 constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
-
-std::string Quoted(std::string_view text) {
-  // Binary data would garble the one line that the user gets to see.
-  constexpr std::size_t kMostShown = 40;
-  std::string quoted = "'";
-  for (const char c : text.substr(0, kMostShown)) {
-    quoted += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return quoted + (text.size() > kMostShown ? "…'" : "'");
-}
 
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -62,8 +53,8 @@ std::optional<std::uint64_t> ParseHandle(std::string_view text) {
 
 class RmmLogReader {
  public:
-  explicit RmmLogReader(const std::string& path)
-      : path_(path), lines_(path), builder_(path) {}
+  explicit RmmLogReader(InputBuffer& input)
+      : path_(input.path()), lines_(input), builder_(input.path()) {}
 
   Trace Read() {
     ReadHeader();
@@ -209,6 +200,11 @@ class RmmLogReader {
 
 }  // namespace
 
-Trace ReadRmmLog(const std::string& path) { return RmmLogReader(path).Read(); }
+Trace ReadRmmLog(InputBuffer& input) { return RmmLogReader(input).Read(); }
+
+Trace ReadRmmLog(const std::string& path) {
+  InputBuffer input(path);
+  return ReadRmmLog(input);
+}
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "strata/tools/input_buffer.h"
 #include "strata/tools/trace.h"
 
 namespace strata {
@@ -18,6 +19,7 @@ namespace strata {
 //   the first device named there are kept.
 // Errors: TraceError.
 // Cost: about 12 bytes per row, and 16 to 32 bytes per block live at the peak.
+Trace ReadRmmLog(InputBuffer& input);
 Trace ReadRmmLog(const std::string& path);
 
 }  // namespace strata

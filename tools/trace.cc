@@ -19,6 +19,15 @@ TraceError::TraceError(const std::string& path, std::uint64_t line,
                        std::string_view reason)
     : std::runtime_error(Describe(path, line, reason)) {}
 
+const char* Trace::UnitName(Unit unit) {
+  return unit == Unit::kLine ? "line" : "entry";
+}
+
+std::string Trace::Where(std::size_t event) const {
+  std::string text = path + (unit == Unit::kLine ? ":" : ": entry ");
+  return text += std::to_string(LineOf(event));
+}
+
 std::uint64_t Trace::LineOf(std::size_t event) const {
   const auto after =
       std::upper_bound(line_jumps.begin(), line_jumps.end(), event,

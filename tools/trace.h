@@ -11,7 +11,8 @@
 namespace strata {
 
 // A trace that cannot be read: what() is one line, "file:line: reason", or
-// "file: reason" if no line is to blame.
+// "file: reason" if no line is to blame; for what has no lines the reason
+// begins with "entry 7: " or "offset 7: ".
 class TraceError : public std::runtime_error {
  public:
   // `line` counts from 1; 0: none.
@@ -59,10 +60,19 @@ struct Trace {
     std::uint64_t line;
   };
 
+  // What LineOf counts, from 1: lines of a text, or entries of a device in a
+  // memory snapshot. There, what was live before the first entry counts as part
+  // of it.
+  enum class Unit { kLine, kEntry };
+  static const char* UnitName(Unit unit);
+
   // The line that event number `event` came from.
   std::uint64_t LineOf(std::size_t event) const;
+  // The same with the path, as errors begin: "file:7", "file: entry 7".
+  std::string Where(std::size_t event) const;
 
   std::string path;  // as the user wrote it
+  Unit unit = Unit::kLine;
   std::vector<TraceEvent> events;
   std::vector<std::uint64_t> allocated_bytes;  // one per allocate, in order
   std::vector<LineJump> line_jumps;            // ascending
@@ -75,6 +85,10 @@ struct Trace {
   std::uint64_t frees_of_other_size = 0;  // size unlike that of the allocate
   std::uint64_t other_place_rows = 0;     // skipped: not of device memory, or
                                           // of another device than the first
+  // Of memory snapshots.
+  std::uint64_t blocks_before = 0;  // allocated first: live before the entries
+  bool has_lost_entries = false;    // the ring of entries wrapped, for certain
+  std::uint64_t blocks_after = 0;   // skipped: allocated after the last entry
 };
 
 }  // namespace strata

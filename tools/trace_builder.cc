@@ -20,14 +20,20 @@ std::string Hex(std::uint64_t address) {
 
 }  // namespace
 
-TraceBuilder::TraceBuilder(const std::string& path) {
+TraceBuilder::TraceBuilder(const std::string& path, Trace::Unit unit) {
   trace_.path = path;
+  trace_.unit = unit;
   trace_.streams.push_back(0);
   stream_indices_ = {{0, 0}, {1, 0}};
 }
 
 void TraceBuilder::Fail(std::uint64_t line, std::string_view reason) const {
-  throw TraceError(trace_.path, line, reason);
+  if (trace_.unit == Trace::Unit::kLine || line == 0) {
+    throw TraceError(trace_.path, line, reason);
+  }
+  std::string text = Trace::UnitName(trace_.unit);
+  text += " " + std::to_string(line) + ": ";
+  throw TraceError(trace_.path, 0, text.append(reason));
 }
 
 void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
@@ -51,7 +57,8 @@ void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
 }
 
 void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
-                        std::uint64_t bytes, std::uint64_t stream) {
+                        std::optional<std::uint64_t> bytes,
+                        std::uint64_t stream) {
   std::optional<std::uint32_t> slot;
   if (address != 0) {
     slot = live_.Remove(address);
@@ -60,7 +67,7 @@ void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
     live_null_.pop_back();
   }
   if (!slot) Fail(line, "free of " + Hex(address) + ", which is not live");
-  if (bytes != slot_bytes_[*slot]) ++trace_.frees_of_other_size;
+  if (bytes && *bytes != slot_bytes_[*slot]) ++trace_.frees_of_other_size;
   live_bytes_ -= slot_bytes_[*slot];
   free_slots_.push_back(*slot);
   AddEvent(line, TraceEvent::Free(*slot, StreamIndex(line, stream)));

@@ -2,6 +2,7 @@
 #define STRATA_TOOLS_TRACE_BUILDER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,14 +21,18 @@ namespace strata {
 //   before it. The builder is of no use after that.
 class TraceBuilder {
  public:
-  explicit TraceBuilder(const std::string& path);
+  // What the `line` of a row counts is given by `unit`.
+  explicit TraceBuilder(const std::string& path,
+                        Trace::Unit unit = Trace::Unit::kLine);
 
   void Allocate(std::uint64_t line, std::uint64_t address, std::uint64_t bytes,
                 std::uint64_t stream);
-  void Free(std::uint64_t line, std::uint64_t address, std::uint64_t bytes,
-            std::uint64_t stream);
+  // `bytes`: nothing if the row does not say.
+  void Free(std::uint64_t line, std::uint64_t address,
+            std::optional<std::uint64_t> bytes, std::uint64_t stream);
   void SkipFailure() { ++trace_.failures_skipped; }
   void SkipOtherPlace() { ++trace_.other_place_rows; }
+  void SkipOtherPlaces(std::uint64_t rows) { trace_.other_place_rows += rows; }
 
   [[noreturn]] void Fail(std::uint64_t line, std::string_view reason) const;
 

@@ -119,8 +119,9 @@ Status DefaultFaultStatus(DeviceCall call) {
 std::vector<FaultRule> ParseFaultRules(const std::string& text) {
   std::vector<FaultRule> rules;
   std::string_view rest = text;
-  while (!rest.empty())
+  while (!rest.empty()) {
     rules.push_back(ParseRule(OptionText::NextPart(&rest, ';')));
+  }
   return rules;
 }
 

@@ -40,7 +40,8 @@ class LazyProgress final : public ProgressPolicy {
 };
 
 // Streams have priorities that change now and then, so that both long runs of
-// one stream and close interleavings occur.
+// one stream and close interleavings occur; so do times in which nothing runs,
+// in which work piles up.
 //
 // Source: the idea is that of PCT (Burckhardt et al., 2010).
 class SeededProgress final : public ProgressPolicy {
@@ -58,6 +59,11 @@ class SeededProgress final : public ProgressPolicy {
 
   void AfterCall(std::uint64_t /*ns*/, SimLock* lock) override {
     if (streams().busy().empty()) return;
+    if (quiet_calls_ > 0) {
+      --quiet_calls_;
+      return;
+    }
+    if (Draw(kCallsPerPause) == 0) quiet_calls_ = Draw(kMostQuietCalls);
     for (std::uint64_t n = Draw(kMostAfterCall + 1); n > 0; --n) {
       if (!RunSome(lock)) return;
     }
@@ -71,6 +77,8 @@ class SeededProgress final : public ProgressPolicy {
 
  private:
   static constexpr std::uint64_t kMostAfterCall = 3;
+  static constexpr std::uint64_t kCallsPerPause = 4;
+  static constexpr std::uint64_t kMostQuietCalls = 32;
   static constexpr std::uint64_t kStepsPerChange = 4;
 
   std::uint64_t Draw(std::uint64_t below) {
@@ -97,6 +105,7 @@ class SeededProgress final : public ProgressPolicy {
   }
 
   std::uint64_t random_state_;
+  std::uint64_t quiet_calls_ = 0;  // how many calls nothing runs after
   std::vector<SimStream*> ready_;  // used by RunSome alone
 };
 

@@ -237,10 +237,9 @@ class SimDevice final : public Device {
               SimLock* lock);
   Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
                     const Stream& stream, SimLock* lock);
-  bool IsPageable(DevicePtr ptr, std::size_t bytes) const;
   void NoteOutcome(Status status);
-  // For calls that free memory at once.
-  void AwaitBeforeFree(SimLock* lock);
+  // For calls that free memory at once: what they return if not kSuccess.
+  Status AwaitBeforeFree(SimLock* lock);
 
   // Copies and fills (sim_device_copy.cc): the check when they are
   // submitted, and what they do when their turn comes: nothing but

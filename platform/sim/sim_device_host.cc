@@ -50,7 +50,8 @@ Status SimDevice::FreeHost(void* ptr) {
     if (ptr == nullptr) return Status::kSuccess;
     // Held while the range goes: work that runs may be about to touch it.
     SimLock lock(mutex_);
-    AwaitBeforeFree(&lock);
+    const Status status = AwaitBeforeFree(&lock);
+    if (status != Status::kSuccess) return status;
     return platform_->host_ranges().Unmap(HostRangeKind::kPinned, ptr);
   });
 }
@@ -70,7 +71,8 @@ Status SimDevice::HostUnregister(void* ptr) {
   return Run(CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0),
              [&](CallRecord*) {
                SimLock lock(mutex_);
-               AwaitBeforeFree(&lock);
+               const Status status = AwaitBeforeFree(&lock);
+               if (status != Status::kSuccess) return status;
                return platform_->host_ranges().Unregister(ptr);
              });
 }

@@ -58,7 +58,8 @@ Status SimDevice::MemFree(DevicePtr ptr) {
       return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
                                                         : Status::kInvalidValue;
     }
-    AwaitBeforeFree(&lock);
+    const Status status = AwaitBeforeFree(&lock);
+    if (status != Status::kSuccess) return status;
     if (DeviceOfAddress(ptr) != ordinal_) {
       return platform_->host_ranges().Unmap(HostRangeKind::kManaged,
                                             HostPointer(ptr));

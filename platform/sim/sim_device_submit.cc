@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/cost_table.h"
-#include "strata/platform/sim/host_ranges.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_device_run.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -58,10 +58,12 @@ Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
 Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
                              std::size_t bytes, const Stream& stream,
                              SimLock* lock) {
-  const bool to_pageable = IsPageable(target, bytes);
+  const AddressSpace& space = platform_->address_space();
+  const bool to_pageable = space.IsPageable(target, bytes);
   std::shared_ptr<std::vector<char>> staged;
   // Work that is done when the call returns reads in time.
-  if (IsPageable(source, bytes) && !to_pageable && !scheduler_.RunsAtOnce()) {
+  if (space.IsPageable(source, bytes) && !to_pageable &&
+      !scheduler_.RunsAtOnce()) {
     const char* from = reinterpret_cast<const char*>(source);
     staged = std::make_shared<std::vector<char>>(from, from + bytes);
     source = reinterpret_cast<DevicePtr>(staged->data());
@@ -83,13 +85,12 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
   return sticky_error();
 }
 
-bool SimDevice::IsPageable(DevicePtr ptr, std::size_t bytes) const {
-  return platform_->address_space().IsPageable(ptr, bytes);
-}
-
-void SimDevice::AwaitBeforeFree(SimLock* lock) {
-  if (scheduler_.PendingCount(ordinal_) == 0) return;
-  if (platform_->free_policy().Waits()) scheduler_.AwaitDevice(ordinal_, lock);
+Status SimDevice::AwaitBeforeFree(SimLock* lock) {
+  if (scheduler_.PendingCount(ordinal_) != 0 &&
+      platform_->free_policy().Waits()) {
+    scheduler_.AwaitDevice(ordinal_, lock);
+  }
+  return sticky_error();
 }
 
 }  // namespace strata

@@ -15,7 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 
 std::vector<std::string> LinesOf(const std::string& path) {
-  LineReader reader(path);
+  InputBuffer input(path);
+  LineReader reader(input);
   std::vector<std::string> lines;
   std::string_view line;
   while (reader.Next(&line)) {

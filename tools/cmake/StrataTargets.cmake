@@ -22,6 +22,13 @@ if(PROJECT_IS_TOP_LEVEL)
                         -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${STRATA_SANITIZE})
   endif()
+
+  if(STRATA_FUZZ)
+    if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+      message(FATAL_ERROR "STRATA_FUZZ needs clang, for its libFuzzer")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
 endif()
 
 # strata_target_defaults(<target>): language level and warnings.

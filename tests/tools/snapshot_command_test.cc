@@ -1,0 +1,211 @@
+// `strata replay` on snapshots and Umpire logs, as users meet it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "strata/tests/tools/command.h"
+#include "strata/tests/tools/snapshot_files.h"
+#include "strata/tests/tools/temp_file.h"
+
+namespace strata {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::ptrdiff_t Lines(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+class SnapshotCommandTest : public ::testing::Test {
+ protected:
+  // The rows of a replay, without what tells one run or file from another.
+  nlohmann::json RowsOf(const std::string& name) const {
+    const CommandResult result =
+        RunStrata({"replay", files_.Path(name), "--format=json", "--fit",
+                   "--strata_sim_memory=256MiB",
+                   "--allocator_strategy=auto_growth,direct"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    nlohmann::json rows = nlohmann::json::parse(result.out);
+    EXPECT_EQ(rows.size(), 2U);
+    for (nlohmann::json& row : rows) {
+      row.erase("trace");
+      row.erase("ns_per_op");
+    }
+    return rows;
+  }
+
+  const SnapshotFiles files_{300};
+};
+
+TEST_F(SnapshotCommandTest, RowsAreThoseOfTheSameEventsInAnRmmLog) {
+  EXPECT_EQ(RowsOf("whole.p4.pickle"), RowsOf("whole.csv"));
+}
+
+TEST_F(SnapshotCommandTest, RowsOfAWrappedRingAreThoseOfItsRmmLog) {
+  EXPECT_EQ(RowsOf("cut.p2.pickle"), RowsOf("cut.csv"));
+}
+
+TEST_F(SnapshotCommandTest, RowsOfUmpireAreThoseOfItsRmmLog) {
+  const nlohmann::json expected = RowsOf("umpire.csv");
+  EXPECT_EQ(RowsOf("umpire.old.log"), expected);
+  EXPECT_EQ(RowsOf("umpire.new.log"), expected);
+}
+
+TEST_F(SnapshotCommandTest, CompressedSnapshotIsReadToo) {
+  const TempFile file(".pickle.gz");
+  file.WriteGzip(files_.Read("whole.p5.pickle"));
+  EXPECT_EQ(RunStrata({"replay", file.path()}).code, 0);
+}
+
+TEST_F(SnapshotCommandTest, WrappedRingIsWarnedOf) {
+  const CommandResult result =
+      RunStrata({"replay", "--check=false", files_.Path("cut.p4.pickle")});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(Lines(result.err), 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("blocks are allocated first"));
+  EXPECT_THAT(result.err, HasSubstr("the ring of entries wrapped"));
+}
+
+TEST_F(SnapshotCommandTest, TraceDeviceChoosesTheDevice) {
+  const std::string path = files_.Path("whole.p4.pickle");
+  const auto operations = [&](const std::string& device) {
+    const CommandResult result = RunStrata(
+        {"replay", path, "--format=json", "--trace_device=" + device});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out)[0]["operations"];
+  };
+  EXPECT_EQ(operations("0"), 300);
+  EXPECT_EQ(operations("2"), 30);
+}
+
+TEST_F(SnapshotCommandTest, WrongTraceDeviceIsRefused) {
+  const auto error_of = [&](const std::string& name,
+                            const std::string& device) {
+    const CommandResult result =
+        RunStrata({"replay", files_.Path(name), "--trace_device=" + device});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_EQ(Lines(result.err), 1) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(error_of("whole.p4.pickle", "1"),
+              HasSubstr("no entries of device 1; those with entries: 0, 2"));
+  EXPECT_THAT(error_of("whole.p4.pickle", "-1"),
+              HasSubstr("--trace_device: '-1'"));
+  EXPECT_THAT(error_of("whole.csv", "0"), HasSubstr("no snapshot"));
+}
+
+TEST_F(SnapshotCommandTest, OutOfMemoryNamesTheEntry) {
+  const std::string path = files_.Path("whole.p4.pickle");
+  const CommandResult result =
+      RunStrata({"replay", path, "--strata_sim_memory=4MiB", "--format=json"});
+  EXPECT_EQ(result.code, 1);
+  const auto rows = nlohmann::json::parse(result.out);
+  EXPECT_THAT(result.err,
+              HasSubstr(path + ": entry " + rows[0]["oom"].dump() + ": "));
+  EXPECT_THAT(RunStrata({"replay", path, "--strata_sim_memory=4MiB"}).out,
+              HasSubstr("at entry " + rows[0]["oom"].dump()));
+}
+
+// --- Malformed snapshots ---------------------------------------------------
+
+constexpr const char* kMalformed[] = {"truncated",
+                                      "truncated_before_stop",
+                                      "header_only",
+                                      "protocol_alone",
+                                      "protocol_6",
+                                      "protocol_0_inside",
+                                      "unknown_opcode",
+                                      "reduce_os_system",
+                                      "reduce_os_system_protocol_2",
+                                      "bare_reduce",
+                                      "build",
+                                      "persistent_id",
+                                      "extension",
+                                      "set",
+                                      "list_in_itself",
+                                      "dict_in_itself",
+                                      "cycle_of_two",
+                                      "memo_not_set",
+                                      "memo_index_huge",
+                                      "empty_stack",
+                                      "values_left",
+                                      "no_mark",
+                                      "append_to_dict",
+                                      "key_without_value",
+                                      "key_is_a_list",
+                                      "long_of_negative_length",
+                                      "text_longer_than_the_file",
+                                      "text_of_exabytes",
+                                      "data_after_stop",
+                                      "a_list",
+                                      "no_traces",
+                                      "no_segments",
+                                      "traces_are_a_text",
+                                      "no_entries",
+                                      "entry_is_an_int",
+                                      "no_action",
+                                      "unknown_action",
+                                      "size_negative",
+                                      "size_of_80_bits",
+                                      "size_is_a_float",
+                                      "no_size",
+                                      "address_negative",
+                                      "stream_is_a_text",
+                                      "allocated_twice",
+                                      "freed_twice",
+                                      "sizes_overflow",
+                                      "bytes_at_null",
+                                      "segment_is_a_list",
+                                      "segment_without_device",
+                                      "segments_at_one_address",
+                                      "block_of_unknown_state",
+                                      "block_of_negative_size",
+                                      "block_beyond_64_bits",
+                                      "frames_are_a_text"};
+
+class MalformedSnapshotTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  const SnapshotFiles files_{1};
+};
+
+TEST_P(MalformedSnapshotTest, IsRefusedInOneLine) {
+  const std::string name = std::string("bad/") + GetParam();
+  const std::string path = files_.Path(name + ".pickle");
+  const CommandResult result = RunStrata({"replay", path});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, StartsWith("strata: " + path + ": "));
+  EXPECT_THAT(result.err, EndsWith(files_.Read(name + ".error")));
+  EXPECT_EQ(Lines(result.err), 1) << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Python, MalformedSnapshotTest,
+                         ::testing::ValuesIn(kMalformed),
+                         [](const auto& name) { return name.param; });
+
+TEST(MalformedSnapshotsTest, EachThatIsWrittenHasItsTest) {
+  const SnapshotFiles files(1);
+  std::set<std::string> written;
+  for (const auto& file :
+       std::filesystem::directory_iterator(files.folder() / "bad")) {
+    if (file.path().extension() == ".pickle") {
+      written.insert(file.path().stem().string());
+    }
+  }
+  EXPECT_EQ(written, std::set<std::string>(std::begin(kMalformed),
+                                           std::end(kMalformed)));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,213 @@
+#include "strata/tools/umpire_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "strata/tests/tools/snapshot_files.h"
+#include "strata/tools/rmm_log.h"
+
+namespace strata {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+Trace Read(const std::string& content) {
+  InputBuffer input("test.log", content);
+  return ReadUmpireLog(input);
+}
+
+// What reading throws, without the path.
+std::string ErrorOf(const std::string& content) {
+  try {
+    Read(content);
+  } catch (const TraceError& error) {
+    const std::string what = error.what();
+    EXPECT_THAT(what, StartsWith("test.log:"));
+    return what.substr(9);
+  }
+  return "";
+}
+
+std::string Line(const Json& json) { return json.dump() + "\n"; }
+
+// --- The form up to version 6 ----------------------------------------------
+
+std::string OldResource(const std::string& name, const std::string& reference) {
+  return Line({{"event", "makeMemoryResource"},
+               {"payload", {{"name", name}}},
+               {"result", reference}});
+}
+
+std::string OldAllocator(const std::string& name, const std::string& reference,
+                         const Json& arguments) {
+  Json json = {{"event", "makeAllocator"},
+               {"payload", {{"allocator_name", name}, {"args", arguments}}}};
+  const std::string call = Line(json);
+  json["result"] = {{"allocator_ref", reference}};
+  return call + Line(json);
+}
+
+Json OldCall(const std::string& reference, const Json& size) {
+  return {{"event", "allocate"},
+          {"payload", {{"allocator_ref", reference}, {"size", size}}}};
+}
+
+std::string OldAllocate(const std::string& reference, const Json& size,
+                        const Json& pointer) {
+  Json json = OldCall(reference, size);
+  const std::string call = Line(json);
+  json["result"] = {{"memory_ptr", pointer}};
+  return call + Line(json);
+}
+
+std::string OldFree(const std::string& reference, const Json& pointer) {
+  return Line(
+      {{"event", "deallocate"},
+       {"payload", {{"allocator_ref", reference}, {"memory_ptr", pointer}}}});
+}
+
+// --- The form since --------------------------------------------------------
+
+std::string NewAllocate(const std::string& name, const Json& size,
+                        const Json& pointer) {
+  return Line(
+      {{"category", "operation"},
+       {"name", name},
+       {"numeric_args", {{"size", size}}},
+       {"string_args", {{"allocator_ref", "0x1"}, {"pointer", pointer}}}});
+}
+
+std::string NewFree(const Json& pointer) {
+  return Line(
+      {{"category", "operation"},
+       {"name", "deallocate"},
+       {"string_args", {{"allocator_ref", "0x1"}, {"pointer", pointer}}}});
+}
+
+TEST(UmpireLogTest, ReadsTheOldForm) {
+  const Trace trace =
+      Read("# comment\n\n" + OldAllocate("0x1", 100, "0x10") +
+           OldAllocate("0x1", 50, "0x20") + OldFree("0x1", "0x10"));
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0),
+                          TraceEvent::Allocate(1, 0), TraceEvent::Free(0, 0)));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(100, 50));
+  EXPECT_EQ(trace.LineOf(0), 4U);
+  EXPECT_EQ(trace.failures_skipped, 0U);
+  EXPECT_EQ(trace.frees_of_other_size, 0U);
+}
+
+TEST(UmpireLogTest, ReadsTheNewForm) {
+  const Trace trace =
+      Read(NewAllocate("allocate", 100, "0x10") +
+           NewAllocate("named_allocate", 50, "0x20") + NewFree("0x10"));
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0),
+                          TraceEvent::Allocate(1, 0), TraceEvent::Free(0, 0)));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(100, 50));
+}
+
+TEST(UmpireLogTest, OtherEventsArePassedOver) {
+  const Trace trace =
+      Read(Line({{"event", "version"}, {"payload", {{"major", 0}}}}) +
+           Line({{"category", "metadata"}, {"name", "allocate"}}) +
+           Line({{"category", "operation"}, {"name", "coalesce"}}) +
+           Line({{"event", "copy"}}) + NewAllocate("allocate", 1, "0x10"));
+  EXPECT_EQ(trace.events.size(), 1U);
+}
+
+TEST(UmpireLogTest, CallWithoutResultIsAFailure) {
+  const Trace trace =
+      Read(OldAllocate("0x1", 1, "0x10") + Line(OldCall("0x1", 1 << 30)));
+  EXPECT_EQ(trace.failures_skipped, 1U);
+  EXPECT_EQ(trace.events.size(), 1U);
+}
+
+TEST(UmpireLogTest, MemoryOfTheDeviceIsKeptWhereverItsAllocatorStands) {
+  const Trace trace =
+      Read(OldResource("HOST", "0xa0") + OldResource("DEVICE", "0xa1") +
+           OldAllocator("pool", "0xb0", {"DEVICE", 64}) +
+           OldAllocator("limited", "0xb1", {"pool", 1 << 20}) +
+           OldAllocate("0xa0", 1, "0x10") + OldAllocate("0xa1", 2, "0x20") +
+           OldAllocate("0xb0", 3, "0x30") + OldAllocate("0xb1", 4, "0x10"));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(2, 3, 4));
+  EXPECT_EQ(trace.other_place_rows, 1U);
+}
+
+TEST(UmpireLogTest, ReferenceThatIsUsedAgainIsNotItsOwnParent) {
+  const auto make = [](const char* name, const char* reference,
+                       const char* allocator, const char* parent) {
+    return Line(
+        {{"category", "operation"},
+         {"name", name},
+         {"string_args", {{"allocator_ref", reference}, {"arg0", parent}}},
+         {"tags", {{"allocator_name", allocator}}}});
+  };
+  const Trace trace = Read(make("make_memory_resource", "0xa0", "HOST", "") +
+                           make("make_memory_resource", "0xa1", "DEVICE", "") +
+                           make("make_allocator", "0x1", "first", "HOST") +
+                           NewAllocate("allocate", 1, "0x10") +
+                           make("make_allocator", "0x1", "second", "DEVICE") +
+                           NewAllocate("allocate", 2, "0x10"));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(2));
+}
+
+TEST(UmpireLogTest, FirstResourceIsKeptIfNoDeviceIsUsed) {
+  const Trace trace =
+      Read(OldResource("HOST", "0xa0") + OldResource("UM", "0xa1") +
+           OldResource("DEVICE", "0xa2") + OldAllocate("0xa1", 2, "0x20") +
+           OldAllocate("0xa0", 1, "0x10"));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(2));
+  EXPECT_EQ(trace.other_place_rows, 1U);
+}
+
+TEST(UmpireLogTest, BlocksWithoutBytesMayShareAnAddress) {
+  const Trace trace =
+      Read(OldAllocate("0x1", 0, "0x10") + OldAllocate("0x1", 100, "0x10") +
+           OldFree("0x1", "0x10") + OldFree("0x1", "0x10"));
+  EXPECT_EQ(trace.events.size(), 4U);
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(0, 100));
+  // The block with bytes goes first.
+  EXPECT_EQ(trace.events[2], TraceEvent::Free(1, 0));
+}
+
+TEST(UmpireLogTest, BadLinesAreRefused) {
+  const std::string good = OldAllocate("0x1", 1, "0x10");
+  EXPECT_EQ(ErrorOf(good + "{\"event\":"), "3: no JSON object: '{\"event\":'");
+  EXPECT_EQ(ErrorOf("[]\n"), "1: no JSON object: '[]'");
+  EXPECT_EQ(ErrorOf("{}\n"), "1: neither an event nor a category and a name");
+  EXPECT_EQ(ErrorOf("{\"event\":7}\n"), "1: event is not a text");
+  EXPECT_EQ(ErrorOf("{\"event\":\"allocate\"}\n"), "1: no payload");
+  EXPECT_EQ(ErrorOf("{\"event\":\"allocate\",\"payload\":1}\n"),
+            "1: payload is not an object");
+  EXPECT_EQ(ErrorOf(OldAllocate("0x1", -5, "0x10")), "1: size is negative");
+  EXPECT_EQ(ErrorOf(OldAllocate("0x1", 1.5, "0x10")),
+            "1: size is not an integer of 64 bits");
+  EXPECT_EQ(ErrorOf(OldAllocate("0x1", 1, "0xzz")),
+            "2: memory_ptr is no pointer: '0xzz'");
+  EXPECT_EQ(ErrorOf(good + OldFree("0x1", "0x20")),
+            "3: free of 0x20, which is not live");
+  EXPECT_EQ(ErrorOf(good + good), "4: allocate of 0x10, which is live");
+  EXPECT_EQ(ErrorOf("# nothing\n"), " no allocate or free");
+}
+
+TEST(UmpireLogTest, BothFormsSayWhatTheRmmLogSays) {
+  const SnapshotFiles files;
+  const Trace expected = ReadRmmLog(files.Path("umpire.csv"));
+  for (const char* name : {"umpire.old.log", "umpire.new.log"}) {
+    InputBuffer input(files.Path(name));
+    const Trace trace = ReadUmpireLog(input);
+    EXPECT_EQ(trace.events, expected.events) << name;
+    EXPECT_EQ(trace.allocated_bytes, expected.allocated_bytes) << name;
+    EXPECT_EQ(trace.other_place_rows, 2U) << name;
+    EXPECT_EQ(trace.failures_skipped, 0U) << name;
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,248 @@
+#include "strata/tools/umpire_log.h"
+
+#include <charconv>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "strata/tools/line_reader.h"
+#include "strata/tools/quoted.h"
+#include "strata/tools/trace_builder.h"
+
+namespace strata {
+namespace {
+
+using Json = nlohmann::json;
+
+// The rows of one resource.
+struct Resource {
+  std::string name;
+  TraceBuilder builder;
+  // By address: blocks of bytes that are live, and how many without bytes.
+  std::unordered_set<std::uint64_t> sized;
+  std::unordered_map<std::uint64_t, std::uint64_t> empty;
+  std::uint64_t rows = 0;
+};
+
+bool IsDevice(std::string_view resource) {
+  return resource == "DEVICE" || resource.starts_with("DEVICE::");
+}
+
+class UmpireLogReader {
+ public:
+  explicit UmpireLogReader(InputBuffer& input)
+      : path_(input.path()), lines_(input) {}
+
+  Trace Read() {
+    std::string_view line;
+    while (lines_.Next(&line)) {
+      if (!line.empty() && line.front() != '#') ReadLine(line);
+    }
+    Resource* kept = nullptr;
+    std::uint64_t rows = 0;
+    for (Resource& resource : resources_) {
+      const bool is_better =
+          kept == nullptr || (!IsDevice(kept->name) && IsDevice(resource.name));
+      if (is_better) kept = &resource;
+      rows += resource.rows;
+    }
+    if (kept == nullptr) throw TraceError(path_, 0, "no allocate or free");
+    kept->builder.SkipOtherPlaces(rows - kept->rows);
+    for (; calls_ > results_; --calls_) kept->builder.SkipFailure();
+    return kept->builder.Finish();
+  }
+
+ private:
+  [[noreturn]] void Fail(const std::string& reason) const {
+    throw TraceError(path_, lines_.line(), reason);
+  }
+
+  void ReadLine(std::string_view line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) {
+      Fail("no JSON object: " + Quoted(line));
+    }
+    if (json.contains("event")) {
+      ReadOld(json);
+    } else if (json.contains("category") && json.contains("name")) {
+      ReadNew(json);
+    } else {
+      Fail("neither an event nor a category and a name");
+    }
+  }
+
+  void ReadOld(const Json& json) {
+    const std::string event = Text(json, "event");
+    const bool has_result = json.contains("result");
+    if (event == "makeMemoryResource") {
+      const std::string name = Text(Object(json, "payload"), "name");
+      Name(Text(json, "result"), name, name);
+    } else if (event == "makeAllocator" && has_result) {
+      const Json& payload = Object(json, "payload");
+      Name(Text(Object(json, "result"), "allocator_ref"),
+           Text(payload, "allocator_name"), ParentOf(payload, "args"));
+    } else if (event == "allocate") {
+      const Json& payload = Object(json, "payload");
+      const std::uint64_t bytes = Number(payload, "size");
+      if (!has_result) {
+        ++calls_;
+        return;
+      }
+      ++results_;
+      Allocate(Text(payload, "allocator_ref"),
+               Pointer(Object(json, "result"), "memory_ptr"), bytes);
+    } else if (event == "deallocate") {
+      const Json& payload = Object(json, "payload");
+      Free(Text(payload, "allocator_ref"), Pointer(payload, "memory_ptr"));
+    }
+  }
+
+  void ReadNew(const Json& json) {
+    if (Text(json, "category") != "operation") return;
+    const std::string name = Text(json, "name");
+    const bool makes_resource = name == "make_memory_resource";
+    if (makes_resource || name == "make_allocator") {
+      const Json& strings = Object(json, "string_args");
+      const std::string own = Text(Object(json, "tags"), "allocator_name");
+      Name(Text(strings, "allocator_ref"), own,
+           makes_resource ? own : ParentOf(json, "string_args"));
+    } else if (name == "allocate" || name == "named_allocate") {
+      const Json& strings = Object(json, "string_args");
+      Allocate(Text(strings, "allocator_ref"), Pointer(strings, "pointer"),
+               Number(Object(json, "numeric_args"), "size"));
+    } else if (name == "deallocate") {
+      const Json& strings = Object(json, "string_args");
+      Free(Text(strings, "allocator_ref"), Pointer(strings, "pointer"));
+    }
+  }
+
+  // --- Allocators --------------------------------------------------------
+
+  // `parent`: a name or reference that is known, or empty.
+  void Name(const std::string& reference, const std::string& name,
+            const std::string& parent) {
+    const auto known = resource_names_.find(parent);
+    const std::string resource = known != resource_names_.end() ? known->second
+                                 : parent.empty()               ? name
+                                                                : parent;
+    resource_names_[reference] = resource;
+    resource_names_[name] = resource;
+  }
+
+  // The first argument that names an allocator; those that do not are sizes
+  // and the like. The new form keeps them, as arg0, arg1 …, beside others.
+  std::string ParentOf(const Json& json, const char* key) const {
+    if (!json.contains(key)) return "";
+    const Json& arguments = json[key];
+    for (const auto& [name, argument] : arguments.items()) {
+      if (arguments.is_object() && !name.starts_with("arg")) continue;
+      if (!argument.is_string()) continue;
+      const auto& text = argument.get_ref<const std::string&>();
+      if (resource_names_.count(text) > 0) return text;
+    }
+    return "";
+  }
+
+  Resource& ResourceOf(const std::string& reference) {
+    const auto known = resource_names_.find(reference);
+    // Made before the log began.
+    const std::string& name =
+        known == resource_names_.end() ? reference : known->second;
+    for (Resource& resource : resources_) {
+      if (resource.name == name) return resource;
+    }
+    return resources_.emplace_back(Resource{name, TraceBuilder(path_), {}, {}});
+  }
+
+  // --- Blocks ------------------------------------------------------------
+
+  void Allocate(const std::string& allocator, std::uint64_t address,
+                std::uint64_t bytes) {
+    Resource& resource = ResourceOf(allocator);
+    ++resource.rows;
+    if (bytes == 0) {
+      ++resource.empty[address];
+      resource.builder.Allocate(lines_.line(), 0, 0, 0);
+      return;
+    }
+    resource.builder.Allocate(lines_.line(), address, bytes, 0);
+    resource.sized.insert(address);
+  }
+
+  void Free(const std::string& allocator, std::uint64_t address) {
+    Resource& resource = ResourceOf(allocator);
+    ++resource.rows;
+    const bool is_sized = resource.sized.erase(address) > 0;
+    const auto empty = resource.empty.find(address);
+    if (!is_sized && empty != resource.empty.end()) {
+      if (--empty->second == 0) resource.empty.erase(empty);
+      address = 0;
+    }
+    resource.builder.Free(lines_.line(), address, std::nullopt, 0);
+  }
+
+  // --- Members of an object ----------------------------------------------
+
+  const Json& Member(const Json& json, const char* key) const {
+    const auto found = json.find(key);
+    if (found == json.end()) Fail(std::string("no ") + key);
+    return *found;
+  }
+
+  const Json& Object(const Json& json, const char* key) const {
+    const Json& member = Member(json, key);
+    if (!member.is_object()) Fail(std::string(key) + " is not an object");
+    return member;
+  }
+
+  std::string Text(const Json& json, const char* key) const {
+    const Json& member = Member(json, key);
+    if (!member.is_string()) Fail(std::string(key) + " is not a text");
+    return member.get<std::string>();
+  }
+
+  std::uint64_t Number(const Json& json, const char* key) const {
+    const Json& member = Member(json, key);
+    if (member.is_number_unsigned()) return member.get<std::uint64_t>();
+    Fail(std::string(key) + (member.is_number_integer()
+                                 ? " is negative"
+                                 : " is not an integer of 64 bits"));
+  }
+
+  std::uint64_t Pointer(const Json& json, const char* key) const {
+    const std::string text = Text(json, key);
+    std::string_view digits = text;
+    if (digits == "(nil)" || digits == "nullptr") return 0;
+    if (digits.starts_with("0x")) digits.remove_prefix(2);
+    std::uint64_t address = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, address, 16);
+    if (error != std::errc() || stop != end) {
+      Fail(std::string(key) + " is no pointer: " + Quoted(text));
+    }
+    return address;
+  }
+
+  const std::string path_;
+  LineReader lines_;
+  // By name and by reference of an allocator: the name of its resource.
+  std::unordered_map<std::string, std::string> resource_names_;
+  std::vector<Resource> resources_;  // in the order of their first rows
+  // Of allocate, in the form that logs a call and then its result.
+  std::uint64_t calls_ = 0;
+  std::uint64_t results_ = 0;
+};
+
+}  // namespace
+
+Trace ReadUmpireLog(InputBuffer& input) {
+  return UmpireLogReader(input).Read();
+}
+
+}  // namespace strata

@@ -106,11 +106,14 @@ TEST(FaultInjectorTest, StatusIsTheRulesOrTheCallsOwn) {
                        "stream_create:status=400;malloc_managed")) {
     injector.Add(rule);
   }
-  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1).status, Status::kMemoryAllocation);
+  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1).status,
+            Status::kMemoryAllocation);
   EXPECT_EQ(injector.Next(DeviceCall::kMallocManaged, 1).status,
             Status::kMemoryAllocation);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0).status, Status::kUnknown);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0).status, Status::kNotReady);
+  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0).status,
+            Status::kUnknown);
+  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0).status,
+            Status::kNotReady);
   EXPECT_EQ(injector.Next(DeviceCall::kStreamCreate, 0).status,
             Status::kInvalidResourceHandle);
   EXPECT_EQ(injector.Next(DeviceCall::kMemFree, 0).status, Status::kSuccess);

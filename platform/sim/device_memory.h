@@ -107,7 +107,6 @@ class DeviceMemory {
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_used_bytes_ = 0;
-  std::uint64_t external_frames_ = 0;
 };
 
 }  // namespace strata

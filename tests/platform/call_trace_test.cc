@@ -1,6 +1,7 @@
 #include "strata/platform/call_trace.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -21,7 +22,8 @@ namespace {
 class CallTraceTest : public testing::Test {
  protected:
   CallTraceTest()
-      : path_(testing::TempDir() + "call_trace_" +
+      : path_(testing::TempDir() + "call_trace_" + std::to_string(getpid()) +
+              "_" +
               testing::UnitTest::GetInstance()->current_test_info()->name() +
               ".csv") {
     options_.platform = "sim";

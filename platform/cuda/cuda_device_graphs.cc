@@ -46,8 +46,9 @@ Status CudaDevice::GraphNodePredecessors(GraphNode node,
   }
   return Run(CallAbout(DeviceCall::kGraphNodePredecessors, node),
              [&](CallRecord*) {
-               if (!node || predecessors == nullptr)
+               if (!node || predecessors == nullptr) {
                  return Status::kInvalidValue;
+               }
                std::size_t count = 0;
                CUresult result = driver_.GraphNodeGetDependencies(
                    ToCuda(node), nullptr, nullptr, &count);

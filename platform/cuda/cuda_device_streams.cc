@@ -11,7 +11,7 @@ namespace {
 
 // The driver numbers streams from a start that it does not document; ours
 // begins above 0, no stream, and 1, the legacy one.
-std::uint64_t UidOfId(unsigned long long id) { return std::uint64_t{id} + 2; }
+std::uint64_t UidOfId(DriverNumber id) { return std::uint64_t{id} + 2; }
 
 // Uids of per-thread streams are ours: asking the driver would end a capture
 // (cuda_semantics.md S8). The driver's numbers do not get this far.
@@ -57,7 +57,7 @@ Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
     CUstream handle = nullptr;
     CUresult result = driver_.StreamCreate(&handle, flags);
     if (result != CUDA_SUCCESS) return ToStatus(result);
-    unsigned long long id = 0;
+    DriverNumber id = 0;
     result = driver_.StreamGetId(handle, &id);
     if (result != CUDA_SUCCESS) {
       driver_.StreamDestroy(handle);
@@ -107,7 +107,7 @@ Status CudaDevice::WrapStream(void* handle, Stream* stream) {
           driver_.StreamGetCtx(static_cast<CUstream>(handle), &owner);
       if (result != CUDA_SUCCESS) return ToStatus(result);
       if (owner != own) return Status::kInvalidResourceHandle;
-      unsigned long long id = 0;
+      DriverNumber id = 0;
       result = driver_.StreamGetId(static_cast<CUstream>(handle), &id);
       if (result != CUDA_SUCCESS) return ToStatus(result);
       *stream = Stream{handle, ordinal_, UidOfId(id)};

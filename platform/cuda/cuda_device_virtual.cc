@@ -107,8 +107,9 @@ Status CudaDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
   if (!caps_.virtual_memory) return Status::kNotSupported;
   return Run(CallAbout(DeviceCall::kSetAccess, ptr, bytes, count),
              [&](CallRecord*) {
-               if (access == nullptr && count != 0)
+               if (access == nullptr && count != 0) {
                  return Status::kInvalidValue;
+               }
                const auto descriptors = ToCuda(access, count);
                return ToStatus(
                    driver_.MemSetAccess(ptr, bytes, descriptors.data(), count));
@@ -120,7 +121,7 @@ Status CudaDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
   return Run(CallAbout(DeviceCall::kGetAccess, ptr, 0), [&](CallRecord* seen) {
     if (access == nullptr) return Status::kInvalidValue;
     const CUmemLocation where = ToCuda(location);
-    unsigned long long flags = 0;
+    DriverNumber flags = 0;
     const CUresult result = driver_.MemGetAccess(&flags, &where, ptr);
     if (result != CUDA_SUCCESS) return ToStatus(result);
     *access = static_cast<Access>(flags);

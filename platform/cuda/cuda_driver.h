@@ -8,6 +8,9 @@
 
 namespace strata {
 
+// The type of the driver's 64-bit results, which is not std::uint64_t.
+using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
+
 // The functions of the CUDA driver, found at run time (driver_functions.def).
 //
 // Model: the CUDA platform calls the driver, not the runtime. A driver call

@@ -1,20 +1,22 @@
 #ifndef STRATA_PLATFORM_CUDA_CUDA_WORK_ARGUMENTS_H_
 #define STRATA_PLATFORM_CUDA_CUDA_WORK_ARGUMENTS_H_
 
+#include <cstdint>
+
 namespace strata {
 
 // What the kernel of CudaWork is launched with, by value; read by the host's
 // compiler and by the device's.
 struct CudaWorkArguments {
   struct Range {
-    unsigned long long ptr;
-    unsigned long long words;  // of 8 bytes
-    unsigned long long write;  // 0: read
+    std::uint64_t ptr;
+    std::uint64_t words;  // of 8 bytes
+    std::uint64_t write;  // 0: read
   };
-  unsigned long long busy_ns;
-  unsigned long long pattern;
-  unsigned long long count;  // of ranges
-  Range ranges[8];           // kMaxWorkRanges
+  std::uint64_t busy_ns;
+  std::uint64_t pattern;
+  std::uint64_t count;  // of ranges
+  Range ranges[8];      // kMaxWorkRanges
 };
 
 }  // namespace strata

@@ -28,7 +28,7 @@ struct FakeCuda {
   int devices = 2;
   bool has_pools = true;
   bool has_virtual_memory = true;
-  unsigned long long next_stream_id = 0;
+  DriverNumber next_stream_id = 0;
   CUcontext stream_context = nullptr;  // what streams say they belong to
   CUstream last_stream = nullptr;      // that work was given to
   unsigned last_blocks = 0;            // of a launch
@@ -116,7 +116,7 @@ inline void AddFakeStreams(CudaDriver* driver) {
     return FakeCall("StreamCreate");
   };
   driver->StreamDestroy = [](CUstream) { return FakeCall("StreamDestroy"); };
-  driver->StreamGetId = [](CUstream, unsigned long long* id) {
+  driver->StreamGetId = [](CUstream, DriverNumber* id) {
     *id = Fake().next_stream_id++;
     return FakeCall("StreamGetId");
   };
@@ -183,7 +183,7 @@ inline void AddFakeMemory(CudaDriver* driver) {
     return FakeCall("MemPoolGetAttribute");
   };
   driver->MemExport = [](void* handle, CUmemGenericAllocationHandle,
-                         CUmemAllocationHandleType type, unsigned long long) {
+                         CUmemAllocationHandleType type, DriverNumber) {
     if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
       static_cast<unsigned char*>(handle)[63] = 9;
     } else {

@@ -153,7 +153,7 @@ TEST_F(CallTraceTest, KeepsEveryLineOfManyThreadsWhole) {
 TEST_F(CallTraceTest, IsTheSameForTheSameSeed) {
   options_.sim_faults = "mem_alloc:probability=0.5,status=MemoryAllocation";
   std::vector<std::vector<std::string>> runs;
-  for (const std::uint64_t seed : {7, 7, 8}) {
+  for (const std::uint64_t seed : {7U, 7U, 8U}) {
     options_.sim_seed = seed;
     const auto platform = MakePlatform(options_);
     for (int i = 0; i < 64; ++i) {

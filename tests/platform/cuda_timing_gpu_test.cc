@@ -63,7 +63,7 @@ class CudaTimingGpuTest : public testing::Test {
 
 TEST_F(CudaTimingGpuTest, ImmediateMemory) {
   DevicePtr ptr = 0;
-  for (const std::size_t mebibytes : {1, 2, 64, 1024}) {
+  for (const std::size_t mebibytes : {1U, 2U, 64U, 1024U}) {
     Record("_" + std::to_string(mebibytes) + "_mib",
            {{"mem_alloc",
              [&] { return device().MemAlloc(&ptr, mebibytes * kMebibyte); }},

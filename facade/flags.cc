@@ -81,10 +81,11 @@ FlagValues ReadFlags() {
   return values;
 }
 
-Options WithStrategy(const FlagValues& values, const std::string& strategy) {
+Options WithStrategy(const FlagValues& values, const std::string& strategy,
+                     bool strategy_is_known) {
   Options options = values.options;
   options.allocator_strategy = strategy;
-  options.Validate(values.strategy_was_set);
+  options.Validate(values.strategy_was_set, strategy_is_known);
   return options;
 }
 
@@ -113,16 +114,20 @@ std::vector<std::string> ParseCommandLine(
 
 Options OptionsFromFlags() {
   const FlagValues values = ReadFlags();
-  return WithStrategy(values, values.allocator_strategy);
+  return WithStrategy(values, values.allocator_strategy,
+                      /*strategy_is_known=*/false);
 }
 
-std::vector<Options> OptionsPerStrategy() {
+std::vector<Options> OptionsPerStrategy(
+    const std::function<bool(const std::string&)>& is_other) {
   const FlagValues values = ReadFlags();
   std::vector<Options> result;
   std::string_view rest = values.allocator_strategy;
   while (true) {
     const std::size_t comma = rest.find(',');
-    result.push_back(WithStrategy(values, std::string(rest.substr(0, comma))));
+    const std::string name(rest.substr(0, comma));
+    result.push_back(
+        WithStrategy(values, name, is_other != nullptr && is_other(name)));
     if (comma == std::string_view::npos) return result;
     rest.remove_prefix(comma + 1);
   }

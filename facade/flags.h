@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_FLAGS_H_
 #define STRATA_FACADE_FLAGS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,13 @@ std::vector<std::string> ParseCommandLine(
 Options OptionsFromFlags();
 
 // The same for a comparison: allocator_strategy may be a list, separated by
-// commas, and the result has one element for each name in it.
-std::vector<Options> OptionsPerStrategy();
+// commas, and the result has one element for each name in it. A name for which
+// `is_other` holds need not be a strategy of this build: the caller knows what
+// to do with it.
+//
+// Errors: also what `is_other` throws.
+std::vector<Options> OptionsPerStrategy(
+    const std::function<bool(const std::string& name)>& is_other = nullptr);
 
 }  // namespace strata
 

@@ -178,6 +178,23 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
   return result;
 }
 
+// Throws unless `strategy` is one of this build.
+void CheckStrategy(const std::string& strategy) {
+  std::string known;
+  for (const std::string& name : StrategyNames()) {
+    if (name == strategy) return;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  std::string text = "allocator_strategy: unknown strategy '";
+  text += strategy + "' (known: " + known + ")";
+  if (strategy.starts_with("peer:")) {
+    text +=
+        "; only the comparisons of strata replay and strata bench have "
+        "peers";
+  }
+  throw std::invalid_argument(text);
+}
+
 std::string KnownOptions() {
   std::string known;
   for (const Row& row : Rows()) {
@@ -210,18 +227,8 @@ Options Options::Parse(std::string_view text) {
   return options;
 }
 
-void Options::Validate(bool strategy_was_set) const {
-  bool known = false;
-  std::string names;
-  for (const std::string& name : StrategyNames()) {
-    known = known || name == allocator_strategy;
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  if (!known) {
-    throw std::invalid_argument("allocator_strategy: unknown strategy '" +
-                                allocator_strategy + "' (known: " + names +
-                                ")");
-  }
+void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
+  if (!strategy_is_known) CheckStrategy(allocator_strategy);
   if (use_system_allocator && strategy_was_set &&
       allocator_strategy != "direct") {
     throw std::invalid_argument(

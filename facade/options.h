@@ -39,8 +39,9 @@ struct Options {
 
   // Errors: std::invalid_argument naming the option, or both options if two
   //   contradict each other. `strategy_was_set` says that allocator_strategy
-  //   was chosen, not left at its default.
-  void Validate(bool strategy_was_set) const;
+  //   was chosen, not left at its default; `strategy_is_known` that the caller
+  //   has it, whether or not this build does.
+  void Validate(bool strategy_was_set, bool strategy_is_known = false) const;
 
   // The strategy in force, aliases resolved.
   std::string Strategy() const;

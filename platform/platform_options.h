@@ -16,7 +16,20 @@ struct PlatformOptions {
   std::uint64_t sim_memory_bytes = std::uint64_t{80} << 30;  // of each device
   // Calls to fail, as in fault_injector.h: "mem_alloc:nth=3,status=2;…".
   std::string sim_faults;
-  std::uint64_t sim_seed = 1;  // of faults with a probability
+  // What a simulated device keeps of what is written: "phantom" (nothing),
+  // "backed" (every byte) or "poison" (also marks fresh and freed memory).
+  std::string sim_data = "phantom";
+  bool sim_fabric = false;     // may memory be shared by fabric handles
+  std::uint64_t sim_seed = 1;  // of all that is random
+  // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
+  // (progress_policy.h).
+  std::string sim_progress = "inline";
+  // Whether calls that free memory at once wait for work: "sync", "nosync" or
+  // "seeded" (free_policy.h).
+  std::string sim_free = "sync";
+  // Memory that another process takes and gives back, as in capacity_steps.h:
+  // "mem_alloc:nth=100,take=10GiB;…".
+  std::string sim_capacity_steps;
 };
 
 }  // namespace strata

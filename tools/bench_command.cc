@@ -27,9 +27,10 @@ constexpr const char* kUsage =
 
 Measures what an allocation and its free cost on the host, in nanoseconds of
 processor time, for the strategies of this build through the facade and, to
-compare with, for the malloc of the C library and of jemalloc, mimalloc and
-tcmalloc, where they are installed. Each runs in a process of its own; all take
-turns on one core. `null` is what measuring itself costs.
+compare with, for peers (rules of earlier allocators, docs/peers.md) and for the
+malloc of the C library and of jemalloc, mimalloc and tcmalloc, where they are
+installed. Each runs in a process of its own; all take turns on one core. `null`
+is what measuring itself costs.
 
   --bench_workloads=A,B,…   of: %s
                             (default: all; training needs --bench_trace)
@@ -205,7 +206,7 @@ int RunBench(int argc, char** argv) {
   }
   const BenchPlan plan = MakePlan(settings, flags);
   PinToOneCore();
-  Progress progress;
+  ProgressLine progress;
   const std::vector<BenchRow> rows =
       Bench(plan, [&](const std::string& text) { progress.Show(text); });
   progress.Clear();

@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "strata/facade/allocator_facade.h"
+#include "strata/platform/registry.h"
 #include "strata/strategy/registry.h"
+#include "strata/tools/peers/registry.h"
 
 namespace strata {
 namespace {
@@ -74,11 +76,45 @@ class FacadeHeap {
   const Stream stream_;
 };
 
+class PeerHeap {
+ public:
+  using Slot = PeerBlock;
+
+  PeerHeap(std::string_view name, const Options& options)
+      : platform_(MakePlatform(options.platform)),
+        peer_(MakePeer(name, platform_->device(0))),
+        stream_(platform_->device(0).LegacyStream()) {}
+
+  void Allocate(Slot& slot, std::size_t bytes) {
+    if (!peer_->Allocate(bytes, stream_, &slot)) {
+      ThrowOutOfMemory(*peer_, platform_->device(0), bytes);
+    }
+  }
+  void Free(Slot& slot) {
+    peer_->Free(slot);
+    slot = Slot{};
+  }
+  std::optional<std::uint64_t> allocations() {
+    return peer_->stats().allocations;
+  }
+  std::optional<std::uint64_t> peak_reserved_bytes() {
+    return peer_->stats().peak_reserved_bytes;
+  }
+
+ private:
+  const std::shared_ptr<Platform> platform_;
+  const std::unique_ptr<Peer> peer_;
+  const Stream stream_;
+};
+
 std::vector<BenchAllocator> MakeTable() {
   using Kind = BenchAllocator::Kind;
   std::vector<BenchAllocator> table = {{"null", Kind::kNull, "", ""}};
   for (const std::string& strategy : StrategyNames()) {
     table.push_back({strategy, Kind::kFacade, "", ""});
+  }
+  for (const std::string& peer : PeerNames()) {
+    table.push_back({peer, Kind::kPeer, "", ""});
   }
   table.push_back({"glibc", Kind::kMalloc, "", ""});
   table.push_back({"jemalloc", Kind::kMalloc, "libjemalloc.so", "mallctl"});
@@ -124,6 +160,9 @@ std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
       own.use_system_allocator = false;
       return std::make_unique<HeapSubject<FacadeHeap>>(std::move(script), own);
     }
+    case BenchAllocator::Kind::kPeer:
+      return std::make_unique<HeapSubject<PeerHeap>>(std::move(script),
+                                                     allocator.name, options);
     case BenchAllocator::Kind::kNull:
       break;
   }

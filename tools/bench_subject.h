@@ -21,6 +21,7 @@ struct BenchAllocator {
   enum class Kind {
     kNull,    // two calls that do nothing: what the driving loop costs
     kFacade,  // a strategy, through the facade and the default chain
+    kPeer,    // a peer (peers/registry.h), on the device of the facade
     kMalloc,  // the process's malloc and free
   };
 
@@ -32,7 +33,7 @@ struct BenchAllocator {
   std::string symbol;
 };
 
-// null, every strategy of this build, and the host allocators.
+// null, every strategy of this build, every peer, and the host allocators.
 const std::vector<BenchAllocator>& BenchAllocators();
 
 // Errors: std::invalid_argument naming the known allocators.

@@ -19,15 +19,10 @@ constexpr std::size_t kAlignmentBytes = 256;
   throw std::runtime_error(text.str());
 }
 
-std::uintptr_t AddressOf(const Allocation& allocation) {
-  return reinterpret_cast<std::uintptr_t>(allocation.data());
-}
-
 }  // namespace
 
-void BlockChecker::Allocated(const Allocation& allocation, std::size_t bytes) {
-  const std::uintptr_t address = AddressOf(allocation);
-  const std::size_t size = allocation.size();
+void BlockChecker::Allocated(const CheckedBlock& block, std::size_t bytes) {
+  const auto [address, size] = block;
   if (bytes == 0) {
     if (address != 0) Fail(address, size, "was made for 0 bytes");
     return;
@@ -53,12 +48,12 @@ void BlockChecker::Allocated(const Allocation& allocation, std::size_t bytes) {
   }
 }
 
-void BlockChecker::Freeing(const Allocation& allocation) {
-  const std::uintptr_t address = AddressOf(allocation);
+void BlockChecker::Freeing(const CheckedBlock& block) {
+  const auto [address, size] = block;
   if (address == 0) return;
   const auto found = live_.find(address);
-  if (found == live_.end() || found->second != allocation.size()) {
-    Fail(address, allocation.size(), "is not one that was handed out");
+  if (found == live_.end() || found->second != size) {
+    Fail(address, size, "is not one that was handed out");
   }
   live_.erase(found);
 }

@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <map>
 
-#include "strata/allocation/allocation.h"
-
 namespace strata {
+
+// A block as the checker sees it.
+struct CheckedBlock {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;
+};
 
 // Knows every live block of a replay and says when an allocator breaks its
 // promises.
@@ -17,10 +21,10 @@ namespace strata {
 // Cost: logarithmic in the number of live blocks.
 class BlockChecker {
  public:
-  // `allocation` was made for a request of `bytes` bytes.
-  void Allocated(const Allocation& allocation, std::size_t bytes);
-  // `allocation` is about to be freed.
-  void Freeing(const Allocation& allocation);
+  // `block` was made for a request of `bytes` bytes.
+  void Allocated(const CheckedBlock& block, std::size_t bytes);
+  // `block` is about to be freed.
+  void Freeing(const CheckedBlock& block);
 
  private:
   std::map<std::uintptr_t, std::size_t> live_;  // address and size

@@ -12,11 +12,11 @@ constexpr std::chrono::milliseconds kRefreshTime{100};
 
 }  // namespace
 
-Progress::Progress()
+ProgressLine::ProgressLine()
     : is_terminal_(isatty(STDERR_FILENO) == 1),
       begin_(std::chrono::steady_clock::now()) {}
 
-void Progress::Show(const std::string& text) {
+void ProgressLine::Show(const std::string& text) {
   if (!is_terminal_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - begin_ < kQuietTime || now - last_ < kRefreshTime) return;
@@ -25,7 +25,7 @@ void Progress::Show(const std::string& text) {
   std::fprintf(stderr, "\r\033[K%s", text.c_str());
 }
 
-void Progress::Clear() {
+void ProgressLine::Clear() {
   if (is_shown_) std::fputs("\r\033[K", stderr);
   is_shown_ = false;
 }

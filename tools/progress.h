@@ -8,12 +8,12 @@ namespace strata {
 
 // One line on stderr that says how far a long command is; only if stderr is a
 // terminal, and only after the first second.
-class Progress {
+class ProgressLine {
  public:
-  Progress();
-  ~Progress() { Clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressLine();
+  ~ProgressLine() { Clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
 
   // Shows `text` instead of what is shown.
   void Show(const std::string& text);

@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
-#include "strata/facade/allocator_facade.h"
 #include "strata/platform/device_call.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/block_checker.h"
+#include "strata/tools/peers/registry.h"
+#include "strata/tools/replay_heap.h"
 
 namespace strata {
 namespace {
-
-struct NoChecker {
-  void Allocated(const Allocation& /*allocation*/, std::size_t /*bytes*/) {}
-  void Freeing(const Allocation& /*allocation*/) {}
-};
 
 std::string Location(const Trace& trace, std::size_t event) {
   return trace.path + ":" + std::to_string(trace.LineOf(event)) + ": ";
@@ -32,11 +28,12 @@ void CheckStatus(Status status, const char* what) {
 }
 
 // The streams of a trace on a device. Destroyed with the object, which the
-// facade must outlive.
+// heap must outlive.
+template <class Heap>
 class TraceStreams {
  public:
-  TraceStreams(const Trace& trace, Device& device, AllocatorFacade& facade)
-      : device_(device), facade_(facade) {
+  TraceStreams(const Trace& trace, Device& device, Heap& heap)
+      : device_(device), heap_(heap) {
     streams_.push_back(device.LegacyStream());
     while (streams_.size() < trace.streams.size()) {
       Stream stream;
@@ -49,7 +46,7 @@ class TraceStreams {
   TraceStreams& operator=(const TraceStreams&) = delete;
   ~TraceStreams() {
     for (std::size_t i = 1; i < streams_.size(); ++i) {
-      facade_.StreamDestroyed(streams_[i]);
+      heap_.StreamDestroyed(streams_[i]);
       // If it fails the leak report says so.
       device_.StreamDestroy(streams_[i]);
     }
@@ -59,7 +56,7 @@ class TraceStreams {
 
  private:
   Device& device_;
-  AllocatorFacade& facade_;
+  Heap& heap_;
   std::vector<Stream> streams_;
 };
 
@@ -89,15 +86,21 @@ void AddCounts(const DeviceCounts& before, const DeviceCounts& after,
 }
 
 // One run on one platform.
-template <class Checker>
+template <class Heap, bool kIsChecked>
 class Run {
  public:
-  Run(const Trace& trace, SimDevice& device, AllocatorFacade& facade)
+  Run(const Trace& trace, SimDevice& device, Heap& heap)
       : trace_(trace),
         device_(device),
-        facade_(facade),
-        streams_(trace, device, facade),
+        heap_(heap),
+        streams_(trace, device, heap),
         live_(trace.slots) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  // What the trace leaves live goes before the streams.
+  ~Run() {
+    for (Block& block : live_) heap_.Drop(block);
+  }
 
   ReplayResult Play() {
     ReplayResult result;
@@ -124,6 +127,8 @@ class Run {
   }
 
  private:
+  using Block = typename Heap::Block;
+
   static bool IsOutOfMemory(const Failure& failure) {
     return failure.IsExhaustion() ||
            failure.reason == Failure::Reason::kTooLarge;
@@ -134,35 +139,34 @@ class Run {
     const std::size_t events = trace_.events.size();
     for (event_ = 0; event_ < events; ++event_) {
       const TraceEvent event = trace_.events[event_];
-      AllocationPtr& block = live_[event.slot()];
+      Block& block = live_[event.slot()];
       if (event.is_allocate()) {
-        block = facade_.Alloc(DevicePlace(0), *bytes, streams_[event.stream()]);
-        checker_.Allocated(*block, *bytes);
+        heap_.Allocate(block, *bytes, streams_[event.stream()]);
+        if constexpr (kIsChecked) checker_.Allocated(Heap::View(block), *bytes);
         ++bytes;
       } else {
-        checker_.Freeing(*block);
-        block.reset();
+        if constexpr (kIsChecked) checker_.Freeing(Heap::View(block));
+        heap_.Free(block);
       }
     }
   }
 
   const Trace& trace_;
   SimDevice& device_;
-  AllocatorFacade& facade_;
-  TraceStreams streams_;
-  // By slot; freed before the streams go.
-  std::vector<AllocationPtr> live_;
-  Checker checker_;
+  Heap& heap_;
+  TraceStreams<Heap> streams_;
+  std::vector<Block> live_;  // by slot
+  BlockChecker checker_;
   std::size_t event_ = 0;  // the one being played
 };
 
-template <class Checker>
+template <class Heap, bool kIsChecked>
 ReplayResult ReplayWith(const Trace& trace, const Options& options) {
   const auto platform = std::make_shared<SimPlatform>(options.platform);
   ReplayResult result;
   {
-    AllocatorFacade facade(options, platform);
-    result = Run<Checker>(trace, platform->sim_device(0), facade).Play();
+    Heap heap(options, platform);
+    result = Run<Heap, kIsChecked>(trace, platform->sim_device(0), heap).Play();
   }
   const std::string leaks = platform->LeakReport();
   if (!leaks.empty()) {
@@ -172,14 +176,21 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options) {
   return result;
 }
 
+template <bool kIsChecked>
+ReplayResult ReplayOn(const Trace& trace, const Options& options) {
+  return IsPeerName(options.allocator_strategy)
+             ? ReplayWith<PeerReplayHeap, kIsChecked>(trace, options)
+             : ReplayWith<FacadeReplayHeap, kIsChecked>(trace, options);
+}
+
 }  // namespace
 
 ReplayResult Replay(const Trace& trace, const Options& options) {
-  return ReplayWith<NoChecker>(trace, options);
+  return ReplayOn</*kIsChecked=*/false>(trace, options);
 }
 
 ReplayResult CheckedReplay(const Trace& trace, const Options& options) {
-  return ReplayWith<BlockChecker>(trace, options);
+  return ReplayOn</*kIsChecked=*/true>(trace, options);
 }
 
 }  // namespace strata

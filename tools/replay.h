@@ -27,13 +27,14 @@ struct ReplayResult {
 };
 
 // Replays `trace` in its order on one thread, through a facade built from
-// `options`, on a simulated device of its own with strata_sim_memory. The
-// default stream of the trace is the device's legacy stream; each other one
-// gets a stream of the device.
+// `options`, or on the peer that allocator_strategy names (peers/registry.h),
+// on a simulated device of its own with strata_sim_memory. The default stream
+// of the trace is the device's legacy stream; each other one gets a stream of
+// the device.
 //
 // Errors: std::invalid_argument for a wrong option; std::runtime_error if
 //   memory or a stream leaks, or a device call fails for another reason than
-//   lack of memory.
+//   lack of memory, or the peer needs a device that can do more.
 ReplayResult Replay(const Trace& trace, const Options& options);
 
 // The same, and looks at every block.

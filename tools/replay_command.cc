@@ -13,6 +13,7 @@
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
+#include "strata/tools/peers/registry.h"
 #include "strata/tools/progress.h"
 #include "strata/tools/replay_row.h"
 #include "strata/tools/rmm_log.h"
@@ -31,7 +32,10 @@ TRACE is a log of RMM's logging_resource_adaptor (columns Thread, Time, Action,
 Pointer, Size, Stream) or a trace that Strata recorded with
 --strata_trace_file, plain or compressed by gzip.
 
-  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth)
+  --allocator_strategy=A,B,…  strategies to compare (default: auto_growth), and
+                              peers: %s,
+                              which are the rules of earlier allocators
+                              (docs/peers.md); no other flag changes them
   --strata_sim_memory=SIZE    memory of the device (default: 80GiB)
   --fit                       search the smallest device that each trace fits on
   --check=false               do not check the blocks (no overlap, large enough)
@@ -40,6 +44,14 @@ Pointer, Size, Stream) or a trace that Strata recorded with
 Every other flag that `strata info` lists works too.
 Exit code: 0; 1 if a trace ran out of memory; 2 if nothing could be replayed.
 )";
+
+std::string PeersForHelp() {
+  std::string names;
+  for (const std::string& name : PeerNames()) {
+    names += (names.empty() ? "" : ",\n                              ") + name;
+  }
+  return names;
+}
 
 // A second bad trace is not worth the minutes that the first one may take.
 void CheckReadable(const std::vector<std::string>& paths) {
@@ -51,7 +63,7 @@ void CheckReadable(const std::vector<std::string>& paths) {
 }
 
 std::vector<Options> ReplayOptions() {
-  std::vector<Options> all = OptionsPerStrategy();
+  std::vector<Options> all = OptionsPerStrategy(&IsPeerName);
   for (Options& options : all) {
     std::string& platform = options.platform.platform;
     if (platform != "auto" && platform != "sim") {
@@ -90,7 +102,7 @@ void WarnOfFailure(const ReplayRow& row) {
 int RunReplay(int argc, char** argv) {
   Arguments arguments(argc, argv);
   if (arguments.TakeBool("help", false)) {
-    std::fputs(kUsage, stdout);
+    std::printf(kUsage, PeersForHelp().c_str());
     return 0;
   }
   ReplaySettings settings;
@@ -110,7 +122,7 @@ int RunReplay(int argc, char** argv) {
   // Printed at the end: output that stops at an error is no result.
   std::vector<ReplayRow> rows;
   bool has_failed = false;
-  Progress progress;
+  ProgressLine progress;
   for (const std::string& path : paths) {
     progress.Show(path + ": reading");
     const Trace trace = ReadRmmLog(path);

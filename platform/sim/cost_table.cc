@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNever = 0;  // no unit, or no cap
+// Calls on ranges are charged for the mappings after the first, not for bytes.
+constexpr std::uint64_t kEach = 1;
 
 // Public figures, none of them measured by this project on a GPU.
 // "default": the values of cuda_semantics.md §1.4; "estimate": a placeholder
@@ -50,9 +52,63 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kPointerAttributes, 100, 0, kNever, kNever, "estimate"},
     {DeviceCall::kEnablePeerAccess, 100'000, 0, kNever, kNever, "estimate"},
     {DeviceCall::kCanAccessPeer, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kGranularity, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kReserveRange, 10'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kFreeRange, 10'000, 0, kNever, kNever, "as reserve_range"},
+    {DeviceCall::kCreateMemory, 30'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kReleaseMemory, 20'000, 0, kNever, kNever, "default"},
+    {DeviceCall::kMapRange, 1'500, 0, kNever, kNever, "default"},
+    {DeviceCall::kUnmapRange, 26'000, 26'000, kEach, kNever,
+     "default; per mapping: PyTorch#96995"},
+    {DeviceCall::kSetAccess, 36'000, 2'000, kEach, kNever, "default"},
+    {DeviceCall::kGetAccess, 500, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kExportMemory, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kImportMemory, 30'000, 0, kNever, kNever, "as create_memory"},
+    {DeviceCall::kRetainMemory, 500, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kDefaultMemPool, 100, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolCreate, 20'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolDestroy, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolTrimTo, 1'000, 0, kNever, kNever,
+     "estimate, of a pool that keeps what it has"},
+    {DeviceCall::kPoolSetAttribute, 200, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolGetAttribute, 200, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolSetAccess, 36'000, 0, kNever, kNever,
+     "as set_access, default"},
+    {DeviceCall::kMallocFromPoolAsync, 500, 150'000, 2 * kMebibyte, 4'000'000,
+     "default of a hit; the bytes are those the pool grew by, as mem_alloc"},
+    {DeviceCall::kFreeAsync, 400, 0, kNever, kNever, "default"},
+    {DeviceCall::kPoolExport, 10'000, 0, kNever, kNever, "estimate"},
+    {DeviceCall::kPoolImport, 10'000, 0, kNever, kNever, "estimate"},
 };
 
+// A start and then so many bytes a nanosecond, which is 10^9 bytes a second.
+struct OperationCost {
+  std::uint64_t fixed_ns;
+  std::uint64_t bytes_per_ns;  // 0: the size does not matter
+};
+
+// Estimates, of the size that data sheets give.
+constexpr OperationCost CostOf(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kCopyOnDevice:
+      return {2'000, 1'000};  // each byte is read and written at 2 TB/s
+    case OperationKind::kCopyWithHost:
+      return {8'000, 25};  // PCIe 4.0 x16
+    case OperationKind::kFill:
+      return {2'000, 2'000};
+    case OperationKind::kHostFunction:
+      return {10'000, 0};  // to wake a thread of the driver
+  }
+  return {};
+}
+
 }  // namespace
+
+std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes) {
+  const OperationCost cost = CostOf(kind);
+  if (cost.bytes_per_ns == 0) return cost.fixed_ns;
+  return cost.fixed_ns + bytes / cost.bytes_per_ns;
+}
 
 const CallCost* FindCallCost(DeviceCall call) {
   const auto* row =

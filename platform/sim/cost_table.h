@@ -22,9 +22,16 @@ struct CallCost {
 // The row of `call`, or null if the call is free of charge.
 const CallCost* FindCallCost(DeviceCall call);
 
-// What `call` costs for `bytes` bytes. For MemAlloc these are the bytes of the
-// frames that the call took from the device.
+// What `call` costs for `bytes` bytes. For MemAlloc and
+// MallocFromPoolAsync these are the bytes of the frames that the call took from
+// the device.
 std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes);
+
+// What a device does in a stream.
+enum class OperationKind { kCopyOnDevice, kCopyWithHost, kFill, kHostFunction };
+
+// How long that takes the device, for `bytes` bytes, under timed progress.
+std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes);
 
 }  // namespace strata
 

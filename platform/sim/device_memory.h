@@ -4,11 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/address_lane.h"
+#include "strata/platform/sim/frame_store.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/slice_space.h"
 #include "strata/platform/status.h"
 
@@ -27,7 +31,7 @@ inline constexpr std::uint64_t kMaxDeviceMemoryBytes = kDeviceWindowBytes / 4;
 // The device whose window holds `ptr`, or -1.
 int DeviceOfAddress(DevicePtr ptr);
 
-// The phantom memory of one device: frames taken, addresses handed out.
+// The memory of one device: frames taken, addresses handed out, bytes kept.
 //
 // Model: frames are physical memory (frame_table.h) and say whether a request
 //   fits; addresses say where it is. The window has 2 TiB for slices, 10 TiB
@@ -35,11 +39,14 @@ int DeviceOfAddress(DevicePtr ptr);
 //   that scattered long-lived allocations do not make addresses run out before
 //   frames do: first fit needs at most M log2(M / least size) addresses for M
 //   bytes (Robson, 1977), which is below 4 TiB for a device of 128 GiB.
+// Errors: the constructor throws as FrameStore's does.
 // Threads: externally synchronised.
 class DeviceMemory {
  public:
-  // `bytes` is rounded down to whole frames.
-  DeviceMemory(int device, std::uint64_t bytes);
+  // `bytes` is rounded down to whole frames. `views` of freed allocations are
+  // dropped; it may be null, or else outlives this.
+  DeviceMemory(int device, std::uint64_t bytes,
+               SimData data = SimData::kPhantom, HostViews* views = nullptr);
 
   std::uint64_t total_bytes() const { return frames_.frames() * kFrameBytes; }
   std::uint64_t free_bytes() const {
@@ -58,21 +65,47 @@ class DeviceMemory {
   // kMemoryAllocation. `bytes` is a positive multiple of kFrameBytes.
   Status TakeFrames(std::uint64_t bytes, FrameShare* share);
   void GiveFrames(const FrameShare& share);
+  // Addresses of memory without addresses of its own lead nowhere from now on.
+  void DropViews(DevicePtr ptr, std::uint64_t bytes);
+
+  // Another process takes memory of the device: `bytes` in whole frames, but no
+  // more than is free. Returns what it got.
+  std::uint64_t TakeExternal(std::uint64_t bytes);
+  // It gives `bytes` back, in whole frames, but no more than it has.
+  void GiveExternal(std::uint64_t bytes);
+  std::uint64_t external_bytes() const;
 
   // Whether one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
+  // Where the bytes from `ptr` to the end of its live allocation are, as far as
+  // they lie next to each other; nothing if there is no such allocation.
+  std::optional<PhysicalRun> Locate(DevicePtr ptr) const;
+  // The same for memory from TakeFrames; `offset` is below its size.
+  PhysicalRun Locate(const FrameShare& share, std::uint64_t offset) const {
+    return frames_.Locate(share, offset);
+  }
+  // The bytes, or null if none are kept.
+  const FrameStore* store() const { return store_.get(); }
 
  private:
+  using LiveMap = std::map<DevicePtr, LiveAllocation>;
+
   void NotePeak();
+  std::optional<FrameShare> Take(std::uint64_t bytes);
+  void Give(const FrameShare& share);
+  LiveMap::const_iterator FindLarge(DevicePtr ptr) const;
   std::optional<DevicePtr> AddLarge(const LiveAllocation& live);
   std::optional<DevicePtr> AddSpare(const LiveAllocation& live);
   std::optional<LiveAllocation> Remove(DevicePtr ptr);
 
   FrameTable frames_;
+  const std::unique_ptr<FrameStore> store_;  // null: phantom
+  std::vector<FrameExtent> external_;        // taken by other processes
+  HostViews* const views_;
   SliceSpace slices_;
   AddressLane frame_lane_;
   AddressLane spare_lane_;
-  std::map<DevicePtr, LiveAllocation> live_;  // those not in slices_
+  LiveMap live_;  // those not in slices_
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_used_bytes_ = 0;

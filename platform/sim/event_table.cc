@@ -23,7 +23,7 @@ Event EventTable::Create() {
       (static_cast<std::uintptr_t>(device_) << kDeviceShift) +
       ++made_ * kHandleBytes;
   Event event{reinterpret_cast<void*>(value)};
-  live_.insert(event.value);
+  live_.try_emplace(event.value);
   return event;
 }
 

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_set>
+#include <unordered_map>
 
+#include "strata/platform/sim/stream_set.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -12,8 +13,7 @@ namespace strata {
 // The device that made an event, read from its handle; -1 if none can have.
 int DeviceOfEvent(Event event);
 
-// The events of one device. Work is complete when its call returns, so every
-// event always is, and a table of which exist is all there is to keep.
+// The events of one device, and what each was recorded after.
 //
 // Model: handles are never used again, so that a use after destruction is
 //   always seen.
@@ -25,13 +25,18 @@ class EventTable {
   Event Create();
   // Returns false if there is no such event.
   bool Destroy(Event event) { return live_.erase(event.value) == 1; }
-  bool Has(Event event) const { return live_.count(event.value) == 1; }
+  // What the event was last recorded after, until Destroy; null if there is no
+  // such event. Nothing, if it was never recorded.
+  StreamSnapshot* Find(Event event) {
+    const auto found = live_.find(event.value);
+    return found == live_.end() ? nullptr : &found->second;
+  }
   std::size_t live_count() const { return live_.size(); }
 
  private:
   const int device_;
   std::uintptr_t made_ = 0;
-  std::unordered_set<void*> live_;
+  std::unordered_map<void*, StreamSnapshot> live_;
 };
 
 }  // namespace strata

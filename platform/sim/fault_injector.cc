@@ -1,38 +1,20 @@
 #include "strata/platform/sim/fault_injector.h"
 
-#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
+
+#include "strata/platform/sim/option_text.h"
+#include "strata/platform/sim/random.h"
 
 namespace strata {
 namespace {
 
-[[noreturn]] void Reject(std::string_view part, const char* reason) {
-  throw std::invalid_argument("strata_sim_fault: '" + std::string(part) + "' " +
-                              reason);
-}
-
-// The text before the first `separator`, which leaves `text` with it.
-std::string_view NextPart(std::string_view* text, char separator) {
-  const std::size_t end = text->find(separator);
-  const std::string_view part = text->substr(0, end);
-  text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
-  return part;
-}
-
-template <class Number>
-Number ParseNumber(std::string_view option, std::string_view value,
-                   Number least) {
-  Number number = 0;
-  const char* end = value.data() + value.size();
-  const auto parsed = std::from_chars(value.data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || number < least) {
-    Reject(option, "is not a number in range");
-  }
-  return number;
-}
+constexpr OptionText kText("strata_sim_fault");
+constexpr std::uint64_t kMostOrdinal = std::numeric_limits<int>::max();
+constexpr std::uint64_t kMostDelayNs = std::uint64_t{1} << 50;  // 13 days
+constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
 
 double ParseProbability(std::string_view option, std::string_view value) {
   // from_chars for doubles is missing from older standard libraries.
@@ -42,7 +24,7 @@ double ParseProbability(std::string_view option, std::string_view value) {
   const bool plain =
       value.find_first_not_of("0123456789.e-") == std::string_view::npos;
   if (!plain || text.empty() || *end != '\0' || !(number > 0 && number <= 1)) {
-    Reject(option, "is not a probability in (0, 1]");
+    kText.Reject(option, "is not a probability in (0, 1]");
   }
   return number;
 }
@@ -50,32 +32,38 @@ double ParseProbability(std::string_view option, std::string_view value) {
 Status ParseFault(std::string_view option, std::string_view value) {
   Status status = Status::kSuccess;
   if (!ParseStatus(std::string(value), &status) || status == Status::kSuccess) {
-    Reject(option, "is not a status of a failure");
+    kText.Reject(option, "is not a status of a failure");
   }
   return status;
 }
 
 void ParseOption(std::string_view option, FaultRule* rule) {
   std::string_view value = option;
-  const std::string_view key = NextPart(&value, '=');
+  const std::string_view key = OptionText::NextPart(&value, '=');
   if (key == "nth") {
-    rule->nth = ParseNumber<std::uint64_t>(option, value, 1);
+    rule->nth = kText.Number(option, value, 1, kAnyNumber);
   } else if (key == "every") {
-    rule->every = ParseNumber<std::uint64_t>(option, value, 1);
+    rule->every = kText.Number(option, value, 1, kAnyNumber);
   } else if (key == "probability") {
     rule->probability = ParseProbability(option, value);
   } else if (key == "min_bytes") {
-    rule->min_bytes = ParseNumber<std::size_t>(option, value, 1);
+    rule->min_bytes = kText.Number(option, value, 1, kAnyNumber);
   } else if (key == "count") {
-    rule->count = ParseNumber<std::uint64_t>(option, value, 1);
+    rule->count = kText.Number(option, value, 1, kAnyNumber);
   } else if (key == "status") {
     rule->status = ParseFault(option, value);
   } else if (key == "device") {
-    rule->device = ParseNumber<int>(option, value, 0);
+    rule->device =
+        static_cast<int>(kText.Number(option, value, 0, kMostOrdinal));
+  } else if (key == "sticky") {
+    rule->sticky = kText.Number(option, value, 0, 1) == 1;
+  } else if (key == "delay_ns") {
+    rule->delay_ns = kText.Number(option, value, 1, kMostDelayNs);
   } else {
-    Reject(option,
-           "is no option (known: nth, every, probability, min_bytes, count, "
-           "status, device)");
+    kText.Reject(
+        option,
+        "is no option (known: nth, every, probability, min_bytes, count, "
+        "status, device, sticky, delay_ns)");
   }
 }
 
@@ -87,32 +75,30 @@ bool HasOneTrigger(const FaultRule& rule) {
 
 FaultRule ParseRule(std::string_view text) {
   std::string_view options = text;
-  const std::string_view call = NextPart(&options, ':');
+  const std::string_view call = OptionText::NextPart(&options, ':');
   FaultRule rule;
   if (!ParseDeviceCall(call, &rule.call)) {
-    Reject(call, "is no device call (known: see device_calls.def)");
+    kText.Reject(call, "is no device call (known: see device_calls.def)");
   }
   if (text.size() > call.size() && options.empty()) {
-    Reject(text, "has no option after ':'");
+    kText.Reject(text, "has no option after ':'");
   }
   while (!options.empty()) {
     const bool more = options.find(',') != std::string_view::npos;
-    ParseOption(NextPart(&options, ','), &rule);
-    if (more && options.empty()) Reject(text, "ends with ','");
+    ParseOption(OptionText::NextPart(&options, ','), &rule);
+    if (more && options.empty()) kText.Reject(text, "ends with ','");
   }
   if (!HasOneTrigger(rule)) {
-    Reject(text, "has more than one of nth, every and probability");
+    kText.Reject(text, "has more than one of nth, every and probability");
   }
   return rule;
 }
 
-// splitmix64: one state word, and any seed is as good as another.
-std::uint64_t NextRandom(std::uint64_t* state) {
-  *state += 0x9E3779B97F4A7C15;
-  std::uint64_t z = *state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
+// kSuccess for a rule that only delays.
+Status StatusOf(const FaultRule& rule) {
+  if (rule.status != Status::kSuccess) return rule.status;
+  if (rule.sticky) return Status::kIllegalAddress;
+  return rule.delay_ns != 0 ? Status::kSuccess : DefaultFaultStatus(rule.call);
 }
 
 }  // namespace
@@ -133,7 +119,9 @@ Status DefaultFaultStatus(DeviceCall call) {
 std::vector<FaultRule> ParseFaultRules(const std::string& text) {
   std::vector<FaultRule> rules;
   std::string_view rest = text;
-  while (!rest.empty()) rules.push_back(ParseRule(NextPart(&rest, ';')));
+  while (!rest.empty()) {
+    rules.push_back(ParseRule(OptionText::NextPart(&rest, ';')));
+  }
   return rules;
 }
 
@@ -180,20 +168,22 @@ bool FaultInjector::Picks(ActiveRule* active) {
   return rule.probability == 0 || drawn;
 }
 
-Status FaultInjector::NextSlow(DeviceCall call, std::size_t bytes) {
+FaultEffect FaultInjector::NextSlow(DeviceCall call, std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  Status status = Status::kSuccess;
+  FaultEffect effect;
   for (ActiveRule& active : active_) {
     const FaultRule& rule = active.rule;
     if (rule.call != call || bytes < rule.min_bytes) continue;
     if (rule.device >= 0 && rule.device != device_) continue;
-    // Every rule counts the call; the first that picks it decides.
-    if (!Picks(&active) || status != Status::kSuccess) continue;
+    // Every rule counts the call; the first failure that picks it decides.
+    if (!Picks(&active)) continue;
+    if (effect.status != Status::kSuccess) continue;
     ++active.failures;
-    status = rule.status != Status::kSuccess ? rule.status
-                                             : DefaultFaultStatus(call);
+    effect.delay_ns += rule.delay_ns;
+    effect.status = StatusOf(rule);
+    effect.sticky = rule.sticky;
   }
-  return status;
+  return effect;
 }
 
 }  // namespace strata

@@ -29,6 +29,19 @@ struct FaultRule {
       0;  // failures at most; 0: one with `nth`, else no limit
   Status status = Status::kSuccess;  // kSuccess: DefaultFaultStatus(call)
   int device = -1;                   // an ordinal; -1: every device
+  // The failure stays: every later call of the device returns its status, which
+  // is then kIllegalAddress unless `status` says otherwise.
+  bool sticky = false;
+  // What the call takes longer. If neither `status` nor `sticky` is set, it is
+  // only delayed.
+  std::uint64_t delay_ns = 0;
+};
+
+// What happens to a call.
+struct FaultEffect {
+  Status status = Status::kSuccess;  // kSuccess: it is made
+  bool sticky = false;
+  std::uint64_t delay_ns = 0;
 };
 
 // kMemoryAllocation for calls that allocate, kUnknown for the others.
@@ -41,13 +54,13 @@ Status DefaultFaultStatus(DeviceCall call);
 //   call   = a name in device_calls.def
 //   option = "nth=" N | "every=" N | "probability=" P | "min_bytes=" N
 //          | "count=" N | "status=" (number or name) | "device=" ordinal
+//          | "sticky=" (0 or 1) | "delay_ns=" N
 //
 // for example "mem_alloc:nth=3,status=MemoryAllocation;event_record:every=2".
 // N is a positive decimal number and P is in (0, 1]. Spaces are not allowed.
 //
 // Errors: std::invalid_argument naming the flag strata_sim_fault and the part
-// of
-//   the text that is wrong.
+//   of the text that is wrong.
 std::vector<FaultRule> ParseFaultRules(const std::string& text);
 
 // Decides for one device which calls fail.
@@ -63,9 +76,9 @@ class FaultInjector {
   void Add(const FaultRule& rule);
   void Clear();
 
-  // The status this call has to fail with, or kSuccess.
-  Status Next(DeviceCall call, std::size_t bytes) {
-    if (!armed_.load(std::memory_order_acquire)) return Status::kSuccess;
+  // What happens to this call.
+  FaultEffect Next(DeviceCall call, std::size_t bytes) {
+    if (!armed_.load(std::memory_order_acquire)) return {};
     return NextSlow(call, bytes);
   }
 
@@ -78,7 +91,7 @@ class FaultInjector {
   };
 
   static bool Picks(ActiveRule* active);
-  Status NextSlow(DeviceCall call, std::size_t bytes);
+  FaultEffect NextSlow(DeviceCall call, std::size_t bytes);
 
   const int device_;
   const std::uint64_t seed_;

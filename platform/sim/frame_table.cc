@@ -53,7 +53,9 @@ void SharedFrame::Give(std::uint16_t begin, std::uint16_t count) {
 }
 
 FrameTable::FrameTable(std::uint64_t frames)
-    : frames_(frames), free_frames_(frames), tree_(2, 0) {}
+    : frames_(frames), free_frames_(frames), tree_(2, 0) {
+  if (frames > 0) free_.emplace(frames, 0);
+}
 
 std::optional<FrameShare> FrameTable::Take(std::uint64_t bytes) {
   FrameShare share;
@@ -61,7 +63,7 @@ std::optional<FrameShare> FrameTable::Take(std::uint64_t bytes) {
     // Not (bytes + kFrameBytes - 1), which can overflow.
     share.frames = bytes / kFrameBytes + (bytes % kFrameBytes != 0 ? 1 : 0);
     if (share.frames > free_frames_) return std::nullopt;
-    free_frames_ -= share.frames;
+    share.extents = TakeFrames(share.frames);
     return share;
   }
   share.slices = SlicesFor(bytes);
@@ -76,7 +78,9 @@ std::optional<FrameShare> FrameTable::Take(std::uint64_t bytes) {
 
 void FrameTable::Give(const FrameShare& share) {
   if (share.frames > 0) {
-    free_frames_ += share.frames;
+    for (const FrameExtent& extent : share.extents) {
+      GiveFrames(extent.first, extent.count);
+    }
     return;
   }
   SharedFrame& frame = shared_[share.shared_frame];
@@ -87,7 +91,59 @@ void FrameTable::Give(const FrameShare& share) {
   }
   unused_.insert(share.shared_frame);
   SetLongest(share.shared_frame, 0);
-  ++free_frames_;
+  GiveFrames(shared_numbers_[share.shared_frame], 1);
+}
+
+PhysicalRun FrameTable::Locate(const FrameShare& share,
+                               std::uint64_t offset) const {
+  if (share.frames == 0) {
+    const std::uint64_t begin =
+        shared_numbers_[share.shared_frame] * kFrameBytes +
+        share.first_slice * kSliceBytes;
+    return {begin + offset, share.slices * kSliceBytes - offset};
+  }
+  const std::uint64_t frame = offset / kFrameBytes;
+  const auto extent = std::prev(std::upper_bound(
+      share.extents.begin(), share.extents.end(), frame,
+      [](std::uint64_t f, const FrameExtent& e) { return f < e.before; }));
+  const std::uint64_t inside = offset - extent->before * kFrameBytes;
+  return {extent->first * kFrameBytes + inside,
+          extent->count * kFrameBytes - inside};
+}
+
+// `count` is at most free_frames_.
+std::vector<FrameExtent> FrameTable::TakeFrames(std::uint64_t count) {
+  std::vector<FrameExtent> extents;
+  std::uint64_t taken = 0;
+  while (taken < count) {
+    const auto lowest = free_.begin();
+    const std::uint64_t first = lowest->second;
+    const std::uint64_t part = std::min(count - taken, lowest->first - first);
+    extents.push_back({first, part, taken});
+    taken += part;
+    lowest->second += part;
+    if (lowest->second == lowest->first) free_.erase(lowest);
+  }
+  free_frames_ -= count;
+  return extents;
+}
+
+void FrameTable::GiveFrames(std::uint64_t first, std::uint64_t count) {
+  free_frames_ += count;
+  const std::uint64_t end = first + count;
+  auto next = free_.upper_bound(first);
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first == first) {
+      first = previous->second;
+      free_.erase(previous);
+    }
+  }
+  if (next != free_.end() && next->second == end) {
+    next->second = first;
+  } else {
+    free_.emplace_hint(next, end, first);
+  }
 }
 
 std::optional<std::uint32_t> FrameTable::LowestWith(
@@ -107,12 +163,13 @@ std::optional<std::uint32_t> FrameTable::NewSharedFrame() {
   if (unused_.empty()) {
     index = static_cast<std::uint32_t>(shared_.size());
     shared_.emplace_back();
+    shared_numbers_.push_back(0);
     if (shared_.size() > leaves_) Grow();
   } else {
     index = *unused_.begin();
     unused_.erase(unused_.begin());
   }
-  --free_frames_;
+  shared_numbers_[index] = TakeFrames(1).front().first;
   return index;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -41,23 +42,38 @@ class SharedFrame {
   std::uint16_t longest_ = kSlices;
 };
 
-// Which frame and slices an allocation has; `frames` counts its own frames.
+// Consecutive frames of an allocation.
+struct FrameExtent {
+  std::uint64_t first = 0;  // the number of the first frame
+  std::uint64_t count = 0;
+  std::uint64_t before = 0;  // frames in the allocation's earlier extents
+};
+
+// Which frames or slices an allocation has.
 struct FrameShare {
-  std::uint64_t frames = 0;  // 0: slices of a shared frame
-  std::uint32_t shared_frame = 0;
+  std::uint64_t frames = 0;  // frames of its own; 0: slices of a shared frame
+  std::uint32_t shared_frame = 0;  // an index, not the frame's number
   std::uint16_t first_slice = 0;
   std::uint16_t slices = 0;
+  std::vector<FrameExtent> extents;  // of its own frames
+};
+
+// Physical bytes that lie next to each other.
+struct PhysicalRun {
+  std::uint64_t offset = 0;  // from the start of the device's memory
+  std::uint64_t bytes = 0;
 };
 
 // The physical memory of one device.
 //
-// Model: a large request takes any free frames, as the driver can map them next
-//   to each other. A small one takes the first fit in the lowest shared frame
-//   that can hold it, else makes a free frame a shared one; an empty shared
-//   frame is free again. A request fails exactly when no frames are left for
-//   it.
+// Model: a large request takes the lowest free frames, next to each other or
+//   not, as the driver can map any frames next to each other. A small one takes
+//   the first fit in the shared frame of the lowest index that can hold it,
+//   else makes a free frame a shared one; an empty shared frame is free again.
+//   A request fails exactly when no frames are left for it.
 // Threads: externally synchronised.
-// Cost: O(log shared frames), plus a frame's runs of free slices.
+// Cost: O(log frames), plus the extents of a large request or a frame's runs of
+//   free slices.
 class FrameTable {
  public:
   explicit FrameTable(std::uint64_t frames);
@@ -70,7 +86,17 @@ class FrameTable {
   // Undoes a Take.
   void Give(const FrameShare& share);
 
+  // Where the share's bytes from `offset` on are, as far as they lie next to
+  // each other. `offset` is below the share's size.
+  PhysicalRun Locate(const FrameShare& share, std::uint64_t offset) const;
+  // The number of the frame that is now the shared one of this index.
+  std::uint64_t SharedFrameNumber(std::uint32_t index) const {
+    return shared_numbers_[index];
+  }
+
  private:
+  std::vector<FrameExtent> TakeFrames(std::uint64_t count);
+  void GiveFrames(std::uint64_t first, std::uint64_t count);
   std::optional<std::uint32_t> LowestWith(std::uint16_t slices) const;
   std::optional<std::uint32_t> NewSharedFrame();
   void SetLongest(std::uint32_t index, std::uint16_t longest);
@@ -78,7 +104,11 @@ class FrameTable {
 
   const std::uint64_t frames_;
   std::uint64_t free_frames_;
+  // Free frames: the end of each extent and its first frame. By the end, so
+  // that taking the front of one moves no node.
+  std::map<std::uint64_t, std::uint64_t> free_;
   std::vector<SharedFrame> shared_;
+  std::vector<std::uint64_t> shared_numbers_;  // of the frames in shared_
   std::set<std::uint32_t> unused_;  // entries of shared_ that are no frame now
   // A binary tree of maxima over longest() of shared_, 0 for unused entries;
   // the leaves start at leaves_.

@@ -11,6 +11,9 @@ HostRanges::~HostRanges() {
     if (range.kind == HostRangeKind::kRegistered) continue;
     munmap(reinterpret_cast<void*>(address), range.bytes);
   }
+  for (const auto& [address, range] : quarantined_) {
+    munmap(reinterpret_cast<void*>(address), range.bytes);
+  }
 }
 
 Status HostRanges::Map(HostRangeKind kind, int device, std::size_t bytes,
@@ -26,17 +29,12 @@ Status HostRanges::Map(HostRangeKind kind, int device, std::size_t bytes,
 }
 
 Status HostRanges::Unmap(HostRangeKind kind, void* ptr) {
-  std::size_t bytes = 0;
-  {
-    std::lock_guard lock(mutex_);
-    const auto range = ranges_.find(reinterpret_cast<std::uintptr_t>(ptr));
-    if (range == ranges_.end() || range->second.kind != kind) {
-      return Status::kInvalidValue;
-    }
-    bytes = range->second.bytes;
-    ranges_.erase(range);
+  std::lock_guard lock(mutex_);
+  const auto range = ranges_.find(reinterpret_cast<std::uintptr_t>(ptr));
+  if (range == ranges_.end() || range->second.kind != kind) {
+    return Status::kInvalidValue;
   }
-  munmap(ptr, bytes);
+  Quarantine(range);
   return Status::kSuccess;
 }
 
@@ -44,18 +42,10 @@ Status HostRanges::Register(int device, void* ptr, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(ptr);
   if (bytes > UINTPTR_MAX - begin) return Status::kInvalidValue;
   std::lock_guard lock(mutex_);
-  const auto next = ranges_.lower_bound(begin);
-  if (next != ranges_.end() && next->first < begin + bytes) {
+  if (AnyOverlap(ranges_, begin, bytes)) {
     return Status::kHostMemoryAlreadyRegistered;
   }
-  if (next != ranges_.begin()) {
-    const auto previous = std::prev(next);
-    if (begin - previous->first < previous->second.bytes) {
-      return Status::kHostMemoryAlreadyRegistered;
-    }
-  }
-  ranges_.emplace_hint(next, begin,
-                       Range{bytes, HostRangeKind::kRegistered, device});
+  ranges_.emplace(begin, Range{bytes, HostRangeKind::kRegistered, device});
   return Status::kSuccess;
 }
 
@@ -82,6 +72,39 @@ bool HostRanges::Find(std::uintptr_t address, std::size_t bytes,
   if (kind != nullptr) *kind = range->second.kind;
   if (device != nullptr) *device = range->second.device;
   return true;
+}
+
+bool HostRanges::Touches(std::uintptr_t address, std::size_t bytes) const {
+  std::lock_guard lock(mutex_);
+  return AnyOverlap(ranges_, address, bytes) ||
+         AnyOverlap(quarantined_, address, bytes);
+}
+
+bool HostRanges::AnyOverlap(const Ranges& ranges, std::uintptr_t begin,
+                            std::size_t bytes) {
+  const auto next = ranges.lower_bound(begin);
+  if (next != ranges.end() && next->first - begin < bytes) return true;
+  if (next == ranges.begin()) return false;
+  const auto previous = std::prev(next);
+  return begin - previous->first < previous->second.bytes;
+}
+
+// The pages go back to the host at once, the addresses later.
+void HostRanges::Quarantine(Ranges::iterator range) {
+  const std::uintptr_t address = range->first;
+  auto* memory = reinterpret_cast<void*>(address);
+  const std::size_t bytes = range->second.bytes;
+  quarantined_.insert(ranges_.extract(range));
+  quarantine_.push_back(address);
+  // On failure the memory stays as long as its addresses.
+  static_cast<void>(
+      mmap(memory, bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+  if (quarantine_.size() <= kQuarantinedFrees) return;
+  const auto oldest = quarantined_.find(quarantine_.front());
+  munmap(reinterpret_cast<void*>(oldest->first), oldest->second.bytes);
+  quarantined_.erase(oldest);
+  quarantine_.pop_front();
 }
 
 void HostRanges::AddLeaks(int device, SimLeaks* leaks) const {

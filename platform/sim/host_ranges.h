@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 
@@ -18,11 +19,15 @@ enum class HostRangeKind { kPinned, kRegistered, kManaged };
 // managed ranges are mapped here; registered ones belong to the caller.
 //
 // Model: no two ranges overlap. Pages are taken from the host when they are
-//   first touched; ranges still there at the end are unmapped.
+//   first touched. The addresses of the last kQuarantinedFrees unmapped ranges
+//   stay taken, without memory, so that a stale one is known for what it is.
+//   All that is still there at the end is unmapped.
 // Errors: the Status of the Device entry point that each method serves.
 // Threads: any thread.
 class HostRanges {
  public:
+  static constexpr std::size_t kQuarantinedFrees = 1024;
+
   HostRanges() = default;
   HostRanges(const HostRanges&) = delete;
   HostRanges& operator=(const HostRanges&) = delete;
@@ -41,6 +46,8 @@ class HostRanges {
   // `device` say which, unless they are null.
   bool Find(std::uintptr_t address, std::size_t bytes, HostRangeKind* kind,
             int* device) const;
+  // Whether any of the bytes are in a range or in quarantine.
+  bool Touches(std::uintptr_t address, std::size_t bytes) const;
   // Adds what `device` made and still has.
   void AddLeaks(int device, SimLeaks* leaks) const;
 
@@ -50,9 +57,16 @@ class HostRanges {
     HostRangeKind kind;
     int device;
   };
+  using Ranges = std::map<std::uintptr_t, Range>;
+
+  static bool AnyOverlap(const Ranges& ranges, std::uintptr_t begin,
+                         std::size_t bytes);
+  void Quarantine(Ranges::iterator range);
 
   mutable std::mutex mutex_;
-  std::map<std::uintptr_t, Range> ranges_;  // by address; guarded by mutex_
+  Ranges ranges_;                          // by address; guarded by mutex_
+  Ranges quarantined_;                     // by address; guarded by mutex_
+  std::deque<std::uintptr_t> quarantine_;  // oldest first; guarded by mutex_
 };
 
 }  // namespace strata

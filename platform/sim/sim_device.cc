@@ -1,5 +1,6 @@
 #include "strata/platform/sim/sim_device.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,13 @@ std::uint64_t NewInstance() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-Caps SimCaps() {
+Caps SimCaps(bool fabric) {
   Caps caps;
+  caps.virtual_memory = true;
+  caps.share_fd = true;
+  caps.share_fabric = fabric;
+  caps.map_granularity_bytes = kFrameBytes;
+  caps.mem_pools = true;
   caps.managed_memory = true;
   caps.pinned_memory = true;
   caps.peer_access = true;
@@ -31,16 +37,24 @@ Caps SimCaps() {
 }  // namespace
 
 SimDevice::SimDevice(SimPlatform* platform, int ordinal,
-                     std::uint64_t memory_bytes, std::uint64_t fault_seed)
+                     std::uint64_t memory_bytes, std::uint64_t fault_seed,
+                     SimData data)
     : platform_(platform),
       ordinal_(ordinal),
       instance_(NewInstance()),
-      caps_(SimCaps()),
+      caps_(SimCaps(platform->physical_memory().fabric())),
       faults_(ordinal, fault_seed),
+      capacity_(ordinal),
       mutex_(platform->mutex()),
-      memory_(ordinal, memory_bytes),
+      memory_(ordinal, memory_bytes, data, &platform->host_views()),
+      pools_(ordinal, &memory_),
+      scheduler_(platform->scheduler()),
       streams_(ordinal),
-      events_(ordinal) {}
+      events_(ordinal) {
+  scheduler_.AddStream(LegacyStream(), StreamKind::kLegacy);
+  platform->physical_memory().AddDevice(&memory_);
+  platform->address_space().Add(&pools_);
+}
 
 SimDevice::~SimDevice() = default;
 
@@ -53,6 +67,7 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
       return Status::kInvalidValue;
     }
     std::lock_guard lock(mutex_);
+    platform_->physical_memory().FreeClosed();
     *free_bytes = memory_.free_bytes();
     *total_bytes = memory_.total_bytes();
     return Status::kSuccess;
@@ -62,7 +77,12 @@ Status SimDevice::MemGetInfo(std::size_t* free_bytes,
 Status SimDevice::Synchronize() {
   CallRecord call;
   call.call = DeviceCall::kSynchronize;
-  return Run(call, [](CallRecord*) { return Status::kSuccess; });
+  return Run(call, [&](CallRecord*) {
+    SimLock lock(mutex_);
+    scheduler_.AwaitDevice(ordinal_, &lock);
+    pools_.OnSynchronize(scheduler_);
+    return sticky_error();
+  });
 }
 
 Status SimDevice::EnablePeerAccess(int peer) {
@@ -107,8 +127,14 @@ SimLeaks SimDevice::Leaks() const {
     std::lock_guard lock(mutex_);
     leaks.allocations = memory_.live_count();
     leaks.allocation_bytes = memory_.live_bytes();
+    leaks.pool_blocks = pools_.live_count();
+    leaks.pool_bytes = pools_.live_bytes();
+    leaks.pools = pools_.handle_count();
     leaks.streams = streams_.live_count();
     leaks.events = events_.live_count();
+    platform_->physical_memory().FreeClosed();
+    platform_->physical_memory().AddLeaks(ordinal_, &leaks);
+    platform_->virtual_memory().AddLeaks(ordinal_, &leaks);
   }
   platform_->host_ranges().AddLeaks(ordinal_, &leaks);
   return leaks;
@@ -120,15 +146,59 @@ void SimDevice::Enter(DeviceCall call) {
              std::to_string(t_held_locks) + " lock(s) of Strata held");
   }
   CountCall(call);
+  capacity_.Next(call, [this](const CapacityStep& step) { Apply(step); });
+}
+
+void SimDevice::Apply(const CapacityStep& step) {
+  SimLock lock(mutex_);
+  memory_.TakeExternal(step.take_bytes);
+  memory_.GiveExternal(step.give_bytes);
 }
 
 Status SimDevice::Refusal(const CallRecord& call) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
-  return faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  if (sticky_error() != Status::kSuccess) return sticky_error();
+  const FaultEffect effect =
+      faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
+  if (effect.delay_ns != 0) PassTime(effect.delay_ns);
+  if (effect.sticky) NoteOutcome(effect.status);
+  return effect.status;
 }
 
 void SimDevice::Charge(DeviceCall call, std::size_t bytes) {
-  modelled_ns_.fetch_add(CallCostNs(call, bytes), std::memory_order_relaxed);
+  PassTime(CallCostNs(call, bytes));
+}
+
+void SimDevice::PassTime(std::uint64_t ns) {
+  modelled_ns_.fetch_add(ns, std::memory_order_relaxed);
+  if (!scheduler_.moves_after_calls()) return;
+  SimLock lock(mutex_);
+  scheduler_.AfterCall(ns, &lock);
+}
+
+std::uint64_t SimDevice::NowNs() const {
+  return std::max(modelled_ns(), scheduler_.NowNs());
+}
+
+void SimDevice::NoteOutcome(Status status) {
+  if (status != Status::kSuccess) {
+    sticky_error_.store(status, std::memory_order_release);
+  }
+}
+
+bool SimDevice::Step(const Stream& stream) {
+  SimLock lock(mutex_);
+  return streams_.Accepts(stream) && scheduler_.Step(stream, &lock);
+}
+
+void SimDevice::StepAll() {
+  SimLock lock(mutex_);
+  scheduler_.AwaitDevice(ordinal_, &lock);
+}
+
+std::uint64_t SimDevice::PendingCount() const {
+  SimLock lock(mutex_);
+  return scheduler_.PendingCount(ordinal_);
 }
 
 }  // namespace strata

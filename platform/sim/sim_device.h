@@ -10,9 +10,13 @@
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
+#include "strata/platform/device_work.h"
+#include "strata/platform/sim/capacity_steps.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/pool_table.h"
+#include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_leaks.h"
 #include "strata/platform/sim/stream_table.h"
 
@@ -25,22 +29,25 @@ class SimPlatform;
 //
 // Model: memory is phantom: addresses that nothing on the host maps, so a
 //   device of any size costs only its bookkeeping, and bytes written to it are
-//   gone. Work is complete when its call returns (the inline policy). Free
-//   memory moves in frames of 2 MiB, and an allocation fails exactly when no
-//   frame is left for it (device_memory.h).
+//   gone. Work runs in the order of streams, in threads that call, when the
+//   platform's progress says (progress_policy.h): by default before its call
+//   returns. Work that fails leaves an error that every later call returns.
+//   Free memory moves in frames of 2 MiB, and an allocation fails exactly when
+//   no frame is left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held
 //   aborts the process.
 // Threads: any thread; each call takes effect at once.
 // Cost: under a microsecond; none grows with the number of live allocations
-//   faster than the depth of a tree.
+//   faster than the depth of a tree. Each completion of work that was queued
+//   looks at all streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
 class SimDevice final : public Device {
  public:
   // `memory_bytes` is at least a frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
-            std::uint64_t fault_seed);
+            std::uint64_t fault_seed, SimData data);
   ~SimDevice() override;
 
   int ordinal() const override { return ordinal_; }
@@ -57,7 +64,8 @@ class SimDevice final : public Device {
   Status StreamSynchronize(Stream stream) override;
   Status StreamQuery(Stream stream) override;
   Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
-  // Runs `function` before it returns.
+  // `function` runs in a thread that calls the platform, not necessarily this
+  // one: what it locks must not be held by a caller.
   Status LaunchHostFunc(Stream stream, HostFunction function,
                         void* argument) override;
 
@@ -77,9 +85,10 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is device memory of this platform, or pinned, registered or
-  // managed memory; any other range is kInvalidValue. Bytes move if both ends
-  // can be reached from the host.
+  // Each end is what AddressSpace allows, or pageable host memory; any other
+  // range is kInvalidValue. What is copied from pageable memory is read at the
+  // call; a copy to it is done when the call returns. Bytes move if those of
+  // both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -87,6 +96,68 @@ class SimDevice final : public Device {
   Status PointerAttributes(DevicePtr ptr, PointerInfo* info) override;
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
+
+  // Virtual memory: addresses and memory are the platform's, whichever device
+  // is asked. Granularities are kFrameBytes.
+  Status Granularity(const MemProperties& properties, bool recommended,
+                     std::size_t* bytes) override;
+  Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
+                      DevicePtr hint) override;
+  Status FreeRange(DevicePtr ptr, std::size_t bytes) override;
+  Status CreateMemory(MemHandle* handle, std::size_t bytes,
+                      const MemProperties& properties) override;
+  Status ReleaseMemory(MemHandle handle) override;
+  Status MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
+                  MemHandle handle) override;
+  Status UnmapRange(DevicePtr ptr, std::size_t bytes) override;
+  Status SetAccess(DevicePtr ptr, std::size_t bytes,
+                   const AccessDescriptor* access, std::size_t count) override;
+  Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
+  // A descriptor is the caller's to close, and is good within the process.
+  Status ExportMemory(MemHandle handle, ShareType type,
+                      Shareable* shareable) override;
+  Status ImportMemory(MemHandle* handle, ShareType type,
+                      const Shareable& shareable) override;
+  Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
+  // Pools (sim_device_pools.cc). Each call takes pools and streams of any
+  // device of the platform.
+  Status DefaultMemPool(MemPool* pool) override;
+  // The pool is on the device that the properties name.
+  Status PoolCreate(MemPool* pool, const MemProperties& properties,
+                    std::size_t max_bytes) override;
+  Status PoolDestroy(MemPool pool) override;
+  Status PoolTrimTo(MemPool pool, std::size_t keep_bytes) override;
+  Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t value) override;
+  Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
+                          std::uint64_t* value) override;
+  Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
+                       std::size_t count) override;
+  // No bytes: kSuccess and a null address.
+  Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
+                             Stream stream) override;
+  // Takes the start of pool memory or of a MemAlloc.
+  Status FreeAsync(DevicePtr ptr, Stream stream) override;
+  Status PoolExport(MemPool pool, ShareType type,
+                    Shareable* shareable) override;
+  Status PoolImport(MemPool* pool, ShareType type,
+                    const Shareable& shareable) override;
+
+  // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
+  // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
+  // there is no such memory; rights of devices are not asked for. Not an entry
+  // point: neither counted nor refused.
+  //
+  // Threads: any thread.        Cost: as HostViews if the frames are scattered.
+  // Lifetime: the pointer is good until any of the range is freed or unmapped,
+  //   and is the same each time.
+  void* HostView(DevicePtr ptr, std::size_t bytes);
+
+  // What DeviceWork does at its turn: kIllegalAddress, and nothing done, if
+  // this device may not do it with each of the ranges. Under the platform's
+  // mutex.
+  Status ExecuteWork(const WorkRange* ranges, std::size_t count,
+                     std::uint64_t pattern);
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
@@ -99,12 +170,35 @@ class SimDevice final : public Device {
   // Errors: as FaultInjector::Add.
   void AddFault(const FaultRule& rule);
   void ClearFaults();
+  // Another process takes or gives back memory, as the step says: at most what
+  // is free, or what others have taken.
+  void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
 
-  // Live device allocations, host ranges made by this device, streams, events.
+  // Runs the first piece of work of `stream`, whatever the progress. Returns
+  // false if there is none that can run, or `stream` is not of this device.
+  bool Step(const Stream& stream);
+  // Runs all work of this device that has been submitted.
+  void StepAll();
+  // Pieces of work of this device that are not done.
+  std::uint64_t PendingCount() const;
+  // The error that work has left, or kSuccess.
+  Status sticky_error() const {
+    return sticky_error_.load(std::memory_order_acquire);
+  }
+
+  // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
+  // observed, and no fault makes it fail.
+  Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
+                     std::size_t count, std::uint64_t busy_ns,
+                     std::uint64_t pattern);
+
+  // Live device allocations, pools and what was allocated from them, host
+  // ranges and reservations made by this device, memory of it that is there to
+  // be mapped, streams, events.
   SimLeaks Leaks() const;
 
  protected:
-  std::uint64_t NowNs() const override { return modelled_ns(); }
+  std::uint64_t NowNs() const override;
 
  private:
   // The frame of every entry point: counts the call, refuses it or runs
@@ -114,20 +208,42 @@ class SimDevice final : public Device {
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr);
   void Enter(DeviceCall call);
+  void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call);
   void Charge(DeviceCall call, std::size_t bytes);
+  void PassTime(std::uint64_t ns);
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
-  // kSuccess, or kInvalidResourceHandle if no device of the platform has it.
-  Status CheckEvent(Event event) const;
-  bool HasEvent(Event event) const;
+  // The same for a stream of any device of the platform. Under mutex_.
+  bool AcceptsAnyStream(const Stream& stream) const;
+  // The pool of any device with this handle, or null. Under mutex_.
+  StreamPool* FindPool(MemPool pool) const;
+  // Makes pools give back what they keep, if that is enough.
+  bool MakeRoomIn(const Location& location, std::size_t bytes);
+  // kSuccess if `pool` can be given these rights.
+  Status CheckPoolAccess(const StreamPool& pool,
+                         const AccessDescriptor& access) const;
+  // Submits what a call of a pool is in its stream: work that takes no time,
+  // but has its place in the order.
+  void SubmitMark(const Stream& stream, SimLock* lock);
+  // What `event` of any device was recorded after, or null. Under mutex_.
+  StreamSnapshot* FindEvent(Event event) const;
 
-  // What a range of a copy or fill is.
-  enum class Reach { kNone, kDevice, kHost };
-  Reach ReachOf(DevicePtr ptr, std::size_t bytes) const;
-  // Copies and fills (sim_device_copy.cc): the check when they are submitted,
-  // and what they do when their turn comes. Under mutex_.
+  // Submits `work`, which returns a Status and takes no lock. Nothing runs on a
+  // device with a sticky error (sim_device_run.h).
+  template <class Work>
+  void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
+              SimLock* lock);
+  Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
+                    const Stream& stream, SimLock* lock);
+  void NoteOutcome(Status status);
+  // For calls that free memory at once: what they return if not kSuccess.
+  Status AwaitBeforeFree(SimLock* lock);
+
+  // Copies and fills (sim_device_copy.cc): the check when they are
+  // submitted, and what they do when their turn comes: nothing but
+  // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
   Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
   Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
@@ -138,13 +254,17 @@ class SimDevice final : public Device {
   const std::uint64_t instance_;  // unique for the life of the process
   Caps caps_;
   FaultInjector faults_;
+  CapacitySchedule capacity_;
   std::atomic<std::uint64_t> modelled_ns_{0};
+  std::atomic<Status> sticky_error_{Status::kSuccess};
 
-  std::mutex& mutex_;    // the platform's
-  DeviceMemory memory_;  // guarded by mutex_
-  StreamTable streams_;  // guarded by mutex_
-  EventTable events_;    // guarded by mutex_
-  std::set<int> peers_;  // peer access enabled; guarded by mutex_
+  std::mutex& mutex_;     // the platform's
+  DeviceMemory memory_;   // guarded by mutex_
+  PoolTable pools_;       // guarded by mutex_
+  Scheduler& scheduler_;  // the platform's; guarded by mutex_
+  StreamTable streams_;   // guarded by mutex_
+  EventTable events_;     // guarded by mutex_
+  std::set<int> peers_;   // peer access enabled; guarded by mutex_
 };
 
 }  // namespace strata

@@ -1,54 +1,116 @@
-// What copies and fills of the simulated device may touch, and what they do.
+// What copies, fills and work of the simulated device may touch, and what they
+// do. A range that is wrong when the call is made is the call's error; one that
+// is gone by the time the work runs is an illegal address.
+#include <algorithm>
 #include <cstring>
 
-#include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_platform.h"
 
 namespace strata {
 namespace {
 
-void* HostPointer(DevicePtr ptr) { return reinterpret_cast<void*>(ptr); }
+using When = AddressSpace::When;
+
+// Calls `visit(bytes, count)` for each piece of a range whose bytes are kept.
+template <class Visit>
+void VisitPieces(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes,
+                 Visit visit) {
+  while (bytes > 0) {
+    const AddressSpace::Piece piece = space.At(ptr);
+    const std::uint64_t count = std::min(piece.count, bytes);
+    if (piece.bytes != nullptr) visit(piece.bytes, count);
+    ptr += count;
+    bytes -= count;
+  }
+}
+
+void StoreWords(char* bytes, std::uint64_t count, std::uint64_t pattern) {
+  for (std::uint64_t i = 0; i < count; i += sizeof pattern) {
+    std::memcpy(bytes + i, &pattern, sizeof pattern);
+  }
+}
+
+bool MayCopy(const AddressSpace& space, When when, int device, DevicePtr target,
+             DevicePtr source, std::size_t bytes) {
+  return space.MayCopy(when, device, target, bytes, true) &&
+         space.MayCopy(when, device, source, bytes, false);
+}
 
 }  // namespace
 
 Status SimDevice::CheckCopy(DevicePtr target, DevicePtr source,
                             std::size_t bytes) const {
-  return ReachOf(target, bytes) != Reach::kNone &&
-                 ReachOf(source, bytes) != Reach::kNone
+  return MayCopy(platform_->address_space(), When::kSubmitted, ordinal_, target,
+                 source, bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
                               std::size_t bytes) {
-  if (ReachOf(target, bytes) == Reach::kHost &&
-      ReachOf(source, bytes) == Reach::kHost) {
-    std::memmove(HostPointer(target), HostPointer(source), bytes);
+  if (!MayCopy(platform_->address_space(), When::kRuns, ordinal_, target,
+               source, bytes)) {
+    return Status::kIllegalAddress;
   }
+  const AddressSpace& space = platform_->address_space();
+  VisitPieces(space, target, bytes, [&](char* to, std::uint64_t count) {
+    VisitPieces(space, source, count, [&](const char* from, std::uint64_t n) {
+      std::memmove(to, from, n);
+      to += n;
+    });
+    source += count;
+  });
   return Status::kSuccess;
 }
 
 Status SimDevice::CheckFill(DevicePtr ptr, std::size_t bytes) const {
-  return ReachOf(ptr, bytes) != Reach::kNone ? Status::kSuccess
-                                             : Status::kInvalidValue;
+  return platform_->address_space().MayFill(When::kSubmitted, ordinal_, ptr,
+                                            bytes)
+             ? Status::kSuccess
+             : Status::kInvalidValue;
 }
 
 Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
-  if (ReachOf(ptr, bytes) == Reach::kHost) {
-    std::memset(HostPointer(ptr), value, bytes);
+  const AddressSpace& space = platform_->address_space();
+  if (!space.MayFill(When::kRuns, ordinal_, ptr, bytes)) {
+    return Status::kIllegalAddress;
+  }
+  VisitPieces(space, ptr, bytes, [value](char* at, std::uint64_t count) {
+    std::memset(at, value, count);
+  });
+  return Status::kSuccess;
+}
+
+Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
+                              std::uint64_t pattern) {
+  const AddressSpace& space = platform_->address_space();
+  const WorkRange* end = ranges + count;
+  const auto may = [&](const WorkRange& range) {
+    return range.bytes == 0 ||
+           space.MayWork(ordinal_, peers_, range.ptr, range.bytes, range.write);
+  };
+  if (!std::all_of(ranges, end, may)) return Status::kIllegalAddress;
+  for (const WorkRange* range = ranges; range != end; ++range) {
+    if (!range->write) continue;
+    VisitPieces(space, range->ptr, range->bytes,
+                [pattern](char* bytes, std::uint64_t size) {
+                  StoreWords(bytes, size, pattern);
+                });
   }
   return Status::kSuccess;
 }
 
-SimDevice::Reach SimDevice::ReachOf(DevicePtr ptr, std::size_t bytes) const {
-  const SimDevice* owner = platform_->OwnerOf(ptr);
-  if (owner != nullptr) {
-    return owner->memory_.Covers(ptr, bytes) ? Reach::kDevice : Reach::kNone;
-  }
-  return platform_->host_ranges().Find(ptr, bytes, nullptr, nullptr)
-             ? Reach::kHost
-             : Reach::kNone;
+void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  const AddressSpace& space = platform_->address_space();
+  if (bytes == 0 || !space.IsMemory(ptr, bytes)) return nullptr;
+  const AddressSpace::Piece first = space.At(ptr);
+  if (first.bytes == nullptr || first.count >= bytes) return first.bytes;
+  HostViews& views = platform_->host_views();
+  if (void* view = views.Find(ptr, bytes)) return view;
+  return views.Make(ptr, bytes, space.PartsOf(ptr, bytes));
 }
 
 }  // namespace strata

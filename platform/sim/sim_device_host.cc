@@ -48,6 +48,10 @@ Status SimDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
 Status SimDevice::FreeHost(void* ptr) {
   return Run(CallAbout(DeviceCall::kFreeHost, ptr, 0, 0), [&](CallRecord*) {
     if (ptr == nullptr) return Status::kSuccess;
+    // Held while the range goes: work that runs may be about to touch it.
+    SimLock lock(mutex_);
+    const Status status = AwaitBeforeFree(&lock);
+    if (status != Status::kSuccess) return status;
     return platform_->host_ranges().Unmap(HostRangeKind::kPinned, ptr);
   });
 }
@@ -64,9 +68,13 @@ Status SimDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
 }
 
 Status SimDevice::HostUnregister(void* ptr) {
-  return Run(
-      CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0),
-      [&](CallRecord*) { return platform_->host_ranges().Unregister(ptr); });
+  return Run(CallAbout(DeviceCall::kHostUnregister, ptr, 0, 0),
+             [&](CallRecord*) {
+               SimLock lock(mutex_);
+               const Status status = AwaitBeforeFree(&lock);
+               if (status != Status::kSuccess) return status;
+               return platform_->host_ranges().Unregister(ptr);
+             });
 }
 
 Status SimDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,

@@ -1,6 +1,8 @@
 #ifndef STRATA_PLATFORM_SIM_SIM_DEVICE_RUN_H_
 #define STRATA_PLATFORM_SIM_SIM_DEVICE_RUN_H_
 
+#include <utility>
+
 #include "strata/platform/sim/sim_device.h"
 
 namespace strata {
@@ -12,14 +14,28 @@ Status SimDevice::Run(CallRecord call, Body body,
                       const std::size_t* charged_bytes) {
   Enter(call.call);
   call.status = Refusal(call);
-  if (call.status == Status::kSuccess) call.status = body(&call);
   if (call.status == Status::kSuccess) {
-    Charge(call.call, charged_bytes != nullptr
-                          ? *charged_bytes
-                          : static_cast<std::size_t>(call.bytes));
+    call.status = body(&call);
+    // "Not ready" is an answer, which takes its time too; a refusal does not.
+    if (call.status == Status::kSuccess || call.status == Status::kNotReady) {
+      Charge(call.call, charged_bytes != nullptr
+                            ? *charged_bytes
+                            : static_cast<std::size_t>(call.bytes));
+    }
   }
   Observe(call);
   return call.status;
+}
+
+template <class Work>
+void SimDevice::Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
+                       SimLock* lock) {
+  scheduler_.Submit(
+      stream, cost_ns,
+      [this, work = std::move(work)]() mutable {
+        if (sticky_error() == Status::kSuccess) NoteOutcome(work());
+      },
+      lock);
 }
 
 }  // namespace strata

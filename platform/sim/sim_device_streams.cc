@@ -1,8 +1,8 @@
-// Streams and events of the simulated device. Work is complete when its call
-// returns, so what is left of a wait is to refuse what does not exist.
+// Streams and events of the simulated device.
 
 #include <unordered_map>
 
+#include "strata/platform/sim/cost_table.h"
 #include "strata/platform/sim/host_function_scope.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_device_run.h"
@@ -53,6 +53,9 @@ Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
     }
     std::lock_guard lock(mutex_);
     *stream = streams_.Create();
+    scheduler_.AddStream(*stream, flags == kStreamNonBlocking
+                                      ? StreamKind::kNonBlocking
+                                      : StreamKind::kBlocking);
     seen->ptr = reinterpret_cast<std::uintptr_t>(stream->handle);
     seen->stream_uid = stream->uid;
     return Status::kSuccess;
@@ -62,8 +65,9 @@ Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
 Status SimDevice::StreamDestroy(Stream stream) {
   return Run(CallOn(DeviceCall::kStreamDestroy, stream), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
-    return streams_.Destroy(stream) ? Status::kSuccess
-                                    : Status::kInvalidResourceHandle;
+    if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
+    scheduler_.DestroyStream(stream);
+    return Status::kSuccess;
   });
 }
 
@@ -77,15 +81,17 @@ Stream SimDevice::LegacyStream() {
 
 Stream SimDevice::PerThreadStream() {
   std::uint64_t& uid = PerThreadUids()[instance_];
-  if (uid == 0) {
-    uid = NewStreamUid();
-    std::lock_guard lock(mutex_);
-    streams_.AddPerThread(uid);
-  }
+  const bool fresh = uid == 0;
+  if (fresh) uid = NewStreamUid();
   Stream stream;
   stream.handle = kPerThreadStreamHandle;
   stream.device = ordinal_;
   stream.uid = uid;
+  if (fresh) {
+    std::lock_guard lock(mutex_);
+    streams_.AddPerThread(uid);
+    scheduler_.AddStream(stream, StreamKind::kBlocking);
+  }
   return stream;
 }
 
@@ -109,13 +115,23 @@ Status SimDevice::WrapStream(void* handle, Stream* stream) {
 }
 
 Status SimDevice::StreamSynchronize(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamSynchronize, stream),
-             [&](CallRecord*) { return CheckStream(stream); });
+  return Run(CallOn(DeviceCall::kStreamSynchronize, stream), [&](CallRecord*) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    scheduler_.AwaitStream(stream, &lock);
+    // Reports say that the legacy stream does not do it: P6.
+    if (stream.uid != kLegacyStreamUid) pools_.OnSynchronize(scheduler_);
+    return sticky_error();
+  });
 }
 
 Status SimDevice::StreamQuery(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamQuery, stream),
-             [&](CallRecord*) { return CheckStream(stream); });
+  return Run(CallOn(DeviceCall::kStreamQuery, stream), [&](CallRecord*) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    const bool done = scheduler_.PollStream(stream, &lock);
+    return done ? sticky_error() : Status::kNotReady;
+  });
 }
 
 Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
@@ -123,11 +139,14 @@ Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
   return Run(call, [&](CallRecord*) {
-    const Status status = CheckStream(stream);
-    if (status != Status::kSuccess) return status;
+    std::lock_guard lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     // kEventExternal has a meaning only in a capture (cuda_semantics.md E9).
     if (flags != 0) return Status::kInvalidValue;
-    return CheckEvent(event);
+    const StreamSnapshot* recorded = FindEvent(event);
+    if (recorded == nullptr) return Status::kInvalidResourceHandle;
+    scheduler_.WaitFor(stream, *recorded);
+    return Status::kSuccess;
   });
 }
 
@@ -135,10 +154,19 @@ Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
                                  void* argument) {
   return Run(CallOn(DeviceCall::kLaunchHostFunc, stream), [&](CallRecord*) {
     if (function == nullptr) return Status::kInvalidValue;
-    const Status status = CheckStream(stream);
-    if (status != Status::kSuccess) return status;
-    HostFunctionScope scope;
-    function(argument);
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    const auto run = [this, function, argument](SimLock* held) {
+      if (sticky_error() != Status::kSuccess) return;  // S11
+      held->unlock();
+      {
+        HostFunctionScope scope;
+        function(argument);
+      }
+      held->lock();
+    };
+    scheduler_.SubmitUnlocked(
+        stream, OperationCostNs(OperationKind::kHostFunction, 0), run, &lock);
     return Status::kSuccess;
   });
 }
@@ -173,21 +201,36 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
   return Run(call, [&](CallRecord*) {
-    const Status status = CheckStream(stream);
-    if (status != Status::kSuccess) return status;
+    std::lock_guard lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     if (flags != 0) return Status::kInvalidValue;
-    return HasEvent(event) ? Status::kSuccess : Status::kInvalidResourceHandle;
+    // Only an event of this device: E4.
+    StreamSnapshot* recorded = events_.Find(event);
+    if (recorded == nullptr) return Status::kInvalidResourceHandle;
+    scheduler_.Snapshot(stream, recorded);
+    return Status::kSuccess;
   });
 }
 
 Status SimDevice::EventQuery(Event event) {
-  return Run(CallOn(DeviceCall::kEventQuery, event),
-             [&](CallRecord*) { return CheckEvent(event); });
+  return Run(CallOn(DeviceCall::kEventQuery, event), [&](CallRecord*) {
+    SimLock lock(mutex_);
+    const StreamSnapshot* recorded = FindEvent(event);
+    if (recorded == nullptr) return Status::kInvalidResourceHandle;
+    const bool done = scheduler_.Poll(recorded->point, &lock);
+    return done ? sticky_error() : Status::kNotReady;
+  });
 }
 
 Status SimDevice::EventSynchronize(Event event) {
-  return Run(CallOn(DeviceCall::kEventSynchronize, event),
-             [&](CallRecord*) { return CheckEvent(event); });
+  return Run(CallOn(DeviceCall::kEventSynchronize, event), [&](CallRecord*) {
+    SimLock lock(mutex_);
+    const StreamSnapshot* recorded = FindEvent(event);
+    if (recorded == nullptr) return Status::kInvalidResourceHandle;
+    scheduler_.Await(recorded->point, &lock);
+    platform_->OwnerOf(event)->pools_.OnSynchronize(scheduler_);
+    return sticky_error();
+  });
 }
 
 Status SimDevice::CheckStream(const Stream& stream) const {
@@ -196,16 +239,9 @@ Status SimDevice::CheckStream(const Stream& stream) const {
                                   : Status::kInvalidResourceHandle;
 }
 
-Status SimDevice::CheckEvent(Event event) const {
-  const SimDevice* owner = platform_->OwnerOf(event);
-  return owner != nullptr && owner->HasEvent(event)
-             ? Status::kSuccess
-             : Status::kInvalidResourceHandle;
-}
-
-bool SimDevice::HasEvent(Event event) const {
-  std::lock_guard lock(mutex_);
-  return events_.Has(event);
+StreamSnapshot* SimDevice::FindEvent(Event event) const {
+  SimDevice* owner = platform_->OwnerOf(event);
+  return owner == nullptr ? nullptr : owner->events_.Find(event);
 }
 
 }  // namespace strata

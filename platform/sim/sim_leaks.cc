@@ -22,10 +22,18 @@ std::string ToString(const SimLeaks& leaks) {
   std::string text;
   AddRanges("device allocation", leaks.allocations, leaks.allocation_bytes,
             &text);
+  AddRanges("pool block", leaks.pool_blocks, leaks.pool_bytes, &text);
+  AddCount("pool", leaks.pools, &text);
   AddRanges("pinned range", leaks.pinned_ranges, leaks.pinned_bytes, &text);
   AddRanges("registered range", leaks.registered_ranges, leaks.registered_bytes,
             &text);
   AddRanges("managed range", leaks.managed_ranges, leaks.managed_bytes, &text);
+  AddRanges("reserved range", leaks.reservations, leaks.reservation_bytes,
+            &text);
+  AddRanges("memory block", leaks.memory_blocks, leaks.memory_block_bytes,
+            &text);
+  AddCount("memory handle reference", leaks.memory_references, &text);
+  AddRanges("mapping", leaks.mappings, leaks.mapped_bytes, &text);
   AddCount("stream", leaks.streams, &text);
   AddCount("event", leaks.events, &text);
   return text;

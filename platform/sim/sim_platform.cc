@@ -8,6 +8,8 @@
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/pool_table.h"
 
 namespace strata {
 namespace {
@@ -27,26 +29,45 @@ void CheckMemory(std::uint64_t bytes) {
                               std::to_string(kMaxDeviceMemoryBytes) + "]");
 }
 
-void CheckFaultDevice(const FaultRule& rule, int devices) {
-  if (rule.device < devices) return;
-  throw std::invalid_argument(
-      "strata_sim_fault: 'device=" + std::to_string(rule.device) +
-      "' is no device (there are " + std::to_string(devices) + ")");
+// `device` is what a rule of `option` is for.
+void CheckRuleDevice(const char* option, int device, int devices) {
+  if (device < devices) return;
+  std::string text(option);
+  text += ": 'device=" + std::to_string(device);
+  text += "' is no device (there are " + std::to_string(devices) + ")";
+  throw std::invalid_argument(text);
 }
 
 }  // namespace
 
-SimPlatform::SimPlatform(const PlatformOptions& options) {
+SimPlatform::SimPlatform(const PlatformOptions& options)
+    : physical_memory_(options.sim_fabric),
+      virtual_memory_(&physical_memory_, &host_views_),
+      address_space_(&physical_memory_, &host_ranges_),
+      scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
+      free_policy_(options.sim_free, options.sim_seed) {
+  address_space_.Add(&virtual_memory_);
   CheckDeviceCount(options.sim_devices);
   CheckMemory(options.sim_memory_bytes);
+  const SimData data = ParseSimData(options.sim_data);
   const std::vector<FaultRule> faults = ParseFaultRules(options.sim_faults);
   for (const FaultRule& rule : faults) {
-    CheckFaultDevice(rule, options.sim_devices);
+    CheckRuleDevice("strata_sim_fault", rule.device, options.sim_devices);
+  }
+  const std::vector<CapacityStep> steps =
+      ParseCapacitySteps(options.sim_capacity_steps);
+  for (const CapacityStep& step : steps) {
+    CheckRuleDevice("strata_sim_capacity_steps", step.device,
+                    options.sim_devices);
   }
   for (int ordinal = 0; ordinal < options.sim_devices; ++ordinal) {
     devices_.push_back(std::make_unique<SimDevice>(
-        this, ordinal, options.sim_memory_bytes, options.sim_seed));
+        this, ordinal, options.sim_memory_bytes, options.sim_seed, data));
+    works_.push_back(std::make_unique<SimWork>(devices_.back().get()));
     for (const FaultRule& rule : faults) devices_.back()->AddFault(rule);
+    for (const CapacityStep& step : steps) {
+      devices_.back()->AddCapacityStep(step);
+    }
   }
 }
 
@@ -54,6 +75,10 @@ SimPlatform::~SimPlatform() = default;
 
 int SimPlatform::device_count() const {
   return static_cast<int>(devices_.size());
+}
+
+DeviceWork* SimPlatform::work(int ordinal) {
+  return works_[static_cast<std::size_t>(ordinal)].get();
 }
 
 SimDevice& SimPlatform::sim_device(int ordinal) {
@@ -71,12 +96,18 @@ std::string SimPlatform::LeakReport() const {
 }
 
 SimDevice* SimPlatform::OwnerOf(DevicePtr ptr) {
-  const int device = DeviceOfAddress(ptr);
+  int device = DeviceOfAddress(ptr);
+  if (device < 0) device = DeviceOfPoolAddress(ptr);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
 
 SimDevice* SimPlatform::OwnerOf(Event event) {
   const int device = DeviceOfEvent(event);
+  return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
+}
+
+SimDevice* SimPlatform::OwnerOf(MemPool pool) {
+  const int device = DeviceOfPool(pool);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
 

@@ -9,8 +9,16 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
+#include "strata/platform/sim/address_space.h"
+#include "strata/platform/sim/free_policy.h"
 #include "strata/platform/sim/host_ranges.h"
+#include "strata/platform/sim/host_views.h"
+#include "strata/platform/sim/physical_memory.h"
+#include "strata/platform/sim/scheduler.h"
+#include "strata/platform/sim/share_table.h"
 #include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_work.h"
+#include "strata/platform/sim/virtual_memory.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -18,7 +26,10 @@ namespace strata {
 // Simulated devices that share one address space and one host.
 //
 // Errors: the constructor throws std::invalid_argument naming the flag that is
-//   wrong: strata_sim_devices, strata_sim_memory or strata_sim_fault.
+//   wrong: strata_sim_devices, strata_sim_memory, strata_sim_data,
+//   strata_sim_fault, strata_sim_progress, strata_sim_free or
+//   strata_sim_capacity_steps, and std::runtime_error naming strata_sim_data if
+//   the host has no room for the devices' bytes.
 // Threads: any thread.
 // Lifetime: two platforms know nothing of each other.
 class SimPlatform final : public Platform {
@@ -29,24 +40,45 @@ class SimPlatform final : public Platform {
   const char* name() const override { return "sim"; }
   int device_count() const override;
   Device& device(int ordinal) override { return sim_device(ordinal); }
+  DeviceWork* work(int ordinal) override;
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
 
   // One line for each device with leaks ("sim:0: 1 event"), or nothing.
   std::string LeakReport() const;
 
-  // The device whose window of addresses holds `ptr`, or null.
+  // The device with a window of addresses that holds `ptr`, or null.
   SimDevice* OwnerOf(DevicePtr ptr);
   // The device that made `event`, or null; the event may be gone.
   SimDevice* OwnerOf(Event event);
+  // The device that has `pool`, or null; the pool may be gone.
+  SimDevice* OwnerOf(MemPool pool);
   HostRanges& host_ranges() { return host_ranges_; }
+  // Under mutex().
+  PhysicalMemory& physical_memory() { return physical_memory_; }
+  VirtualMemory& virtual_memory() { return virtual_memory_; }
+  AddressSpace& address_space() { return address_space_; }
+  // Exported pools, by their handles.
+  ShareTable& shared_pools() { return shared_pools_; }
+  HostViews& host_views() { return host_views_; }
   // Guards all state of all devices: work of one may touch any other.
   std::mutex& mutex() { return mutex_; }
+  // Guarded by mutex(), but for what its header says.
+  Scheduler& scheduler() { return scheduler_; }
+  FreePolicy& free_policy() { return free_policy_; }
 
  private:
   std::mutex mutex_;
   HostRanges host_ranges_;
+  HostViews host_views_;            // guarded by mutex_
+  PhysicalMemory physical_memory_;  // guarded by mutex_
+  VirtualMemory virtual_memory_;    // guarded by mutex_
+  AddressSpace address_space_;      // guarded by mutex_
+  ShareTable shared_pools_;         // guarded by mutex_
+  Scheduler scheduler_;             // guarded by mutex_
+  FreePolicy free_policy_;          // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;
+  std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };
 
 // Errors: as SimPlatform.

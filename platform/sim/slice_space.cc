@@ -25,18 +25,14 @@ std::optional<DevicePtr> SliceSpace::Add(const LiveAllocation& live) {
 }
 
 std::optional<LiveAllocation> SliceSpace::Remove(DevicePtr ptr) {
-  const Slice* found = Find(ptr);
+  const Slice* found = SliceAt(ptr);
   const PageIndex index = PageOf(ptr);
   if (found == nullptr) return std::nullopt;
   Page& page = pages_.find(index)->second;
   if (begin_ + index * kFrameBytes + found->offset * kSliceBytes != ptr) {
     return std::nullopt;
   }
-  LiveAllocation live;
-  live.bytes = found->bytes;
-  live.share.shared_frame = found->shared_frame;
-  live.share.first_slice = found->first_slice;
-  live.share.slices = found->slices;
+  const LiveAllocation live = AllocationOf(*found);
   page.slices[static_cast<std::size_t>(found - page.slices.data())].live =
       false;
   --page.live;
@@ -50,11 +46,29 @@ std::optional<LiveAllocation> SliceSpace::Remove(DevicePtr ptr) {
 }
 
 bool SliceSpace::Covers(DevicePtr ptr, std::uint64_t bytes) const {
-  const Slice* found = Find(ptr);
+  const Slice* found = SliceAt(ptr);
   if (found == nullptr) return false;
   const std::uint64_t offset =
       (ptr - begin_) % kFrameBytes - found->offset * kSliceBytes;
   return offset < found->bytes && bytes <= found->bytes - offset;
+}
+
+std::optional<LiveAllocation> SliceSpace::Find(DevicePtr ptr,
+                                               std::uint64_t* offset) const {
+  const Slice* found = SliceAt(ptr);
+  if (found == nullptr) return std::nullopt;
+  *offset = (ptr - begin_) % kFrameBytes - found->offset * kSliceBytes;
+  if (*offset >= found->bytes) return std::nullopt;
+  return AllocationOf(*found);
+}
+
+LiveAllocation SliceSpace::AllocationOf(const Slice& slice) {
+  LiveAllocation live;
+  live.bytes = slice.bytes;
+  live.share.shared_frame = slice.shared_frame;
+  live.share.first_slice = slice.first_slice;
+  live.share.slices = slice.slices;
+  return live;
 }
 
 bool SliceSpace::MoveToFreePage() {
@@ -71,7 +85,7 @@ bool SliceSpace::MoveToFreePage() {
 }
 
 // The live slice at or before `ptr` in its page.
-const SliceSpace::Slice* SliceSpace::Find(DevicePtr ptr) const {
+const SliceSpace::Slice* SliceSpace::SliceAt(DevicePtr ptr) const {
   const auto found = pages_.find(PageOf(ptr));
   if (found == pages_.end()) return nullptr;
   const std::vector<Slice>& slices = found->second.slices;

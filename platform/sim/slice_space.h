@@ -45,6 +45,10 @@ class SliceSpace {
   std::optional<LiveAllocation> Remove(DevicePtr ptr);
   // Whether one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
+  // The live allocation that `ptr` lies in, and where in it; nothing if there
+  // is none.
+  std::optional<LiveAllocation> Find(DevicePtr ptr,
+                                     std::uint64_t* offset) const;
 
  private:
   // Offsets count slices from the start of the page.
@@ -65,7 +69,8 @@ class SliceSpace {
 
   PageIndex PageOf(DevicePtr ptr) const { return (ptr - begin_) / kFrameBytes; }
   bool MoveToFreePage();
-  const Slice* Find(DevicePtr ptr) const;
+  const Slice* SliceAt(DevicePtr ptr) const;
+  static LiveAllocation AllocationOf(const Slice& slice);
   static void DropDead(Page* page);
   void LetGo(PageIndex index);
 

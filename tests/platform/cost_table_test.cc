@@ -37,5 +37,17 @@ TEST(CostTableTest, OtherCallsCostTheSameWhateverTheSize) {
             CallCostNs(DeviceCall::kMemcpyAsync, SIZE_MAX));
 }
 
+TEST(CostTableTest, WorkOnADeviceTakesLongerTheMoreItMoves) {
+  for (const OperationKind kind :
+       {OperationKind::kCopyOnDevice, OperationKind::kCopyWithHost,
+        OperationKind::kFill}) {
+    EXPECT_GT(OperationCostNs(kind, 0), 0u);
+    EXPECT_GT(OperationCostNs(kind, std::size_t{1} << 30),
+              10 * OperationCostNs(kind, 0));
+  }
+  EXPECT_GT(OperationCostNs(OperationKind::kCopyWithHost, 1 << 20),
+            OperationCostNs(OperationKind::kCopyOnDevice, 1 << 20));
+}
+
 }  // namespace
 }  // namespace strata

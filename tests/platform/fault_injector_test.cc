@@ -17,7 +17,7 @@ std::string Pattern(FaultInjector* injector, int calls,
   std::string pattern;
   for (int i = 0; i < calls; ++i) {
     const bool fails =
-        injector->Next(DeviceCall::kMemAlloc, bytes) != Status::kSuccess;
+        injector->Next(DeviceCall::kMemAlloc, bytes).status != Status::kSuccess;
     pattern += fails ? 'x' : '.';
   }
   return pattern;
@@ -106,14 +106,34 @@ TEST(FaultInjectorTest, StatusIsTheRulesOrTheCallsOwn) {
                        "stream_create:status=400;malloc_managed")) {
     injector.Add(rule);
   }
-  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1), Status::kMemoryAllocation);
-  EXPECT_EQ(injector.Next(DeviceCall::kMallocManaged, 1),
+  EXPECT_EQ(injector.Next(DeviceCall::kMemAlloc, 1).status,
             Status::kMemoryAllocation);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0), Status::kUnknown);
-  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0), Status::kNotReady);
-  EXPECT_EQ(injector.Next(DeviceCall::kStreamCreate, 0),
+  EXPECT_EQ(injector.Next(DeviceCall::kMallocManaged, 1).status,
+            Status::kMemoryAllocation);
+  EXPECT_EQ(injector.Next(DeviceCall::kEventRecord, 0).status,
+            Status::kUnknown);
+  EXPECT_EQ(injector.Next(DeviceCall::kEventQuery, 0).status,
+            Status::kNotReady);
+  EXPECT_EQ(injector.Next(DeviceCall::kStreamCreate, 0).status,
             Status::kInvalidResourceHandle);
-  EXPECT_EQ(injector.Next(DeviceCall::kMemFree, 0), Status::kSuccess);
+  EXPECT_EQ(injector.Next(DeviceCall::kMemFree, 0).status, Status::kSuccess);
+}
+
+TEST(FaultInjectorTest, DelaysAddUpUntilAFailureDecides) {
+  FaultInjector injector(0, 1);
+  for (const FaultRule& rule : ParseFaultRules(
+           "mem_alloc:delay_ns=5;mem_alloc:delay_ns=7,sticky=1;mem_alloc")) {
+    injector.Add(rule);
+  }
+  const FaultEffect effect = injector.Next(DeviceCall::kMemAlloc, 1);
+  EXPECT_EQ(effect.delay_ns, 12u);
+  EXPECT_EQ(effect.status, Status::kIllegalAddress);
+  EXPECT_TRUE(effect.sticky);
+}
+
+TEST(FaultInjectorTest, RuleWithADelayAloneFailsNothing) {
+  EXPECT_EQ(PatternOf("mem_alloc:delay_ns=5", 3), "...");
+  EXPECT_EQ(PatternOf("mem_alloc:delay_ns=5,status=Unknown", 3), "xxx");
 }
 
 TEST(FaultInjectorTest, ClearEndsAllRules) {
@@ -143,6 +163,9 @@ TEST(FaultInjectorTest, TextErrorsNameTheFlagAndThePart) {
       {"mem_alloc:status=Nope", "'status=Nope'"},
       {"mem_alloc:device=-1", "'device=-1'"},
       {"mem_alloc:often=1", "'often=1'"},
+      {"mem_alloc:sticky=2", "'sticky=2'"},
+      {"mem_alloc:delay_ns=0", "'delay_ns=0'"},
+      {"mem_alloc:delay_ns=9999999999999999", "'delay_ns=9999999999999999'"},
       {"mem_alloc:", "'mem_alloc:'"},
       {"mem_alloc:nth=1,", "'mem_alloc:nth=1,'"},
       {"mem_alloc:nth=1,every=2", "'mem_alloc:nth=1,every=2'"},

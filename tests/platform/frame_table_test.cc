@@ -70,6 +70,42 @@ TEST(FrameTableTest, FailsExactlyWhenNoFrameIsLeft) {
   ASSERT_TRUE(table.Take(kSliceBytes));
 }
 
+TEST(FrameTableTest, LargeRequestHasTheLowestFreeFrames) {
+  FrameTable table(8);
+  const FrameShare a = table.Take(2 * kFrameBytes).value();
+  const FrameShare b = table.Take(1).value();
+  const FrameShare c = table.Take(2 * kFrameBytes).value();
+  EXPECT_EQ(a.extents.size(), 1u);
+  EXPECT_EQ(table.SharedFrameNumber(b.shared_frame), 2u);
+  table.Give(a);
+  const FrameShare d = table.Take(4 * kFrameBytes).value();
+  ASSERT_EQ(d.extents.size(), 2u);
+  EXPECT_EQ(d.extents[0].first, 0u);
+  EXPECT_EQ(d.extents[0].count, 2u);
+  EXPECT_EQ(d.extents[1].first, 5u);
+  EXPECT_EQ(d.extents[1].before, 2u);
+  EXPECT_EQ(c.extents[0].first, 3u);
+}
+
+TEST(FrameTableTest, LocateFindsEveryByteOfAShare) {
+  FrameTable table(8);
+  const FrameShare gap = table.Take(kFrameBytes).value();
+  const FrameShare small = table.Take(1000).value();
+  const FrameShare next = table.Take(600).value();
+  table.Give(gap);
+  const FrameShare large = table.Take(3 * kFrameBytes).value();
+  PhysicalRun run = table.Locate(large, 5);
+  EXPECT_EQ(run.offset, 5u);
+  EXPECT_EQ(run.bytes, kFrameBytes - 5);
+  run = table.Locate(large, 2 * kFrameBytes + 7);
+  EXPECT_EQ(run.offset, 3 * kFrameBytes + 7);
+  EXPECT_EQ(run.bytes, kFrameBytes - 7);
+  run = table.Locate(next, 1);
+  EXPECT_EQ(run.offset, kFrameBytes + 2 * kSliceBytes + 1);
+  EXPECT_EQ(run.bytes, 2 * kSliceBytes - 1);
+  EXPECT_EQ(table.Locate(small, 0).offset, kFrameBytes);
+}
+
 // Every slice by itself, searched from the front.
 class NaiveFrames {
  public:
@@ -153,6 +189,39 @@ std::uint64_t RandomBytes(std::mt19937_64& random) {
       return kOwnFramesBytes - 2 + random() % 4;
     default:
       return 1 + random() % (3 * kFrameBytes);
+  }
+}
+
+// Marks the physical bytes of a share, in slices; no slice has two owners.
+void Mark(const FrameTable& table, const FrameShare& share, bool take,
+          std::set<std::uint64_t>* owned) {
+  const std::uint64_t bytes = share.frames > 0 ? share.frames * kFrameBytes
+                                               : share.slices * kSliceBytes;
+  for (std::uint64_t offset = 0; offset < bytes; offset += kSliceBytes) {
+    const std::uint64_t slice =
+        table.Locate(share, offset).offset / kSliceBytes;
+    ASSERT_LT(slice, table.frames() * SharedFrame::kSlices);
+    ASSERT_TRUE(take ? owned->insert(slice).second : owned->erase(slice) == 1);
+  }
+}
+
+TEST(FrameTableTest, NoTwoSharesHaveAByteInCommon) {
+  std::mt19937_64 random(7);
+  FrameTable table(10);
+  std::vector<FrameShare> live;
+  std::set<std::uint64_t> owned;
+  for (int step = 0; step < 200; ++step) {
+    if (live.empty() || random() % 100 < 55) {
+      const auto share = table.Take(RandomBytes(random));
+      if (!share) continue;
+      ASSERT_NO_FATAL_FAILURE(Mark(table, *share, true, &owned)) << step;
+      live.push_back(*share);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      ASSERT_NO_FATAL_FAILURE(Mark(table, live.back(), false, &owned)) << step;
+      table.Give(live.back());
+      live.pop_back();
+    }
   }
 }
 

@@ -1,7 +1,10 @@
 #ifndef STRATA_TESTS_PLATFORM_SIM_CALLS_H_
 #define STRATA_TESTS_PLATFORM_SIM_CALLS_H_
 
+#include <unistd.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -21,6 +24,13 @@ struct SimCallWorld {
   DevicePtr ptr = 0;
   DevicePtr managed = 0;
   void* pinned = nullptr;
+  DevicePtr range = 0;  // reserved, four frames; the first one is mapped
+  MemHandle handle;     // of two frames
+  MemHandle mapped_handle;
+  Shareable exported;
+  MemPool pool;
+  DevicePtr pool_ptr = 0;
+  Shareable shared;          // of the pool
   std::vector<char> memory;  // registered
   std::vector<char> spare;   // not registered
   int host_function_runs = 0;
@@ -33,12 +43,98 @@ struct SimCallWorld {
   void* new_pinned = nullptr;
   PointerInfo info{MemoryType::kManaged, 77};
   bool can = false;
+  std::size_t granularity = 77;
+  DevicePtr new_range = 77;
+  MemHandle new_handle;
+  MemHandle retained;
+  MemHandle imported;
+  Shareable new_exported;
+  Access access = Access::kRead;
+  MemPool new_pool;
+  std::uint64_t new_value = 77;
+  Shareable new_shared;
 };
+
+inline constexpr std::size_t kWorldFrameBytes = std::size_t{2} << 20;
+
+inline MemProperties ShareableOf(const Device& device) {
+  MemProperties properties;
+  properties.location.id = device.ordinal();
+  properties.share = ShareType::kPosixFd;
+  return properties;
+}
+
+// Makes the virtual memory that the calls act on.
+inline bool PrepareVirtualMemory(SimCallWorld* w) {
+  Device& d = *w->device;
+  return d.ReserveRange(&w->range, 4 * kWorldFrameBytes, 0, 0) ==
+             Status::kSuccess &&
+         d.CreateMemory(&w->handle, 2 * kWorldFrameBytes, ShareableOf(d)) ==
+             Status::kSuccess &&
+         d.CreateMemory(&w->mapped_handle, kWorldFrameBytes, ShareableOf(d)) ==
+             Status::kSuccess &&
+         d.MapRange(w->range, kWorldFrameBytes, 0, w->mapped_handle) ==
+             Status::kSuccess &&
+         d.ExportMemory(w->handle, ShareType::kPosixFd, &w->exported) ==
+             Status::kSuccess;
+}
 
 struct SimCallCase {
   DeviceCall call;
   std::function<Status(SimCallWorld*)> run;
 };
+
+inline MemProperties SharedPool() {
+  MemProperties properties;
+  properties.share = ShareType::kPosixFd;
+  return properties;
+}
+
+// The calls of pools, on the device.
+inline std::vector<SimCallCase> SimPoolCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  constexpr auto kThreshold = PoolAttribute::kReleaseThreshold;
+  return {
+      {C::kDefaultMemPool,
+       [](W* w) { return w->device->DefaultMemPool(&w->new_pool); }},
+      {C::kPoolCreate,
+       [](W* w) { return w->device->PoolCreate(&w->new_pool, {}, 0); }},
+      {C::kPoolTrimTo, [](W* w) { return w->device->PoolTrimTo(w->pool, 0); }},
+      {C::kPoolSetAttribute,
+       [](W* w) {
+         return w->device->PoolSetAttribute(w->pool, kThreshold, 1 << 20);
+       }},
+      {C::kPoolGetAttribute,
+       [](W* w) {
+         return w->device->PoolGetAttribute(w->pool, kThreshold, &w->new_value);
+       }},
+      {C::kPoolSetAccess,
+       [](W* w) {
+         AccessDescriptor access;
+         access.location.id = 1;
+         return w->device->PoolSetAccess(w->pool, &access, 1);
+       }},
+      {C::kMallocFromPoolAsync,
+       [](W* w) {
+         return w->device->MallocFromPoolAsync(&w->new_ptr, 4096, w->pool,
+                                               w->stream);
+       }},
+      {C::kPoolExport,
+       [](W* w) {
+         return w->device->PoolExport(w->pool, ShareType::kPosixFd,
+                                      &w->new_shared);
+       }},
+      {C::kPoolImport,
+       [](W* w) {
+         return w->device->PoolImport(&w->new_pool, ShareType::kPosixFd,
+                                      w->shared);
+       }},
+      {C::kFreeAsync,
+       [](W* w) { return w->device->FreeAsync(w->pool_ptr, w->stream); }},
+      {C::kPoolDestroy, [](W* w) { return w->device->PoolDestroy(w->pool); }},
+  };
+}
 
 // Makes what the calls act on.
 inline bool PrepareWorld(SimCallWorld* w) {
@@ -49,8 +145,80 @@ inline bool PrepareWorld(SimCallWorld* w) {
          d.MallocManaged(&w->managed, 4096, kManagedGlobal) ==
              Status::kSuccess &&
          d.MallocHost(&w->pinned, 4096, 0) == Status::kSuccess &&
+         d.PoolCreate(&w->pool, SharedPool(), 0) == Status::kSuccess &&
+         d.MallocFromPoolAsync(&w->pool_ptr, 4096, w->pool, w->stream) ==
+             Status::kSuccess &&
+         d.PoolExport(w->pool, ShareType::kPosixFd, &w->shared) ==
+             Status::kSuccess &&
          d.HostRegister(w->memory.data(), w->memory.size(), 0) ==
-             Status::kSuccess;
+             Status::kSuccess &&
+         PrepareVirtualMemory(w);
+}
+
+// Closes the descriptors that the world and the calls got.
+inline void CloseWorld(SimCallWorld* w) {
+  for (const Shareable& shareable :
+       {w->exported, w->new_exported, w->shared, w->new_shared}) {
+    if (shareable.fd >= 0) close(shareable.fd);
+  }
+}
+
+// The calls on virtual memory.
+inline std::vector<SimCallCase> VirtualMemoryCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  constexpr std::size_t kFrame = kWorldFrameBytes;
+  return {
+      {C::kGranularity,
+       [](W* w) {
+         return w->device->Granularity(ShareableOf(*w->device), true,
+                                       &w->granularity);
+       }},
+      {C::kReserveRange,
+       [](W* w) {
+         return w->device->ReserveRange(&w->new_range, kFrame, 0, 0);
+       }},
+      {C::kCreateMemory,
+       [](W* w) {
+         return w->device->CreateMemory(&w->new_handle, kFrame,
+                                        ShareableOf(*w->device));
+       }},
+      {C::kMapRange,
+       [](W* w) {
+         return w->device->MapRange(w->range + kFrame, 2 * kFrame, 0,
+                                    w->handle);
+       }},
+      {C::kSetAccess,
+       [](W* w) {
+         AccessDescriptor access;
+         access.location.id = w->device->ordinal();
+         return w->device->SetAccess(w->range, 3 * kFrame, &access, 1);
+       }},
+      {C::kGetAccess,
+       [](W* w) {
+         Location location;
+         location.id = w->device->ordinal();
+         return w->device->GetAccess(w->range, location, &w->access);
+       }},
+      {C::kRetainMemory,
+       [](W* w) { return w->device->RetainMemory(w->range, &w->retained); }},
+      {C::kExportMemory,
+       [](W* w) {
+         return w->device->ExportMemory(w->handle, ShareType::kPosixFd,
+                                        &w->new_exported);
+       }},
+      {C::kImportMemory,
+       [](W* w) {
+         return w->device->ImportMemory(&w->imported, ShareType::kPosixFd,
+                                        w->exported);
+       }},
+      {C::kUnmapRange,
+       [](W* w) { return w->device->UnmapRange(w->range, 3 * kFrame); }},
+      {C::kReleaseMemory,
+       [](W* w) { return w->device->ReleaseMemory(w->handle); }},
+      {C::kFreeRange,
+       [](W* w) { return w->device->FreeRange(w->range, 4 * kFrame); }},
+  };
 }
 
 // One call of every entry point that the simulated device has, each of which
@@ -58,7 +226,10 @@ inline bool PrepareWorld(SimCallWorld* w) {
 inline std::vector<SimCallCase> SimCallCases() {
   using W = SimCallWorld;
   using C = DeviceCall;
-  return {
+  std::vector<SimCallCase> cases = SimPoolCallCases();
+  std::vector<SimCallCase> virtual_memory = VirtualMemoryCallCases();
+  cases.insert(cases.end(), virtual_memory.begin(), virtual_memory.end());
+  std::vector<SimCallCase> others = {
       {C::kMemGetInfo,
        [](W* w) {
          return w->device->MemGetInfo(&w->free_bytes, &w->total_bytes);
@@ -123,6 +294,8 @@ inline std::vector<SimCallCase> SimCallCases() {
       {C::kStreamDestroy,
        [](W* w) { return w->device->StreamDestroy(w->stream); }},
   };
+  cases.insert(cases.end(), others.begin(), others.end());
+  return cases;
 }
 
 }  // namespace strata

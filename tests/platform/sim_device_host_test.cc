@@ -118,8 +118,30 @@ TEST_F(SimDeviceHostTest, BytesMoveBetweenRangesOnTheHost) {
   EXPECT_EQ(own[4094], static_cast<char>(0xFF));
   EXPECT_EQ(own[4095], 1);
   ASSERT_EQ(device().HostUnregister(own.data()), Status::kSuccess);
-  EXPECT_EQ(device().MemcpyAsync(AsDevice(own.data()), managed, 1, stream),
+}
+
+TEST_F(SimDeviceHostTest, FreedPinnedMemoryIsNoPageableMemory) {
+  void* pinned = nullptr;
+  ASSERT_EQ(device().MallocHost(&pinned, 4096, 0), Status::kSuccess);
+  DevicePtr managed = 0;
+  ASSERT_EQ(device().MallocManaged(&managed, 4096, kManagedGlobal),
+            Status::kSuccess);
+  ASSERT_EQ(device().FreeHost(pinned), Status::kSuccess);
+  EXPECT_EQ(device().MemcpyAsync(AsDevice(pinned) + 4095, managed, 1,
+                                 device().LegacyStream()),
             Status::kInvalidValue);
+}
+
+TEST_F(SimDeviceHostTest, AddressesOfFreedPinnedMemoryComeBackLate) {
+  void* first = nullptr;
+  ASSERT_EQ(device().MallocHost(&first, 4096, 0), Status::kSuccess);
+  ASSERT_EQ(device().FreeHost(first), Status::kSuccess);
+  for (std::size_t i = 0; i < HostRanges::kQuarantinedFrees - 1; ++i) {
+    void* ptr = nullptr;
+    ASSERT_EQ(device().MallocHost(&ptr, 4096, 0), Status::kSuccess);
+    ASSERT_NE(ptr, first);
+    ASSERT_EQ(device().FreeHost(ptr), Status::kSuccess);
+  }
 }
 
 TEST_F(SimDeviceHostTest, CopiesOfPhantomMemoryLeaveTheHostAlone) {

@@ -166,7 +166,41 @@ TEST_F(SimDeviceMemoryTest, FailsOnlyWithoutFramesAndWorksAgainAfter) {  // T14
   EXPECT_NE(Alloc(1), 0u);
 }
 
-// A device full of scattered frames still serves a request of all that is free.
+TEST(DeviceMemoryTest, ExternalUseTakesWhatIsFreeAndNoMore) {
+  DeviceMemory memory(0, 10 * kFrameBytes);
+  DevicePtr ptr = 0;
+  ASSERT_EQ(memory.Allocate(2 * kFrameBytes, &ptr), Status::kSuccess);
+  EXPECT_EQ(memory.TakeExternal(kFrameBytes + 1), 2 * kFrameBytes);
+  EXPECT_EQ(memory.free_bytes(), 6 * kFrameBytes);
+  EXPECT_EQ(memory.total_bytes(), 10 * kFrameBytes);
+  EXPECT_EQ(memory.TakeExternal(UINT64_MAX), 6 * kFrameBytes);
+  EXPECT_EQ(memory.TakeExternal(1), 0u);
+  EXPECT_EQ(memory.external_bytes(), 8 * kFrameBytes);
+  EXPECT_EQ(memory.peak_used_bytes(), 10 * kFrameBytes);
+  EXPECT_EQ(memory.Allocate(1, &ptr), Status::kMemoryAllocation);
+}
+
+TEST(DeviceMemoryTest, ExternalUseGivesBackWhatItTookAndNoMore) {
+  DeviceMemory memory(0, 10 * kFrameBytes);
+  std::vector<DevicePtr> ptrs(5);
+  for (DevicePtr& ptr : ptrs) {
+    ASSERT_EQ(memory.Allocate(kFrameBytes, &ptr), Status::kSuccess);
+  }
+  // Free frames now lie in several places.
+  ASSERT_EQ(memory.Free(ptrs[1]), Status::kSuccess);
+  ASSERT_EQ(memory.Free(ptrs[3]), Status::kSuccess);
+  ASSERT_EQ(memory.TakeExternal(6 * kFrameBytes), 6 * kFrameBytes);
+  memory.GiveExternal(5 * kFrameBytes - 1);
+  EXPECT_EQ(memory.external_bytes(), kFrameBytes);
+  EXPECT_EQ(memory.free_bytes(), 6 * kFrameBytes);
+  memory.GiveExternal(UINT64_MAX);
+  EXPECT_EQ(memory.free_bytes(), 7 * kFrameBytes);
+  memory.GiveExternal(kFrameBytes);
+  EXPECT_EQ(memory.free_bytes(), 7 * kFrameBytes);
+  DevicePtr rest = 0;
+  EXPECT_EQ(memory.Allocate(7 * kFrameBytes, &rest), Status::kSuccess);
+}
+
 TEST_F(SimDeviceMemoryTest, PeakUsedIsTheMostThatMemGetInfoShowedAsTaken) {
   EXPECT_EQ(device().peak_used_bytes(), 0U);
   const DevicePtr first = Alloc(3 * kFrameBytes);
@@ -180,6 +214,7 @@ TEST_F(SimDeviceMemoryTest, PeakUsedIsTheMostThatMemGetInfoShowedAsTaken) {
   EXPECT_EQ(device(1).peak_used_bytes(), 0U);
 }
 
+// A device full of scattered frames still serves a request of all that is free.
 TEST_F(SimDeviceMemoryTest, FramesNeedNotBeContiguous) {
   std::vector<DevicePtr> ptrs;
   for (std::uint64_t i = 0; i < kFrames; ++i) {

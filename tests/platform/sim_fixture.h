@@ -24,6 +24,9 @@ inline PlatformOptions SimOptions(int devices, std::uint64_t frames) {
 // Two simulated devices of 64 frames.
 class SimFixture : public ::testing::Test {
  protected:
+  SimFixture() : SimFixture("phantom") {}
+  explicit SimFixture(const char* data) : platform_(OptionsWith(data)) {}
+
   static constexpr std::uint64_t kFrames = 64;
 
   SimDevice& device(int ordinal = 0) { return platform_.sim_device(ordinal); }
@@ -56,7 +59,14 @@ class SimFixture : public ::testing::Test {
     return event;
   }
 
-  SimPlatform platform_{SimOptions(2, kFrames)};
+  SimPlatform platform_;
+
+ private:
+  static PlatformOptions OptionsWith(const char* data) {
+    PlatformOptions options = SimOptions(2, kFrames);
+    options.sim_data = data;
+    return options;
+  }
 };
 
 }  // namespace strata

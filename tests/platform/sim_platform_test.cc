@@ -90,12 +90,12 @@ TEST(SimPlatformTest, CapsPromiseOnlyWhatWorks) {
   SimDevice& device = platform.sim_device(0);
   const Caps& caps = device.caps();
   EXPECT_TRUE(caps.simulated && caps.pinned_memory && caps.managed_memory &&
-              caps.peer_access);
-  EXPECT_FALSE(caps.mem_pools || caps.virtual_memory || caps.capture ||
-               caps.graphs || caps.graph_mem_nodes || caps.user_objects ||
-               caps.share_fd || caps.share_fabric);
+              caps.mem_pools && caps.peer_access);
+  EXPECT_TRUE(caps.virtual_memory && caps.share_fd);
+  EXPECT_FALSE(caps.capture || caps.graphs || caps.graph_mem_nodes ||
+               caps.user_objects || caps.share_fabric);
   EXPECT_EQ(caps.alloc_alignment_bytes, 512u);
-  EXPECT_EQ(caps.map_granularity_bytes, 0u);
+  EXPECT_EQ(caps.map_granularity_bytes, kFrameBytes);
 }
 
 TEST(SimPlatformTest, LeakReportNamesDevicesAndWhatTheyLost) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/platform/registry.h"
 #include "strata/tools/bench_script.h"
 #include "strata/tools/bench_subject.h"
 #include "strata/tools/child_process.h"
@@ -150,8 +151,15 @@ TEST(BenchScriptTest, NamesTheKnownWorkloadsWhenOneIsUnknown) {
 
 Options SimOptions() { return Options::Parse("strata_platform=sim"); }
 
+bool HasVirtualMemory() {
+  return MakePlatform(SimOptions().platform)->device(0).caps().virtual_memory;
+}
+
 TEST(BenchSubjectTest, EveryAllocatorServesEveryWorkload) {
   for (const BenchAllocator& allocator : BenchAllocators()) {
+    if (allocator.name == "peer:pytorch_expandable" && !HasVirtualMemory()) {
+      continue;
+    }
     for (const BenchScript& script : SmallScripts()) {
       // Every malloc is this process's own here, where 5 GiB may be too much.
       if (allocator.kind == BenchAllocator::Kind::kMalloc &&
@@ -172,7 +180,8 @@ TEST(BenchSubjectTest, EveryAllocatorServesEveryWorkload) {
 
 TEST(BenchSubjectTest, StrategiesTellWhatTheyReserve) {
   const BenchScript script = FindBenchWorkload("fifo").make({});
-  for (const char* name : {"auto_growth", "direct"}) {
+  for (const char* name :
+       {"auto_growth", "direct", "peer:pytorch", "peer:rmm_pool"}) {
     const auto subject =
         MakeBenchSubject(FindBenchAllocator(name), script, SimOptions());
     subject->Run(1);

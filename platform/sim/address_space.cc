@@ -1,0 +1,131 @@
+#include "strata/platform/sim/address_space.h"
+
+#include <algorithm>
+
+#include "strata/platform/sim/device_memory.h"
+
+namespace strata {
+namespace {
+
+// What processes can have: above what Linux keeps unmapped (mmap_min_addr), and
+// below the end of x86-64's and AArch64's default address spaces.
+constexpr DevicePtr kHostBegin = DevicePtr{1} << 16;
+constexpr DevicePtr kHostEnd = DevicePtr{1} << 47;
+
+bool Suffices(std::optional<Access> access, bool write) {
+  if (!access) return false;
+  return *access == Access::kReadWrite || (*access == Access::kRead && !write);
+}
+
+MemoryType TypeOf(HostRangeKind kind) {
+  return kind == HostRangeKind::kManaged ? MemoryType::kManaged
+                                         : MemoryType::kHost;
+}
+
+}  // namespace
+
+bool AddressSpace::MayCopy(When when, int device, DevicePtr ptr,
+                           std::uint64_t bytes, bool write) const {
+  if (IsPageable(ptr, bytes)) return true;
+  const MappedMemory* mapped = MappedAt(ptr);
+  if (mapped == nullptr) return IsMemory(ptr, bytes);
+  if (when == When::kSubmitted && !mapped->IsLive(ptr, bytes)) return false;
+  return Suffices(mapped->AccessOf(ptr, bytes, device), write);
+}
+
+bool AddressSpace::MayFill(When when, int device, DevicePtr ptr,
+                           std::uint64_t bytes) const {
+  return !IsPageable(ptr, bytes) && MayCopy(when, device, ptr, bytes, true);
+}
+
+bool AddressSpace::MayWork(int device, const std::set<int>& peers,
+                           DevicePtr ptr, std::uint64_t bytes,
+                           bool write) const {
+  const int owner = OwnerOf(ptr);
+  if (owner >= 0 && owner != device && peers.count(owner) == 0) return false;
+  return !IsPageable(ptr, bytes) &&
+         MayCopy(When::kRuns, device, ptr, bytes, write);
+}
+
+bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
+  return ptr >= kHostBegin && ptr < kHostEnd && bytes <= kHostEnd - ptr &&
+         !host_->Touches(ptr, bytes);
+}
+
+bool AddressSpace::IsMemory(DevicePtr ptr, std::uint64_t bytes) const {
+  if (const MappedMemory* mapped = MappedAt(ptr)) {
+    return mapped->IsLive(ptr, bytes) &&
+           mapped->AccessOf(ptr, bytes, 0).has_value();
+  }
+  const int owner = OwnerOf(ptr);
+  if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);
+  return host_->Find(ptr, bytes, nullptr, nullptr);
+}
+
+bool AddressSpace::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
+  const MappedMemory* mapped = MappedAt(ptr);
+  return mapped == nullptr || mapped->IsLive(ptr, bytes);
+}
+
+PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
+  PointerInfo info;
+  HostRangeKind kind = HostRangeKind::kPinned;
+  int device = -1;
+  const auto place = Locate(ptr);
+  if (place && IsLive(ptr, 1)) {
+    info.type = MemoryType::kDevice;
+    info.device = place->device;
+  } else if (host_->Find(ptr, 1, &kind, &device)) {
+    info.type = TypeOf(kind);
+    info.device = device;
+  }
+  return info;
+}
+
+AddressSpace::Piece AddressSpace::At(DevicePtr ptr) const {
+  const auto place = Locate(ptr);
+  // Memory of the host is of one piece as far as it goes.
+  if (!place) return {reinterpret_cast<char*>(ptr), UINT64_MAX};
+  const FrameStore* store = physical_->device(place->device).store();
+  return {store == nullptr ? nullptr : store->at(place->run.offset),
+          place->run.bytes};
+}
+
+std::vector<FilePart> AddressSpace::PartsOf(DevicePtr ptr,
+                                            std::uint64_t bytes) const {
+  std::vector<FilePart> parts;
+  while (bytes > 0) {
+    const auto place = Locate(ptr);
+    const FrameStore* store =
+        place ? physical_->device(place->device).store() : nullptr;
+    if (store == nullptr) return {};
+    const std::uint64_t count = std::min(place->run.bytes, bytes);
+    parts.push_back({store->fd(), {place->run.offset, count}});
+    ptr += count;
+    bytes -= count;
+  }
+  return parts;
+}
+
+std::optional<MappedMemory::Place> AddressSpace::Locate(DevicePtr ptr) const {
+  if (const MappedMemory* mapped = MappedAt(ptr)) return mapped->Locate(ptr);
+  const int owner = OwnerOf(ptr);
+  if (owner < 0) return std::nullopt;
+  const auto run = physical_->device(owner).Locate(ptr);
+  if (!run) return std::nullopt;
+  return MappedMemory::Place{owner, *run};
+}
+
+const MappedMemory* AddressSpace::MappedAt(DevicePtr ptr) const {
+  for (const MappedMemory* memory : mapped_) {
+    if (memory->Contains(ptr)) return memory;
+  }
+  return nullptr;
+}
+
+int AddressSpace::OwnerOf(DevicePtr ptr) const {
+  const int device = DeviceOfAddress(ptr);
+  return device < physical_->device_count() ? device : -1;
+}
+
+}  // namespace strata

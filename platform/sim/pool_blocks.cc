@@ -1,0 +1,215 @@
+#include "strata/platform/sim/pool_blocks.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace strata {
+namespace {
+
+bool IsOf(const StreamPoint& point, const Stream& stream) {
+  return point.device == stream.device && point.stream_uid == stream.uid;
+}
+
+}  // namespace
+
+bool ReuseRule::Allows(const StreamPoint& point) const {
+  if (IsOf(point, stream)) return true;
+  if (follow_dependencies && order.IsBefore(point, stream)) return true;
+  return opportunistic && order.IsDone(point);
+}
+
+bool PoolBlocks::Allows(const ReuseRule& rule, const Block& block) {
+  return !block.freed || rule.with_waits || rule.Allows(*block.freed);
+}
+
+void PoolBlocks::AddChunk(const PoolChunk& chunk) {
+  chunks_.emplace(chunk.ptr, ChunkState{chunk, 0});
+  Block block;
+  block.bytes = chunk.bytes;
+  block.chunk = chunk.ptr;
+  blocks_.emplace(chunk.ptr, block);
+  Index(chunk.ptr, block);
+  reserved_bytes_ += chunk.bytes;
+}
+
+std::optional<DevicePtr> PoolBlocks::Find(std::uint64_t bytes,
+                                          const ReuseRule& rule) const {
+  if (bytes > reserved_bytes_ - live_bytes_) return std::nullopt;
+  const std::optional<DevicePtr> block = FindBlock(bytes, rule);
+  return block ? block : FindRow(bytes, rule);
+}
+
+std::optional<DevicePtr> PoolBlocks::FindBlock(std::uint64_t bytes,
+                                               const ReuseRule& rule) const {
+  for (auto it = free_.lower_bound({bytes, 0}); it != free_.end(); ++it) {
+    const DevicePtr ptr = it->second;
+    if (Allows(rule, blocks_.at(ptr))) return ptr;
+  }
+  return std::nullopt;
+}
+
+std::optional<DevicePtr> PoolBlocks::FindRow(std::uint64_t bytes,
+                                             const ReuseRule& rule) const {
+  std::optional<DevicePtr> best;
+  std::uint64_t best_bytes = 0;
+  auto it = blocks_.begin();
+  while (it != blocks_.end()) {
+    const DevicePtr begin = it->first;
+    const DevicePtr chunk = it->second.chunk;
+    std::uint64_t row_bytes = 0;
+    while (it != blocks_.end() && it->second.chunk == chunk &&
+           !it->second.live && Allows(rule, it->second)) {
+      row_bytes += it->second.bytes;
+      ++it;
+    }
+    if (row_bytes >= bytes && (!best || row_bytes < best_bytes)) {
+      best = begin;
+      best_bytes = row_bytes;
+    }
+    if (row_bytes == 0) ++it;  // a block that is no part of any row
+  }
+  return best;
+}
+
+std::vector<StreamPoint> PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes) {
+  std::vector<StreamPoint> points;
+  const auto first = blocks_.find(ptr);
+  std::uint64_t taken = 0;
+  auto it = first;
+  while (taken < bytes) {
+    Unindex(it->first, it->second);
+    CutFront(it, std::min(it->second.bytes, bytes - taken));
+    if (it->second.freed) points.push_back(*it->second.freed);
+    taken += it->second.bytes;
+    it = it == first ? std::next(it) : blocks_.erase(it);
+  }
+  Block& block = first->second;
+  block.bytes = bytes;
+  block.live = true;
+  block.freed.reset();
+  ++chunks_.at(block.chunk).live;
+  ++live_count_;
+  live_bytes_ += bytes;
+  return points;
+}
+
+std::uint64_t PoolBlocks::Free(DevicePtr ptr,
+                               const std::optional<StreamPoint>& point) {
+  auto it = blocks_.find(ptr);
+  if (it == blocks_.end() || !it->second.live) return 0;
+  const std::uint64_t bytes = it->second.bytes;
+  it->second.live = false;
+  it->second.freed = point;
+  --chunks_.at(it->second.chunk).live;
+  --live_count_;
+  live_bytes_ -= bytes;
+  Index(ptr, it->second);
+  it = Coalesce(it);
+  if (it != blocks_.begin()) Coalesce(std::prev(it));
+  return bytes;
+}
+
+// Joins a free block with the one above it, if they differ in nothing. Returns
+// the block at the lower address.
+PoolBlocks::BlockMap::iterator PoolBlocks::Coalesce(BlockMap::iterator low) {
+  const auto high = std::next(low);
+  if (high == blocks_.end() || low->second.live || high->second.live ||
+      low->second.chunk != high->second.chunk ||
+      low->second.freed != high->second.freed) {
+    return low;
+  }
+  Unindex(low->first, low->second);
+  Unindex(high->first, high->second);
+  low->second.bytes += high->second.bytes;
+  blocks_.erase(high);
+  Index(low->first, low->second);
+  return low;
+}
+
+// Leaves `bytes` to a block that is not indexed; the rest is a free block with
+// the same point.
+void PoolBlocks::CutFront(BlockMap::iterator block, std::uint64_t bytes) {
+  if (block->second.bytes == bytes) return;
+  Block rest = block->second;
+  rest.bytes -= bytes;
+  block->second.bytes = bytes;
+  const DevicePtr ptr = block->first + bytes;
+  blocks_.emplace_hint(std::next(block), ptr, rest);
+  Index(ptr, rest);
+}
+
+std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
+                                                   std::uint64_t most_bytes) {
+  for (auto it = chunks_.begin(); it != chunks_.end(); ++it) {
+    if (it->second.chunk.bytes > most_bytes || !IsIdle(it->second, order)) {
+      continue;
+    }
+    const PoolChunk chunk = it->second.chunk;
+    DropChunk(it);
+    return chunk;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t PoolBlocks::IdleBytes(const StreamOrder& order) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [ptr, state] : chunks_) {
+    if (IsIdle(state, order)) bytes += state.chunk.bytes;
+  }
+  return bytes;
+}
+
+bool PoolBlocks::IsIdle(const ChunkState& state,
+                        const StreamOrder& order) const {
+  if (state.live != 0) return false;
+  auto it = blocks_.find(state.chunk.ptr);
+  for (; it != blocks_.end() && it->second.chunk == state.chunk.ptr; ++it) {
+    if (it->second.freed && !order.IsDone(*it->second.freed)) return false;
+  }
+  return true;
+}
+
+void PoolBlocks::DropChunk(ChunkMap::iterator chunk) {
+  const DevicePtr ptr = chunk->first;
+  auto it = blocks_.find(ptr);
+  while (it != blocks_.end() && it->second.chunk == ptr) {
+    Unindex(it->first, it->second);
+    it = blocks_.erase(it);
+  }
+  reserved_bytes_ -= chunk->second.chunk.bytes;
+  chunks_.erase(chunk);
+}
+
+bool PoolBlocks::HasBlock(DevicePtr ptr) const {
+  const auto block = blocks_.find(ptr);
+  return block != blocks_.end() && block->second.live;
+}
+
+bool PoolBlocks::Covers(DevicePtr ptr, std::uint64_t bytes) const {
+  auto it = blocks_.upper_bound(ptr);
+  if (it == blocks_.begin()) return false;
+  --it;
+  const std::uint64_t offset = ptr - it->first;
+  const std::uint64_t size = it->second.bytes;
+  return it->second.live && offset < size && bytes <= size - offset;
+}
+
+const PoolChunk* PoolBlocks::FindChunk(DevicePtr ptr,
+                                       std::uint64_t bytes) const {
+  auto it = chunks_.upper_bound(ptr);
+  if (it == chunks_.begin()) return nullptr;
+  const PoolChunk& chunk = std::prev(it)->second.chunk;
+  const std::uint64_t offset = ptr - chunk.ptr;
+  const bool inside = offset < chunk.bytes && bytes <= chunk.bytes - offset;
+  return inside ? &chunk : nullptr;
+}
+
+void PoolBlocks::Index(DevicePtr ptr, const Block& block) {
+  free_.emplace(block.bytes, ptr);
+}
+
+void PoolBlocks::Unindex(DevicePtr ptr, const Block& block) {
+  free_.erase({block.bytes, ptr});
+}
+
+}  // namespace strata

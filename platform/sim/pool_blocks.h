@@ -1,0 +1,113 @@
+#ifndef STRATA_PLATFORM_SIM_POOL_BLOCKS_H_
+#define STRATA_PLATFORM_SIM_POOL_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/stream_order.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// What a stream may have of the memory that was freed in streams.
+//
+// Source: cuda_semantics.md P4, P5.
+struct ReuseRule {
+  const StreamOrder& order;
+  const Stream& stream;
+  bool follow_dependencies = false;  // what the stream already waits for
+  bool opportunistic = false;        // what is done, whoever knows
+  bool with_waits = false;           // anything: the caller adds the waits
+
+  // Whether the stream may have, as it is, what was freed at `point`.
+  bool Allows(const StreamPoint& point) const;
+};
+
+// The chunks of one pool, cut into blocks that are live or free.
+//
+// Model: a free block remembers the point of the free it comes from; splitting
+//   copies that point. Neighbours with one and the same point coalesce at once,
+//   others stay apart and serve a request together if each of them may: so a
+//   stream's own block is not lost to it because a neighbour was freed in
+//   another stream.
+// Threads: externally synchronised.
+// Cost: the depth of a tree, plus the large enough free blocks that the stream
+//   may not have; where no single block serves, every block of the pool.
+// Source: cuda_semantics.md M10, D16.
+class PoolBlocks {
+ public:
+  void AddChunk(const PoolChunk& chunk);
+
+  // Where `bytes` may start: in the smallest free block that is large enough,
+  // else in the smallest row of neighbouring ones; of equals, in the lowest.
+  std::optional<DevicePtr> Find(std::uint64_t bytes,
+                                const ReuseRule& rule) const;
+  // Makes what Find has found live. Returns the points of the frees that it
+  // comes from.
+  std::vector<StreamPoint> Take(DevicePtr ptr, std::uint64_t bytes);
+  // Returns the bytes of the live block that starts at `ptr`, now free, or 0 if
+  // there is none. Without a point, any stream may have it.
+  std::uint64_t Free(DevicePtr ptr, const std::optional<StreamPoint>& point);
+
+  // Takes out the lowest chunk of at most `most_bytes` that no block in use and
+  // no pending work needs.
+  std::optional<PoolChunk> TakeIdleChunk(const StreamOrder& order,
+                                         std::uint64_t most_bytes);
+  // The bytes of all chunks that TakeIdleChunk would give.
+  std::uint64_t IdleBytes(const StreamOrder& order) const;
+
+  // Whether `ptr` starts a live block.
+  bool HasBlock(DevicePtr ptr) const;
+  // Whether one live block covers [ptr, ptr + bytes).
+  bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
+  // The chunk that has all of [ptr, ptr + bytes), or null.
+  const PoolChunk* FindChunk(DevicePtr ptr, std::uint64_t bytes) const;
+
+  std::uint64_t live_count() const { return live_count_; }
+  std::uint64_t live_bytes() const { return live_bytes_; }
+  std::uint64_t reserved_bytes() const { return reserved_bytes_; }
+
+ private:
+  struct Block {
+    std::uint64_t bytes = 0;
+    DevicePtr chunk = 0;  // where its chunk starts
+    bool live = false;
+    std::optional<StreamPoint> freed;  // nothing: any stream may have it
+  };
+  struct ChunkState {
+    PoolChunk chunk;
+    std::uint64_t live = 0;  // blocks
+  };
+  using BlockMap = std::map<DevicePtr, Block>;
+  using ChunkMap = std::map<DevicePtr, ChunkState>;
+
+  static bool Allows(const ReuseRule& rule, const Block& block);
+  std::optional<DevicePtr> FindBlock(std::uint64_t bytes,
+                                     const ReuseRule& rule) const;
+  std::optional<DevicePtr> FindRow(std::uint64_t bytes,
+                                   const ReuseRule& rule) const;
+  void Index(DevicePtr ptr, const Block& block);
+  void Unindex(DevicePtr ptr, const Block& block);
+  void CutFront(BlockMap::iterator block, std::uint64_t bytes);
+  BlockMap::iterator Coalesce(BlockMap::iterator low);
+  bool IsIdle(const ChunkState& state, const StreamOrder& order) const;
+  void DropChunk(ChunkMap::iterator chunk);
+
+  BlockMap blocks_;                                     // by address
+  ChunkMap chunks_;                                     // by address
+  std::set<std::pair<std::uint64_t, DevicePtr>> free_;  // by size, then address
+  std::uint64_t live_count_ = 0;
+  std::uint64_t live_bytes_ = 0;
+  std::uint64_t reserved_bytes_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_POOL_BLOCKS_H_

@@ -1,0 +1,60 @@
+#ifndef STRATA_PLATFORM_SIM_POOL_SPACE_H_
+#define STRATA_PLATFORM_SIM_POOL_SPACE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/address_lane.h"
+#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/frame_table.h"
+
+namespace strata {
+
+// The pools of device d have the addresses [kPoolWindowBegin +
+// d * kPoolWindowBytes, … + kPoolWindowBytes): above the windows of MemAlloc,
+// and as large as the largest device.
+inline constexpr DevicePtr kPoolWindowBegin =
+    (DevicePtr{1} << 52) + (DevicePtr{1} << 49);
+inline constexpr std::uint64_t kPoolWindowBytes = std::uint64_t{1} << 42;
+static_assert(kPoolWindowBytes >= kMaxDeviceMemoryBytes);
+
+// The device whose window of pool memory holds `ptr`, or -1.
+int DeviceOfPoolAddress(DevicePtr ptr);
+
+// What a pool gets from its device at a time: whole frames, mapped at
+// consecutive addresses.
+struct PoolChunk {
+  DevicePtr ptr = 0;
+  std::uint64_t bytes = 0;
+  FrameShare share;
+};
+
+// Memory with addresses for the pools of one device.
+//
+// Model: frames are those of the device; an address comes back late, as for
+//   every AddressLane.
+// Threads: externally synchronised.
+// Lifetime: `memory` outlives it.
+class PoolSpace {
+ public:
+  PoolSpace(int device, DeviceMemory* memory);
+
+  // `bytes` is a positive multiple of kFrameBytes. Nothing if the device has
+  // too few frames left.
+  std::optional<PoolChunk> Take(std::uint64_t bytes);
+  void Give(const PoolChunk& chunk);
+
+  // What the device has left for anyone.
+  std::uint64_t free_bytes() const { return memory_->free_bytes(); }
+  std::uint64_t total_bytes() const { return memory_->total_bytes(); }
+
+ private:
+  DeviceMemory* const memory_;
+  AddressLane lane_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_POOL_SPACE_H_

@@ -1,0 +1,120 @@
+#ifndef STRATA_PLATFORM_SIM_POOL_TABLE_H_
+#define STRATA_PLATFORM_SIM_POOL_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/sim/mapped_memory.h"
+#include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/stream_order.h"
+#include "strata/platform/sim/stream_pool.h"
+#include "strata/platform/status.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The device whose table made a pool's handle; -1 if none can have.
+int DeviceOfPool(MemPool pool);
+
+// The pools of one device: the default one, those created, and handles that
+// were imported.
+//
+// Model: handles are never used again. A pool lives until its handles and its
+//   blocks are gone; what it holds then goes back as soon as no work is pending
+//   on it. An imported handle is another name of the pool it was exported from
+//   that cannot allocate.
+// Threads: externally synchronised.
+// Lifetime: `memory` outlives it.
+// Source: cuda_semantics.md P8, P9, P11, P12.
+class PoolTable final : public MappedMemory {
+ public:
+  PoolTable(int device, DeviceMemory* memory);
+
+  MemPool default_pool() const { return default_pool_; }
+  MemPool Create(std::uint64_t max_bytes, ShareType share);
+  // Another handle of the same pool; `pool` is one of this table.
+  MemPool Import(MemPool pool);
+  // kSuccess, or kInvalidValue for the default pool and for what is no handle.
+  Status Destroy(MemPool pool, const StreamOrder& order);
+
+  // The pool with this handle, or null.
+  StreamPool* Find(MemPool pool) const;
+  // Whether Find is not null and the handle was not imported.
+  bool Owns(MemPool pool) const;
+
+  // kSuccess or kMemoryAllocation: `bytes` > 0 from a pool that Find returned.
+  // Tries in turn what is free for the stream, growth, growth after idle chunks
+  // of all pools have been released, and free memory that has to be waited for.
+  // Idle chunks are released only if growth then succeeds.
+  Status Allocate(StreamPool* pool, std::uint64_t bytes, const Stream& stream,
+                  StreamOrder* order, DevicePtr* ptr);
+  // Returns whether `ptr` starts a live block of any pool; it is then free from
+  // `point` on, or at once.
+  bool Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
+            const StreamOrder& order);
+
+  // What every pool does when the host has waited for a stream, an event or the
+  // device (cuda_semantics.md P6).
+  void OnSynchronize(const StreamOrder& order);
+  // Releases idle chunks until the device has `bytes` free. Returns false and
+  // releases none if there are too few, or if as much is free already.
+  bool MakeRoom(std::uint64_t bytes, const StreamOrder& order);
+
+  // Whether `ptr` starts a live block.
+  bool HasBlock(DevicePtr ptr) const;
+
+  // MappedMemory. What was freed in the order of a stream stays mapped for the
+  // work that was submitted before.
+  bool Contains(DevicePtr ptr) const override {
+    return DeviceOfPoolAddress(ptr) == device_;
+  }
+  std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
+                                 int device) const override;
+  std::optional<Place> Locate(DevicePtr ptr) const override;
+  // Whether one live block covers the range.
+  bool IsLive(DevicePtr ptr, std::uint64_t bytes) const override;
+
+  // Of all pools, destroyed ones included.
+  std::uint64_t live_count() const;
+  std::uint64_t live_bytes() const;
+  // Created or imported, and not destroyed.
+  std::uint64_t handle_count() const { return handles_.size() - 1; }
+
+ private:
+  struct Name {
+    StreamPool* pool = nullptr;
+    bool imported = false;
+  };
+
+  struct PoolRange {
+    const StreamPool* pool;
+    const PoolChunk* chunk;
+  };
+
+  std::optional<PoolRange> Resolve(DevicePtr ptr, std::uint64_t bytes) const;
+  MemPool AddName(StreamPool* pool, bool imported);
+  bool HasName(const StreamPool* pool) const;
+  std::uint64_t IdleBytes(const StreamOrder& order) const;
+  bool MakeRoomIn(StreamPool* pool, std::uint64_t bytes,
+                  const StreamOrder& order);
+  void ReleaseUntil(std::uint64_t free_bytes, const StreamOrder& order);
+  void Sweep(const StreamOrder& order);
+
+  const int device_;
+  DeviceMemory* const memory_;
+  PoolSpace space_;
+  std::vector<std::unique_ptr<StreamPool>> pools_;  // oldest first
+  std::map<void*, Name> handles_;
+  std::uintptr_t handles_made_ = 0;
+  MemPool default_pool_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_POOL_TABLE_H_

@@ -1,0 +1,147 @@
+#include "strata/platform/sim/scheduler.h"
+
+#include <algorithm>
+#include <string>
+
+#include "strata/platform/sim/fatal.h"
+
+namespace strata {
+namespace {
+
+// Polls of one stream without progress after which lazy progress gives in, so
+// that a loop that polls ends.
+constexpr std::uint64_t kPatientPolls = 1000;
+
+}  // namespace
+
+Scheduler::Scheduler(ProgressKind progress, std::uint64_t seed)
+    : progress_(MakeProgress(progress, seed, &streams_, this)),
+      moves_after_calls_(progress_->MovesAfterCalls()) {}
+
+void Scheduler::AddStream(const Stream& stream, StreamKind kind) {
+  streams_.Add(stream, kind);
+  progress_->OnNewStream(&streams_.At(stream));
+}
+
+void Scheduler::SubmitUnlocked(const Stream& stream, std::uint64_t cost_ns,
+                               std::function<void(SimLock*)> run,
+                               SimLock* lock) {
+  SimStream& found = streams_.At(stream);
+  streams_.Begin(&found);
+  streams_.Push(&found, cost_ns, std::move(run));
+  progress_->AfterSubmit(lock);
+}
+
+void Scheduler::WaitFor(const Stream& stream, const StreamSnapshot& snapshot) {
+  streams_.PushWait(&streams_.At(stream), snapshot.point, &snapshot.clock);
+}
+
+StreamPoint Scheduler::Last(const Stream& stream) const {
+  return streams_.Last(&streams_.At(stream));
+}
+
+bool Scheduler::IsBefore(const StreamPoint& point, const Stream& stream) const {
+  return streams_.IsBefore(point, streams_.At(stream));
+}
+
+bool Scheduler::IsDone(const StreamPoint& point) const {
+  return streams_.IsDone(point);
+}
+
+void Scheduler::Wait(const Stream& stream, const StreamPoint& point) {
+  streams_.PushWait(&streams_.At(stream), point, nullptr);
+}
+
+void Scheduler::Await(StreamPoint point, SimLock* lock) {
+  while (!streams_.IsDone(point)) {
+    if (progress_->MoveTowards(point, lock)) continue;
+    // Every piece of work waits only for earlier ones, so what is left to do
+    // can be started, unless a host function is in the way.
+    if (running_ == 0) {
+      SimFatal("nothing can run, but stream " +
+               std::to_string(point.stream_uid) +
+               " of sim:" + std::to_string(point.device) + " has not done " +
+               std::to_string(point.count) + " pieces of work");
+    }
+    ++waiters_;
+    completed_.wait(*lock);
+    --waiters_;
+  }
+}
+
+std::vector<StreamPoint> Scheduler::PointsOf(const SimStream& stream) const {
+  std::vector<StreamPoint> points;
+  if (stream.kind == StreamKind::kLegacy) {
+    for (const auto& [key, other] : streams_.busy()) {
+      if (other->device == stream.device &&
+          other->kind == StreamKind::kBlocking) {
+        points.push_back(other->Last());
+      }
+    }
+  }
+  points.push_back(stream.Last());
+  return points;
+}
+
+void Scheduler::AwaitAll(const std::vector<StreamPoint>& points,
+                         SimLock* lock) {
+  for (const StreamPoint& point : points) Await(point, lock);
+}
+
+void Scheduler::AwaitStream(const Stream& stream, SimLock* lock) {
+  if (streams_.busy().empty()) return;
+  AwaitAll(PointsOf(streams_.At(stream)), lock);
+}
+
+void Scheduler::AwaitDevice(std::int32_t device, SimLock* lock) {
+  std::vector<StreamPoint> points;
+  for (const auto& [key, stream] : streams_.busy()) {
+    if (stream->device == device) points.push_back(stream->Last());
+  }
+  AwaitAll(points, lock);
+}
+
+bool Scheduler::Poll(StreamPoint point, SimLock* lock) {
+  if (streams_.IsDone(point)) return true;
+  if (!progress_->PollsCountAsWaits()) return false;
+  SimStream* stream = streams_.Find(point);
+  if (++stream->failed_polls >= kPatientPolls) Await(point, lock);
+  return streams_.IsDone(point);
+}
+
+bool Scheduler::PollStream(const Stream& stream, SimLock* lock) {
+  if (streams_.busy().empty()) return true;
+  for (const StreamPoint& point : PointsOf(streams_.At(stream))) {
+    if (!Poll(point, lock)) return false;
+  }
+  return true;
+}
+
+bool Scheduler::Step(const Stream& stream, SimLock* lock) {
+  SimStream& found = streams_.At(stream);
+  if (!streams_.IsReady(found)) return false;
+  progress_->RunNow(&found, lock);
+  return true;
+}
+
+std::uint64_t Scheduler::PendingCount(std::int32_t device) const {
+  std::uint64_t count = 0;
+  for (const auto& [key, stream] : streams_.busy()) {
+    if (stream->device == device) count += stream->queue.size();
+  }
+  return count;
+}
+
+void Scheduler::RunFirst(SimStream* stream, SimLock* lock) {
+  Operation& operation = stream->queue.front();
+  operation.running = true;
+  ++running_;
+  // While it runs the stream stays, as its queue is not empty.
+  const std::function<void(SimLock*)> run = std::move(operation.run);
+  run(lock);
+  --running_;
+  streams_.Complete(stream);
+  if (waiters_ > 0) completed_.notify_all();
+}
+
+}  // namespace strata

@@ -1,0 +1,96 @@
+// Copies and fills of the simulated device: what happens when they are
+// submitted. What they touch and do is in sim_device_copy.cc.
+//
+// Pageable host memory is none that a device can reach, so that the driver goes
+// through memory of its own (cuda_semantics.md H6): what is copied from it is
+// read when the call is made, and a copy to it is done when the call returns.
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "strata/platform/sim/address_space.h"
+#include "strata/platform/sim/cost_table.h"
+#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_device_run.h"
+#include "strata/platform/sim/sim_platform.h"
+
+namespace strata {
+
+Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
+                              std::size_t bytes, Stream stream) {
+  CallRecord call;
+  call.call = DeviceCall::kMemcpyAsync;
+  call.ptr = target;
+  call.bytes = bytes;
+  call.value = source;
+  call.stream_uid = stream.uid;
+  return Run(call, [&](CallRecord*) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    if (bytes == 0) return Status::kSuccess;
+    const Status status = CheckCopy(target, source, bytes);
+    if (status != Status::kSuccess) return status;
+    return SubmitCopy(target, source, bytes, stream, &lock);
+  });
+}
+
+Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
+                              Stream stream) {
+  CallRecord call;
+  call.call = DeviceCall::kMemsetAsync;
+  call.ptr = ptr;
+  call.bytes = bytes;
+  call.value = static_cast<unsigned char>(value);
+  call.stream_uid = stream.uid;
+  return Run(call, [&](CallRecord*) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    if (bytes == 0) return Status::kSuccess;
+    const Status status = CheckFill(ptr, bytes);
+    if (status != Status::kSuccess) return status;
+    Submit(
+        stream, OperationCostNs(OperationKind::kFill, bytes),
+        [=, this] { return ExecuteFill(ptr, value, bytes); }, &lock);
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
+                             std::size_t bytes, const Stream& stream,
+                             SimLock* lock) {
+  const AddressSpace& space = platform_->address_space();
+  const bool to_pageable = space.IsPageable(target, bytes);
+  std::shared_ptr<std::vector<char>> staged;
+  // Work that is done when the call returns reads in time.
+  if (space.IsPageable(source, bytes) && !to_pageable &&
+      !scheduler_.RunsAtOnce()) {
+    const char* from = reinterpret_cast<const char*>(source);
+    staged = std::make_shared<std::vector<char>>(from, from + bytes);
+    source = reinterpret_cast<DevicePtr>(staged->data());
+  }
+  const bool on_device =
+      target >= kDeviceWindowBegin && source >= kDeviceWindowBegin;
+  const OperationKind kind =
+      on_device ? OperationKind::kCopyOnDevice : OperationKind::kCopyWithHost;
+  Submit(
+      stream, OperationCostNs(kind, bytes),
+      [=, this] {
+        // Keeps what `source` points to.
+        const std::shared_ptr<std::vector<char>> held = staged;
+        return ExecuteCopy(target, source, bytes);
+      },
+      lock);
+  if (!to_pageable) return Status::kSuccess;
+  scheduler_.AwaitStream(stream, lock);
+  return sticky_error();
+}
+
+Status SimDevice::AwaitBeforeFree(SimLock* lock) {
+  if (scheduler_.PendingCount(ordinal_) != 0 &&
+      platform_->free_policy().Waits()) {
+    scheduler_.AwaitDevice(ordinal_, lock);
+  }
+  return sticky_error();
+}
+
+}  // namespace strata

@@ -1,0 +1,29 @@
+#ifndef STRATA_PLATFORM_SIM_SIM_WORK_H_
+#define STRATA_PLATFORM_SIM_SIM_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/platform/device_work.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+class SimDevice;
+
+// Work on a simulated device: what it touches is checked, and its bytes move
+// where the device keeps bytes.
+class SimWork final : public DeviceWork {
+ public:
+  explicit SimWork(SimDevice* device) : device_(device) {}
+
+  Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
+                 std::uint64_t busy_ns, std::uint64_t pattern) override;
+
+ private:
+  SimDevice* const device_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_SIM_WORK_H_

@@ -1,0 +1,105 @@
+#ifndef STRATA_PLATFORM_SIM_VIRTUAL_MEMORY_H_
+#define STRATA_PLATFORM_SIM_VIRTUAL_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/address_lane.h"
+#include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/host_views.h"
+#include "strata/platform/sim/mapped_memory.h"
+#include "strata/platform/sim/physical_memory.h"
+#include "strata/platform/sim/sim_leaks.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// Reservations of all devices of a platform lie in this window, above those of
+// other memory and below 2^53 (device_memory.h).
+inline constexpr DevicePtr kReservedWindowBegin = DevicePtr{3} << 51;
+inline constexpr std::uint64_t kReservedWindowBytes = std::uint64_t{1} << 51;
+// Sizes and hints of reservations are multiples of the host's page.
+inline constexpr std::uint64_t kReservationUnitBytes = 4096;
+// What a reservation of a wrong size or alignment fails with. The header names
+// 1; tests that run on NVIDIA's devices expect 2 (cuda_semantics.md V1).
+inline constexpr Status kBadReservation = Status::kMemoryAllocation;
+
+// Ranges of addresses, and what is mapped into them.
+//
+// Model: a page table in software, shared by the devices of a platform:
+//   mappings of handles, each with the rights of every device. A reservation
+//   starts at a multiple of kFrameBytes, where the lane of addresses puts it:
+//   hints are checked and not followed. Mapping and unmapping are not ordered
+//   with work in streams (cuda_semantics.md V8).
+// Errors: the Status of the Device entry point that each method serves.
+// Threads: externally synchronised.
+// Cost: O(log ranges), plus the number of mappings in the range.
+class VirtualMemory final : public MappedMemory {
+ public:
+  // Both outlive this; `views` of unmapped ranges are dropped.
+  VirtualMemory(PhysicalMemory* physical, HostViews* views);
+
+  Status Reserve(int device, std::uint64_t bytes, std::uint64_t alignment,
+                 DevicePtr hint, DevicePtr* ptr);
+  Status FreeReservation(DevicePtr ptr, std::uint64_t bytes);
+  Status Map(DevicePtr ptr, std::uint64_t bytes, std::uint64_t offset,
+             MemHandle handle);
+  // On success `mappings`, unless null, is how many it has touched.
+  Status Unmap(DevicePtr ptr, std::uint64_t bytes, std::uint64_t* mappings);
+  Status SetAccess(DevicePtr ptr, std::uint64_t bytes,
+                   const AccessDescriptor* access, std::size_t count,
+                   std::uint64_t* mappings);
+  Status GetAccess(DevicePtr ptr, Location location, Access* access) const;
+  Status Retain(DevicePtr ptr, MemHandle* handle);
+
+  bool Contains(DevicePtr ptr) const override {
+    return ptr >= kReservedWindowBegin &&
+           ptr - kReservedWindowBegin < kReservedWindowBytes;
+  }
+  // AccessOf says it all.
+  bool IsLive(DevicePtr, std::uint64_t) const override { return true; }
+  std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
+                                 int device) const override;
+  std::optional<Place> Locate(DevicePtr ptr) const override;
+  // Adds what `device` has reserved, and where its memory is mapped.
+  void AddLeaks(int device, SimLeaks* leaks) const;
+
+ private:
+  struct Reservation {
+    std::uint64_t bytes;
+    int device;  // that asked for it
+  };
+  struct Mapping {
+    std::uint64_t bytes;
+    MemHandle handle;
+    std::vector<Access> rights;  // by device
+  };
+  using Mappings = std::map<DevicePtr, Mapping>;
+
+  bool InOneReservation(DevicePtr ptr, std::uint64_t bytes) const;
+  Mappings::const_iterator MappingAt(DevicePtr ptr) const;
+  bool AnyMapped(DevicePtr ptr, std::uint64_t bytes) const;
+  // Mappings that make up the range, each as a whole and without a hole.
+  struct Span {
+    Mappings::iterator begin;
+    Mappings::iterator end;
+  };
+  std::optional<Span> WholeMappings(DevicePtr ptr, std::uint64_t bytes);
+  bool IsDevice(const Location& location) const;
+  bool ValidDescriptors(const AccessDescriptor* access,
+                        std::size_t count) const;
+
+  PhysicalMemory* const physical_;
+  HostViews* const views_;
+  AddressLane lane_{kReservedWindowBegin, kReservedWindowBytes};
+  std::map<DevicePtr, Reservation> reservations_;
+  Mappings mappings_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_VIRTUAL_MEMORY_H_

@@ -1,0 +1,245 @@
+#include "strata/tools/peers/pytorch_peer.h"
+
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/tools/peers/registry.h"
+
+namespace strata {
+namespace {
+
+// The numbers of pytorch.md §2.1.
+constexpr std::size_t kLeastBlockBytes = 512;
+constexpr std::size_t kMostSmallBytes = Mebibytes(1);
+constexpr std::size_t kSmallSegmentBytes = Mebibytes(2);
+constexpr std::size_t kLargeSegmentBytes = Mebibytes(20);
+constexpr std::size_t kLeastOwnSegmentBytes = Mebibytes(10);
+constexpr std::size_t kSegmentStepBytes = Mebibytes(2);
+constexpr std::size_t kTooManyBytes = std::size_t{1} << 60;
+
+std::size_t RoundUp(std::size_t bytes) {
+  return AlignUp(bytes, kLeastBlockBytes);
+}
+
+std::size_t SegmentBytes(std::size_t bytes) {
+  if (bytes <= kMostSmallBytes) return kSmallSegmentBytes;
+  if (bytes < kLeastOwnSegmentBytes) return kLargeSegmentBytes;
+  return AlignUp(bytes, kSegmentStepBytes);
+}
+
+}  // namespace
+
+bool PytorchPeer::BySize::operator()(const Block* a, const Block* b) const {
+  if (a->stream.uid != b->stream.uid) return a->stream.uid < b->stream.uid;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes;
+  return a->address < b->address;
+}
+
+bool PytorchPeer::ByAddress::operator()(const Block* a, const Block* b) const {
+  if (a->stream.uid != b->stream.uid) return a->stream.uid < b->stream.uid;
+  return a->address < b->address;
+}
+
+PytorchPeer::PytorchPeer(Device& device, bool expandable_segments)
+    : device_(device), expandable_(expandable_segments) {
+  if (expandable_ && !device.caps().virtual_memory) {
+    throw std::runtime_error(
+        "peer:pytorch_expandable: the device has no virtual memory");
+  }
+  small_.is_small = true;
+}
+
+PytorchPeer::~PytorchPeer() {
+  live_.ForEach(std::default_delete<Block>());
+  for (const Pool* pool : {&small_, &large_}) {
+    for (Block* block : pool->free) delete block;
+    for (Block* block : pool->unmapped) delete block;
+  }
+  // A failure shows as a leak of the device.
+  for (const DevicePtr address : plain_segments_) device_.MemFree(address);
+}
+
+bool PytorchPeer::Allocate(std::size_t bytes, const Stream& stream,
+                           PeerBlock* block) {
+  if (bytes == 0) {
+    *block = PeerBlock{};
+    return true;
+  }
+  if (bytes >= kTooManyBytes) return false;
+  Block* found = nullptr;
+  {
+    const std::lock_guard<std::recursive_mutex> lock(mutex_);
+    const std::size_t rounded = RoundUp(bytes);
+    Pool& pool = rounded <= kMostSmallBytes ? small_ : large_;
+    found = FindFree(pool, rounded, stream);
+    if (found == nullptr) found = AddSegment(pool, rounded, stream);
+    if (found == nullptr) {
+      // The pool is not searched again after this, although what became free
+      // may fit.
+      ReleaseIdle();
+      found = AddSegment(pool, rounded, stream);
+    }
+    if (found == nullptr) return false;
+    found = Trim(found, rounded);
+    found->in_use = true;
+    found->requested_bytes = bytes;
+    ++stats_.allocations;
+    stats_.in_use_bytes += found->bytes;
+  }
+  live_.Insert(found->address, found);
+  *block = {found->address, found->bytes, stream, nullptr};
+  return true;
+}
+
+void PytorchPeer::Free(const PeerBlock& block) {
+  if (block.address == 0) return;
+  Block* freed = live_.Take(block.address);
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  stats_.in_use_bytes -= freed->bytes;
+  freed->in_use = false;
+  freed->requested_bytes = 0;
+  Merge(freed, freed->previous);
+  Merge(freed, freed->next);
+  freed->pool->free.insert(freed);
+}
+
+PeerStats PytorchPeer::stats() const {
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  return stats_;
+}
+
+PytorchPeer::Block* PytorchPeer::FindFree(Pool& pool, std::size_t bytes,
+                                          const Stream& stream) {
+  Block key;
+  key.stream = stream;
+  key.bytes = bytes;
+  auto found = pool.free.lower_bound(&key);
+  const auto is_ours = [&](auto at) {
+    return at != pool.free.end() && (*at)->stream == stream;
+  };
+  if (!is_ours(found)) return nullptr;
+  if (expandable_) {
+    // A block that can grow counts as large as it can become, and the best fit
+    // is the one that can become the least.
+    const auto room = [](const Block& block) {
+      const bool grows = block.next != nullptr && !block.next->is_mapped;
+      return block.bytes + (grows ? block.next->bytes : 0);
+    };
+    for (auto next = std::next(found);
+         is_ours(next) && room(**next) < room(**found); ++next) {
+      found = next;
+    }
+  }
+  Block* block = *found;
+  pool.free.erase(found);
+  return block;
+}
+
+PytorchPeer::Block* PytorchPeer::AddSegment(Pool& pool, std::size_t bytes,
+                                            const Stream& stream) {
+  return expandable_ ? AddExpandable(pool, bytes, stream)
+                     : AddPlainSegment(pool, bytes, stream);
+}
+
+PytorchPeer::Block* PytorchPeer::AddPlainSegment(Pool& pool, std::size_t bytes,
+                                                 const Stream& stream) {
+  const std::size_t segment_bytes = SegmentBytes(bytes);
+  DevicePtr address = 0;
+  if (!FoundMemory(device_.MemAlloc(&address, segment_bytes),
+                   DeviceCall::kMemAlloc)) {
+    return nullptr;
+  }
+  plain_segments_.insert(address);
+  stats_.AddReserved(segment_bytes);
+  auto block = std::make_unique<Block>();
+  block->stream = stream;
+  block->bytes = segment_bytes;
+  block->pool = &pool;
+  block->address = address;
+  return block.release();
+}
+
+PytorchPeer::Block* PytorchPeer::Trim(Block* block, std::size_t bytes) {
+  if (!IsWorthSplitting(*block, bytes)) return block;
+  auto front = std::make_unique<Block>(*block);
+  front->bytes = bytes;
+  front->next = block;
+  if (front->previous != nullptr) front->previous->next = front.get();
+  block->previous = front.get();
+  block->address += bytes;
+  block->bytes -= bytes;
+  block->pool->free.insert(block);
+  return front.release();
+}
+
+bool PytorchPeer::IsWorthSplitting(const Block& block,
+                                   std::size_t bytes) const {
+  const std::size_t rest = block.bytes - bytes;
+  return block.pool->is_small || expandable_ ? rest >= kLeastBlockBytes
+                                             : rest > kMostSmallBytes;
+}
+
+void PytorchPeer::Merge(Block* into, Block* from) {
+  if (from == nullptr || from->in_use || from->is_mapped != into->is_mapped) {
+    return;
+  }
+  if (into->previous == from) {
+    into->address = from->address;
+    into->previous = from->previous;
+    if (into->previous != nullptr) into->previous->next = into;
+  } else {
+    into->next = from->next;
+    if (into->next != nullptr) into->next->previous = into;
+  }
+  // Before the merge changes what `from` is found by.
+  if (from->is_mapped) {
+    from->pool->free.erase(from);
+  } else {
+    from->pool->unmapped.erase(from);
+  }
+  into->bytes += from->bytes;
+  delete from;
+}
+
+void PytorchPeer::ReleaseIdle() {
+  ReleaseIdle(large_);
+  ReleaseIdle(small_);
+}
+
+void PytorchPeer::ReleaseIdle(Pool& pool) {
+  std::vector<Block*> expandable;
+  for (auto at = pool.free.begin(); at != pool.free.end();) {
+    Block* block = *at;
+    ++at;
+    if (block->segment != nullptr) {
+      expandable.push_back(block);
+    } else if (!block->IsSplit()) {
+      ReleasePlainSegment(block);
+    }
+  }
+  for (Block* block : expandable) {
+    UnmapBlock(block);
+    if (!block->IsSplit()) ReleaseExpandableSegment(block);
+  }
+}
+
+void PytorchPeer::ReleasePlainSegment(Block* block) {
+  RequireSuccess(device_.MemFree(block->address), DeviceCall::kMemFree);
+  plain_segments_.erase(block->address);
+  stats_.reserved_bytes -= block->bytes;
+  block->pool->free.erase(block);
+  delete block;
+}
+
+std::unique_ptr<Peer> MakePytorchPeer(Device& device) {
+  return std::make_unique<PytorchPeer>(device, /*expandable_segments=*/false);
+}
+
+std::unique_ptr<Peer> MakePytorchExpandablePeer(Device& device) {
+  return std::make_unique<PytorchPeer>(device, /*expandable_segments=*/true);
+}
+
+}  // namespace strata

@@ -1,0 +1,37 @@
+#ifndef STRATA_TOOLS_PEERS_REGISTRY_H_
+#define STRATA_TOOLS_PEERS_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/platform/device.h"
+#include "strata/tools/peers/peer.h"
+
+namespace strata {
+
+// The peers of peers.def as the command line knows them: "peer:pytorch", ….
+std::vector<std::string> PeerNames();
+
+// Whether `strategy` names a peer; a strategy of the facade does not.
+//
+// Errors: std::invalid_argument naming the known peers if it begins with
+//   "peer:" and is none of them.
+bool IsPeerName(std::string_view strategy);
+
+// The peer that `strategy` names, with the settings that its original has when
+// nobody changes them (docs/peers.md).
+//
+// Errors: std::invalid_argument if IsPeerName does not hold; std::runtime_error
+//   if the device lacks what the peer needs.
+std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device);
+
+// The factories, one per line of peers.def.
+#define STRATA_PEER(name, Make) std::unique_ptr<Peer> Make(Device& device);
+#include "strata/tools/peers/peers.def"
+#undef STRATA_PEER
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_PEERS_REGISTRY_H_

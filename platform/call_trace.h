@@ -22,24 +22,26 @@ std::string ToCsv(const CallRecord& record);
 //   hexadecimal ("0x0": none), all else is decimal, Call is a name of
 //   device_calls.def and Status a number. What Pointer, Bytes and Value are:
 //
-//   calls                            | Pointer     | Bytes    | Value
-//   ---------------------------------|-------------|----------|-------------
-//   allocate memory                  | its address | size     | flags, pool
-//   free, query, unmap, unregister   | address     | size     |
-//   stream_create, wrap_stream       | handle      |          | flags
-//   event_*, stream_wait_event       | event       |          | flags
-//   memcpy_async                     | target      | size     | source
-//   memset_async                     | address     | size     | byte
-//   enable_, can_access_peer         |             |          | peer
-//   pool_*, default_mem_pool         | attribute   | its value| pool
-//   reserve_range                    | address     | size     | alignment
-//   create_, release_, import_,      |             | size     | handle
-//   export_memory                    |             |          |
-//   map_range, retain_memory         | address     | size     | handle
-//   set_access                       | address     | size     | descriptors
-//   get_access                       | address     |          | access
-//   stream_begin_, end_capture       | graph       |          | mode
-//   graph_*, user_object_*           | the handle  | amount   | other handle
+//   calls                           | Pointer | Bytes  | Value
+//   --------------------------------|---------|--------|---------------------
+//   allocate memory                 | address | size   | flags, pool
+//   free, look up, unregister       | address |        |
+//   stream_create, wrap_stream      | handle  |        | flags
+//   event_*, stream_wait_event      | event   |        | flags
+//   memcpy_async                    | target  | size   | source
+//   memset_async                    | address | size   | byte
+//   enable_, can_access_peer        |         |        | peer
+//   pool_*, default_mem_pool        | pool    | amount | attribute, share
+//                                   |         |        | type, descriptors
+//   granularity                     |         |        | 1: recommended
+//   reserve_range                   | address | size   | alignment
+//   free_range, unmap_range         | address | size   |
+//   create_, release_, import_,     | handle  | size   | device, share type
+//   export_memory                   |         |        |
+//   map_range, retain_memory        | address | size   | handle
+//   set_access, get_access          | address | size   | descriptors, device
+//   stream_begin_, end_capture      | graph   |        | mode
+//   graph_*, user_object_*          | handle  | amount | other handle
 //
 // Errors: the constructor throws std::invalid_argument naming the option and
 //   the file if it cannot be opened. If it cannot be written (disk full), the

@@ -1,6 +1,4 @@
-// Stream-ordered pools of a GPU. In call records the pool is `value`; the
-// number of an attribute is `ptr`, and what it is set to, or was found to be,
-// is `bytes`.
+// Stream-ordered pools of a GPU.
 
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
@@ -8,12 +6,14 @@
 namespace strata {
 namespace {
 
+// `bytes` and `value` as in call_trace.h.
 CallRecord CallAbout(DeviceCall device_call, MemPool pool,
-                     std::size_t bytes = 0) {
+                     std::size_t bytes = 0, std::uint64_t value = 0) {
   CallRecord call;
   call.call = device_call;
+  call.ptr = ToNumber(pool);
   call.bytes = bytes;
-  call.value = ToNumber(pool);
+  call.value = value;
   return call;
 }
 
@@ -36,7 +36,7 @@ Status CudaDevice::DefaultMemPool(MemPool* pool) {
     const CUresult result = driver_.DeviceGetDefaultMemPool(&found, device_);
     if (result != CUDA_SUCCESS) return ToStatus(result);
     pool->value = found;
-    seen->value = ToNumber(*pool);
+    seen->ptr = ToNumber(*pool);
     return Status::kSuccess;
   });
 }
@@ -44,7 +44,8 @@ Status CudaDevice::DefaultMemPool(MemPool* pool) {
 Status CudaDevice::PoolCreate(MemPool* pool, const MemProperties& properties,
                               std::size_t max_bytes) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kPoolCreate, {}, max_bytes),
+  const auto share = static_cast<std::uint64_t>(properties.share);
+  return Run(CallAbout(DeviceCall::kPoolCreate, {}, max_bytes, share),
              [&](CallRecord* seen) {
                if (pool == nullptr) return Status::kInvalidValue;
                CUmemPoolProps props = {};
@@ -56,7 +57,7 @@ Status CudaDevice::PoolCreate(MemPool* pool, const MemProperties& properties,
                const CUresult result = driver_.MemPoolCreate(&made, &props);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                pool->value = made;
-               seen->value = ToNumber(*pool);
+               seen->ptr = ToNumber(*pool);
                return Status::kSuccess;
              });
 }
@@ -82,8 +83,8 @@ Status CudaDevice::PoolTrimTo(MemPool pool, std::size_t keep_bytes) {
 Status CudaDevice::PoolSetAttribute(MemPool pool, PoolAttribute attribute,
                                     std::uint64_t value) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  CallRecord call = CallAbout(DeviceCall::kPoolSetAttribute, pool, value);
-  call.ptr = static_cast<std::uint64_t>(attribute);
+  const CallRecord call = CallAbout(DeviceCall::kPoolSetAttribute, pool, value,
+                                    static_cast<std::uint64_t>(attribute));
   return Run(call, [&](CallRecord*) {
     if (!pool) return Status::kInvalidValue;
     int policy = value != 0 ? 1 : 0;
@@ -97,9 +98,9 @@ Status CudaDevice::PoolSetAttribute(MemPool pool, PoolAttribute attribute,
 Status CudaDevice::PoolGetAttribute(MemPool pool, PoolAttribute attribute,
                                     std::uint64_t* value) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  CallRecord call = CallAbout(DeviceCall::kPoolGetAttribute, pool);
-  call.ptr = static_cast<std::uint64_t>(attribute);
-  return Run(call, [&](CallRecord* seen) {
+  const CallRecord call = CallAbout(DeviceCall::kPoolGetAttribute, pool, 0,
+                                    static_cast<std::uint64_t>(attribute));
+  return Run(call, [&](CallRecord*) {
     if (!pool || value == nullptr) return Status::kInvalidValue;
     std::uint64_t number = 0;
     int policy = 0;
@@ -109,7 +110,6 @@ Status CudaDevice::PoolGetAttribute(MemPool pool, PoolAttribute attribute,
         strata::ToCuda(pool), ToCuda(attribute), data);
     if (result != CUDA_SUCCESS) return ToStatus(result);
     *value = IsPolicy(attribute) ? static_cast<std::uint64_t>(policy) : number;
-    seen->bytes = *value;
     return Status::kSuccess;
   });
 }
@@ -117,31 +117,33 @@ Status CudaDevice::PoolGetAttribute(MemPool pool, PoolAttribute attribute,
 Status CudaDevice::PoolSetAccess(MemPool pool, const AccessDescriptor* access,
                                  std::size_t count) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kPoolSetAccess, pool), [&](CallRecord*) {
-    if (!pool || (access == nullptr && count != 0)) {
-      return Status::kInvalidValue;
-    }
-    const auto descriptors = strata::ToCuda(access, count);
-    return ToStatus(driver_.MemPoolSetAccess(strata::ToCuda(pool),
-                                             descriptors.data(), count));
-  });
+  return Run(CallAbout(DeviceCall::kPoolSetAccess, pool, 0, count),
+             [&](CallRecord*) {
+               if (!pool || (access == nullptr && count != 0)) {
+                 return Status::kInvalidValue;
+               }
+               const auto descriptors = strata::ToCuda(access, count);
+               return ToStatus(driver_.MemPoolSetAccess(
+                   strata::ToCuda(pool), descriptors.data(), count));
+             });
 }
 
 Status CudaDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
                                        MemPool pool, Stream stream) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return RunOn(stream, CallAbout(DeviceCall::kMallocFromPoolAsync, pool, bytes),
-               [&](CallRecord* seen) {
-                 if (ptr == nullptr || !pool) return Status::kInvalidValue;
-                 CUdeviceptr memory = 0;
-                 const CUresult result = driver_.MemAllocFromPoolAsync(
-                     &memory, bytes, strata::ToCuda(pool),
-                     strata::ToCuda(stream));
-                 if (result != CUDA_SUCCESS) return ToStatus(result);
-                 *ptr = memory;
-                 seen->ptr = memory;
-                 return Status::kSuccess;
-               });
+  return RunOn(
+      stream,
+      CallAbout(DeviceCall::kMallocFromPoolAsync, {}, bytes, ToNumber(pool)),
+      [&](CallRecord* seen) {
+        if (ptr == nullptr || !pool) return Status::kInvalidValue;
+        CUdeviceptr memory = 0;
+        const CUresult result = driver_.MemAllocFromPoolAsync(
+            &memory, bytes, strata::ToCuda(pool), strata::ToCuda(stream));
+        if (result != CUDA_SUCCESS) return ToStatus(result);
+        *ptr = memory;
+        seen->ptr = memory;
+        return Status::kSuccess;
+      });
 }
 
 Status CudaDevice::FreeAsync(DevicePtr ptr, Stream stream) {
@@ -156,37 +158,41 @@ Status CudaDevice::FreeAsync(DevicePtr ptr, Stream stream) {
 Status CudaDevice::PoolExport(MemPool pool, ShareType type,
                               Shareable* shareable) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kPoolExport, pool), [&](CallRecord*) {
-    if (!pool || shareable == nullptr || type == ShareType::kNone) {
-      return Status::kInvalidValue;
-    }
-    Shareable made;
-    void* data = &made.fd;
-    if (type == ShareType::kFabric) data = made.fabric.data();
-    const CUresult result = driver_.MemPoolExport(data, strata::ToCuda(pool),
-                                                  strata::ToCuda(type), 0);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    *shareable = made;
-    return Status::kSuccess;
-  });
+  return Run(CallAbout(DeviceCall::kPoolExport, pool, 0,
+                       static_cast<std::uint64_t>(type)),
+             [&](CallRecord*) {
+               if (!pool || shareable == nullptr || type == ShareType::kNone) {
+                 return Status::kInvalidValue;
+               }
+               Shareable made;
+               void* data = &made.fd;
+               if (type == ShareType::kFabric) data = made.fabric.data();
+               const CUresult result = driver_.MemPoolExport(
+                   data, strata::ToCuda(pool), strata::ToCuda(type), 0);
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               *shareable = made;
+               return Status::kSuccess;
+             });
 }
 
 Status CudaDevice::PoolImport(MemPool* pool, ShareType type,
                               const Shareable& shareable) {
   if (!caps_.mem_pools) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kPoolImport, {}), [&](CallRecord* seen) {
-    if (pool == nullptr || type == ShareType::kNone) {
-      return Status::kInvalidValue;
-    }
-    Shareable given = shareable;
-    CUmemoryPool made = nullptr;
-    const CUresult result = driver_.MemPoolImport(&made, OsHandle(type, &given),
-                                                  strata::ToCuda(type), 0);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    pool->value = made;
-    seen->value = ToNumber(*pool);
-    return Status::kSuccess;
-  });
+  return Run(CallAbout(DeviceCall::kPoolImport, {}, 0,
+                       static_cast<std::uint64_t>(type)),
+             [&](CallRecord* seen) {
+               if (pool == nullptr || type == ShareType::kNone) {
+                 return Status::kInvalidValue;
+               }
+               Shareable given = shareable;
+               CUmemoryPool made = nullptr;
+               const CUresult result = driver_.MemPoolImport(
+                   &made, OsHandle(type, &given), strata::ToCuda(type), 0);
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               pool->value = made;
+               seen->ptr = ToNumber(*pool);
+               return Status::kSuccess;
+             });
 }
 
 }  // namespace strata

@@ -1,5 +1,4 @@
-// Virtual memory of a GPU. In call records the handle of physical memory is
-// `value`.
+// Virtual memory of a GPU.
 
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
@@ -7,8 +6,9 @@
 namespace strata {
 namespace {
 
-CallRecord CallAbout(DeviceCall device_call, DevicePtr ptr, std::size_t bytes,
-                     std::uint64_t value = 0) {
+// `ptr`, `bytes` and `value` as in call_trace.h.
+CallRecord CallAbout(DeviceCall device_call, std::uint64_t ptr,
+                     std::size_t bytes = 0, std::uint64_t value = 0) {
   CallRecord call;
   call.call = device_call;
   call.ptr = ptr;
@@ -23,7 +23,7 @@ Status CudaDevice::Granularity(const MemProperties& properties,
                                bool recommended, std::size_t* bytes) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
   return Run(CallAbout(DeviceCall::kGranularity, 0, 0, recommended ? 1 : 0),
-             [&](CallRecord* seen) {
+             [&](CallRecord*) {
                if (bytes == nullptr) return Status::kInvalidValue;
                const CUmemAllocationProp prop = ToCuda(properties);
                std::size_t granularity = 0;
@@ -33,7 +33,6 @@ Status CudaDevice::Granularity(const MemProperties& properties,
                                : CU_MEM_ALLOC_GRANULARITY_MINIMUM);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                *bytes = granularity;
-               seen->bytes = granularity;
                return Status::kSuccess;
              });
 }
@@ -64,23 +63,25 @@ Status CudaDevice::FreeRange(DevicePtr ptr, std::size_t bytes) {
 Status CudaDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
                                 const MemProperties& properties) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(
-      CallAbout(DeviceCall::kCreateMemory, 0, bytes), [&](CallRecord* seen) {
-        if (handle == nullptr) return Status::kInvalidValue;
-        const CUmemAllocationProp prop = ToCuda(properties);
-        CUmemGenericAllocationHandle made = 0;
-        const CUresult result = driver_.MemCreate(&made, bytes, &prop, 0);
-        if (result != CUDA_SUCCESS) return ToStatus(result);
-        handle->value = made;
-        seen->value = made;
-        return Status::kSuccess;
-      });
+  return Run(CallAbout(DeviceCall::kCreateMemory, 0, bytes,
+                       static_cast<std::uint64_t>(properties.location.id)),
+             [&](CallRecord* seen) {
+               if (handle == nullptr) return Status::kInvalidValue;
+               const CUmemAllocationProp prop = ToCuda(properties);
+               CUmemGenericAllocationHandle made = 0;
+               const CUresult result =
+                   driver_.MemCreate(&made, bytes, &prop, 0);
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               handle->value = made;
+               seen->value = made;
+               return Status::kSuccess;
+             });
 }
 
 Status CudaDevice::ReleaseMemory(MemHandle handle) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
   return Run(
-      CallAbout(DeviceCall::kReleaseMemory, 0, 0, handle.value),
+      CallAbout(DeviceCall::kReleaseMemory, handle.value),
       [&](CallRecord*) { return ToStatus(driver_.MemRelease(handle.value)); });
 }
 
@@ -118,22 +119,25 @@ Status CudaDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
 
 Status CudaDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kGetAccess, ptr, 0), [&](CallRecord* seen) {
-    if (access == nullptr) return Status::kInvalidValue;
-    const CUmemLocation where = ToCuda(location);
-    DriverNumber flags = 0;
-    const CUresult result = driver_.MemGetAccess(&flags, &where, ptr);
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    *access = static_cast<Access>(flags);
-    seen->value = flags;
-    return Status::kSuccess;
-  });
+  return Run(CallAbout(DeviceCall::kGetAccess, ptr, 0,
+                       static_cast<std::uint64_t>(location.id)),
+             [&](CallRecord*) {
+               if (access == nullptr) return Status::kInvalidValue;
+               const CUmemLocation where = ToCuda(location);
+               DriverNumber flags = 0;
+               const CUresult result =
+                   driver_.MemGetAccess(&flags, &where, ptr);
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               *access = static_cast<Access>(flags);
+               return Status::kSuccess;
+             });
 }
 
 Status CudaDevice::ExportMemory(MemHandle handle, ShareType type,
                                 Shareable* shareable) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kExportMemory, 0, 0, handle.value),
+  return Run(CallAbout(DeviceCall::kExportMemory, handle.value, 0,
+                       static_cast<std::uint64_t>(type)),
              [&](CallRecord*) {
                if (shareable == nullptr || type == ShareType::kNone) {
                  return Status::kInvalidValue;
@@ -152,34 +156,35 @@ Status CudaDevice::ExportMemory(MemHandle handle, ShareType type,
 Status CudaDevice::ImportMemory(MemHandle* handle, ShareType type,
                                 const Shareable& shareable) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kImportMemory, 0, 0), [&](CallRecord* seen) {
-    if (handle == nullptr || type == ShareType::kNone) {
-      return Status::kInvalidValue;
-    }
-    Shareable given = shareable;
-    CUmemGenericAllocationHandle made = 0;
-    const CUresult result =
-        driver_.MemImport(&made, OsHandle(type, &given), ToCuda(type));
-    if (result != CUDA_SUCCESS) return ToStatus(result);
-    handle->value = made;
-    seen->value = made;
-    return Status::kSuccess;
-  });
+  return Run(CallAbout(DeviceCall::kImportMemory, 0, 0,
+                       static_cast<std::uint64_t>(type)),
+             [&](CallRecord* seen) {
+               if (handle == nullptr || type == ShareType::kNone) {
+                 return Status::kInvalidValue;
+               }
+               Shareable given = shareable;
+               CUmemGenericAllocationHandle made = 0;
+               const CUresult result = driver_.MemImport(
+                   &made, OsHandle(type, &given), ToCuda(type));
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               handle->value = made;
+               seen->value = made;
+               return Status::kSuccess;
+             });
 }
 
 Status CudaDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kRetainMemory, ptr, 0),
-             [&](CallRecord* seen) {
-               if (handle == nullptr) return Status::kInvalidValue;
-               CUmemGenericAllocationHandle found = 0;
-               const CUresult result = driver_.MemRetainAllocationHandle(
-                   &found, reinterpret_cast<void*>(ptr));
-               if (result != CUDA_SUCCESS) return ToStatus(result);
-               handle->value = found;
-               seen->value = found;
-               return Status::kSuccess;
-             });
+  return Run(CallAbout(DeviceCall::kRetainMemory, ptr), [&](CallRecord* seen) {
+    if (handle == nullptr) return Status::kInvalidValue;
+    CUmemGenericAllocationHandle found = 0;
+    const CUresult result =
+        driver_.MemRetainAllocationHandle(&found, reinterpret_cast<void*>(ptr));
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    handle->value = found;
+    seen->value = found;
+    return Status::kSuccess;
+  });
 }
 
 }  // namespace strata

@@ -308,6 +308,30 @@ TEST_F(CudaDeviceTest, CountsAndShowsRefusedCalls) {
   EXPECT_EQ(device().CallCount(DeviceCall::kMemAlloc), 1u);
 }
 
+// The columns that call_trace.h promises; the simulated device has the same.
+TEST_F(CudaDeviceTest, ShowsTheHandleACallIsAbout) {
+  std::vector<CallRecord> seen;
+  device().SetCallObserver(
+      [&](const CallRecord& record) { seen.push_back(record); });
+  Shareable shareable;
+  MemHandle imported;
+  ASSERT_EQ(device().ExportMemory({3}, ShareType::kPosixFd, &shareable),
+            Status::kSuccess);
+  ASSERT_EQ(device().ImportMemory(&imported, ShareType::kPosixFd, shareable),
+            Status::kSuccess);
+  const MemPool pool{FakeHandle<void*>(0xb000)};
+  std::uint64_t value = 0;
+  ASSERT_EQ(
+      device().PoolGetAttribute(pool, PoolAttribute::kReleaseThreshold, &value),
+      Status::kSuccess);
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[0].ptr, 3u);
+  EXPECT_EQ(seen[0].value, 1u);
+  EXPECT_EQ(seen[1].ptr, 12u);
+  EXPECT_EQ(seen[2].ptr, 0xb000u);
+  EXPECT_EQ(seen[2].value, 4u);
+}
+
 TEST_F(CudaDeviceTest, ObserverRunsInTheCallersContext) {
   Fake().current = FakeContext(7);
   CUcontext seen = nullptr;

@@ -73,7 +73,7 @@ Status CudaDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
                    driver_.MemCreate(&made, bytes, &prop, 0);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                handle->value = made;
-               seen->value = made;
+               seen->ptr = made;
                return Status::kSuccess;
              });
 }
@@ -168,7 +168,7 @@ Status CudaDevice::ImportMemory(MemHandle* handle, ShareType type,
                    &made, OsHandle(type, &given), ToCuda(type));
                if (result != CUDA_SUCCESS) return ToStatus(result);
                handle->value = made;
-               seen->value = made;
+               seen->ptr = made;
                return Status::kSuccess;
              });
 }

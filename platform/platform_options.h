@@ -9,6 +9,8 @@ namespace strata {
 // How to build a Platform. A platform reads the fields that carry its name.
 struct PlatformOptions {
   std::string platform = "auto";  // "auto" or a name in devices.def
+  // Where to write every call of every device (call_trace.h); empty: nowhere.
+  std::string device_trace_path;
 
   int sim_devices = 1;
   std::uint64_t sim_memory_bytes = std::uint64_t{80} << 30;  // of each device

@@ -2,11 +2,13 @@
 
 #include <stdexcept>
 
+#include "strata/platform/call_trace.h"
+
 namespace strata {
 
 #define STRATA_PLATFORM(name, make) \
   std::shared_ptr<Platform> make(const PlatformOptions& options);
-#include "strata/platform/devices.def"
+#include "strata/platform/built_devices.def"
 #undef STRATA_PLATFORM
 
 namespace {
@@ -18,7 +20,7 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
 #define STRATA_PLATFORM(name, make) {#name, &make},
-#include "strata/platform/devices.def"
+#include "strata/platform/built_devices.def"
 #undef STRATA_PLATFORM
 };
 
@@ -45,12 +47,25 @@ std::shared_ptr<Platform> MakeFirst(const PlatformOptions& options) {
 
 std::shared_ptr<Platform> MakeNamed(const Entry& entry,
                                     const PlatformOptions& options) {
-  std::shared_ptr<Platform> platform = entry.make(options);
-  if (platform->device_count() == 0) {
-    throw std::runtime_error(std::string("strata_platform: ") + entry.name +
-                             " has no device");
+  std::string reason = "no device";
+  try {
+    std::shared_ptr<Platform> platform = entry.make(options);
+    if (platform->device_count() > 0) return platform;
+  } catch (const std::runtime_error& error) {
+    reason = error.what();
   }
-  return platform;
+  throw std::runtime_error(std::string("strata_platform: ") + entry.name +
+                           ": " + reason);
+}
+
+std::shared_ptr<Platform> MakeUntraced(const PlatformOptions& options) {
+  if (options.platform == "auto") return MakeFirst(options);
+  for (const Entry& entry : kEntries) {
+    if (options.platform == entry.name) return MakeNamed(entry, options);
+  }
+  throw std::invalid_argument("strata_platform: unknown platform '" +
+                              options.platform + "' (known: " + KnownNames() +
+                              ")");
 }
 
 }  // namespace
@@ -62,13 +77,11 @@ std::vector<std::string> PlatformNames() {
 }
 
 std::shared_ptr<Platform> MakePlatform(const PlatformOptions& options) {
-  if (options.platform == "auto") return MakeFirst(options);
-  for (const Entry& entry : kEntries) {
-    if (options.platform == entry.name) return MakeNamed(entry, options);
+  std::shared_ptr<Platform> platform = MakeUntraced(options);
+  if (!options.device_trace_path.empty()) {
+    TraceCalls(*platform, options.device_trace_path);
   }
-  throw std::invalid_argument("strata_platform: unknown platform '" +
-                              options.platform + "' (known: " + KnownNames() +
-                              ")");
+  return platform;
 }
 
 }  // namespace strata

@@ -7,7 +7,9 @@
 namespace strata {
 
 // Result of a device call. The numbers are those of `cudaError_t`, so that a
-// report from the simulated device can be looked up in CUDA's documentation.
+// report from the simulated device can be looked up in CUDA's documentation. A
+// GPU may answer with a number that is not listed here; it is kept, as it says
+// more than kUnknown would.
 //
 // Source: CUDA 13.0 driver_types.h.
 enum class Status : std::int32_t {

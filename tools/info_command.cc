@@ -66,6 +66,22 @@ Json DeviceJson(Platform& platform, int ordinal) {
       {"caps", CapsJson(device.caps())}};
 }
 
+// Why each platform of this build that cannot be used here cannot: name ->
+// reason.
+Json ProblemsJson(PlatformOptions options) {
+  options.device_trace_path.clear();
+  Json problems = Json::object();
+  for (const std::string& name : PlatformNames()) {
+    options.platform = name;
+    try {
+      MakePlatform(options);
+    } catch (const std::exception& error) {
+      problems[name] = error.what();
+    }
+  }
+  return problems;
+}
+
 Json FlagsJson() {
   Json flags = Json::array();
   for (const OptionInfo& option : OptionTable()) {
@@ -77,9 +93,10 @@ Json FlagsJson() {
   return flags;
 }
 
-Json InfoJson(AllocatorFacade& facade) {
+Json InfoJson(AllocatorFacade& facade, const Options& options) {
   Json info;
   info["platforms"] = PlatformNames();
+  info["platform_problems"] = ProblemsJson(options.platform);
   info["devices"] = Json::array();
   for (int i = 0; i < facade.platform().device_count(); ++i) {
     info["devices"].push_back(DeviceJson(facade.platform(), i));
@@ -140,6 +157,10 @@ std::string InfoText(const Json& info) {
             HumanBytes(device["total_bytes"].get<std::uint64_t>()) + "\n" +
             Wrapped(CapsText(device["caps"]), "    ");
   }
+  for (const auto& [name, problem] : info["platform_problems"].items()) {
+    text += "  no " + name + " here\n" +
+            Wrapped(problem.get<std::string>(), "    ");
+  }
   text += "\nchains, as these flags build them:\n";
   for (const auto& [place, layers] : info["chains"].items()) {
     text += "  " + place + ": " + Joined(layers, " > ") + "\n";
@@ -169,8 +190,9 @@ int RunInfo(int argc, char** argv) {
     throw std::invalid_argument("info: unexpected argument '" + others[0] +
                                 "'");
   }
-  AllocatorFacade facade(OptionsFromFlags());
-  const Json info = InfoJson(facade);
+  const Options options = OptionsFromFlags();
+  AllocatorFacade facade(options);
+  const Json info = InfoJson(facade, options);
   const std::string text = as_json ? info.dump(2) + "\n" : InfoText(info);
   std::fputs(text.c_str(), stdout);
   return 0;

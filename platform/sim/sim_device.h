@@ -27,13 +27,14 @@ class SimPlatform;
 // A device that exists only on the host: addresses, accounting and rules are
 // those of a GPU; nothing is computed.
 //
-// Model: memory is phantom: addresses that nothing on the host maps, so a
-//   device of any size costs only its bookkeeping, and bytes written to it are
-//   gone. Work runs in the order of streams, in threads that call, when the
-//   platform's progress says (progress_policy.h): by default before its call
-//   returns. Work that fails leaves an error that every later call returns.
-//   Free memory moves in frames of 2 MiB, and an allocation fails exactly when
-//   no frame is left for it (device_memory.h).
+// Model: addresses are none that the host maps. Memory is phantom unless the
+//   platform's options say otherwise (frame_store.h): a device of any size
+//   costs only its bookkeeping, and bytes written to it are gone. Work runs in
+//   the order of streams, in threads that call, when the platform's progress
+//   says (progress_policy.h): by default before its call returns. Work that
+//   fails leaves an error that every later call returns. Free memory moves in
+//   frames of 2 MiB, and an allocation fails exactly when no frame is left for
+//   it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
 //   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held

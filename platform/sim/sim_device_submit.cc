@@ -66,7 +66,6 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
       !scheduler_.RunsAtOnce()) {
     const char* from = reinterpret_cast<const char*>(source);
     staged = std::make_shared<std::vector<char>>(from, from + bytes);
-    source = reinterpret_cast<DevicePtr>(staged->data());
   }
   const bool on_device =
       target >= kDeviceWindowBegin && source >= kDeviceWindowBegin;
@@ -75,9 +74,10 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
   Submit(
       stream, OperationCostNs(kind, bytes),
       [=, this] {
-        // Keeps what `source` points to.
-        const std::shared_ptr<std::vector<char>> held = staged;
-        return ExecuteCopy(target, source, bytes);
+        const DevicePtr from =
+            staged == nullptr ? source
+                              : reinterpret_cast<DevicePtr>(staged->data());
+        return ExecuteCopy(target, from, bytes);
       },
       lock);
   if (!to_pageable) return Status::kSuccess;

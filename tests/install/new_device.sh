@@ -15,6 +15,10 @@ mkdir -p "$scratch/include/strata"
 cp -r "$source/platform" "$scratch/include/strata/platform"
 cd "$scratch/include/strata/platform"
 
+# CUDA needs more than a compiler: its build option is off here.
+rm -rf cuda
+sed -i '/^STRATA_PLATFORM(cuda,/d' devices.def
+
 # The folder …
 mkdir toy
 for file in toy_platform.h toy_platform.cc; do
@@ -23,6 +27,8 @@ for file in toy_platform.h toy_platform.cc; do
 done
 # … and the line.
 echo 'STRATA_PLATFORM(toy, MakeToyPlatform)' >>devices.def
+# What CMake makes of it: the lines whose build option is on.
+cp devices.def built_devices.def
 
 cat >"$scratch/main.cc" <<'PROGRAM'
 #include <cstdio>

@@ -258,8 +258,27 @@ TEST_F(CommandLineTest, InfoListsWhatTheBuildHas) {
   EXPECT_THAT(chain, Not(HasSubstr("aligned")));
 }
 
+TEST_F(CommandLineTest, InfoSaysWhichPlatformsCannotBeUsedHere) {
+  const CommandResult result =
+      RunStrata({"info", "--format=json", "--strata_platform=sim"});
+  const auto json = nlohmann::json::parse(result.out);
+  for (const auto& [name, problem] : json["platform_problems"].items()) {
+    EXPECT_THAT(problem.get<std::string>(),
+                StartsWith("strata_platform: " + name + ": "));
+  }
+  EXPECT_FALSE(json["platform_problems"].contains("sim"));
+}
+
+TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfACommand) {
+  const TempFile trace;
+  RunStrata({"info", "--strata_platform=sim",
+             "--strata_device_trace_file=" + trace.path()});
+  EXPECT_THAT(trace.Read(), StartsWith("Time_ns,Thread,"));
+  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_get_info,"));
+}
+
 TEST_F(CommandLineTest, InfoForPeopleExplainsEveryFlag) {
-  const CommandResult result = RunStrata({"info"});
+  const CommandResult result = RunStrata({"info", "--strata_platform=sim"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("--auto_growth_chunk_rule"));
   EXPECT_THAT(result.out, HasSubstr("front > stat"));

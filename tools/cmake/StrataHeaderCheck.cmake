@@ -32,13 +32,14 @@ function(strata_header_check layer folder glob)
   add_dependencies(strata_header_check ${target})
 endfunction()
 
-# A platform that is not in the table has no headers to check: they may need
-# what this build does not have.
+# The headers of a platform that is not built may need what is not there.
 strata_header_check(platform platform GLOB)
-strata_read_table(platforms platform/devices.def STRATA_PLATFORM)
-foreach(platform IN LISTS platforms)
+foreach(platform IN LISTS STRATA_PLATFORMS)
   strata_header_check(platform platform/${platform} GLOB)
 endforeach()
+if(STRATA_PLATFORM_CUDA)
+  target_link_libraries(strata_platform_cuda_header_check PRIVATE CUDA::toolkit)
+endif()
 foreach(layer allocation strategy facade tools)
   if(TARGET strata_${layer}_api)
     strata_header_check(${layer} ${layer} GLOB_RECURSE)

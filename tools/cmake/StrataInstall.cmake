@@ -10,7 +10,9 @@ foreach(layer platform allocation strategy facade)
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata/${layer}
     FILES_MATCHING
     PATTERN "*.h"
-    PATTERN "*.def")
+    PATTERN "*.def"
+    # Its headers need CUDA's; users reach it through the registry.
+    PATTERN "cuda" EXCLUDE)
 endforeach()
 
 # <strata.h> for C programs: the C ABI without a folder.
@@ -36,6 +38,10 @@ install(FILES ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake
 # Paths relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH STRATA_PC_PREFIX
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+set(STRATA_PC_PRIVATE)
+if(STRATA_PLATFORM_CUDA)
+  set(STRATA_PC_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt")
+endif()
 foreach(name strata strata-flags)
   configure_file(tools/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc

@@ -59,16 +59,34 @@ function(strata_read_table variable file)
   set(${variable} ${names} PARENT_SCOPE)
 endfunction()
 
-# strata_platforms(<variable> <table>): the sources of the platforms named in
-# the table. A platform's folder that is not named is not built.
+# strata_platforms(<variable> <table>): the names in the table whose build option
+# is on: STRATA_PLATFORM_<NAME>, where it is set. The folder of another platform
+# is not built. Their lines go to <build>/generated/strata/platform/built_devices.def.
 function(strata_platforms variable table)
   strata_read_table(names ${table} STRATA_PLATFORM)
-  cmake_path(GET table PARENT_PATH folder)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${table} lines REGEX "^STRATA_PLATFORM\\(")
+  set(built)
+  set(text "// The lines of ${table} that this build keeps.\n")
+  foreach(name line IN ZIP_LISTS names lines)
+    string(TOUPPER STRATA_PLATFORM_${name} option)
+    if(DEFINED ${option} AND NOT ${option})
+      continue()
+    endif()
+    list(APPEND built ${name})
+    string(APPEND text "${line}\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/strata/platform/built_devices.def
+       CONTENT "${text}" @ONLY)
+  set(${variable} ${built} PARENT_SCOPE)
+endfunction()
+
+# strata_platform_sources(<variable> <name>...): the sources of these platforms.
+function(strata_platform_sources variable)
   set(sources)
-  foreach(name IN LISTS names)
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/${name}/*.cc)
+  foreach(name IN LISTS ARGN)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/platform/${name}/*.cc)
     if(NOT found)
-      message(FATAL_ERROR "${table} names ${name}, but ${folder}/${name}/ has no *.cc")
+      message(FATAL_ERROR "platform/devices.def names ${name}, but platform/${name}/ has no *.cc")
     endif()
     list(APPEND sources ${found})
   endforeach()
@@ -110,7 +128,12 @@ function(strata_library)
     target_compile_features(strata_${kind} PUBLIC cxx_std_20)
     target_include_directories(strata_${kind} PUBLIC ${roots} $<INSTALL_INTERFACE:include>)
     target_link_libraries(strata_${kind} PUBLIC glog::glog Threads::Threads ${CMAKE_DL_LIBS})
+    if(STRATA_PLATFORM_CUDA)
+      target_link_libraries(strata_${kind} PRIVATE CUDA::cudart_static)
+    endif()
   endforeach()
+  # A program's own CUDA runtime is not to be replaced by the copy in here.
+  target_link_options(strata_shared PRIVATE -Wl,--exclude-libs,libcudart_static.a)
   if(BUILD_SHARED_LIBS)
     add_library(strata::facade ALIAS strata_shared)
   else()

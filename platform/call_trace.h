@@ -1,0 +1,77 @@
+#ifndef STRATA_PLATFORM_CALL_TRACE_H_
+#define STRATA_PLATFORM_CALL_TRACE_H_
+
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+#include "strata/platform/call_record.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+
+// The header of a trace, and one call as one of its lines (no end of line).
+inline constexpr const char* kCallTraceHeader =
+    "Time_ns,Thread,Device,Call,Pointer,Bytes,Value,Stream,Status";
+std::string ToCsv(const CallRecord& record);
+
+// A file with one line for each call that reached a device, in the order in
+// which they were observed.
+//
+// Model: comma-separated values, kCallTraceHeader first. Pointer and Value are
+//   hexadecimal ("0x0": none), all else is decimal, Call is a name of
+//   device_calls.def and Status a number. What Pointer, Bytes and Value are:
+//
+//   calls                           | Pointer | Bytes  | Value
+//   --------------------------------|---------|--------|---------------------
+//   allocate memory                 | address | size   | flags, pool
+//   free, look up, unregister       | address |        |
+//   stream_create, wrap_stream      | handle  |        | flags
+//   event_*, stream_wait_event      | event   |        | flags
+//   memcpy_async                    | target  | size   | source
+//   memset_async                    | address | size   | byte
+//   enable_, can_access_peer        |         |        | peer
+//   pool_*, default_mem_pool        | pool    | amount | attribute, share
+//                                   |         |        | type, descriptors
+//   granularity                     |         |        | 1: recommended
+//   reserve_range                   | address | size   | alignment
+//   free_range, unmap_range         | address | size   |
+//   create_, release_, import_,     | handle  | size   | device, share type
+//   export_memory                   |         |        |
+//   map_range, retain_memory        | address | size   | handle
+//   set_access, get_access          | address | size   | descriptors, device
+//   stream_begin_, end_capture      | graph   |        | mode
+//   graph_*, user_object_*          | handle  | amount | other handle
+//
+// Errors: the constructor throws std::invalid_argument naming the option and
+//   the file if it cannot be opened. If it cannot be written (disk full), the
+//   destructor says so on stderr.
+// Threads: any. The lines of one thread are in the order of its calls.
+// Cost: a formatted line in a buffer, under a lock.
+class CallTrace {
+ public:
+  explicit CallTrace(const std::string& path);
+  CallTrace(const CallTrace&) = delete;
+  CallTrace& operator=(const CallTrace&) = delete;
+  // Writes what is buffered.
+  ~CallTrace();
+
+  void Write(const CallRecord& record);
+
+ private:
+  const std::string path_;
+  std::mutex mutex_;
+  std::FILE* file_;      // guarded by mutex_
+  bool failed_ = false;  // a write did not succeed; guarded by mutex_
+};
+
+// Makes the devices of `platform` write their calls to `path` from now on, by
+// SetCallObserver, so that another observer ends it. The file is complete when
+// the devices are gone.
+//
+// Errors: as CallTrace.
+void TraceCalls(Platform& platform, const std::string& path);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CALL_TRACE_H_

@@ -1,0 +1,139 @@
+#include "strata/platform/cuda/cuda_device.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "strata/platform/cuda/cuda_device_run.h"
+#include "strata/platform/cuda/cuda_platform.h"
+#include "strata/platform/cuda/cuda_types.h"
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+namespace {
+
+std::uint64_t NewInstance() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// 0 if the driver does not say.
+std::size_t MapGranularity(const CudaDriver& driver, CUdevice device) {
+  MemProperties properties;
+  properties.location.id = device;
+  const CUmemAllocationProp prop = ToCuda(properties);
+  std::size_t bytes = 0;
+  const CUresult result = driver.MemGetAllocationGranularity(
+      &bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  return result == CUDA_SUCCESS ? bytes : 0;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(CudaPlatform* platform, int ordinal, CUdevice device)
+    : platform_(platform),
+      driver_(platform->driver()),
+      ordinal_(ordinal),
+      device_(device),
+      instance_(NewInstance()),
+      caps_(ReadCaps()),
+      context_(driver_, device) {}
+
+bool CudaDevice::Has(CUdevice_attribute attribute) const {
+  int value = 0;
+  return driver_.DeviceGetAttribute(&value, attribute, device_) ==
+             CUDA_SUCCESS &&
+         value != 0;
+}
+
+Caps CudaDevice::ReadCaps() const {
+  Caps caps;
+  caps.mem_pools = Has(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+  caps.virtual_memory =
+      Has(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+  caps.share_fd =
+      Has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
+  caps.share_fabric = Has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
+  caps.managed_memory = Has(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+  caps.pinned_memory = true;
+  caps.capture = true;
+  caps.graphs = true;
+  // Memory nodes take their memory as the pools do.
+  caps.graph_mem_nodes = caps.mem_pools;
+  caps.user_objects = true;
+  caps.peer_access = true;
+  if (caps.virtual_memory) {
+    caps.map_granularity_bytes = MapGranularity(driver_, device_);
+  }
+  return caps;
+}
+
+void CudaDevice::Enter(DeviceCall call) {
+  if (t_held_locks != 0) {
+    std::fprintf(stderr,
+                 "strata cuda: %s called with %d lock(s) of Strata held\n",
+                 DeviceCallName(call), t_held_locks);
+    std::abort();
+  }
+  CountCall(call);
+}
+
+Status CudaDevice::MemGetInfo(std::size_t* free_bytes,
+                              std::size_t* total_bytes) {
+  CallRecord call;
+  call.call = DeviceCall::kMemGetInfo;
+  return Run(call, [&](CallRecord*) {
+    if (free_bytes == nullptr || total_bytes == nullptr) {
+      return Status::kInvalidValue;
+    }
+    std::size_t free_now = 0;
+    std::size_t total = 0;
+    const CUresult result = driver_.MemGetInfo(&free_now, &total);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    *free_bytes = free_now;
+    *total_bytes = total;
+    return Status::kSuccess;
+  });
+}
+
+Status CudaDevice::Synchronize() {
+  CallRecord call;
+  call.call = DeviceCall::kSynchronize;
+  return Run(call,
+             [&](CallRecord*) { return ToStatus(driver_.CtxSynchronize()); });
+}
+
+Status CudaDevice::EnablePeerAccess(int peer) {
+  CallRecord call;
+  call.call = DeviceCall::kEnablePeerAccess;
+  call.value = static_cast<std::uint64_t>(peer);
+  return Run(call, [&](CallRecord*) {
+    if (peer < 0 || peer >= platform_->device_count() || peer == ordinal_) {
+      return Status::kInvalidDevice;
+    }
+    CUcontext context = nullptr;
+    const Status status = platform_->cuda_device(peer).context_.Get(&context);
+    if (status != Status::kSuccess) return status;
+    return ToStatus(driver_.CtxEnablePeerAccess(context, 0));
+  });
+}
+
+Status CudaDevice::CanAccessPeer(int peer, bool* can) {
+  CallRecord call;
+  call.call = DeviceCall::kCanAccessPeer;
+  call.value = static_cast<std::uint64_t>(peer);
+  return Run(call, [&](CallRecord*) {
+    if (can == nullptr) return Status::kInvalidValue;
+    if (peer < 0 || peer >= platform_->device_count()) {
+      return Status::kInvalidDevice;
+    }
+    int answer = 0;
+    const CUresult result = driver_.DeviceCanAccessPeer(
+        &answer, device_, platform_->cuda_device(peer).device_);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    *can = answer != 0;
+    return Status::kSuccess;
+  });
+}
+
+}  // namespace strata

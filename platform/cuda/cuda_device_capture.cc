@@ -1,0 +1,144 @@
+// Capture of streams of a GPU.
+
+#include "strata/platform/cuda/cuda_device_run.h"
+#include "strata/platform/cuda/cuda_types.h"
+
+namespace strata {
+namespace {
+
+// `value` of a call is the mode, or whether dependencies are replaced.
+CallRecord CallAbout(DeviceCall device_call, std::uint64_t value = 0) {
+  CallRecord call;
+  call.call = device_call;
+  call.value = value;
+  return call;
+}
+
+CUstreamCaptureMode ToCuda(CaptureMode mode) {
+  return static_cast<CUstreamCaptureMode>(mode);
+}
+
+}  // namespace
+
+Status CudaDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
+  return RunOn(stream,
+               CallAbout(DeviceCall::kStreamBeginCapture,
+                         static_cast<std::uint64_t>(mode)),
+               [&](CallRecord*) {
+                 return ToStatus(driver_.StreamBeginCapture(
+                     strata::ToCuda(stream), ToCuda(mode)));
+               });
+}
+
+Status CudaDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
+                                             const GraphNode* dependencies,
+                                             std::size_t count,
+                                             CaptureMode mode) {
+  if (driver_.StreamBeginCaptureToGraph == nullptr) {
+    return Status::kNotSupported;
+  }
+  CallRecord call = CallAbout(DeviceCall::kStreamBeginCaptureToGraph,
+                              static_cast<std::uint64_t>(mode));
+  call.ptr = ToNumber(graph);
+  return RunOn(stream, call, [&](CallRecord*) {
+    if (!graph || (dependencies == nullptr && count != 0)) {
+      return Status::kInvalidValue;
+    }
+    const auto nodes = strata::ToCuda(dependencies, count);
+    return ToStatus(driver_.StreamBeginCaptureToGraph(
+        strata::ToCuda(stream), strata::ToCuda(graph), nodes.data(), nullptr,
+        count, ToCuda(mode)));
+  });
+}
+
+Status CudaDevice::StreamEndCapture(Stream stream, Graph* graph) {
+  return RunOn(stream, CallAbout(DeviceCall::kStreamEndCapture),
+               [&](CallRecord* seen) {
+                 if (graph == nullptr) return Status::kInvalidValue;
+                 CUgraph made = nullptr;
+                 const CUresult result =
+                     driver_.StreamEndCapture(strata::ToCuda(stream), &made);
+                 if (result != CUDA_SUCCESS) return ToStatus(result);
+                 graph->value = made;
+                 seen->ptr = ToNumber(*graph);
+                 return Status::kSuccess;
+               });
+}
+
+Status CudaDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
+  return RunOn(stream, CallAbout(DeviceCall::kStreamIsCapturing),
+               [&](CallRecord* seen) {
+                 if (status == nullptr) return Status::kInvalidValue;
+                 CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
+                 const CUresult result =
+                     driver_.StreamIsCapturing(strata::ToCuda(stream), &found);
+                 if (result != CUDA_SUCCESS) return ToStatus(result);
+                 *status = static_cast<CaptureStatus>(found);
+                 seen->value = static_cast<std::uint64_t>(found);
+                 return Status::kSuccess;
+               });
+}
+
+Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
+  if (driver_.StreamGetCaptureInfo == nullptr) return Status::kNotSupported;
+  return RunOn(
+      stream, CallAbout(DeviceCall::kStreamCaptureInfo), [&](CallRecord* seen) {
+        if (info == nullptr) return Status::kInvalidValue;
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+        cuuint64_t id = 0;
+        CUgraph graph = nullptr;
+        const CUgraphNode* nodes = nullptr;
+        // Asked for, so that edges with data are no error.
+        const CUgraphEdgeData* edges = nullptr;
+        std::size_t count = 0;
+        const CUresult result =
+            driver_.StreamGetCaptureInfo(strata::ToCuda(stream), &status, &id,
+                                         &graph, &nodes, &edges, &count);
+        if (result != CUDA_SUCCESS) return ToStatus(result);
+        *info = CaptureInfo();
+        info->status = static_cast<CaptureStatus>(status);
+        seen->value = static_cast<std::uint64_t>(status);
+        // The rest means something in an active capture only.
+        if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+          return Status::kSuccess;
+        }
+        info->id = id;
+        info->graph.value = graph;
+        info->dependencies = FromCuda(nodes, count);
+        return Status::kSuccess;
+      });
+}
+
+Status CudaDevice::StreamUpdateCaptureDependencies(
+    Stream stream, const GraphNode* dependencies, std::size_t count,
+    bool replace) {
+  return RunOn(
+      stream,
+      CallAbout(DeviceCall::kStreamUpdateCaptureDependencies, replace ? 1 : 0),
+      [&](CallRecord*) {
+        if (dependencies == nullptr && count != 0) {
+          return Status::kInvalidValue;
+        }
+        auto nodes = strata::ToCuda(dependencies, count);
+        return ToStatus(driver_.StreamUpdateCaptureDependencies(
+            strata::ToCuda(stream), nodes.data(), count,
+            replace ? CU_STREAM_SET_CAPTURE_DEPENDENCIES
+                    : CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+      });
+}
+
+Status CudaDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
+  return Run(CallAbout(DeviceCall::kThreadExchangeCaptureMode),
+             [&](CallRecord* seen) {
+               if (mode == nullptr) return Status::kInvalidValue;
+               CUstreamCaptureMode exchanged = ToCuda(*mode);
+               seen->value = static_cast<std::uint64_t>(*mode);
+               const CUresult result =
+                   driver_.ThreadExchangeStreamCaptureMode(&exchanged);
+               if (result != CUDA_SUCCESS) return ToStatus(result);
+               *mode = static_cast<CaptureMode>(exchanged);
+               return Status::kSuccess;
+             });
+}
+
+}  // namespace strata

@@ -1,0 +1,33 @@
+#ifndef STRATA_PLATFORM_CUDA_CUDA_DEVICE_RUN_H_
+#define STRATA_PLATFORM_CUDA_CUDA_DEVICE_RUN_H_
+
+#include "strata/platform/cuda/cuda_device.h"
+
+namespace strata {
+
+// For the sources of CudaDevice only. The observer runs when what the caller
+// had as current device is so again.
+template <class Body>
+Status CudaDevice::Run(CallRecord call, Body body) {
+  Enter(call.call);
+  {
+    CudaContextScope scope(context_);
+    call.status = scope.status();
+    if (call.status == Status::kSuccess) call.status = body(&call);
+  }
+  Observe(call);
+  return call.status;
+}
+
+template <class Body>
+Status CudaDevice::RunOn(const Stream& stream, CallRecord call, Body body) {
+  call.stream_uid = stream.uid;
+  return Run(call, [&](CallRecord* seen) {
+    const Status status = CheckStream(stream);
+    return status == Status::kSuccess ? body(seen) : status;
+  });
+}
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CUDA_CUDA_DEVICE_RUN_H_

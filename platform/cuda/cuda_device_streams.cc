@@ -1,0 +1,195 @@
+// Streams and events of a GPU.
+
+#include <atomic>
+#include <unordered_map>
+
+#include "strata/platform/cuda/cuda_device_run.h"
+#include "strata/platform/cuda/cuda_types.h"
+
+namespace strata {
+namespace {
+
+// The driver numbers streams from a start that it does not document; ours
+// begins above 0, no stream, and 1, the legacy one.
+std::uint64_t UidOfId(DriverNumber id) { return std::uint64_t{id} + 2; }
+
+// Uids of per-thread streams are ours: asking the driver would end a capture
+// (cuda_semantics.md S8). The driver's numbers do not get this far.
+std::uint64_t NewPerThreadUid() {
+  static std::atomic<std::uint64_t> next{std::uint64_t{1} << 63};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// `value` of a call about an event is its flags.
+CallRecord CallAbout(DeviceCall device_call, Event event = {},
+                     unsigned flags = 0) {
+  CallRecord call;
+  call.call = device_call;
+  call.ptr = ToNumber(event);
+  call.value = flags;
+  return call;
+}
+
+}  // namespace
+
+std::uint64_t CudaDevice::PerThreadUid() const {
+  // By device instance: a thread id would not do, as it is used again.
+  thread_local std::unordered_map<std::uint64_t, std::uint64_t> uids;
+  std::uint64_t& uid = uids[instance_];
+  if (uid == 0) uid = NewPerThreadUid();
+  return uid;
+}
+
+Status CudaDevice::CheckStream(const Stream& stream) const {
+  const bool known =
+      stream.device == ordinal_ && stream.handle != nullptr && stream.uid != 0;
+  if (!known) return Status::kInvalidResourceHandle;
+  if (stream.handle == CU_STREAM_PER_THREAD && stream.uid != PerThreadUid()) {
+    return Status::kInvalidResourceHandle;
+  }
+  return Status::kSuccess;
+}
+
+Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
+  const CallRecord call = CallAbout(DeviceCall::kStreamCreate, {}, flags);
+  return Run(call, [&](CallRecord* seen) {
+    if (stream == nullptr) return Status::kInvalidValue;
+    CUstream handle = nullptr;
+    CUresult result = driver_.StreamCreate(&handle, flags);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    DriverNumber id = 0;
+    result = driver_.StreamGetId(handle, &id);
+    if (result != CUDA_SUCCESS) {
+      driver_.StreamDestroy(handle);
+      return ToStatus(result);
+    }
+    *stream = Stream{handle, ordinal_, UidOfId(id)};
+    seen->ptr = reinterpret_cast<std::uintptr_t>(handle);
+    seen->stream_uid = stream->uid;
+    return Status::kSuccess;
+  });
+}
+
+Status CudaDevice::StreamDestroy(Stream stream) {
+  return RunOn(stream, CallAbout(DeviceCall::kStreamDestroy), [&](CallRecord*) {
+    // The two that exist by themselves cannot be destroyed.
+    if (stream.handle == CU_STREAM_LEGACY ||
+        stream.handle == CU_STREAM_PER_THREAD) {
+      return Status::kInvalidResourceHandle;
+    }
+    return ToStatus(driver_.StreamDestroy(ToCuda(stream)));
+  });
+}
+
+Stream CudaDevice::LegacyStream() {
+  return Stream{CU_STREAM_LEGACY, ordinal_, kLegacyStreamUid};
+}
+
+Stream CudaDevice::PerThreadStream() {
+  return Stream{CU_STREAM_PER_THREAD, ordinal_, PerThreadUid()};
+}
+
+Status CudaDevice::WrapStream(void* handle, Stream* stream) {
+  CallRecord call;
+  call.call = DeviceCall::kWrapStream;
+  call.ptr = reinterpret_cast<std::uintptr_t>(handle);
+  return Run(call, [&](CallRecord* seen) {
+    if (stream == nullptr) return Status::kInvalidValue;
+    if (handle == nullptr || handle == CU_STREAM_LEGACY) {
+      *stream = LegacyStream();
+    } else if (handle == CU_STREAM_PER_THREAD) {
+      *stream = PerThreadStream();
+    } else {
+      CUcontext own = nullptr;
+      CUcontext owner = nullptr;
+      context_.Get(&own);
+      CUresult result =
+          driver_.StreamGetCtx(static_cast<CUstream>(handle), &owner);
+      if (result != CUDA_SUCCESS) return ToStatus(result);
+      if (owner != own) return Status::kInvalidResourceHandle;
+      DriverNumber id = 0;
+      result = driver_.StreamGetId(static_cast<CUstream>(handle), &id);
+      if (result != CUDA_SUCCESS) return ToStatus(result);
+      *stream = Stream{handle, ordinal_, UidOfId(id)};
+    }
+    seen->stream_uid = stream->uid;
+    return Status::kSuccess;
+  });
+}
+
+Status CudaDevice::StreamSynchronize(Stream stream) {
+  return RunOn(stream, CallAbout(DeviceCall::kStreamSynchronize),
+               [&](CallRecord*) {
+                 return ToStatus(driver_.StreamSynchronize(ToCuda(stream)));
+               });
+}
+
+Status CudaDevice::StreamQuery(Stream stream) {
+  return RunOn(stream, CallAbout(DeviceCall::kStreamQuery), [&](CallRecord*) {
+    return ToStatus(driver_.StreamQuery(ToCuda(stream)));
+  });
+}
+
+Status CudaDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
+  const CallRecord call = CallAbout(DeviceCall::kStreamWaitEvent, event, flags);
+  return RunOn(stream, call, [&](CallRecord*) {
+    if (!event) return Status::kInvalidResourceHandle;
+    return ToStatus(
+        driver_.StreamWaitEvent(ToCuda(stream), ToCuda(event), flags));
+  });
+}
+
+Status CudaDevice::LaunchHostFunc(Stream stream, HostFunction function,
+                                  void* argument) {
+  return RunOn(
+      stream, CallAbout(DeviceCall::kLaunchHostFunc), [&](CallRecord*) {
+        if (function == nullptr) return Status::kInvalidValue;
+        return ToStatus(
+            driver_.LaunchHostFunc(ToCuda(stream), function, argument));
+      });
+}
+
+Status CudaDevice::EventCreate(Event* event, unsigned flags) {
+  const CallRecord call = CallAbout(DeviceCall::kEventCreate, {}, flags);
+  return Run(call, [&](CallRecord* seen) {
+    if (event == nullptr) return Status::kInvalidValue;
+    CUevent handle = nullptr;
+    const CUresult result = driver_.EventCreate(&handle, flags);
+    if (result != CUDA_SUCCESS) return ToStatus(result);
+    event->value = handle;
+    seen->ptr = ToNumber(*event);
+    return Status::kSuccess;
+  });
+}
+
+Status CudaDevice::EventDestroy(Event event) {
+  return Run(CallAbout(DeviceCall::kEventDestroy, event), [&](CallRecord*) {
+    if (!event) return Status::kInvalidResourceHandle;
+    return ToStatus(driver_.EventDestroy(ToCuda(event)));
+  });
+}
+
+Status CudaDevice::EventRecord(Event event, Stream stream, unsigned flags) {
+  const CallRecord call = CallAbout(DeviceCall::kEventRecord, event, flags);
+  return RunOn(stream, call, [&](CallRecord*) {
+    if (!event) return Status::kInvalidResourceHandle;
+    return ToStatus(
+        driver_.EventRecordWithFlags(ToCuda(event), ToCuda(stream), flags));
+  });
+}
+
+Status CudaDevice::EventQuery(Event event) {
+  return Run(CallAbout(DeviceCall::kEventQuery, event), [&](CallRecord*) {
+    if (!event) return Status::kInvalidResourceHandle;
+    return ToStatus(driver_.EventQuery(ToCuda(event)));
+  });
+}
+
+Status CudaDevice::EventSynchronize(Event event) {
+  return Run(CallAbout(DeviceCall::kEventSynchronize, event), [&](CallRecord*) {
+    if (!event) return Status::kInvalidResourceHandle;
+    return ToStatus(driver_.EventSynchronize(ToCuda(event)));
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,82 @@
+#include "strata/platform/cuda/cuda_driver.h"
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace strata {
+namespace {
+
+// The driver's own lookup function, from which all others come.
+cudaError_t FindLookup(PFN_cuGetProcAddress_v12000* lookup) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+  constexpr auto kFlags = cudaEnableDefault;
+#if CUDART_VERSION >= 12050
+  const cudaError_t error = cudaGetDriverEntryPointByVersion(
+      "cuGetProcAddress", &found, 12000, kFlags, &result);
+#else
+  const cudaError_t error =
+      cudaGetDriverEntryPoint("cuGetProcAddress", &found, kFlags, &result);
+#endif
+  if (error != cudaSuccess) return error;
+  if (found == nullptr || result != cudaDriverEntryPointSuccess) {
+    return cudaErrorSymbolNotFound;
+  }
+  *lookup = reinterpret_cast<PFN_cuGetProcAddress_v12000>(found);
+  return cudaSuccess;
+}
+
+std::string ReasonOf(cudaError_t error) {
+  std::string reason = cudaGetErrorString(error);
+  reason.append(" (").append(cudaGetErrorName(error)).append(", ");
+  return reason.append(std::to_string(static_cast<int>(error))).append(")");
+}
+
+// Null if the driver has no such function.
+void* Find(PFN_cuGetProcAddress_v12000 lookup, const char* symbol,
+           int version) {
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  const CUresult error =
+      lookup(symbol, &found, version, CU_GET_PROC_ADDRESS_DEFAULT, &result);
+  return error == CUDA_SUCCESS && result == CU_GET_PROC_ADDRESS_SUCCESS
+             ? found
+             : nullptr;
+}
+
+// Fills `driver`; returns what is wrong, or nothing.
+std::string Load(CudaDriver* driver) {
+  PFN_cuGetProcAddress_v12000 lookup = nullptr;
+  const cudaError_t error = FindLookup(&lookup);
+  if (error != cudaSuccess) return ReasonOf(error);
+  std::string missing;
+#define STRATA_CUDA_NEWER_FUNCTION(member, symbol, version)    \
+  driver->member = reinterpret_cast<decltype(driver->member)>( \
+      Find(lookup, #symbol, version));
+#define STRATA_CUDA_FUNCTION(member, symbol, version) \
+  STRATA_CUDA_NEWER_FUNCTION(member, symbol, version) \
+  if (driver->member == nullptr) missing.append(" " #symbol);
+#include "strata/platform/cuda/driver_functions.def"
+#undef STRATA_CUDA_NEWER_FUNCTION
+#undef STRATA_CUDA_FUNCTION
+  if (!missing.empty()) return "the driver is too old: it lacks" + missing;
+  const CUresult result = driver->Init(0);
+  return result == CUDA_SUCCESS ? std::string()
+                                : ReasonOf(static_cast<cudaError_t>(result));
+}
+
+}  // namespace
+
+CudaDriver LoadCudaDriver() {
+  CudaDriver driver;
+  std::string problem;
+  // The runtime keeps the last error per thread: this thread's is not ours.
+  std::thread([&] { problem = Load(&driver); }).join();
+  if (!problem.empty()) throw std::runtime_error(problem);
+  return driver;
+}
+
+}  // namespace strata

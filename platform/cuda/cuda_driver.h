@@ -1,0 +1,48 @@
+#ifndef STRATA_PLATFORM_CUDA_CUDA_DRIVER_H_
+#define STRATA_PLATFORM_CUDA_CUDA_DRIVER_H_
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// The type of the driver's 64-bit results, which is not std::uint64_t.
+using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
+
+// The functions of the CUDA driver, found at run time (driver_functions.def).
+//
+// Model: the CUDA platform calls the driver, not the runtime. A driver call
+//   neither reads nor sets the calling thread's "last error", which the runtime
+//   keeps, so the rule that a user's last error is left alone holds by
+//   construction; and the current device can be put back exactly, also where
+//   none was current. Handles are the same in both: a cudaStream_t is a
+//   CUstream. The runtime, linked statically, only finds the driver: it starts
+//   where there is none and says why.
+struct CudaDriver {
+#define STRATA_CUDA_FUNCTION(member, symbol, version) \
+  PFN_##symbol##_v##version member = nullptr;
+#define STRATA_CUDA_NEWER_FUNCTION STRATA_CUDA_FUNCTION
+#include "strata/platform/cuda/driver_functions.def"
+#undef STRATA_CUDA_NEWER_FUNCTION
+#undef STRATA_CUDA_FUNCTION
+};
+
+// Finds the driver and initialises it. Functions of driver_functions.def marked
+// as newer may be null in the result.
+//
+// Errors: std::runtime_error if there is no driver, no device, or one of the
+//   other functions is missing; its text is CUDA's reason.
+// Threads: any; what the runtime leaves behind in "last error" stays in a
+//   thread of its own.
+// Cost: milliseconds; makes no context.
+CudaDriver LoadCudaDriver();
+
+// The driver's numbers are those of the runtime and so of Status. One that
+// Status does not name is kept: it is what a report should say.
+inline Status ToStatus(CUresult result) { return static_cast<Status>(result); }
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CUDA_CUDA_DRIVER_H_

@@ -1,0 +1,68 @@
+#ifndef STRATA_PLATFORM_CUDA_CUDA_TYPES_H_
+#define STRATA_PLATFORM_CUDA_CUDA_TYPES_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// Strata's value types as the driver's, and back. Enumerators have the driver's
+// values, so that a cast converts them.
+
+inline CUstream ToCuda(const Stream& stream) {
+  return static_cast<CUstream>(stream.handle);
+}
+inline CUevent ToCuda(Event event) { return static_cast<CUevent>(event.value); }
+inline CUmemoryPool ToCuda(MemPool pool) {
+  return static_cast<CUmemoryPool>(pool.value);
+}
+inline CUgraph ToCuda(Graph graph) { return static_cast<CUgraph>(graph.value); }
+inline CUgraphExec ToCuda(GraphExec exec) {
+  return static_cast<CUgraphExec>(exec.value);
+}
+inline CUgraphNode ToCuda(GraphNode node) {
+  return static_cast<CUgraphNode>(node.value);
+}
+inline CUuserObject ToCuda(UserObject object) {
+  return static_cast<CUuserObject>(object.value);
+}
+
+inline CUmemLocation ToCuda(Location location) {
+  CUmemLocation result = {};
+  result.type = static_cast<CUmemLocationType>(location.kind);
+  result.id = location.id;
+  return result;
+}
+
+inline CUmemAllocationHandleType ToCuda(ShareType type) {
+  return static_cast<CUmemAllocationHandleType>(type);
+}
+
+CUmemAllocationProp ToCuda(const MemProperties& properties);
+std::vector<CUmemAccessDesc> ToCuda(const AccessDescriptor* access,
+                                    std::size_t count);
+std::vector<CUgraphNode> ToCuda(const GraphNode* nodes, std::size_t count);
+std::vector<GraphNode> FromCuda(const CUgraphNode* nodes, std::size_t count);
+
+// What the driver's import calls take: the descriptor itself, or the address of
+// the 64 bytes in `shareable`.
+inline void* OsHandle(ShareType type, Shareable* shareable) {
+  if (type == ShareType::kFabric) return shareable->fabric.data();
+  return reinterpret_cast<void*>(static_cast<std::intptr_t>(shareable->fd));
+}
+
+// For CallRecord.
+template <class Tag>
+std::uint64_t ToNumber(Handle<Tag> handle) {
+  return reinterpret_cast<std::uintptr_t>(handle.value);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CUDA_CUDA_TYPES_H_

@@ -1,0 +1,96 @@
+#include "strata/platform/cuda/cuda_work.h"
+
+#include <algorithm>
+#include <array>
+
+#include "strata/platform/cuda/cuda_types.h"
+#include "strata/platform/cuda/cuda_work_arguments.h"
+
+namespace strata {
+
+// cuda_work_kernel.cu as PTX; the build makes the source that defines it.
+extern const char* const kCudaWorkPtx;
+
+namespace {
+
+constexpr unsigned kThreadsPerBlock = 256;
+// Enough to keep the memory of a large GPU busy, few enough that the work of
+// several streams fits beside each other.
+constexpr std::size_t kMaxBlocks = 128;
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+bool Valid(const WorkRange* ranges, std::size_t count) {
+  if (count > kMaxWorkRanges || (ranges == nullptr && count != 0)) return false;
+  return std::all_of(ranges, ranges + count, [](const WorkRange& range) {
+    return range.ptr % kWordBytes == 0 && range.bytes % kWordBytes == 0;
+  });
+}
+
+}  // namespace
+
+CudaWork::CudaWork(const CudaDriver& driver, CudaDevice& device)
+    : driver_(driver), device_(device) {
+  CudaContextScope scope(device_.context());
+  loaded_ = scope.status();
+  if (loaded_ == Status::kSuccess) loaded_ = Load();
+}
+
+CudaWork::~CudaWork() {
+  CudaContextScope scope(device_.context());
+  if (module_ != nullptr) driver_.ModuleUnload(module_);
+}
+
+Status CudaWork::Load() {
+  CUresult result = driver_.ModuleLoadData(&module_, kCudaWorkPtx);
+  if (result == CUDA_SUCCESS) {
+    result = driver_.ModuleGetFunction(&kernel_, module_, "strata_work");
+  }
+  return result == CUDA_SUCCESS ? WarmUp() : ToStatus(result);
+}
+
+Status CudaWork::WarmUp() {
+  CUstream stream = nullptr;
+  CUresult result = driver_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return ToStatus(result);
+  Status status = Launch(stream, nullptr, 0, 0, 0);
+  if (status == Status::kSuccess) {
+    status = ToStatus(driver_.StreamSynchronize(stream));
+  }
+  result = driver_.StreamDestroy(stream);
+  return status == Status::kSuccess ? ToStatus(result) : status;
+}
+
+Status CudaWork::Launch(CUstream stream, const WorkRange* ranges,
+                        std::size_t count, std::uint64_t busy_ns,
+                        std::uint64_t pattern) {
+  CudaWorkArguments arguments = {};
+  arguments.busy_ns = busy_ns;
+  arguments.pattern = pattern;
+  arguments.count = count;
+  std::size_t most_words = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t words = ranges[i].bytes / kWordBytes;
+    most_words = std::max(most_words, words);
+    arguments.ranges[i] = {ranges[i].ptr, words, ranges[i].write ? 1u : 0u};
+  }
+  const auto blocks = static_cast<unsigned>(
+      std::clamp<std::size_t>(most_words / kThreadsPerBlock, 1, kMaxBlocks));
+  std::array<void*, 1> parameters = {&arguments};
+  return ToStatus(driver_.LaunchKernel(kernel_, blocks, 1, 1, kThreadsPerBlock,
+                                       1, 1, 0, stream, parameters.data(),
+                                       nullptr));
+}
+
+Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
+                         std::size_t count, std::uint64_t busy_ns,
+                         std::uint64_t pattern) {
+  if (loaded_ != Status::kSuccess) return loaded_;
+  if (!Valid(ranges, count)) return Status::kInvalidValue;
+  const Status status = device_.CheckStream(stream);
+  if (status != Status::kSuccess) return status;
+  CudaContextScope scope(device_.context());
+  if (scope.status() != Status::kSuccess) return scope.status();
+  return Launch(ToCuda(stream), ranges, count, busy_ns, pattern);
+}
+
+}  // namespace strata

@@ -1,0 +1,38 @@
+# The CUDA platform: whether it is built, and what it needs.
+#
+# STRATA_CUDA=AUTO builds it if the toolkit is found, ON insists, OFF leaves it
+# out. STRATA_PLATFORM_CUDA is the outcome; strata_platforms() heeds it.
+
+set(STRATA_CUDA AUTO CACHE STRING "Build the CUDA platform: AUTO, ON or OFF")
+set_property(CACHE STRATA_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(STRATA_CUDA_MINIMUM 12.4)
+
+set(STRATA_PLATFORM_CUDA OFF)
+if(STRATA_CUDA)
+  find_package(CUDAToolkit ${STRATA_CUDA_MINIMUM} QUIET)
+  if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE AND TARGET CUDA::cudart_static)
+    set(STRATA_PLATFORM_CUDA ON)
+  elseif(NOT STRATA_CUDA STREQUAL AUTO)
+    message(FATAL_ERROR "STRATA_CUDA=${STRATA_CUDA} needs the CUDA toolkit ${STRATA_CUDA_MINIMUM} or newer, with nvcc "
+                        "and the static runtime; set CUDAToolkit_ROOT to its folder, or STRATA_CUDA to OFF")
+  endif()
+endif()
+
+# strata_cuda_platform(<target>): gives the target that compiles platform/cuda
+# what it needs. The kernel becomes PTX for the oldest GPUs that CUDA 13 knows,
+# which the driver compiles for the GPU at hand, and the PTX a source file.
+function(strata_cuda_platform target)
+  set(kernel ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_kernel.cu)
+  set(ptx ${PROJECT_BINARY_DIR}/generated/cuda_work_kernel.ptx)
+  set(source ${PROJECT_BINARY_DIR}/generated/cuda_work_ptx.cc)
+  set(embed ${PROJECT_SOURCE_DIR}/tools/cmake/StrataEmbedText.cmake)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_75 -std=c++17 -Werror all-warnings
+            -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx -P ${embed}
+    DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${source})
+  target_link_libraries(${target} PUBLIC CUDA::cudart_static)
+endfunction()

@@ -64,7 +64,9 @@ class CudaTimingGpuTest : public testing::Test {
 TEST_F(CudaTimingGpuTest, ImmediateMemory) {
   DevicePtr ptr = 0;
   for (const std::size_t mebibytes : {1U, 2U, 64U, 1024U}) {
-    Record("_" + std::to_string(mebibytes) + "_mib",
+    std::string size("_");
+    size.append(std::to_string(mebibytes)).append("_mib");
+    Record(size,
            {{"mem_alloc",
              [&] { return device().MemAlloc(&ptr, mebibytes * kMebibyte); }},
             {"mem_free", [&] { return device().MemFree(ptr); }}});

@@ -43,9 +43,11 @@ TEST(RegistryTest, AutoTakesAPlatformWithADevice) {
 
 TEST(RegistryTest, UnknownPlatformIsRefusedWithTheKnownOnes) {
   PlatformOptions options;
-  options.platform = "x";
-  std::string known = "auto";
-  for (const std::string& name : PlatformNames()) known += ", " + name;
+  options.platform = std::string("x");
+  std::string known("auto");
+  for (const std::string& name : PlatformNames()) {
+    known.append(", ").append(name);
+  }
   EXPECT_EQ(MessageOf([&] { MakePlatform(options); }),
             "strata_platform: unknown platform 'x' (known: " + known + ")");
 }

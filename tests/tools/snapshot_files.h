@@ -18,9 +18,7 @@ namespace strata {
 class SnapshotFiles {
  public:
   explicit SnapshotFiles(int operations = 1500)
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                ("strata_snapshots_" + std::to_string(getpid()) + "_" +
-                 std::to_string(next_++))) {
+      : folder_(std::filesystem::path(::testing::TempDir()) / FolderName()) {
     std::ostringstream command;
     command << "python3 "
             << ShellQuoted(std::string(STRATA_SOURCE_DIR) +
@@ -47,6 +45,12 @@ class SnapshotFiles {
   }
 
  private:
+  static std::string FolderName() {
+    std::ostringstream name;
+    name << "strata_snapshots_" << getpid() << '_' << next_++;
+    return name.str();
+  }
+
   static inline int next_ = 0;
 
   const std::filesystem::path folder_;

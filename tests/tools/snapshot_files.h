@@ -21,8 +21,7 @@ class SnapshotFiles {
       : folder_(std::filesystem::path(::testing::TempDir()) / FolderName()) {
     std::ostringstream command;
     command << "python3 "
-            << ShellQuoted(std::string(STRATA_SOURCE_DIR) +
-                           "/tests/tools/make_snapshot.py")
+            << ShellQuoted(STRATA_SOURCE_DIR "/tests/tools/make_snapshot.py")
             << ' ' << ShellQuoted(folder_.string()) << " --operations "
             << operations;
     EXPECT_EQ(std::system(command.str().c_str()), 0) << command.str();

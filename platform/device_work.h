@@ -34,14 +34,17 @@ class DeviceWork {
 
   // Submits to `stream` work that takes about `busy_ns`, then reads each range
   // that is read, then stores `pattern` in every 8-byte word of those that are
-  // written. Ranges are multiples of 8 bytes, aligned to 8, and not larger in
-  // number than kMaxWorkRanges.
+  // written. kInvalidValue unless the ranges are IsValidWork.
   virtual Status Enqueue(Stream stream, const WorkRange* ranges,
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) = 0;
 };
 
 inline constexpr std::size_t kMaxWorkRanges = 8;
+
+// Whether there are at most kMaxWorkRanges, each of one or more whole words of
+// 8 bytes, and so aligned.
+bool IsValidWork(const WorkRange* ranges, std::size_t count);
 
 }  // namespace strata
 

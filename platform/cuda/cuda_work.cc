@@ -19,13 +19,6 @@ constexpr unsigned kThreadsPerBlock = 256;
 constexpr std::size_t kMaxBlocks = 128;
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
-bool Valid(const WorkRange* ranges, std::size_t count) {
-  if (count > kMaxWorkRanges || (ranges == nullptr && count != 0)) return false;
-  return std::all_of(ranges, ranges + count, [](const WorkRange& range) {
-    return range.ptr % kWordBytes == 0 && range.bytes % kWordBytes == 0;
-  });
-}
-
 }  // namespace
 
 CudaWork::CudaWork(const CudaDriver& driver, CudaDevice& device)
@@ -85,7 +78,7 @@ Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) {
   if (loaded_ != Status::kSuccess) return loaded_;
-  if (!Valid(ranges, count)) return Status::kInvalidValue;
+  if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
   const Status status = device_.CheckStream(stream);
   if (status != Status::kSuccess) return status;
   CudaContextScope scope(device_.context());

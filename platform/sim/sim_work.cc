@@ -10,21 +10,10 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 // To launch a kernel; an estimate, as cost_table.cc says.
 constexpr std::uint64_t kLaunchNs = 2'500;
 
 using Ranges = std::array<WorkRange, kMaxWorkRanges>;
-
-bool AreGood(const WorkRange* ranges, std::size_t count) {
-  if (count > kMaxWorkRanges || (count > 0 && ranges == nullptr)) return false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const WorkRange& range = ranges[i];
-    if (range.bytes == 0 || range.bytes % kWordBytes != 0) return false;
-    if (range.ptr == 0 || range.ptr % kWordBytes != 0) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -39,7 +28,7 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
                               std::uint64_t pattern) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
-  if (!AreGood(ranges, count)) return Status::kInvalidValue;
+  if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
   {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;

@@ -287,6 +287,8 @@ TEST_F(FacadeFillTest, FillsHostMemory) {
   Build("alloc_fill_value=90");
   for (const Place place : {HostPlace(), PinnedPlace(0), ManagedPlace(0)}) {
     const AllocationPtr allocation = facade().Alloc(place, 1000);
+    // The fill of managed memory is the device's work.
+    ASSERT_EQ(device().Synchronize(), Status::kSuccess);
     const auto* bytes = static_cast<const unsigned char*>(allocation->data());
     EXPECT_EQ(std::count(bytes, bytes + allocation->size(), 90),
               static_cast<std::ptrdiff_t>(allocation->size()));

@@ -1,0 +1,37 @@
+#include "strata/platform/device_work.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace strata {
+namespace {
+
+bool IsValid(WorkRange range) { return IsValidWork(&range, 1); }
+
+TEST(DeviceWorkTest, RangesAreWholeAlignedWords) {
+  EXPECT_TRUE(IsValid({8, 8, true}));
+  EXPECT_TRUE(IsValid({64, 4096, false}));
+  EXPECT_FALSE(IsValid({12, 8, true}));
+  EXPECT_FALSE(IsValid({16, 12, true}));
+}
+
+TEST(DeviceWorkTest, RangesHaveAnAddressAndBytes) {
+  EXPECT_FALSE(IsValid({0, 8, true}));
+  EXPECT_FALSE(IsValid({8, 0, true}));
+}
+
+TEST(DeviceWorkTest, RangesAreAtMostAsManyAsAKernelTakes) {
+  std::vector<WorkRange> ranges(kMaxWorkRanges, WorkRange{8, 8, true});
+  EXPECT_TRUE(IsValidWork(ranges.data(), ranges.size()));
+  ranges.push_back(ranges.front());
+  EXPECT_FALSE(IsValidWork(ranges.data(), ranges.size()));
+}
+
+TEST(DeviceWorkTest, NoRangesAreFineButAMissingArrayIsNot) {
+  EXPECT_TRUE(IsValidWork(nullptr, 0));
+  EXPECT_FALSE(IsValidWork(nullptr, 1));
+}
+
+}  // namespace
+}  // namespace strata

@@ -30,6 +30,10 @@ struct CallRecord {
   std::uint64_t thread = 0;  // the caller; small, unique for the process's life
 };
 
+// A record of `call`, to be completed.
+CallRecord RecordOf(DeviceCall call, std::uint64_t ptr = 0,
+                    std::uint64_t bytes = 0, std::uint64_t value = 0);
+
 using CallObserver = std::function<void(const CallRecord&)>;
 
 // The calling thread's number in a CallRecord.

@@ -8,16 +8,6 @@
 namespace strata {
 namespace {
 
-CallRecord CallAbout(DeviceCall device_call, std::uint64_t ptr,
-                     std::size_t bytes = 0, std::uint64_t value = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ptr;
-  call.bytes = bytes;
-  call.value = value;
-  return call;
-}
-
 std::uint64_t ToNumber(const void* ptr) {
   return reinterpret_cast<std::uintptr_t>(ptr);
 }
@@ -37,7 +27,7 @@ MemoryType TypeOf(unsigned driver_type, bool managed) {
 }  // namespace
 
 Status CudaDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
-  return Run(CallAbout(DeviceCall::kMemAlloc, 0, bytes), [&](CallRecord* seen) {
+  return Run(RecordOf(DeviceCall::kMemAlloc, 0, bytes), [&](CallRecord* seen) {
     if (ptr == nullptr) return Status::kInvalidValue;
     CUdeviceptr memory = 0;
     // The driver refuses to allocate nothing; the runtime does it.
@@ -52,14 +42,14 @@ Status CudaDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
 }
 
 Status CudaDevice::MemFree(DevicePtr ptr) {
-  return Run(CallAbout(DeviceCall::kMemFree, ptr), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kMemFree, ptr), [&](CallRecord*) {
     if (ptr == 0) return Status::kSuccess;
     return ToStatus(driver_.MemFree(ptr));
   });
 }
 
 Status CudaDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
-  return Run(CallAbout(DeviceCall::kMallocHost, 0, bytes, flags),
+  return Run(RecordOf(DeviceCall::kMallocHost, 0, bytes, flags),
              [&](CallRecord* seen) {
                if (ptr == nullptr) return Status::kInvalidValue;
                void* memory = nullptr;
@@ -75,14 +65,14 @@ Status CudaDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
 }
 
 Status CudaDevice::FreeHost(void* ptr) {
-  return Run(CallAbout(DeviceCall::kFreeHost, ToNumber(ptr)), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kFreeHost, ToNumber(ptr)), [&](CallRecord*) {
     if (ptr == nullptr) return Status::kSuccess;
     return ToStatus(driver_.MemFreeHost(ptr));
   });
 }
 
 Status CudaDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
-  return Run(CallAbout(DeviceCall::kHostRegister, ToNumber(ptr), bytes, flags),
+  return Run(RecordOf(DeviceCall::kHostRegister, ToNumber(ptr), bytes, flags),
              [&](CallRecord*) {
                return ToStatus(driver_.MemHostRegister(ptr, bytes, flags));
              });
@@ -90,14 +80,14 @@ Status CudaDevice::HostRegister(void* ptr, std::size_t bytes, unsigned flags) {
 
 Status CudaDevice::HostUnregister(void* ptr) {
   return Run(
-      CallAbout(DeviceCall::kHostUnregister, ToNumber(ptr)),
+      RecordOf(DeviceCall::kHostUnregister, ToNumber(ptr)),
       [&](CallRecord*) { return ToStatus(driver_.MemHostUnregister(ptr)); });
 }
 
 Status CudaDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
                                  unsigned flags) {
   if (!caps_.managed_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kMallocManaged, 0, bytes, flags),
+  return Run(RecordOf(DeviceCall::kMallocManaged, 0, bytes, flags),
              [&](CallRecord* seen) {
                if (ptr == nullptr) return Status::kInvalidValue;
                CUdeviceptr memory = 0;
@@ -113,7 +103,7 @@ Status CudaDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
 Status CudaDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
                                std::size_t bytes, Stream stream) {
   return RunOn(stream,
-               CallAbout(DeviceCall::kMemcpyAsync, target, bytes, source),
+               RecordOf(DeviceCall::kMemcpyAsync, target, bytes, source),
                [&](CallRecord*) {
                  if (bytes == 0) return Status::kSuccess;
                  return ToStatus(driver_.MemcpyAsync(target, source, bytes,
@@ -124,7 +114,7 @@ Status CudaDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
 Status CudaDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
                                Stream stream) {
   const auto byte = static_cast<unsigned char>(value);
-  return RunOn(stream, CallAbout(DeviceCall::kMemsetAsync, ptr, bytes, byte),
+  return RunOn(stream, RecordOf(DeviceCall::kMemsetAsync, ptr, bytes, byte),
                [&](CallRecord*) {
                  if (bytes == 0) return Status::kSuccess;
                  return ToStatus(
@@ -133,7 +123,7 @@ Status CudaDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
 }
 
 Status CudaDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
-  return Run(CallAbout(DeviceCall::kPointerAttributes, ptr), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kPointerAttributes, ptr), [&](CallRecord*) {
     if (info == nullptr) return Status::kInvalidValue;
     unsigned type = 0;
     int device = -1;

@@ -4,25 +4,10 @@
 #include "strata/platform/cuda/cuda_types.h"
 
 namespace strata {
-namespace {
-
-// `ptr`, `bytes` and `value` as in call_trace.h.
-CallRecord CallAbout(DeviceCall device_call, std::uint64_t ptr,
-                     std::size_t bytes = 0, std::uint64_t value = 0) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ptr;
-  call.bytes = bytes;
-  call.value = value;
-  return call;
-}
-
-}  // namespace
-
 Status CudaDevice::Granularity(const MemProperties& properties,
                                bool recommended, std::size_t* bytes) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kGranularity, 0, 0, recommended ? 1 : 0),
+  return Run(RecordOf(DeviceCall::kGranularity, 0, 0, recommended ? 1 : 0),
              [&](CallRecord*) {
                if (bytes == nullptr) return Status::kInvalidValue;
                const CUmemAllocationProp prop = ToCuda(properties);
@@ -40,7 +25,7 @@ Status CudaDevice::Granularity(const MemProperties& properties,
 Status CudaDevice::ReserveRange(DevicePtr* ptr, std::size_t bytes,
                                 std::size_t alignment, DevicePtr hint) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kReserveRange, 0, bytes, alignment),
+  return Run(RecordOf(DeviceCall::kReserveRange, 0, bytes, alignment),
              [&](CallRecord* seen) {
                if (ptr == nullptr) return Status::kInvalidValue;
                CUdeviceptr range = 0;
@@ -55,7 +40,7 @@ Status CudaDevice::ReserveRange(DevicePtr* ptr, std::size_t bytes,
 
 Status CudaDevice::FreeRange(DevicePtr ptr, std::size_t bytes) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kFreeRange, ptr, bytes), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kFreeRange, ptr, bytes), [&](CallRecord*) {
     return ToStatus(driver_.MemAddressFree(ptr, bytes));
   });
 }
@@ -63,8 +48,8 @@ Status CudaDevice::FreeRange(DevicePtr ptr, std::size_t bytes) {
 Status CudaDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
                                 const MemProperties& properties) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kCreateMemory, 0, bytes,
-                       static_cast<std::uint64_t>(properties.location.id)),
+  return Run(RecordOf(DeviceCall::kCreateMemory, 0, bytes,
+                      static_cast<std::uint64_t>(properties.location.id)),
              [&](CallRecord* seen) {
                if (handle == nullptr) return Status::kInvalidValue;
                const CUmemAllocationProp prop = ToCuda(properties);
@@ -81,7 +66,7 @@ Status CudaDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
 Status CudaDevice::ReleaseMemory(MemHandle handle) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
   return Run(
-      CallAbout(DeviceCall::kReleaseMemory, handle.value),
+      RecordOf(DeviceCall::kReleaseMemory, handle.value),
       [&](CallRecord*) { return ToStatus(driver_.MemRelease(handle.value)); });
 }
 
@@ -89,7 +74,7 @@ Status CudaDevice::MapRange(DevicePtr ptr, std::size_t bytes,
                             std::size_t offset, MemHandle handle) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
   return Run(
-      CallAbout(DeviceCall::kMapRange, ptr, bytes, handle.value),
+      RecordOf(DeviceCall::kMapRange, ptr, bytes, handle.value),
       [&](CallRecord*) {
         return ToStatus(driver_.MemMap(ptr, bytes, offset, handle.value, 0));
       });
@@ -97,7 +82,7 @@ Status CudaDevice::MapRange(DevicePtr ptr, std::size_t bytes,
 
 Status CudaDevice::UnmapRange(DevicePtr ptr, std::size_t bytes) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kUnmapRange, ptr, bytes), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kUnmapRange, ptr, bytes), [&](CallRecord*) {
     return ToStatus(driver_.MemUnmap(ptr, bytes));
   });
 }
@@ -106,7 +91,7 @@ Status CudaDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
                              const AccessDescriptor* access,
                              std::size_t count) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kSetAccess, ptr, bytes, count),
+  return Run(RecordOf(DeviceCall::kSetAccess, ptr, bytes, count),
              [&](CallRecord*) {
                if (access == nullptr && count != 0) {
                  return Status::kInvalidValue;
@@ -119,8 +104,8 @@ Status CudaDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
 
 Status CudaDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kGetAccess, ptr, 0,
-                       static_cast<std::uint64_t>(location.id)),
+  return Run(RecordOf(DeviceCall::kGetAccess, ptr, 0,
+                      static_cast<std::uint64_t>(location.id)),
              [&](CallRecord*) {
                if (access == nullptr) return Status::kInvalidValue;
                const CUmemLocation where = ToCuda(location);
@@ -136,8 +121,8 @@ Status CudaDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
 Status CudaDevice::ExportMemory(MemHandle handle, ShareType type,
                                 Shareable* shareable) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kExportMemory, handle.value, 0,
-                       static_cast<std::uint64_t>(type)),
+  return Run(RecordOf(DeviceCall::kExportMemory, handle.value, 0,
+                      static_cast<std::uint64_t>(type)),
              [&](CallRecord*) {
                if (shareable == nullptr || type == ShareType::kNone) {
                  return Status::kInvalidValue;
@@ -156,8 +141,8 @@ Status CudaDevice::ExportMemory(MemHandle handle, ShareType type,
 Status CudaDevice::ImportMemory(MemHandle* handle, ShareType type,
                                 const Shareable& shareable) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kImportMemory, 0, 0,
-                       static_cast<std::uint64_t>(type)),
+  return Run(RecordOf(DeviceCall::kImportMemory, 0, 0,
+                      static_cast<std::uint64_t>(type)),
              [&](CallRecord* seen) {
                if (handle == nullptr || type == ShareType::kNone) {
                  return Status::kInvalidValue;
@@ -175,7 +160,7 @@ Status CudaDevice::ImportMemory(MemHandle* handle, ShareType type,
 
 Status CudaDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
   if (!caps_.virtual_memory) return Status::kNotSupported;
-  return Run(CallAbout(DeviceCall::kRetainMemory, ptr), [&](CallRecord* seen) {
+  return Run(RecordOf(DeviceCall::kRetainMemory, ptr), [&](CallRecord* seen) {
     if (handle == nullptr) return Status::kInvalidValue;
     CUmemGenericAllocationHandle found = 0;
     const CUresult result =

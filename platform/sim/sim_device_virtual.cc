@@ -9,16 +9,6 @@
 namespace strata {
 namespace {
 
-CallRecord CallAbout(DeviceCall device_call, std::uint64_t ptr,
-                     std::uint64_t bytes, std::uint64_t value) {
-  CallRecord call;
-  call.call = device_call;
-  call.ptr = ptr;
-  call.bytes = bytes;
-  call.value = value;
-  return call;
-}
-
 // Costs of calls on ranges grow with the mappings after the first.
 std::size_t ExtraMappings(std::uint64_t mappings) {
   return static_cast<std::size_t>(mappings > 0 ? mappings - 1 : 0);
@@ -28,7 +18,7 @@ std::size_t ExtraMappings(std::uint64_t mappings) {
 
 Status SimDevice::Granularity(const MemProperties& properties, bool recommended,
                               std::size_t* bytes) {
-  return Run(CallAbout(DeviceCall::kGranularity, 0, 0, recommended ? 1 : 0),
+  return Run(RecordOf(DeviceCall::kGranularity, 0, 0, recommended ? 1 : 0),
              [&](CallRecord*) {
                if (bytes == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -41,7 +31,7 @@ Status SimDevice::Granularity(const MemProperties& properties, bool recommended,
 
 Status SimDevice::ReserveRange(DevicePtr* ptr, std::size_t bytes,
                                std::size_t alignment, DevicePtr hint) {
-  return Run(CallAbout(DeviceCall::kReserveRange, 0, bytes, alignment),
+  return Run(RecordOf(DeviceCall::kReserveRange, 0, bytes, alignment),
              [&](CallRecord* seen) {
                if (ptr == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -53,17 +43,16 @@ Status SimDevice::ReserveRange(DevicePtr* ptr, std::size_t bytes,
 }
 
 Status SimDevice::FreeRange(DevicePtr ptr, std::size_t bytes) {
-  return Run(CallAbout(DeviceCall::kFreeRange, ptr, bytes, 0),
-             [&](CallRecord*) {
-               std::lock_guard lock(mutex_);
-               return platform_->virtual_memory().FreeReservation(ptr, bytes);
-             });
+  return Run(RecordOf(DeviceCall::kFreeRange, ptr, bytes, 0), [&](CallRecord*) {
+    std::lock_guard lock(mutex_);
+    return platform_->virtual_memory().FreeReservation(ptr, bytes);
+  });
 }
 
 Status SimDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
                                const MemProperties& properties) {
   const auto location = static_cast<std::uint64_t>(properties.location.id);
-  return Run(CallAbout(DeviceCall::kCreateMemory, 0, bytes, location),
+  return Run(RecordOf(DeviceCall::kCreateMemory, 0, bytes, location),
              [&](CallRecord* seen) {
                if (handle == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -86,7 +75,7 @@ bool SimDevice::MakeRoomIn(const Location& location, std::size_t bytes) {
 }
 
 Status SimDevice::ReleaseMemory(MemHandle handle) {
-  return Run(CallAbout(DeviceCall::kReleaseMemory, handle.value, 0, 0),
+  return Run(RecordOf(DeviceCall::kReleaseMemory, handle.value, 0, 0),
              [&](CallRecord*) {
                std::lock_guard lock(mutex_);
                return platform_->physical_memory().Release(handle);
@@ -95,7 +84,7 @@ Status SimDevice::ReleaseMemory(MemHandle handle) {
 
 Status SimDevice::MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
                            MemHandle handle) {
-  return Run(CallAbout(DeviceCall::kMapRange, ptr, bytes, handle.value),
+  return Run(RecordOf(DeviceCall::kMapRange, ptr, bytes, handle.value),
              [&](CallRecord*) {
                std::lock_guard lock(mutex_);
                return platform_->virtual_memory().Map(ptr, bytes, offset,
@@ -106,7 +95,7 @@ Status SimDevice::MapRange(DevicePtr ptr, std::size_t bytes, std::size_t offset,
 Status SimDevice::UnmapRange(DevicePtr ptr, std::size_t bytes) {
   std::size_t extra = 0;
   return Run(
-      CallAbout(DeviceCall::kUnmapRange, ptr, bytes, 0),
+      RecordOf(DeviceCall::kUnmapRange, ptr, bytes, 0),
       [&](CallRecord*) {
         std::uint64_t mappings = 0;
         std::lock_guard lock(mutex_);
@@ -122,7 +111,7 @@ Status SimDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
                             const AccessDescriptor* access, std::size_t count) {
   std::size_t extra = 0;
   return Run(
-      CallAbout(DeviceCall::kSetAccess, ptr, bytes, count),
+      RecordOf(DeviceCall::kSetAccess, ptr, bytes, count),
       [&](CallRecord*) {
         std::uint64_t mappings = 0;
         std::lock_guard lock(mutex_);
@@ -136,7 +125,7 @@ Status SimDevice::SetAccess(DevicePtr ptr, std::size_t bytes,
 
 Status SimDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
   const auto id = static_cast<std::uint64_t>(location.id);
-  return Run(CallAbout(DeviceCall::kGetAccess, ptr, 0, id), [&](CallRecord*) {
+  return Run(RecordOf(DeviceCall::kGetAccess, ptr, 0, id), [&](CallRecord*) {
     if (access == nullptr) return Status::kInvalidValue;
     std::lock_guard lock(mutex_);
     return platform_->virtual_memory().GetAccess(ptr, location, access);
@@ -145,8 +134,8 @@ Status SimDevice::GetAccess(DevicePtr ptr, Location location, Access* access) {
 
 Status SimDevice::ExportMemory(MemHandle handle, ShareType type,
                                Shareable* shareable) {
-  return Run(CallAbout(DeviceCall::kExportMemory, handle.value, 0,
-                       static_cast<std::uint64_t>(type)),
+  return Run(RecordOf(DeviceCall::kExportMemory, handle.value, 0,
+                      static_cast<std::uint64_t>(type)),
              [&](CallRecord*) {
                if (shareable == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -157,8 +146,8 @@ Status SimDevice::ExportMemory(MemHandle handle, ShareType type,
 
 Status SimDevice::ImportMemory(MemHandle* handle, ShareType type,
                                const Shareable& shareable) {
-  return Run(CallAbout(DeviceCall::kImportMemory, 0, 0,
-                       static_cast<std::uint64_t>(type)),
+  return Run(RecordOf(DeviceCall::kImportMemory, 0, 0,
+                      static_cast<std::uint64_t>(type)),
              [&](CallRecord* seen) {
                if (handle == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -171,7 +160,7 @@ Status SimDevice::ImportMemory(MemHandle* handle, ShareType type,
 
 Status SimDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
   return Run(
-      CallAbout(DeviceCall::kRetainMemory, ptr, 0, 0), [&](CallRecord* seen) {
+      RecordOf(DeviceCall::kRetainMemory, ptr, 0, 0), [&](CallRecord* seen) {
         if (handle == nullptr) return Status::kInvalidValue;
         std::lock_guard lock(mutex_);
         const Status status = platform_->virtual_memory().Retain(ptr, handle);

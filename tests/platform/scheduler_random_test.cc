@@ -6,6 +6,7 @@
 #include <bitset>
 #include <cstdint>
 #include <mutex>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -209,6 +210,10 @@ class Program {
 struct KindCase {
   ProgressKind kind;
   const char* name;
+
+  friend std::ostream& operator<<(std::ostream& out, const KindCase& item) {
+    return out << item.name;
+  }
 };
 
 class SchedulerRandomTest : public testing::TestWithParam<KindCase> {};

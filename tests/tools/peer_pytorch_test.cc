@@ -77,7 +77,7 @@ TEST_F(PytorchPeerTest, LargeBlocksAreSplitOnlyIfMoreThan1MiBIsLeft) {
 
 TEST_F(PytorchPeerTest, TakesTheSmallestBlockFromItsLowEnd) {
   std::vector<PeerBlock> blocks;
-  for (const std::size_t kibibytes : {300, 1, 100, 1, 200, 1}) {
+  for (const std::size_t kibibytes : {300U, 1U, 100U, 1U, 200U, 1U}) {
     blocks.push_back(Take(*peer_, Kibibytes(kibibytes), stream_));
   }
   for (const std::size_t i : {0U, 2U, 4U}) peer_->Free(blocks[i]);

@@ -127,7 +127,7 @@ TEST_F(TfBfcPeerTest, WithoutGarbageCollectionRegionsStay) {  // R31
 TEST_F(TfBfcPeerTest, SmallestChunkWinsAndTheLowestOfEqualOnes) {  // R8
   TfBfcPeer peer(device_.device(), {});
   std::vector<DevicePtr> blocks;
-  for (const std::size_t bytes : {1024, 256, 512, 256, 512, 256}) {
+  for (const std::size_t bytes : {1024U, 256U, 512U, 256U, 512U, 256U}) {
     blocks.push_back(peer.AllocateRaw(bytes, 0));
   }
   for (const std::size_t i : {4U, 0U, 2U}) peer.DeallocateRaw(blocks[i]);

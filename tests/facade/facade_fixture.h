@@ -110,8 +110,9 @@ class CallLog {
   // How many calls were made on `stream`.
   std::size_t On(Stream stream) const {
     std::size_t count = 0;
-    for (const CallRecord& call : calls())
+    for (const CallRecord& call : calls()) {
       count += call.stream_uid == stream.uid;
+    }
     return count;
   }
   std::size_t Failed() const {

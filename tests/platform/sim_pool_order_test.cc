@@ -1,0 +1,92 @@
+// Pools of the simulated device while work is pending in its streams.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "strata/tests/platform/sim_progress_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// Work runs only when somebody waits, and a pool gives a block to another
+// stream only if that stream is ordered after the free.
+class SimPoolOrderTest : public SimProgressFixture {
+ protected:
+  SimPoolOrderTest() {
+    Build("lazy");
+    EXPECT_EQ(device().DefaultMemPool(&pool_), Status::kSuccess);
+    for (const PoolAttribute off :
+         {PoolAttribute::kReuseAllowOpportunistic,
+          PoolAttribute::kReuseAllowInternalDependencies}) {
+      EXPECT_EQ(device().PoolSetAttribute(pool_, off, 0), Status::kSuccess);
+    }
+  }
+
+  DevicePtr Alloc(const Stream& stream) {
+    DevicePtr ptr = 0;
+    EXPECT_EQ(device().MallocFromPoolAsync(&ptr, kMiB, pool_, stream),
+              Status::kSuccess);
+    return ptr;
+  }
+
+  MemPool pool_;
+};
+
+TEST_F(SimPoolOrderTest, EventRecordedBeforeTheFreeDoesNotOrderIt) {  // P4
+  const Stream a = NewStream();
+  const Stream b = NewStream();
+  const DevicePtr ptr = Alloc(a);
+  const Event before = Record(a);
+  ASSERT_EQ(device().FreeAsync(ptr, a), Status::kSuccess);
+  WaitFor(b, before);
+  EXPECT_NE(Alloc(b), ptr);
+}
+
+TEST_F(SimPoolOrderTest, EventRecordedAfterTheFreeOrdersIt) {  // P4
+  const Stream a = NewStream();
+  const Stream b = NewStream();
+  const DevicePtr ptr = Alloc(a);
+  ASSERT_EQ(device().FreeAsync(ptr, a), Status::kSuccess);
+  WaitFor(b, Record(a));
+  EXPECT_EQ(Alloc(b), ptr);
+}
+
+TEST_F(SimPoolOrderTest, WorkBeforeTheFreeStillFindsItsBlock) {  // P1
+  const Stream a = NewStream();
+  const DevicePtr ptr = Alloc(a);
+  ASSERT_EQ(device().MemsetAsync(ptr, 1, kMiB, a), Status::kSuccess);
+  ASSERT_EQ(device().FreeAsync(ptr, a), Status::kSuccess);
+  EXPECT_EQ(device().MemsetAsync(ptr, 1, kMiB, a), Status::kInvalidValue);
+  EXPECT_EQ(device().StreamSynchronize(a), Status::kSuccess);
+}
+
+TEST_F(SimPoolOrderTest, FreeAsyncOfImmediateMemoryWaitsForItsStream) {  // P2
+  const Stream a = NewStream();
+  DevicePtr ptr = 0;
+  ASSERT_EQ(device().MemAlloc(&ptr, kMiB), Status::kSuccess);
+  ASSERT_EQ(device().MemsetAsync(ptr, 1, kMiB, a), Status::kSuccess);
+  ASSERT_EQ(device().FreeAsync(ptr, a), Status::kSuccess);
+  EXPECT_EQ(device().PendingCount(), 0u);
+  EXPECT_EQ(device().Synchronize(), Status::kSuccess);
+}
+
+TEST_F(SimPoolOrderTest, MemoryForMappingIsFoundInIdlePools) {  // P12
+  const Stream a = NewStream();
+  ASSERT_EQ(device().FreeAsync(Alloc(a), a), Status::kSuccess);
+  ASSERT_EQ(device().StreamQuery(a), Status::kNotReady);
+  MemHandle handle;
+  const std::size_t all = kFrames * kFrameBytes;
+  EXPECT_EQ(device().CreateMemory(&handle, all, {}), Status::kMemoryAllocation);
+  ASSERT_EQ(device().PoolSetAttribute(pool_, PoolAttribute::kReleaseThreshold,
+                                      UINT64_MAX),
+            Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(a), Status::kSuccess);
+  ASSERT_EQ(device().CreateMemory(&handle, all, {}), Status::kSuccess);
+  EXPECT_EQ(device().ReleaseMemory(handle), Status::kSuccess);
+}
+
+}  // namespace
+}  // namespace strata

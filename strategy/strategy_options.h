@@ -19,6 +19,15 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+  bool bfc_allow_growth = true;
+  bool bfc_garbage_collection = true;
+  bool bfc_coalesce_regions = false;
+  std::uint64_t bfc_memory_limit_bytes = 0;
+  double bfc_fragmentation_fraction = 0;
+  std::string bfc_placement = "compat";  // or "fast"
+  std::string bfc_backpedal = "always";  // or "once"
+  bool bfc_timestamps = false;
+  bool bfc_keep_annotations = false;
 };
 
 }  // namespace strata

@@ -227,6 +227,20 @@ Options Options::Parse(std::string_view text) {
   return options;
 }
 
+namespace {
+
+// Two writers would each truncate what the other wrote.
+void CheckFiles(const DecoratorOptions& decorators) {
+  if (!decorators.trace_path.empty() &&
+      decorators.trace_path == decorators.trace_events_path) {
+    throw std::invalid_argument(
+        "strata_trace_file contradicts strata_trace_events_file: both are '" +
+        decorators.trace_path + "'");
+  }
+}
+
+}  // namespace
+
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!strategy_is_known) CheckStrategy(allocator_strategy);
   if (use_system_allocator && strategy_was_set &&
@@ -271,6 +285,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                   strategy.small_pool_pre_alloc_in_mb);
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
+  CheckFiles(decorators);
   FaultPlan::Parse(decorators.fault);
 }
 

@@ -119,6 +119,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
+  EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
+              AllOf(HasSubstr("strata_trace_file"),
+                    HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");

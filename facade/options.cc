@@ -8,6 +8,7 @@
 
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/size.h"
+#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -286,6 +287,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
   CheckFiles(decorators);
+  CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
 }
 

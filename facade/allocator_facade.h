@@ -16,6 +16,7 @@
 
 namespace strata {
 
+class EventSink;
 class Front;
 class PlaceState;
 class TraceSink;
@@ -158,6 +159,7 @@ class AllocatorFacade {
   const Options options_;
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<TraceSink> trace_sink_;
+  std::shared_ptr<EventSink> event_sink_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

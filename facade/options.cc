@@ -8,6 +8,7 @@
 
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/size.h"
+#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -227,6 +228,20 @@ Options Options::Parse(std::string_view text) {
   return options;
 }
 
+namespace {
+
+// Two writers would each truncate what the other wrote.
+void CheckFiles(const DecoratorOptions& decorators) {
+  if (!decorators.trace_path.empty() &&
+      decorators.trace_path == decorators.trace_events_path) {
+    throw std::invalid_argument(
+        "strata_trace_file contradicts strata_trace_events_file: both are '" +
+        decorators.trace_path + "'");
+  }
+}
+
+}  // namespace
+
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!strategy_is_known) CheckStrategy(allocator_strategy);
   if (use_system_allocator && strategy_was_set &&
@@ -271,6 +286,8 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                   strategy.small_pool_pre_alloc_in_mb);
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
+  CheckFiles(decorators);
+  CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
 }
 

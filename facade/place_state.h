@@ -10,6 +10,7 @@
 
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/debug_fill.h"
+#include "strata/allocation/events_allocator.h"
 #include "strata/allocation/limit_allocator.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
@@ -35,7 +36,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, std::shared_ptr<TraceSink> trace_sink);
+             const Options& options, std::shared_ptr<TraceSink> trace_sink,
+             std::shared_ptr<EventSink> event_sink);
   ~PlaceState();
 
   Place place() const { return place_; }
@@ -122,6 +124,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   std::shared_ptr<Budget> budget_;
   std::shared_ptr<PlaceMeter> meter_;
   std::shared_ptr<TraceSink> trace_sink_;
+  std::shared_ptr<EventSink> event_sink_;
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for

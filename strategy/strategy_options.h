@@ -19,6 +19,10 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+
+  std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
+  std::uint64_t bfc_system_memory_in_mb = 0;
+  std::string bfc_memory_map_prefix;  // "": no memory maps
 };
 
 }  // namespace strata

@@ -99,7 +99,7 @@ class RecordingAllocator final : public Allocator, private HitPath {
 
 // What a decorator answers itself, by name.
 std::set<std::string> OwnAnswers(const std::string& name) {
-  if (name == "trace") return {"hit_path"};
+  if (name == "trace" || name == "events") return {"hit_path"};
   if (name == "stat") return {"stats"};
   if (name == "limit") return {"stats", "hit_path"};
   if (name == "stream_safe") return {"RecordStream", "EraseStream"};

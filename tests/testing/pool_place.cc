@@ -65,6 +65,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   options.stream_safe = name == "stream_safe";
   if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
   if (name == "trace") options.trace_path = trace_path;
+  if (name == "events") options.trace_events_path = trace_path;
   if (name == "fault") options.fault = "nth=0";
   return options;
 }

@@ -23,7 +23,8 @@ inline DecoratorOptions NoDecorators() {
 }
 
 // A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace writes to `trace_path`.
+// refuses nothing. Trace and Events write to
+// `trace_path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
                                const std::string& trace_path);
 

@@ -79,6 +79,11 @@ class ChunkPool final : public Decorator {
   Stats stats() const override;
   void ResetPeak() override;
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
+  // Adds a rung to the ladder of the place; there is one.
+  Reclaimer::Registration RegisterReclaim(ReclaimStep step,
+                                          ReclaimSource& source) const {
+    return Reclaimer::Register(reclaimer_, step, source);
+  }
   HitPath* hit_path() override { return nullptr; }
 
  private:

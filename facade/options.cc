@@ -9,6 +9,7 @@
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/limits.h"
+#include "strata/strategy/bfc/options.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -265,6 +266,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");
   }
+  ReadBfcOptions(strategy);
   constexpr std::uint64_t kMostMebibytes =
       std::numeric_limits<std::uint64_t>::max() >> 20;
   const auto check_mebibytes = [](const char* name, std::uint64_t mebibytes) {

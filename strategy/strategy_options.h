@@ -23,6 +23,15 @@ struct StrategyOptions {
   std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
   std::uint64_t bfc_system_memory_in_mb = 0;
   std::string bfc_memory_map_prefix;  // "": no memory maps
+  bool bfc_allow_growth = true;
+  bool bfc_garbage_collection = true;
+  bool bfc_coalesce_regions = false;
+  std::uint64_t bfc_memory_limit_bytes = 0;
+  double bfc_fragmentation_fraction = 0;
+  std::string bfc_placement = "compat";  // or "fast"
+  std::string bfc_backpedal = "always";  // or "once"
+  bool bfc_timestamps = false;
+  bool bfc_keep_annotations = false;
 };
 
 }  // namespace strata

@@ -19,6 +19,14 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+
+  // naive_best_fit and thread_local.
+  double fraction_of_gpu_memory_to_use = 0.92;
+  std::uint64_t initial_gpu_memory_in_mb = 0;
+  std::uint64_t reallocate_gpu_memory_in_mb = 0;
+  double fraction_of_cpu_memory_to_use = 1.0;
+  std::uint64_t initial_cpu_memory_in_mb = 500;
+  double fraction_of_cuda_pinned_memory_to_use = 0.5;
 };
 
 }  // namespace strata

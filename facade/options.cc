@@ -10,10 +10,14 @@
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
+#include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
+
+// What init_allocated_mem fills with (paddle.md §2).
+constexpr unsigned char kInitByte = 0xEF;
 
 [[noreturn]] void BadValue(std::string_view name, std::string_view value,
                            const char* expected) {
@@ -197,6 +201,26 @@ void CheckStrategy(const std::string& strategy) {
   throw std::invalid_argument(text);
 }
 
+// Throws if a chunk is asked for that the limit never allows.
+void CheckInitialMemory(const Options& options) {
+  const std::uint64_t limit = options.gpu_memory_limit_mb;
+  const std::string strategy = options.Strategy();
+  if (limit == 0 ||
+      (strategy != "naive_best_fit" && strategy != "thread_local")) {
+    return;
+  }
+  const auto check = [limit](const char* name, std::uint64_t mebibytes) {
+    if (mebibytes <= limit) return;
+    throw std::invalid_argument(
+        std::string(name) + "=" + std::to_string(mebibytes) +
+        " contradicts gpu_memory_limit_mb=" + std::to_string(limit) +
+        ": a chunk cannot be larger than all that may be held");
+  };
+  check("initial_gpu_memory_in_mb", options.strategy.initial_gpu_memory_in_mb);
+  check("reallocate_gpu_memory_in_mb",
+        options.strategy.reallocate_gpu_memory_in_mb);
+}
+
 std::string KnownOptions() {
   std::string known;
   for (const Row& row : Rows()) {
@@ -256,6 +280,15 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
         "alloc_fill_value: " + std::to_string(alloc_fill_value) +
         " is not a byte (0 to 255) or -1");
   }
+  if (init_allocated_mem && alloc_fill_value >= 0 &&
+      alloc_fill_value != kInitByte) {
+    throw std::invalid_argument(
+        "init_allocated_mem contradicts alloc_fill_value=" +
+        std::to_string(alloc_fill_value) +
+        ": it means alloc_fill_value=" + std::to_string(kInitByte));
+  }
+  CheckBuddyOptions(strategy);
+  CheckInitialMemory(*this);
   if (strategy.auto_growth_chunk_rule != "graded" &&
       strategy.auto_growth_chunk_rule != "exact") {
     throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
@@ -295,6 +328,14 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
 
 std::string Options::Strategy() const {
   return use_system_allocator ? "direct" : allocator_strategy;
+}
+
+std::optional<unsigned char> Options::FillByte() const {
+  if (alloc_fill_value >= 0) {
+    return static_cast<unsigned char>(alloc_fill_value);
+  }
+  if (init_allocated_mem) return kInitByte;
+  return std::nullopt;
 }
 
 std::vector<OptionInfo> OptionTable() {

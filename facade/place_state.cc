@@ -99,13 +99,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       LimitOf(place_, options_), reclaimer_);
   strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),
                                                pool_, options_.strategy);
-  if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
-    std::optional<unsigned char> value;
-    if (options_.alloc_fill_value >= 0) {
-      value = static_cast<unsigned char>(options_.alloc_fill_value);
-    }
+  const std::optional<unsigned char> fill = options_.FillByte();
+  if (fill || options_.sync_after_alloc) {
     fill_ =
-        std::make_unique<DebugFill>(device_, value, options_.sync_after_alloc);
+        std::make_unique<DebugFill>(device_, fill, options_.sync_after_alloc);
   }
 }
 

@@ -32,6 +32,13 @@ struct StrategyOptions {
   std::string bfc_backpedal = "always";  // or "once"
   bool bfc_timestamps = false;
   bool bfc_keep_annotations = false;
+  // naive_best_fit and thread_local.
+  double fraction_of_gpu_memory_to_use = 0.92;
+  std::uint64_t initial_gpu_memory_in_mb = 0;
+  std::uint64_t reallocate_gpu_memory_in_mb = 0;
+  double fraction_of_cpu_memory_to_use = 1.0;
+  std::uint64_t initial_cpu_memory_in_mb = 500;
+  double fraction_of_cuda_pinned_memory_to_use = 0.5;
 };
 
 }  // namespace strata

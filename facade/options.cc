@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "strata/allocation/fault_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/registry.h"
 
@@ -272,6 +273,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
   FaultPlan::Parse(decorators.fault);
+  GuardSettings::From(decorators);
 }
 
 std::string Options::Strategy() const {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
 #include "strata/allocation/pinned_allocator.h"
@@ -88,6 +89,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
       meter_(std::make_shared<PlaceMeter>()),
       trace_sink_(std::move(trace_sink)) {
+  if (options_.decorators.guard) {
+    guard_reporter_ = std::make_shared<GuardReporter>(
+        GuardSettings::From(options_.decorators).abort_on_error);
+  }
   ChainContext context;
   context.place = place_;
   context.platform = platform_;
@@ -116,6 +121,8 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
   context.budget = budget_;
   context.meter = meter_;
   context.trace_sink = trace_sink_;
+  context.reclaimer = reclaimer_;
+  context.guard_reporter = guard_reporter_;
   return Decorate(MakeStrategy(StrategyOf(place_, options_), pool_, stream,
                                options_.strategy),
                   options_.decorators, context);

@@ -32,6 +32,8 @@ struct Caps {
   bool user_objects = false;
   bool peer_access = false;
   bool simulated = false;  // nothing runs on hardware; addresses may be phantom
+  // Device memory keeps nothing of what is written to it.
+  bool phantom_memory = false;
   std::size_t map_granularity_bytes = 0;    // 0 without virtual memory
   std::size_t alloc_alignment_bytes = 256;  // of every MemAlloc result
 };

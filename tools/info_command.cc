@@ -45,6 +45,7 @@ Json CapsJson(const Caps& caps) {
           {"user_objects", caps.user_objects},
           {"peer_access", caps.peer_access},
           {"simulated", caps.simulated},
+          {"phantom_memory", caps.phantom_memory},
           {"map_granularity_bytes", caps.map_granularity_bytes},
           {"alloc_alignment_bytes", caps.alloc_alignment_bytes}};
 }

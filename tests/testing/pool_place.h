@@ -34,6 +34,8 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
+  std::string sim_data = "phantom";
+  std::string sim_progress = "inline";
   DecoratorOptions decorators = NoDecorators();
 };
 

@@ -19,6 +19,7 @@ TestChain TestPlace::AddChain() {
   context.place = system()->place();
   context.platform = platform();
   context.stream = chain.chain_stream;
+  context.reclaimer = reclaimer();
   chain.strategy = MakeStrategy(options_.strategy, pool(), chain.chain_stream,
                                 options_.strategy_options);
   chain.top = Decorate(chain.strategy, options_.decorators, context);

@@ -15,4 +15,9 @@ Status ChainStream::Synchronize() noexcept {
   return device_->Synchronize();
 }
 
+bool ChainStream::IsDone() noexcept {
+  if (device_ == nullptr || retired()) return true;
+  return device_->StreamQuery(stream_) == Status::kSuccess;
+}
+
 }  // namespace strata

@@ -19,6 +19,9 @@ class ChainStream {
   ChainStream() = default;
   ChainStream(Device& device, Stream stream)
       : device_(&device), stream_(stream) {}
+  ChainStream(const ChainStream&) = delete;
+  ChainStream& operator=(const ChainStream&) = delete;
+  virtual ~ChainStream() = default;
 
   Device* device() const { return device_; }
   Stream stream() const { return stream_; }
@@ -27,7 +30,9 @@ class ChainStream {
   // Waits until all work submitted so far is done, so that its memory may go to
   // the host or the system (cuda_semantics.md M6). At once if there is no
   // stream or it is retired. If the stream is gone, waits for the device.
-  Status Synchronize() noexcept;
+  virtual Status Synchronize() noexcept;
+  // Whether that wait would end at once. Never waits.
+  virtual bool IsDone() noexcept;
 
   // The work is done and the stream is about to be destroyed.
   void Retire() { retired_.store(true, std::memory_order_release); }

@@ -65,8 +65,12 @@ std::size_t ChunkPool::IdleBytes() noexcept {
 std::size_t ChunkPool::MoveWithinReach(Stream stream,
                                        std::size_t bytes) noexcept {
   std::size_t best = 0;
+  // A holder without a stream serves them all, this one too.
+  const auto is_within_reach = [stream](const ChunkHolder& holder) {
+    return holder.holder_stream() == stream || holder.holder_stream().uid == 0;
+  };
   ForEachHolder([&](ChunkHolder& holder) {
-    if (holder.holder_stream() == stream) return;
+    if (is_within_reach(holder)) return;
     const std::size_t size = holder.SmallestIdle(bytes);
     if (size != 0 && size - bytes <= bytes && (best == 0 || size < best)) {
       best = size;
@@ -75,7 +79,7 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   if (best == 0) return 0;
   std::size_t moved = 0;
   ForEachHolder([&](ChunkHolder& holder) {
-    if (moved != 0 || holder.holder_stream() == stream) return;
+    if (moved != 0 || is_within_reach(holder)) return;
     if (holder.SmallestIdle(bytes) == best) moved = holder.OfferIdle(best);
   });
   return moved;

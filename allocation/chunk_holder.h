@@ -23,7 +23,8 @@ class ChunkHolder {
   ChunkHolder& operator=(const ChunkHolder&) = delete;
   virtual ~ChunkHolder() = default;
 
-  // The stream whose work used the idle chunks.
+  // The stream whose work used the idle chunks; a Stream without uid if the
+  // strategy serves all streams of the place.
   virtual Stream holder_stream() const noexcept = 0;
   // Bytes in idle chunks.
   virtual std::size_t IdleBytes() const noexcept = 0;

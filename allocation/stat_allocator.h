@@ -7,6 +7,7 @@
 
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorator_options.h"
+#include "strata/allocation/usage.h"
 #include "strata/platform/spin_lock.h"
 
 namespace strata {
@@ -54,19 +55,11 @@ class StatAllocator final : public Decorator {
 
  private:
   void Count(const Block& block) {
-    ++stats_.allocations;
-    stats_.requested_bytes += block.requested;
-    stats_.total_requested_bytes += block.requested;
-    stats_.in_use_bytes += block.size;
-    if (stats_.in_use_bytes > stats_.peak_in_use_bytes) {
-      stats_.peak_in_use_bytes = stats_.in_use_bytes;
-    }
+    CountUse(stats_, block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
   void Uncount(const Block& block) {
-    ++stats_.frees;
-    stats_.requested_bytes -= block.requested;
-    stats_.in_use_bytes -= block.size;
+    UncountUse(stats_, block);
     if (meter_ != nullptr) meter_->Subtract(block.size);
   }
 

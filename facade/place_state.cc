@@ -100,6 +100,8 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       DecorateSystem(MakeSystemAllocator(place_, platform_),
                      options_.decorators, context),
       LimitOf(place_, options_), reclaimer_);
+  strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),
+                                               pool_, options_.strategy);
   if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
     std::optional<unsigned char> value;
     if (options_.alloc_fill_value >= 0) {
@@ -123,9 +125,7 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
   context.trace_sink = trace_sink_;
   context.reclaimer = reclaimer_;
   context.guard_reporter = guard_reporter_;
-  return Decorate(MakeStrategy(StrategyOf(place_, options_), pool_, stream,
-                               options_.strategy),
-                  options_.decorators, context);
+  return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {

@@ -19,6 +19,7 @@
 #include "strata/facade/front_table.h"
 #include "strata/facade/options.h"
 #include "strata/platform/platform.h"
+#include "strata/strategy/registry.h"
 
 namespace strata {
 
@@ -126,6 +127,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   std::shared_ptr<TraceSink> trace_sink_;
   std::shared_ptr<GuardReporter> guard_reporter_;
   std::shared_ptr<ChunkPool> pool_;
+  std::unique_ptr<StrategySource> strategy_;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for
   FrontTable by_uid_;
   FrontTable by_handle_;

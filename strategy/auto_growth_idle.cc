@@ -65,10 +65,7 @@ std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
   return largest;
 }
 
-bool AutoGrowthAllocator::IdleIsDone() noexcept {
-  if (stream_->device() == nullptr || stream_->retired()) return true;
-  return stream_->device()->StreamQuery(stream_->stream()) == Status::kSuccess;
-}
+bool AutoGrowthAllocator::IdleIsDone() noexcept { return stream_->IsDone(); }
 
 std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
   Chunk* chunk = nullptr;

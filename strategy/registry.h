@@ -2,12 +2,14 @@
 #define STRATA_STRATEGY_REGISTRY_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/strategy/shared_order.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -15,17 +17,45 @@ namespace strata {
 // The strategies of this build (strategies.def).
 std::vector<std::string> StrategyNames();
 
-// Builds the strategy `name` over `pool`, for the work of `stream`.
+// Builds the strategy `name` for the chains of one place.
 //
-// Errors: std::invalid_argument naming the known strategies, or the option that
-//   is wrong.
-std::shared_ptr<Allocator> MakeStrategy(const std::string& name,
-                                        std::shared_ptr<ChunkPool> pool,
-                                        std::shared_ptr<ChainStream> stream,
-                                        const StrategyOptions& options);
+// Model: a strategy that streams do not share is built anew for each chain. One
+//   that they share is built with the first chain, and each chain gets a
+//   StreamView of it; memory without streams has one chain, which gets the
+//   strategy itself.
+// Threads: any thread.
+class StrategySource {
+ public:
+  // Errors: std::invalid_argument naming the known strategies.
+  StrategySource(const std::string& name, std::shared_ptr<ChunkPool> pool,
+                 const StrategyOptions& options);
 
-// The factories, one per line of strategies.def.
-#define STRATA_STRATEGY(name, Class)                                          \
+  // For the work of `stream`. No device call.
+  //
+  // Errors: std::invalid_argument naming the option that is wrong.
+  std::shared_ptr<Allocator> For(std::shared_ptr<ChainStream> stream);
+
+  // The one instance of a strategy that streams share; null before the first
+  // chain, or if they do not share it.
+  std::shared_ptr<Allocator> shared() const;
+
+ private:
+  using Factory = std::shared_ptr<Allocator> (*)(std::shared_ptr<ChunkPool>,
+                                                 std::shared_ptr<ChainStream>,
+                                                 const StrategyOptions&);
+
+  const std::shared_ptr<ChunkPool> pool_;
+  const StrategyOptions options_;
+  Factory make_ = nullptr;
+  bool is_shared_ = false;
+  mutable std::mutex mutex_;
+  std::shared_ptr<SharedOrder> order_;  // guarded by mutex_
+  std::shared_ptr<Allocator> shared_;   // guarded by mutex_
+};
+
+// The factories, one per line of strategies.def. `stream` of a strategy that
+// streams share stands for all of them and has no uid.
+#define STRATA_STRATEGY(name, Class, shared_by)                               \
   std::shared_ptr<Allocator> Make##Class(std::shared_ptr<ChunkPool> pool,     \
                                          std::shared_ptr<ChainStream> stream, \
                                          const StrategyOptions& options);

@@ -36,8 +36,8 @@ std::shared_ptr<SimPlatform> MakePlatformFor(const PoolPlaceOptions& options) {
   platform.platform = "sim";
   platform.sim_devices = 1;
   platform.sim_memory_bytes = options.memory_bytes;
-  platform.sim_data = options.sim_data;
-  platform.sim_progress = options.sim_progress;
+  platform.sim_data = options.data;
+  platform.sim_progress = options.progress;
   return std::make_shared<SimPlatform>(platform);
 }
 

@@ -34,8 +34,8 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
-  std::string sim_data = "phantom";
-  std::string sim_progress = "inline";
+  std::string data = "phantom";     // as PlatformOptions::sim_data
+  std::string progress = "inline";  // as PlatformOptions::sim_progress
   DecoratorOptions decorators = NoDecorators();
 };
 

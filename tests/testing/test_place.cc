@@ -10,7 +10,9 @@ AutoGrowthAllocator& TestChain::auto_growth() const {
 }
 
 TestPlace::TestPlace(const TestPlaceOptions& options)
-    : PoolPlace(options), options_(options) {}
+    : PoolPlace(options),
+      options_(options),
+      source_(options.strategy, pool(), options.strategy_options) {}
 
 TestChain TestPlace::AddChain() {
   TestChain chain;
@@ -20,8 +22,7 @@ TestChain TestPlace::AddChain() {
   context.platform = platform();
   context.stream = chain.chain_stream;
   context.reclaimer = reclaimer();
-  chain.strategy = MakeStrategy(options_.strategy, pool(), chain.chain_stream,
-                                options_.strategy_options);
+  chain.strategy = source_.For(chain.chain_stream);
   chain.top = Decorate(chain.strategy, options_.decorators, context);
   return chain;
 }

@@ -7,6 +7,7 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/registry.h"
 #include "strata/strategy/strategy_options.h"
 #include "strata/tests/testing/pool_place.h"
 
@@ -39,6 +40,7 @@ class TestPlace : public PoolPlace {
 
  private:
   TestPlaceOptions options_;
+  StrategySource source_;
 };
 
 }  // namespace strata

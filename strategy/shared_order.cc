@@ -1,0 +1,131 @@
+#include "strata/strategy/shared_order.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <new>
+
+namespace strata {
+namespace {
+
+void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
+  std::uint64_t seen = peak.load();
+  while (seen < value && !peak.compare_exchange_weak(seen, value)) {
+  }
+}
+
+// Makes `later` wait on the device for all that was submitted to `earlier`.
+bool OrderOnDevice(ChainStream& earlier, ChainStream& later) noexcept {
+  Device* device = earlier.device();
+  if (device == nullptr || later.device() == nullptr || later.retired()) {
+    return false;
+  }
+  Event done;
+  if (device->EventCreate(&done, kEventDisableTiming) != Status::kSuccess) {
+    return false;
+  }
+  const bool ordered =
+      device->EventRecord(done, earlier.stream(), 0) == Status::kSuccess &&
+      later.device()->StreamWaitEvent(later.stream(), done, 0) ==
+          Status::kSuccess;
+  const Status status = device->EventDestroy(done);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cannot destroy an event: " << ToString(status);
+  return ordered;
+}
+
+}  // namespace
+
+std::uint64_t SharedOrder::Share::SeenOf(const Share& other) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return other.id_ < seen_.size() ? seen_[other.id_] : 0;
+}
+
+void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (seen_.size() <= other.id_) seen_.resize(other.id_ + 1);
+  seen_[other.id_] = std::max(seen_[other.id_], frees);
+}
+
+std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
+    std::shared_ptr<ChainStream> stream) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  // Work in a retired stream is done: nobody has to wait for it.
+  std::erase_if(shares_, [](const auto& s) { return s->stream().retired(); });
+  shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
+  ++next_id_;
+  return shares_.back();
+}
+
+void SharedOrder::NoteFree(Share& share) noexcept {
+  if (share.stream().retired()) return;
+  // In this order, so that a reader who takes its own count first never counts
+  // fewer frees of others than there were.
+  ++frees_;
+  ++share.frees_;
+}
+
+SharedOrder::Shares SharedOrder::Others(const Share* share) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Shares others;
+  others.reserve(shares_.size());
+  for (const auto& other : shares_) {
+    if (other.get() != share && !other->stream().retired()) {
+      others.push_back(other);
+    }
+  }
+  return others;
+}
+
+Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
+  const std::uint64_t own = share.frees_.load();
+  const std::uint64_t all = frees_.load() - own;
+  if (all == share.seen_in_all_.load()) return Status::kSuccess;
+  try {
+    for (const auto& other : Others(&share)) {
+      const std::uint64_t frees = other->frees_.load();
+      if (frees == share.SeenOf(*other)) continue;
+      if (!OrderOnDevice(other->stream(), share.stream())) {
+        const Status status = other->stream().Synchronize();
+        if (status != Status::kSuccess) return status;
+      }
+      share.See(*other, frees);
+    }
+  } catch (const std::bad_alloc&) {
+    return Status::kMemoryAllocation;
+  }
+  StoreMax(share.seen_in_all_, all);
+  return Status::kSuccess;
+}
+
+Status SharedOrder::Synchronize() noexcept {
+  Status first_error = Status::kSuccess;
+  try {
+    for (const auto& share : Others(nullptr)) {
+      const Status status = share->stream().Synchronize();
+      if (first_error == Status::kSuccess) first_error = status;
+    }
+  } catch (const std::bad_alloc&) {
+    // No host memory for the list of streams: their device covers them all.
+    Device* device = nullptr;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (!shares_.empty()) device = shares_.front()->stream().device();
+    }
+    return device != nullptr ? device->Synchronize() : Status::kSuccess;
+  }
+  return first_error;
+}
+
+bool SharedOrder::IsDone() noexcept {
+  try {
+    const Shares shares = Others(nullptr);
+    return std::all_of(shares.begin(), shares.end(), [](const auto& share) {
+      return share->stream().IsDone();
+    });
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace strata

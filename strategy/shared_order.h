@@ -1,0 +1,82 @@
+#ifndef STRATA_STRATEGY_SHARED_ORDER_H_
+#define STRATA_STRATEGY_SHARED_ORDER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/platform/status.h"
+
+namespace strata {
+
+// The streams whose chains share one strategy, as that strategy's stream: to
+// wait for it is to wait for all of them.
+//
+// Model: a block that stream A freed may still be in use by work in A. Before
+//   stream B gets memory from the strategy, B is made to wait for A on the
+//   device, unless A has freed nothing since B last waited for it. So a place
+//   with one stream never waits, and a block is reusable at once by the stream
+//   that freed it.
+// Threads: any thread. No lock is held during a device call.
+// Cost: two atomic loads if nothing was freed elsewhere; else an event recorded
+//   and waited for per stream that freed something.
+// Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
+class SharedOrder final : public ChainStream {
+ public:
+  // One chain's part: its stream, and what it knows of the others.
+  class Share;
+
+  // Errors: std::bad_alloc.
+  std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
+
+  // `share` is about to give memory back to the strategy.
+  void NoteFree(Share& share) noexcept;
+  // Orders what is next submitted to the stream of `share` after the work of
+  // every free noted so far. On failure nothing may be handed out.
+  Status OrderAfterOthers(Share& share) noexcept;
+
+  Status Synchronize() noexcept override;
+  bool IsDone() noexcept override;
+
+ private:
+  using Shares = std::vector<std::shared_ptr<Share>>;
+
+  Shares Others(const Share* share) const;
+
+  std::atomic<std::uint64_t> frees_{0};  // of all shares
+  mutable std::mutex mutex_;
+  Shares shares_;            // of streams not retired; guarded by mutex_
+  std::size_t next_id_ = 0;  // guarded by mutex_
+};
+
+class SharedOrder::Share {
+ public:
+  Share(std::shared_ptr<ChainStream> stream, std::size_t id)
+      : stream_(std::move(stream)), id_(id) {}
+
+  ChainStream& stream() const { return *stream_; }
+
+ private:
+  friend class SharedOrder;
+
+  // How many of `other`'s frees this stream is ordered after.
+  std::uint64_t SeenOf(const Share& other) const;
+  void See(const Share& other, std::uint64_t frees);
+
+  const std::shared_ptr<ChainStream> stream_;
+  const std::size_t id_;  // position in the others' seen_
+  std::atomic<std::uint64_t> frees_{0};
+  // Frees of all other shares that this stream is ordered after.
+  std::atomic<std::uint64_t> seen_in_all_{0};
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_SHARED_ORDER_H_

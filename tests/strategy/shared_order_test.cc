@@ -1,0 +1,142 @@
+#include "strata/strategy/shared_order.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/print_status.h"
+
+namespace strata {
+namespace {
+
+// Work that leaves a letter when it runs.
+struct Letter {
+  std::string* text;
+  char letter;
+  static void Write(void* argument) {
+    auto* self = static_cast<Letter*>(argument);
+    *self->text += self->letter;
+  }
+};
+
+class SharedOrderTest : public ::testing::Test {
+ protected:
+  static PoolPlaceOptions Lazy() {
+    PoolPlaceOptions options;
+    options.progress = "lazy";
+    return options;
+  }
+  std::shared_ptr<SharedOrder::Share> Join(
+      const std::shared_ptr<ChainStream>& stream) {
+    return order_.Join(stream);
+  }
+  void Submit(const ChainStream& stream, Letter& letter) const {
+    ASSERT_EQ(place_.device().LaunchHostFunc(stream.stream(), &Letter::Write,
+                                             &letter),
+              Status::kSuccess);
+  }
+  std::uint64_t Count(DeviceCall call) const {
+    return place_.device().CallCount(call);
+  }
+
+  PoolPlace place_{Lazy()};
+  SharedOrder order_;
+  std::shared_ptr<ChainStream> a_ = place_.NewChainStream();
+  std::shared_ptr<ChainStream> b_ = place_.NewChainStream();
+  std::shared_ptr<SharedOrder::Share> share_a_ = Join(a_);
+  std::shared_ptr<SharedOrder::Share> share_b_ = Join(b_);
+  std::string text_;
+  Letter letter_a_{&text_, 'A'};
+  Letter letter_b_{&text_, 'B'};
+};
+
+TEST_F(SharedOrderTest, AStreamNeverWaitsForItself) {
+  const std::uint64_t calls = place_.DeviceCalls();
+  for (int i = 0; i < 10; ++i) {
+    order_.NoteFree(*share_a_);
+    EXPECT_EQ(order_.OrderAfterOthers(*share_a_), Status::kSuccess);
+  }
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+TEST_F(SharedOrderTest, OrdersAStreamAfterTheWorkBeforeAnothersFree) {
+  Submit(*a_, letter_a_);
+  order_.NoteFree(*share_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  Submit(*b_, letter_b_);
+  // Nothing has made A run but the order of B after it.
+  EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_, "AB");
+  EXPECT_EQ(Count(DeviceCall::kStreamSynchronize), 1U);
+}
+
+TEST_F(SharedOrderTest, WithoutAFreeStreamsStayIndependent) {
+  Submit(*a_, letter_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  Submit(*b_, letter_b_);
+  EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_, "B");
+}
+
+TEST_F(SharedOrderTest, WaitsOncePerStreamThatFreedSomething) {
+  const auto c = place_.NewChainStream();
+  const auto share_c = Join(c);
+  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1U);
+  order_.NoteFree(*share_a_);
+  order_.NoteFree(*share_c);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 3U);
+  EXPECT_EQ(Count(DeviceCall::kEventCreate), Count(DeviceCall::kEventDestroy));
+}
+
+TEST_F(SharedOrderTest, WaitsOnTheHostIfTheDeviceRefusesAnEvent) {
+  for (const DeviceCall call :
+       {DeviceCall::kEventCreate, DeviceCall::kEventRecord,
+        DeviceCall::kStreamWaitEvent}) {
+    text_.clear();
+    Submit(*a_, letter_a_);
+    order_.NoteFree(*share_a_);
+    place_.device().AddFault(FailNth(call, Count(call) + 1));
+    EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+    EXPECT_EQ(text_, "A") << DeviceCallName(call);
+  }
+  EXPECT_EQ(place_.device().Leaks().events, 0U);
+}
+
+TEST_F(SharedOrderTest, AFailedOrderIsTriedAgain) {
+  order_.NoteFree(*share_a_);
+  place_.device().AddFault(FailNth(DeviceCall::kEventRecord, 1));
+  place_.device().AddFault(FailNth(DeviceCall::kStreamSynchronize, 1));
+  place_.device().AddFault(FailNth(DeviceCall::kSynchronize, 1));
+  EXPECT_NE(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
+}
+
+TEST_F(SharedOrderTest, NobodyWaitsForARetiredStream) {
+  order_.NoteFree(*share_a_);
+  a_->Retire();
+  const std::uint64_t calls = place_.DeviceCalls();
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  order_.NoteFree(*share_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+TEST_F(SharedOrderTest, WaitingForItWaitsForAllStreams) {
+  Submit(*a_, letter_a_);
+  Submit(*b_, letter_b_);
+  EXPECT_FALSE(order_.IsDone());
+  EXPECT_EQ(order_.Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_.size(), 2U);
+  EXPECT_TRUE(order_.IsDone());
+}
+
+}  // namespace
+}  // namespace strata

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/events_allocator.h"
+#include "strata/allocation/guard_allocator.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
@@ -199,6 +200,35 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
 void AllocatorFacade::AddOutOfMemoryCallback(
     Place place, std::function<std::size_t(Place, std::size_t)> callback) {
   Find(place).AddCallback(std::move(callback));
+}
+
+namespace {
+
+[[noreturn]] void ThrowNoGuard(const char* what) {
+  throw std::logic_error(std::string(what) + " needs strata_guard");
+}
+
+}  // namespace
+
+MemoryCheck AllocatorFacade::CheckMemory(Place place) {
+  PlaceState& state = Find(place);
+  if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
+  MemoryCheck sum;
+  state.ForEachFront([&](Front& front) {
+    const MemoryCheck one = FindGuard(&front)->CheckAll();
+    sum.checked += one.checked;
+    sum.skipped += one.skipped;
+    sum.errors += one.errors;
+  });
+  return sum;
+}
+
+void AllocatorFacade::AddMemoryErrorCallback(
+    const GuardReporter::Callback& callback) {
+  if (!options_.decorators.guard) ThrowNoGuard("AddMemoryErrorCallback");
+  ForEachState([&](PlaceState& state) {
+    state.guard_reporter()->AddCallback(callback);
+  });
 }
 
 Stats AllocatorFacade::GetStats(Place place) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
+#include "strata/allocation/guard_error.h"
 #include "strata/facade/options.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
@@ -112,6 +113,17 @@ class AllocatorFacade {
   // may run on any thread that allocates, and may free and allocate.
   void AddOutOfMemoryCallback(
       Place place, std::function<std::size_t(Place, std::size_t)> callback);
+
+  // With strata_guard: compares everything around and in the blocks of a place
+  // with what it must be, live ones and those in quarantine. Waits for the
+  // streams of the place. What it finds is reported as strata_guard_on_error
+  // says, then counted here.
+  //
+  // Errors: std::logic_error without strata_guard.
+  MemoryCheck CheckMemory(Place place);
+  // `callback` is told of every error that the guard finds and logs, at any
+  // place; it may allocate and free. Errors as CheckMemory.
+  void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
 
   // Of all streams of a place: sums, and what is held from the system. The
   // peak in use is the sum of the streams' peaks, an upper bound, unless

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "strata/allocation/fault_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
@@ -324,6 +325,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   CheckFiles(decorators);
   CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
+  GuardSettings::From(decorators);
 }
 
 std::string Options::Strategy() const {

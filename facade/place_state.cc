@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
 #include "strata/allocation/pinned_allocator.h"
@@ -90,6 +91,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       meter_(std::make_shared<PlaceMeter>()),
       trace_sink_(std::move(trace_sink)),
       event_sink_(std::move(event_sink)) {
+  if (options_.decorators.guard) {
+    guard_reporter_ = std::make_shared<GuardReporter>(
+        GuardSettings::From(options_.decorators).abort_on_error);
+  }
   ChainContext context;
   context.place = place_;
   context.platform = platform_;
@@ -118,6 +123,8 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
   context.meter = meter_;
   context.trace_sink = trace_sink_;
   context.event_sink = event_sink_;
+  context.reclaimer = reclaimer_;
+  context.guard_reporter = guard_reporter_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 

@@ -11,6 +11,7 @@
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/debug_fill.h"
 #include "strata/allocation/events_allocator.h"
+#include "strata/allocation/guard_error.h"
 #include "strata/allocation/limit_allocator.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
@@ -49,6 +50,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   const PlaceMeter& meter() const { return *meter_; }
   PlaceMeter& meter() { return *meter_; }
   const DebugFill* debug_fill() const { return fill_.get(); }
+  // Null without strata_guard.
+  GuardReporter* guard_reporter() const { return guard_reporter_.get(); }
 
   // Whether work on the memory is ordered by streams: requests name one.
   bool has_streams() const {
@@ -125,6 +128,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   std::shared_ptr<PlaceMeter> meter_;
   std::shared_ptr<TraceSink> trace_sink_;
   std::shared_ptr<EventSink> event_sink_;
+  std::shared_ptr<GuardReporter> guard_reporter_;
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for

@@ -35,6 +35,7 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
+  std::string data = "phantom";     // as PlatformOptions::sim_data
   std::string progress = "inline";  // as PlatformOptions::sim_progress
   DecoratorOptions decorators = NoDecorators();
 };

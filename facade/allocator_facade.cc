@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/allocation/allocation_log.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
@@ -22,6 +23,10 @@ AllocatorFacade::AllocatorFacade(const Options& options,
   if (!options_.decorators.trace_path.empty()) {
     trace_sink_ = std::make_shared<TraceSink>(options_.decorators.trace_path,
                                               Clock::Steady());
+  }
+  if (!options_.decorators.allocation_log_path.empty()) {
+    allocation_log_ = std::make_shared<AllocationLog>(
+        options_.decorators.allocation_log_path);
   }
   try {
     AddPlaces();
@@ -41,8 +46,8 @@ void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() =
-        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
+    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
+                                               trace_sink_, allocation_log_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());

@@ -16,6 +16,7 @@
 
 namespace strata {
 
+class AllocationLog;
 class Front;
 class PlaceState;
 class TraceSink;
@@ -130,6 +131,8 @@ class AllocatorFacade {
 
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }
+  // The file of strata_allocation_log_file; null without one.
+  AllocationLog* allocation_log() const { return allocation_log_.get(); }
   // Every place this facade serves.
   std::vector<Place> places() const;
 
@@ -158,6 +161,7 @@ class AllocatorFacade {
   const Options options_;
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<TraceSink> trace_sink_;
+  std::shared_ptr<AllocationLog> allocation_log_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -78,7 +78,8 @@ class PlaceState::CallbackSource final : public ReclaimSource {
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
                        const Options& options,
-                       std::shared_ptr<TraceSink> trace_sink)
+                       std::shared_ptr<TraceSink> trace_sink,
+                       std::shared_ptr<AllocationLog> allocation_log)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
@@ -87,7 +88,8 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       reclaimer_(std::make_shared<Reclaimer>()),
       budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
       meter_(std::make_shared<PlaceMeter>()),
-      trace_sink_(std::move(trace_sink)) {
+      trace_sink_(std::move(trace_sink)),
+      allocation_log_(std::move(allocation_log)) {
   ChainContext context;
   context.place = place_;
   context.platform = platform_;
@@ -118,6 +120,7 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
   context.budget = budget_;
   context.meter = meter_;
   context.trace_sink = trace_sink_;
+  context.allocation_log = allocation_log_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 

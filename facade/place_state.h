@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "strata/allocation/allocation_log.h"
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/debug_fill.h"
 #include "strata/allocation/limit_allocator.h"
@@ -35,7 +36,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, std::shared_ptr<TraceSink> trace_sink);
+             const Options& options, std::shared_ptr<TraceSink> trace_sink,
+             std::shared_ptr<AllocationLog> allocation_log);
   ~PlaceState();
 
   Place place() const { return place_; }
@@ -47,6 +49,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   const PlaceMeter& meter() const { return *meter_; }
   PlaceMeter& meter() { return *meter_; }
   const DebugFill* debug_fill() const { return fill_.get(); }
+  AllocationLog* allocation_log() const { return allocation_log_.get(); }
 
   // Whether work on the memory is ordered by streams: requests name one.
   bool has_streams() const {
@@ -122,6 +125,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   std::shared_ptr<Budget> budget_;
   std::shared_ptr<PlaceMeter> meter_;
   std::shared_ptr<TraceSink> trace_sink_;
+  std::shared_ptr<AllocationLog> allocation_log_;
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for

@@ -17,10 +17,8 @@
 
 namespace strata {
 
-class EventSink;
 class Front;
 class PlaceState;
-class TraceSink;
 
 // Hands out memory per place and per stream, through the chain of layers that
 // the options ask for.
@@ -143,10 +141,13 @@ class AllocatorFacade {
 
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }
+  // The file of strata_allocation_log_file; null without one.
+  AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
   // Every place this facade serves.
   std::vector<Place> places() const;
 
  private:
+  void MakeSinks();
   void AddPlaces();
   void Close();
   PlaceState& Find(Place place) const {
@@ -170,8 +171,7 @@ class AllocatorFacade {
 
   const Options options_;
   std::shared_ptr<Platform> platform_;
-  std::shared_ptr<TraceSink> trace_sink_;
-  std::shared_ptr<EventSink> event_sink_;
+  ChainContext shared_;  // what the chains of all places share
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -78,29 +78,27 @@ class PlaceState::CallbackSource final : public ReclaimSource {
 };
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
-                       const Options& options,
-                       std::shared_ptr<TraceSink> trace_sink,
-                       std::shared_ptr<EventSink> event_sink)
+                       const Options& options, const ChainContext& shared)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
                                              : &platform_->device(place.index)),
       options_(options),
       reclaimer_(std::make_shared<Reclaimer>()),
-      budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
-      meter_(std::make_shared<PlaceMeter>()),
-      trace_sink_(std::move(trace_sink)),
-      event_sink_(std::move(event_sink)) {
+      context_(shared) {
+  context_.place = place_;
+  context_.platform = platform_;
+  context_.reclaimer = reclaimer_;
+  context_.budget =
+      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.meter = std::make_shared<PlaceMeter>();
   if (options_.decorators.guard) {
-    guard_reporter_ = std::make_shared<GuardReporter>(
+    context_.guard_reporter = std::make_shared<GuardReporter>(
         GuardSettings::From(options_.decorators).abort_on_error);
   }
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
   pool_ = std::make_shared<ChunkPool>(
       DecorateSystem(MakeSystemAllocator(place_, platform_),
-                     options_.decorators, context),
+                     options_.decorators, context_),
       LimitOf(place_, options_), reclaimer_);
   strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),
                                                pool_, options_.strategy);
@@ -115,16 +113,8 @@ PlaceState::~PlaceState() = default;
 
 std::shared_ptr<Allocator> PlaceState::BuildChain(
     const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
+  ChainContext context = context_;
   context.stream = stream;
-  context.budget = budget_;
-  context.meter = meter_;
-  context.trace_sink = trace_sink_;
-  context.event_sink = event_sink_;
-  context.reclaimer = reclaimer_;
-  context.guard_reporter = guard_reporter_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 
@@ -250,7 +240,7 @@ std::uint64_t PlaceState::LargestPeak() const {
 
 void PlaceState::ResetPeak() {
   ForEachFront([](Front& front) { front.ResetPeak(); });
-  meter_->ResetPeak();
+  context_.meter->ResetPeak();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
   finished_peak_bytes_ = 0;

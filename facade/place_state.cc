@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
 #include "strata/allocation/pinned_allocator.h"
@@ -77,33 +78,34 @@ class PlaceState::CallbackSource final : public ReclaimSource {
 };
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
-                       const Options& options,
-                       std::shared_ptr<TraceSink> trace_sink)
+                       const Options& options, const ChainContext& shared)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
                                              : &platform_->device(place.index)),
       options_(options),
       reclaimer_(std::make_shared<Reclaimer>()),
-      budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
-      meter_(std::make_shared<PlaceMeter>()),
-      trace_sink_(std::move(trace_sink)) {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
+      context_(shared) {
+  context_.place = place_;
+  context_.platform = platform_;
+  context_.reclaimer = reclaimer_;
+  context_.budget =
+      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.meter = std::make_shared<PlaceMeter>();
+  if (options_.decorators.guard) {
+    context_.guard_reporter = std::make_shared<GuardReporter>(
+        GuardSettings::From(options_.decorators).abort_on_error);
+  }
   pool_ = std::make_shared<ChunkPool>(
       DecorateSystem(MakeSystemAllocator(place_, platform_),
-                     options_.decorators, context),
+                     options_.decorators, context_),
       LimitOf(place_, options_), reclaimer_);
   strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),
                                                pool_, options_.strategy);
-  if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
-    std::optional<unsigned char> value;
-    if (options_.alloc_fill_value >= 0) {
-      value = static_cast<unsigned char>(options_.alloc_fill_value);
-    }
+  const std::optional<unsigned char> fill = options_.FillByte();
+  if (fill || options_.sync_after_alloc) {
     fill_ =
-        std::make_unique<DebugFill>(device_, value, options_.sync_after_alloc);
+        std::make_unique<DebugFill>(device_, fill, options_.sync_after_alloc);
   }
 }
 
@@ -111,13 +113,8 @@ PlaceState::~PlaceState() = default;
 
 std::shared_ptr<Allocator> PlaceState::BuildChain(
     const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
+  ChainContext context = context_;
   context.stream = stream;
-  context.budget = budget_;
-  context.meter = meter_;
-  context.trace_sink = trace_sink_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 
@@ -243,7 +240,7 @@ std::uint64_t PlaceState::LargestPeak() const {
 
 void PlaceState::ResetPeak() {
   ForEachFront([](Front& front) { front.ResetPeak(); });
-  meter_->ResetPeak();
+  context_.meter->ResetPeak();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
   finished_peak_bytes_ = 0;

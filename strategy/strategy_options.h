@@ -19,6 +19,10 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+
+  std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
+  std::uint64_t bfc_system_memory_in_mb = 0;
+  std::string bfc_memory_map_prefix;  // "": no memory maps
   bool bfc_allow_growth = true;
   bool bfc_garbage_collection = true;
   bool bfc_coalesce_regions = false;
@@ -28,6 +32,13 @@ struct StrategyOptions {
   std::string bfc_backpedal = "always";  // or "once"
   bool bfc_timestamps = false;
   bool bfc_keep_annotations = false;
+  // naive_best_fit and thread_local.
+  double fraction_of_gpu_memory_to_use = 0.92;
+  std::uint64_t initial_gpu_memory_in_mb = 0;
+  std::uint64_t reallocate_gpu_memory_in_mb = 0;
+  double fraction_of_cpu_memory_to_use = 1.0;
+  std::uint64_t initial_cpu_memory_in_mb = 500;
+  double fraction_of_cuda_pinned_memory_to_use = 0.5;
 };
 
 }  // namespace strata

@@ -24,6 +24,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
@@ -119,6 +120,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
+  EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
+              AllOf(HasSubstr("strata_trace_file"),
+                    HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");
@@ -149,6 +156,17 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
     EXPECT_THAT(ParseError(std::string(name) + "=18446744073709551615"),
                 HasSubstr(name));
   }
+}
+
+// tf_bfc R59, R61; strategy/bfc/limits.h has the rules.
+TEST(OptionsTest, ChecksTheLimitsOfBfc) {
+  EXPECT_THAT(ParseError("bfc_memory_fraction=most"),
+              AllOf(HasSubstr("bfc_memory_fraction"), HasSubstr("'most'")));
+  EXPECT_THAT(ParseError("bfc_memory_fraction=0.5,bfc_system_memory_in_mb=9"),
+              AllOf(HasSubstr("bfc_memory_fraction"),
+                    HasSubstr("bfc_system_memory_in_mb")));
+  EXPECT_THAT(ParseError("bfc_system_memory_in_mb=18446744073709551615"),
+              HasSubstr("bfc_system_memory_in_mb"));
 }
 
 TEST(OptionsTest, ChecksTheFaultPlan) {

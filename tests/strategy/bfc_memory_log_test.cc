@@ -212,6 +212,27 @@ TEST(BfcMemoryLogTest, AnEmptyPoolHasALogToo) {
   EXPECT_THAT(log, HasSubstr("free: 0 B (0) in 0 chunks"));
 }
 
+std::size_t CountOf(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// tf_bfc R44: at most ten logs of failures.
+TEST(BfcMemoryLogTest, R44SinkLogsTheRequestOfTheFirstTenSnapshots) {
+  BfcSnapshot example = Example().snapshot();
+  example.refused_bytes = 8192;
+  const auto sink = MakeMemoryLogSink(4);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < kMostMemoryLogs + 3; ++i) sink(example);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(CountOf(log, "memory log for a request of 8.0 KiB"), 10U);
+  EXPECT_EQ(CountOf(log, "more; a memory map has every chunk"), 10U);
+}
+
 TEST(BfcMemoryLogTest, LongAnnotationsAreCut) {
   BfcSnapshotBuilder builder;
   builder.Region().InUse(1, 256, std::string(100000, 'a')).InUse(1, 256, "b");

@@ -204,6 +204,10 @@ TEST(BfcMemoryLogTest, W11TheSummaryIsWholeInItsFortyLines) {
   EXPECT_THAT(log, HasSubstr("bin 256.0 MiB: 0 chunks"));
   EXPECT_THAT(log, HasSubstr("LargestFreeBlock"));
   EXPECT_EQ(Lines(log).size(), kMemoryLogLines);
+  // The largest sums are those shown.
+  EXPECT_THAT(log, HasSubstr("  12.5 KiB (12800): 1 chunk"));
+  EXPECT_THAT(log, HasSubstr("  owner 49: 1 chunk, 12.5 KiB (12800)\n"));
+  EXPECT_THAT(log, Not(HasSubstr("  owner 0:")));
 }
 
 TEST(BfcMemoryLogTest, AnEmptyPoolHasALogToo) {

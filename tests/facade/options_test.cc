@@ -24,6 +24,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "bfc_placement") return "fast";
+  if (name == "bfc_backpedal") return "once";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
@@ -142,6 +144,7 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(ParseError("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
   EXPECT_THAT(ParseError("strata_sim_devices=9999999999"),
               HasSubstr("strata_sim_devices"));
+  EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -82,6 +83,53 @@ TEST(BfcOptionsTest, WhatContradictsEachOtherIsNamedTogether) {
                 o.bfc_timestamps = true;
               }),
               AllOf(HasSubstr("bfc_timestamps"), HasSubstr("bfc_placement")));
+}
+
+TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {
+  EXPECT_THAT(
+      Error([](StrategyOptions& o) {
+        o.bfc_memory_limit_bytes = 1;
+        o.bfc_memory_fraction = "0.5";
+      }),
+      AllOf(HasSubstr("bfc_memory_limit"), HasSubstr("bfc_memory_fraction")));
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.bfc_memory_limit_bytes = 1;
+                o.bfc_system_memory_in_mb = 1;
+              }),
+              AllOf(HasSubstr("bfc_memory_limit"),
+                    HasSubstr("bfc_system_memory_in_mb")));
+}
+
+TEST(BfcOptionsTest, ADeviceDecidesOnTheLimit) {  // R59 to R61
+  const PoolPlace place;
+  StrategyOptions options;
+  EXPECT_EQ(ReadBfcOptions(options, DevicePlace(0), &place.device()).limit_of,
+            nullptr);
+  options.bfc_memory_fraction = "0.25-0.5";
+  EXPECT_EQ(ReadBfcOptions(options, HostPlace(), nullptr).limit_of, nullptr);
+  const BfcOptions bfc =
+      ReadBfcOptions(options, DevicePlace(0), &place.device());
+  ASSERT_NE(bfc.limit_of, nullptr);
+  const BfcMemoryLimit limit = bfc.limit_of(Mebibytes(100), Mebibytes(200));
+  EXPECT_EQ(limit.start_bytes, Mebibytes(50));
+  EXPECT_EQ(limit.most_bytes, Mebibytes(100));
+  EXPECT_EQ(place.DeviceCalls(), 0U);
+}
+
+TEST(BfcOptionsTest, SinksAreMadeIfAskedFor) {  // R44, R55
+  StrategyOptions options;
+  EXPECT_EQ(ReadBfcOptions(options).memory_map_sink, nullptr);
+  options.bfc_memory_log_lines = 10;
+  EXPECT_NE(ReadBfcOptions(options).memory_map_sink, nullptr);
+  options.bfc_memory_log_lines = 0;
+  options.bfc_memory_map_prefix = TemporaryPath("bfc_options");
+  const BfcOptions bfc = ReadBfcOptions(options);
+  ASSERT_NE(bfc.memory_map_sink, nullptr);
+  BfcSnapshot snapshot;
+  snapshot.allocator_name = "bfc";
+  bfc.memory_map_sink(snapshot);
+  const std::string path = options.bfc_memory_map_prefix + "_" + "host_bfc.0";
+  EXPECT_TRUE(std::filesystem::remove(path)) << path;
 }
 
 }  // namespace

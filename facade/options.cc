@@ -250,6 +250,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");
   }
+  if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
+    throw std::invalid_argument("pool_rounder: unknown rounder '" +
+                                strategy.pool_rounder +
+                                "' (known: none, pow2)");
+  }
   constexpr std::uint64_t kMostMebibytes =
       std::numeric_limits<std::uint64_t>::max() >> 20;
   const auto check_mebibytes = [](const char* name, std::uint64_t mebibytes) {

@@ -19,6 +19,11 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+
+  std::uint64_t pool_size_limit = 100;
+  bool pool_auto_resize = true;
+  std::string pool_rounder = "none";  // or "pow2"
+  std::uint64_t pool_cached_limit_bytes = 0;
 };
 
 }  // namespace strata

@@ -24,6 +24,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "pool_rounder") return "pow2";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
@@ -137,6 +138,7 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("strata_sim_devices"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(ParseError("pool_rounder=odd"), HasSubstr("pool_rounder"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),

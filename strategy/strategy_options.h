@@ -19,6 +19,9 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+  // What sizes are rounded up to: 256, or a larger power of two. Not an option:
+  // set by use_auto_growth_pinned_allocator, for pinned memory alone.
+  std::uint64_t auto_growth_granule_bytes = 256;
 
   std::uint64_t pool_size_limit = 100;
   bool pool_auto_resize = true;

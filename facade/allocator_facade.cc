@@ -47,7 +47,12 @@ void AllocatorFacade::AddPlaces() {
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
   };
-  add(HostPlace());
+  add(HostPlace());  // also where node 0 has no memory
+  if (options_.host.numa) {
+    for (const int node : platform_->host()->NumaNodes()) {
+      if (node != 0) add(HostPlace(node));
+    }
+  }
   for (int i = 0; i < platform_->device_count(); ++i) {
     add(DevicePlace(i));
     const Caps& caps = platform_->device(i).caps();
@@ -194,6 +199,13 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
 void AllocatorFacade::AddOutOfMemoryCallback(
     Place place, std::function<std::size_t(Place, std::size_t)> callback) {
   Find(place).AddCallback(std::move(callback));
+}
+
+void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
+  Find(place).AddVisitor([place, visitor = std::move(visitor)](
+                             void* data, std::size_t bytes, int count_change) {
+    visitor(place, data, bytes, count_change);
+  });
 }
 
 Stats AllocatorFacade::GetStats(Place place) {

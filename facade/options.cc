@@ -178,14 +178,14 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
   return result;
 }
 
-// Throws unless `strategy` is one of this build.
-void CheckStrategy(const std::string& strategy) {
+// Throws unless `strategy`, the value of `option`, is one of this build.
+void CheckStrategy(const char* option, const std::string& strategy) {
   std::string known;
   for (const std::string& name : StrategyNames()) {
     if (name == strategy) return;
     known += (known.empty() ? "" : ", ") + name;
   }
-  std::string text = "allocator_strategy: unknown strategy '";
+  std::string text = std::string(option) + ": unknown strategy '";
   text += strategy + "' (known: " + known + ")";
   if (strategy.starts_with("peer:")) {
     text +=
@@ -193,6 +193,33 @@ void CheckStrategy(const std::string& strategy) {
         "peers";
   }
   throw std::invalid_argument(text);
+}
+
+// Throws if two options about memory of the host contradict each other.
+void CheckHost(const Options& options) {
+  const HostOptions& host = options.host;
+  const auto check = [&options](const char* option, const std::string& value) {
+    if (value == "auto") return;
+    CheckStrategy(option, value);
+    if (options.use_system_allocator && value != "direct") {
+      throw std::invalid_argument("use_system_allocator contradicts " +
+                                  std::string(option) + "=" + value +
+                                  ": it means direct at every place");
+    }
+  };
+  check("strata_host_strategy", host.strategy);
+  check("strata_pinned_strategy", host.pinned_strategy);
+  if (!host.use_auto_growth_pinned_allocator) return;
+  if (host.pinned_strategy != "auto" && host.pinned_strategy != "auto_growth") {
+    throw std::invalid_argument(
+        "use_auto_growth_pinned_allocator contradicts strata_pinned_strategy=" +
+        host.pinned_strategy + ": it means auto_growth");
+  }
+  if (options.use_system_allocator) {
+    throw std::invalid_argument(
+        "use_system_allocator contradicts use_auto_growth_pinned_allocator: it "
+        "means direct at every place");
+  }
 }
 
 std::string KnownOptions() {
@@ -228,13 +255,17 @@ Options Options::Parse(std::string_view text) {
 }
 
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
-  if (!strategy_is_known) CheckStrategy(allocator_strategy);
+  if (!strategy_is_known) {
+    CheckStrategy("allocator_strategy", allocator_strategy);
+  }
   if (use_system_allocator && strategy_was_set &&
       allocator_strategy != "direct") {
     throw std::invalid_argument(
         "use_system_allocator contradicts allocator_strategy=" +
         allocator_strategy + ": it means allocator_strategy=direct");
   }
+  CheckHost(*this);
+  host.Validate();
   if (alloc_fill_value < -1 || alloc_fill_value > 255) {
     throw std::invalid_argument(
         "alloc_fill_value: " + std::to_string(alloc_fill_value) +

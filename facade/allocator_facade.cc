@@ -63,7 +63,12 @@ void AllocatorFacade::AddPlaces() {
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
   };
-  add(HostPlace());
+  add(HostPlace());  // also where node 0 has no memory
+  if (options_.host.numa) {
+    for (const int node : platform_->host()->NumaNodes()) {
+      if (node != 0) add(HostPlace(node));
+    }
+  }
   for (int i = 0; i < platform_->device_count(); ++i) {
     add(DevicePlace(i));
     const Caps& caps = platform_->device(i).caps();
@@ -238,6 +243,13 @@ void AllocatorFacade::AddMemoryErrorCallback(
   if (!options_.decorators.guard) ThrowNoGuard("AddMemoryErrorCallback");
   ForEachState([&](PlaceState& state) {
     state.guard_reporter()->AddCallback(callback);
+  });
+}
+
+void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
+  Find(place).AddVisitor([place, visitor = std::move(visitor)](
+                             void* data, std::size_t bytes, int count_change) {
+    visitor(place, data, bytes, count_change);
   });
 }
 

@@ -122,6 +122,18 @@ class AllocatorFacade {
   // `callback` is told of every error that the guard finds and logs, at any
   // place; it may allocate and free. Errors as CheckMemory.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
+  // `visitor` sees every chunk of memory that `place` gets from the system
+  // (count_change +1) or gives back (-1), for instance to register it with a
+  // network card. Visitors run in the order they were added for a chunk that
+  // comes, in reverse for one that goes; they may allocate, but not throw.
+  // Add them before anything else is asked of the place: a host place then
+  // gets a pooling strategy, so that chunks are few.
+  //
+  // Errors: std::logic_error after the first allocation at the place.
+  // Threads: no other call about the place may be in flight.
+  using ChunkVisitor = std::function<void(Place place, void* data,
+                                          std::size_t bytes, int count_change)>;
+  void AddVisitor(Place place, ChunkVisitor visitor);
 
   // Of all streams of a place: sums, and what is held from the system. The
   // peak in use is the sum of the streams' peaks, an upper bound, unless

@@ -185,14 +185,14 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
   return result;
 }
 
-// Throws unless `strategy` is one of this build.
-void CheckStrategy(const std::string& strategy) {
+// Throws unless `strategy`, the value of `option`, is one of this build.
+void CheckStrategy(const char* option, const std::string& strategy) {
   std::string known;
   for (const std::string& name : StrategyNames()) {
     if (name == strategy) return;
     known += (known.empty() ? "" : ", ") + name;
   }
-  std::string text = "allocator_strategy: unknown strategy '";
+  std::string text = std::string(option) + ": unknown strategy '";
   text += strategy + "' (known: " + known + ")";
   if (strategy.starts_with("peer:")) {
     text +=
@@ -220,6 +220,33 @@ void CheckInitialMemory(const Options& options) {
   check("initial_gpu_memory_in_mb", options.strategy.initial_gpu_memory_in_mb);
   check("reallocate_gpu_memory_in_mb",
         options.strategy.reallocate_gpu_memory_in_mb);
+}
+
+// Throws if two options about memory of the host contradict each other.
+void CheckHost(const Options& options) {
+  const HostOptions& host = options.host;
+  const auto check = [&options](const char* option, const std::string& value) {
+    if (value == "auto") return;
+    CheckStrategy(option, value);
+    if (options.use_system_allocator && value != "direct") {
+      throw std::invalid_argument("use_system_allocator contradicts " +
+                                  std::string(option) + "=" + value +
+                                  ": it means direct at every place");
+    }
+  };
+  check("strata_host_strategy", host.strategy);
+  check("strata_pinned_strategy", host.pinned_strategy);
+  if (!host.use_auto_growth_pinned_allocator) return;
+  if (host.pinned_strategy != "auto" && host.pinned_strategy != "auto_growth") {
+    throw std::invalid_argument(
+        "use_auto_growth_pinned_allocator contradicts strata_pinned_strategy=" +
+        host.pinned_strategy + ": it means auto_growth");
+  }
+  if (options.use_system_allocator) {
+    throw std::invalid_argument(
+        "use_system_allocator contradicts use_auto_growth_pinned_allocator: it "
+        "means direct at every place");
+  }
 }
 
 std::string KnownOptions() {
@@ -269,13 +296,17 @@ void CheckFiles(const DecoratorOptions& decorators) {
 }  // namespace
 
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
-  if (!strategy_is_known) CheckStrategy(allocator_strategy);
+  if (!strategy_is_known) {
+    CheckStrategy("allocator_strategy", allocator_strategy);
+  }
   if (use_system_allocator && strategy_was_set &&
       allocator_strategy != "direct") {
     throw std::invalid_argument(
         "use_system_allocator contradicts allocator_strategy=" +
         allocator_strategy + ": it means allocator_strategy=direct");
   }
+  CheckHost(*this);
+  host.Validate();
   if (alloc_fill_value < -1 || alloc_fill_value > 255) {
     throw std::invalid_argument(
         "alloc_fill_value: " + std::to_string(alloc_fill_value) +
@@ -301,6 +332,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
         "auto_growth_give_back_limit: must not be negative");
   }
   ReadBfcOptions(strategy);
+  if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
+    throw std::invalid_argument("pool_rounder: unknown rounder '" +
+                                strategy.pool_rounder +
+                                "' (known: none, pow2)");
+  }
   constexpr std::uint64_t kMostMebibytes =
       std::numeric_limits<std::uint64_t>::max() >> 20;
   const auto check_mebibytes = [](const char* name, std::uint64_t mebibytes) {

@@ -19,6 +19,7 @@
 #include "strata/allocation/stats.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
+#include "strata/facade/host_strategy.h"
 #include "strata/facade/options.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
@@ -92,6 +93,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
 
   void AddCallback(std::function<std::size_t(Place, std::size_t)> callback);
 
+  // Adds a visitor of the pool's chunks, of which there are none so far; at a
+  // host place the first may change the strategy. No other call may be in
+  // flight.
+  //
+  // Errors: std::logic_error if there was a chunk; std::invalid_argument as
+  //   StrategyOfHost.
+  void AddVisitor(ChunkPool::Visitor visitor);
+
   // `front` and its last allocation are gone; its totals stay.
   void Finish(Front& front, const Stats& totals);
   // Calls `visit` with every front, orphans too, with no lock held; a front
@@ -118,8 +127,16 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   };
   using PinnedFront = std::unique_ptr<Front, Unpinner>;
 
+  // What serves this place, with or without visitors.
+  HostStrategy StrategyNow(bool has_visitors) const;
+  bool IsNumaNode() const;
+  std::shared_ptr<Allocator> MakeSystemAllocator(
+      const std::string& strategy) const;
+  // The pool and the strategy, before any chain is built on them.
+  void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
@@ -132,6 +149,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   ChainContext context_;  // what the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
+  HostStrategy strategy_name_;  // what strategy_ builds
+  bool has_visitors_ = false;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for
   FrontTable by_uid_;
   FrontTable by_handle_;

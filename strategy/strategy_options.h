@@ -40,6 +40,14 @@ struct StrategyOptions {
   double fraction_of_cpu_memory_to_use = 1.0;
   std::uint64_t initial_cpu_memory_in_mb = 500;
   double fraction_of_cuda_pinned_memory_to_use = 0.5;
+  // What sizes are rounded up to: 256, or a larger power of two. Not an option:
+  // set by use_auto_growth_pinned_allocator, for pinned memory alone.
+  std::uint64_t auto_growth_granule_bytes = 256;
+
+  std::uint64_t pool_size_limit = 100;
+  bool pool_auto_resize = true;
+  std::string pool_rounder = "none";  // or "pow2"
+  std::uint64_t pool_cached_limit_bytes = 0;
 };
 
 }  // namespace strata

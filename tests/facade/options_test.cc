@@ -25,6 +25,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "bfc_placement") return "fast";
+  if (name == "bfc_lower_end" || name == "bfc_upper_end") return "descending";
   if (name == "bfc_backpedal") return "once";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";

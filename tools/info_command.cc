@@ -46,6 +46,7 @@ Json CapsJson(const Caps& caps) {
           {"peer_access", caps.peer_access},
           {"compute_major", caps.compute_major},
           {"simulated", caps.simulated},
+          {"phantom_memory", caps.phantom_memory},
           {"map_granularity_bytes", caps.map_granularity_bytes},
           {"alloc_alignment_bytes", caps.alloc_alignment_bytes}};
 }

@@ -25,11 +25,13 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
+  if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
+  if (name == "pool_rounder") return "pow2";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
-  if (type == "Double") return "0.1";
+  if (type == "Double") return "0.2";
   return "17";
 }
 
@@ -126,6 +128,30 @@ TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
                     HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
 }
 
+TEST(OptionsTest, NamesBothOptionsOfHostMemoryThatContradictEachOther) {
+  EXPECT_THAT(ParseError("use_system_allocator,strata_host_strategy=pool"),
+              AllOf(HasSubstr("use_system_allocator"),
+                    HasSubstr("strata_host_strategy")));
+  EXPECT_THAT(ParseError("use_system_allocator,strata_pinned_strategy=pool"),
+              AllOf(HasSubstr("use_system_allocator"),
+                    HasSubstr("strata_pinned_strategy")));
+  EXPECT_THAT(
+      ParseError("use_system_allocator,use_auto_growth_pinned_allocator"),
+      AllOf(HasSubstr("use_system_allocator"),
+            HasSubstr("use_auto_growth_pinned_allocator")));
+  EXPECT_THAT(ParseError("use_auto_growth_pinned_allocator,"
+                         "strata_pinned_strategy=pool"),
+              AllOf(HasSubstr("use_auto_growth_pinned_allocator"),
+                    HasSubstr("strata_pinned_strategy")));
+}
+
+TEST(OptionsTest, ListsTheKnownStrategiesForHostMemoryToo) {
+  for (const char* name : {"strata_host_strategy", "strata_pinned_strategy"}) {
+    EXPECT_THAT(ParseError(std::string(name) + "=none"),
+                AllOf(HasSubstr(name), HasSubstr("auto_growth")));
+  }
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");
@@ -144,6 +170,13 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("strata_sim_devices"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  for (const char* name :
+       {"strata_host_warn_large", "strata_host_warn_total"}) {
+    for (const char* wrong : {"-0.1", "1.1", "nan"}) {
+      EXPECT_THAT(ParseError(std::string(name) + "=" + wrong), HasSubstr(name));
+    }
+  }
+  EXPECT_THAT(ParseError("pool_rounder=odd"), HasSubstr("pool_rounder"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),

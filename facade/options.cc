@@ -8,6 +8,7 @@
 
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/size.h"
+#include "strata/facade/option_aliases.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -229,12 +230,7 @@ Options Options::Parse(std::string_view text) {
 
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!strategy_is_known) CheckStrategy(allocator_strategy);
-  if (use_system_allocator && strategy_was_set &&
-      allocator_strategy != "direct") {
-    throw std::invalid_argument(
-        "use_system_allocator contradicts allocator_strategy=" +
-        allocator_strategy + ": it means allocator_strategy=direct");
-  }
+  CheckAliases(*this, strategy_was_set);
   if (alloc_fill_value < -1 || alloc_fill_value > 255) {
     throw std::invalid_argument(
         "alloc_fill_value: " + std::to_string(alloc_fill_value) +
@@ -249,6 +245,16 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!(strategy.auto_growth_give_back_limit >= 0)) {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");
+  }
+  if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
+    throw std::invalid_argument(
+        "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
+  }
+  if (strategy.cuda_malloc_async_pool != "own" &&
+      strategy.cuda_malloc_async_pool != "default") {
+    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
+                                strategy.cuda_malloc_async_pool +
+                                "' (known: own, default)");
   }
   constexpr std::uint64_t kMostMebibytes =
       std::numeric_limits<std::uint64_t>::max() >> 20;
@@ -275,7 +281,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
 }
 
 std::string Options::Strategy() const {
-  return use_system_allocator ? "direct" : allocator_strategy;
+  return ResolveStrategy(*this);
 }
 
 std::vector<OptionInfo> OptionTable() {

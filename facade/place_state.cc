@@ -21,10 +21,24 @@
 namespace strata {
 namespace {
 
-std::shared_ptr<Allocator> MakeSystemAllocator(
+std::shared_ptr<Allocator> MakeManagedForDevice(
     Place place, const std::shared_ptr<Platform>& platform) {
+  if (!platform->device(place.index).caps().managed_memory) {
+    throw std::invalid_argument("use_cuda_managed_memory: " + ToString(place) +
+                                " has no managed memory");
+  }
+  return std::make_shared<ManagedAllocator>(platform, place.index,
+                                            PlaceKind::kDevice);
+}
+
+std::shared_ptr<Allocator> MakeSystemAllocator(
+    Place place, const std::shared_ptr<Platform>& platform,
+    const Options& options) {
   switch (place.kind) {
     case PlaceKind::kDevice:
+      if (options.use_cuda_managed_memory) {
+        return MakeManagedForDevice(place, platform);
+      }
       return std::make_shared<DeviceAllocator>(platform, place.index);
     case PlaceKind::kPinned:
       return std::make_shared<PinnedAllocator>(platform, place.index);
@@ -92,7 +106,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   context.place = place_;
   context.platform = platform_;
   pool_ = std::make_shared<ChunkPool>(
-      DecorateSystem(MakeSystemAllocator(place_, platform_),
+      DecorateSystem(MakeSystemAllocator(place_, platform_, options_),
                      options_.decorators, context),
       LimitOf(place_, options_), reclaimer_);
   strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),

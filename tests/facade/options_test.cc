@@ -24,6 +24,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "cuda_malloc_async_pool") return "default";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
@@ -141,6 +142,13 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),
               HasSubstr("auto_growth_give_back_limit"));
+  for (const char* wrong : {"=-0.1", "=nan"}) {
+    const std::string name = "cuda_malloc_async_pool_memory_throttle_ratio";
+    EXPECT_THAT(ParseError(name + wrong), HasSubstr(name));
+  }
+  EXPECT_THAT(ParseError("cuda_malloc_async_pool=mine"),
+              AllOf(HasSubstr("cuda_malloc_async_pool"), HasSubstr("mine"),
+                    HasSubstr("default")));
   for (const char* name :
        {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
         "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",

@@ -23,9 +23,9 @@ inline DecoratorOptions NoDecorators() {
 }
 
 // A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace writes to `trace_path`.
+// refuses nothing. Trace, events and log write to `path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
-                               const std::string& trace_path);
+                               const std::string& path);
 
 // A file name for this process alone.
 std::string TemporaryPath(const std::string& name);
@@ -34,6 +34,7 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
+  std::string data = "phantom";     // as PlatformOptions::sim_data
   std::string progress = "inline";  // as PlatformOptions::sim_progress
   DecoratorOptions decorators = NoDecorators();
 };

@@ -26,6 +26,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "bfc_placement") return "fast";
   if (name == "bfc_backpedal") return "once";
+  if (name == "cuda_malloc_async_pool") return "default";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
@@ -184,6 +185,13 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),
               HasSubstr("auto_growth_give_back_limit"));
+  for (const char* wrong : {"=-0.1", "=nan"}) {
+    const std::string name = "cuda_malloc_async_pool_memory_throttle_ratio";
+    EXPECT_THAT(ParseError(name + wrong), HasSubstr(name));
+  }
+  EXPECT_THAT(ParseError("cuda_malloc_async_pool=mine"),
+              AllOf(HasSubstr("cuda_malloc_async_pool"), HasSubstr("mine"),
+                    HasSubstr("default")));
   for (const char* name :
        {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
         "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",

@@ -20,6 +20,13 @@ const std::byte* Bytes(const void* data) {
   return static_cast<const std::byte*>(data);
 }
 
+// `settings` with zones that keep the natural alignment of an address.
+GuardSettings Rounded(GuardSettings settings, std::size_t alignment) {
+  settings.red_zone_bytes = AlignUp(
+      settings.red_zone_bytes, std::max(alignment, Block::kOffsetUnitBytes));
+  return settings;
+}
+
 // What lies around and in a block, in order of address.
 struct Layout {
   Layout(const GuardRecord& record, const GuardSettings& settings,
@@ -52,7 +59,7 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
                                const GuardSettings& settings,
                                const ChainContext& context)
     : Decorator(std::move(underlying)),
-      settings_(settings),
+      settings_(Rounded(settings, Decorator::natural_alignment())),
       memory_(Decorator::place(), context.platform, context.stream),
       reporter_(context.guard_reporter) {
   if (reporter_ == nullptr) {
@@ -81,11 +88,8 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
     ledger_.CountFailure();
     return nullptr;
   };
-  // A multiple of every alignment that the address must keep.
-  const std::size_t front_bytes =
-      AlignUp(settings_.red_zone_bytes,
-              std::max({request.alignment, natural_alignment(),
-                        Block::kOffsetUnitBytes}));
+  const std::size_t front_bytes = AlignUp(
+      settings_.red_zone_bytes, std::max<std::size_t>(request.alignment, 1));
   const std::optional<std::size_t> padded_bytes =
       CheckedAdd(request.bytes, front_bytes + settings_.red_zone_bytes);
   if (!padded_bytes) return refuse(Failure::Reason::kTooLarge, "red zones");
@@ -297,7 +301,7 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
     Report(record, /*freed=*/true, std::move(error));
     return false;
   }
-  if (stream.uid != 0 && stream != this->stream()) {
+  if (stream.uid != 0 && stream != memory_.stream()) {
     try {
       ledger_.AddMark(record, stream);
     } catch (const std::bad_alloc&) {
@@ -316,7 +320,7 @@ void GuardAllocator::EraseStream(Allocation* allocation,
 }
 
 void GuardAllocator::StreamDestroyed(Stream stream) noexcept {
-  if (stream == this->stream()) {
+  if (stream == memory_.stream()) {
     Drain(0);
   } else if (ledger_.AnyMark(stream)) {
     Did(memory_.OrderAfter(stream), "wait for a stream");

@@ -45,6 +45,9 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   // Compares the zones of every live block, and the zones and contents of every
   // block in quarantine. Waits for the chain's stream.
   MemoryCheck CheckAll() noexcept;
+  // Watched on each side of a block: as asked, rounded up so that the address
+  // stays aligned.
+  std::size_t red_zone_bytes() const { return settings_.red_zone_bytes; }
   // Freed and kept back; zones included.
   std::size_t quarantine_bytes() const { return ledger_.quarantine_bytes(); }
 

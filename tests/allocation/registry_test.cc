@@ -26,7 +26,7 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 }
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
-  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "stat", "limit",
+  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "guard", "stat", "limit",
                                             "stream_safe", "aligned", "fault"));
 }
 
@@ -48,6 +48,7 @@ TEST(DecoratorRegistryTest, WithoutDevicesThereIsNoStreamSafety) {
 
 TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   DecoratorOptions options;
+  options.guard = true;
   options.in_use_limit_bytes = 1;
   options.fault = "nth=1";
   options.trace_path = TemporaryPath("registry_test.csv");
@@ -57,8 +58,8 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   ChainContext context;
   context.platform = place.platform();
   EXPECT_THAT(LayersOf(*Decorate(place.pool(), options, context)),
-              ElementsAre("trace", "stat", "limit", "stream_safe", "aligned",
-                          "chunk_pool", "fault", "device"));
+              ElementsAre("trace", "guard", "stat", "limit", "stream_safe",
+                          "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
 }
 

@@ -25,6 +25,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "strata_fault") return "nth=3";
+  if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_guard_on_error") return "log";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
@@ -119,6 +121,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, AFillContradictsNoFill) {
+  EXPECT_THAT(
+      ParseError("strata_guard_fill=nan,strata_guard_poison=false"),
+      AllOf(HasSubstr("strata_guard_fill"), HasSubstr("strata_guard_poison")));
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");
@@ -137,6 +145,12 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("strata_sim_devices"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(ParseError("strata_guard_fill=odd"),
+              HasSubstr("strata_guard_fill"));
+  EXPECT_THAT(ParseError("strata_guard_on_error=odd"),
+              HasSubstr("strata_guard_on_error"));
+  EXPECT_THAT(ParseError("strata_guard_red_zone=17MiB"),
+              HasSubstr("strata_guard_red_zone"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),

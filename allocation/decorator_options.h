@@ -11,7 +11,9 @@
 
 namespace strata {
 
+class AllocationLog;
 class Budget;
+class EventSink;
 class GuardReporter;
 class PlaceMeter;
 class Reclaimer;
@@ -24,7 +26,9 @@ struct DecoratorOptions {
   bool aligned = true;      // serve alignments above the strategy's own
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
-  std::string trace_path;  // record every call to this file; "": none
+  std::string trace_path;           // record every call to this file; "": none
+  std::string trace_events_path;    // the same as Chrome trace events
+  std::string allocation_log_path;  // record what it is for here; "": nowhere
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place
@@ -46,8 +50,10 @@ struct ChainContext {
   std::shared_ptr<Budget> budget;         // of the place, for Limit
   std::shared_ptr<PlaceMeter> meter;      // of the place, for exact_peak
   std::shared_ptr<TraceSink> trace_sink;  // of the facade
+  std::shared_ptr<EventSink> event_sink;  // of the facade
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
+  std::shared_ptr<AllocationLog> allocation_log;  // of the facade
 };
 
 }  // namespace strata

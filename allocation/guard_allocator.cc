@@ -294,6 +294,7 @@ std::size_t GuardAllocator::Release() noexcept {
 
 bool GuardAllocator::RecordStream(Allocation* allocation,
                                   Stream stream) noexcept {
+  if ((allocation->block()->flags & kBlockZeroSize) != 0) return false;
   GuardRecord& record = *allocation->block()->guard;
   if (ledger_.StateOf(record) != GuardRecord::State::kLive) {
     GuardError error;
@@ -314,6 +315,7 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
 
 void GuardAllocator::EraseStream(Allocation* allocation,
                                  Stream stream) noexcept {
+  if ((allocation->block()->flags & kBlockZeroSize) != 0) return;
   GuardRecord& record = *allocation->block()->guard;
   ledger_.RemoveMark(record, stream);
   underlying()->EraseStream(record.memory, stream);

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/allocation/allocation_log.h"
+#include "strata/allocation/events_allocator.h"
 #include "strata/allocation/guard_allocator.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
@@ -20,10 +22,7 @@ AllocatorFacade::AllocatorFacade(const Options& options,
     : options_(options), platform_(std::move(platform)) {
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
-  if (!options_.decorators.trace_path.empty()) {
-    trace_sink_ = std::make_shared<TraceSink>(options_.decorators.trace_path,
-                                              Clock::Steady());
-  }
+  MakeSinks();
   try {
     AddPlaces();
   } catch (...) {
@@ -38,17 +37,38 @@ void AllocatorFacade::Close() {
   ForEachState([](PlaceState& state) { state.Close(); });
 }
 
+void AllocatorFacade::MakeSinks() {
+  const DecoratorOptions& asked = options_.decorators;
+  if (!asked.trace_path.empty()) {
+    shared_.trace_sink =
+        std::make_shared<TraceSink>(asked.trace_path, Clock::Steady());
+  }
+  if (!asked.trace_events_path.empty()) {
+    shared_.event_sink =
+        std::make_shared<EventSink>(asked.trace_events_path, Clock::Steady());
+  }
+  if (!asked.allocation_log_path.empty()) {
+    shared_.allocation_log =
+        std::make_shared<AllocationLog>(asked.allocation_log_path);
+  }
+}
+
 void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
     kind.back() =
-        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
+        std::make_shared<PlaceState>(place, platform_, options_, shared_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
   };
-  add(HostPlace());
+  add(HostPlace());  // also where node 0 has no memory
+  if (options_.host.numa) {
+    for (const int node : platform_->host()->NumaNodes()) {
+      if (node != 0) add(HostPlace(node));
+    }
+  }
   for (int i = 0; i < platform_->device_count(); ++i) {
     add(DevicePlace(i));
     const Caps& caps = platform_->device(i).caps();
@@ -223,6 +243,13 @@ void AllocatorFacade::AddMemoryErrorCallback(
   if (!options_.decorators.guard) ThrowNoGuard("AddMemoryErrorCallback");
   ForEachState([&](PlaceState& state) {
     state.guard_reporter()->AddCallback(callback);
+  });
+}
+
+void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
+  Find(place).AddVisitor([place, visitor = std::move(visitor)](
+                             void* data, std::size_t bytes, int count_change) {
+    visitor(place, data, bytes, count_change);
   });
 }
 

@@ -23,9 +23,9 @@ inline DecoratorOptions NoDecorators() {
 }
 
 // A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace writes to `trace_path`.
+// refuses nothing. Trace, events and log write to `path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
-                               const std::string& trace_path);
+                               const std::string& path);
 
 // A file name for this process alone.
 std::string TemporaryPath(const std::string& name);

@@ -88,10 +88,13 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
     ledger_.CountFailure();
     return nullptr;
   };
-  const std::size_t front_bytes = AlignUp(
-      settings_.red_zone_bytes, std::max<std::size_t>(request.alignment, 1));
+  // Around what is no memory nothing can be written.
+  const std::size_t zone_bytes =
+      returns_handles() ? 0 : settings_.red_zone_bytes;
+  const std::size_t front_bytes =
+      AlignUp(zone_bytes, std::max<std::size_t>(request.alignment, 1));
   const std::optional<std::size_t> padded_bytes =
-      CheckedAdd(request.bytes, front_bytes + settings_.red_zone_bytes);
+      CheckedAdd(request.bytes, front_bytes + zone_bytes);
   if (!padded_bytes) return refuse(Failure::Reason::kTooLarge, "red zones");
   GuardRecord* record = ledger_.Take();
   if (record == nullptr) return refuse(Failure::Reason::kHostMemory, "record");
@@ -106,7 +109,7 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
   }
   Lay(*record, memory, front_bytes, request.bytes);
   record->allocated.Write();
-  record->zoned = WriteZones(*record);
+  record->zoned = !returns_handles() && WriteZones(*record);
   ledger_.AddLive(record);
   return record->block->allocation();
 }
@@ -174,7 +177,7 @@ bool GuardAllocator::OrderAfterMarks(const GuardRecord& record) noexcept {
 }
 
 bool GuardAllocator::Poison(const GuardRecord& record) noexcept {
-  if (!settings_.poison) return false;
+  if (!settings_.poison || !record.zoned) return false;
   const Layout layout(record, settings_, settings_.freed_byte);
   return Did(memory_.Fill(layout.block), "fill a freed block");
 }

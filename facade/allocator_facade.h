@@ -120,7 +120,9 @@ class AllocatorFacade {
   // Errors: std::logic_error without strata_guard.
   MemoryCheck CheckMemory(Place place);
   // `callback` is told of every error that the guard finds and logs, at any
-  // place; it may allocate and free. Errors as CheckMemory.
+  // place; it may allocate, and free what it allocated. Errors found while the
+  // facade is destroyed, or later, are told too: then it leaves the facade
+  // alone. Errors as CheckMemory.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
   // `visitor` sees every chunk of memory that `place` gets from the system
   // (count_change +1) or gives back (-1), for instance to register it with a

@@ -31,6 +31,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
   if (name == "strata_fault") return "nth=3";
+  if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_guard_on_error") return "log";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
@@ -125,6 +127,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, AFillContradictsNoFill) {
+  EXPECT_THAT(
+      ParseError("strata_guard_fill=nan,strata_guard_poison=false"),
+      AllOf(HasSubstr("strata_guard_fill"), HasSubstr("strata_guard_poison")));
+}
+
 TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
   EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
@@ -174,6 +182,12 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(ParseError("strata_guard_fill=odd"),
+              HasSubstr("strata_guard_fill"));
+  EXPECT_THAT(ParseError("strata_guard_on_error=odd"),
+              HasSubstr("strata_guard_on_error"));
+  EXPECT_THAT(ParseError("strata_guard_red_zone=17MiB"),
+              HasSubstr("strata_guard_red_zone"));
   for (const char* name :
        {"strata_host_warn_large", "strata_host_warn_total"}) {
     for (const char* wrong : {"-0.1", "1.1", "nan"}) {

@@ -59,7 +59,7 @@ class BuddyPoolTest : public ::testing::Test {
   }
   std::size_t GiveIdleBack() {
     std::size_t bytes = 0;
-    while (Allocation* memory = pool_->DetachIdle(1)) {
+    while (Allocation* memory = pool_->DetachAnyIdle()) {
       bytes += memory->size();
       source_->Give(memory);
     }
@@ -178,6 +178,19 @@ TEST_F(BuddyPoolTest, Rule8OnlyWholeChunksGoBack) {
   EXPECT_EQ(pool_->LargestIdle(), 0U);
   pool_->Give(kept);
   EXPECT_EQ(GiveIdleBack(), Mebibytes(1));
+}
+
+TEST_F(BuddyPoolTest, TheSmallestIdleChunkThatFitsIsDetached) {
+  std::vector<Block*> live;
+  for (const std::size_t mib : {3U, 1U, 2U}) live.push_back(Get(mib << 20));
+  for (Block* block : live) pool_->Give(block);
+  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(6));
+  EXPECT_EQ(pool_->SmallestIdle(Mebibytes(1) + 1), Mebibytes(2));
+  Allocation* memory = pool_->DetachIdle(Mebibytes(1) + 1);
+  EXPECT_EQ(memory->size(), Mebibytes(2));
+  source_->Give(memory);
+  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(4));
+  EXPECT_TRUE(pool_->IsConsistent());
 }
 
 // A system that gives the same address again once it got it back, as real ones

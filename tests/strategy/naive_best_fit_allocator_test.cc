@@ -17,6 +17,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
+#include "strata/strategy/auto_growth_allocator.h"
 #include "strata/tests/testing/live_ranges.h"
 #include "strata/tests/testing/pool_place.h"
 
@@ -287,6 +288,36 @@ TEST_F(NaiveBestFitTest, IdleChunksGoBackForAHugeBlock) {
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(40));
   const AllocationPtr huge = Get(Mebibytes(50));
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(50));
+}
+
+// The pool of the place may ask for a chunk that another strategy can use.
+TEST_F(NaiveBestFitTest, AnIdleChunkServesAnotherStrategyOfThePlace) {
+  Use(64, Chunks(40, 40));
+  StrategyOptions options;
+  options.auto_growth_give_back_limit = 0;
+  AutoGrowthAllocator other(place_->pool(), place_->NewChainStream(),
+                            AutoGrowthPolicy(options));
+  Get(1000).reset();
+  const auto waits = place_->device().CallCount(DeviceCall::kStreamSynchronize);
+  const AllocationPtr taken = other.Allocate(Mebibytes(30));
+  EXPECT_EQ(place_->device().CallCount(DeviceCall::kMemFree), 0U);
+  EXPECT_EQ(place_->device().CallCount(DeviceCall::kStreamSynchronize),
+            waits + 1);
+  EXPECT_EQ(naive_->stats().reserved_bytes, 0U);
+  EXPECT_EQ(other.stats().reserved_bytes, Mebibytes(40));
+}
+
+TEST_F(NaiveBestFitTest, AnIdleChunkMakesRoomForAGrowthElsewhere) {
+  Use(64, Chunks(12, 12));
+  AutoGrowthAllocator other(place_->pool(), place_->NewChainStream(),
+                            AutoGrowthPolicy(StrategyOptions()));
+  AllocationPtr kept = Get(Mebibytes(12));
+  Get(Mebibytes(12)).reset();
+  EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(24));
+  // Memory is not exhausted; the idle chunk covers the growth.
+  const AllocationPtr grown = other.Allocate(Mebibytes(12));
+  EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(24));
+  EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(12));
 }
 
 // A huge block that the system has no memory for, while a pool has room.

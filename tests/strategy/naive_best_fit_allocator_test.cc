@@ -200,6 +200,18 @@ TEST_F(NaiveBestFitTest, A9MemoryBeyondTheFractionCanBeHad) {
   EXPECT_LT(free_bytes, Mebibytes(2));
 }
 
+// The same with one request: it needs more than the 95 % that a chunk may take.
+TEST_F(NaiveBestFitTest, A9ARequestMayNeedWhatIsLeftToTheDriver) {
+  Use(256, StrategyOptions());
+  const AllocationPtr first = Get(Mebibytes(200));
+  const std::size_t size = Mebibytes(31);
+  EXPECT_LT(Available(), size);
+  EXPECT_EQ(naive_->huge_count(), 0U);
+  const AllocationPtr second = Get(size);
+  EXPECT_EQ(naive_->huge_count(), 0U);
+  EXPECT_THAT(chunks_, ElementsAre(testing::_, size));
+}
+
 // Fault B16, A9: a first chunk larger than the device.
 TEST_F(NaiveBestFitTest, B16AChunkThatIsNotToBeHadIsTriedSmaller) {
   Use(64, Chunks(500, 500));

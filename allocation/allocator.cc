@@ -80,17 +80,26 @@ Allocation* Allocator::AllocateRecord(const Request& request,
     return refuse(Failure::Reason::kBadRequest,
                   "alignment must be a power of two up to 16 MiB");
   }
-  if (request.bytes == 0) {
+  if (request.bytes == 0 && !returns_handles()) {
     Allocation* zero = AllocateZero();
     return zero != nullptr ? zero
                            : refuse(Failure::Reason::kHostMemory, "no record");
   }
-  Allocation* allocation = TryAllocate(request, failure);
+  Allocation* allocation = Attempt(request, failure);
   if (allocation == nullptr && failure.IsExhaustion() &&
       (request.flags & kNoRetry) == 0) {
     allocation = Reclaim(request, failure);
   }
   return allocation == nullptr ? nullptr : Adopt(allocation, failure);
+}
+
+Allocation* Allocator::Attempt(const Request& request,
+                               Failure& failure) noexcept {
+  if (request.freed_by == nullptr) return TryAllocate(request, failure);
+  Request now = request;
+  now.freed_by = nullptr;
+  now.freed_before = (*request.freed_by)();
+  return TryAllocate(now, failure);
 }
 
 Allocation* Allocator::Reclaim(const Request& request,
@@ -99,7 +108,7 @@ Allocation* Allocator::Reclaim(const Request& request,
   if (ladder == nullptr) return nullptr;
   Allocation* allocation = nullptr;
   ladder->Climb(stream(), failure, [&] {
-    allocation = TryAllocate(request, failure);
+    allocation = Attempt(request, failure);
     return allocation != nullptr;
   });
   return allocation;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/decorator_options.h"
+#include "strata/facade/host_strategy.h"
 #include "strata/platform/platform_options.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -18,9 +19,12 @@ namespace strata {
 struct Options {
   std::string allocator_strategy = "auto_growth";
   bool use_system_allocator = false;
+  bool use_cuda_malloc_async_allocator = false;
+  bool use_cuda_managed_memory = false;
   PlatformOptions platform;
   DecoratorOptions decorators;
   StrategyOptions strategy;
+  HostOptions host;
   std::uint64_t gpu_memory_limit_mb = 0;
   bool sync_after_alloc = false;
   std::int64_t alloc_fill_value = -1;

@@ -28,6 +28,10 @@ namespace strata {
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
  public:
+  SharedOrder() = default;
+  // The streams are of `device`, for a strategy that asks it for its memory.
+  explicit SharedOrder(Device& device) : ChainStream(device, Stream()) {}
+
   // One chain's part: its stream, and what it knows of the others.
   class Share;
 

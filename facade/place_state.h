@@ -37,7 +37,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
              const Options& options, std::shared_ptr<TraceSink> trace_sink,
-             std::shared_ptr<AllocationLog> allocation_log);
+             std::shared_ptr<AllocationLog> allocation_log = nullptr);
   ~PlaceState();
 
   Place place() const { return place_; }

@@ -12,6 +12,7 @@ namespace strata {
 class Allocator;
 class Allocation;
 struct Chunk;
+struct GuardRecord;
 
 // What the holder of a Block knows of it; bits of Block::flags.
 enum BlockFlags : std::uint8_t {
@@ -32,7 +33,10 @@ enum BlockFlags : std::uint8_t {
 struct alignas(64) Block {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  Block* previous = nullptr;  // neighbours in address order, for strategies
+  union {
+    Block* previous = nullptr;  // neighbours in address order, for strategies
+    GuardRecord* guard;         // of a block that the Guard layer made
+  };
   Block* next = nullptr;
   union {
     Allocator* owner;

@@ -13,11 +13,21 @@ namespace strata {
 void AllocatorVisitor::VisitBlocks(const Allocator& /*layer*/,
                                    const std::vector<BlockInfo>& /*blocks*/) {}
 
+namespace {
+
+const char* StateOf(const Block& block) {
+  if (block.is_free) return "free";
+  if (block.chunk != nullptr) return "on its way back to its pool";
+  return "joined to a neighbour, or given back";
+}
+
+}  // namespace
+
 void FailNotLive(const Block& block, const char* layer) {
   LOG(FATAL) << layer << ": double free of "
              << static_cast<const void*>(block.data) << " ("
              << HumanBytes(block.size) << " on " << ToString(block.place)
-             << ")";
+             << "), which is " << StateOf(block);
 }
 
 void AllocationDeleter::operator()(Allocation* allocation) const noexcept {

@@ -264,8 +264,13 @@ void ChunkPool::Visit(const Allocation& chunk, int count_change) noexcept {
     const std::lock_guard<std::mutex> guard(lists_mutex_);
     visitors = visitors_;
   }
-  for (const Visitor& visitor : *visitors) {
+  const auto visit = [&](const Visitor& visitor) {
     visitor(chunk.data(), chunk.size(), count_change);
+  };
+  if (count_change > 0) {
+    std::for_each(visitors->begin(), visitors->end(), visit);
+  } else {
+    std::for_each(visitors->rbegin(), visitors->rend(), visit);
   }
 }
 

@@ -59,8 +59,10 @@ class ChunkPool final : public Decorator {
   void AddHolder(ChunkHolder& holder);
   void RemoveHolder(ChunkHolder& holder) noexcept;
 
-  // A chunk came from or went to the system. Free visitors run before the
-  // memory goes. `count_change` is +1 or -1.
+  // A chunk came from or went to the system: +1 or -1. Each is visited once
+  // for either. Visitors run in the order of AddVisitor for a chunk that came,
+  // and in reverse, before the memory goes, for one that leaves; so the last to
+  // build on a chunk is the first to let go. They do not throw.
   using Visitor =
       std::function<void(void* data, std::size_t bytes, int count_change)>;
   // Chunks that exist already are not visited.
@@ -79,6 +81,11 @@ class ChunkPool final : public Decorator {
   Stats stats() const override;
   void ResetPeak() override;
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
+  // Adds a rung to the ladder of the place; there is one.
+  Reclaimer::Registration RegisterReclaim(ReclaimStep step,
+                                          ReclaimSource& source) const {
+    return Reclaimer::Register(reclaimer_, step, source);
+  }
   HitPath* hit_path() override { return nullptr; }
 
  private:

@@ -57,7 +57,9 @@ std::shared_ptr<Allocator> StrategySource::For(
   if (!is_shared_) return make_(pool_, std::move(stream), options_);
   const std::lock_guard<std::mutex> guard(mutex_);
   if (shared_ == nullptr) {
-    auto order = std::make_shared<SharedOrder>();
+    auto order = stream->device() != nullptr
+                     ? std::make_shared<SharedOrder>(*stream->device())
+                     : std::make_shared<SharedOrder>();
     shared_ = make_(pool_, order, options_);
     order_ = std::move(order);
   }

@@ -23,6 +23,8 @@ struct BfcSnapshot {
     std::uint64_t freed_at_count = 0;  // of the timing counter; 0: none
     std::uint64_t action_count = 0;    // of the call that made this state
     std::string annotation;            // of the allocation, if it was kept
+    std::string op_name;               // likewise
+    std::int64_t step_id = -1;         // likewise; -1: none
   };
   struct RegionState {
     std::uintptr_t address = 0;

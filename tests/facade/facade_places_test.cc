@@ -216,8 +216,8 @@ TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
               ElementsAre("front", "stat", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "managed"));
   EXPECT_THAT(facade().Layers(PinnedPlace(0)),
-              ElementsAre("front", "stat", "stream_safe", "aligned", "direct",
-                          "chunk_pool", "pinned"));
+              ElementsAre("front", "stat", "stream_safe", "aligned",
+                          "auto_growth", "chunk_pool", "pinned"));
   EXPECT_THAT(facade().Layers(HostPlace()),
               ElementsAre("front", "stat", "stream_safe", "aligned", "direct",
                           "chunk_pool", "host"));

@@ -23,7 +23,7 @@ inline DecoratorOptions NoDecorators() {
 }
 
 // A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace and log write to `path`.
+// refuses nothing. Trace, events and log write to `path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
                                const std::string& path);
 
@@ -34,6 +34,7 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
+  std::string data = "phantom";     // as PlatformOptions::sim_data
   std::string progress = "inline";  // as PlatformOptions::sim_progress
   DecoratorOptions decorators = NoDecorators();
 };

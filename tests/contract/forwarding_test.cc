@@ -222,7 +222,7 @@ TEST_P(ForwardingTest, ForwardsWhatIsAsked) {
 }
 
 // Notes the layers that it is shown.
-class LayerNames final : public AllocatorVisitor {
+class NameCollector final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& layer) override {
     names.emplace_back(layer.name());
@@ -231,7 +231,7 @@ class LayerNames final : public AllocatorVisitor {
 };
 
 TEST_P(ForwardingTest, ShowsItselfAndWhatIsBelow) {
-  LayerNames visitor;
+  NameCollector visitor;
   layer_->Accept(visitor);
   EXPECT_EQ(visitor.names, (std::vector<std::string>{GetParam(), "recording"}));
 }

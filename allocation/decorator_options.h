@@ -28,7 +28,6 @@ struct DecoratorOptions {
   std::size_t in_use_limit_bytes = 0;
   std::string trace_path;           // record every call to this file; "": none
   std::string trace_events_path;    // the same as Chrome trace events
-  std::string trace_path;           // record every call to this file; "": none
   std::string allocation_log_path;  // record what it is for here; "": nowhere
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;

@@ -9,7 +9,6 @@
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/strategy/registry.h"
@@ -359,7 +358,6 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
   CheckFiles(decorators);
-  CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
   GuardSettings::From(decorators);
 }

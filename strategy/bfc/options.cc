@@ -1,7 +1,14 @@
 #include "strata/strategy/bfc/options.h"
 
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/strategy/bfc/limits.h"
+#include "strata/strategy/bfc/memory_log.h"
+#include "strata/strategy/bfc/memory_map.h"
 
 namespace strata {
 namespace {
@@ -16,9 +23,59 @@ Value Choose(const char* option, const std::string& text, const char* first,
                               "' (known: " + first + ", " + second + ")");
 }
 
+using Report = std::function<void(const BfcSnapshot&)>;
+
+// What is called when memory is exhausted; null: nothing.
+Report MakeReport(const StrategyOptions& options) {
+  Report map;
+  Report log;
+  if (!options.bfc_memory_map_prefix.empty()) {
+    map = MakeMemoryMapSink(options.bfc_memory_map_prefix);
+  }
+  if (options.bfc_memory_log_lines != 0) {
+    log = MakeMemoryLogSink(options.bfc_memory_log_lines);
+  }
+  if (map == nullptr) return log;
+  if (log == nullptr) return map;
+  return [map, log](const BfcSnapshot& snapshot) {
+    log(snapshot);
+    map(snapshot);
+  };
+}
+
+// Whether the memory may exceed the device's, at whatever place it is.
+bool IsManaged(const ChunkPool& pool) {
+  const Allocator* system = &pool;
+  while (system->underlying() != nullptr) system = system->underlying();
+  return std::string_view(system->name()) == "managed";
+}
+
 }  // namespace
 
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const ChunkPool& pool,
+                          const Device* device) {
+  BfcOptions bfc = ReadBfcOptions(options);
+  bfc.memory_map_sink = MakeReport(options);
+  const PlaceKind kind = pool.place().kind;
+  const bool sets_limit = !options.bfc_memory_fraction.empty() ||
+                          options.bfc_system_memory_in_mb != 0;
+  if (!sets_limit || device == nullptr ||
+      (kind != PlaceKind::kDevice && kind != PlaceKind::kManaged)) {
+    return bfc;
+  }
+  const Caps& caps = device->caps();
+  CheckBfcLimits(options, caps);
+  bfc.limit_of = [options, is_managed = IsManaged(pool),
+                  major = caps.compute_major](std::size_t free_bytes,
+                                              std::size_t total_bytes) {
+    return ResolveBfcLimit(options,
+                           {total_bytes, free_bytes, major, is_managed});
+  };
+  return bfc;
+}
+
 BfcOptions ReadBfcOptions(const StrategyOptions& options) {
+  CheckBfcLimits(options);
   BfcOptions bfc;
   bfc.allow_growth = options.bfc_allow_growth;
   bfc.garbage_collection = options.bfc_garbage_collection;

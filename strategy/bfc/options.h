@@ -5,14 +5,17 @@
 #include <functional>
 #include <memory>
 
-#include "strata/platform/place.h"
+#include "strata/platform/device.h"
 #include "strata/strategy/bfc/bfc_index.h"
 #include "strata/strategy/bfc/growth_plan.h"
+#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/snapshot.h"
 #include "strata/strategy/bfc/timestamps.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
+
+class ChunkPool;
 
 // What a BfcAllocator is built with. The flags that set these are the lines of
 // facade/options.def that begin with bfc_; rules are those of tf_bfc.md.
@@ -28,7 +31,7 @@ struct BfcOptions {
   std::size_t memory_limit_bytes = 0;
   // With memory_limit_bytes 0: the limit, by what the device says it has free
   // and in all. Asked once, at the first growth, with no lock held. Null: all.
-  std::function<std::size_t(std::size_t free_bytes, std::size_t total_bytes)>
+  std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>
       limit_of;
   // Stamps frees; shared with whoever else stamps. Null: no stamps.
   std::shared_ptr<SharedCounter> counter;
@@ -40,10 +43,14 @@ struct BfcOptions {
   std::function<void(const BfcSnapshot&)> memory_map_sink;
 };
 
-// The options that start with bfc_.
+// The options that start with bfc_, for memory from `pool`, of `device` (null
+// for host memory).
 //
 // Errors: std::invalid_argument naming the option that is wrong, or both
 //   options if two contradict each other.
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const ChunkPool& pool,
+                          const Device* device);
+// The same for no pool in particular: what depends on one is left out.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
 
 }  // namespace strata

@@ -27,6 +27,18 @@ TEST(BfcGrowthPlanTest, StartsWithTwoMebibytesOrTheWholeLimit) {  // R15
   EXPECT_EQ(Plan(Mebibytes(5) + 1, false).hint_bytes(), Mebibytes(5) + 256);
 }
 
+TEST(BfcGrowthPlanTest, TheFirstRegionMayHaveASizeOfItsOwn) {  // R61
+  for (const bool allow_growth : {false, true}) {
+    BfcGrowthPlan plan;
+    plan.Start(Mebibytes(80), allow_growth, Mebibytes(30) + 1);
+    EXPECT_EQ(plan.FirstAsk(256, 0), Mebibytes(30) + 256);
+    plan.Grown();
+    EXPECT_EQ(plan.FirstAsk(256, Mebibytes(30) + 256), Mebibytes(50) - 256);
+    plan.Start(Mebibytes(80), allow_growth, Mebibytes(100));
+    EXPECT_EQ(plan.hint_bytes(), Mebibytes(80));
+  }
+}
+
 TEST(BfcGrowthPlanTest, TheLimitLeavesWholeGranules) {  // R16
   BfcGrowthPlan plan = Plan(Mebibytes(1) + 100);
   EXPECT_EQ(plan.Available(0), Mebibytes(1));

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/size.h"
@@ -18,10 +19,24 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kRecordBatch = 64;
+constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
+
+// All of it at once, if the pool cannot grow.
+constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
+  return {bytes, bytes};
+}
 
 // Whether what the device has bounds what the place has.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+// Whether the memory may exceed the device's: use_cuda_managed_memory has that
+// at device places, too.
+bool IsManaged(const ChunkPool& pool) {
+  const Allocator* system = &pool;
+  while (system->underlying() != nullptr) system = system->underlying();
+  return std::string_view(system->name()) == "managed";
 }
 
 }  // namespace
@@ -51,16 +66,17 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
               options_.keep_annotations, options_.counter}) {
   const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
-    StartPlan({options_.memory_limit_bytes}, /*is_all_there_is=*/false);
+    StartPlan(WholeLimit(options_.memory_limit_bytes),
+              /*is_all_there_is=*/false);
   } else if (pool_->limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan({pool_->limit_bytes()}, /*is_all_there_is=*/false);
+    StartPlan(WholeLimit(pool_->limit_bytes()), /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
           "bfc_allow_growth=false needs bfc_memory_limit: " +
           ToString(place()) + " has no limit of its own");
     }
-    StartPlan({kBfcMaxBytes}, /*is_all_there_is=*/true);
+    StartPlan(WholeLimit(kBfcMaxBytes), /*is_all_there_is=*/true);
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
@@ -83,7 +99,8 @@ BfcAllocator::~BfcAllocator() {
 
 void BfcAllocator::StartPlan(const BfcMemoryLimit& limit,
                              bool is_all_there_is) {
-  plan_.Start(limit.most_bytes, options_.allow_growth, limit.first_bytes);
+  plan_.Start(limit.most_bytes,
+              options_.allow_growth ? kFirstRegionBytes : limit.start_bytes);
   if (options_.fragmentation_fraction > 0) {
     const auto waste =
         static_cast<std::size_t>(options_.fragmentation_fraction *
@@ -253,7 +270,7 @@ void BfcAllocator::WriteMap() noexcept {
 std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {
-  BfcOptions bfc = ReadBfcOptions(options, *pool, stream->device());
+  BfcOptions bfc = ReadBfcOptions(options, stream->device(), IsManaged(*pool));
   return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
                                         std::move(bfc));
 }

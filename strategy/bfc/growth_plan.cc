@@ -8,19 +8,16 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 // In single precision: the sizes that follow depend on it (R18).
 constexpr float kLess = 0.9F;
 
 }  // namespace
 
-void BfcGrowthPlan::Start(std::size_t limit_bytes, bool allow_growth,
-                          std::size_t first_bytes) {
+void BfcGrowthPlan::Start(std::size_t limit_bytes, bool allow_growth) {
   limit_bytes_ = std::min(limit_bytes, kBfcMaxBytes);
-  if (first_bytes == 0) {
-    first_bytes = allow_growth ? kFirstRegionBytes : limit_bytes_;
-  }
-  hint_bytes_ = AlignUp(std::min(limit_bytes_, first_bytes), kBfcGranuleBytes);
+  hint_bytes_ = AlignUp(
+      allow_growth ? std::min(limit_bytes_, kFirstRegionBytes) : limit_bytes_,
+      kBfcGranuleBytes);
   // A limit of less than a granule has no region; the hint must still double.
   hint_bytes_ = std::max(hint_bytes_, kBfcGranuleBytes);
 }

@@ -21,11 +21,6 @@ constexpr double kMostFraction = 100;
       "' is not a fraction from 0 to 100 such as 0.75, nor 0.75+ or 0.75-0.85");
 }
 
-[[noreturn]] void Contradict(const char* option, const char* other) {
-  throw std::invalid_argument(std::string(option) + " contradicts " + other +
-                              ": each sets the memory that bfc may have");
-}
-
 // All of `text`, which is part of `whole`. "1e-3" is no such number: the dash
 // would be mistaken.
 double ParsePart(std::string_view text, std::string_view whole) {
@@ -89,23 +84,27 @@ BfcMemoryLimit ResolveBfcLimit(const StrategyOptions& options,
                                const BfcDeviceMemory& memory) {
   const std::size_t system = Mebibytes(options.bfc_system_memory_in_mb);
   if (system != 0 && system <= memory.free_bytes) {
-    return {memory.free_bytes - system, 0};
+    const std::size_t rest = memory.free_bytes - system;
+    return {rest, rest};
   }
   LOG_IF(WARNING, system != 0)
       << "bfc_system_memory_in_mb: " << HumanBytes(system)
       << " cannot be left to the system: only " << HumanBytes(memory.free_bytes)
       << " are free. It is ignored.";
-  if (options.bfc_memory_fraction.empty()) return {memory.total_bytes, 0};
-  const BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
-  if (fraction.most == 0) return {AllButSystemMemory(memory), 0};
-  const double bound = memory.is_managed ? kMostFraction : 1.0;
-  BfcMemoryLimit limit;
-  limit.most_bytes = PartOf(memory.total_bytes, std::min(fraction.most, bound));
-  if (fraction.start < fraction.most) {
-    limit.first_bytes =
-        PartOf(memory.total_bytes, std::min(fraction.start, bound));
+  if (options.bfc_memory_fraction.empty()) {
+    return {memory.total_bytes, memory.total_bytes};
   }
-  return limit;
+  BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
+  if (fraction.most == 0) {
+    const std::size_t rest = AllButSystemMemory(memory);
+    return {rest, rest};
+  }
+  if (!memory.is_managed) {
+    fraction.start = std::min(fraction.start, 1.0);
+    fraction.most = std::min(fraction.most, 1.0);
+  }
+  return {PartOf(memory.total_bytes, fraction.start),
+          PartOf(memory.total_bytes, fraction.most)};
 }
 
 void CheckBfcLimits(const StrategyOptions& options) {
@@ -115,15 +114,12 @@ void CheckBfcLimits(const StrategyOptions& options) {
         "bfc_system_memory_in_mb: " + std::to_string(system_mb) +
         " MiB is more than can be addressed");
   }
-  const bool has_limit = options.bfc_memory_limit_bytes != 0;
-  if (has_limit && system_mb != 0) {
-    Contradict("bfc_memory_limit", "bfc_system_memory_in_mb");
-  }
   if (options.bfc_memory_fraction.empty()) return;
   const BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
-  if (has_limit) Contradict("bfc_memory_limit", "bfc_memory_fraction");
   if (system_mb != 0 && fraction.most > 0) {
-    Contradict("bfc_memory_fraction", "bfc_system_memory_in_mb");
+    throw std::invalid_argument(
+        "bfc_memory_fraction contradicts bfc_system_memory_in_mb: each sets "
+        "the memory that bfc may have");
   }
 }
 

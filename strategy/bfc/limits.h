@@ -34,8 +34,8 @@ struct BfcDeviceMemory {
 
 // The size of a pool. Bytes.
 struct BfcMemoryLimit {
+  std::size_t start_bytes = 0;  // of the first region, if the pool cannot grow
   std::size_t most_bytes = 0;
-  std::size_t first_bytes = 0;  // first region; 0: as bfc_allow_growth says
 };
 
 // The memory that is left to the system: driver, libraries, other processes.

@@ -1,12 +1,10 @@
 #include "strata/strategy/bfc/options.h"
 
-#include <functional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "strata/allocation/chunk_pool.h"
-#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/memory_log.h"
 #include "strata/strategy/bfc/memory_map.h"
 
@@ -23,59 +21,25 @@ Value Choose(const char* option, const std::string& text, const char* first,
                               "' (known: " + first + ", " + second + ")");
 }
 
-using Report = std::function<void(const BfcSnapshot&)>;
-
-// What is called when memory is exhausted; null: nothing.
-Report MakeReport(const StrategyOptions& options) {
-  Report map;
-  Report log;
+// What is done with the state when memory is exhausted; null: nothing.
+std::function<void(const BfcSnapshot&)> MakeSink(
+    const StrategyOptions& options) {
+  std::vector<std::function<void(const BfcSnapshot&)>> sinks;
   if (!options.bfc_memory_map_prefix.empty()) {
-    map = MakeMemoryMapSink(options.bfc_memory_map_prefix);
+    sinks.push_back(MakeMemoryMapSink(options.bfc_memory_map_prefix));
   }
   if (options.bfc_memory_log_lines != 0) {
-    log = MakeMemoryLogSink(options.bfc_memory_log_lines);
+    sinks.push_back(MakeMemoryLogSink(options.bfc_memory_log_lines));
   }
-  if (map == nullptr) return log;
-  if (log == nullptr) return map;
-  return [map, log](const BfcSnapshot& snapshot) {
-    log(snapshot);
-    map(snapshot);
+  if (sinks.empty()) return nullptr;
+  return [sinks = std::move(sinks)](const BfcSnapshot& snapshot) {
+    for (const auto& sink : sinks) sink(snapshot);
   };
-}
-
-// Whether the memory may exceed the device's, at whatever place it is.
-bool IsManaged(const ChunkPool& pool) {
-  const Allocator* system = &pool;
-  while (system->underlying() != nullptr) system = system->underlying();
-  return std::string_view(system->name()) == "managed";
 }
 
 }  // namespace
 
-BfcOptions ReadBfcOptions(const StrategyOptions& options, const ChunkPool& pool,
-                          const Device* device) {
-  BfcOptions bfc = ReadBfcOptions(options);
-  bfc.memory_map_sink = MakeReport(options);
-  const PlaceKind kind = pool.place().kind;
-  const bool sets_limit = !options.bfc_memory_fraction.empty() ||
-                          options.bfc_system_memory_in_mb != 0;
-  if (!sets_limit || device == nullptr ||
-      (kind != PlaceKind::kDevice && kind != PlaceKind::kManaged)) {
-    return bfc;
-  }
-  const Caps& caps = device->caps();
-  CheckBfcLimits(options, caps);
-  bfc.limit_of = [options, is_managed = IsManaged(pool),
-                  major = caps.compute_major](std::size_t free_bytes,
-                                              std::size_t total_bytes) {
-    return ResolveBfcLimit(options,
-                           {total_bytes, free_bytes, major, is_managed});
-  };
-  return bfc;
-}
-
 BfcOptions ReadBfcOptions(const StrategyOptions& options) {
-  CheckBfcLimits(options);
   BfcOptions bfc;
   bfc.allow_growth = options.bfc_allow_growth;
   bfc.garbage_collection = options.bfc_garbage_collection;
@@ -91,6 +55,14 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
     throw std::invalid_argument(
         "bfc_fragmentation_fraction: must be from 0 to 1");
   }
+  if (bfc.memory_limit_bytes != 0 && (!options.bfc_memory_fraction.empty() ||
+                                      options.bfc_system_memory_in_mb != 0)) {
+    throw std::invalid_argument(std::string("bfc_memory_limit contradicts ") +
+                                (options.bfc_memory_fraction.empty()
+                                     ? "bfc_system_memory_in_mb"
+                                     : "bfc_memory_fraction") +
+                                ": each sets the memory that bfc may have");
+  }
   if (options.bfc_timestamps) {
     if (bfc.placement == BfcPlacement::kFast) {
       throw std::invalid_argument(
@@ -99,6 +71,28 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
     }
     bfc.counter = std::make_shared<SharedCounter>();
   }
+  bfc.memory_map_sink = MakeSink(options);
+  return bfc;
+}
+
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed) {
+  BfcOptions bfc = ReadBfcOptions(options);
+  if (device == nullptr || (options.bfc_memory_fraction.empty() &&
+                            options.bfc_system_memory_in_mb == 0)) {
+    return bfc;
+  }
+  CheckBfcLimits(options, device->caps());
+  BfcDeviceMemory memory;
+  memory.compute_major = device->caps().compute_major;
+  memory.is_managed = is_managed;
+  bfc.limit_of = [options, memory](std::size_t free_bytes,
+                                   std::size_t total_bytes) {
+    BfcDeviceMemory now = memory;
+    now.free_bytes = free_bytes;
+    now.total_bytes = total_bytes;
+    return ResolveBfcLimit(options, now);
+  };
   return bfc;
 }
 

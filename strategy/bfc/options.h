@@ -15,8 +15,6 @@
 
 namespace strata {
 
-class ChunkPool;
-
 // What a BfcAllocator is built with. The flags that set these are the lines of
 // facade/options.def that begin with bfc_; rules are those of tf_bfc.md.
 struct BfcOptions {
@@ -43,15 +41,18 @@ struct BfcOptions {
   std::function<void(const BfcSnapshot&)> memory_map_sink;
 };
 
-// The options that start with bfc_, for memory from `pool`, of `device` (null
-// for host memory).
+// The options that start with bfc_, but for those that a device decides on.
 //
 // Errors: std::invalid_argument naming the option that is wrong, or both
 //   options if two contradict each other.
-BfcOptions ReadBfcOptions(const StrategyOptions& options, const ChunkPool& pool,
-                          const Device* device);
-// The same for no pool in particular: what depends on one is left out.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
+
+// All of them, for memory of `device` (null: of the host), which is managed or
+// not. No device call.
+//
+// Errors: also those of CheckBfcLimits for the device.
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed);
 
 }  // namespace strata
 

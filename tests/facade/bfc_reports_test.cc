@@ -70,7 +70,7 @@ TEST_F(BfcReportsTest, R59TheLimitIsKnownAtTheFirstAllocation) {
 }
 
 TEST_F(BfcReportsTest, R61APoolThatMayGrowStartsWithItsPart) {
-  BuildBfc("bfc_memory_fraction=0.25-0.75");
+  BuildBfc("bfc_memory_fraction=0.25-0.75,bfc_allow_growth=false");
   AllocationPtr small = facade().Alloc(kPlace, 1);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(16));
   AllocationPtr large = facade().Alloc(kPlace, Mebibytes(20));
@@ -86,6 +86,14 @@ TEST_F(BfcReportsTest, R60OnlyManagedMemoryGoesBeyondTheDevice) {
   facade().Release(ManagedPlace(0));
   AllocationPtr device = facade().Alloc(kPlace, 1);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(64));
+}
+
+TEST_F(BfcReportsTest, R60DeviceMemoryThatIsManagedGoesBeyondTheDevice) {
+  BuildBfc(
+      "bfc_memory_fraction=1.5,bfc_allow_growth=false,use_cuda_managed_memory");
+  AllocationPtr allocation = facade().Alloc(kPlace, 1);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(96));
+  EXPECT_EQ(LimitOf(kPlace), Mebibytes(96));
 }
 
 // tf_bfc R54, R55, R57.

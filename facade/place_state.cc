@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
 #include "strata/allocation/numa_allocator.h"
@@ -22,6 +23,16 @@
 
 namespace strata {
 namespace {
+
+std::shared_ptr<Allocator> MakeManagedForDevice(
+    Place place, const std::shared_ptr<Platform>& platform) {
+  if (!platform->device(place.index).caps().managed_memory) {
+    throw std::invalid_argument("use_cuda_managed_memory: " + ToString(place) +
+                                " has no managed memory");
+  }
+  return std::make_shared<ManagedAllocator>(platform, place.index,
+                                            PlaceKind::kDevice);
+}
 
 // Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
@@ -84,25 +95,29 @@ class PlaceState::CallbackSource final : public ReclaimSource {
 };
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
-                       const Options& options,
-                       std::shared_ptr<TraceSink> trace_sink)
+                       const Options& options, const ChainContext& shared)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
                                              : &platform_->device(place.index)),
       options_(options),
       reclaimer_(std::make_shared<Reclaimer>()),
-      budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
-      meter_(std::make_shared<PlaceMeter>()),
-      trace_sink_(std::move(trace_sink)) {
+      context_(shared) {
+  context_.place = place_;
+  context_.platform = platform_;
+  context_.reclaimer = reclaimer_;
+  context_.budget =
+      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.meter = std::make_shared<PlaceMeter>();
+  if (options_.decorators.guard) {
+    context_.guard_reporter = std::make_shared<GuardReporter>(
+        GuardSettings::From(options_.decorators).abort_on_error);
+  }
   BuildPool(StrategyNow(/*has_visitors=*/false));
-  if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
-    std::optional<unsigned char> value;
-    if (options_.alloc_fill_value >= 0) {
-      value = static_cast<unsigned char>(options_.alloc_fill_value);
-    }
+  const std::optional<unsigned char> fill = options_.FillByte();
+  if (fill || options_.sync_after_alloc) {
     fill_ =
-        std::make_unique<DebugFill>(device_, value, options_.sync_after_alloc);
+        std::make_unique<DebugFill>(device_, fill, options_.sync_after_alloc);
   }
 }
 
@@ -138,6 +153,9 @@ std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
     const std::string& strategy) const {
   switch (place_.kind) {
     case PlaceKind::kDevice:
+      if (options_.use_cuda_managed_memory) {
+        return MakeManagedForDevice(place_, platform_);
+      }
       return std::make_shared<DeviceAllocator>(platform_, place_.index);
     case PlaceKind::kPinned:
       return std::make_shared<PinnedAllocator>(platform_, place_.index);
@@ -155,12 +173,9 @@ std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
 }
 
 void PlaceState::BuildPool(const HostStrategy& strategy) {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
   auto pool = std::make_shared<ChunkPool>(
       DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
-                     context),
+                     context_),
       strategy.limit_bytes, reclaimer_);
   strategy_ = std::make_unique<StrategySource>(strategy.name, pool,
                                                SettingsOf(place_, options_));
@@ -200,13 +215,8 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
 
 std::shared_ptr<Allocator> PlaceState::BuildChain(
     const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
+  ChainContext context = context_;
   context.stream = stream;
-  context.budget = budget_;
-  context.meter = meter_;
-  context.trace_sink = trace_sink_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
 }
 
@@ -334,7 +344,7 @@ std::uint64_t PlaceState::LargestPeak() const {
 
 void PlaceState::ResetPeak() {
   ForEachFront([](Front& front) { front.ResetPeak(); });
-  meter_->ResetPeak();
+  context_.meter->ResetPeak();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
   finished_peak_bytes_ = 0;

@@ -8,8 +8,11 @@
 #include <mutex>
 #include <vector>
 
+#include "strata/allocation/allocation_log.h"
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/debug_fill.h"
+#include "strata/allocation/events_allocator.h"
+#include "strata/allocation/guard_error.h"
 #include "strata/allocation/limit_allocator.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
@@ -32,11 +35,11 @@ class Front;
 //   allocation.
 class PlaceState : public std::enable_shared_from_this<PlaceState> {
  public:
-  // Makes no device call.
+  // `shared` is what the chains of all places share. Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, std::shared_ptr<TraceSink> trace_sink);
+             const Options& options, const ChainContext& shared);
   ~PlaceState();
 
   Place place() const { return place_; }
@@ -45,9 +48,16 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   const std::shared_ptr<Platform>& platform() const { return platform_; }
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
   const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
-  const PlaceMeter& meter() const { return *meter_; }
-  PlaceMeter& meter() { return *meter_; }
+  const PlaceMeter& meter() const { return *context_.meter; }
+  PlaceMeter& meter() { return *context_.meter; }
   const DebugFill* debug_fill() const { return fill_.get(); }
+  // Null without strata_guard.
+  GuardReporter* guard_reporter() const {
+    return context_.guard_reporter.get();
+  }
+  AllocationLog* allocation_log() const {
+    return context_.allocation_log.get();
+  }
 
   // Whether work on the memory is ordered by streams: requests name one.
   bool has_streams() const {
@@ -136,9 +146,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   Device* const device_;
   const Options options_;
   std::shared_ptr<Reclaimer> reclaimer_;
-  std::shared_ptr<Budget> budget_;
-  std::shared_ptr<PlaceMeter> meter_;
-  std::shared_ptr<TraceSink> trace_sink_;
+  ChainContext context_;  // what the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   HostStrategy strategy_name_;  // what strategy_ builds

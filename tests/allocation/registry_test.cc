@@ -26,7 +26,7 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 }
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
-  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "stat", "limit",
+  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "log", "stat", "limit",
                                             "stream_safe", "aligned", "fault"));
 }
 
@@ -51,15 +51,17 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   options.in_use_limit_bytes = 1;
   options.fault = "nth=1";
   options.trace_path = TemporaryPath("registry_test.csv");
+  options.allocation_log_path = TemporaryPath("registry_test.json");
   PoolPlaceOptions place_options;
   place_options.decorators = options;
   PoolPlace place(place_options);
   ChainContext context;
   context.platform = place.platform();
   EXPECT_THAT(LayersOf(*Decorate(place.pool(), options, context)),
-              ElementsAre("trace", "stat", "limit", "stream_safe", "aligned",
-                          "chunk_pool", "fault", "device"));
+              ElementsAre("trace", "log", "stat", "limit", "stream_safe",
+                          "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
+  std::remove(options.allocation_log_path.c_str());
 }
 
 TEST(DecoratorRegistryTest, WithoutWishesThereIsNoLayer) {

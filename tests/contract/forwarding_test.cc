@@ -241,14 +241,15 @@ TEST_P(ForwardingTest, AsksForAHandleOfNoBytes) {
   EXPECT_TRUE(below_->Took("DoFree"));
 }
 
-std::vector<std::string> LayerNames() {
+std::vector<std::string> ForwardingLayers() {
   std::vector<std::string> names = DecoratorNames();
   names.emplace_back("chunk_pool");
   names.emplace_back("tracking");
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ForwardingTest, ::testing::ValuesIn(LayerNames()),
+INSTANTIATE_TEST_SUITE_P(All, ForwardingTest,
+                         ::testing::ValuesIn(ForwardingLayers()),
                          [](const auto& one) { return one.param; });
 
 TEST(DecoratorTest, NeedsAnUnderlyingAllocator) {

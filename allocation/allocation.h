@@ -20,6 +20,8 @@ enum BlockFlags : std::uint8_t {
   kBlockZeroSize = 1U << 1,  // holds no memory; belongs to no layer
   // Another stream than the owner's uses it; the stream-safe layer knows which.
   kBlockMarked = 1U << 2,
+  // The same, and the strategy knows which.
+  kBlockMarkedBelow = 1U << 3,
 };
 
 // The record of one piece of memory, for the layers of a chain. A live one is

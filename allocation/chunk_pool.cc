@@ -58,9 +58,8 @@ class ChunkPool::ReleaseStep final : public ReclaimSource {
   std::size_t ReclaimableBytes() const noexcept override {
     return pool_.IdleBytes();
   }
-  std::size_t Reclaim(Stream /*stream*/,
-                      std::size_t /*bytes*/) noexcept override {
-    return pool_.GiveBackAll();
+  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
+    return pool_.GiveBackAll(bytes);
   }
 
  private:
@@ -97,6 +96,7 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
     failure.reason = reason;
     failure.layer = name();
     failure.reserved_bytes = claimed;
+    Explain(failure, bytes);
     return false;
   };
   if (bytes > kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
@@ -124,9 +124,11 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
   Allocation* chunk =
       claimed ? underlying()->TryAllocate(request, failure) : nullptr;
   if (chunk == nullptr) {
-    if (claimed) claimed_bytes_ -= request.bytes;
+    if (claimed) {
+      Unclaim(request.bytes);
+      Explain(failure, request.bytes);
+    }
     ++failures_;
-    Explain(failure, request.bytes);
     return nullptr;
   }
   // The system may give more than was asked; a limit bounds what we ask for.
@@ -235,6 +237,11 @@ std::size_t ChunkPool::Release() noexcept {
   return given;
 }
 
+std::size_t ChunkPool::reserved_bytes() const noexcept {
+  const std::shared_ptr<DriverHeld> held = driver_held();
+  return reserved_bytes_.load() + (held ? held->ReservedBytes() : 0);
+}
+
 Stats ChunkPool::stats() const {
   Stats stats;
   stats.allocations = allocations_;
@@ -244,12 +251,21 @@ Stats ChunkPool::stats() const {
   stats.peak_reserved_bytes = peak_reserved_bytes_;
   stats.limit_bytes = limit_bytes_;
   stats.chunks = stats.allocations - stats.frees;
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    stats.reserved_bytes += held->ReservedBytes();
+    stats.peak_reserved_bytes += held->PeakReservedBytes();
+  }
   const std::lock_guard<SpinLock> guard(lock_);
   for (const Idle& idle : offered_) stats.idle_bytes += idle.chunk->size();
   return stats;
 }
 
-void ChunkPool::ResetPeak() { peak_reserved_bytes_ = reserved_bytes_.load(); }
+void ChunkPool::ResetPeak() {
+  peak_reserved_bytes_ = reserved_bytes_.load();
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    held->ResetPeak();
+  }
+}
 
 void ChunkPool::AddVisitor(Visitor visitor) {
   const std::lock_guard<std::mutex> guard(lists_mutex_);

@@ -9,6 +9,7 @@
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
+#include "strata/facade/option_aliases.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
@@ -299,12 +300,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!strategy_is_known) {
     CheckStrategy("allocator_strategy", allocator_strategy);
   }
-  if (use_system_allocator && strategy_was_set &&
-      allocator_strategy != "direct") {
-    throw std::invalid_argument(
-        "use_system_allocator contradicts allocator_strategy=" +
-        allocator_strategy + ": it means allocator_strategy=direct");
-  }
+  CheckAliases(*this, strategy_was_set);
   CheckHost(*this);
   host.Validate();
   if (alloc_fill_value < -1 || alloc_fill_value > 255) {
@@ -330,6 +326,16 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!(strategy.auto_growth_give_back_limit >= 0)) {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");
+  }
+  if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
+    throw std::invalid_argument(
+        "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
+  }
+  if (strategy.cuda_malloc_async_pool != "own" &&
+      strategy.cuda_malloc_async_pool != "default") {
+    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
+                                strategy.cuda_malloc_async_pool +
+                                "' (known: own, default)");
   }
   ReadBfcOptions(strategy);
   if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
@@ -364,9 +370,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   GuardSettings::From(decorators);
 }
 
-std::string Options::Strategy() const {
-  return use_system_allocator ? "direct" : allocator_strategy;
-}
+std::string Options::Strategy() const { return ResolveStrategy(*this); }
 
 std::optional<unsigned char> Options::FillByte() const {
   if (alloc_fill_value >= 0) {

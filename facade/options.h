@@ -19,6 +19,8 @@ namespace strata {
 struct Options {
   std::string allocator_strategy = "auto_growth";
   bool use_system_allocator = false;
+  bool use_cuda_malloc_async_allocator = false;
+  bool use_cuda_managed_memory = false;
   PlatformOptions platform;
   DecoratorOptions decorators;
   StrategyOptions strategy;

@@ -24,6 +24,16 @@
 namespace strata {
 namespace {
 
+std::shared_ptr<Allocator> MakeManagedForDevice(
+    Place place, const std::shared_ptr<Platform>& platform) {
+  if (!platform->device(place.index).caps().managed_memory) {
+    throw std::invalid_argument("use_cuda_managed_memory: " + ToString(place) +
+                                " has no managed memory");
+  }
+  return std::make_shared<ManagedAllocator>(platform, place.index,
+                                            PlaceKind::kDevice);
+}
+
 // Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
@@ -143,6 +153,9 @@ std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
     const std::string& strategy) const {
   switch (place_.kind) {
     case PlaceKind::kDevice:
+      if (options_.use_cuda_managed_memory) {
+        return MakeManagedForDevice(place_, platform_);
+      }
       return std::make_shared<DeviceAllocator>(platform_, place_.index);
     case PlaceKind::kPinned:
       return std::make_shared<PinnedAllocator>(platform_, place_.index);

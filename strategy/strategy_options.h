@@ -20,6 +20,13 @@ struct StrategyOptions {
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
 
+  double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
+  std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;
+  std::string cuda_malloc_async_pool = "own";  // or "default"
+  std::uint64_t cuda_malloc_async_preallocate_bytes = 0;
+  bool cuda_malloc_async_deterministic = false;
+  bool cuda_malloc_async_peer_access = false;
+
   std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
   std::uint64_t bfc_system_memory_in_mb = 0;
   std::string bfc_memory_map_prefix;       // "": no memory maps

@@ -73,7 +73,16 @@ FaultRule FailAll(DeviceCall call);
 // The pieces of memory that nobody gave back to `device`.
 inline std::uint64_t LeakedAllocations(const SimDevice& device) {
   const SimLeaks leaks = device.Leaks();
-  return leaks.allocations + leaks.pinned_ranges + leaks.managed_ranges;
+  return leaks.allocations + leaks.pool_blocks + leaks.pinned_ranges +
+         leaks.managed_ranges;
+}
+
+// What nobody gave back to `device`, but for driver pools, which a strategy
+// keeps when they are empty.
+inline SimLeaks LeaksButPools(const SimDevice& device) {
+  SimLeaks leaks = device.Leaks();
+  leaks.pools = 0;
+  return leaks;
 }
 
 }  // namespace strata

@@ -77,10 +77,14 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
 }
 
 Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
-  // What the system does not align to, we must have room to.
+  // What the system does not align to, we must have room to; for the fast
+  // index in any case, which does not look where a block begins.
+  const bool is_compat = options_.placement == BfcPlacement::kCompat;
   const std::size_t aligned = std::min(
       ask.alignment, std::max(pool_->max_alignment(), kBfcGranuleBytes));
-  std::size_t needed = ask.rounded + ask.alignment - aligned;
+  const std::size_t padding =
+      ask.alignment - (is_compat ? aligned : kBfcGranuleBytes);
+  std::size_t needed = ask.rounded + padding;
   std::optional<std::size_t> bytes;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -88,7 +92,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
     // Two ends have one region between them (R63).
     const bool may_grow = !options_.has_two_ends || held == 0;
     if (may_grow) bytes = plan_.FirstAsk(needed, held);
-    if (may_grow && !bytes && needed != ask.rounded) {
+    if (may_grow && !bytes && padding != 0 && is_compat) {
       // The system may happen to align it.
       needed = ask.rounded;
       bytes = plan_.FirstAsk(needed, held);
@@ -111,7 +115,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   if (memory != nullptr && !Fits(*memory, ask)) {
     pool_->DoFree(memory);
     memory = nullptr;
-    failure = LimitRefusal(ask, ask.rounded + ask.alignment - aligned);
+    failure = LimitRefusal(ask, ask.rounded + padding);
   }
   if (memory == nullptr) {
     RecordSlab::Noted().Drain(records);

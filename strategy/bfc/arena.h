@@ -89,7 +89,6 @@ class BfcArena {
   void MergeSafe(std::uint64_t frontier) noexcept;
   bool has_waiting() const { return !waiting_.empty(); }
   std::size_t waiting_count() const { return waiting_.count(); }
-  const Block* first_waiting() const { return waiting_.first(); }
   // R39: joins blocks whatever their stamp, oldest first, until one has
   // `bytes`; says whether one has. O(waiting blocks).
   bool MergeUnsafe(std::size_t bytes) noexcept;

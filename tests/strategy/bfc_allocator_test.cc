@@ -283,6 +283,21 @@ TEST(BfcAllocatorTest, FastPlacementServesTheSameRequests) {
   EXPECT_TRUE(pool.bfc().IsConsistent());
 }
 
+TEST(BfcAllocatorTest, FastPlacementGrowsByWhatAlignmentMayTake) {
+  BfcOptions options = BfcLimit(Mebibytes(64));
+  options.placement = BfcPlacement::kFast;
+  BfcPool pool(options);
+  const Allocation* aligned = pool.Take(Request{Mebibytes(2), 4096});
+  ASSERT_NE(aligned, nullptr);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned->data()) % 4096, 0U);
+  EXPECT_THAT(pool.system().TakeAsked(), ElementsAre(Mebibytes(4)));
+  // A limit that leaves no room for it is respected.
+  options.memory_limit_bytes = Mebibytes(2);
+  BfcPool small(options);
+  EXPECT_EQ(small.Take(Request{Mebibytes(2), 4096}), nullptr);
+  EXPECT_EQ(small.system().calls(), 0U);
+}
+
 // Offsets are part of what users see: they must not change from one version to
 // the next. FNV-1a over the offsets of the first 10 000 operations.
 TEST(BfcAllocatorTest, PlacementIsTheSameInEveryVersion) {

@@ -222,7 +222,7 @@ TEST_P(ForwardingTest, ForwardsWhatIsAsked) {
 }
 
 // Notes the layers that it is shown.
-class LayerNames final : public AllocatorVisitor {
+class NameCollector final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& layer) override {
     names.emplace_back(layer.name());
@@ -231,7 +231,7 @@ class LayerNames final : public AllocatorVisitor {
 };
 
 TEST_P(ForwardingTest, ShowsItselfAndWhatIsBelow) {
-  LayerNames visitor;
+  NameCollector visitor;
   layer_->Accept(visitor);
   EXPECT_EQ(visitor.names, (std::vector<std::string>{GetParam(), "recording"}));
 }
@@ -251,14 +251,15 @@ TEST_P(ForwardingTest, AsksForAHandleOfNoBytes) {
   EXPECT_TRUE(below_->Took("DoFree"));
 }
 
-std::vector<std::string> LayerNames() {
+std::vector<std::string> ForwardingLayers() {
   std::vector<std::string> names = DecoratorNames();
   names.emplace_back("chunk_pool");
   names.emplace_back("tracking");
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ForwardingTest, ::testing::ValuesIn(LayerNames()),
+INSTANTIATE_TEST_SUITE_P(All, ForwardingTest,
+                         ::testing::ValuesIn(ForwardingLayers()),
                          [](const auto& one) { return one.param; });
 
 TEST(DecoratorTest, NeedsAnUnderlyingAllocator) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/allocation_log.h"
@@ -202,6 +203,33 @@ Allocator& AllocatorFacade::GetAllocator(Place place) {
 }
 Allocator& AllocatorFacade::GetAllocator(Place place, Stream stream) {
   return FrontOf(place, stream);
+}
+
+const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
+  const Allocator* layer = &GetAllocator(place);
+  while (layer != nullptr && std::string_view(layer->name()) != "auto_growth") {
+    layer = layer->underlying();
+  }
+  if (layer == nullptr) {
+    throw std::invalid_argument(ToString(place) +
+                                " has no auto_growth: its strategy is " +
+                                CarvingLayer(GetAllocator(place)));
+  }
+  return *layer;
+}
+
+std::size_t AllocatorFacade::EmptyCache() {
+  std::size_t bytes = 0;
+  for (const Place place : places()) {
+    if (Find(place).has_streams()) bytes += Release(place);
+  }
+  return bytes;
+}
+
+std::size_t AllocatorFacade::Compact(Place place) {
+  throw std::logic_error(
+      std::string("Compact: ") + CarvingLayer(GetAllocator(place)) + " on " +
+      ToString(place) + " cannot move memory; Release gives idle memory back");
 }
 
 std::size_t AllocatorFacade::Release(Place place) {

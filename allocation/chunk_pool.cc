@@ -124,7 +124,14 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
   Allocation* chunk =
       claimed ? underlying()->TryAllocate(request, failure) : nullptr;
   if (chunk == nullptr) {
-    if (claimed) claimed_bytes_ -= request.bytes;
+    if (claimed) {
+      claimed_bytes_ -= request.bytes;
+      // Meanwhile the limit may have refused another request.
+      if (reclaimer_ != nullptr) {
+        reclaimer_->retry().NotifyReturn(request.bytes,
+                                         Failure::Reason::kLimit);
+      }
+    }
     ++failures_;
     Explain(failure, request.bytes);
     return nullptr;
@@ -198,7 +205,10 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
                << "when they are free";
     return;
   }
-  if (Keep(idle)) return;
+  if (Keep(idle)) {
+    NotifyIdle();
+    return;
+  }
   if (idle.ready) idle.device->EventSynchronize(idle.ready);
   DestroyEvent(idle.device, idle.ready);
   DoFree(chunk);
@@ -214,6 +224,12 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
   underlying()->DoFree(chunk);
   claimed_bytes_ -= bytes;
   ++frees_;
+  NotifyIdle();
+}
+
+void ChunkPool::NotifyIdle() noexcept {
+  // Its bytes were counted when its last block was freed.
+  if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(0);
 }
 
 std::size_t ChunkPool::Release() noexcept {

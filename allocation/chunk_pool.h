@@ -66,6 +66,10 @@ class ChunkPool final : public Decorator {
   // Chunks that exist already are not visited.
   void AddVisitor(Visitor visitor);
 
+  // Whether no byte held, or being asked for, is in use: all are in idle
+  // chunks. False if chunks come and go meanwhile.
+  bool IsUnused() noexcept;
+
   std::size_t limit_bytes() const { return limit_bytes_; }
   std::size_t reserved_bytes() const { return reserved_bytes_.load(); }
 
@@ -99,6 +103,7 @@ class ChunkPool final : public Decorator {
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
+  void NotifyIdle() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 

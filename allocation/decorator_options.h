@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_DECORATOR_OPTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,12 @@ struct DecoratorOptions {
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
   std::string trace_path;  // record every call to this file; "": none
+  // Longest wait, in ms, of a request for others to free memory; not above 0:
+  // none.
+  std::int64_t retry_time_ms = 10000;
+  bool retry_alone = false;  // wait even if no known thread could free
+  // Rounds of out-of-memory callbacks per request; not above 1: one.
+  std::int64_t callback_rounds = -1;
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place

@@ -36,8 +36,8 @@ struct Subject {
   const Allocator& Counter() const {
     const Allocator* layer = top.get();
     for (std::string name = layer->name();
-         name == "trace" || name == "stream_safe" || name == "aligned" ||
-         name == "direct";
+         name == "trace" || name == "retry" || name == "stream_safe" ||
+         name == "aligned" || name == "direct";
          name = layer->name()) {
       layer = layer->underlying();
     }

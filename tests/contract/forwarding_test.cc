@@ -102,6 +102,7 @@ std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "trace") return {"hit_path"};
   if (name == "stat") return {"stats"};
   if (name == "limit") return {"stats", "hit_path"};
+  if (name == "retry") return {};
   if (name == "stream_safe") return {"RecordStream", "EraseStream"};
   if (name == "aligned") return {"max_alignment"};
   if (name == "fault") return {"stats", "hit_path"};

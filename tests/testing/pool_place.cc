@@ -63,6 +63,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   options.stat = name == "stat";
   options.aligned = name == "aligned";
   options.stream_safe = name == "stream_safe";
+  if (name == "retry") options.retry_time_ms = 10000;
   if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
   if (name == "trace") options.trace_path = trace_path;
   if (name == "fault") options.fault = "nth=0";

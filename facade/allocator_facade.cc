@@ -15,13 +15,14 @@
 namespace strata {
 
 AllocatorFacade::AllocatorFacade(const Options& options,
-                                 std::shared_ptr<Platform> platform)
-    : options_(options), platform_(std::move(platform)) {
+                                 std::shared_ptr<Platform> platform,
+                                 Clock& clock)
+    : options_(options), clock_(clock), platform_(std::move(platform)) {
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
   if (!options_.decorators.trace_path.empty()) {
-    trace_sink_ = std::make_shared<TraceSink>(options_.decorators.trace_path,
-                                              Clock::Steady());
+    trace_sink_ =
+        std::make_shared<TraceSink>(options_.decorators.trace_path, clock_);
   }
   try {
     AddPlaces();
@@ -41,8 +42,8 @@ void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() =
-        std::make_shared<PlaceState>(place, platform_, options_, trace_sink_);
+    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
+                                               clock_, trace_sink_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
@@ -191,9 +192,9 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
   return FrontOf(place, stream).Release();
 }
 
-void AllocatorFacade::AddOutOfMemoryCallback(
-    Place place, std::function<std::size_t(Place, std::size_t)> callback) {
-  Find(place).AddCallback(std::move(callback));
+OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(
+    Place place, OutOfMemoryFunction callback, int priority) {
+  return Find(place).AddCallback(std::move(callback), priority);
 }
 
 Stats AllocatorFacade::GetStats(Place place) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "strata/allocation/chunk_pool.h"
@@ -17,6 +18,8 @@
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
 #include "strata/facade/options.h"
+#include "strata/facade/out_of_memory_callback.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
 
@@ -29,14 +32,16 @@ class Front;
 // Threads: any thread.
 // Lifetime: shared by the facade and by every front, so it outlives the last
 //   allocation.
-class PlaceState : public std::enable_shared_from_this<PlaceState> {
+class PlaceState : public std::enable_shared_from_this<PlaceState>,
+                   private PlaceUsage {
  public:
   // Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, std::shared_ptr<TraceSink> trace_sink);
-  ~PlaceState();
+             const Options& options, Clock& clock,
+             std::shared_ptr<TraceSink> trace_sink);
+  ~PlaceState() override;
 
   Place place() const { return place_; }
   // Null for host memory.
@@ -80,7 +85,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   // Errors: std::logic_error if it was set or used before.
   void SetDefault(Stream stream);
 
-  void AddCallback(std::function<std::size_t(Place, std::size_t)> callback);
+  // Errors: std::invalid_argument if the callback is empty.
+  OutOfMemoryCallback AddCallback(OutOfMemoryFunction callback, int priority);
 
   // `front` and its last allocation are gone; its totals stay.
   void Finish(Front& front, const Stats& totals);
@@ -95,12 +101,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   void ResetPeak();
 
  private:
-  class CallbackSource;
-  // A callback and its rung of the ladder; unregistered first.
-  struct Callback {
-    std::unique_ptr<CallbackSource> source;
-    Reclaimer::Registration registration;
-  };
+  // The sum if what is in use is counted exactly.
+  std::optional<Stats> ExactSum() const noexcept;
+  std::size_t LiveBytes() const noexcept override;
+  std::optional<std::uint64_t> CountIfUnused() const noexcept override;
 
   // Ends a visit to a front.
   struct Unpinner {
@@ -128,9 +132,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   FrontTable by_uid_;
   FrontTable by_handle_;
   std::atomic<Front*> default_front_{nullptr};
-  std::mutex fronts_mutex_;          // held while fronts come and go
-  bool default_was_set_ = false;     // guarded by fronts_mutex_
-  std::vector<Callback> callbacks_;  // guarded by fronts_mutex_
+  std::mutex fronts_mutex_;       // held while fronts come and go
+  bool default_was_set_ = false;  // guarded by fronts_mutex_
+  // Guarded by fronts_mutex_:
+  std::vector<std::weak_ptr<OutOfMemoryCallback::Source>> callbacks_;
 
   mutable std::mutex list_mutex_;
   std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_

@@ -119,6 +119,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
+  EXPECT_THAT(ParseError("strata_retry_alone,gpu_allocator_retry_time=0"),
+              AllOf(HasSubstr("strata_retry_alone"),
+                    HasSubstr("gpu_allocator_retry_time")));
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");

@@ -12,6 +12,7 @@ namespace strata {
 class Allocator;
 class Allocation;
 struct Chunk;
+struct GuardRecord;
 
 // What the holder of a Block knows of it; bits of Block::flags.
 enum BlockFlags : std::uint8_t {
@@ -19,6 +20,8 @@ enum BlockFlags : std::uint8_t {
   kBlockZeroSize = 1U << 1,  // holds no memory; belongs to no layer
   // Another stream than the owner's uses it; the stream-safe layer knows which.
   kBlockMarked = 1U << 2,
+  // The same, and the strategy knows which.
+  kBlockMarkedBelow = 1U << 3,
 };
 
 // The record of one piece of memory, for the layers of a chain. A live one is
@@ -32,7 +35,10 @@ enum BlockFlags : std::uint8_t {
 struct alignas(64) Block {
   std::byte* data = nullptr;
   std::size_t size = 0;
-  Block* previous = nullptr;  // neighbours in address order, for strategies
+  union {
+    Block* previous = nullptr;  // neighbours in address order, for strategies
+    GuardRecord* guard;         // of a block that the Guard layer made
+  };
   Block* next = nullptr;
   union {
     Allocator* owner;

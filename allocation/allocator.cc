@@ -13,11 +13,21 @@ namespace strata {
 void AllocatorVisitor::VisitBlocks(const Allocator& /*layer*/,
                                    const std::vector<BlockInfo>& /*blocks*/) {}
 
+namespace {
+
+const char* StateOf(const Block& block) {
+  if (block.is_free) return "free";
+  if (block.chunk != nullptr) return "on its way back to its pool";
+  return "joined to a neighbour, or given back";
+}
+
+}  // namespace
+
 void FailNotLive(const Block& block, const char* layer) {
   LOG(FATAL) << layer << ": double free of "
              << static_cast<const void*>(block.data) << " ("
              << HumanBytes(block.size) << " on " << ToString(block.place)
-             << ")";
+             << "), which is " << StateOf(block);
 }
 
 void AllocationDeleter::operator()(Allocation* allocation) const noexcept {
@@ -70,17 +80,26 @@ Allocation* Allocator::AllocateRecord(const Request& request,
     return refuse(Failure::Reason::kBadRequest,
                   "alignment must be a power of two up to 16 MiB");
   }
-  if (request.bytes == 0) {
+  if (request.bytes == 0 && !returns_handles()) {
     Allocation* zero = AllocateZero();
     return zero != nullptr ? zero
                            : refuse(Failure::Reason::kHostMemory, "no record");
   }
-  Allocation* allocation = TryAllocate(request, failure);
+  Allocation* allocation = Attempt(request, failure);
   if (allocation == nullptr && failure.IsExhaustion() &&
       (request.flags & kNoRetry) == 0) {
     allocation = Reclaim(request, failure);
   }
   return allocation == nullptr ? nullptr : Adopt(allocation, failure);
+}
+
+Allocation* Allocator::Attempt(const Request& request,
+                               Failure& failure) noexcept {
+  if (request.freed_by == nullptr) return TryAllocate(request, failure);
+  Request now = request;
+  now.freed_by = nullptr;
+  now.freed_before = (*request.freed_by)();
+  return TryAllocate(now, failure);
 }
 
 Allocation* Allocator::Reclaim(const Request& request,
@@ -89,7 +108,7 @@ Allocation* Allocator::Reclaim(const Request& request,
   if (ladder == nullptr) return nullptr;
   Allocation* allocation = nullptr;
   ladder->Climb(stream(), failure, [&] {
-    allocation = TryAllocate(request, failure);
+    allocation = Attempt(request, failure);
     return allocation != nullptr;
   });
   return allocation;

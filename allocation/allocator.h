@@ -13,14 +13,16 @@
 
 namespace strata {
 
+class AllocationLog;
 class DebugFill;
 class Reclaimer;
 
 // One layer of a chain, and the contract of all of them.
 //
 // Model: users call the non-virtual functions of the outermost layer; layers
-//   call the virtual ones of the layer below. Every virtual function is pure,
-//   so that a layer that forgets to forward one does not compile.
+//   call the virtual ones of the layer below. Every virtual function but
+//   returns_handles() is pure, so that a layer that forgets to forward one does
+//   not compile.
 // Threads: every function from any thread, concurrently.
 // Lifetime: outlives every Allocation it made (chains of a facade see to that
 //   themselves).
@@ -56,9 +58,15 @@ class Allocator {
   void set_debug_fill(const DebugFill* fill) { fill_ = fill; }
   const DebugFill* debug_fill() const { return fill_; }
 
+  // Where those who know what an allocation is for record it; null: nowhere.
+  // The log outlives this layer.
+  void set_allocation_log(AllocationLog* log) { log_ = log; }
+  AllocationLog* allocation_log() const { return log_; }
+
   // ---- For layers.
 
-  // One attempt, without reaction to exhaustion. `request.bytes` is not 0. The
+  // One attempt, without reaction to exhaustion. `request.bytes` is not 0,
+  // unless this returns handles; `request.freed_by` is null. The
   // result is live, has `requested` set and no owner. On null, `failure` says
   // why and nothing has changed.
   virtual Allocation* TryAllocate(const Request& request,
@@ -92,6 +100,11 @@ class Allocator {
   virtual Reclaimer* reclaimer() const = 0;
   // Null if this layer must see every call.
   virtual HitPath* hit_path() = 0;
+  // Whether data() of an Allocation is a handle of the system below instead of
+  // an address: nobody may compute with it, and a request of 0 bytes is one
+  // like any other. Memory without addresses cannot be carved, so it is right
+  // that only a layer that passes requests on asks the one below.
+  virtual bool returns_handles() const { return false; }
 
  protected:
   // Makes `allocation` the user's: owner, debug fill. Null if the fill failed;
@@ -103,10 +116,13 @@ class Allocator {
   friend struct AllocationDeleter;
 
   Allocation* AllocateZero() noexcept;
+  // TryAllocate, with what `request.freed_by` says now.
+  Allocation* Attempt(const Request& request, Failure& failure) noexcept;
   Allocation* Reclaim(const Request& request, Failure& failure) noexcept;
   static void FreeRecord(Allocation* allocation) noexcept;
 
   const DebugFill* fill_ = nullptr;
+  AllocationLog* log_ = nullptr;
 };
 
 // Fails the process, naming the address and state, unless `block` is live:

@@ -1,5 +1,8 @@
 #include "strata/allocation/annotation.h"
 
+#include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace strata {
@@ -7,6 +10,27 @@ namespace {
 
 thread_local const ScopedAnnotation* innermost = nullptr;
 thread_local std::int64_t current_step = -1;
+
+// Writes text from its end towards its start.
+class BackwardText {
+ public:
+  BackwardText(char* begin, char* end) : begin_(begin), at_(end) {}
+
+  char* at() const { return at_; }
+  bool full() const { return at_ == begin_; }
+
+  // As much of the end of `text` as fits.
+  void Prepend(std::string_view text) {
+    const auto room = static_cast<std::size_t>(at_ - begin_);
+    const std::size_t count = std::min(room, text.size());
+    at_ -= count;
+    std::memcpy(at_, text.data() + (text.size() - count), count);
+  }
+
+ private:
+  char* const begin_;
+  char* at_;
+};
 
 }  // namespace
 
@@ -43,6 +67,25 @@ std::string CurrentAnnotation() {
     }
   }
   return text;
+}
+
+std::size_t CopyCurrentAnnotation(char* text, std::size_t capacity) noexcept {
+  char* const end = text + (capacity - 1);
+  BackwardText backward(text, end);
+  for (const auto* frame = innermost; frame != nullptr && !backward.full();
+       frame = frame->outer()) {
+    if (frame != innermost) backward.Prepend(" / ");
+    if (frame->detail() != nullptr) {
+      backward.Prepend("}");
+      backward.Prepend(frame->detail());
+      backward.Prepend("{");
+    }
+    backward.Prepend(frame->name());
+  }
+  const auto length = static_cast<std::size_t>(end - backward.at());
+  std::memmove(text, backward.at(), length);
+  text[length] = '\0';
+  return length;
 }
 
 }  // namespace strata

@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_ANNOTATION_H_
 #define STRATA_ALLOCATION_ANNOTATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -43,6 +44,11 @@ const char* AnnotationOp() noexcept;
 
 // "train{step=3} / conv1 / MatMul", outermost first; "" without a frame.
 std::string CurrentAnnotation();
+
+// The same without a heap call, for layers that must not make one: writes it to
+// `text`, ended by a 0, and returns its length. What does not fit is cut off at
+// the start, where the outer frames are. `capacity` is not 0.
+std::size_t CopyCurrentAnnotation(char* text, std::size_t capacity) noexcept;
 
 }  // namespace strata
 

@@ -24,6 +24,8 @@ class ChainStream {
   virtual ~ChainStream() = default;
 
   Device* device() const { return device_; }
+  // The device whose memory the chain hands out; null for host memory.
+  virtual Device* memory_device() const { return device_; }
   Stream stream() const { return stream_; }
   bool retired() const { return retired_.load(std::memory_order_acquire); }
 

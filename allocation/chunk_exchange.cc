@@ -31,6 +31,23 @@ void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
   entry->gate.Close();
 }
 
+std::shared_ptr<DriverHeld> ChunkPool::driver_held() const {
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  return driver_held_.lock();
+}
+
+std::shared_ptr<DriverHeld> ChunkPool::ShareDriverHeld(
+    const std::function<std::shared_ptr<DriverHeld>()>& make) {
+  std::shared_ptr<DriverHeld> held = driver_held();
+  if (held != nullptr) return held;
+  std::shared_ptr<DriverHeld> made = make();
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  held = driver_held_.lock();  // another thread may have been faster
+  if (held != nullptr) return held;
+  driver_held_ = made;
+  return made;
+}
+
 std::vector<std::shared_ptr<ChunkPool::HolderEntry>> ChunkPool::Holders()
     const {
   const std::lock_guard<std::mutex> guard(lists_mutex_);
@@ -59,6 +76,9 @@ std::size_t ChunkPool::IdleBytes() noexcept {
   }
   ForEachHolder(
       [&](ChunkHolder& holder) { bytes += holder.IdleSystemBytes(); });
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    bytes += held->IdleBytes();
+  }
   return bytes;
 }
 
@@ -87,8 +107,11 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
       best = size;
     }
   });
-  if (best == 0) return 0;
   std::size_t moved = 0;
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    moved = held->MoveWithinReach(stream);
+  }
+  if (best == 0) return moved;
   ForEachHolder([&](ChunkHolder& holder) {
     if (moved != 0 || is_within_reach(holder)) return;
     if (holder.SmallestIdle(bytes) == best) moved = holder.OfferIdle(best);
@@ -96,9 +119,13 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   return moved;
 }
 
-std::size_t ChunkPool::GiveBackAll() noexcept {
-  std::size_t given = 0;
+std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
+  const std::shared_ptr<DriverHeld> held = driver_held();
+  std::size_t given = held != nullptr ? held->GiveBack() : 0;
+  if (given >= bytes && given != 0) return given;
   ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
+  // The holders have waited for what the driver could not give at first.
+  if (held != nullptr) given += held->GiveBack();
   return given + Release();
 }
 

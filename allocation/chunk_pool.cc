@@ -58,9 +58,8 @@ class ChunkPool::ReleaseStep final : public ReclaimSource {
   std::size_t ReclaimableBytes() const noexcept override {
     return pool_.IdleBytes();
   }
-  std::size_t Reclaim(Stream /*stream*/,
-                      std::size_t /*bytes*/) noexcept override {
-    return pool_.GiveBackAll();
+  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
+    return pool_.GiveBackAll(bytes);
   }
 
  private:
@@ -97,6 +96,7 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
     failure.reason = reason;
     failure.layer = name();
     failure.reserved_bytes = claimed;
+    Explain(failure, bytes);
     return false;
   };
   if (bytes > kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
@@ -108,6 +108,14 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
     }
   } while (!claimed_bytes_.compare_exchange_weak(claimed, claimed + bytes));
   return true;
+}
+
+void ChunkPool::Unclaim(std::size_t bytes) noexcept {
+  claimed_bytes_ -= bytes;
+  // Meanwhile the limit may have refused another request.
+  if (reclaimer_ != nullptr) {
+    reclaimer_->retry().NotifyReturn(bytes, Failure::Reason::kLimit);
+  }
 }
 
 void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
@@ -125,15 +133,10 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
       claimed ? underlying()->TryAllocate(request, failure) : nullptr;
   if (chunk == nullptr) {
     if (claimed) {
-      claimed_bytes_ -= request.bytes;
-      // Meanwhile the limit may have refused another request.
-      if (reclaimer_ != nullptr) {
-        reclaimer_->retry().NotifyReturn(request.bytes,
-                                         Failure::Reason::kLimit);
-      }
+      Unclaim(request.bytes);
+      Explain(failure, request.bytes);
     }
     ++failures_;
-    Explain(failure, request.bytes);
     return nullptr;
   }
   // The system may give more than was asked; a limit bounds what we ask for.
@@ -251,6 +254,11 @@ std::size_t ChunkPool::Release() noexcept {
   return given;
 }
 
+std::size_t ChunkPool::reserved_bytes() const noexcept {
+  const std::shared_ptr<DriverHeld> held = driver_held();
+  return reserved_bytes_.load() + (held ? held->ReservedBytes() : 0);
+}
+
 Stats ChunkPool::stats() const {
   Stats stats;
   stats.allocations = allocations_;
@@ -260,12 +268,21 @@ Stats ChunkPool::stats() const {
   stats.peak_reserved_bytes = peak_reserved_bytes_;
   stats.limit_bytes = limit_bytes_;
   stats.chunks = stats.allocations - stats.frees;
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    stats.reserved_bytes += held->ReservedBytes();
+    stats.peak_reserved_bytes += held->PeakReservedBytes();
+  }
   const std::lock_guard<SpinLock> guard(lock_);
   for (const Idle& idle : offered_) stats.idle_bytes += idle.chunk->size();
   return stats;
 }
 
-void ChunkPool::ResetPeak() { peak_reserved_bytes_ = reserved_bytes_.load(); }
+void ChunkPool::ResetPeak() {
+  peak_reserved_bytes_ = reserved_bytes_.load();
+  if (const std::shared_ptr<DriverHeld> held = driver_held()) {
+    held->ResetPeak();
+  }
+}
 
 void ChunkPool::AddVisitor(Visitor visitor) {
   const std::lock_guard<std::mutex> guard(lists_mutex_);
@@ -280,8 +297,13 @@ void ChunkPool::Visit(const Allocation& chunk, int count_change) noexcept {
     const std::lock_guard<std::mutex> guard(lists_mutex_);
     visitors = visitors_;
   }
-  for (const Visitor& visitor : *visitors) {
+  const auto visit = [&](const Visitor& visitor) {
     visitor(chunk.data(), chunk.size(), count_change);
+  };
+  if (count_change > 0) {
+    std::for_each(visitors->begin(), visitors->end(), visit);
+  } else {
+    std::for_each(visitors->rbegin(), visitors->rend(), visit);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/driver_held.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/platform/spin_lock.h"
 
@@ -27,7 +28,8 @@ namespace strata {
 //   of any stream, which is first ordered after the event. reserved_bytes()
 //   counts both, always exact. When memory is exhausted the pool moves an idle
 //   chunk of another stream within reach, then gives all idle chunks of all
-//   strategies to the system.
+//   strategies to the system. Memory that the driver pools for the strategies
+//   (DriverHeld) counts as reserved too, and goes back with the idle chunks.
 // Threads: any thread. No lock is held during a call of the device, of the
 //   layer below, of a holder or of a visitor.
 // Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
@@ -59,8 +61,21 @@ class ChunkPool final : public Decorator {
   void AddHolder(ChunkHolder& holder);
   void RemoveHolder(ChunkHolder& holder) noexcept;
 
-  // A chunk came from or went to the system. Free visitors run before the
-  // memory goes. `count_change` is +1 or -1.
+  // What a strategy is about to have from the driver by itself counts against
+  // the limit from here until Unclaim. False, with the reason in `failure`, if
+  // the limit forbids it.
+  bool Claim(std::size_t bytes, Failure& failure) noexcept;
+  void Unclaim(std::size_t bytes) noexcept;
+  // What the strategies of this place share to have the driver pool memory:
+  // what the others hold, or, if nobody holds any, what `make` returns. It is
+  // counted here for as long as a strategy holds it.
+  std::shared_ptr<DriverHeld> ShareDriverHeld(
+      const std::function<std::shared_ptr<DriverHeld>()>& make);
+
+  // A chunk came from or went to the system: +1 or -1. Each is visited once
+  // for either. Visitors run in the order of AddVisitor for a chunk that came,
+  // and in reverse, before the memory goes, for one that leaves; so the last to
+  // build on a chunk is the first to let go. They do not throw.
   using Visitor =
       std::function<void(void* data, std::size_t bytes, int count_change)>;
   // Chunks that exist already are not visited.
@@ -71,7 +86,8 @@ class ChunkPool final : public Decorator {
   bool IsUnused() noexcept;
 
   std::size_t limit_bytes() const { return limit_bytes_; }
-  std::size_t reserved_bytes() const { return reserved_bytes_.load(); }
+  // Driver calls only if the driver pools memory for a strategy.
+  std::size_t reserved_bytes() const noexcept;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -83,6 +99,11 @@ class ChunkPool final : public Decorator {
   Stats stats() const override;
   void ResetPeak() override;
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
+  // Adds a rung to the ladder of the place; there is one.
+  Reclaimer::Registration RegisterReclaim(ReclaimStep step,
+                                          ReclaimSource& source) const {
+    return Reclaimer::Register(reclaimer_, step, source);
+  }
   HitPath* hit_path() override { return nullptr; }
 
  private:
@@ -99,7 +120,6 @@ class ChunkPool final : public Decorator {
   class TakeStep;
   class ReleaseStep;
 
-  bool Claim(std::size_t bytes, Failure& failure) noexcept;
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
@@ -112,7 +132,10 @@ class ChunkPool final : public Decorator {
   void ForEachHolder(const std::function<void(ChunkHolder&)>& ask) noexcept;
   std::size_t IdleBytes() noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
-  std::size_t GiveBackAll() noexcept;
+  // Stops waiting for streams once `bytes` were given without.
+  std::size_t GiveBackAll(std::size_t bytes) noexcept;
+  // Null if no strategy holds any.
+  std::shared_ptr<DriverHeld> driver_held() const;
 
   const std::size_t limit_bytes_;
   const std::shared_ptr<Reclaimer> reclaimer_;
@@ -132,6 +155,7 @@ class ChunkPool final : public Decorator {
   // Replaced, never changed: readers copy the pointer. Guarded by lists_mutex_.
   std::shared_ptr<const std::vector<Visitor>> visitors_;
   std::vector<std::shared_ptr<HolderEntry>> holders_;  // by lists_mutex_
+  std::weak_ptr<DriverHeld> driver_held_;              // by lists_mutex_
 
   std::unique_ptr<ReclaimSource> take_step_;
   std::unique_ptr<ReclaimSource> release_step_;

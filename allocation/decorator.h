@@ -52,6 +52,9 @@ class Decorator : public Allocator {
   }
   Reclaimer* reclaimer() const override { return underlying_->reclaimer(); }
   HitPath* hit_path() override { return underlying_->hit_path(); }
+  bool returns_handles() const override {
+    return underlying_->returns_handles();
+  }
 
  private:
   std::shared_ptr<Allocator> underlying_;

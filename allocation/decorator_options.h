@@ -7,13 +7,18 @@
 #include <string>
 
 #include "strata/allocation/chain_stream.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
 
+class AllocationLog;
 class Budget;
+class EventSink;
+class GuardReporter;
 class PlaceMeter;
+class Reclaimer;
 class TraceSink;
 
 // Which decorators a chain gets, and how they behave.
@@ -23,7 +28,9 @@ struct DecoratorOptions {
   bool aligned = true;      // serve alignments above the strategy's own
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
-  std::string trace_path;  // record every call to this file; "": none
+  std::string trace_path;           // record every call to this file; "": none
+  std::string trace_events_path;    // the same as Chrome trace events
+  std::string allocation_log_path;  // record what it is for here; "": nowhere
   // Longest wait, in ms, of a request for others to free memory; not above 0:
   // none.
   std::int64_t retry_time_ms = 10000;
@@ -33,6 +40,13 @@ struct DecoratorOptions {
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place
+  // Look for writes outside blocks and uses of freed ones (guard_settings.h).
+  bool guard = false;
+  std::size_t guard_red_zone_bytes = 256;  // on each side of a block
+  std::size_t guard_quarantine_bytes = std::size_t{64} << 20;  // per stream
+  bool guard_poison = true;              // fill blocks when allocated and freed
+  std::string guard_fill = "pattern";    // with what: pattern or nan
+  std::string guard_on_error = "abort";  // or log
 };
 
 // What the layers of one chain share. Members may be null when a chain is built
@@ -44,6 +58,11 @@ struct ChainContext {
   std::shared_ptr<Budget> budget;         // of the place, for Limit
   std::shared_ptr<PlaceMeter> meter;      // of the place, for exact_peak
   std::shared_ptr<TraceSink> trace_sink;  // of the facade
+  std::shared_ptr<EventSink> event_sink;  // of the facade
+  std::shared_ptr<Reclaimer> reclaimer;   // of the place
+  std::shared_ptr<GuardReporter> guard_reporter;  // of the place
+  std::shared_ptr<AllocationLog> allocation_log;  // of the facade
+  Clock* clock = &Clock::Steady();                // of waits and time stamps
 };
 
 }  // namespace strata

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "strata/allocation/size.h"
 
@@ -13,21 +15,29 @@ constexpr std::size_t kHostAlignmentBytes = 64;
 
 }  // namespace
 
-HostAllocator::HostAllocator()
-    : SystemAllocator(HostPlace(), kHostAlignmentBytes) {}
+HostAllocator::HostAllocator(std::shared_ptr<HostSystem> host,
+                             const HostMemoryOptions& options)
+    : SystemAllocator(HostPlace(), kHostAlignmentBytes),
+      rules_(std::move(host), options) {}
 
 void* HostAllocator::Obtain(const Request& request, Failure& failure) noexcept {
-  const std::size_t alignment =
-      std::max(request.alignment, kHostAlignmentBytes);
+  std::size_t alignment = std::max(request.alignment, kHostAlignmentBytes);
+  std::optional<std::size_t> bytes = request.bytes;
+  if (rules_.Locks(request.bytes)) {
+    alignment = std::max(alignment, HostPageBytes());
+    bytes = CheckedAlignUp(request.bytes, HostPageBytes());
+  }
   void* data = nullptr;
-  if (posix_memalign(&data, alignment, request.bytes) != 0) {
+  if (!bytes || posix_memalign(&data, alignment, *bytes) != 0) {
     failure.reason = Failure::Reason::kHostMemory;
     return nullptr;
   }
+  rules_.Obtained(place(), data, request.bytes, in_use_bytes() + request.bytes);
   return data;
 }
 
-void HostAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
+void HostAllocator::Return(void* data, std::size_t bytes) noexcept {
+  rules_.Returning(data, bytes);
   std::free(data);
 }
 

@@ -2,15 +2,24 @@
 #define STRATA_ALLOCATION_HOST_ALLOCATOR_H_
 
 #include <cstddef>
+#include <memory>
 
+#include "strata/allocation/host_memory_rules.h"
 #include "strata/allocation/system_allocator.h"
 
 namespace strata {
 
-// Pageable host memory from the C++ heap, one call per request.
+// Pageable host memory from the C heap, one call per request; so another malloc
+// that is preloaded serves it.
+//
+// Model: aligned to a cache line, whatever less is asked for. A piece that is
+//   locked has its pages for itself.
 class HostAllocator final : public SystemAllocator {
  public:
-  HostAllocator();
+  HostAllocator() : HostAllocator(nullptr, HostMemoryOptions()) {}
+  // `host` null: without warnings and locks.
+  HostAllocator(std::shared_ptr<HostSystem> host,
+                const HostMemoryOptions& options);
 
   const char* name() const override { return "host"; }
   std::size_t max_alignment() const override { return kMaxAlignment; }
@@ -18,6 +27,9 @@ class HostAllocator final : public SystemAllocator {
  protected:
   void* Obtain(const Request& request, Failure& failure) noexcept override;
   void Return(void* data, std::size_t bytes) noexcept override;
+
+ private:
+  HostMemoryRules rules_;
 };
 
 }  // namespace strata

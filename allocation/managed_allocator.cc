@@ -10,8 +10,9 @@
 namespace strata {
 
 ManagedAllocator::ManagedAllocator(std::shared_ptr<Platform> platform,
-                                   int device)
-    : SystemAllocator(ManagedPlace(device),
+                                   int device, PlaceKind serves)
+    : SystemAllocator(serves == PlaceKind::kDevice ? DevicePlace(device)
+                                                   : ManagedPlace(device),
                       platform->device(device).caps().alloc_alignment_bytes),
       platform_(std::move(platform)),
       device_(platform_->device(device)) {

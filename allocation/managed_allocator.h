@@ -17,8 +17,10 @@ namespace strata {
 // Lifetime: keeps the platform alive.
 class ManagedAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`.
-  ManagedAllocator(std::shared_ptr<Platform> platform, int device);
+  // `device` is an ordinal of `platform`. What is served is
+  // ManagedPlace(device), or DevicePlace(device) from managed memory.
+  ManagedAllocator(std::shared_ptr<Platform> platform, int device,
+                   PlaceKind serves = PlaceKind::kManaged);
 
   const char* name() const override { return "managed"; }
 

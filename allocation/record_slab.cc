@@ -7,18 +7,23 @@ namespace strata {
 
 RecordSlab& RecordSlab::Instance() {
   // Never destroyed: allocations may be freed during static destruction.
-  static auto* const slab = new RecordSlab();
+  static auto* const slab = new RecordSlab(0);
+  return *slab;
+}
+
+RecordSlab& RecordSlab::Noted() {
+  static auto* const slab = new RecordSlab(kNoteBytes);
   return *slab;
 }
 
 bool RecordSlab::AddPage() noexcept {
-  auto* page = static_cast<Allocation*>(
-      ::operator new (kRecordsPerPage * sizeof(Allocation),
-                      std::align_val_t{alignof(Allocation)}, std::nothrow));
+  const std::size_t page_bytes = kRecordsPerPage * stride_bytes_;
+  auto* page = static_cast<std::byte*>(::operator new (
+      page_bytes, std::align_val_t{stride_bytes_}, std::nothrow));
   if (page == nullptr) return false;
   const std::lock_guard<SpinLock> guard(lock_);
   for (std::size_t i = kRecordsPerPage; i-- > 0;) {
-    stock_.Push((new (page + i) Allocation())->block());
+    stock_.Push((new (page + i * stride_bytes_) Allocation())->block());
   }
   return true;
 }

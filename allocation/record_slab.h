@@ -36,13 +36,24 @@ class RecordList {
 // The source of every record in the process.
 //
 // Model: pages of records, carved once and recycled for ever, so that the last
-//   free of a dropped chain still has its record.
+//   free of a dropped chain still has its record. There are two: one of bare
+//   records, one whose records have a note behind them, for holders that must
+//   remember more of a block than its record says. A record goes back to the
+//   slab it came from.
 // Threads: any thread.
 // Cost: one lock; a page from the heap when no record is left. Layers that
 //   serve hits keep a RecordList of their own, filled ahead.
 class RecordSlab {
  public:
   static RecordSlab& Instance();
+  static RecordSlab& Noted();
+
+  // The note behind a record of Noted(): raw memory, for its holder to make
+  // something of. On the line that the processor fetches together with the
+  // record's.
+  static constexpr std::size_t kNoteBytes = 64;
+  static void* NoteOf(Block* record) { return record + 1; }
+  static const void* NoteOf(const Block* record) { return record + 1; }
 
   // A blank record, or null if the host is out of memory.
   Block* Take() noexcept;
@@ -60,11 +71,13 @@ class RecordSlab {
   std::size_t taken() const;
 
  private:
-  static constexpr std::size_t kRecordsPerPage = 1024;  // 64 KiB
+  static constexpr std::size_t kRecordsPerPage = 1024;
 
-  RecordSlab() = default;
+  explicit RecordSlab(std::size_t note_bytes)
+      : stride_bytes_(sizeof(Allocation) + note_bytes) {}
   bool AddPage() noexcept;
 
+  const std::size_t stride_bytes_;  // from one record to the next
   mutable SpinLock lock_;
   RecordList stock_;       // guarded by lock_
   std::size_t taken_ = 0;  // guarded by lock_

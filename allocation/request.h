@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace strata {
 
@@ -15,6 +16,8 @@ enum RequestFlags : std::uint32_t {
   // The block will outlive its neighbours: a strategy keeps it from splitting a
   // cached block, so that it does not pin memory that others could give back.
   kLongLived = 1U << 2,
+  // The caller records the allocation in the log itself (allocation_log.h).
+  kWillBeLogged = 1U << 8,
 };
 
 // What a caller asks of an Allocator.
@@ -26,6 +29,10 @@ struct Request {
   // may be reused; 0: any. Strategies without such a counter have no memory
   // with a later count and ignore it.
   std::uint64_t freed_before = 0;
+  // If not null, asked before every attempt for the count to use as
+  // `freed_before`: more memory may have become safe since the last one. Must
+  // not throw. Layers never see it.
+  const std::function<std::uint64_t()>* freed_by = nullptr;
 };
 
 // The largest Request::alignment that any chain serves.

@@ -32,6 +32,7 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
       (block->flags & kBlockZeroSize) != 0) {
     return false;
   }
+  if (underlying()->RecordStream(allocation, stream)) return true;
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::vector<Stream>& streams = marks_[block];
@@ -50,6 +51,7 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
 
 void StreamSafeAllocator::EraseStream(Allocation* allocation,
                                       Stream stream) noexcept {
+  underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(block);

@@ -18,7 +18,8 @@ namespace strata {
 // Model: freed on its own stream, a block is reusable at once. RecordStream
 //   marks an allocation; freeing a marked one first waits, on the host, for the
 //   work in the streams that marked it. A stream that is announced as destroyed
-//   is waited for then, and its marks are dropped.
+//   is waited for then, and its marks are dropped. A strategy that keeps marks
+//   itself, without a wait, is asked first; this layer has those it declines.
 // Threads: any thread.
 // Cost: nothing for an allocation without marks; a host wait for a marked one.
 // Source: cuda_semantics.md §5.2 M4; paddle.md §3.6.

@@ -42,6 +42,9 @@ class SystemAllocator : public Allocator {
   SystemAllocator(Place place, std::size_t natural_alignment)
       : place_(place), natural_alignment_(natural_alignment) {}
 
+  // Of the pieces handed out so far.
+  std::uint64_t in_use_bytes() const { return in_use_bytes_.load(); }
+
   // Null, with reason, status and device numbers in `failure`, if the system
   // refuses.
   virtual void* Obtain(const Request& request, Failure& failure) noexcept = 0;

@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/allocation/allocation_log.h"
+#include "strata/allocation/events_allocator.h"
+#include "strata/allocation/guard_allocator.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
@@ -17,13 +20,11 @@ namespace strata {
 AllocatorFacade::AllocatorFacade(const Options& options,
                                  std::shared_ptr<Platform> platform,
                                  Clock& clock)
-    : options_(options), clock_(clock), platform_(std::move(platform)) {
+    : options_(options), platform_(std::move(platform)) {
+  shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
-  if (!options_.decorators.trace_path.empty()) {
-    trace_sink_ =
-        std::make_shared<TraceSink>(options_.decorators.trace_path, clock_);
-  }
+  MakeSinks();
   try {
     AddPlaces();
   } catch (...) {
@@ -38,17 +39,38 @@ void AllocatorFacade::Close() {
   ForEachState([](PlaceState& state) { state.Close(); });
 }
 
+void AllocatorFacade::MakeSinks() {
+  const DecoratorOptions& asked = options_.decorators;
+  if (!asked.trace_path.empty()) {
+    shared_.trace_sink =
+        std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
+  }
+  if (!asked.trace_events_path.empty()) {
+    shared_.event_sink =
+        std::make_shared<EventSink>(asked.trace_events_path, *shared_.clock);
+  }
+  if (!asked.allocation_log_path.empty()) {
+    shared_.allocation_log =
+        std::make_shared<AllocationLog>(asked.allocation_log_path);
+  }
+}
+
 void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
-                                               clock_, trace_sink_);
+    kind.back() =
+        std::make_shared<PlaceState>(place, platform_, options_, shared_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
   };
-  add(HostPlace());
+  add(HostPlace());  // also where node 0 has no memory
+  if (options_.host.numa) {
+    for (const int node : platform_->host()->NumaNodes()) {
+      if (node != 0) add(HostPlace(node));
+    }
+  }
   for (int i = 0; i < platform_->device_count(); ++i) {
     add(DevicePlace(i));
     const Caps& caps = platform_->device(i).caps();
@@ -195,6 +217,42 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
 OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(
     Place place, OutOfMemoryFunction callback, int priority) {
   return Find(place).AddCallback(std::move(callback), priority);
+}
+
+namespace {
+
+[[noreturn]] void ThrowNoGuard(const char* what) {
+  throw std::logic_error(std::string(what) + " needs strata_guard");
+}
+
+}  // namespace
+
+MemoryCheck AllocatorFacade::CheckMemory(Place place) {
+  PlaceState& state = Find(place);
+  if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
+  MemoryCheck sum;
+  state.ForEachFront([&](Front& front) {
+    const MemoryCheck one = FindGuard(&front)->CheckAll();
+    sum.checked += one.checked;
+    sum.skipped += one.skipped;
+    sum.errors += one.errors;
+  });
+  return sum;
+}
+
+void AllocatorFacade::AddMemoryErrorCallback(
+    const GuardReporter::Callback& callback) {
+  if (!options_.decorators.guard) ThrowNoGuard("AddMemoryErrorCallback");
+  ForEachState([&](PlaceState& state) {
+    state.guard_reporter()->AddCallback(callback);
+  });
+}
+
+void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
+  Find(place).AddVisitor([place, visitor = std::move(visitor)](
+                             void* data, std::size_t bytes, int count_change) {
+    visitor(place, data, bytes, count_change);
+  });
 }
 
 Stats AllocatorFacade::GetStats(Place place) {

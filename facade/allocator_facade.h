@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
+#include "strata/allocation/guard_error.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
@@ -20,7 +21,6 @@ namespace strata {
 
 class Front;
 class PlaceState;
-class TraceSink;
 
 // Hands out memory per place and per stream, through the chain of layers that
 // the options ask for.
@@ -124,6 +124,29 @@ class AllocatorFacade {
                                              OutOfMemoryFunction callback,
                                              int priority = 0);
 
+  // With strata_guard: compares everything around and in the blocks of a place
+  // with what it must be, live ones and those in quarantine. Waits for the
+  // streams of the place. What it finds is reported as strata_guard_on_error
+  // says, then counted here.
+  //
+  // Errors: std::logic_error without strata_guard.
+  MemoryCheck CheckMemory(Place place);
+  // `callback` is told of every error that the guard finds and logs, at any
+  // place; it may allocate and free. Errors as CheckMemory.
+  void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
+  // `visitor` sees every chunk of memory that `place` gets from the system
+  // (count_change +1) or gives back (-1), for instance to register it with a
+  // network card. Visitors run in the order they were added for a chunk that
+  // comes, in reverse for one that goes; they may allocate, but not throw.
+  // Add them before anything else is asked of the place: a host place then
+  // gets a pooling strategy, so that chunks are few.
+  //
+  // Errors: std::logic_error after the first allocation at the place.
+  // Threads: no other call about the place may be in flight.
+  using ChunkVisitor = std::function<void(Place place, void* data,
+                                          std::size_t bytes, int count_change)>;
+  void AddVisitor(Place place, ChunkVisitor visitor);
+
   // Of all streams of a place: sums, and what is held from the system. The
   // peak in use is the sum of the streams' peaks, an upper bound, unless
   // strata_exact_peak is on.
@@ -142,10 +165,13 @@ class AllocatorFacade {
 
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }
+  // The file of strata_allocation_log_file; null without one.
+  AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
   // Every place this facade serves.
   std::vector<Place> places() const;
 
  private:
+  void MakeSinks();
   void AddPlaces();
   void Close();
   PlaceState& Find(Place place) const {
@@ -168,9 +194,8 @@ class AllocatorFacade {
   void ForEachState(const std::function<void(PlaceState&)>& visit) const;
 
   const Options options_;
-  Clock& clock_;
   std::shared_ptr<Platform> platform_;
-  std::shared_ptr<TraceSink> trace_sink_;
+  ChainContext shared_;  // what the chains of all places share
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

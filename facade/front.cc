@@ -29,6 +29,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
       hit_alignment_(underlying()->natural_alignment()),
       lock_(hit_path_ != nullptr ? hit_path_->hit_lock() : own_lock_) {
   set_debug_fill(state_->debug_fill());
+  set_allocation_log(state_->allocation_log());
 }
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {

@@ -7,11 +7,19 @@
 #include <type_traits>
 
 #include "strata/allocation/fault_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
+#include "strata/facade/option_aliases.h"
+#include "strata/strategy/bfc/limits.h"
+#include "strata/strategy/bfc/options.h"
+#include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
+
+// What init_allocated_mem fills with (paddle.md §2).
+constexpr unsigned char kInitByte = 0xEF;
 
 [[noreturn]] void BadValue(std::string_view name, std::string_view value,
                            const char* expected) {
@@ -178,14 +186,14 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
   return result;
 }
 
-// Throws unless `strategy` is one of this build.
-void CheckStrategy(const std::string& strategy) {
+// Throws unless `strategy`, the value of `option`, is one of this build.
+void CheckStrategy(const char* option, const std::string& strategy) {
   std::string known;
   for (const std::string& name : StrategyNames()) {
     if (name == strategy) return;
     known += (known.empty() ? "" : ", ") + name;
   }
-  std::string text = "allocator_strategy: unknown strategy '";
+  std::string text = std::string(option) + ": unknown strategy '";
   text += strategy + "' (known: " + known + ")";
   if (strategy.starts_with("peer:")) {
     text +=
@@ -193,6 +201,53 @@ void CheckStrategy(const std::string& strategy) {
         "peers";
   }
   throw std::invalid_argument(text);
+}
+
+// Throws if a chunk is asked for that the limit never allows.
+void CheckInitialMemory(const Options& options) {
+  const std::uint64_t limit = options.gpu_memory_limit_mb;
+  const std::string strategy = options.Strategy();
+  if (limit == 0 ||
+      (strategy != "naive_best_fit" && strategy != "thread_local")) {
+    return;
+  }
+  const auto check = [limit](const char* name, std::uint64_t mebibytes) {
+    if (mebibytes <= limit) return;
+    throw std::invalid_argument(
+        std::string(name) + "=" + std::to_string(mebibytes) +
+        " contradicts gpu_memory_limit_mb=" + std::to_string(limit) +
+        ": a chunk cannot be larger than all that may be held");
+  };
+  check("initial_gpu_memory_in_mb", options.strategy.initial_gpu_memory_in_mb);
+  check("reallocate_gpu_memory_in_mb",
+        options.strategy.reallocate_gpu_memory_in_mb);
+}
+
+// Throws if two options about memory of the host contradict each other.
+void CheckHost(const Options& options) {
+  const HostOptions& host = options.host;
+  const auto check = [&options](const char* option, const std::string& value) {
+    if (value == "auto") return;
+    CheckStrategy(option, value);
+    if (options.use_system_allocator && value != "direct") {
+      throw std::invalid_argument("use_system_allocator contradicts " +
+                                  std::string(option) + "=" + value +
+                                  ": it means direct at every place");
+    }
+  };
+  check("strata_host_strategy", host.strategy);
+  check("strata_pinned_strategy", host.pinned_strategy);
+  if (!host.use_auto_growth_pinned_allocator) return;
+  if (host.pinned_strategy != "auto" && host.pinned_strategy != "auto_growth") {
+    throw std::invalid_argument(
+        "use_auto_growth_pinned_allocator contradicts strata_pinned_strategy=" +
+        host.pinned_strategy + ": it means auto_growth");
+  }
+  if (options.use_system_allocator) {
+    throw std::invalid_argument(
+        "use_system_allocator contradicts use_auto_growth_pinned_allocator: it "
+        "means direct at every place");
+  }
 }
 
 std::string KnownOptions() {
@@ -227,19 +282,41 @@ Options Options::Parse(std::string_view text) {
   return options;
 }
 
-void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
-  if (!strategy_is_known) CheckStrategy(allocator_strategy);
-  if (use_system_allocator && strategy_was_set &&
-      allocator_strategy != "direct") {
+namespace {
+
+// Two writers would each truncate what the other wrote.
+void CheckFiles(const DecoratorOptions& decorators) {
+  if (!decorators.trace_path.empty() &&
+      decorators.trace_path == decorators.trace_events_path) {
     throw std::invalid_argument(
-        "use_system_allocator contradicts allocator_strategy=" +
-        allocator_strategy + ": it means allocator_strategy=direct");
+        "strata_trace_file contradicts strata_trace_events_file: both are '" +
+        decorators.trace_path + "'");
   }
+}
+
+}  // namespace
+
+void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
+  if (!strategy_is_known) {
+    CheckStrategy("allocator_strategy", allocator_strategy);
+  }
+  CheckAliases(*this, strategy_was_set);
+  CheckHost(*this);
+  host.Validate();
   if (alloc_fill_value < -1 || alloc_fill_value > 255) {
     throw std::invalid_argument(
         "alloc_fill_value: " + std::to_string(alloc_fill_value) +
         " is not a byte (0 to 255) or -1");
   }
+  if (init_allocated_mem && alloc_fill_value >= 0 &&
+      alloc_fill_value != kInitByte) {
+    throw std::invalid_argument(
+        "init_allocated_mem contradicts alloc_fill_value=" +
+        std::to_string(alloc_fill_value) +
+        ": it means alloc_fill_value=" + std::to_string(kInitByte));
+  }
+  CheckBuddyOptions(strategy);
+  CheckInitialMemory(*this);
   if (strategy.auto_growth_chunk_rule != "graded" &&
       strategy.auto_growth_chunk_rule != "exact") {
     throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +
@@ -254,6 +331,22 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
     throw std::invalid_argument(
         "strata_retry_alone contradicts gpu_allocator_retry_time=" +
         std::to_string(decorators.retry_time_ms) + ": there is no wait");
+  }
+  if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
+    throw std::invalid_argument(
+        "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");
+  }
+  if (strategy.cuda_malloc_async_pool != "own" &&
+      strategy.cuda_malloc_async_pool != "default") {
+    throw std::invalid_argument("cuda_malloc_async_pool: unknown pool '" +
+                                strategy.cuda_malloc_async_pool +
+                                "' (known: own, default)");
+  }
+  ReadBfcOptions(strategy);
+  if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
+    throw std::invalid_argument("pool_rounder: unknown rounder '" +
+                                strategy.pool_rounder +
+                                "' (known: none, pow2)");
   }
   constexpr std::uint64_t kMostMebibytes =
       std::numeric_limits<std::uint64_t>::max() >> 20;
@@ -276,11 +369,20 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                   strategy.small_pool_pre_alloc_in_mb);
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
+  CheckFiles(decorators);
+  CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
+  GuardSettings::From(decorators);
 }
 
-std::string Options::Strategy() const {
-  return use_system_allocator ? "direct" : allocator_strategy;
+std::string Options::Strategy() const { return ResolveStrategy(*this); }
+
+std::optional<unsigned char> Options::FillByte() const {
+  if (alloc_fill_value >= 0) {
+    return static_cast<unsigned char>(alloc_fill_value);
+  }
+  if (init_allocated_mem) return kInitByte;
+  return std::nullopt;
 }
 
 std::vector<OptionInfo> OptionTable() {

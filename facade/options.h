@@ -2,11 +2,13 @@
 #define STRATA_FACADE_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "strata/allocation/decorator_options.h"
+#include "strata/facade/host_strategy.h"
 #include "strata/platform/platform_options.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -17,12 +19,16 @@ namespace strata {
 struct Options {
   std::string allocator_strategy = "auto_growth";
   bool use_system_allocator = false;
+  bool use_cuda_malloc_async_allocator = false;
+  bool use_cuda_managed_memory = false;
   PlatformOptions platform;
   DecoratorOptions decorators;
   StrategyOptions strategy;
+  HostOptions host;
   std::uint64_t gpu_memory_limit_mb = 0;
   bool sync_after_alloc = false;
   std::int64_t alloc_fill_value = -1;
+  bool init_allocated_mem = false;
   bool check_streams = false;
 
   // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
@@ -45,6 +51,8 @@ struct Options {
 
   // The strategy in force, aliases resolved.
   std::string Strategy() const;
+  // What allocations are filled with, if anything.
+  std::optional<unsigned char> FillByte() const;
 };
 
 // One row of options.def, for documentation.

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
+#include "strata/allocation/numa_allocator.h"
 #include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
@@ -22,115 +25,214 @@
 namespace strata {
 namespace {
 
-std::shared_ptr<Allocator> MakeSystemAllocator(
+std::shared_ptr<Allocator> MakeManagedForDevice(
     Place place, const std::shared_ptr<Platform>& platform) {
-  switch (place.kind) {
-    case PlaceKind::kDevice:
-      return std::make_shared<DeviceAllocator>(platform, place.index);
-    case PlaceKind::kPinned:
-      return std::make_shared<PinnedAllocator>(platform, place.index);
-    case PlaceKind::kManaged:
-      return std::make_shared<ManagedAllocator>(platform, place.index);
-    case PlaceKind::kHost:
-      break;
+  if (!platform->device(place.index).caps().managed_memory) {
+    throw std::invalid_argument("use_cuda_managed_memory: " + ToString(place) +
+                                " has no managed memory");
   }
-  return std::make_shared<HostAllocator>();
+  return std::make_shared<ManagedAllocator>(platform, place.index,
+                                            PlaceKind::kDevice);
 }
 
-// The limit is on device memory; host memory has none.
-std::size_t LimitOf(Place place, const Options& options) {
-  return place.kind == PlaceKind::kDevice
-             ? Mebibytes(options.gpu_memory_limit_mb)
-             : 0;
+// Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
+constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
+
+// The settings of the strategy at `place`: the flags of auto_growth are about
+// devices.
+StrategyOptions SettingsOf(Place place, const Options& options) {
+  StrategyOptions settings = options.strategy;
+  if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
+    return settings;
+  }
+  const StrategyOptions defaults;
+  settings.auto_growth_chunk_size_in_mb = defaults.auto_growth_chunk_size_in_mb;
+  settings.small_pool_size_in_mb = defaults.small_pool_size_in_mb;
+  settings.auto_growth_chunk_rule = defaults.auto_growth_chunk_rule;
+  settings.free_idle_chunk = defaults.free_idle_chunk;
+  settings.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
+  settings.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
+  if (place.kind == PlaceKind::kPinned &&
+      options.host.use_auto_growth_pinned_allocator) {
+    settings.auto_growth_granule_bytes = kPinnedGranuleBytes;
+  }
+  return settings;
 }
 
-// The host writes a block as soon as it has it, without waiting for a stream,
-// so a cached block is not safe to reuse (cuda_semantics.md M7): the system
-// allocator serves host places directly.
-std::string StrategyOf(Place place, const Options& options) {
-  const bool on_host =
-      place.kind == PlaceKind::kHost || place.kind == PlaceKind::kPinned;
-  return on_host ? "direct" : options.Strategy();
+HostMemoryOptions HostMemoryOf(const HostOptions& options,
+                               const std::string& strategy) {
+  HostMemoryOptions result;
+  // A lock is for what a pool keeps; for every malloc it would cost too much.
+  result.lock = options.lock_pages && strategy != "direct";
+  result.warn_large_fraction = options.warn_large_fraction;
+  result.warn_total_fraction = options.warn_total_fraction;
+  return result;
 }
 
 // Waiting is for memory that other requests at the place give back; what the
 // host has left is not ours to say.
-RetryOptions RetryOf(Place place, const Options& options, Clock& clock,
+RetryOptions RetryOf(Place place, const Options& options,
+                     const ChainContext& shared,
                      const std::shared_ptr<Platform>& platform,
                      const PlaceUsage& usage) {
   RetryOptions retry;
   if (place.kind == PlaceKind::kHost) return retry;
   retry.time = std::chrono::milliseconds(options.decorators.retry_time_ms);
   retry.alone = options.decorators.retry_alone;
-  retry.clock = &clock;
+  retry.clock = shared.clock;
   retry.platform = platform;
   retry.usage = &usage;
   return retry;
 }
 
+const char* Environment(const char* name) { return std::getenv(name); }
+
 }  // namespace
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
-                       const Options& options, Clock& clock,
-                       std::shared_ptr<TraceSink> trace_sink)
+                       const Options& options, const ChainContext& shared)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
                                              : &platform_->device(place.index)),
       options_(options),
       reclaimer_(std::make_shared<Reclaimer>(
-          RetryOf(place, options, clock, platform_, *this),
+          RetryOf(place, options, shared, platform_, *this),
           options.decorators.callback_rounds)),
-      budget_(std::make_shared<Budget>(options.decorators.in_use_limit_bytes)),
-      meter_(std::make_shared<PlaceMeter>()),
-      trace_sink_(std::move(trace_sink)) {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
-  pool_ = std::make_shared<ChunkPool>(
-      DecorateSystem(MakeSystemAllocator(place_, platform_),
-                     options_.decorators, context),
-      LimitOf(place_, options_), reclaimer_);
-  strategy_ = std::make_unique<StrategySource>(StrategyOf(place_, options_),
-                                               pool_, options_.strategy);
-  if (options_.alloc_fill_value >= 0 || options_.sync_after_alloc) {
-    std::optional<unsigned char> value;
-    if (options_.alloc_fill_value >= 0) {
-      value = static_cast<unsigned char>(options_.alloc_fill_value);
-    }
+      context_(shared) {
+  context_.place = place_;
+  context_.platform = platform_;
+  context_.reclaimer = reclaimer_;
+  context_.budget =
+      std::make_shared<Budget>(options_.decorators.in_use_limit_bytes);
+  context_.meter = std::make_shared<PlaceMeter>();
+  if (options_.decorators.guard) {
+    context_.guard_reporter = std::make_shared<GuardReporter>(
+        GuardSettings::From(options_.decorators).abort_on_error);
+  }
+  BuildPool(StrategyNow(/*has_visitors=*/false));
+  const std::optional<unsigned char> fill = options_.FillByte();
+  if (fill || options_.sync_after_alloc) {
     fill_ =
-        std::make_unique<DebugFill>(device_, value, options_.sync_after_alloc);
+        std::make_unique<DebugFill>(device_, fill, options_.sync_after_alloc);
   }
 }
 
 PlaceState::~PlaceState() = default;
 
+bool PlaceState::IsNumaNode() const {
+  if (place_.kind != PlaceKind::kHost || !options_.host.numa) return false;
+  const std::vector<int> nodes = platform_->host()->NumaNodes();
+  return std::find(nodes.begin(), nodes.end(), place_.index) != nodes.end();
+}
+
+HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
+  if (place_.kind == PlaceKind::kHost || place_.kind == PlaceKind::kPinned) {
+    HostStrategy strategy =
+        place_.kind == PlaceKind::kPinned
+            ? StrategyOfPinned(options_.host, options_.decorators.stream_safe,
+                               Environment)
+            : StrategyOfHost(options_.host, IsNumaNode(), has_visitors,
+                             Environment);
+    if (options_.use_system_allocator) strategy.name = "direct";
+    return strategy;
+  }
+  HostStrategy strategy;
+  strategy.name = options_.Strategy();
+  // This limit is on the memory of the device.
+  if (place_.kind == PlaceKind::kDevice) {
+    strategy.limit_bytes = Mebibytes(options_.gpu_memory_limit_mb);
+  }
+  return strategy;
+}
+
+std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
+    const std::string& strategy) const {
+  switch (place_.kind) {
+    case PlaceKind::kDevice:
+      if (options_.use_cuda_managed_memory) {
+        return MakeManagedForDevice(place_, platform_);
+      }
+      return std::make_shared<DeviceAllocator>(platform_, place_.index);
+    case PlaceKind::kPinned:
+      return std::make_shared<PinnedAllocator>(platform_, place_.index);
+    case PlaceKind::kManaged:
+      return std::make_shared<ManagedAllocator>(platform_, place_.index);
+    case PlaceKind::kHost:
+      break;
+  }
+  const HostMemoryOptions memory = HostMemoryOf(options_.host, strategy);
+  if (IsNumaNode()) {
+    return std::make_shared<NumaAllocator>(place_.index, platform_->host(),
+                                           memory);
+  }
+  return std::make_shared<HostAllocator>(platform_->host(), memory);
+}
+
+void PlaceState::BuildPool(const HostStrategy& strategy) {
+  auto pool = std::make_shared<ChunkPool>(
+      DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
+                     context_),
+      strategy.limit_bytes, reclaimer_);
+  strategy_ = std::make_unique<StrategySource>(strategy.name, pool,
+                                               SettingsOf(place_, options_));
+  pool_ = std::move(pool);
+  strategy_name_ = strategy;
+}
+
+void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
+  if (pool_->stats().allocations != 0) {
+    throw std::logic_error(ToString(place_) +
+                           ": chunks are visited from the first one on; add "
+                           "visitors before the first allocation");
+  }
+  const HostStrategy strategy = StrategyNow(/*has_visitors=*/true);
+  if (!has_visitors_ && !(strategy == strategy_name_)) {
+    auto pool = pool_;
+    auto source = std::move(strategy_);
+    const HostStrategy name = strategy_name_;
+    try {
+      BuildPool(strategy);
+      const std::lock_guard<std::mutex> guard(fronts_mutex_);
+      Front* front = MakeFront(Stream());
+      Front& old = DefaultFront();
+      by_uid_.Insert(kLegacyStreamUid, front);
+      default_front_.store(front);
+      old.Drop();
+    } catch (...) {
+      pool_ = std::move(pool);
+      strategy_ = std::move(source);
+      strategy_name_ = name;
+      throw;
+    }
+  }
+  has_visitors_ = true;
+  pool_->AddVisitor(std::move(visitor));
+}
+
 std::shared_ptr<Allocator> PlaceState::BuildChain(
     const std::shared_ptr<ChainStream>& stream) const {
-  ChainContext context;
-  context.place = place_;
-  context.platform = platform_;
+  ChainContext context = context_;
   context.stream = stream;
-  context.budget = budget_;
-  context.meter = meter_;
-  context.trace_sink = trace_sink_;
   return Decorate(strategy_->For(stream), options_.decorators, context);
+}
+
+Front* PlaceState::MakeFront(const Stream& stream) {
+  auto chain_stream = has_streams()
+                          ? std::make_shared<ChainStream>(*device_, stream)
+                          : std::make_shared<ChainStream>();
+  auto chain = BuildChain(chain_stream);
+  const std::lock_guard<std::mutex> list_guard(list_mutex_);
+  fronts_.reserve(fronts_.size() + 1);
+  auto* front = new Front(shared_from_this(), chain_stream, std::move(chain));
+  fronts_.push_back(front);
+  return front;
 }
 
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   if (Front* front = by_uid_.FindLocked(key)) return *front;
-  auto chain_stream = has_streams()
-                          ? std::make_shared<ChainStream>(*device_, stream)
-                          : std::make_shared<ChainStream>();
-  auto chain = BuildChain(chain_stream);
-  Front* front = nullptr;
-  {
-    const std::lock_guard<std::mutex> list_guard(list_mutex_);
-    fronts_.reserve(fronts_.size() + 1);
-    front = new Front(shared_from_this(), chain_stream, std::move(chain));
-    fronts_.push_back(front);
-  }
+  Front* front = MakeFront(stream);
   try {
     by_uid_.Insert(key, front);
   } catch (...) {
@@ -274,7 +376,7 @@ std::uint64_t PlaceState::LargestPeak() const {
 
 void PlaceState::ResetPeak() {
   ForEachFront([](Front& front) { front.ResetPeak(); });
-  meter_->ResetPeak();
+  context_.meter->ResetPeak();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
   finished_peak_bytes_ = 0;

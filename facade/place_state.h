@@ -9,14 +9,18 @@
 #include <optional>
 #include <vector>
 
+#include "strata/allocation/allocation_log.h"
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/debug_fill.h"
+#include "strata/allocation/events_allocator.h"
+#include "strata/allocation/guard_error.h"
 #include "strata/allocation/limit_allocator.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
+#include "strata/facade/host_strategy.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
@@ -35,12 +39,11 @@ class Front;
 class PlaceState : public std::enable_shared_from_this<PlaceState>,
                    private PlaceUsage {
  public:
-  // Makes no device call.
+  // `shared` is what the chains of all places share. Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, Clock& clock,
-             std::shared_ptr<TraceSink> trace_sink);
+             const Options& options, const ChainContext& shared);
   ~PlaceState() override;
 
   Place place() const { return place_; }
@@ -49,9 +52,16 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const std::shared_ptr<Platform>& platform() const { return platform_; }
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
   const std::shared_ptr<Reclaimer>& reclaimer() const { return reclaimer_; }
-  const PlaceMeter& meter() const { return *meter_; }
-  PlaceMeter& meter() { return *meter_; }
+  const PlaceMeter& meter() const { return *context_.meter; }
+  PlaceMeter& meter() { return *context_.meter; }
   const DebugFill* debug_fill() const { return fill_.get(); }
+  // Null without strata_guard.
+  GuardReporter* guard_reporter() const {
+    return context_.guard_reporter.get();
+  }
+  AllocationLog* allocation_log() const {
+    return context_.allocation_log.get();
+  }
 
   // Whether work on the memory is ordered by streams: requests name one.
   bool has_streams() const {
@@ -88,6 +98,14 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Errors: std::invalid_argument if the callback is empty.
   OutOfMemoryCallback AddCallback(OutOfMemoryFunction callback, int priority);
 
+  // Adds a visitor of the pool's chunks, of which there are none so far; at a
+  // host place the first may change the strategy. No other call may be in
+  // flight.
+  //
+  // Errors: std::logic_error if there was a chunk; std::invalid_argument as
+  //   StrategyOfHost.
+  void AddVisitor(ChunkPool::Visitor visitor);
+
   // `front` and its last allocation are gone; its totals stay.
   void Finish(Front& front, const Stats& totals);
   // Calls `visit` with every front, orphans too, with no lock held; a front
@@ -112,8 +130,16 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   };
   using PinnedFront = std::unique_ptr<Front, Unpinner>;
 
+  // What serves this place, with or without visitors.
+  HostStrategy StrategyNow(bool has_visitors) const;
+  bool IsNumaNode() const;
+  std::shared_ptr<Allocator> MakeSystemAllocator(
+      const std::string& strategy) const;
+  // The pool and the strategy, before any chain is built on them.
+  void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
@@ -123,11 +149,11 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Device* const device_;
   const Options options_;
   std::shared_ptr<Reclaimer> reclaimer_;
-  std::shared_ptr<Budget> budget_;
-  std::shared_ptr<PlaceMeter> meter_;
-  std::shared_ptr<TraceSink> trace_sink_;
+  ChainContext context_;  // what the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
+  HostStrategy strategy_name_;  // what strategy_ builds
+  bool has_visitors_ = false;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for
   FrontTable by_uid_;
   FrontTable by_handle_;

@@ -31,7 +31,11 @@ struct Caps {
   bool graph_mem_nodes = false;
   bool user_objects = false;
   bool peer_access = false;
+  // CUDA's compute capability, before the dot; 0: it has none, or is unknown.
+  int compute_major = 0;
   bool simulated = false;  // nothing runs on hardware; addresses may be phantom
+  // Device memory keeps nothing of what is written to it.
+  bool phantom_memory = false;
   std::size_t map_granularity_bytes = 0;    // 0 without virtual memory
   std::size_t alloc_alignment_bytes = 256;  // of every MemAlloc result
 };

@@ -12,8 +12,10 @@ struct Row {
   std::string_view prefix;
 };
 
-// A host place has no index, so it is not in the table.
+constexpr std::string_view kHostText = "host";  // without index 0
+
 constexpr Row kIndexed[] = {
+    {PlaceKind::kHost, "host:"},
     {PlaceKind::kDevice, "device:"},
     {PlaceKind::kPinned, "pinned:"},
     {PlaceKind::kManaged, "managed:"},
@@ -30,16 +32,17 @@ bool ParseIndex(std::string_view text, std::uint16_t* index) {
 }  // namespace
 
 std::string ToString(Place place) {
+  if (place == HostPlace()) return std::string(kHostText);
   for (const Row& row : kIndexed) {
     if (row.kind == place.kind) {
       return std::string(row.prefix) + std::to_string(place.index);
     }
   }
-  return "host";
+  return std::string(kHostText);
 }
 
 bool ParsePlace(const std::string& text, Place* place) {
-  if (text == "host") {
+  if (text == kHostText) {
     *place = HostPlace();
     return true;
   }
@@ -49,7 +52,9 @@ bool ParsePlace(const std::string& text, Place* place) {
     if (!ParseIndex(std::string_view(text).substr(row.prefix.size()), &index)) {
       return false;
     }
-    *place = Place{row.kind, index};
+    const Place read{row.kind, index};
+    if (read == HostPlace()) return false;  // written without its index
+    *place = read;
     return true;
   }
   return false;

@@ -15,8 +15,8 @@ enum class PlaceKind : std::uint8_t {
   kManaged,  // memory that migrates between the host and the devices
 };
 
-// Where memory lives: a kind and the ordinal of the device it belongs to (for
-// kHost, always 0).
+// Where memory lives: a kind and the ordinal of the device it belongs to; for
+// kHost that of the NUMA node, and 0 where nodes are not told apart.
 //
 // Model: a value of four bytes; compared and ordered by kind, then index.
 struct Place {
@@ -26,7 +26,9 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-constexpr Place HostPlace() { return Place{PlaceKind::kHost, 0}; }
+constexpr Place HostPlace(int node = 0) {
+  return Place{PlaceKind::kHost, static_cast<std::uint16_t>(node)};
+}
 constexpr Place DevicePlace(int device) {
   return Place{PlaceKind::kDevice, static_cast<std::uint16_t>(device)};
 }
@@ -37,7 +39,7 @@ constexpr Place ManagedPlace(int device) {
   return Place{PlaceKind::kManaged, static_cast<std::uint16_t>(device)};
 }
 
-// "host", "device:0", "pinned:0", "managed:0".
+// "host", "host:1", "device:0", "pinned:0", "managed:0".
 std::string ToString(Place place);
 
 // Reads what ToString(Place) writes. Returns false and leaves `place` alone if

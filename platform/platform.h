@@ -1,6 +1,10 @@
 #ifndef STRATA_PLATFORM_PLATFORM_H_
 #define STRATA_PLATFORM_PLATFORM_H_
 
+#include <memory>
+
+#include "strata/platform/host_system.h"
+
 namespace strata {
 
 class Device;
@@ -24,6 +28,8 @@ class Platform {
   virtual Device& device(int ordinal) = 0;
   // For tests and benchmarks; null if the platform has none.
   virtual DeviceWork* work(int /*ordinal*/) { return nullptr; }
+  // The host that the devices are attached to.
+  virtual std::shared_ptr<HostSystem> host() { return MakeHostSystem(); }
 };
 
 }  // namespace strata

@@ -19,12 +19,12 @@ namespace {
 constexpr std::size_t kRecordBatch = 64;
 constexpr std::size_t kMaxSpareRecords = 1024;
 
-// A multiple of the granule.
+// A multiple of every granule.
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
 
-std::optional<std::size_t> RoundedSize(std::size_t bytes) {
+std::optional<std::size_t> RoundedSize(std::size_t bytes, std::size_t granule) {
   if (bytes > kMaxBlockBytes) return std::nullopt;
-  return AlignUp(bytes, FreeIndex::kGranuleBytes);
+  return AlignUp(bytes, granule);
 }
 
 }  // namespace
@@ -57,7 +57,8 @@ Failure AutoGrowthAllocator::Refusal(Failure::Reason reason,
 
 Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
                                              Failure& failure) noexcept {
-  const std::optional<std::size_t> size = RoundedSize(request.bytes);
+  const std::optional<std::size_t> size =
+      RoundedSize(request.bytes, policy_.granule_bytes());
   if (!size || request.alignment > max_alignment()) {
     failure = Refusal(
         size ? Failure::Reason::kBadRequest : Failure::Reason::kTooLarge,
@@ -201,7 +202,8 @@ Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
 }
 
 Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
-  const std::optional<std::size_t> size = RoundedSize(bytes);
+  const std::optional<std::size_t> size =
+      RoundedSize(bytes, policy_.granule_bytes());
   if (!size) return nullptr;
   return FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
 }

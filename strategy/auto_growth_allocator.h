@@ -20,7 +20,8 @@ namespace strata {
 // Best fit over chunks that are taken as needed, coalesce inside, and go back
 // when idle.
 //
-// Model: sizes are rounded up to 256 bytes. The smallest free block that fits,
+// Model: sizes are rounded up to the policy's granule, 256 bytes. The smallest
+// free block that fits,
 //   lowest address among equals, is cut: the user gets its high end, the rest
 //   stays free unless it is below 512 bytes. On a miss the strategy grows by a
 //   chunk of the size AutoGrowthPolicy gives; if the system refuses, by less,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/free_index.h"
 
 namespace strata {
 namespace {
@@ -35,9 +36,15 @@ constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
 }  // namespace
 
 AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
-    : free_idle_chunk_(options.free_idle_chunk),
+    : granule_bytes_(options.auto_growth_granule_bytes),
+      free_idle_chunk_(options.free_idle_chunk),
       free_when_no_cache_hit_(options.free_when_no_cache_hit),
       give_back_limit_(options.auto_growth_give_back_limit) {
+  if (!IsPowerOfTwo(granule_bytes_) ||
+      granule_bytes_ < FreeIndex::kGranuleBytes) {
+    throw std::invalid_argument(
+        "auto_growth_granule_bytes: must be a power of two from 256 on");
+  }
   const bool two_pools = options.small_pool_size_in_mb != 0;
   const std::string& rule = options.auto_growth_chunk_rule;
   if (rule != "graded" && rule != "exact") {

@@ -43,6 +43,8 @@ class AutoGrowthPolicy {
   std::array<std::size_t, kGrowthSteps> GrowthSizes(std::size_t size,
                                                     bool is_first) const;
 
+  // Sizes are rounded up to a multiple of it.
+  std::size_t granule_bytes() const { return granule_bytes_; }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
   // See ChunkPool::GiveBackBeforeGrowth; 0: never.
@@ -50,6 +52,7 @@ class AutoGrowthPolicy {
 
  private:
   bool graded_;
+  std::size_t granule_bytes_;
   std::size_t small_limit_bytes_;  // sizes up to this are small
   std::array<std::size_t, kPoolCount> min_chunk_bytes_{};
   std::array<std::size_t, kPoolCount> first_chunk_bytes_{};

@@ -1,6 +1,5 @@
 #include "strata/strategy/registry.h"
 
-#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -11,26 +10,12 @@ namespace {
 
 enum class SharedBy { stream, place };
 
-struct Row {
-  const char* name;
-  SharedBy shared_by;
-  std::shared_ptr<Allocator> (*make)(std::shared_ptr<ChunkPool>,
-                                     std::shared_ptr<ChainStream>,
-                                     const StrategyOptions&);
-};
-
-constexpr std::array kRows = {
-#define STRATA_STRATEGY(name, Class, shared_by) \
-  Row{#name, SharedBy::shared_by, &Make##Class},
-#include "strata/strategy/strategies.def"
-#undef STRATA_STRATEGY
-};
-
-const Row& RowOf(const std::string& name) {
+StrategyFactory Named(const std::string& name) {
+  StrategyFactories& factories = StrategyFactories::Instance();
+  if (auto found = factories.Find(name)) return *found;
   std::string known;
-  for (const Row& row : kRows) {
-    if (name == row.name) return row;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  for (const std::string& other : factories.Names()) {
+    known += (known.empty() ? "" : ", ") + other;
   }
   throw std::invalid_argument("allocator_strategy: unknown strategy '" + name +
                               "' (known: " + known + ")");
@@ -38,19 +23,33 @@ const Row& RowOf(const std::string& name) {
 
 }  // namespace
 
+StrategyFactories& StrategyFactories::Instance() {
+  // Never destroyed, and made by whoever comes first, which may be a registrar
+  // before main.
+  static StrategyFactories* const instance = [] {
+    auto* factories = new StrategyFactories;
+#define STRATA_STRATEGY(name, Class, shared_by)      \
+  factories->Register(StrategyFactory{               \
+      #name, kBuiltInStrategyPriority, &Make##Class, \
+      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__});
+#include "strata/strategy/strategies.def"
+#undef STRATA_STRATEGY
+    return factories;
+  }();
+  return *instance;
+}
+
 std::vector<std::string> StrategyNames() {
-  std::vector<std::string> names;
-  for (const Row& row : kRows) names.emplace_back(row.name);
-  return names;
+  return StrategyFactories::Instance().Names();
 }
 
 StrategySource::StrategySource(const std::string& name,
                                std::shared_ptr<ChunkPool> pool,
                                const StrategyOptions& options)
     : pool_(std::move(pool)), options_(options) {
-  const Row& row = RowOf(name);
-  make_ = row.make;
-  is_shared_ = row.shared_by == SharedBy::place;
+  const StrategyFactory factory = Named(name);
+  make_ = factory.make;
+  is_shared_ = factory.is_shared;
 }
 
 std::shared_ptr<Allocator> StrategySource::For(
@@ -58,7 +57,9 @@ std::shared_ptr<Allocator> StrategySource::For(
   if (!is_shared_) return make_(pool_, std::move(stream), options_);
   const std::lock_guard<std::mutex> guard(mutex_);
   if (shared_ == nullptr) {
-    auto order = std::make_shared<SharedOrder>();
+    auto order = stream->device() != nullptr
+                     ? std::make_shared<SharedOrder>(*stream->device())
+                     : std::make_shared<SharedOrder>();
     shared_ = make_(pool_, order, options_);
     order_ = std::move(order);
   }

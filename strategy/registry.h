@@ -9,12 +9,14 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/strategy/factory_registry.h"
 #include "strata/strategy/shared_order.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
 
-// The strategies of this build (strategies.def).
+// The strategies of this build (strategies.def), then those that the program
+// has registered (factory_registry.h).
 std::vector<std::string> StrategyNames();
 
 // Builds the strategy `name` for the chains of one place.
@@ -40,13 +42,9 @@ class StrategySource {
   std::shared_ptr<Allocator> shared() const;
 
  private:
-  using Factory = std::shared_ptr<Allocator> (*)(std::shared_ptr<ChunkPool>,
-                                                 std::shared_ptr<ChainStream>,
-                                                 const StrategyOptions&);
-
   const std::shared_ptr<ChunkPool> pool_;
   const StrategyOptions options_;
-  Factory make_ = nullptr;
+  StrategyFactory::Make make_ = nullptr;
   bool is_shared_ = false;
   mutable std::mutex mutex_;
   std::shared_ptr<SharedOrder> order_;  // guarded by mutex_

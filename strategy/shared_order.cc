@@ -49,6 +49,7 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
 
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
     std::shared_ptr<ChainStream> stream) {
+  memory_device_.store(stream->memory_device());
   const std::lock_guard<std::mutex> guard(mutex_);
   // Work in a retired stream is done: nobody has to wait for it.
   std::erase_if(shares_, [](const auto& s) { return s->stream().retired(); });

@@ -28,6 +28,10 @@ namespace strata {
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
  public:
+  SharedOrder() = default;
+  // The streams are of `device`, for a strategy that asks it for its memory.
+  explicit SharedOrder(Device& device) : ChainStream(device, Stream()) {}
+
   // One chain's part: its stream, and what it knows of the others.
   class Share;
 
@@ -40,6 +44,8 @@ class SharedOrder final : public ChainStream {
   // every free noted so far. On failure nothing may be handed out.
   Status OrderAfterOthers(Share& share) noexcept;
 
+  // That of the streams that joined; null before the first.
+  Device* memory_device() const override { return memory_device_.load(); }
   Status Synchronize() noexcept override;
   bool IsDone() noexcept override;
 
@@ -49,6 +55,7 @@ class SharedOrder final : public ChainStream {
   Shares Others(const Share* share) const;
 
   std::atomic<std::uint64_t> frees_{0};  // of all shares
+  std::atomic<Device*> memory_device_{nullptr};
   mutable std::mutex mutex_;
   Shares shares_;            // of streams not retired; guarded by mutex_
   std::size_t next_id_ = 0;  // guarded by mutex_

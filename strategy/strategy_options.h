@@ -19,6 +19,42 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
+
+  double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
+  std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;
+  std::string cuda_malloc_async_pool = "own";  // or "default"
+  std::uint64_t cuda_malloc_async_preallocate_bytes = 0;
+  bool cuda_malloc_async_deterministic = false;
+  bool cuda_malloc_async_peer_access = false;
+
+  std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
+  std::uint64_t bfc_system_memory_in_mb = 0;
+  std::string bfc_memory_map_prefix;       // "": no memory maps
+  std::uint64_t bfc_memory_log_lines = 0;  // 0: no memory logs
+  bool bfc_allow_growth = true;
+  bool bfc_garbage_collection = true;
+  bool bfc_coalesce_regions = false;
+  std::uint64_t bfc_memory_limit_bytes = 0;
+  double bfc_fragmentation_fraction = 0;
+  std::string bfc_placement = "compat";  // or "fast"
+  std::string bfc_backpedal = "always";  // or "once"
+  bool bfc_timestamps = false;
+  bool bfc_keep_annotations = false;
+  // naive_best_fit and thread_local.
+  double fraction_of_gpu_memory_to_use = 0.92;
+  std::uint64_t initial_gpu_memory_in_mb = 0;
+  std::uint64_t reallocate_gpu_memory_in_mb = 0;
+  double fraction_of_cpu_memory_to_use = 1.0;
+  std::uint64_t initial_cpu_memory_in_mb = 500;
+  double fraction_of_cuda_pinned_memory_to_use = 0.5;
+  // What sizes are rounded up to: 256, or a larger power of two. Not an option:
+  // set by use_auto_growth_pinned_allocator, for pinned memory alone.
+  std::uint64_t auto_growth_granule_bytes = 256;
+
+  std::uint64_t pool_size_limit = 100;
+  bool pool_auto_resize = true;
+  std::string pool_rounder = "none";  // or "pow2"
+  std::uint64_t pool_cached_limit_bytes = 0;
 };
 
 }  // namespace strata

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/option_aliases.h"
 #include "strata/platform/registry.h"
 #include "strata/strategy/registry.h"
 #include "strata/tools/peers/registry.h"
@@ -157,7 +158,9 @@ std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
     case BenchAllocator::Kind::kFacade: {
       Options own = options;
       own.allocator_strategy = allocator.name;
-      own.use_system_allocator = false;
+      for (const StrategyAlias& alias : StrategyAliases()) {
+        own.*alias.member = false;
+      }
       return std::make_unique<HeapSubject<FacadeHeap>>(std::move(script), own);
     }
     case BenchAllocator::Kind::kPeer:

@@ -48,18 +48,25 @@ configure_and_build() {
     cmake --build "$root/build/$preset" --parallel "$jobs" --target "$@"
 }
 
-fuzz_targets=(fuzz_pickle fuzz_trace)
-
 # build_fuzz_targets: they, and the files that they begin with.
 build_fuzz_targets() {
-  configure_and_build fuzz "${fuzz_targets[@]}" fuzz_seeds
+  configure_and_build fuzz fuzz_targets fuzz_seeds
 }
 
-# run_fuzz_target <target> <seconds>: what it finds joins what earlier runs
-# found; an input that breaks it is kept, and named in the output.
+# fuzz_targets: the names of the targets built, one per line.
+fuzz_targets() {
+  find "$root/build/fuzz/bin" -name 'fuzz_*' -type f -printf '%f\n' | sort
+}
+
+# run_fuzz_target <target> <seconds>: begins with the inputs that are kept in
+# tests/data/fuzz or made; what it finds joins what earlier runs found; an input
+# that breaks it is kept, and named in the output.
 run_fuzz_target() {
   local folder=$root/build/fuzz
+  local kept=$root/tests/data/fuzz/${1#fuzz_strategy_} begin=()
+  [[ -d $kept ]] && begin+=("$kept")
+  [[ $1 == fuzz_strategy_* ]] || begin+=("$folder/fuzz_seeds")
   mkdir -p "$folder/corpus/$1" "$folder/broken"
   "$folder/bin/$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -artifact_prefix="$folder/broken/$1-" "$folder/corpus/$1" "$folder/fuzz_seeds"
+    -artifact_prefix="$folder/broken/$1-" "$folder/corpus/$1" "${begin[@]}"
 }

@@ -44,7 +44,9 @@ Json CapsJson(const Caps& caps) {
           {"graph_mem_nodes", caps.graph_mem_nodes},
           {"user_objects", caps.user_objects},
           {"peer_access", caps.peer_access},
+          {"compute_major", caps.compute_major},
           {"simulated", caps.simulated},
+          {"phantom_memory", caps.phantom_memory},
           {"map_granularity_bytes", caps.map_granularity_bytes},
           {"alloc_alignment_bytes", caps.alloc_alignment_bytes}};
 }

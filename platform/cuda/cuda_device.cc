@@ -62,6 +62,12 @@ Caps CudaDevice::ReadCaps() const {
   caps.graph_mem_nodes = caps.mem_pools;
   caps.user_objects = true;
   caps.peer_access = true;
+  int major = 0;
+  if (driver_.DeviceGetAttribute(
+          &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_) ==
+      CUDA_SUCCESS) {
+    caps.compute_major = major;
+  }
   if (caps.virtual_memory) {
     caps.map_granularity_bytes = MapGranularity(driver_, device_);
   }

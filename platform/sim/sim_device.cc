@@ -19,7 +19,7 @@ std::uint64_t NewInstance() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-Caps SimCaps(bool fabric) {
+Caps SimCaps(bool fabric, SimData data) {
   Caps caps;
   caps.virtual_memory = true;
   caps.share_fd = true;
@@ -30,6 +30,7 @@ Caps SimCaps(bool fabric) {
   caps.pinned_memory = true;
   caps.peer_access = true;
   caps.simulated = true;
+  caps.phantom_memory = data == SimData::kPhantom;
   caps.alloc_alignment_bytes = kSliceBytes;
   return caps;
 }
@@ -42,7 +43,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
     : platform_(platform),
       ordinal_(ordinal),
       instance_(NewInstance()),
-      caps_(SimCaps(platform->physical_memory().fabric())),
+      caps_(SimCaps(platform->physical_memory().fabric(), data)),
       faults_(ordinal, fault_seed),
       capacity_(ordinal),
       mutex_(platform->mutex()),

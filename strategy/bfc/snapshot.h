@@ -23,6 +23,8 @@ struct BfcSnapshot {
     std::uint64_t freed_at_count = 0;  // of the timing counter; 0: none
     std::uint64_t action_count = 0;    // of the call that made this state
     std::string annotation;            // of the allocation, if it was kept
+    std::string op_name;               // likewise
+    std::int64_t step_id = -1;         // likewise; -1: none
   };
   struct RegionState {
     std::uintptr_t address = 0;
@@ -52,6 +54,8 @@ struct BfcSnapshot {
 
   std::string allocator_name;
   Place place;
+  // The request, rounded, whose failure is the reason for this; 0: none.
+  std::size_t refused_bytes = 0;
   Numbers numbers;
   std::size_t memory_limit_bytes = 0;
   std::size_t growth_hint_bytes = 0;  // what the next region would have

@@ -121,7 +121,9 @@ TEST_F(ChunkPoolTest, ConcurrentGrowthNeverExceedsTheLimit) {
   EXPECT_EQ(pool_.reserved_bytes(), 0U);
 }
 
-TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBeforeTheMemoryGoes) {
+// tf_bfc.md §2, SubAllocator: alloc in order, free in reverse order, before the
+// real free.
+TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBackwardsBeforeTheMemoryGoes) {
   std::vector<std::string> log;
   for (const char* name : {"one", "two"}) {
     pool_.AddVisitor([&log, name](void* data, std::size_t bytes, int change) {
@@ -138,7 +140,31 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBeforeTheMemoryGoes) {
   pool_.DoFree(chunk);
   place_.device().SetCallObserver(nullptr);
   EXPECT_THAT(log, ElementsAre("mem_alloc", "one +2097152", "two +2097152",
-                               "one -2097152", "two -2097152", "mem_free"));
+                               "two -2097152", "one -2097152", "mem_free"));
+}
+
+// tf_bfc.md W20: the original visits the null of a failure too.
+TEST_F(ChunkPoolTest, DoesNotVisitAChunkThatTheSystemRefused) {
+  int visits = 0;
+  pool_.AddVisitor([&](void*, std::size_t, int) { ++visits; });
+  place_.device().AddFault(FailNth(DeviceCall::kMemAlloc, 1));
+  Failure failure;
+  EXPECT_EQ(pool_.TryAllocate(Request{Mebibytes(2)}, failure), nullptr);
+  EXPECT_EQ(visits, 0);
+}
+
+// A chunk that changes streams neither comes nor goes.
+TEST_F(ChunkPoolTest, VisitsAChunkOnceHoweverOftenItIsOffered) {
+  std::vector<int> changes;
+  pool_.AddVisitor(
+      [&](void*, std::size_t, int change) { changes.push_back(change); });
+  Allocation* chunk = Chunk(Mebibytes(10));
+  for (int i = 0; i < 3; ++i) {
+    pool_.Offer(chunk, *a_);
+    ASSERT_EQ(ChunkFor(Mebibytes(10), *b_), chunk);
+  }
+  pool_.DoFree(chunk);
+  EXPECT_THAT(changes, ElementsAre(1, -1));
 }
 
 // Found by tools/soak: while one thread freed, another could be given the same

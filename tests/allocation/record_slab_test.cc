@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
@@ -113,6 +114,26 @@ TEST(RecordSlabTest, ServesManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(Slab().taken(), before);
+}
+
+TEST(RecordSlabTest, NotedRecordsHaveRoomBehindThem) {
+  RecordSlab& noted = RecordSlab::Noted();
+  RecordList list;
+  ASSERT_TRUE(noted.Fill(list, 1500));
+  std::vector<Block*> records;
+  while (Block* record = list.Pop()) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(record) % 128, 0U);
+    std::memset(RecordSlab::NoteOf(record), 0xAB, RecordSlab::kNoteBytes);
+    records.push_back(record);
+  }
+  // No note lies in another record.
+  for (Block* record : records) {
+    record->next = nullptr;
+    EXPECT_TRUE(IsBlank(*record));
+  }
+  EXPECT_EQ(noted.taken(), 1500U);
+  for (Block* record : records) noted.Give(record);
+  EXPECT_EQ(noted.taken(), 0U);
 }
 
 }  // namespace

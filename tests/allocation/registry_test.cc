@@ -26,8 +26,9 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 }
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
-  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "stat", "limit", "retry",
-                                            "stream_safe", "aligned", "fault"));
+  EXPECT_THAT(DecoratorNames(),
+              ElementsAre("trace", "events", "guard", "log", "stat", "limit",
+                          "retry", "stream_safe", "aligned", "fault"));
 }
 
 TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryStreamSafeAligned) {
@@ -51,15 +52,18 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   options.in_use_limit_bytes = 1;
   options.fault = "nth=1";
   options.trace_path = TemporaryPath("registry_test.csv");
+  options.allocation_log_path = TemporaryPath("registry_test.json");
   PoolPlaceOptions place_options;
   place_options.decorators = options;
   PoolPlace place(place_options);
   ChainContext context;
   context.platform = place.platform();
-  EXPECT_THAT(LayersOf(*Decorate(place.pool(), options, context)),
-              ElementsAre("trace", "stat", "limit", "retry", "stream_safe",
-                          "aligned", "chunk_pool", "fault", "device"));
+  EXPECT_THAT(
+      LayersOf(*Decorate(place.pool(), options, context)),
+      ElementsAre("trace", "log", "stat", "limit", "retry", "stream_safe",
+                  "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
+  std::remove(options.allocation_log_path.c_str());
 }
 
 TEST(DecoratorRegistryTest, WithoutWishesThereIsNoLayer) {

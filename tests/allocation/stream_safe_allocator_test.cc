@@ -165,5 +165,41 @@ TEST(StreamSafeHostTest, WithoutDevicesNothingIsWaitedFor) {
   EXPECT_EQ(place.device().CallCount(DeviceCall::kStreamSynchronize), 0U);
 }
 
+// A strategy that orders other streams itself, on the device alone.
+class MarkKeeper final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  bool RecordStream(Allocation* /*allocation*/,
+                    Stream stream) noexcept override {
+    if (declines) return false;
+    marks.push_back(stream);
+    return true;
+  }
+  void EraseStream(Allocation* /*allocation*/,
+                   Stream stream) noexcept override {
+    erased.push_back(stream);
+  }
+  const char* name() const override { return "mark_keeper"; }
+
+  bool declines = false;
+  std::vector<Stream> marks;
+  std::vector<Stream> erased;
+};
+
+TEST_F(StreamSafeAllocatorTest, DoesNotWaitForMarksThatAreKeptBelow) {
+  const auto keeper = std::make_shared<MarkKeeper>(below_);
+  StreamSafeAllocator layer(keeper, place_.platform(), own_);
+  AllocationPtr allocation = layer.Allocate(1000);
+  EXPECT_TRUE(layer.RecordStream(allocation.get(), a_));
+  EXPECT_FALSE(layer.RecordStream(allocation.get(), own_->stream()));
+  keeper->declines = true;
+  EXPECT_TRUE(layer.RecordStream(allocation.get(), b_));
+  layer.EraseStream(allocation.get(), a_);
+  EXPECT_THAT(keeper->marks, ElementsAre(a_));
+  EXPECT_THAT(keeper->erased, ElementsAre(a_));
+  allocation.reset();
+  EXPECT_THAT(waited_, ElementsAre(b_.uid));
+}
+
 }  // namespace
 }  // namespace strata

@@ -36,8 +36,9 @@ struct Subject {
   const Allocator& Counter() const {
     const Allocator* layer = top.get();
     for (std::string name = layer->name();
-         name == "trace" || name == "retry" || name == "stream_safe" ||
-         name == "aligned" || name == "direct";
+         name == "trace" || name == "events" || name == "log" ||
+         name == "retry" || name == "stream_safe" || name == "aligned" ||
+         name == "direct";
          name = layer->name()) {
       layer = layer->underlying();
     }
@@ -54,6 +55,8 @@ class ContractTest : public ::testing::TestWithParam<ContractCase> {
   ~ContractTest() override {
     subject_.reset();
     std::remove(GetParam().options.decorators.trace_path.c_str());
+    std::remove(GetParam().options.decorators.trace_events_path.c_str());
+    std::remove(GetParam().options.decorators.allocation_log_path.c_str());
   }
 
   Subject& subject() { return *subject_; }

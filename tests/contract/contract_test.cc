@@ -118,14 +118,14 @@ TEST_P(ContractTest, ReusesFreedMemory) {
 }
 
 TEST_P(ContractTest, GivesEverythingBackWhenIdle) {
-  const SimLeaks before = device().Leaks();
+  const SimLeaks before = LeaksButPools(device());
   std::vector<AllocationPtr> live;
   for (const std::size_t kib : {1U, 300U, 3000U, 30'000U}) {
     live.push_back(allocator().Allocate(Kibibytes(kib)));
   }
   live.clear();
   allocator().Release();
-  EXPECT_EQ(device().Leaks(), before);
+  EXPECT_EQ(LeaksButPools(device()), before);
   EXPECT_EQ(subject().place.pool()->reserved_bytes(), 0U);
 }
 
@@ -276,7 +276,8 @@ TEST_P(ContractTest, AFailedDeviceCallLeavesEverythingAsItWas) {
   }
 }
 
-// The same for freeing everything: what is lost is what the device kept.
+// The same for freeing everything: what is lost is what the device kept. What a
+// failed call keeps for later goes with the next Release.
 TEST_P(ContractTest, AFailedDeviceCallDuringAFreeLosesNothingElse) {
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
     const auto call = static_cast<DeviceCall>(i);
@@ -292,6 +293,7 @@ TEST_P(ContractTest, AFailedDeviceCallDuringAFreeLosesNothingElse) {
         large.reset();
         on.top->Release();
         on.place.device().ClearFaults();
+        on.top->Release();
         made = on.place.device().CallCount(call) - calls;
         const bool device_kept = made >= nth && (call == DeviceCall::kMemFree ||
                                                  call == DeviceCall::kFreeHost);

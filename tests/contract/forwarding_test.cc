@@ -13,6 +13,7 @@
 
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/registry.h"
+#include "strata/allocation/tracking_allocator.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {
@@ -75,6 +76,7 @@ class RecordingAllocator final : public Allocator, private HitPath {
   }
   Reclaimer* reclaimer() const override { return ladder.get(); }
   HitPath* hit_path() override { return this; }
+  bool returns_handles() const override { return handles; }
 
   bool Took(const std::string& call) {
     const auto found = std::find(calls_.begin(), calls_.end(), call);
@@ -84,6 +86,7 @@ class RecordingAllocator final : public Allocator, private HitPath {
   }
 
   bool refuse = false;
+  bool handles = false;
   Request last_request;
   std::shared_ptr<Reclaimer> ladder = std::make_shared<Reclaimer>();
 
@@ -99,11 +102,12 @@ class RecordingAllocator final : public Allocator, private HitPath {
 
 // What a decorator answers itself, by name.
 std::set<std::string> OwnAnswers(const std::string& name) {
-  if (name == "trace") return {"hit_path"};
+  if (name == "trace" || name == "events") return {"hit_path"};
+  if (name == "log") return {"hit_path"};
+  if (name == "tracking") return {"hit_path"};
   if (name == "stat") return {"stats"};
   if (name == "limit") return {"stats", "hit_path"};
-  if (name == "retry") return {};
-  if (name == "stream_safe") return {"RecordStream", "EraseStream"};
+  if (name == "retry" || name == "stream_safe") return {};
   if (name == "aligned") return {"max_alignment"};
   if (name == "fault") return {"stats", "hit_path"};
   if (name == "chunk_pool") {
@@ -117,6 +121,11 @@ class ForwardingTest : public ::testing::TestWithParam<std::string> {
   ForwardingTest() {
     if (GetParam() == "chunk_pool") {
       layer_ = std::make_shared<ChunkPool>(below_, 0, nullptr);
+      return;
+    }
+    if (GetParam() == "tracking") {
+      layer_ =
+          std::shared_ptr<TrackingAllocator>(TrackingAllocator::Make(*below_));
       return;
     }
     const DecoratorOptions options = OnlyDecorator(GetParam(), trace_path_);
@@ -197,11 +206,45 @@ TEST_P(ForwardingTest, ForwardsWhatIsAsked) {
             Answers("reclaimer") ? nullptr : below_->ladder.get());
   EXPECT_EQ(layer_->hit_path(),
             Answers("hit_path") ? nullptr : below_->hit_path());
+  for (const bool handles : {false, true}) {
+    below_->handles = handles;
+    EXPECT_EQ(layer_->returns_handles(), handles);
+  }
+}
+
+// Notes the layers that it is shown.
+class LayerNames final : public AllocatorVisitor {
+ public:
+  void VisitLayer(const Allocator& layer) override {
+    names.emplace_back(layer.name());
+  }
+  std::vector<std::string> names;
+};
+
+TEST_P(ForwardingTest, ShowsItselfAndWhatIsBelow) {
+  LayerNames visitor;
+  layer_->Accept(visitor);
+  EXPECT_EQ(visitor.names, (std::vector<std::string>{GetParam(), "recording"}));
+}
+
+// tf_bfc §2: an allocator of handles is asked for 0 bytes as well.
+TEST_P(ForwardingTest, AsksForAHandleOfNoBytes) {
+  EXPECT_FALSE(below_->Took("TryAllocate"));
+  AllocationPtr zero = layer_->Allocate(0);
+  EXPECT_FALSE(below_->Took("TryAllocate"));
+  zero.reset();
+  below_->handles = true;
+  AllocationPtr handle = layer_->Allocate(0);
+  EXPECT_TRUE(below_->Took("TryAllocate"));
+  EXPECT_NE(handle->data(), nullptr);
+  handle.reset();
+  EXPECT_TRUE(below_->Took("DoFree"));
 }
 
 std::vector<std::string> LayerNames() {
   std::vector<std::string> names = DecoratorNames();
   names.emplace_back("chunk_pool");
+  names.emplace_back("tracking");
   return names;
 }
 

@@ -24,7 +24,9 @@ constexpr Place kPlace = DevicePlace(0);
 // to take, which is not for the facade to change.
 bool GivesBack(DeviceCall call) {
   return call == DeviceCall::kMemFree || call == DeviceCall::kFreeHost ||
-         call == DeviceCall::kEventDestroy;
+         call == DeviceCall::kEventDestroy ||
+         call == DeviceCall::kStreamDestroy ||
+         call == DeviceCall::kPoolDestroy;
 }
 
 class Session {
@@ -171,6 +173,7 @@ TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
 INSTANTIATE_TEST_SUITE_P(
     Options, FacadeFaultsTest,
     testing::Values("", "allocator_strategy=direct",
+                    "allocator_strategy=cuda_malloc_async",
                     "alloc_fill_value=1,sync_after_alloc",
                     "gpu_memory_limit_mb=60,strata_check_streams",
                     "free_idle_chunk,auto_growth_chunk_rule=exact",

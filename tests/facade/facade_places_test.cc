@@ -217,7 +217,7 @@ TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
                           "auto_growth", "chunk_pool", "managed"));
   EXPECT_THAT(facade().Layers(PinnedPlace(0)),
               ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
-                          "direct", "chunk_pool", "pinned"));
+                          "auto_growth", "chunk_pool", "pinned"));
   EXPECT_THAT(facade().Layers(HostPlace()),
               ElementsAre("front", "stat", "stream_safe", "aligned", "direct",
                           "chunk_pool", "host"));

@@ -222,11 +222,40 @@ TEST_F(FacadeStatsTest, TheTraceHasARowForEveryCall) {
   std::remove(path.c_str());
 }
 
+// tf_bfc R56, and R51 over the blocks of a strategy.
+TEST_F(FacadeStatsTest, EventsOfAllStreamsAddUpInOneFile) {
+  const std::string path = testing::TempDir() + "strata_facade_events.json";
+  Build("strata_trace_events_file=" + path + ",gpu_memory_limit_mb=32");
+  const Stream stream = NewStream();
+  AllocationPtr first = facade().Alloc(kPlace, 1000);
+  AllocationPtr second = facade().Alloc(kPlace, 2000, stream);
+  EXPECT_THROW(facade().Alloc(kPlace, 2 * kMemoryBytes), OutOfMemory);
+  facade_.reset();
+  first.reset();
+  second.reset();  // the list ends with the last allocation, not the facade
+
+  std::ifstream file(path);
+  const auto events = nlohmann::json::parse(file);
+  ASSERT_EQ(events.size(), 4U);
+  const auto& args = events[1]["args"];
+  EXPECT_EQ(args["allocator_name"], "auto_growth");
+  EXPECT_EQ(args["bytes_allocated"], 1024 + 2048);
+  EXPECT_EQ(args["bytes_reserved"], Mebibytes(4));
+  EXPECT_EQ(args["bytes_available"], Mebibytes(32) - 1024 - 2048);
+  EXPECT_EQ(args["fragmentation"], 0);
+  EXPECT_EQ(events[3]["args"]["peak_bytes_in_use"], 1024 + 2048);
+  std::remove(path.c_str());
+}
+
 TEST_F(FacadeStatsTest, ATraceFileThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(TextOf<std::invalid_argument>([&] {
                 Build("strata_trace_file=/no/such/folder/trace.csv");
               }),
               testing::HasSubstr("strata_trace_file"));
+  EXPECT_THAT(TextOf<std::invalid_argument>([&] {
+                Build("strata_trace_events_file=/no/such/folder/events.json");
+              }),
+              testing::HasSubstr("strata_trace_events_file"));
   EXPECT_EQ(platform_.use_count(), 1);  // nothing is left of the facade
 }
 

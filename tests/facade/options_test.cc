@@ -24,11 +24,17 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "bfc_placement") return "fast";
+  if (name == "bfc_backpedal") return "once";
+  if (name == "cuda_malloc_async_pool") return "default";
+  if (name == "bfc_memory_fraction") return "0.5-0.75";
+  if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
+  if (name == "pool_rounder") return "pow2";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
-  if (type == "Double") return "0.1";
+  if (type == "Double") return "0.2";
   return "17";
 }
 
@@ -125,6 +131,36 @@ TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
                     HasSubstr("gpu_allocator_retry_time")));
 }
 
+TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
+  EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
+              AllOf(HasSubstr("strata_trace_file"),
+                    HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
+}
+
+TEST(OptionsTest, NamesBothOptionsOfHostMemoryThatContradictEachOther) {
+  EXPECT_THAT(ParseError("use_system_allocator,strata_host_strategy=pool"),
+              AllOf(HasSubstr("use_system_allocator"),
+                    HasSubstr("strata_host_strategy")));
+  EXPECT_THAT(ParseError("use_system_allocator,strata_pinned_strategy=pool"),
+              AllOf(HasSubstr("use_system_allocator"),
+                    HasSubstr("strata_pinned_strategy")));
+  EXPECT_THAT(
+      ParseError("use_system_allocator,use_auto_growth_pinned_allocator"),
+      AllOf(HasSubstr("use_system_allocator"),
+            HasSubstr("use_auto_growth_pinned_allocator")));
+  EXPECT_THAT(ParseError("use_auto_growth_pinned_allocator,"
+                         "strata_pinned_strategy=pool"),
+              AllOf(HasSubstr("use_auto_growth_pinned_allocator"),
+                    HasSubstr("strata_pinned_strategy")));
+}
+
+TEST(OptionsTest, ListsTheKnownStrategiesForHostMemoryToo) {
+  for (const char* name : {"strata_host_strategy", "strata_pinned_strategy"}) {
+    EXPECT_THAT(ParseError(std::string(name) + "=none"),
+                AllOf(HasSubstr(name), HasSubstr("auto_growth")));
+  }
+}
+
 TEST(OptionsTest, AnAliasMayRepeatWhatTheOptionSays) {
   const Options options =
       Options::Parse("use_system_allocator,allocator_strategy=direct");
@@ -141,12 +177,27 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(ParseError("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
   EXPECT_THAT(ParseError("strata_sim_devices=9999999999"),
               HasSubstr("strata_sim_devices"));
+  EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  for (const char* name :
+       {"strata_host_warn_large", "strata_host_warn_total"}) {
+    for (const char* wrong : {"-0.1", "1.1", "nan"}) {
+      EXPECT_THAT(ParseError(std::string(name) + "=" + wrong), HasSubstr(name));
+    }
+  }
+  EXPECT_THAT(ParseError("pool_rounder=odd"), HasSubstr("pool_rounder"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
               HasSubstr("auto_growth_give_back_limit"));
   EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),
               HasSubstr("auto_growth_give_back_limit"));
+  for (const char* wrong : {"=-0.1", "=nan"}) {
+    const std::string name = "cuda_malloc_async_pool_memory_throttle_ratio";
+    EXPECT_THAT(ParseError(name + wrong), HasSubstr(name));
+  }
+  EXPECT_THAT(ParseError("cuda_malloc_async_pool=mine"),
+              AllOf(HasSubstr("cuda_malloc_async_pool"), HasSubstr("mine"),
+                    HasSubstr("default")));
   for (const char* name :
        {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
         "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",
@@ -155,6 +206,17 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
     EXPECT_THAT(ParseError(std::string(name) + "=18446744073709551615"),
                 HasSubstr(name));
   }
+}
+
+// tf_bfc R59, R61; strategy/bfc/limits.h has the rules.
+TEST(OptionsTest, ChecksTheLimitsOfBfc) {
+  EXPECT_THAT(ParseError("bfc_memory_fraction=most"),
+              AllOf(HasSubstr("bfc_memory_fraction"), HasSubstr("'most'")));
+  EXPECT_THAT(ParseError("bfc_memory_fraction=0.5,bfc_system_memory_in_mb=9"),
+              AllOf(HasSubstr("bfc_memory_fraction"),
+                    HasSubstr("bfc_system_memory_in_mb")));
+  EXPECT_THAT(ParseError("bfc_system_memory_in_mb=18446744073709551615"),
+              HasSubstr("bfc_system_memory_in_mb"));
 }
 
 TEST(OptionsTest, ChecksTheFaultPlan) {

@@ -255,6 +255,10 @@ TEST_F(CudaDeviceTest, SaysAtWhatGranularityItMaps) {
   EXPECT_EQ(device().caps().map_granularity_bytes, 0u);
 }
 
+TEST_F(CudaDeviceTest, SaysItsComputeCapability) {
+  EXPECT_EQ(device().caps().compute_major, 9);
+}
+
 TEST_F(CudaDeviceTest, InactiveCaptureHasNoGraph) {
   Fake().capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
   CaptureInfo info;

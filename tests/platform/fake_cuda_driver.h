@@ -76,6 +76,7 @@ inline void AddFakeDevices(CudaDriver* driver) {
     if (attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) {
       *value = Fake().has_pools ? 1 : 0;
     }
+    if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = 9;
     if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
       *value = Fake().has_virtual_memory ? 1 : 0;
     }

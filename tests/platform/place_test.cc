@@ -9,14 +9,16 @@ namespace {
 
 TEST(PlaceTest, TextNamesKindAndIndex) {
   EXPECT_EQ(ToString(HostPlace()), "host");
+  EXPECT_EQ(ToString(HostPlace(3)), "host:3");
   EXPECT_EQ(ToString(DevicePlace(3)), "device:3");
   EXPECT_EQ(ToString(PinnedPlace()), "pinned:0");
   EXPECT_EQ(ToString(ManagedPlace(65535)), "managed:65535");
 }
 
 TEST(PlaceTest, WhatToStringWritesIsReadBack) {
-  for (const Place& place : {HostPlace(), DevicePlace(0), DevicePlace(10),
-                             PinnedPlace(7), ManagedPlace(65535)}) {
+  for (const Place& place :
+       {HostPlace(), HostPlace(1), DevicePlace(0), DevicePlace(10),
+        PinnedPlace(7), ManagedPlace(65535)}) {
     Place parsed{PlaceKind::kDevice, 99};
     EXPECT_TRUE(ParsePlace(ToString(place), &parsed)) << ToString(place);
     EXPECT_EQ(parsed, place);
@@ -25,8 +27,9 @@ TEST(PlaceTest, WhatToStringWritesIsReadBack) {
 
 TEST(PlaceTest, OtherTextLeavesThePlaceAlone) {
   for (const char* text :
-       {"", "host:0", "Host", "device", "device:", "device:x", "device:-1",
-        "device:1 ", "device:01", "device:65536", "device:1:2", "gpu:0"}) {
+       {"", "host:0", "host:", "host:x", "Host", "device",
+        "device:", "device:x", "device:-1", "device:1 ", "device:01",
+        "device:65536", "device:1:2", "gpu:0"}) {
     Place place = ManagedPlace(4);
     EXPECT_FALSE(ParsePlace(text, &place)) << text;
     EXPECT_EQ(place, ManagedPlace(4)) << text;

@@ -60,6 +60,19 @@ TEST_F(AutoGrowthTest, RoundsSizesUpTo256Bytes) {
   EXPECT_EQ(Get(257)->requested_bytes(), 257U);
 }
 
+// As the original rounds pinned memory.
+TEST_F(AutoGrowthTest, RoundsSizesUpToALargerGranule) {
+  TestPlaceOptions options = WithChunks(1);
+  options.strategy_options.auto_growth_granule_bytes = Kibibytes(64);
+  Use(options);
+  const AllocationPtr first = Get(1);
+  const AllocationPtr second = Get(Kibibytes(64) + 1);
+  EXPECT_EQ(first->size(), Kibibytes(64));
+  EXPECT_EQ(second->size(), Kibibytes(128));
+  EXPECT_EQ(OffsetOf(second), Mebibytes(1) - Kibibytes(192));
+  EXPECT_TRUE(strategy().IsConsistent());
+}
+
 // 3.3-3, 3.3-6: the user gets the high end.
 TEST_F(AutoGrowthTest, Rule3CarvesFromTheHighEnd) {
   Use(WithChunks(1));

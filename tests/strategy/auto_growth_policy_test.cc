@@ -165,6 +165,17 @@ TEST(AutoGrowthPolicyTest, OnlyTheGradedRuleGivesBackBeforeGrowth) {
   EXPECT_EQ(AutoGrowthPolicy(options).give_back_limit(), 0);
 }
 
+TEST(AutoGrowthPolicyTest, TheGranuleIsAPowerOfTwoFrom256On) {
+  StrategyOptions options;
+  EXPECT_EQ(AutoGrowthPolicy(options).granule_bytes(), 256U);
+  options.auto_growth_granule_bytes = Kibibytes(64);
+  EXPECT_EQ(AutoGrowthPolicy(options).granule_bytes(), Kibibytes(64));
+  for (const std::uint64_t wrong : {0U, 128U, 768U}) {
+    options.auto_growth_granule_bytes = wrong;
+    EXPECT_THROW(AutoGrowthPolicy{options}, std::invalid_argument) << wrong;
+  }
+}
+
 TEST(AutoGrowthPolicyTest, NamesTheOptionThatIsWrong) {
   StrategyOptions rule;
   rule.auto_growth_chunk_rule = "fancy";

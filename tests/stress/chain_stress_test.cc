@@ -59,6 +59,12 @@ std::vector<StressCase> Variants() {
   add("auto_growth_free_on_miss", [](TestPlaceOptions& o) {
     o.strategy_options.free_when_no_cache_hit = true;
   });
+  add("cuda_malloc_async_deterministic", [](TestPlaceOptions& o) {
+    o.strategy = "cuda_malloc_async";
+    o.strategy_options.cuda_malloc_async_deterministic = true;
+    o.strategy_options.cuda_malloc_async_pool_memory_throttle_ratio = 0.3;
+    o.limit_bytes = Mebibytes(49);
+  });
   add("auto_growth_limits", [](TestPlaceOptions& o) {
     o.limit_bytes = Mebibytes(48);
     o.decorators.in_use_limit_bytes = Mebibytes(40);
@@ -89,7 +95,8 @@ void AddFaults(SimDevice& device) {
        {DeviceCall::kMemAlloc, DeviceCall::kStreamSynchronize,
         DeviceCall::kStreamQuery, DeviceCall::kStreamWaitEvent,
         DeviceCall::kEventCreate, DeviceCall::kEventRecord,
-        DeviceCall::kEventSynchronize}) {
+        DeviceCall::kEventSynchronize, DeviceCall::kMallocFromPoolAsync,
+        DeviceCall::kFreeAsync, DeviceCall::kPoolCreate}) {
     FaultRule rule;
     rule.call = call;
     rule.probability = 0.05;
@@ -232,8 +239,13 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
       ASSERT_EQ(of_strategies, in_use);
     }
     ASSERT_GE(place_.pool()->reserved_bytes(), in_use);
-    ASSERT_EQ(place_.device().Leaks().allocation_bytes,
-              place_.pool()->reserved_bytes());
+    const SimLeaks held = place_.device().Leaks();
+    // A driver's pool holds more than its blocks.
+    if (held.pools == 0) {
+      ASSERT_EQ(held.allocation_bytes, place_.pool()->reserved_bytes());
+    } else {
+      ASSERT_LE(held.pool_bytes, place_.pool()->reserved_bytes());
+    }
   }
 
   void ExpectNothingLost() {
@@ -241,7 +253,7 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
     for (const TestChain& chain : chains_) chain->Release();
     place_.pool()->Release();
     EXPECT_EQ(place_.pool()->reserved_bytes(), 0U);
-    EXPECT_EQ(place_.device().Leaks().allocations, 0U);
+    EXPECT_EQ(LeakedAllocations(place_.device()), 0U);
     EXPECT_EQ(place_.device().Leaks().events, 0U);
   }
 

@@ -13,6 +13,7 @@
 #include "strata/allocation/size.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/testing/facade_model.h"
+#include "strata/tests/testing/facade_settings.h"
 #include "strata/tests/testing/live_ranges.h"
 #include "strata/tests/testing/stress_settings.h"
 #include "strata/tests/testing/test_place.h"
@@ -45,23 +46,22 @@ TEST_P(StressOperationsTest, FacadeDoesWhatANaiveModelSays) {
   EXPECT_EQ(model.platform().LeakReport(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Settings, StressOperationsTest,
-    ::testing::Combine(
-        ::testing::ValuesIn(StrategyNames()),
-        ::testing::Values(
-            "", "auto_growth_chunk_rule=exact", "free_idle_chunk",
-            "free_when_no_cache_hit",
-            "small_pool_size_in_mb=1 small_pool_auto_growth_chunk_size_in_mb=2 "
-            "large_pool_auto_growth_chunk_size_in_mb=16",
-            "small_pool_size_in_mb=1 small_pool_pre_alloc_in_mb=4 "
-            "large_pool_pre_alloc_in_mb=32",
-            "gpu_memory_limit_mb=96", "strata_in_use_limit=64MiB",
-            "strata_exact_peak strata_check_streams alloc_fill_value=90")),
-    [](const auto& setting) {
-      return NameOf(std::get<0>(setting.param)) + "_" +
-             NameOf(std::get<1>(setting.param));
-    });
+std::vector<Setting> Settings() {
+  std::vector<Setting> settings;
+  for (const std::string& strategy : StrategyNames()) {
+    for (const std::string& options : FacadeSettings(strategy)) {
+      settings.emplace_back(strategy, options);
+    }
+  }
+  return settings;
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, StressOperationsTest,
+                         ::testing::ValuesIn(Settings()),
+                         [](const auto& setting) {
+                           return NameOf(std::get<0>(setting.param)) + "_" +
+                                  NameOf(std::get<1>(setting.param));
+                         });
 
 // Chains built by hand, so that the strategy itself can be examined.
 class StressChainsTest : public ::testing::TestWithParam<bool> {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -32,9 +33,11 @@ class BlockCounter final : public AllocatorVisitor {
       offered_bytes = layer.stats().idle_bytes;
     }
   }
-  void VisitBlocks(const Allocator& /*layer*/,
+  void VisitBlocks(const Allocator& layer,
                    const std::vector<BlockInfo>& blocks) override {
     has_blocks = true;
+    // Several chains may end in one strategy.
+    if (!visited_.insert(&layer).second) return;
     for (const BlockInfo& block : blocks) {
       bytes += block.size_bytes;
       if (block.is_free) continue;
@@ -48,6 +51,9 @@ class BlockCounter final : public AllocatorVisitor {
   std::uint64_t live_bytes = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offered_bytes = 0;
+
+ private:
+  std::set<const Allocator*> visited_;
 };
 
 bool HasStreams(Place place) {
@@ -66,9 +72,16 @@ std::shared_ptr<SimPlatform> MakePlatformFor(
 
 }  // namespace
 
+std::vector<DeviceCall> HarmlessFaults() {
+  return {DeviceCall::kMemAlloc,    DeviceCall::kMallocFromPoolAsync,
+          DeviceCall::kMemGetInfo,  DeviceCall::kEventCreate,
+          DeviceCall::kEventRecord, DeviceCall::kStreamWaitEvent,
+          DeviceCall::kStreamQuery, DeviceCall::kStreamSynchronize};
+}
+
 FacadeModel::FacadeModel(const FacadeModelOptions& options)
     : options_(options),
-      engine_(options.seed),
+      choices_(options.bytes ? Choices(*options.bytes) : Choices(options.seed)),
       platform_(MakePlatformFor(options)),
       facade_(std::make_unique<AllocatorFacade>(Options::Parse(options.facade),
                                                 platform_)) {
@@ -119,8 +132,11 @@ std::size_t FacadeModel::AnySize(Place place) {
   const double largest =
       on_device ? static_cast<double>(options_.device_memory_bytes) / 5
                 : 256.0 * 1024;
-  std::uniform_real_distribution<double> exponent(0, std::log2(largest));
-  return static_cast<std::size_t>(std::exp2(exponent(engine_)));
+  constexpr std::size_t kSteps = 4096;
+  const double exponent = static_cast<double>(Below(kSteps)) / kSteps;
+  const double bytes = std::exp2(exponent * std::log2(largest));
+  // Not powers of two alone.
+  return static_cast<std::size_t>(bytes) + Below(8);
 }
 
 Request FacadeModel::AnyRequest(Place place) {
@@ -347,6 +363,19 @@ void FacadeModel::Step() {
     FreeMany();
   }
   Check();
+}
+
+void FacadeModel::AddFault() {
+  const std::vector<DeviceCall> calls = HarmlessFaults();
+  SimDevice& device = platform_->sim_device(static_cast<int>(Below(kDevices)));
+  FaultRule rule;
+  rule.call = calls[Below(calls.size())];
+  rule.nth = 1 + Below(4);  // from now on
+  device.AddFault(rule);
+}
+
+void FacadeModel::ClearFaults() {
+  for (int i = 0; i < kDevices; ++i) platform_->sim_device(i).ClearFaults();
 }
 
 void FacadeModel::Check() {

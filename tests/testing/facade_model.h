@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <random>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/sim/sim_platform.h"
+#include "strata/tests/testing/choices.h"
 #include "strata/tests/testing/live_ranges.h"
 
 namespace strata {
@@ -18,11 +20,16 @@ namespace strata {
 struct FacadeModelOptions {
   std::string facade;  // as Options::Parse reads them
   std::uint64_t seed = 1;
+  // Makes the choices instead of the seed; outlives the model.
+  std::optional<std::string_view> bytes;
   std::uint64_t device_memory_bytes = std::uint64_t{256} << 20;
   // Device calls may fail: requests may then be refused although there is
   // memory, and with DeviceError.
   bool has_faults = false;
 };
+
+// The device calls that may fail without anything being lost.
+std::vector<DeviceCall> HarmlessFaults();
 
 // A facade on two simulated devices, random operations on it, and what a naive
 // model says it must hold.
@@ -38,8 +45,13 @@ class FacadeModel {
   SimPlatform& platform() const { return *platform_; }
   AllocatorFacade& facade() const { return *facade_; }
   std::uint64_t refusals() const { return refusals_; }
+  // Whether the bytes that make the choices are used up.
+  bool exhausted() const { return choices_.exhausted(); }
 
   void Step();
+  // Makes a later device call fail: one of HarmlessFaults().
+  void AddFault();
+  void ClearFaults();
   // Compares the statistics of every place.
   void Check();
   // Frees and releases everything; nothing may be held after that.
@@ -71,7 +83,7 @@ class FacadeModel {
     std::uint64_t peak_in_use_bytes = 0;
   };
 
-  std::size_t Below(std::size_t bound) { return engine_() % bound; }
+  std::size_t Below(std::size_t bound) { return choices_.Below(bound); }
   bool OneIn(std::size_t n) { return Below(n) == 0; }
   std::string Where() const;
 
@@ -100,7 +112,7 @@ class FacadeModel {
   void CheckDevice(int device);
 
   const FacadeModelOptions options_;
-  std::mt19937_64 engine_;
+  Choices choices_;
   std::shared_ptr<SimPlatform> platform_;
   std::unique_ptr<AllocatorFacade> facade_;
   std::vector<std::vector<Stream>> streams_;  // by device

@@ -36,6 +36,7 @@ std::shared_ptr<SimPlatform> MakePlatformFor(const PoolPlaceOptions& options) {
   platform.platform = "sim";
   platform.sim_devices = 1;
   platform.sim_memory_bytes = options.memory_bytes;
+  platform.sim_data = options.data;
   platform.sim_progress = options.progress;
   return std::make_shared<SimPlatform>(platform);
 }
@@ -58,14 +59,17 @@ std::shared_ptr<Allocator> MakeSystem(
 }  // namespace
 
 DecoratorOptions OnlyDecorator(const std::string& name,
-                               const std::string& trace_path) {
+                               const std::string& path) {
   DecoratorOptions options = NoDecorators();
   options.stat = name == "stat";
   options.aligned = name == "aligned";
   options.stream_safe = name == "stream_safe";
+  options.guard = name == "guard";
   if (name == "retry") options.retry_time_ms = 10000;
   if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
-  if (name == "trace") options.trace_path = trace_path;
+  if (name == "trace") options.trace_path = path;
+  if (name == "events") options.trace_events_path = path;
+  if (name == "log") options.allocation_log_path = path;
   if (name == "fault") options.fault = "nth=0";
   return options;
 }

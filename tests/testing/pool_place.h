@@ -24,9 +24,9 @@ inline DecoratorOptions NoDecorators() {
 }
 
 // A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace writes to `trace_path`.
+// refuses nothing. Trace, events and log write to `path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
-                               const std::string& trace_path);
+                               const std::string& path);
 
 // A file name for this process alone.
 std::string TemporaryPath(const std::string& name);
@@ -35,6 +35,7 @@ struct PoolPlaceOptions {
   PlaceKind kind = PlaceKind::kDevice;
   std::uint64_t memory_bytes = Mebibytes(256);  // of the simulated device
   std::size_t limit_bytes = 0;
+  std::string data = "phantom";     // as PlatformOptions::sim_data
   std::string progress = "inline";  // as PlatformOptions::sim_progress
   DecoratorOptions decorators = NoDecorators();
 };
@@ -73,7 +74,16 @@ FaultRule FailAll(DeviceCall call);
 // The pieces of memory that nobody gave back to `device`.
 inline std::uint64_t LeakedAllocations(const SimDevice& device) {
   const SimLeaks leaks = device.Leaks();
-  return leaks.allocations + leaks.pinned_ranges + leaks.managed_ranges;
+  return leaks.allocations + leaks.pool_blocks + leaks.pinned_ranges +
+         leaks.managed_ranges;
+}
+
+// What nobody gave back to `device`, but for driver pools, which a strategy
+// keeps when they are empty.
+inline SimLeaks LeaksButPools(const SimDevice& device) {
+  SimLeaks leaks = device.Leaks();
+  leaks.pools = 0;
+  return leaks;
 }
 
 }  // namespace strata

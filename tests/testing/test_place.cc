@@ -21,6 +21,7 @@ TestChain TestPlace::AddChain() {
   context.place = system()->place();
   context.platform = platform();
   context.stream = chain.chain_stream;
+  context.reclaimer = reclaimer();
   chain.strategy = source_.For(chain.chain_stream);
   chain.top = Decorate(chain.strategy, options_.decorators, context);
   return chain;

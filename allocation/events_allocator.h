@@ -1,0 +1,111 @@
+#ifndef STRATA_ALLOCATION_EVENTS_ALLOCATOR_H_
+#define STRATA_ALLOCATION_EVENTS_ALLOCATOR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "strata/allocation/decorator.h"
+#include "strata/platform/clock.h"
+
+namespace strata {
+
+// What an event says beside the allocation itself. Bytes.
+struct MemoryLevels {
+  const char* allocator_name = "";  // of the strategy
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t limit_bytes = 0;  // 0: none
+  double fragmentation = -1;      // of the strategy's free bytes; -1: unknown
+};
+
+// The file that every Events layer of a facade writes to: Chrome trace events,
+// as chrome://tracing and Perfetto show them.
+//
+// Model: instants `MemoryAllocation` and `MemoryDeallocation` with the fields
+//   of TensorFlow's, as far as they are known here: allocator_name, place, id
+//   (links the two of one allocation), addr, requested_bytes, allocation_bytes,
+//   bytes_allocated and peak_bytes_in_use (live blocks of the place, this event
+//   included), bytes_reserved (held from the system), bytes_available (limit
+//   minus bytes_allocated; absent without a limit), fragmentation (absent if
+//   unknown), op and step (of the calling thread, see annotation.h; absent
+//   without). Events are in an order in which no address is allocated before
+//   it was freed. The file is complete once the sink is gone; viewers also
+//   read it before.
+// Units: bytes; `ts` in microseconds of the clock.
+// Threads: any thread.
+// Source: tf_bfc.md R56; "Trace Event Format", instant events.
+class EventSink {
+ public:
+  // Creates or truncates the file. `clock` outlives the sink.
+  //
+  // Errors: std::invalid_argument naming the file and the system's reason.
+  EventSink(const std::string& path, const Clock& clock);
+  EventSink(const EventSink&) = delete;
+  EventSink& operator=(const EventSink&) = delete;
+  ~EventSink();
+
+  // Call it after the allocation, and before the free. An event is lost, and
+  // counted, if the host has no memory to note its allocation.
+  void Allocated(const Allocation& allocation,
+                 const MemoryLevels& levels) noexcept;
+  void Freed(const Allocation& allocation, const MemoryLevels& levels) noexcept;
+
+ private:
+  struct PlaceUse {
+    Place place;
+    std::uint64_t in_use_bytes = 0;
+    std::uint64_t peak_bytes = 0;
+  };
+
+  // Hold mutex_.
+  PlaceUse& UseOf(Place place);
+  void Write(const char* name, std::uint64_t id, const Allocation& allocation,
+             const PlaceUse& use, const MemoryLevels& levels) noexcept;
+  void WriteAnnotation() noexcept;
+
+  const Clock& clock_;
+  const std::string path_;
+  const int process_;  // its id
+  std::mutex mutex_;
+  std::array<char, std::size_t{1} << 16> buffer_{};  // of file_
+  std::FILE* file_;                                  // guarded by mutex_
+  bool is_first_ = true;                             // guarded by mutex_
+  std::uint64_t next_id_ = 1;                        // guarded by mutex_
+  // The ids of live allocations. Guarded by mutex_.
+  std::unordered_map<const Allocation*, std::uint64_t> ids_;
+  std::vector<PlaceUse> uses_;     // guarded by mutex_
+  std::uint64_t lost_events_ = 0;  // guarded by mutex_
+};
+
+// Records every allocation and free in an EventSink.
+//
+// Cost: a formatted event per call, under the sink's lock, and the statistics
+//   of the strategy and the chunk pool.
+class EventsAllocator final : public Decorator {
+ public:
+  EventsAllocator(std::shared_ptr<Allocator> underlying,
+                  std::shared_ptr<EventSink> sink);
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  const char* name() const override { return "events"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  MemoryLevels Levels() const noexcept;
+
+  std::shared_ptr<EventSink> sink_;
+  const Allocator* strategy_;  // above the chunk pool; else the layer below
+  const Allocator* pool_;      // null: this chain has none
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_EVENTS_ALLOCATOR_H_

@@ -1,0 +1,204 @@
+#include "strata/allocation/guard_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace strata {
+namespace {
+
+DevicePtr PtrOf(const std::byte* data) {
+  return reinterpret_cast<DevicePtr>(data);
+}
+
+const std::byte* EndOf(const GuardZone& zone) { return zone.data + zone.bytes; }
+
+// The zones from `zone` on follow each other up to here.
+const std::byte* EndOfRun(const GuardZone* zone, const GuardZone* end) {
+  const std::byte* run = EndOf(*zone);
+  for (++zone; zone != end && zone->data == run; ++zone) run = EndOf(*zone);
+  return run;
+}
+
+// Notes in `change` which bytes differ from `zone`; `bytes` is a copy of
+// [data, data + count).
+void CountChanges(const GuardZone& zone, const std::byte* data,
+                  const std::byte* bytes, std::size_t count,
+                  GuardChange& change) {
+  const std::byte* from = std::max(zone.data, data);
+  const std::byte* to = std::min(EndOf(zone), data + count);
+  const std::byte value{zone.value};
+  if (from >= to) return;
+  // All bytes are alike if each is like the one before it.
+  const std::byte* copy = bytes + (from - data);
+  if (copy[0] == value &&
+      std::memcmp(copy, copy + 1, static_cast<std::size_t>(to - from - 1)) ==
+          0) {
+    return;
+  }
+  for (; from < to; ++from) {
+    const std::byte found = bytes[from - data];
+    if (found == value) continue;
+    if (change.count++ == 0) {
+      change.first = static_cast<std::size_t>(from - zone.data);
+      change.found = static_cast<unsigned char>(found);
+    }
+  }
+}
+
+bool IsOnHost(Place place) {
+  return place.kind == PlaceKind::kHost || place.kind == PlaceKind::kPinned;
+}
+
+Device* FindDevice(Place place, const std::shared_ptr<Platform>& platform,
+                   const std::shared_ptr<ChainStream>& stream) {
+  if (IsOnHost(place)) return nullptr;
+  if (stream != nullptr && stream->device() != nullptr) return stream->device();
+  const bool known =
+      platform != nullptr && place.index < platform->device_count();
+  return known ? &platform->device(place.index) : nullptr;
+}
+
+// An error if what is submitted to `stream` becomes part of a graph.
+Status NotCapturing(Device& device, Stream stream) {
+  if (!device.caps().capture) return Status::kSuccess;
+  CaptureStatus capture = CaptureStatus::kNone;
+  const Status status = device.StreamIsCapturing(stream, &capture);
+  if (status != Status::kSuccess) return status;
+  return capture == CaptureStatus::kNone ? Status::kSuccess
+                                         : Status::kStreamCaptureUnsupported;
+}
+
+// Makes `stream` of `device` wait for what was submitted to `other` of `from`.
+Status OrderByEvent(Device& from, Stream other, Device& device, Stream stream) {
+  Event event;
+  Status status = from.EventCreate(&event, kEventDisableTiming);
+  if (status != Status::kSuccess) return status;
+  status = from.EventRecord(event, other, 0);
+  if (status == Status::kSuccess) {
+    status = device.StreamWaitEvent(stream, event, 0);
+  }
+  // An event may go while it is pending (cuda_semantics.md E6). One that does
+  // not is lost to the device, but the order holds.
+  from.EventDestroy(event);
+  return status;
+}
+
+}  // namespace
+
+GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
+                         std::shared_ptr<ChainStream> stream)
+    : place_(place),
+      platform_(std::move(platform)),
+      stream_(std::move(stream)),
+      on_host_(IsOnHost(place)),
+      device_(FindDevice(place, platform_, stream_)),
+      readable_(place.kind != PlaceKind::kDevice ||
+                (device_ != nullptr && !device_->caps().phantom_memory)),
+      buffer_(new std::byte[kPieceBytes]) {}
+
+GuardMemory::Turn GuardMemory::Now() const noexcept {
+  if (stream_ != nullptr && stream_->stream().uid != 0 && !stream_->retired()) {
+    return {stream_->stream(), false};
+  }
+  return {device_->PerThreadStream(), true};
+}
+
+Status GuardMemory::Finish(const Turn& turn) const noexcept {
+  return turn.wait ? device_->StreamSynchronize(turn.stream) : Status::kSuccess;
+}
+
+Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
+  if (zone.bytes == 0) return Status::kSuccess;
+  if (on_host_) {
+    std::memset(const_cast<std::byte*>(zone.data), zone.value, zone.bytes);
+    return Status::kSuccess;
+  }
+  if (device_ == nullptr) return Status::kInvalidDevice;
+  const Turn turn = Now();
+  Status status = NotCapturing(*device_, turn.stream);
+  if (status != Status::kSuccess) return status;
+  status = device_->MemsetAsync(PtrOf(zone.data), zone.value, zone.bytes,
+                                turn.stream);
+  return status == Status::kSuccess ? Finish(turn) : status;
+}
+
+Status GuardMemory::Read(const std::byte* data, std::byte* to,
+                         std::size_t bytes) const noexcept {
+  const Turn turn = Now();
+  Status status = NotCapturing(*device_, turn.stream);
+  if (status != Status::kSuccess) return status;
+  status = device_->MemcpyAsync(PtrOf(to), PtrOf(data), bytes, turn.stream);
+  if (status != Status::kSuccess) return status;
+  // A copy to pageable memory is done when it returns (cuda_semantics.md H6),
+  // except where the device reaches such memory by itself.
+  return device_->StreamSynchronize(turn.stream);
+}
+
+Status GuardMemory::ComparePieces(const GuardZone* zones, std::size_t count,
+                                  GuardChange* changes, std::byte* buffer,
+                                  std::size_t buffer_bytes) const noexcept {
+  const GuardZone* zone = zones;
+  const GuardZone* const end = zones + count;
+  const std::byte* at = nullptr;
+  while (zone != end) {
+    at = std::max(at, zone->data);
+    // What lies between zones is the user's, and may be in use.
+    const std::size_t bytes = std::min(
+        buffer_bytes, static_cast<std::size_t>(EndOfRun(zone, end) - at));
+    if (bytes != 0) {
+      const Status status = Read(at, buffer, bytes);
+      if (status != Status::kSuccess) return status;
+    }
+    for (const GuardZone* one = zone; one != end; ++one) {
+      CountChanges(*one, at, buffer, bytes, changes[one - zones]);
+    }
+    at += bytes;
+    while (zone != end && EndOf(*zone) <= at) ++zone;
+  }
+  return Status::kSuccess;
+}
+
+Status GuardMemory::Compare(const GuardZone* zones, std::size_t count,
+                            GuardChange* changes) noexcept {
+  std::fill_n(changes, count, GuardChange());
+  if (on_host_) {
+    for (std::size_t i = 0; i < count; ++i) {
+      CountChanges(zones[i], zones[i].data, zones[i].data, zones[i].bytes,
+                   changes[i]);
+    }
+    return Status::kSuccess;
+  }
+  if (device_ == nullptr) return Status::kInvalidDevice;
+  if (!buffer_taken_.exchange(true, std::memory_order_acquire)) {
+    const Status status =
+        ComparePieces(zones, count, changes, buffer_.get(), kPieceBytes);
+    buffer_taken_.store(false, std::memory_order_release);
+    return status;
+  }
+  std::array<std::byte, 4096> small;
+  return ComparePieces(zones, count, changes, small.data(), small.size());
+}
+
+Status GuardMemory::OrderAfter(Stream other) const noexcept {
+  if (platform_ == nullptr || other.device < 0 ||
+      other.device >= platform_->device_count()) {
+    return Status::kInvalidDevice;
+  }
+  Device& from = platform_->device(other.device);
+  Status status = NotCapturing(from, other);
+  if (status != Status::kSuccess) return status;
+  if (device_ != nullptr) {
+    const Turn turn = Now();
+    status = NotCapturing(*device_, turn.stream);
+    if (status != Status::kSuccess) return status;
+    if (!turn.wait &&
+        OrderByEvent(from, other, *device_, turn.stream) == Status::kSuccess) {
+      return Status::kSuccess;
+    }
+  }
+  return from.StreamSynchronize(other);
+}
+
+}  // namespace strata

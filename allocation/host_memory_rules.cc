@@ -1,0 +1,76 @@
+#include "strata/allocation/host_memory_rules.h"
+
+#include <glog/logging.h>
+
+#include <system_error>
+#include <utility>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+std::uint64_t FractionOf(std::uint64_t bytes, double fraction) {
+  if (bytes == 0 || !(fraction > 0)) return UINT64_MAX;
+  const double limit = fraction * static_cast<double>(bytes);
+  // What no host has is never exceeded.
+  return limit < 0x1p63 ? static_cast<std::uint64_t>(limit) : UINT64_MAX;
+}
+
+std::uint64_t MemoryOf(const std::shared_ptr<HostSystem>& host,
+                       const HostMemoryOptions& options) {
+  const bool is_needed =
+      options.warn_large_fraction > 0 || options.warn_total_fraction > 0;
+  return host != nullptr && is_needed ? host->MemoryBytes() : 0;
+}
+
+}  // namespace
+
+HostMemoryRules::HostMemoryRules(std::shared_ptr<HostSystem> host,
+                                 const HostMemoryOptions& options)
+    : host_(std::move(host)),
+      lock_(options.lock && host_ != nullptr),
+      memory_bytes_(MemoryOf(host_, options)),
+      large_bytes_(FractionOf(memory_bytes_, options.warn_large_fraction)),
+      total_bytes_(FractionOf(memory_bytes_, options.warn_total_fraction)) {}
+
+void HostMemoryRules::Obtained(Place place, void* data, std::size_t bytes,
+                               std::uint64_t in_use) noexcept {
+  if (bytes > large_bytes_ || in_use > total_bytes_) {
+    Warn(place, bytes, in_use);
+  }
+  if (!Locks(bytes)) return;
+  const int error = host_->Lock(data, AlignUp(bytes, HostPageBytes()));
+  if (error != 0 && !warned_of_lock_.exchange(true)) {
+    LOG(WARNING) << ToString(place) << ": " << HumanBytes(bytes)
+                 << " could not be locked in memory and may be swapped out ("
+                 << std::generic_category().message(error)
+                 << "); see ulimit -l and --use_pinned_memory. Further "
+                    "failures are not logged";
+  }
+}
+
+void HostMemoryRules::Warn(Place place, std::size_t bytes,
+                           std::uint64_t in_use) noexcept {
+  // Compared first, so that the count cannot wrap.
+  if (bytes > large_bytes_ && large_warnings_.load() < kMostLargeWarnings &&
+      large_warnings_.fetch_add(1) < kMostLargeWarnings) {
+    LOG(WARNING) << ToString(place) << ": an allocation of "
+                 << HumanBytes(bytes) << " is more than "
+                 << HumanBytes(large_bytes_) << " of the "
+                 << HumanBytes(memory_bytes_) << " this process may use";
+  }
+  if (in_use > total_bytes_ && !warned_of_total_.exchange(true)) {
+    LOG(WARNING) << ToString(place) << ": " << HumanBytes(in_use)
+                 << " in use are more than " << HumanBytes(total_bytes_)
+                 << " of the " << HumanBytes(memory_bytes_)
+                 << " this process may use";
+  }
+}
+
+void HostMemoryRules::Returning(void* data, std::size_t bytes) noexcept {
+  // Harmless if it was not locked.
+  if (Locks(bytes)) host_->Unlock(data, AlignUp(bytes, HostPageBytes()));
+}
+
+}  // namespace strata

@@ -1,0 +1,21 @@
+#ifndef STRATA_ALLOCATION_JSON_TEXT_H_
+#define STRATA_ALLOCATION_JSON_TEXT_H_
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace strata {
+
+// `text` as a JSON string, quotes included, whatever bytes are in it: those
+// that are not UTF-8 become U+FFFD.
+//
+// Source: RFC 8259 §7, §8.1.
+std::string JsonString(std::string_view text);
+
+// The same, written to `file` without a heap call. Errors are the file's.
+void WriteJsonString(std::FILE* file, std::string_view text) noexcept;
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_JSON_TEXT_H_

@@ -1,0 +1,71 @@
+#include "strata/allocation/log_allocator.h"
+
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/registry.h"
+
+namespace strata {
+
+LogAllocator::LogAllocator(std::shared_ptr<Allocator> underlying,
+                           std::shared_ptr<AllocationLog> log)
+    : Decorator(std::move(underlying)), log_(std::move(log)) {}
+
+bool LogAllocator::Remember(const Allocation& allocation) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  try {
+    // The number is the log's, which the line is written for.
+    ids_.emplace(&allocation, 0);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+Allocation* LogAllocator::TryAllocate(const Request& request,
+                                      Failure& failure) noexcept {
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  if (allocation == nullptr || (request.flags & kWillBeLogged) != 0) {
+    return allocation;
+  }
+  if (!Remember(*allocation)) {
+    underlying()->DoFree(allocation);
+    failure = Failure();
+    failure.reason = Failure::Reason::kHostMemory;
+    failure.place = place();
+    failure.layer = name();
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+  const std::uint64_t id = log_->RecordRawAllocation(*allocation, *this);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  ids_.find(allocation)->second = id;
+  return allocation;
+}
+
+void LogAllocator::DoFree(Allocation* allocation) noexcept {
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = ids_.find(allocation);
+    if (found != ids_.end()) {
+      id = found->second;
+      ids_.erase(found);
+    }
+  }
+  if (id != 0) log_->RecordRawDeallocation(id, *allocation, *this);
+  underlying()->DoFree(allocation);
+}
+
+std::shared_ptr<Allocator> MakeLogAllocator(
+    std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
+    const ChainContext& context) {
+  if (options.allocation_log_path.empty()) return underlying;
+  auto log = context.allocation_log != nullptr
+                 ? context.allocation_log
+                 : std::make_shared<AllocationLog>(options.allocation_log_path);
+  return std::make_shared<LogAllocator>(std::move(underlying), std::move(log));
+}
+
+}  // namespace strata

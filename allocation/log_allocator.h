@@ -1,0 +1,42 @@
+#ifndef STRATA_ALLOCATION_LOG_ALLOCATOR_H_
+#define STRATA_ALLOCATION_LOG_ALLOCATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "strata/allocation/allocation_log.h"
+#include "strata/allocation/decorator.h"
+
+namespace strata {
+
+// Records in the allocation log what its callers do not record themselves
+// (kWillBeLogged), as raw allocations.
+//
+// Errors: a request whose record the host has no memory for fails with
+//   kHostMemory.
+// Cost: a line of the log, a table entry and a lock per call.
+class LogAllocator final : public Decorator {
+ public:
+  LogAllocator(std::shared_ptr<Allocator> underlying,
+               std::shared_ptr<AllocationLog> log);
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  const char* name() const override { return "log"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  bool Remember(const Allocation& allocation) noexcept;
+
+  std::shared_ptr<AllocationLog> log_;
+  std::mutex mutex_;  // held while the table grows, never while writing
+  // The numbers of live allocations that are in the log. Guarded by mutex_.
+  std::unordered_map<const Allocation*, std::uint64_t> ids_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_LOG_ALLOCATOR_H_

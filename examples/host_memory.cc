@@ -1,0 +1,97 @@
+// What a piece of host memory costs: taken, one byte of each page written, and
+// given back, with malloc and through each strategy. Shows which strategy to
+// choose for which sizes, and what another malloc changes:
+//
+// usage: [LD_PRELOAD=libjemalloc.so.2] host_memory [ROUNDS] [any flag]
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/flags.h"
+#include "strata/strategy/registry.h"
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kSizes[] = {256, std::size_t{64} << 10,
+                                  std::size_t{1} << 20, std::size_t{16} << 20};
+
+void Touch(void* data, std::size_t bytes) {
+  auto* bytes_of = static_cast<volatile char*>(data);
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) bytes_of[at] = 1;
+}
+
+// Nanoseconds of processor time per round of `body`, best of three runs.
+template <class Body>
+double Measure(int rounds, Body body) {
+  double best = 0;
+  for (int run = 0; run < 3; ++run) {
+    const std::clock_t start = std::clock();
+    for (int i = 0; i < rounds; ++i) body();
+    const double seconds =
+        static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    if (run == 0 || seconds < best) best = seconds;
+  }
+  return best * 1e9 / rounds;
+}
+
+void MeasureMalloc(int rounds) {
+  std::printf("%-14s", "malloc");
+  for (const std::size_t bytes : kSizes) {
+    std::printf(" %12.0f", Measure(rounds, [bytes] {
+                  void* data = std::malloc(bytes);
+                  Touch(data, bytes);
+                  std::free(data);
+                }));
+  }
+  std::printf("\n");
+}
+
+void MeasureStrategy(const std::string& name, const strata::Options& flags,
+                     int rounds) {
+  strata::Options options = flags;
+  options.host.strategy = name;
+  const strata::Place host = strata::HostPlace();
+  std::unique_ptr<strata::AllocatorFacade> facade;
+  try {
+    facade = std::make_unique<strata::AllocatorFacade>(options);
+  } catch (const std::exception& error) {
+    std::printf("%-14s %s\n", name.c_str(), error.what());
+    return;
+  }
+  std::printf("%-14s", name.c_str());
+  for (const std::size_t bytes : kSizes) {
+    std::printf(" %12.0f", Measure(rounds, [&] {
+                  const strata::AllocationPtr one = facade->Alloc(host, bytes);
+                  Touch(one->data(), bytes);
+                }));
+    facade->Release(host);
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> others =
+        strata::ParseCommandLine({argv + 1, argv + argc});
+    const int rounds = others.empty() ? 100 : std::stoi(others[0]);
+    std::printf("%-14s %12s %12s %12s %12s\n", "ns per pair", "256 B", "64 KiB",
+                "1 MiB", "16 MiB");
+    MeasureMalloc(rounds);
+    for (const std::string& name : strata::StrategyNames()) {
+      MeasureStrategy(name, strata::OptionsFromFlags(), rounds);
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "host_memory: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,63 @@
+#ifndef STRATA_FACADE_HOST_STRATEGY_H_
+#define STRATA_FACADE_HOST_STRATEGY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace strata {
+
+// How memory of the host is served. The meaning of each field is with its
+// option, in options.def.
+struct HostOptions {
+  std::string strategy = "auto";
+  std::string pinned_strategy = "auto";
+  bool use_auto_growth_pinned_allocator = false;
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t pinned_limit_bytes = 0;
+  bool numa = false;
+  bool lock_pages = true;
+  double warn_large_fraction = 0.1;
+  double warn_total_fraction = 0.5;
+  bool tf_environment = false;
+
+  // Errors: std::invalid_argument naming the option that is out of range.
+  //   Contradictions are Options::Validate's.
+  void Validate() const;
+};
+
+// What serves one place of the host.
+struct HostStrategy {
+  std::string name;             // of a strategy; "direct": no pool
+  std::size_t limit_bytes = 0;  // on what is held from the system; 0: none
+
+  friend bool operator==(const HostStrategy&, const HostStrategy&) = default;
+};
+
+// Looks an environment variable up; null if it is not set.
+using EnvironmentLookup = std::function<const char*(const char* name)>;
+
+// The strategy of pageable host memory. Unless the options name one: bfc if the
+// environment of TensorFlow says so and is to be heard, else pool for a NUMA
+// node or where chunks are visited, because there each piece of the system's
+// memory costs more than a malloc, else direct.
+//
+// Errors: std::invalid_argument naming an environment variable and the value
+//   that it cannot have.
+// Source: tf_bfc.md §2 (ProcessState::GetCPUAllocator), §1j.
+HostStrategy StrategyOfHost(const HostOptions& options, bool is_numa_node,
+                            bool has_visitors,
+                            const EnvironmentLookup& environment);
+
+// The strategy of pinned memory. Unless the options name one: auto_growth,
+// because the driver pins memory slowly; direct if `is_stream_safe` is false,
+// because then nobody waits for the work that a freed block is used by.
+//
+// Errors: as above.
+HostStrategy StrategyOfPinned(const HostOptions& options, bool is_stream_safe,
+                              const EnvironmentLookup& environment);
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_HOST_STRATEGY_H_

@@ -1,0 +1,188 @@
+// How BfcAllocator gets memory from the system.
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/bfc_allocator.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kRecordBatch = 64;
+
+bool Fits(const Allocation& memory, const BfcAsk& ask) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::size_t padding = AlignUp(address, ask.alignment) - address;
+  return memory.size() >= ask.rounded + padding;
+}
+
+}  // namespace
+
+Block* BfcAllocator::Grow(const BfcAsk& ask, Failure& failure) noexcept {
+  const GrowthTurn::Holder turn(turn_);
+  if (!turn.has_turn()) {
+    failure = Refusal(Failure::Reason::kBadRequest, ask);
+    failure.detail = "this thread is growing the pool";
+    return nullptr;
+  }
+  if (turn.waited()) {
+    Block* block = FindHeld(ask, failure);
+    if (block != nullptr || failure.reason == Failure::Reason::kHostMemory) {
+      return block;
+    }
+  }
+  if (!KnowsLimit(failure)) return nullptr;
+  Block* block = Extend(ask, failure);
+  if (block == nullptr) block = FindUnsafe(ask, failure);
+  if (block == nullptr && failure.IsExhaustion() &&
+      CollectRegions(ask.rounded)) {
+    block = Extend(ask, failure);
+  }
+  return block;
+}
+
+bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (knows_limit_) return true;
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const Status status =
+      stream_->device()->MemGetInfo(&free_bytes, &total_bytes);
+  if (status != Status::kSuccess) {
+    failure = Refusal(Failure::Reason::kDevice, BfcAsk());
+    failure.status = status;
+    failure.detail = "the device does not say how much memory it has";
+    return false;
+  }
+  BfcMemoryLimit limit{total_bytes, total_bytes};
+  if (options_.limit_of != nullptr) {
+    limit = options_.limit_of(free_bytes, total_bytes);
+  }
+  const std::size_t pool_limit = pool_->limit_bytes();
+  const bool is_all = limit.most_bytes >= total_bytes && pool_limit == 0;
+  if (pool_limit != 0)
+    limit.most_bytes = std::min(limit.most_bytes, pool_limit);
+  const std::lock_guard<SpinLock> guard(lock_);
+  StartPlan(limit, is_all);
+  return true;
+}
+
+Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
+  // What the system does not align to, we must have room to.
+  const std::size_t aligned = std::min(
+      ask.alignment, std::max(pool_->max_alignment(), kBfcGranuleBytes));
+  std::size_t needed = ask.rounded + ask.alignment - aligned;
+  std::optional<std::size_t> bytes;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    const std::size_t held = arena_.region_bytes() + leaving_bytes_;
+    bytes = plan_.FirstAsk(needed, held);
+    if (!bytes && needed != ask.rounded) {
+      // The system may happen to align it.
+      needed = ask.rounded;
+      bytes = plan_.FirstAsk(needed, held);
+    }
+  }
+  if (!bytes) {
+    failure = LimitRefusal(ask, needed);
+    return nullptr;
+  }
+  // All the host memory it takes, before the system is asked.
+  std::unique_ptr<BfcRegion> region(new (std::nothrow) BfcRegion());
+  RecordList records;
+  if (region == nullptr || !RecordSlab::Noted().Fill(records, kRecordBatch)) {
+    RecordSlab::Noted().Drain(records);
+    failure = Refusal(Failure::Reason::kHostMemory, ask);
+    return nullptr;
+  }
+  Allocation* memory =
+      TakeFromSystem(Request{*bytes, aligned}, needed, failure);
+  if (memory != nullptr && !Fits(*memory, ask)) {
+    pool_->DoFree(memory);
+    memory = nullptr;
+    failure = LimitRefusal(ask, ask.rounded + ask.alignment - aligned);
+  }
+  if (memory == nullptr) {
+    RecordSlab::Noted().Drain(records);
+    return nullptr;
+  }
+  return Publish(memory, std::move(region), ask, records);
+}
+
+Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
+                                         Failure& failure) noexcept {
+  Allocation* memory = pool_->TryAllocate(request, failure);
+  const bool may_ask_for_less =
+      options_.backpedal == BfcBackpedal::kAlways || !has_backpedalled_;
+  while (memory == nullptr && failure.IsExhaustion() && may_ask_for_less) {
+    has_backpedalled_ = true;
+    request.bytes = BfcGrowthPlan::Less(request.bytes);  // R18
+    if (request.bytes < least) break;
+    memory = pool_->TryAllocate(request, failure);
+  }
+  return memory;
+}
+
+Block* BfcAllocator::Publish(Allocation* memory,
+                             std::unique_ptr<BfcRegion> region,
+                             const BfcAsk& ask, RecordList& records) noexcept {
+  region->memory = memory;
+  memory->block()->next = nullptr;  // the next piece of the region
+  std::unique_ptr<BfcRegion> absorbed;
+  const std::lock_guard<SpinLock> guard(lock_);
+  arena_.AddRecords(records);
+  plan_.Grown();
+  absorbed.reset(arena_.AddRegion(region.release()));
+  return TakeLocked(ask);
+}
+
+Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
+                                   std::size_t needed) const {
+  Failure failure = Refusal(Failure::Reason::kLimit, ask);
+  failure.rounded_bytes = needed;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    failure.limit_bytes = plan_.limit_bytes();
+    failure.reserved_bytes = arena_.region_bytes() + leaving_bytes_;
+    if (!limit_is_all_) return failure;
+  }
+  // No limit of ours, but all the memory that there is.
+  failure.reason = Failure::Reason::kDeviceMemory;
+  failure.limit_bytes = 0;
+  Device* device = stream_->device();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (device != nullptr &&
+      device->MemGetInfo(&free_bytes, &total_bytes) == Status::kSuccess) {
+    failure.device_free_bytes = free_bytes;
+    failure.device_total_bytes = total_bytes;
+  }
+  return failure;
+}
+
+bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
+  if (!options_.garbage_collection) return false;  // R31
+  Chunk* idle = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::size_t idle_bytes = 0;
+    ForEachIdle([&](const BfcRegion& one) { idle_bytes += one.size; });
+    const std::size_t held = arena_.region_bytes() + leaving_bytes_;
+    const std::size_t others = held - idle_bytes;
+    const std::size_t limit = plan_.limit_bytes();
+    if (idle_bytes == 0 || rounded > limit - std::min(limit, others)) {
+      return false;  // R32
+    }
+    idle = DetachIdle([](const BfcRegion& /*region*/) { return true; });
+  }
+  ReturnToSystem(idle);
+  return true;  // R33
+}
+
+}  // namespace strata

@@ -1,0 +1,106 @@
+// The idle regions of BfcAllocator: what its ChunkHolder side does.
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/bfc_allocator.h"
+
+namespace strata {
+
+Chunk* BfcAllocator::DetachOne(std::size_t bytes) noexcept {
+  const BfcRegion* best = nullptr;
+  ForEachIdle([&](const BfcRegion& one) {
+    if (one.size >= bytes && (best == nullptr || one.size < best->size)) {
+      best = &one;
+    }
+  });
+  return DetachIdle([best](const BfcRegion& one) { return &one == best; });
+}
+
+std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
+  if (regions == nullptr) return 0;
+  const Status status = stream_->Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "bfc: giving regions back although their streams could not be waited "
+      << "for: " << ToString(status);
+  std::size_t given = 0;
+  while (regions != nullptr) {
+    auto* region = static_cast<BfcRegion*>(regions);
+    regions = region->next;
+    given += region->size;
+    for (Block* piece = region->memory->block(); piece != nullptr;) {
+      Block* next = piece->next;
+      pool_->DoFree(piece->allocation());
+      piece = next;
+    }
+    {
+      const std::lock_guard<SpinLock> guard(lock_);
+      leaving_bytes_ -= region->size;
+    }
+    delete region;
+  }
+  return given;
+}
+
+std::size_t BfcAllocator::IdleBytes() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::size_t bytes = 0;
+  ForEachIdle([&](const BfcRegion& one) { bytes += one.size; });
+  return bytes;
+}
+
+std::size_t BfcAllocator::IdleSystemBytes() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::size_t bytes = 0;
+  ForEachIdle([&](const BfcRegion& one) {
+    for (const Block* piece = one.memory->block(); piece != nullptr;
+         piece = piece->next) {
+      bytes += AlignUp(piece->size, kSystemStepBytes);
+    }
+  });
+  return bytes;
+}
+
+std::size_t BfcAllocator::SmallestIdle(std::size_t bytes) const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::size_t best = 0;
+  ForEachIdle([&](const BfcRegion& one) {
+    if (one.size >= bytes && (best == 0 || one.size < best)) best = one.size;
+  });
+  return best;
+}
+
+std::size_t BfcAllocator::LargestIdle() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::size_t largest = 0;
+  ForEachIdle(
+      [&](const BfcRegion& one) { largest = std::max(largest, one.size); });
+  return largest;
+}
+
+std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
+  Chunk* region = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    region = DetachOne(bytes);
+  }
+  return ReturnToSystem(region);
+}
+
+std::size_t BfcAllocator::OfferIdle(std::size_t /*bytes*/) noexcept {
+  return 0;
+}
+
+std::size_t BfcAllocator::GiveBackAll() noexcept {
+  Chunk* regions = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    regions = DetachIdle([](const BfcRegion& /*region*/) { return true; });
+  }
+  return ReturnToSystem(regions);
+}
+
+}  // namespace strata

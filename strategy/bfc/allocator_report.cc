@@ -1,0 +1,126 @@
+// What BfcAllocator says of itself.
+
+#include <glog/logging.h>
+
+#include <mutex>
+#include <vector>
+
+#include "strata/strategy/bfc_allocator.h"
+
+namespace strata {
+namespace {
+
+// The note of a live allocation.
+const BfcNote& LiveNote(const Allocation& allocation) {
+  const Block* block = allocation.block();
+  CheckLive(*block, "bfc");
+  return NoteOf(block);
+}
+
+}  // namespace
+
+std::size_t BfcAllocator::RequestedSize(const Allocation& allocation) {
+  return LiveNote(allocation).requested_bytes;
+}
+
+std::size_t BfcAllocator::AllocatedSize(const Allocation& allocation) {
+  CheckLive(*allocation.block(), "bfc");
+  return allocation.block()->size;
+}
+
+std::int64_t BfcAllocator::AllocationId(const Allocation& allocation) {
+  return LiveNote(allocation).allocation_id;
+}
+
+Stats BfcAllocator::stats() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  Stats stats = arena_.stats();
+  stats.failures = failures_;
+  if (knows_limit_ && !limit_is_all_) stats.limit_bytes = plan_.limit_bytes();
+  return stats;
+}
+
+void BfcAllocator::ResetPeak() {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    arena_.ResetPeak();
+  }
+  pool_->ResetPeak();
+}
+
+BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  BfcSnapshot::Numbers numbers = arena_.numbers();
+  numbers.bytes_limit = plan_.limit_bytes();
+  return numbers;
+}
+
+void BfcAllocator::ClearStats() {
+  const std::lock_guard<SpinLock> guard(lock_);
+  arena_.ClearNumbers();
+}
+
+void BfcAllocator::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  std::vector<BlockInfo> blocks;
+  std::size_t room = 0;
+  // The list is made without allocating under the lock.
+  do {
+    room = room * 2 + 1024;
+    blocks.clear();
+    blocks.reserve(room);
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (arena_.block_count() <= room) {
+      arena_.Describe(blocks);
+      break;
+    }
+  } while (true);
+  visitor.VisitBlocks(*this, blocks);
+  pool_->Accept(visitor);
+}
+
+BfcSnapshot BfcAllocator::Snapshot() const {
+  BfcSnapshot snapshot;
+  snapshot.allocator_name = name();
+  snapshot.place = place();
+  if (options_.keep_annotations) {
+    snapshot.size_history.reserve(BfcArena::kHistory);
+  }
+  std::vector<const BfcAnnotation*> annotations;
+  std::size_t room = 0;
+  do {
+    room = room * 2 + 1024;
+    snapshot.regions.reserve(room);
+    snapshot.chunks.reserve(room);
+    annotations.reserve(room);
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (arena_.block_count() <= room) {
+      arena_.Describe(snapshot, annotations);
+      arena_.Describe(snapshot.size_history);
+      snapshot.numbers.bytes_limit = plan_.limit_bytes();
+      snapshot.memory_limit_bytes = plan_.limit_bytes();
+      snapshot.growth_hint_bytes = plan_.hint_bytes();
+      break;
+    }
+  } while (true);
+  for (std::size_t i = 0; i < annotations.size(); ++i) {
+    if (annotations[i] == nullptr) continue;
+    snapshot.chunks[i].annotation = annotations[i]->text;
+    snapshot.chunks[i].op_name = annotations[i]->op;
+    snapshot.chunks[i].step_id = annotations[i]->step;
+    BfcAnnotations::LetGo(annotations[i]);
+  }
+  return snapshot;
+}
+
+bool BfcAllocator::IsConsistent() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return arena_.IsConsistent();
+}
+
+std::size_t BfcAllocator::waiting_count() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return arena_.waiting_count();
+}
+
+}  // namespace strata

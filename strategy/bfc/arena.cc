@@ -1,0 +1,253 @@
+#include "strata/strategy/bfc/arena.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/bfc/annotations.h"
+
+namespace strata {
+namespace {
+
+// The most records that are kept when blocks coalesce, and how many are fetched
+// at once.
+constexpr std::size_t kMaxSpareRecords = 1024;
+constexpr std::size_t kRecordBatch = 64;
+
+// What has to be skipped at the start of `block`.
+std::size_t Padding(const Block* block, std::size_t alignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block->data);
+  return AlignUp(address, alignment) - address;
+}
+
+}  // namespace
+
+BfcArena::BfcArena(BfcArenaRules rules)
+    : rules_(std::move(rules)),
+      most_waste_bytes_(Mebibytes(128)),
+      free_(rules_.placement, OrderedIndex::AddressOrder::kAscending) {
+  if (rules_.keeps_history) history_.resize(kHistory);
+}
+
+BfcArena::~BfcArena() { RecordSlab::Noted().Drain(records_); }
+
+void BfcArena::AddRecords(RecordList& records) {
+  while (!records.empty()) records_.Push(records.Pop());
+}
+
+void BfcArena::ShedRecords() noexcept {
+  if (records_.size() <= kMaxSpareRecords) return;
+  RecordList surplus;
+  while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
+  RecordSlab::Noted().Drain(surplus);
+}
+
+Block* BfcArena::Take(const BfcAsk& ask) noexcept {
+  if (IsShortOfRecords()) {
+    RecordSlab::Noted().FillFromStock(records_, kRecordBatch);
+    if (IsShortOfRecords()) return nullptr;
+  }
+  Block* block = Find(ask);
+  if (block == nullptr) {
+    ++stats_.cache_misses;
+    return nullptr;
+  }
+  block = Carve(block, ask);
+
+  BfcNote& note = NoteOf(block);
+  note.allocation_id = ++last_id_;  // R12
+  note.requested_bytes = ask.bytes;
+  note.annotation = ask.annotation;
+  note.freed_at = 0;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  block->requested = ask.bytes;
+  ++RegionOf(block).live_blocks;
+
+  ++stats_.allocations;
+  ++stats_.cache_hits;
+  stats_.requested_bytes += ask.bytes;
+  stats_.total_requested_bytes += ask.bytes;
+  ++numbers_.num_allocs;
+  numbers_.bytes_in_use += block->size;
+  numbers_.peak_bytes_in_use =
+      std::max(numbers_.peak_bytes_in_use, numbers_.bytes_in_use);
+  numbers_.peak_allocated_bytes =
+      std::max(numbers_.peak_allocated_bytes, numbers_.bytes_in_use);
+  numbers_.largest_alloc_size =
+      std::max(numbers_.largest_alloc_size, block->size);
+  CountAction(block);
+  return block;
+}
+
+Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
+  if (ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0) {
+    return free_.Find(ask.rounded);
+  }
+  return free_.FindIf(
+      ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
+      [&ask](const Block* block) {
+        return block->size - ask.rounded >= Padding(block, ask.alignment) &&
+               (ask.freed_before == 0 ||
+                NoteOf(block).freed_at <= ask.freed_before);  // R9
+      });
+}
+
+Block* BfcArena::Carve(Block* block, const BfcAsk& ask) noexcept {
+  RemoveFree(block);
+  if (const std::size_t padding = Padding(block, ask.alignment)) {  // R13
+    Block* aligned = Split(block, padding);
+    InsertFree(block);
+    block = aligned;
+  }
+  if (block->size >= 2 * ask.rounded ||
+      block->size - ask.rounded >= most_waste_bytes_) {  // R10, R11
+    InsertFree(Split(block, ask.rounded));
+    ++stats_.splits;
+  }
+  if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
+  return block;
+}
+
+Block* BfcArena::Split(Block* block, std::size_t low_bytes) noexcept {
+  Block* rest = BfcRegions::Split(block, low_bytes, records_.Pop());
+  ++block_count_;
+  const BfcNote& note = NoteOf(block);
+  NoteOf(rest).freed_at = note.freed_at;
+  NoteOf(rest).action = note.action;
+  if (note.freed_at != 0) waiting_.InsertAfter(block, rest);
+  return rest;
+}
+
+const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
+  BfcNote& note = NoteOf(block);
+  ++stats_.frees;
+  stats_.requested_bytes -= note.requested_bytes;
+  numbers_.bytes_in_use -= block->size;
+  --RegionOf(block).live_blocks;
+  CountAction(block);
+
+  const BfcAnnotation* annotation = std::exchange(note.annotation, nullptr);
+  note.allocation_id = -1;
+  note.requested_bytes = 0;
+  block->flags = 0;
+  if (rules_.counter != nullptr) {
+    note.freed_at = rules_.counter->Next();
+    waiting_.Append(block);
+  } else {
+    block = Coalesce(block, /*ignores_stamps=*/false);
+  }
+  InsertFree(block);
+  ShedRecords();
+  return annotation;
+}
+
+Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
+  const auto may_join = [ignores_stamps](const Block* other) {
+    return other != nullptr && other->is_free &&
+           (ignores_stamps || NoteOf(other).freed_at == 0);
+  };
+  if (!ignores_stamps && NoteOf(block).freed_at != 0) return block;
+  if (Block* next = block->next; may_join(next)) {
+    RemoveFree(next);
+    Join(block, next);
+  }
+  Block* previous = block->previous;
+  if (!may_join(previous)) return block;
+  RemoveFree(previous);
+  Join(previous, block);
+  return previous;
+}
+
+void BfcArena::Join(Block* left, Block* right) noexcept {
+  BfcNote& note = NoteOf(left);
+  const BfcNote& other = NoteOf(right);
+  if (other.freed_at > note.freed_at) {
+    if (note.freed_at != 0) waiting_.Remove(left);
+    note.freed_at = other.freed_at;
+    waiting_.Replace(right, left);
+  } else if (other.freed_at != 0) {
+    waiting_.Remove(right);
+  }
+  note.action = std::max(note.action, other.action);
+  BfcRegions::Join(left, right, records_);
+  --block_count_;
+  ++stats_.coalesces;
+}
+
+void BfcArena::CountAction(Block* block) {
+  NoteOf(block).action = ++actions_;
+  if (history_.empty()) return;
+  history_[actions_ % kHistory] = {actions_, numbers_.bytes_in_use};
+}
+
+void BfcArena::MergeSafe(std::uint64_t frontier) noexcept {
+  while (Block* block = waiting_.first()) {
+    BfcNote& note = NoteOf(block);
+    if (note.freed_at >= frontier) return;
+    waiting_.Remove(block);
+    note.freed_at = 0;
+    RemoveFree(block);
+    InsertFree(Coalesce(block, /*ignores_stamps=*/false));
+  }
+}
+
+bool BfcArena::MergeUnsafe(std::size_t bytes) noexcept {
+  waiting_.StartWalk();
+  while (Block* block = waiting_.Step()) {
+    RemoveFree(block);
+    block = Coalesce(block, /*ignores_stamps=*/true);
+    InsertFree(block);
+    if (block->size >= bytes) return true;
+  }
+  return false;
+}
+
+BfcRegion* BfcArena::AddRegion(BfcRegion* region) noexcept {  // R21, R24
+  Block* block = records_.Pop();
+  BfcRegion* joined = nullptr;
+  BfcRegion* before = rules_.coalesces_regions
+                          ? regions_.EndingAt(region->memory->block()->data)
+                          : nullptr;
+  regions_.Add(region, block);
+  if (before != nullptr) {
+    regions_.Remove(region);
+    regions_.Append(before, region);
+    joined = region;
+  }
+  ++block_count_;
+  NoteOf(block).action = ++actions_;
+  InsertFree(Coalesce(block, /*ignores_stamps=*/false));
+  numbers_.peak_pool_bytes =
+      std::max(numbers_.peak_pool_bytes, regions_.bytes());
+  return joined;
+}
+
+bool BfcArena::IsIdle(const BfcRegion& region, std::uint64_t frontier) const {
+  if (region.live_blocks != 0) return false;
+  if (waiting_.empty()) return true;
+  const Block* block = region.first;
+  while (block != nullptr &&
+         (NoteOf(block).freed_at == 0 || NoteOf(block).freed_at < frontier)) {
+    block = block->next;
+  }
+  return block == nullptr;
+}
+
+void BfcArena::RemoveRegion(BfcRegion* region) noexcept {
+  regions_.Remove(region);
+  for (Block* block = region->first; block != nullptr;) {
+    Block* next = block->next;
+    if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
+    RemoveFree(block);
+    *block = Block();
+    records_.Push(block);
+    --block_count_;
+    block = next;
+  }
+  region->first = nullptr;
+  ++actions_;
+  ShedRecords();
+}
+
+}  // namespace strata

@@ -1,0 +1,142 @@
+#ifndef STRATA_STRATEGY_BFC_ARENA_H_
+#define STRATA_STRATEGY_BFC_ARENA_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "strata/allocation/record_slab.h"
+#include "strata/allocation/stats.h"
+#include "strata/allocation/visitor.h"
+#include "strata/strategy/bfc/bfc_index.h"
+#include "strata/strategy/bfc/geometry.h"
+#include "strata/strategy/bfc/note.h"
+#include "strata/strategy/bfc/regions.h"
+#include "strata/strategy/bfc/snapshot.h"
+#include "strata/strategy/bfc/timestamps.h"
+
+namespace strata {
+
+// What BfcArena is built with.
+struct BfcArenaRules {
+  BfcPlacement placement = BfcPlacement::kCompat;
+  bool coalesces_regions = false;  // those that follow each other
+  bool keeps_history = false;      // of the bytes in use
+  // Stamps frees; null: they are safe at once.
+  std::shared_ptr<SharedCounter> counter;
+};
+
+// One request, as BfcArena sees it.
+struct BfcAsk {
+  std::size_t bytes = 0;    // as asked
+  std::size_t rounded = 0;  // to whole granules
+  std::size_t alignment = kBfcGranuleBytes;
+  std::uint64_t freed_before = 0;  // 0: any memory will do
+  const BfcAnnotation* annotation = nullptr;
+};
+
+// All that a BfcAllocator keeps under its lock: regions, their blocks, which of
+// them are free, and the counts.
+//
+// Model: regions are tiled by blocks. A request takes the first free block that
+//   is large enough, in the order of BfcIndex, and splits it if half of it or
+//   more than `most_waste` would be wasted. A freed block joins its free
+//   neighbours; one freed with a stamp waits for the stamp to be safe first.
+// Threads: none; the allocator's lock guards it.
+// Cost: that of the index; O(1) beside it, unless said otherwise. No heap.
+// Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47.
+class BfcArena {
+ public:
+  explicit BfcArena(BfcArenaRules rules);
+  BfcArena(const BfcArena&) = delete;
+  BfcArena& operator=(const BfcArena&) = delete;
+  ~BfcArena();
+
+  // More than this is never wasted by not splitting (R10).
+  void set_most_waste(std::size_t bytes) { most_waste_bytes_ = bytes; }
+
+  // Records, kept ready for Take and AddRegion.
+  static constexpr std::size_t kRecordsPerTake = 2;
+  bool IsShortOfRecords() const { return records_.size() < kRecordsPerTake; }
+  void AddRecords(RecordList& records);
+
+  // Null if no block fits, or IsShortOfRecords().
+  Block* Take(const BfcAsk& ask) noexcept;
+  // Returns the annotation that the allocation had.
+  const BfcAnnotation* Give(Block* block) noexcept;
+
+  // R38: joins the blocks whose stamp is below `frontier`.
+  void MergeSafe(std::uint64_t frontier) noexcept;
+  bool has_waiting() const { return !waiting_.empty(); }
+  std::size_t waiting_count() const { return waiting_.count(); }
+  const Block* first_waiting() const { return waiting_.first(); }
+  // R39: joins blocks whatever their stamp, oldest first, until one has
+  // `bytes`; says whether one has. O(waiting blocks).
+  bool MergeUnsafe(std::size_t bytes) noexcept;
+
+  // Adds memory from the system; there is a record at hand. If the region
+  // becomes part of another one, it is no longer needed and returned.
+  BfcRegion* AddRegion(BfcRegion* region) noexcept;
+  // Whether nothing in it is in use, nor may be (W8). O(blocks) with a counter.
+  bool IsIdle(const BfcRegion& region, std::uint64_t frontier) const;
+  // Takes an idle region out.
+  void RemoveRegion(BfcRegion* region) noexcept;
+  BfcRegion* first_region() const { return regions_.first(); }
+  std::size_t region_bytes() const { return regions_.bytes(); }
+
+  std::size_t in_use_bytes() const { return numbers_.bytes_in_use; }
+  std::size_t LargestFreeBytes() const { return free_.LargestBytes(); }
+  BfcSnapshot::Numbers numbers() const;
+  Stats stats() const;  // without what the allocator counts
+  void ResetPeak();
+  // R49.
+  void ClearNumbers();
+
+  std::size_t block_count() const { return block_count_; }
+  std::size_t region_count() const { return regions_.count(); }
+  void Describe(std::vector<BlockInfo>& blocks) const;
+  // Appends regions and chunks, which have room, and the annotations of the
+  // chunks, held. No heap.
+  void Describe(BfcSnapshot& snapshot,
+                std::vector<const BfcAnnotation*>& annotations) const;
+  // Oldest first; appends to `history`, which has room for kHistory.
+  static constexpr std::size_t kHistory = 4096;
+  void Describe(std::vector<BfcSnapshot::SizeAt>& history) const;
+
+  // Whether R5 holds and every count is right. For tests; O(blocks).
+  bool IsConsistent() const;
+
+ private:
+  Block* Find(const BfcAsk& ask) const;
+  Block* Carve(Block* block, const BfcAsk& ask) noexcept;
+  // Cuts `block`, which is in no index, as BfcRegions does; both parts keep its
+  // stamp.
+  Block* Split(Block* block, std::size_t low_bytes) noexcept;
+  // Joins two free neighbours that are in no index.
+  void Join(Block* left, Block* right) noexcept;
+  // Joins `block`, which is free and in no index, with its free neighbours.
+  Block* Coalesce(Block* block, bool ignores_stamps) noexcept;
+  void InsertFree(Block* block) { free_.Insert(block); }
+  void RemoveFree(Block* block) { free_.Remove(block); }
+  void CountAction(Block* block);
+  void ShedRecords() noexcept;
+
+  const BfcArenaRules rules_;
+  std::size_t most_waste_bytes_;
+  BfcRegions regions_;
+  BfcIndex free_;
+  WaitingList waiting_;
+  RecordList records_;
+  std::size_t block_count_ = 0;
+  std::int64_t last_id_ = 0;
+  std::uint64_t actions_ = 0;  // calls that changed something
+  Stats stats_;                // counters only
+  BfcSnapshot::Numbers numbers_;
+  std::vector<BfcSnapshot::SizeAt> history_;  // a ring; empty if none is kept
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_ARENA_H_

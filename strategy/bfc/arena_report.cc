@@ -1,0 +1,134 @@
+// What BfcArena says of itself.
+
+#include <algorithm>
+
+#include "strata/strategy/bfc/annotations.h"
+#include "strata/strategy/bfc/arena.h"
+
+namespace strata {
+
+BfcSnapshot::Numbers BfcArena::numbers() const {
+  BfcSnapshot::Numbers numbers = numbers_;
+  numbers.pool_bytes = regions_.bytes();
+  numbers.largest_free_block_bytes = LargestFreeBytes();  // R48
+  return numbers;
+}
+
+Stats BfcArena::stats() const {
+  Stats stats = stats_;
+  stats.in_use_bytes = numbers_.bytes_in_use;
+  stats.peak_in_use_bytes = numbers_.peak_bytes_in_use;
+  stats.reserved_bytes = regions_.bytes();
+  stats.peak_reserved_bytes = numbers_.peak_pool_bytes;
+  stats.chunks = regions_.count();
+  stats.free_blocks = free_.count();
+  stats.largest_free_bytes = LargestFreeBytes();
+  for (const BfcRegion* region = regions_.first(); region != nullptr;
+       region = region->next_region()) {
+    if (region->live_blocks == 0) stats.idle_bytes += region->size;
+  }
+  return stats;
+}
+
+void BfcArena::ResetPeak() {
+  numbers_.peak_bytes_in_use = numbers_.bytes_in_use;
+  numbers_.peak_allocated_bytes = numbers_.bytes_in_use;
+  numbers_.peak_pool_bytes = regions_.bytes();
+}
+
+void BfcArena::ClearNumbers() {
+  numbers_.num_allocs = 0;
+  numbers_.largest_alloc_size = 0;
+  numbers_.peak_bytes_in_use = numbers_.bytes_in_use;
+  numbers_.peak_allocated_bytes = numbers_.bytes_in_use;
+}
+
+void BfcArena::Describe(std::vector<BlockInfo>& blocks) const {
+  for (const BfcRegion* region = regions_.first(); region != nullptr;
+       region = region->next_region()) {
+    for (const Block* block = region->first; block != nullptr;
+         block = block->next) {
+      BlockInfo info;
+      info.data = block->data;
+      info.size_bytes = block->size;
+      info.chunk_base = region->begin();
+      info.is_free = block->is_free;
+      blocks.push_back(info);
+    }
+  }
+}
+
+void BfcArena::Describe(BfcSnapshot& snapshot,
+                        std::vector<const BfcAnnotation*>& annotations) const {
+  snapshot.numbers = numbers();
+  snapshot.action_count = actions_;
+  snapshot.has_timing_counter = rules_.counter != nullptr;
+  for (const BfcRegion* region = regions_.first(); region != nullptr;
+       region = region->next_region()) {
+    BfcSnapshot::RegionState region_state;
+    region_state.address = reinterpret_cast<std::uintptr_t>(region->begin());
+    region_state.size = region->size;
+    region_state.first_chunk = snapshot.chunks.size();
+    for (const Block* block = region->first; block != nullptr;
+         block = block->next) {
+      const BfcNote& note = NoteOf(block);
+      BfcSnapshot::ChunkState chunk;
+      chunk.address = reinterpret_cast<std::uintptr_t>(block->data);
+      chunk.size = block->size;
+      chunk.requested_bytes = note.requested_bytes;
+      chunk.in_use = !block->is_free;
+      chunk.bin = block->is_free ? BfcBinOf(block->size) : -1;
+      chunk.allocation_id = note.allocation_id;
+      chunk.freed_at_count = note.freed_at;
+      chunk.action_count = note.action;
+      snapshot.chunks.push_back(chunk);
+      BfcAnnotations::Hold(note.annotation);
+      annotations.push_back(note.annotation);
+    }
+    region_state.chunk_count =
+        snapshot.chunks.size() - region_state.first_chunk;
+    snapshot.regions.push_back(region_state);
+  }
+}
+
+void BfcArena::Describe(std::vector<BfcSnapshot::SizeAt>& history) const {
+  if (history_.empty()) return;
+  for (std::size_t i = 1; i <= kHistory; ++i) {
+    const BfcSnapshot::SizeAt& entry = history_[(actions_ + i) % kHistory];
+    if (entry.action_count != 0) history.push_back(entry);
+  }
+}
+
+bool BfcArena::IsConsistent() const {
+  std::size_t blocks = 0;
+  std::size_t free_blocks = 0;
+  std::size_t waiting = 0;
+  std::size_t in_use = 0;
+  std::uint64_t requested = 0;
+  for (const BfcRegion* region = regions_.first(); region != nullptr;
+       region = region->next_region()) {
+    for (const Block* block = region->first; block != nullptr;
+         block = block->next) {
+      const BfcNote& note = NoteOf(block);
+      const Block* next = block->next;
+      ++blocks;
+      free_blocks += block->is_free ? 1 : 0;
+      waiting += note.freed_at != 0 ? 1 : 0;
+      in_use += block->is_free ? 0 : block->size;
+      requested += note.requested_bytes;
+      if (!block->is_free && note.freed_at != 0) return false;
+      // R5: neighbours are both free only if one of them still waits.
+      if (block->is_free && next != nullptr && next->is_free &&
+          note.freed_at == 0 && NoteOf(next).freed_at == 0) {
+        return false;
+      }
+    }
+  }
+  return blocks == block_count_ && free_blocks == free_.count() &&
+         waiting == waiting_.count() && in_use == numbers_.bytes_in_use &&
+         in_use + free_.total_bytes() == regions_.bytes() &&
+         requested == stats_.requested_bytes && regions_.IsConsistent() &&
+         free_.IsConsistent() && waiting_.IsConsistent();
+}
+
+}  // namespace strata

@@ -1,0 +1,79 @@
+#ifndef STRATA_STRATEGY_BFC_BFC_INDEX_H_
+#define STRATA_STRATEGY_BFC_BFC_INDEX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/allocation.h"
+#include "strata/strategy/bfc/ordered_index.h"
+#include "strata/strategy/free_index.h"
+
+namespace strata {
+
+// How BfcAllocator chooses among the free blocks that fit.
+enum class BfcPlacement : std::uint8_t {
+  kCompat,  // the smallest, then the lowest address: the original's choice
+  kFast,    // as FreeIndex: O(1), best fit but for long ties
+};
+
+// The free blocks of BfcAllocator, in the index that the placement needs.
+//
+// Threads: none; the allocator's lock guards it.
+// Cost: that of the index, and one predicted branch.
+class BfcIndex {
+ public:
+  BfcIndex(BfcPlacement placement, OrderedIndex::AddressOrder order) {
+    if (placement == BfcPlacement::kCompat) {
+      ordered_ = std::make_unique<OrderedIndex>(order);
+    } else {
+      fast_ = std::make_unique<FreeIndex>();
+    }
+  }
+
+  void Insert(Block* block) {
+    block->is_free = true;
+    ordered_ != nullptr ? ordered_->Insert(block) : fast_->Insert(block);
+  }
+  void Remove(Block* block) {
+    block->is_free = false;
+    ordered_ != nullptr ? ordered_->Remove(block) : fast_->Remove(block);
+  }
+  Block* Find(std::size_t bytes) const {
+    return ordered_ != nullptr ? ordered_->Find(bytes)
+                               : fast_->FindBestFit(bytes);
+  }
+  // The first block of at least `bytes` that `accepts`. The fast index takes
+  // the first of at least `surely` bytes, which every block of that size is
+  // accepted for.
+  template <class Accepts>
+  Block* FindIf(std::size_t bytes, std::size_t surely,
+                const Accepts& accepts) const {
+    return ordered_ != nullptr ? ordered_->FindIf(bytes, accepts)
+                               : fast_->FindBestFit(surely);
+  }
+
+  std::size_t count() const {
+    return ordered_ != nullptr ? ordered_->count() : fast_->count();
+  }
+  std::size_t total_bytes() const {
+    return ordered_ != nullptr ? ordered_->total_bytes() : fast_->total_bytes();
+  }
+  std::size_t LargestBytes() const {
+    return ordered_ != nullptr ? ordered_->LargestBytes()
+                               : fast_->LargestBytes();
+  }
+  // For tests; O(blocks).
+  bool IsConsistent() const {
+    return ordered_ != nullptr ? ordered_->IsConsistent()
+                               : fast_->IsConsistent();
+  }
+
+ private:
+  std::unique_ptr<OrderedIndex> ordered_;  // null: fast_ is used
+  std::unique_ptr<FreeIndex> fast_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_BFC_INDEX_H_

@@ -1,0 +1,40 @@
+#ifndef STRATA_STRATEGY_BFC_GEOMETRY_H_
+#define STRATA_STRATEGY_BFC_GEOMETRY_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <optional>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+
+// The sizes that BfcAllocator deals in: multiples of a granule, and the 21 bins
+// that its reports sort them by. Source: tf_bfc.md R1, R3.
+
+inline constexpr std::size_t kBfcGranuleBytes = 256;
+inline constexpr int kBfcBins = 21;
+// The largest request, region and limit: more than any device has, and far
+// from overflow.
+inline constexpr std::size_t kBfcMaxBytes = std::size_t{1} << 47;
+
+// Nothing above kBfcMaxBytes.
+constexpr std::optional<std::size_t> BfcRounded(std::size_t bytes) {
+  if (bytes > kBfcMaxBytes) return std::nullopt;
+  return AlignUp(bytes, kBfcGranuleBytes);
+}
+
+// The least size in a bin. A bin holds sizes below twice that; the last one
+// everything from there on.
+constexpr std::size_t BfcBinBytes(int bin) { return kBfcGranuleBytes << bin; }
+
+constexpr int BfcBinOf(std::size_t bytes) {
+  const std::size_t granules =
+      std::max(bytes, kBfcGranuleBytes) / kBfcGranuleBytes;
+  return std::min(kBfcBins - 1, static_cast<int>(std::bit_width(granules)) - 1);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_GEOMETRY_H_

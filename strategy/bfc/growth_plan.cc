@@ -1,0 +1,55 @@
+#include "strata/strategy/bfc/growth_plan.h"
+
+#include <algorithm>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/bfc/geometry.h"
+
+namespace strata {
+namespace {
+
+// In single precision: the sizes that follow depend on it (R18).
+constexpr float kLess = 0.9F;
+
+}  // namespace
+
+void BfcGrowthPlan::Start(std::size_t limit_bytes, bool allow_growth) {
+  limit_bytes_ = std::min(limit_bytes, kBfcMaxBytes);
+  hint_bytes_ = AlignUp(
+      allow_growth ? std::min(limit_bytes_, kFirstRegionBytes) : limit_bytes_,
+      kBfcGranuleBytes);
+  // A limit of less than a granule has no region; the hint must still double.
+  hint_bytes_ = std::max(hint_bytes_, kBfcGranuleBytes);
+}
+
+std::size_t BfcGrowthPlan::Available(std::size_t held) const {
+  return (limit_bytes_ - std::min(limit_bytes_, held)) &
+         ~(kBfcGranuleBytes - 1);
+}
+
+std::optional<std::size_t> BfcGrowthPlan::FirstAsk(std::size_t needed,
+                                                   std::size_t held) {
+  const std::size_t available = Available(held);  // R16
+  if (needed > available) return std::nullopt;
+  was_raised_ = false;
+  while (needed > hint_bytes_) {  // R17
+    hint_bytes_ *= 2;
+    was_raised_ = true;
+  }
+  return std::min(hint_bytes_, available);
+}
+
+void BfcGrowthPlan::Grown() {  // R19
+  // Beyond the limit a larger hint changes nothing.
+  if (!was_raised_ && hint_bytes_ <= limit_bytes_) hint_bytes_ *= 2;
+}
+
+std::size_t BfcGrowthPlan::Less(std::size_t bytes) {  // R18
+  const std::size_t less =
+      AlignUp(static_cast<std::size_t>(static_cast<float>(bytes) * kLess),
+              kBfcGranuleBytes);
+  // Rounding up would keep small sizes as they are for ever (W4).
+  return less < bytes ? less : bytes - kBfcGranuleBytes;
+}
+
+}  // namespace strata

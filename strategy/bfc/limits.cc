@@ -1,0 +1,145 @@
+#include "strata/strategy/bfc/limits.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+constexpr double kMostFraction = 100;
+
+[[noreturn]] void BadFraction(std::string_view text) {
+  throw std::invalid_argument(
+      "bfc_memory_fraction: '" + std::string(text) +
+      "' is not a fraction from 0 to 100 such as 0.75, nor 0.75+ or 0.75-0.85");
+}
+
+// All of `text`, which is part of `whole`. "1e-3" is no such number: the dash
+// would be mistaken.
+double ParsePart(std::string_view text, std::string_view whole) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] =
+      std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (text.empty() || error != std::errc() || stop != end || !(value >= 0) ||
+      value > kMostFraction) {
+    BadFraction(whole);
+  }
+  return value;
+}
+
+std::size_t PartOf(std::size_t bytes, double fraction) {
+  return static_cast<std::size_t>(static_cast<double>(bytes) * fraction);
+}
+
+// What a fraction of 0 stands for.
+std::size_t AllButSystemMemory(const BfcDeviceMemory& memory) {
+  const std::size_t kept =
+      MinSystemMemory(memory.free_bytes, memory.compute_major);
+  return kept < memory.free_bytes ? memory.free_bytes - kept
+                                  : memory.free_bytes;
+}
+
+}  // namespace
+
+BfcFraction BfcFraction::Parse(std::string_view text) {
+  BfcFraction fraction;
+  const std::size_t dash = text.find('-', 1);
+  if (!text.empty() && text.back() == '+') {
+    fraction.start = ParsePart(text.substr(0, text.size() - 1), text);
+    fraction.most = 1.0;
+  } else if (dash != std::string_view::npos) {
+    fraction.start = ParsePart(text.substr(0, dash), text);
+    fraction.most = ParsePart(text.substr(dash + 1), text);
+  } else {
+    fraction.start = fraction.most = ParsePart(text, text);
+    return fraction;
+  }
+  // 0 stands for a rule, which has no other end to grow to.
+  if (!(fraction.start > 0) || fraction.start > fraction.most) {
+    BadFraction(text);
+  }
+  return fraction;
+}
+
+std::size_t MinSystemMemory(std::size_t free_bytes, int compute_major) {
+  if (free_bytes < Gibibytes(2)) return Mebibytes(225);
+  if (compute_major == 0) {
+    return std::max(Mebibytes(300), PartOf(free_bytes, 0.05));
+  }
+  if (compute_major <= 6) return Mebibytes(500);
+  if (compute_major == 7) return Mebibytes(1050);
+  if (compute_major == 8) return Mebibytes(1536);
+  return Mebibytes(1800);
+}
+
+BfcMemoryLimit ResolveBfcLimit(const StrategyOptions& options,
+                               const BfcDeviceMemory& memory) {
+  const std::size_t system = Mebibytes(options.bfc_system_memory_in_mb);
+  if (system != 0 && system <= memory.free_bytes) {
+    const std::size_t rest = memory.free_bytes - system;
+    return {rest, rest};
+  }
+  LOG_IF(WARNING, system != 0)
+      << "bfc_system_memory_in_mb: " << HumanBytes(system)
+      << " cannot be left to the system: only " << HumanBytes(memory.free_bytes)
+      << " are free. It is ignored.";
+  if (options.bfc_memory_fraction.empty()) {
+    return {memory.total_bytes, memory.total_bytes};
+  }
+  BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
+  if (fraction.most == 0) {
+    const std::size_t rest = AllButSystemMemory(memory);
+    return {rest, rest};
+  }
+  if (!memory.is_managed) {
+    fraction.start = std::min(fraction.start, 1.0);
+    fraction.most = std::min(fraction.most, 1.0);
+  }
+  return {PartOf(memory.total_bytes, fraction.start),
+          PartOf(memory.total_bytes, fraction.most)};
+}
+
+void CheckBfcLimits(const StrategyOptions& options) {
+  const std::uint64_t system_mb = options.bfc_system_memory_in_mb;
+  if (system_mb > std::numeric_limits<std::size_t>::max() >> 20) {
+    throw std::invalid_argument(
+        "bfc_system_memory_in_mb: " + std::to_string(system_mb) +
+        " MiB is more than can be addressed");
+  }
+  if (options.bfc_memory_fraction.empty()) return;
+  const BfcFraction fraction = BfcFraction::Parse(options.bfc_memory_fraction);
+  if (system_mb != 0 && fraction.most > 0) {
+    throw std::invalid_argument(
+        "bfc_memory_fraction contradicts bfc_system_memory_in_mb: each sets "
+        "the memory that bfc may have");
+  }
+}
+
+void CheckBfcLimits(const StrategyOptions& options, const Caps& caps) {
+  CheckBfcLimits(options);
+  if (options.bfc_memory_fraction.empty() ||
+      BfcFraction::Parse(options.bfc_memory_fraction).most <= 1) {
+    return;
+  }
+  const std::string complaint =
+      "bfc_memory_fraction: '" + options.bfc_memory_fraction + "' is above 1: ";
+  if (!caps.managed_memory) {
+    throw std::invalid_argument(complaint + "the device has no managed memory");
+  }
+  if (caps.compute_major != 0 && caps.compute_major < 6) {
+    throw std::invalid_argument(
+        complaint + "a device of compute capability " +
+        std::to_string(caps.compute_major) +
+        " does not support managed memory beyond its own (6 does)");
+  }
+}
+
+}  // namespace strata

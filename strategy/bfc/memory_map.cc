@@ -1,0 +1,157 @@
+#include "strata/strategy/bfc/memory_map.h"
+
+#include <glog/logging.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <locale>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "strata/allocation/json_text.h"
+#include "strata/platform/place.h"
+#include "strata/strategy/bfc/bin_summary.h"
+#include "strata/strategy/bfc/occupancy.h"
+
+namespace strata {
+namespace {
+
+// As the original's "GPU_0_bfc".
+std::string FullName(const BfcSnapshot& snapshot) {
+  return ToString(snapshot.place) + "_" + snapshot.allocator_name;
+}
+
+void WriteBins(const BfcSnapshot& snapshot, std::ostream& out) {
+  const BfcBinSummaries bins = SummarizeBins(snapshot);
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    out << R"({"bin_summary":{"bin":)" << i << R"(,"total_bytes_in_use":)"
+        << bins[i].bytes_in_use << R"(,"total_bytes_in_bin":)" << bins[i].bytes
+        << R"(,"total_chunks_in_use":)" << bins[i].chunks_in_use
+        << R"(,"total_chunks_in_bin":)" << bins[i].chunks << "}}\n";
+  }
+}
+
+void WriteChunks(const BfcSnapshot& snapshot, std::ostream& out) {
+  for (const auto& chunk : snapshot.chunks) {
+    out << R"({"chunk":{"address":)" << chunk.address << R"(,"size":)"
+        << chunk.size << R"(,"requested_size":)" << chunk.requested_bytes
+        << R"(,"bin":)" << chunk.bin << R"(,"op_name":)"
+        << JsonString(chunk.op_name);
+    if (snapshot.has_timing_counter) {
+      out << R"(,"freed_at_count":)"
+          << (chunk.in_use ? 0 : chunk.freed_at_count);
+    }
+    out << R"(,"action_count":)" << chunk.action_count << R"(,"in_use":)"
+        << (chunk.in_use ? "true" : "false") << R"(,"step_id":)"
+        << chunk.step_id << R"(,"annotation":)" << JsonString(chunk.annotation)
+        << "}}\n";
+  }
+}
+
+void WriteStats(const BfcSnapshot::Numbers& numbers, std::ostream& out) {
+  out << R"({"stats":{"num_allocs":)" << numbers.num_allocs
+      << R"(,"bytes_in_use":)" << numbers.bytes_in_use
+      << R"(,"peak_bytes_in_use":)" << numbers.peak_bytes_in_use
+      << R"(,"largest_alloc_size":)" << numbers.largest_alloc_size
+      << R"(,"fragmentation_metric":)" << Fragmentation(numbers) << "}}\n";
+}
+
+std::string FileNamePart(const std::string& text) {
+  std::string part;
+  for (const char c : text) {
+    const bool keeps = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       c == '-' || c == '.';
+    part += keeps ? c : '_';
+  }
+  return part;
+}
+
+// The state that the copies of a sink share.
+class MapFiles {
+ public:
+  explicit MapFiles(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  void Write(const BfcSnapshot& snapshot) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (written_ == kMostMemoryMaps) return;
+    const std::string stem =
+        prefix_ + "_" + FileNamePart(FullName(snapshot)) + ".";
+    std::string path;
+    std::FILE* file = Create(stem, path);
+    if (file == nullptr) {
+      Complain(path);
+      return;
+    }
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    WriteMemoryMap(snapshot, text);
+    const std::string map = text.str();
+    const bool whole =
+        std::fwrite(map.data(), 1, map.size(), file) == map.size();
+    if (std::fclose(file) != 0 || !whole) {
+      Complain(path);
+      std::remove(path.c_str());
+      return;
+    }
+    LOG(WARNING) << "bfc: memory exhausted; a memory map is in '" << path
+                 << "'";
+    LOG_IF(WARNING, ++written_ == kMostMemoryMaps)
+        << "bfc: that is the last memory map of " << kMostMemoryMaps;
+  }
+
+ private:
+  // A file that did not exist, and its name; null if there can be none.
+  std::FILE* Create(const std::string& stem, std::string& path) {
+    while (true) {
+      path = stem + std::to_string(next_);
+      std::FILE* file = std::fopen(path.c_str(), "wx");
+      if (file == nullptr && errno != EEXIST) return nullptr;
+      ++next_;
+      if (file != nullptr) return file;
+    }
+  }
+  void Complain(const std::string& path) {
+    LOG_IF(ERROR, !complained_) << "bfc_memory_map_prefix: cannot write '"
+                                << path << "': " << std::strerror(errno);
+    complained_ = true;
+  }
+
+  const std::string prefix_;
+  std::mutex mutex_;
+  int next_ = 0;             // the number to try next; guarded by mutex_
+  int written_ = 0;          // files; guarded by mutex_
+  bool complained_ = false;  // guarded by mutex_
+};
+
+}  // namespace
+
+void WriteMemoryMap(const BfcSnapshot& snapshot, std::ostream& out) {
+  out << R"({"allocator_name":)" << JsonString(FullName(snapshot)) << "}\n";
+  WriteBins(snapshot, out);
+  WriteChunks(snapshot, out);
+  for (const auto& point : snapshot.size_history) {
+    out << R"({"snap_shot":{"action_count":)" << point.action_count
+        << R"(,"size":)" << point.in_use_bytes << "}}\n";
+  }
+  WriteStats(snapshot.numbers, out);
+}
+
+MemoryMapSink MakeMemoryMapSink(const std::string& prefix) {
+  return [files =
+              std::make_shared<MapFiles>(prefix)](const BfcSnapshot& snapshot) {
+    try {
+      files->Write(snapshot);
+    } catch (const std::exception& error) {
+      // The host has no memory for the text, on the way to telling of the
+      // device's: the failure itself goes on as usual.
+      LOG(ERROR) << "bfc: no memory map: " << error.what();
+    }
+  };
+}
+
+}  // namespace strata

@@ -1,0 +1,60 @@
+#ifndef STRATA_STRATEGY_BFC_OPTIONS_H_
+#define STRATA_STRATEGY_BFC_OPTIONS_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "strata/platform/device.h"
+#include "strata/platform/place.h"
+#include "strata/strategy/bfc/bfc_index.h"
+#include "strata/strategy/bfc/growth_plan.h"
+#include "strata/strategy/bfc/limits.h"
+#include "strata/strategy/bfc/snapshot.h"
+#include "strata/strategy/bfc/timestamps.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// What a BfcAllocator is built with. The flags that set these are the lines of
+// facade/options.def that begin with bfc_; rules are those of tf_bfc.md.
+struct BfcOptions {
+  // Otherwise one region takes the whole limit, at the first allocation.
+  bool allow_growth = true;
+  bool garbage_collection = true;  // R31
+  bool coalesce_regions = false;   // R24
+  double fragmentation_fraction = 0;
+  BfcPlacement placement = BfcPlacement::kCompat;
+  BfcBackpedal backpedal = BfcBackpedal::kAlways;
+  // Most bytes to hold; 0: what the place has.
+  std::size_t memory_limit_bytes = 0;
+  // With memory_limit_bytes 0: the limit, by what the device says it has free
+  // and in all. Asked once, at the first growth, with no lock held. Null: all.
+  std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>
+      limit_of;
+  // Stamps frees; shared with whoever else stamps. Null: no stamps.
+  std::shared_ptr<SharedCounter> counter;
+  // Keeps what the program was doing at each allocation, and the bytes in use
+  // after each of the last 4096 actions.
+  bool keep_annotations = false;
+  // Called with the state when nothing that could be done met a request, once
+  // until a request as large is met again. No lock is held. Null: nobody.
+  std::function<void(const BfcSnapshot&)> memory_map_sink;
+};
+
+// The options that start with bfc_, but for those that a device decides on.
+//
+// Errors: std::invalid_argument naming the option that is wrong, or both
+//   options if two contradict each other.
+BfcOptions ReadBfcOptions(const StrategyOptions& options);
+
+// All of them, for memory at `place`; `device` is null for memory without one.
+// No device call.
+//
+// Errors: also those of CheckBfcLimits for the device.
+BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
+                          const Device* device);
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_OPTIONS_H_

@@ -1,0 +1,70 @@
+#ifndef STRATA_STRATEGY_BFC_REGIONS_H_
+#define STRATA_STRATEGY_BFC_REGIONS_H_
+
+#include <cstddef>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/record_slab.h"
+
+namespace strata {
+
+// Memory that BfcAllocator got from the system, tiled by blocks. Of one piece,
+// or of several that follow each other in the address space; `memory` is the
+// lowest, the others follow Block::next of the pieces' records.
+struct BfcRegion : Chunk {
+  std::size_t size = 0;         // of all pieces; bytes
+  std::size_t live_blocks = 0;  // in use
+
+  std::byte* begin() const { return memory->block()->data; }
+  std::byte* end() const { return begin() + size; }
+  BfcRegion* next_region() const { return static_cast<BfcRegion*>(next); }
+};
+
+inline BfcRegion& RegionOf(Block* block) {
+  return static_cast<BfcRegion&>(*block->chunk);
+}
+
+// The regions of a BfcAllocator by address.
+//
+// Threads: none; the allocator's lock guards it.
+// Cost: O(regions) to add one, O(1) to take one out.
+// Source: tf_bfc.md R24.
+class BfcRegions {
+ public:
+  BfcRegions() = default;
+  BfcRegions(const BfcRegions&) = delete;
+  BfcRegions& operator=(const BfcRegions&) = delete;
+
+  // Adds `region`, whose memory becomes the one block `block`.
+  void Add(BfcRegion* region, Block* block);
+  // Takes it out; its blocks stay linked.
+  void Remove(BfcRegion* region);
+  // The region that ends where `region` begins; null if there is none.
+  BfcRegion* EndingAt(const std::byte* address) const;
+  // `from`, which begins where `into` ends and is not in the list, becomes part
+  // of it: pieces and blocks.
+  void Append(BfcRegion* into, BfcRegion* from);
+
+  // Cuts `block`: it keeps the low `low_bytes`; `record`, with a fresh note,
+  // becomes the rest, which is returned.
+  static Block* Split(Block* block, std::size_t low_bytes, Block* record);
+  // Joins `right` to its neighbour `left`; its record goes to `records`.
+  static void Join(Block* left, Block* right, RecordList& records);
+
+  BfcRegion* first() const { return static_cast<BfcRegion*>(first_); }
+  std::size_t count() const { return count_; }
+  std::size_t bytes() const { return bytes_; }
+
+  // Whether the blocks tile the regions and the counts agree. For tests;
+  // O(blocks).
+  bool IsConsistent() const;
+
+ private:
+  Chunk* first_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_REGIONS_H_

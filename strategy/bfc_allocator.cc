@@ -1,0 +1,269 @@
+#include "strata/strategy/bfc_allocator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kRecordBatch = 64;
+constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
+
+// All of it at once, if the pool cannot grow.
+constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
+  return {bytes, bytes};
+}
+
+// Whether what the device has bounds what the place has.
+bool IsOnDevice(Place place) {
+  return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+}  // namespace
+
+// The rung of the ladder at which nothing else has helped.
+class BfcAllocator::MapSource final : public ReclaimSource {
+ public:
+  explicit MapSource(BfcAllocator& allocator) : allocator_(allocator) {}
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream /*stream*/,
+                      std::size_t /*bytes*/) noexcept override {
+    allocator_.WriteMap();
+    return 0;
+  }
+
+ private:
+  BfcAllocator& allocator_;
+};
+
+BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
+                           std::shared_ptr<ChainStream> stream,
+                           BfcOptions options)
+    : pool_(std::move(pool)),
+      stream_(std::move(stream)),
+      options_(std::move(options)),
+      arena_({options_.placement, options_.coalesce_regions,
+              options_.keep_annotations, options_.counter}) {
+  const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
+  if (options_.memory_limit_bytes != 0) {
+    StartPlan(WholeLimit(options_.memory_limit_bytes),
+              /*is_all_there_is=*/false);
+  } else if (pool_->limit_bytes() != 0 && options_.limit_of == nullptr) {
+    StartPlan(WholeLimit(pool_->limit_bytes()), /*is_all_there_is=*/false);
+  } else if (!asks_device) {
+    if (!options_.allow_growth) {
+      throw std::invalid_argument(
+          "bfc_allow_growth=false needs bfc_memory_limit: " +
+          ToString(place()) + " has no limit of its own");
+    }
+    StartPlan(WholeLimit(kBfcMaxBytes), /*is_all_there_is=*/true);
+  }
+  if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
+    map_source_ = std::make_unique<MapSource>(*this);
+    map_registration_ =
+        pool_->RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
+  }
+  pool_->AddHolder(*this);
+}
+
+BfcAllocator::~BfcAllocator() {
+  map_registration_.Reset();
+  pool_->RemoveHolder(*this);
+  // The streams are waited for, so no stamp matters any more.
+  SetSafeFrontier(std::numeric_limits<std::uint64_t>::max());
+  GiveBackAll();
+  LOG_IF(ERROR, arena_.region_count() != 0)
+      << "bfc: destroyed with live blocks; " << arena_.region_bytes()
+      << " bytes on " << ToString(place()) << " are lost";
+}
+
+void BfcAllocator::StartPlan(const BfcMemoryLimit& limit,
+                             bool is_all_there_is) {
+  plan_.Start(limit.most_bytes,
+              options_.allow_growth ? kFirstRegionBytes : limit.start_bytes);
+  if (options_.fragmentation_fraction > 0) {
+    const auto waste =
+        static_cast<std::size_t>(options_.fragmentation_fraction *
+                                 static_cast<double>(plan_.limit_bytes()));
+    arena_.set_most_waste(std::max(waste, kBfcGranuleBytes));
+  }
+  limit_is_all_ = is_all_there_is;
+  knows_limit_ = true;
+}
+
+Allocation* BfcAllocator::TryAllocate(const Request& request,
+                                      Failure& failure) noexcept {
+  BfcAsk ask;
+  ask.bytes = request.bytes;
+  const std::optional<std::size_t> rounded = BfcRounded(request.bytes);
+  if (!rounded || request.alignment > max_alignment() ||
+      (request.alignment != 0 && !IsPowerOfTwo(request.alignment))) {
+    failure = Refusal(
+        rounded ? Failure::Reason::kBadRequest : Failure::Reason::kTooLarge,
+        ask);
+    if (rounded) failure.detail = "alignment";
+    return nullptr;
+  }
+  ask.rounded = *rounded;
+  ask.alignment = std::max(request.alignment, kBfcGranuleBytes);
+  ask.freed_before = request.freed_before;
+  if (options_.keep_annotations) ask.annotation = annotations_.TakeCurrent();
+
+  Block* block = FindHeld(ask, failure);
+  if (block == nullptr && failure.reason != Failure::Reason::kHostMemory) {
+    if ((request.flags & kNoGrowth) == 0) {
+      block = Grow(ask, failure);
+    } else {
+      failure = Refusal(Failure::Reason::kNoGrowth, ask);
+      block = FindUnsafe(ask, failure);
+    }
+  }
+  if (block != nullptr) return block->allocation();
+  BfcAnnotations::LetGo(ask.annotation);
+  NoteRefusal(request, ask, failure);
+  return nullptr;
+}
+
+Block* BfcAllocator::TakeLocked(const BfcAsk& ask) noexcept {
+  Block* block = arena_.Take(ask);
+  if (block != nullptr && ask.rounded >= mapped_bytes_) mapped_bytes_ = 0;
+  return block;
+}
+
+Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
+  failure.reason = Failure::Reason::kNone;
+  do {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
+    Block* block = TakeLocked(ask);
+    if (block != nullptr || !arena_.IsShortOfRecords()) return block;
+  } while (Restock());
+  failure = Refusal(Failure::Reason::kHostMemory, ask);
+  return nullptr;
+}
+
+Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
+  if (ask.freed_before != 0) return nullptr;
+  do {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (!arena_.has_waiting()) return nullptr;
+    if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
+    Block* block = TakeLocked(ask);
+    if (block != nullptr || !arena_.IsShortOfRecords()) return block;
+  } while (Restock());
+  failure = Refusal(Failure::Reason::kHostMemory, ask);
+  return nullptr;
+}
+
+bool BfcAllocator::Restock() noexcept {
+  RecordList fresh;
+  const bool filled = RecordSlab::Noted().Fill(fresh, kRecordBatch);
+  const std::lock_guard<SpinLock> guard(lock_);
+  arena_.AddRecords(fresh);
+  return filled;
+}
+
+void BfcAllocator::DoFree(Allocation* allocation) noexcept {
+  const BfcAnnotation* annotation = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    annotation = arena_.Give(allocation->block());
+  }
+  BfcAnnotations::LetGo(annotation);
+}
+
+Block* BfcAllocator::TakeCached(std::size_t bytes) noexcept {
+  const std::optional<std::size_t> rounded = BfcRounded(bytes);
+  if (!rounded) return nullptr;
+  BfcAsk ask;
+  ask.bytes = bytes;
+  ask.rounded = *rounded;
+  return TakeLocked(ask);
+}
+
+void BfcAllocator::GiveCached(Block* block) noexcept { arena_.Give(block); }
+
+HitPath* BfcAllocator::hit_path() {
+  // That way brings no stamp, and notes nothing of the caller.
+  return options_.counter != nullptr || options_.keep_annotations ? nullptr
+                                                                  : this;
+}
+
+bool BfcAllocator::RecordStream(Allocation* /*allocation*/,
+                                Stream /*stream*/) noexcept {
+  return false;
+}
+void BfcAllocator::EraseStream(Allocation* /*allocation*/,
+                               Stream /*stream*/) noexcept {}
+void BfcAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
+
+void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
+  frontier_.Advance(count);
+}
+
+Failure BfcAllocator::Refusal(Failure::Reason reason, const BfcAsk& ask) const {
+  Failure failure;
+  failure.reason = reason;
+  failure.layer = name();
+  failure.place = place();
+  failure.requested_bytes = ask.bytes;
+  failure.rounded_bytes = ask.rounded;
+  return failure;
+}
+
+void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
+                               Failure& failure) noexcept {
+  failure.requested_bytes = ask.bytes;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    ++failures_;
+    failure.largest_free_bytes = arena_.LargestFreeBytes();
+    failure.in_use_bytes = arena_.in_use_bytes();
+    if (!failure.IsExhaustion()) return;
+    if (mapped_bytes_ == 0 || ask.rounded < mapped_bytes_) {
+      refused_bytes_ = ask.rounded;
+    }
+  }
+  // Nobody else reacts to exhaustion, so this attempt was the last one.
+  if (reclaimer() == nullptr && (request.flags & kNoRetry) == 0) WriteMap();
+}
+
+void BfcAllocator::WriteMap() noexcept {
+  if (options_.memory_map_sink == nullptr) return;
+  std::size_t refused_bytes = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (refused_bytes_ == 0) return;
+    mapped_bytes_ = refused_bytes = std::exchange(refused_bytes_, 0);
+  }
+  try {
+    BfcSnapshot snapshot = Snapshot();
+    snapshot.refused_bytes = refused_bytes;
+    options_.memory_map_sink(snapshot);
+  } catch (const std::exception& error) {
+    LOG(ERROR) << "bfc: no memory map: " << error.what();
+  } catch (...) {
+    LOG(ERROR) << "bfc: no memory map";
+  }
+}
+
+std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
+                                            std::shared_ptr<ChainStream> stream,
+                                            const StrategyOptions& options) {
+  BfcOptions bfc = ReadBfcOptions(options, pool->place(), stream->device());
+  return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
+                                        std::move(bfc));
+}
+
+}  // namespace strata

@@ -1,0 +1,216 @@
+#ifndef STRATA_STRATEGY_BFC_ALLOCATOR_H_
+#define STRATA_STRATEGY_BFC_ALLOCATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/hit_path.h"
+#include "strata/strategy/bfc/annotations.h"
+#include "strata/strategy/bfc/arena.h"
+#include "strata/strategy/bfc/growth_plan.h"
+#include "strata/strategy/bfc/growth_turn.h"
+#include "strata/strategy/bfc/options.h"
+#include "strata/strategy/bfc/snapshot.h"
+
+namespace strata {
+
+// TensorFlow's best fit with coalescing: the same offsets for the same calls.
+//
+// Model: sizes are rounded up to 256 bytes. The smallest free block that fits,
+//   lowest address among equals, is taken; it is split only if half of it or
+//   128 MiB would be wasted, and the user gets the low end. On a miss the pool
+//   grows by a region, each twice the last, up to the limit; if the system
+//   refuses, by a tenth less, again and again. Then idle regions are exchanged
+//   for a larger one. A freed block joins its free neighbours. With a counter,
+//   frees are stamped, and memory is neither joined nor given to a request that
+//   wants memory freed before an earlier stamp until the stamp is safe.
+// Threads: any thread. One thread at a time grows; no lock is held while the
+//   system or the device is called.
+// Cost: a hit is one lock and O(log n) in the free blocks of one size class,
+//   without heap or device call; 128 bytes of metadata per block.
+// Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/bfc.md.
+class BfcAllocator final : public Allocator,
+                           private HitPath,
+                           private ChunkHolder {
+ public:
+  // `stream` stands for all streams that share this strategy; its device, if
+  // there is one, says how much memory the place has. No device call.
+  //
+  // Errors: std::invalid_argument naming the option that is wrong.
+  BfcAllocator(std::shared_ptr<ChunkPool> pool,
+               std::shared_ptr<ChainStream> stream, BfcOptions options);
+  // Every block has been freed; if not, their regions are leaked and logged.
+  ~BfcAllocator() override;
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  // Waits for the streams' work, then gives back all regions without a block in
+  // use.
+  std::size_t Release() noexcept override { return GiveBackAll(); }
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  void EraseStream(Allocation* allocation, Stream stream) noexcept override;
+  void StreamDestroyed(Stream stream) noexcept override;
+
+  Allocator* underlying() const override { return pool_.get(); }
+  const char* name() const override { return "bfc"; }
+  Place place() const override { return pool_->place(); }
+  Stream stream() const override { return stream_->stream(); }
+  std::size_t max_alignment() const override { return kMaxAlignment; }
+  std::size_t natural_alignment() const override { return kBfcGranuleBytes; }
+  Stats stats() const override;
+  void ResetPeak() override;
+  void Accept(AllocatorVisitor& visitor) const override;
+  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
+  HitPath* hit_path() override;
+
+  // Memory freed with a stamp below `count` is safe for everybody (R37).
+  // Smaller values than before are ignored.
+  void SetSafeFrontier(std::uint64_t count) noexcept;
+  // Null: frees are not stamped.
+  const std::shared_ptr<SharedCounter>& counter() const {
+    return options_.counter;
+  }
+
+  // Of a live allocation of this strategy (R58): what was asked for, what it
+  // got, and its number: from 1, in the order of allocation, never used again.
+  static std::size_t RequestedSize(const Allocation& allocation);
+  static std::size_t AllocatedSize(const Allocation& allocation);
+  static std::int64_t AllocationId(const Allocation& allocation);
+
+  // R47, R48.
+  BfcSnapshot::Numbers GetNumbers() const;
+  // R49: counts and peaks start again; what is held stays.
+  void ClearStats();
+  // All there is to report, taken under the lock; O(blocks).
+  //
+  // Errors: std::bad_alloc.
+  BfcSnapshot Snapshot() const;
+
+  // Whether R5 holds and every count is right. For tests; O(blocks).
+  bool IsConsistent() const;
+  // Free blocks whose stamp is not safe. For tests.
+  std::size_t waiting_count() const;
+
+ private:
+  class MapSource;
+
+  // HitPath.
+  SpinLock& hit_lock() override { return lock_; }
+  Block* TakeCached(std::size_t bytes) noexcept override;
+  void GiveCached(Block* block) noexcept override;
+
+  // ChunkHolder.
+  Stream holder_stream() const noexcept override { return stream(); }
+  std::size_t IdleBytes() const noexcept override;
+  std::size_t IdleSystemBytes() const noexcept override;
+  std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
+  std::size_t LargestIdle() const noexcept override;
+  bool IdleIsDone() noexcept override { return stream_->IsDone(); }
+  std::size_t GiveBack(std::size_t bytes) noexcept override;
+  // A region serves every stream of the place already.
+  std::size_t OfferIdle(std::size_t bytes) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
+
+  // R7, steps 3 and 4. Null if there is none, or if records ran out: then
+  // `failure` says so.
+  Block* FindHeld(const BfcAsk& ask, Failure& failure) noexcept;
+  // R7, step 6.
+  Block* FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept;
+  Block* TakeLocked(const BfcAsk& ask) noexcept;  // lock_ is held
+  // R7, steps 5 to 7.
+  Block* Grow(const BfcAsk& ask, Failure& failure) noexcept;
+  // R16 to R21; the block is from the memory it got, or from any that fits.
+  Block* Extend(const BfcAsk& ask, Failure& failure) noexcept;
+  // Asks the system, then for less and less, down to `least` bytes.
+  Allocation* TakeFromSystem(Request request, std::size_t least,
+                             Failure& failure) noexcept;
+  // R32, R33: whether idle regions went, so that another Extend may succeed.
+  bool CollectRegions(std::size_t rounded) noexcept;
+  // Reads the limit from the device, once. False, with `failure`, if it fails.
+  bool KnowsLimit(Failure& failure) noexcept;
+  void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
+  Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
+                 const BfcAsk& ask, RecordList& records) noexcept;
+
+  // Takes records from the slab. False if the host is out of memory.
+  bool Restock() noexcept;
+  Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
+  // Why the limit refuses `needed` bytes.
+  Failure LimitRefusal(const BfcAsk& ask, std::size_t needed) const;
+  // Completes `failure` and remembers that a memory map is due.
+  void NoteRefusal(const Request& request, const BfcAsk& ask,
+                   Failure& failure) noexcept;
+  // Writes the memory map, if one is due.
+  void WriteMap() noexcept;
+
+  // In the order of addresses; lock_ is held.
+  template <class Visit>
+  void ForEachIdle(const Visit& visit) const;
+  // Takes out the idle regions that `wants` says; lock_ is held. Linked by
+  // `next`, by address.
+  template <class Wants>
+  Chunk* DetachIdle(const Wants& wants) noexcept;
+  // The smallest one of at least `bytes`; null if there is none.
+  Chunk* DetachOne(std::size_t bytes) noexcept;
+  // Gives detached regions to the system, after the work that used them.
+  std::size_t ReturnToSystem(Chunk* regions) noexcept;
+
+  const std::shared_ptr<ChunkPool> pool_;
+  const std::shared_ptr<ChainStream> stream_;
+  const BfcOptions options_;
+  SafeFrontier frontier_;
+  BfcAnnotations annotations_;
+  GrowthTurn turn_;
+  bool has_backpedalled_ = false;  // ever; of who has the turn
+
+  mutable SpinLock lock_;
+  // All below guarded by lock_.
+  BfcArena arena_;
+  BfcGrowthPlan plan_;
+  bool knows_limit_ = false;
+  bool limit_is_all_ = false;      // of what the device has
+  std::size_t leaving_bytes_ = 0;  // in regions on their way to the system
+  std::uint64_t failures_ = 0;
+  // The request that a memory map is due for; 0: none.
+  std::size_t refused_bytes_ = 0;
+  // The request that the last one was written for, until one as large is met.
+  std::size_t mapped_bytes_ = 0;
+
+  std::unique_ptr<ReclaimSource> map_source_;  // null: no sink
+  Reclaimer::Registration map_registration_;
+};
+
+template <class Visit>
+void BfcAllocator::ForEachIdle(const Visit& visit) const {
+  const std::uint64_t frontier = frontier_.Get();
+  for (const BfcRegion* region = arena_.first_region(); region != nullptr;
+       region = region->next_region()) {
+    if (arena_.IsIdle(*region, frontier)) visit(*region);
+  }
+}
+
+template <class Wants>
+Chunk* BfcAllocator::DetachIdle(const Wants& wants) noexcept {
+  const std::uint64_t frontier = frontier_.Get();
+  Chunk* first = nullptr;
+  Chunk** last = &first;
+  for (BfcRegion* region = arena_.first_region(); region != nullptr;) {
+    BfcRegion* next = region->next_region();
+    if (arena_.IsIdle(*region, frontier) && wants(*region)) {
+      leaving_bytes_ += region->size;
+      arena_.RemoveRegion(region);
+      *last = region;
+      last = &region->next;
+    }
+    region = next;
+  }
+  return first;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BFC_ALLOCATOR_H_

@@ -1,0 +1,94 @@
+// The idle chunks of all pools: what the ChunkHolder side of a BuddyStrategy
+// does.
+
+#include <algorithm>
+
+#include "strata/strategy/buddy/buddy_strategy.h"
+
+namespace strata {
+
+std::size_t BuddyStrategy::IdleBytes() const noexcept {
+  std::size_t bytes = 0;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    bytes += pool->IdleBytes();
+  }
+  return bytes;
+}
+
+std::size_t BuddyStrategy::IdleSystemBytes() const noexcept {
+  std::size_t bytes = 0;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    bytes += pool->IdleSystemBytes();
+  }
+  return bytes;
+}
+
+std::size_t BuddyStrategy::SmallestIdle(std::size_t bytes) const noexcept {
+  std::size_t best = 0;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    const std::size_t size = pool->SmallestIdle(bytes);
+    if (size != 0 && (best == 0 || size < best)) best = size;
+  }
+  return best;
+}
+
+std::size_t BuddyStrategy::LargestIdle() const noexcept {
+  std::size_t largest = 0;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    largest = std::max(largest, pool->LargestIdle());
+  }
+  return largest;
+}
+
+Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
+  const std::size_t best = SmallestIdle(bytes);
+  if (best == 0) return nullptr;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    if (pool->SmallestIdle(bytes) != best) continue;
+    if (Allocation* memory = pool->DetachIdle(bytes)) return memory;
+  }
+  return nullptr;
+}
+
+std::size_t BuddyStrategy::GiveBack(std::size_t bytes) noexcept {
+  Allocation* memory = DetachIdle(bytes);
+  if (memory == nullptr) return 0;
+  source_.WaitForWork();
+  const std::size_t given = memory->size();
+  source_.Give(memory);
+  return given;
+}
+
+std::size_t BuddyStrategy::OfferIdle(std::size_t bytes) noexcept {
+  Allocation* memory = DetachIdle(bytes);
+  if (memory == nullptr) return 0;
+  // There is no one stream whose event would say when its work is done.
+  source_.WaitForWork();
+  const std::size_t offered = memory->size();
+  source_.Offer(memory);
+  return offered;
+}
+
+std::size_t BuddyStrategy::GiveBackAll() noexcept {
+  TakeInAll();
+  // Linked by Block::next: the records of chunks are in no list.
+  Block* detached = nullptr;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    while (Allocation* memory = pool->DetachIdle(1)) {
+      memory->block()->next = detached;
+      detached = memory->block();
+    }
+  }
+  if (detached == nullptr) return 0;
+  source_.WaitForWork();
+  std::size_t bytes = 0;
+  while (detached != nullptr) {
+    Block* next = detached->next;
+    bytes += detached->size;
+    source_.Give(detached->allocation());
+    detached = next;
+  }
+  return bytes;
+}
+
+}  // namespace strata

@@ -1,0 +1,130 @@
+#ifndef STRATA_STRATEGY_BUDDY_BUDDY_POOL_H_
+#define STRATA_STRATEGY_BUDDY_BUDDY_POOL_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/failure.h"
+#include "strata/allocation/record_slab.h"
+#include "strata/allocation/request.h"
+#include "strata/allocation/stats.h"
+#include "strata/allocation/visitor.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/strategy/block_list.h"
+#include "strata/strategy/buddy/buddy_source.h"
+#include "strata/strategy/buddy/size_order.h"
+
+namespace strata {
+
+class BuddyPool;
+
+// A chunk that knows its pool. Chunk::pool is its BuddyPool::Preference.
+struct BuddyChunk : Chunk {
+  BuddyPool* home = nullptr;
+};
+
+// Large chunks, cut into blocks of any multiple of the smallest size.
+//
+// Model: not powers of two, in spite of the name of the original. Of the blocks
+//   that fit, those of chunks of the wanted size come before those of fallback
+//   chunks, then the smallest, then the lowest address. The request gets the
+//   low end; the rest stays free unless it is below the smallest remainder:
+//   then the whole block is handed out, and counted. A freed block joins its
+//   free neighbours, the higher one first. On a miss the pool grows by a chunk
+//   of the size BuddySource says. What another thread frees may wait in a list
+//   without lock until somebody with business in the pool takes it in.
+// Threads: any thread. No lock is held while the system is called.
+// Cost: a hit is O(log n) in free blocks of nearly one size, under one spin
+//   lock, without heap or device call; GiveLater is one atomic exchange.
+// Source: paddle.md §3.4 rules 3 to 8; the faults of rule 6 (counting) and §5
+//   B9 (released while in use) are not here: blocks are counted as they are,
+//   and a chunk goes when its one block is the whole of it.
+class BuddyPool {
+ public:
+  // Which free blocks are taken first.
+  enum class Preference : std::uint32_t { kWanted, kFallback };
+  static constexpr std::size_t kPreferences = 2;
+
+  // `source` outlives the pool.
+  explicit BuddyPool(BuddySource& source) : source_(source) {}
+  BuddyPool(const BuddyPool&) = delete;
+  BuddyPool& operator=(const BuddyPool&) = delete;
+  // Every chunk has been detached; what is left is lost.
+  ~BuddyPool();
+
+  // `size`: the rounded request. Takes in what waits, then searches, then grows
+  // unless the request forbids it. On null nothing has changed.
+  Allocation* TryAllocate(const Request& request, std::size_t size,
+                          Failure& failure) noexcept;
+  // The search alone; null if there is nothing.
+  Allocation* TryCached(const Request& request, std::size_t size) noexcept;
+
+  // Takes back a block of this pool: at once, or without lock for the next who
+  // has business here.
+  void Give(Block* block) noexcept;
+  void GiveLater(Block* block) noexcept;
+  // Takes in what waits.
+  void TakeIn() noexcept;
+
+  // Chunks without a live block.
+  std::size_t IdleBytes() const noexcept;
+  // Each in whole steps of the system.
+  std::size_t IdleSystemBytes() const noexcept;
+  // The size of the smallest of at least `bytes`; 0: none.
+  std::size_t SmallestIdle(std::size_t bytes) const noexcept;
+  std::size_t LargestIdle() const noexcept;
+  // Takes that one out of the pool: its memory is the caller's. Null if there
+  // is none.
+  Allocation* DetachIdle(std::size_t bytes) noexcept;
+
+  // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces. What
+  // waits counts as in use: call TakeIn first.
+  Stats stats() const;
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const;
+
+  // Whether lists, indices and counters agree. For tests; O(blocks).
+  bool IsConsistent() const;
+
+  // Links of whoever keeps pools, under its rules.
+  BuddyPool* next = nullptr;
+  BuddyPool* next_spare = nullptr;
+
+ private:
+  SizeOrder& OrderOf(const Block* block) { return orders_[block->chunk->pool]; }
+  // Hold lock_.
+  Block* FindAndCarve(std::size_t size) noexcept;
+  Block* Carve(Block* block, std::size_t size) noexcept;
+  Block* JoinNext(Block* block) noexcept;
+  void Insert(Block* block) noexcept;
+  void Publish(BuddyChunk* chunk) noexcept;
+  void DropSurplusRecords() noexcept;
+  void LinkIdle(Chunk* chunk) noexcept;
+  void UnlinkIdle(Chunk* chunk) noexcept;
+  Chunk* FindIdle(std::size_t bytes) const noexcept;
+
+  bool Restock() noexcept;
+  Allocation* Grow(const Request& request, std::size_t size,
+                   Failure& failure) noexcept;
+
+  BuddySource& source_;
+  // Freed and not yet taken in, linked by Block::free_previous.
+  std::atomic<Block*> waiting_{nullptr};
+
+  mutable SpinLock lock_;
+  // All below guarded by lock_.
+  BlockList blocks_;
+  std::array<SizeOrder, kPreferences> orders_;
+  RecordList records_;
+  Chunk* idle_ = nullptr;
+  std::size_t idle_bytes_ = 0;
+  std::size_t idle_system_bytes_ = 0;
+  Stats stats_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BUDDY_BUDDY_POOL_H_

@@ -1,0 +1,223 @@
+#include "strata/strategy/buddy/buddy_strategy.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+// A multiple of every smallest block size.
+constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
+
+}  // namespace
+
+BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
+                             std::shared_ptr<ChainStream> stream,
+                             const StrategyOptions& options)
+    : source_(name, pool, std::move(stream),
+              BuddySizes(options, pool->place().kind)) {
+  source_.pool().AddHolder(*this);
+}
+
+BuddyStrategy::~BuddyStrategy() {
+  source_.pool().RemoveHolder(*this);
+  GiveBackAll();
+  const Stats left = stats();
+  LOG_IF(ERROR, left.chunks != 0)
+      << name() << ": destroyed with live blocks; " << left.reserved_bytes
+      << " bytes on " << ToString(place()) << " are lost";
+  BuddyPool* pool = first_pool();
+  while (pool != nullptr) {
+    BuddyPool* next = pool->next;
+    delete pool;
+    pool = next;
+  }
+}
+
+BuddyPool* BuddyStrategy::AddPool() noexcept {
+  auto* pool = new (std::nothrow) BuddyPool(source_);
+  if (pool == nullptr) return nullptr;
+  pool->next = pools_.load();
+  while (!pools_.compare_exchange_weak(pool->next, pool)) {
+  }
+  return pool;
+}
+
+Allocation* BuddyStrategy::TryAllocate(const Request& request,
+                                       Failure& failure) noexcept {
+  if (request.bytes > kMaxBlockBytes || request.alignment > max_alignment()) {
+    failure = source_.Refusal(request.bytes > kMaxBlockBytes
+                                  ? Failure::Reason::kTooLarge
+                                  : Failure::Reason::kBadRequest,
+                              request);
+    if (request.bytes <= kMaxBlockBytes) {
+      failure.detail = "alignment above 256 needs the aligned layer";
+    }
+    return nullptr;
+  }
+  const std::size_t size =
+      AlignUp(request.bytes, source_.sizes().min_block_bytes());
+  const bool may_grow = (request.flags & kNoGrowth) == 0;
+  if (may_grow && !source_.Measure(failure)) {
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+  Allocation* result = nullptr;
+  if (may_grow && size > source_.max_block_bytes()) {
+    result = TakeHuge(request, size, failure);
+  } else if (BuddyPool* pool = PoolForRequest()) {
+    result = pool->TryAllocate(request, size, failure);
+  } else {
+    failure = source_.Refusal(Failure::Reason::kHostMemory, request);
+  }
+  if (result == nullptr && (failure.IsExhaustion() ||
+                            failure.reason == Failure::Reason::kNoGrowth)) {
+    result = TakeAnywhere(request, size);
+  }
+  if (result == nullptr) {
+    failure.requested_bytes = request.bytes;
+    Explain(failure);
+  }
+  return result;
+}
+
+Allocation* BuddyStrategy::TakeAnywhere(const Request& request,
+                                        std::size_t size) noexcept {
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    pool->TakeIn();
+    if (Allocation* found = pool->TryCached(request, size)) return found;
+  }
+  return nullptr;
+}
+
+void BuddyStrategy::Explain(Failure& failure) const noexcept {
+  const Stats known = stats();
+  failure.in_use_bytes = known.in_use_bytes;
+  failure.largest_free_bytes = known.largest_free_bytes;
+}
+
+void BuddyStrategy::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  CheckLive(*block, name());
+  if (block->chunk == nullptr) {
+    GiveHuge(block);
+  } else {
+    GiveToPool(*static_cast<BuddyChunk*>(block->chunk)->home, block);
+  }
+}
+
+Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
+                                    Failure& failure) noexcept {
+  Allocation* result = source_.Take(size, failure);
+  if (result == nullptr) return nullptr;
+  Block* block = result->block();
+  block->requested = request.bytes;
+  const std::lock_guard<SpinLock> guard(huge_lock_);
+  block->previous = nullptr;
+  block->next = huge_;
+  if (huge_ != nullptr) huge_->previous = block;
+  huge_ = block;
+  ++huge_count_;
+  huge_bytes_ += block->size;
+  return result;
+}
+
+void BuddyStrategy::GiveHuge(Block* block) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(huge_lock_);
+    if (block->previous != nullptr) {
+      block->previous->next = block->next;
+    } else {
+      huge_ = block->next;
+    }
+    if (block->next != nullptr) block->next->previous = block->previous;
+    --huge_count_;
+    huge_bytes_ -= block->size;
+  }
+  source_.WaitForWork();
+  source_.Give(block->allocation());
+}
+
+bool BuddyStrategy::RecordStream(Allocation* /*allocation*/,
+                                 Stream /*stream*/) noexcept {
+  return false;
+}
+void BuddyStrategy::EraseStream(Allocation* /*allocation*/,
+                                Stream /*stream*/) noexcept {}
+void BuddyStrategy::StreamDestroyed(Stream /*stream*/) noexcept {}
+
+void BuddyStrategy::TakeInAll() const noexcept {
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    pool->TakeIn();
+  }
+}
+
+Stats BuddyStrategy::stats() const {
+  TakeInAll();
+  Stats sum;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    Accumulate(sum, pool->stats());
+  }
+  const std::lock_guard<SpinLock> guard(huge_lock_);
+  sum.reserved_bytes += huge_bytes_;
+  sum.in_use_bytes += huge_bytes_;
+  sum.chunks += huge_count_;
+  return sum;
+}
+
+std::size_t BuddyStrategy::huge_count() const {
+  const std::lock_guard<SpinLock> guard(huge_lock_);
+  return huge_count_;
+}
+
+std::size_t BuddyStrategy::pool_count() const {
+  std::size_t count = 0;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    ++count;
+  }
+  return count;
+}
+
+void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  TakeInAll();
+  std::vector<BlockInfo> blocks;
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    pool->AppendBlocks(blocks);
+  }
+  const std::size_t before = blocks.size();
+  std::size_t room = 0;
+  // Room is made without the lock.
+  do {
+    room = room * 2 + 64;
+    blocks.reserve(before + room);
+    const std::lock_guard<SpinLock> guard(huge_lock_);
+    if (huge_count_ > room) continue;
+    for (const Block* block = huge_; block != nullptr; block = block->next) {
+      BlockInfo info;
+      info.data = info.chunk_base = block->data;
+      info.size_bytes = block->size;
+      blocks.push_back(info);
+    }
+    break;
+  } while (true);
+  visitor.VisitBlocks(*this, blocks);
+  source_.pool().Accept(visitor);
+}
+
+bool BuddyStrategy::IsConsistent() const {
+  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
+    if (!pool->IsConsistent()) return false;
+  }
+  return true;
+}
+
+}  // namespace strata

@@ -1,0 +1,114 @@
+#ifndef STRATA_STRATEGY_BUDDY_BUDDY_STRATEGY_H_
+#define STRATA_STRATEGY_BUDDY_BUDDY_STRATEGY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/chunk_pool.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/strategy/buddy/buddy_pool.h"
+#include "strata/strategy/buddy/buddy_source.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// What the strategies over BuddyPools have in common: rounding, huge blocks,
+// idle chunks of all pools, statistics. A subclass says which pool serves a
+// call.
+//
+// Model: a request of more than BuddySource::max_block_bytes() is a huge block:
+//   the system's own, counted, and given back when freed. When the system has
+//   nothing for it, or for a pool to grow, whatever fits in any pool serves.
+// Threads: any thread. No lock is held while the system or the device is
+//   called.
+// Source: paddle.md §3.4 rules 1, 2, 8 and 10.
+class BuddyStrategy : public Allocator, private ChunkHolder {
+ public:
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept final;
+  void DoFree(Allocation* allocation) noexcept final;
+  // Waits for the work of every stream, then gives back the idle chunks of all
+  // pools.
+  std::size_t Release() noexcept final { return GiveBackAll(); }
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept final;
+  void EraseStream(Allocation* allocation, Stream stream) noexcept final;
+  void StreamDestroyed(Stream stream) noexcept final;
+
+  Allocator* underlying() const final { return &source_.pool(); }
+  const char* name() const final { return source_.layer(); }
+  Place place() const final { return source_.pool().place(); }
+  Stream stream() const final { return source_.stream().stream(); }
+  std::size_t max_alignment() const final { return kAlignmentBytes; }
+  std::size_t natural_alignment() const final { return kAlignmentBytes; }
+  Stats stats() const final;
+  void ResetPeak() final { source_.pool().ResetPeak(); }
+  void Accept(AllocatorVisitor& visitor) const final;
+  Reclaimer* reclaimer() const final { return source_.pool().reclaimer(); }
+  // A free may have to call the system.
+  HitPath* hit_path() final { return nullptr; }
+
+  // Huge blocks that are live.
+  std::size_t huge_count() const;
+  std::size_t pool_count() const;
+  // Whether every pool is. For tests; O(blocks).
+  bool IsConsistent() const;
+
+ protected:
+  BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
+                std::shared_ptr<ChainStream> stream,
+                const StrategyOptions& options);
+  // Every block has been freed; if not, their chunks are leaked and logged.
+  ~BuddyStrategy() override;
+
+  // The pool that serves the calling thread's requests; null if the host is
+  // out of memory.
+  virtual BuddyPool* PoolForRequest() noexcept = 0;
+  // Returns `block` to its pool.
+  virtual void GiveToPool(BuddyPool& home, Block* block) noexcept = 0;
+
+  // One more pool, which lives as long as this object; null if the host is out
+  // of memory.
+  BuddyPool* AddPool() noexcept;
+  // The pool added last; the others follow `next`.
+  BuddyPool* first_pool() const { return pools_.load(); }
+
+ private:
+  static constexpr std::size_t kAlignmentBytes = 256;
+
+  // ChunkHolder, over all pools.
+  Stream holder_stream() const noexcept final { return stream(); }
+  std::size_t IdleBytes() const noexcept final;
+  std::size_t IdleSystemBytes() const noexcept final;
+  std::size_t SmallestIdle(std::size_t bytes) const noexcept final;
+  std::size_t LargestIdle() const noexcept final;
+  bool IdleIsDone() noexcept final { return source_.stream().IsDone(); }
+  std::size_t GiveBack(std::size_t bytes) noexcept final;
+  std::size_t OfferIdle(std::size_t bytes) noexcept final;
+  std::size_t GiveBackAll() noexcept final;
+
+  Allocation* DetachIdle(std::size_t bytes) noexcept;
+  Allocation* TakeHuge(const Request& request, std::size_t size,
+                       Failure& failure) noexcept;
+  void GiveHuge(Block* block) noexcept;
+  // The last resort: what fits in any pool.
+  Allocation* TakeAnywhere(const Request& request, std::size_t size) noexcept;
+  // Adds what the pools know to a refusal.
+  void Explain(Failure& failure) const noexcept;
+  void TakeInAll() const noexcept;
+
+  mutable BuddySource source_;
+  std::atomic<BuddyPool*> pools_{nullptr};  // only ever added to
+
+  mutable SpinLock huge_lock_;
+  Block* huge_ = nullptr;       // linked by next; guarded by huge_lock_
+  std::size_t huge_count_ = 0;  // likewise
+  std::size_t huge_bytes_ = 0;  // likewise
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_BUDDY_BUDDY_STRATEGY_H_

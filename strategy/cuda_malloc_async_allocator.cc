@@ -1,0 +1,327 @@
+#include "strata/strategy/cuda_malloc_async_allocator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/allocation/usage.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+DevicePtr AddressOf(const Block& block) {
+  return reinterpret_cast<DevicePtr>(block.data);
+}
+
+}  // namespace
+
+CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    std::shared_ptr<DriverPool> driver)
+    : pool_(std::move(pool)),
+      stream_(std::move(stream)),
+      driver_(std::move(driver)) {
+  pool_->AddHolder(*this);
+}
+
+CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
+  pool_->RemoveHolder(*this);
+  FreeKept();
+  LOG_IF(ERROR, stats_.live_allocations() != 0 || !kept_.empty())
+      << "cuda_malloc_async: destroyed with "
+      << stats_.live_allocations() + kept_.size() << " blocks on "
+      << ToString(place()) << " that the driver still holds";
+}
+
+Failure CudaMallocAsyncAllocator::Refusal(Failure::Reason reason,
+                                          const Request& request,
+                                          const char* detail) noexcept {
+  Failure failure;
+  failure.reason = reason;
+  failure.detail = detail;
+  failure.requested_bytes = request.bytes;
+  return failure;
+}
+
+Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
+                                             Failure& failure) noexcept {
+  failure = why;
+  failure.layer = name();
+  failure.place = place();
+  const std::lock_guard<SpinLock> guard(lock_);
+  ++stats_.failures;
+  return nullptr;
+}
+
+Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
+                                                  Failure& failure) noexcept {
+  using Reason = Failure::Reason;
+  const std::optional<std::size_t> size =
+      CheckedAlignUp(request.bytes, kAlignmentBytes);
+  if (!size) {
+    return Refuse(Refusal(Reason::kTooLarge, request, ""), failure);
+  }
+  if (request.alignment > kAlignmentBytes) {
+    return Refuse(Refusal(Reason::kBadRequest, request,
+                          "this alignment needs the aligned layer"),
+                  failure);
+  }
+  if ((request.flags & kNoGrowth) != 0) {
+    return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
+  }
+  const CallGate::Pass pass(stream_gate_);
+  if (!pass || stream_->retired()) {
+    return Refuse(
+        Refusal(Reason::kBadRequest, request, "the stream was destroyed"),
+        failure);
+  }
+  return AllocateOn(request, *size, failure);
+}
+
+Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
+                                                 std::size_t size,
+                                                 Failure& failure) noexcept {
+  Block* block = RecordSlab::Instance().Take();
+  if (block == nullptr) {
+    return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
+                  failure);
+  }
+  Failure why;
+  DevicePtr ptr = 0;
+  if (!pool_->Claim(size, why)) {
+    // Idle memory is not in use: giving it back meets no such limit.
+    why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
+  } else {
+    Throttle();
+    ptr = driver_->Allocate(size, stream(), why);
+    if (ptr == 0) pool_->Unclaim(size);
+  }
+  if (ptr == 0) {
+    RecordSlab::Instance().Give(block);
+    why.requested_bytes = request.bytes;
+    return Refuse(why, failure);
+  }
+  block->data = reinterpret_cast<std::byte*>(ptr);
+  block->size = size;
+  block->requested = request.bytes;
+  block->place = place();
+  block->flags = kBlockLive;
+  const std::lock_guard<SpinLock> guard(lock_);
+  CountUse(stats_, *block);
+  return block->allocation();
+}
+
+void CudaMallocAsyncAllocator::Throttle() noexcept {
+  const std::uint64_t aside = driver_->aside_bytes();
+  const std::uint64_t pending = aside - waited_bytes_.load();
+  if (pending == 0 || !driver_->IsCrowded(pending) || IsCapturing()) return;
+  if (driver_->MakeWait(stream())) waited_bytes_ = aside;
+}
+
+bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
+  Device& device = *stream_->device();
+  if (!device.caps().capture || stream_->retired()) return false;
+  CaptureStatus status = CaptureStatus::kNone;
+  // A stream that cannot be asked may be part of a capture (C12).
+  return device.StreamIsCapturing(stream(), &status) != Status::kSuccess ||
+         status != CaptureStatus::kNone;
+}
+
+void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  CheckLive(*block, name());
+  Marks::node_type marked;
+  if ((block->flags & kBlockMarkedBelow) != 0) {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    marked = marks_.extract(block);
+    ++marked_frees_;
+  }
+  block->flags = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    UncountUse(stats_, *block);
+  }
+  const bool freed = FreeWith(*block, marked ? &marked.mapped() : nullptr);
+  if (marked && --marked_frees_ == 0) marked_frees_.notify_all();
+  if (freed) {
+    Finish(block);
+    return;
+  }
+  // Its marks are dropped: it goes after a wait for the whole device.
+  LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
+             << static_cast<void*>(block->data)
+             << " stay reserved until memory is given back";
+  const std::lock_guard<SpinLock> guard(lock_);
+  kept_.Push(block);
+}
+
+bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
+                                        const Mark* mark) noexcept {
+  const CallGate::Pass pass(stream_gate_);
+  const bool has_stream = pass && !stream_->retired();
+  const Stream own = stream();
+  const DevicePtr ptr = AddressOf(block);
+  if (mark == nullptr && has_stream && driver_->Free(ptr, block.size, own)) {
+    return true;
+  }
+  const std::vector<Stream> nobody;
+  return driver_->FreeAside(ptr, block.size,
+                            mark != nullptr ? mark->streams : nobody,
+                            has_stream ? &own : nullptr);
+}
+
+void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
+  pool_->Unclaim(block->size);
+  RecordSlab::Instance().Give(block);
+}
+
+void CudaMallocAsyncAllocator::FreeKept() noexcept {
+  RecordList kept;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::swap(kept, kept_);
+  }
+  while (Block* block = kept.Pop()) {
+    if (driver_->FreeAfterAll(AddressOf(*block), block->size)) {
+      Finish(block);
+      continue;
+    }
+    const std::lock_guard<SpinLock> guard(lock_);
+    kept_.Push(block);
+  }
+}
+
+std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
+  if (!driver_->is_open() || IsCapturing()) return 0;
+  FreeKept();
+  const Status status = stream_->Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cuda_malloc_async: what stream " << stream().uid
+      << " has freed is not given back: " << ToString(status);
+  driver_->Synchronize();
+  return 0;  // the trim says what it gives
+}
+
+std::size_t CudaMallocAsyncAllocator::Release() noexcept {
+  if (!driver_->is_open() || IsCapturing()) return 0;
+  GiveBackAll();
+  return driver_->GiveBack();
+}
+
+bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
+                                            Stream stream) noexcept {
+  Block* block = allocation->block();
+  const Stream own = this->stream();
+  if (stream.uid == 0 || stream == own || stream.device != own.device ||
+      (block->flags & kBlockZeroSize) != 0) {
+    return false;
+  }
+  try {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    std::vector<Stream>& streams = marks_[block].streams;
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+      streams.push_back(stream);
+    }
+    block->flags |= kBlockMarkedBelow;
+    return true;
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "cuda_malloc_async: no host memory for a mark; waiting for "
+               << "stream " << stream.uid << " instead";
+    ChainStream(*stream_->device(), stream).Synchronize();
+    return false;
+  }
+}
+
+void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
+                                           Stream stream) noexcept {
+  Block* block = allocation->block();
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  const auto found = marks_.find(block);
+  if (found == marks_.end()) return;
+  std::vector<Stream>& streams = found->second.streams;
+  streams.erase(std::remove(streams.begin(), streams.end(), stream),
+                streams.end());
+  if (!streams.empty() || found->second.is_aside) return;
+  marks_.erase(found);
+  block->flags &= static_cast<std::uint8_t>(~kBlockMarkedBelow);
+}
+
+void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
+  if (stream.uid == 0 || stream.device != this->stream().device) return;
+  const auto is_named = [stream](const Mark& mark) {
+    return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
+           mark.streams.end();
+  };
+  const bool is_own = stream == this->stream();
+  bool is_user = is_own && driver_->is_open();
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    for (const auto& [block, mark] : marks_) is_user |= is_named(mark);
+  }
+  // All work of the stream is submitted: what is freed aside comes after it.
+  if (is_user && !driver_->OrderAfter(stream)) {
+    LOG(ERROR) << "cuda_malloc_async: work in stream " << stream.uid
+               << ", which is about to go, could not be waited for";
+  }
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    for (auto& [block, mark] : marks_) {
+      if (!is_named(mark)) continue;
+      std::erase(mark.streams, stream);
+      mark.is_aside = true;
+    }
+  }
+  if (is_own) stream_gate_.Close();
+  // Frees that know the stream from a mark still use it.
+  for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
+    marked_frees_.wait(frees);
+  }
+}
+
+Stats CudaMallocAsyncAllocator::stats() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return stats_;
+}
+
+void CudaMallocAsyncAllocator::ResetPeak() {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+  }
+  pool_->ResetPeak();
+}
+
+void CudaMallocAsyncAllocator::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  pool_->Accept(visitor);
+}
+
+// Memory of other kinds than a device's is not pooled by drivers.
+std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& options) {
+  const Place place = pool->place();
+  if (place.kind != PlaceKind::kDevice) {
+    return MakeDirectAllocator(std::move(pool), std::move(stream), options);
+  }
+  Device& device = *stream->device();
+  if (!device.caps().mem_pools) {
+    throw std::invalid_argument(
+        "allocator_strategy=cuda_malloc_async: " + ToString(place) +
+        " has no stream-ordered pools");
+  }
+  auto driver = std::static_pointer_cast<DriverPool>(pool->ShareDriverHeld([&] {
+    return std::make_shared<DriverPool>(device, options, pool->limit_bytes());
+  }));
+  return std::make_shared<CudaMallocAsyncAllocator>(
+      std::move(pool), std::move(stream), std::move(driver));
+}
+
+}  // namespace strata

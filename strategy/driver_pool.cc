@@ -1,0 +1,329 @@
+#include "strata/strategy/driver_pool.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/device_allocator.h"
+
+namespace strata {
+namespace {
+
+// A driver that is shutting down takes everything with it.
+bool IsFailure(Status status) {
+  return status != Status::kSuccess && status != Status::kContextIsDestroyed;
+}
+
+}  // namespace
+
+DriverPool::DriverPool(Device& device, const StrategyOptions& options,
+                       std::size_t limit_bytes)
+    : device_(device),
+      use_default_pool_(options.cuda_malloc_async_pool == "default"),
+      is_deterministic_(options.cuda_malloc_async_deterministic),
+      has_peers_(options.cuda_malloc_async_peer_access),
+      release_threshold_(options.cuda_memory_async_pool_release_threshold),
+      preallocate_bytes_(options.cuda_malloc_async_preallocate_bytes),
+      throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
+      limit_bytes_(limit_bytes) {}
+
+DriverPool::~DriverPool() {
+  if (free_stream_.uid != 0) {
+    const Status status = device_.StreamDestroy(free_stream_);
+    LOG_IF(ERROR, IsFailure(status))
+        << "cuda_malloc_async: cannot destroy the free stream: "
+        << ToString(status);
+  }
+  if (!is_open()) return;
+  // What others have in the default pool stays there.
+  if (use_default_pool_) GiveBack();
+  Destroy(pool());
+}
+
+std::size_t DriverPool::most_bytes() const {
+  // The driver reserves in whole steps; it must not round the limit up.
+  return limit_bytes_ / kSystemStepBytes * kSystemStepBytes;
+}
+
+Status DriverPool::Create(MemPool* pool) noexcept {
+  if (use_default_pool_) return device_.DefaultMemPool(pool);
+  // 0 would mean no limit to the driver.
+  if (limit_bytes_ != 0 && most_bytes() == 0) return Status::kMemoryAllocation;
+  MemProperties properties;
+  properties.location.id = device_.ordinal();
+  return device_.PoolCreate(pool, properties, most_bytes());
+}
+
+void DriverPool::Destroy(MemPool pool) noexcept {
+  if (use_default_pool_) return;
+  const Status status = device_.PoolDestroy(pool);
+  LOG_IF(ERROR, IsFailure(status))
+      << "cuda_malloc_async: cannot destroy the pool of device "
+      << device_.ordinal() << ": " << ToString(status);
+}
+
+Status DriverPool::Configure(MemPool pool) noexcept {
+  Status status = device_.PoolSetAttribute(
+      pool, PoolAttribute::kReleaseThreshold, release_threshold_);
+  if (is_deterministic_) {
+    // What is left, reuse within a stream and along events, depends on the
+    // program alone (P4, P5).
+    for (const PoolAttribute attribute :
+         {PoolAttribute::kReuseAllowOpportunistic,
+          PoolAttribute::kReuseAllowInternalDependencies}) {
+      if (status != Status::kSuccess) return status;
+      status = device_.PoolSetAttribute(pool, attribute, 0);
+    }
+  }
+  return status == Status::kSuccess && has_peers_ ? LetPeersIn(pool) : status;
+}
+
+Status DriverPool::LetPeersIn(MemPool pool) noexcept {
+  // Ends at the first ordinal that no device has.
+  for (int peer = 0;; ++peer) {
+    bool can = false;
+    const Status status = device_.CanAccessPeer(peer, &can);
+    if (status == Status::kInvalidDevice) return Status::kSuccess;
+    if (status != Status::kSuccess) return status;
+    if (peer == device_.ordinal() || !can) continue;
+    const AccessDescriptor access{{Location::Kind::kDevice, peer},
+                                  Access::kReadWrite};
+    const Status given = device_.PoolSetAccess(pool, &access, 1);
+    if (given != Status::kSuccess) return given;
+  }
+}
+
+Status DriverPool::Open(Stream stream) noexcept {
+  if (is_open()) return Status::kSuccess;
+  MemPool made;
+  Status status = Create(&made);
+  if (status != Status::kSuccess) return status;
+  status = Configure(made);
+  void* none = nullptr;
+  if (status != Status::kSuccess ||
+      !pool_.compare_exchange_strong(none, made.value)) {
+    Destroy(made);  // another thread may have been faster
+    return status;
+  }
+  Preallocate(made, stream);
+  return Status::kSuccess;
+}
+
+void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
+  if (preallocate_bytes_ == 0) return;
+  DevicePtr ptr = 0;
+  Status status =
+      device_.MallocFromPoolAsync(&ptr, preallocate_bytes_, pool, stream);
+  if (status == Status::kSuccess) status = device_.FreeAsync(ptr, stream);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cuda_malloc_async: cannot preallocate " << preallocate_bytes_
+      << " bytes on device " << device_.ordinal() << ": " << ToString(status);
+}
+
+DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
+                               Failure& failure) noexcept {
+  DevicePtr ptr = 0;
+  Status status = Open(stream);
+  if (status == Status::kSuccess) {
+    status = device_.MallocFromPoolAsync(&ptr, bytes, pool(), stream);
+  }
+  if (status != Status::kSuccess) {
+    Explain(status, bytes, failure);
+    return 0;
+  }
+  in_use_bytes_ += bytes;
+  return ptr;
+}
+
+void DriverPool::Explain(Status status, std::size_t bytes,
+                         Failure& failure) noexcept {
+  ExplainDeviceFailure(device_, status, failure);
+  failure.rounded_bytes = bytes;
+  failure.in_use_bytes = in_use_bytes();
+  failure.reserved_bytes = ReservedBytes();
+  failure.limit_bytes = limit_bytes_;
+  const bool is_at_limit =
+      limit_bytes_ != 0 && (failure.reserved_bytes > most_bytes() ||
+                            bytes > most_bytes() - failure.reserved_bytes);
+  if (status == Status::kMemoryAllocation && is_at_limit) {
+    failure.reason = Failure::Reason::kLimit;
+  }
+}
+
+bool DriverPool::Freed(Status status, DevicePtr ptr,
+                       std::size_t bytes) noexcept {
+  if (IsFailure(status)) {
+    LOG(ERROR) << "cuda_malloc_async: cannot free " << bytes << " bytes at "
+               << reinterpret_cast<void*>(ptr) << ": " << ToString(status);
+    return false;
+  }
+  in_use_bytes_ -= bytes;
+  return true;
+}
+
+bool DriverPool::Free(DevicePtr ptr, std::size_t bytes,
+                      Stream stream) noexcept {
+  return Freed(device_.FreeAsync(ptr, stream), ptr, bytes);
+}
+
+bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
+                           const std::vector<Stream>& users,
+                           const Stream* owner) noexcept {
+  const Stream aside = FreeStream();
+  bool ordered = owner == nullptr || Order(aside, *owner);
+  for (const Stream& user : users) ordered = ordered && Order(aside, user);
+  if (!ordered) return false;
+  if (aside.uid == 0) {
+    // The host has waited for everybody.
+    return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
+                                  : device_.MemFree(ptr),
+                 ptr, bytes);
+  }
+  if (!Freed(device_.FreeAsync(ptr, aside), ptr, bytes)) return false;
+  aside_bytes_ += bytes;
+  return true;
+}
+
+bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
+  const Status status = device_.Synchronize();
+  if (IsFailure(status)) return false;
+  return Freed(device_.MemFree(ptr), ptr, bytes);
+}
+
+Stream DriverPool::FreeStream() noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (free_stream_.uid != 0) return free_stream_;
+  }
+  Stream made;
+  const Status status = device_.StreamCreate(&made, kStreamNonBlocking);
+  if (status != Status::kSuccess) {
+    LOG(ERROR) << "cuda_malloc_async: no stream to free on ("
+               << ToString(status) << "); waiting instead";
+    return Stream();
+  }
+  Stream kept;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (free_stream_.uid == 0) free_stream_ = made;
+    kept = free_stream_;
+  }
+  // Another thread may have been faster.
+  if (kept != made) device_.StreamDestroy(made);
+  return kept;
+}
+
+bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
+  Event event;
+  if (device_.EventCreate(&event, kEventDisableTiming) != Status::kSuccess) {
+    return false;
+  }
+  Status status = device_.EventRecord(event, stream, 0);
+  if (status == Status::kSuccess) {
+    status = device_.StreamWaitEvent(waiter, event, 0);
+  }
+  const Status destroyed = device_.EventDestroy(event);
+  LOG_IF(ERROR, IsFailure(destroyed))
+      << "cuda_malloc_async: cannot destroy an event: " << ToString(destroyed);
+  return status == Status::kSuccess;
+}
+
+bool DriverPool::WaitOnHost(Stream stream) noexcept {
+  return ChainStream(device_, stream).Synchronize() == Status::kSuccess;
+}
+
+bool DriverPool::Order(Stream waiter, Stream stream) noexcept {
+  return (waiter.uid != 0 && Wait(waiter, stream)) || WaitOnHost(stream);
+}
+
+bool DriverPool::OrderAfter(Stream stream) noexcept {
+  return Order(FreeStream(), stream);
+}
+
+bool DriverPool::MakeWait(Stream stream) noexcept {
+  Stream aside;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    aside = free_stream_;
+  }
+  return aside.uid != 0 && Wait(stream, aside);
+}
+
+void DriverPool::Synchronize() noexcept {
+  const std::uint64_t seen = aside_bytes();
+  Stream aside;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    aside = free_stream_;
+  }
+  if (aside.uid != 0 && seen != waited_bytes_.load() && WaitOnHost(aside)) {
+    waited_bytes_ = seen;
+  }
+}
+
+bool DriverPool::IsCrowded(std::uint64_t pending_bytes) noexcept {
+  std::size_t total = total_bytes_.load();
+  if (total == 0) {
+    std::size_t free_bytes = 0;
+    if (device_.MemGetInfo(&free_bytes, &total) != Status::kSuccess) {
+      return false;  // asked again next time
+    }
+    if (limit_bytes_ != 0) total = std::min(total, limit_bytes_);
+    total_bytes_ = total;
+  }
+  return static_cast<double>(in_use_bytes() + pending_bytes) >
+         throttle_ratio_ * static_cast<double>(total);
+}
+
+std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
+                                      std::atomic<std::size_t>& last) noexcept {
+  if (!is_open()) return 0;
+  std::uint64_t value = 0;
+  if (device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
+    return last.load();
+  }
+  last = value;
+  return value;
+}
+
+std::size_t DriverPool::ReservedBytes() noexcept {
+  return ReadAttribute(PoolAttribute::kReservedCurrent, last_reserved_);
+}
+
+std::size_t DriverPool::PeakReservedBytes() noexcept {
+  return ReadAttribute(PoolAttribute::kReservedHigh, last_peak_);
+}
+
+void DriverPool::ResetPeak() noexcept {
+  if (!is_open()) return;
+  const Status status =
+      device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0);
+  LOG_IF(ERROR, IsFailure(status))
+      << "cuda_malloc_async: cannot reset the peak: " << ToString(status);
+}
+
+std::size_t DriverPool::IdleBytes() noexcept {
+  const std::size_t reserved = ReservedBytes();
+  return reserved - std::min(reserved, in_use_bytes());
+}
+
+std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
+  const std::uint64_t pending = aside_bytes() - waited_bytes_.load();
+  return pending != 0 && MakeWait(stream) ? pending : 0;
+}
+
+std::size_t DriverPool::GiveBack() noexcept {
+  if (!is_open()) return 0;
+  const std::size_t before = ReservedBytes();
+  const Status status = device_.PoolTrimTo(pool(), 0);
+  LOG_IF(ERROR, IsFailure(status))
+      << "cuda_malloc_async: cannot trim the pool of device "
+      << device_.ordinal() << ": " << ToString(status);
+  const std::size_t after = ReservedBytes();
+  return before - std::min(before, after);
+}
+
+}  // namespace strata

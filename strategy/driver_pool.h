@@ -1,0 +1,128 @@
+#ifndef STRATA_STRATEGY_DRIVER_POOL_H_
+#define STRATA_STRATEGY_DRIVER_POOL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/allocation/driver_held.h"
+#include "strata/allocation/failure.h"
+#include "strata/platform/device.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// One stream-ordered pool of a driver, and the stream beside all others on
+// which memory is freed that several streams have used.
+//
+// Model: the pool, the free stream and the device's total are asked for when
+//   they are first needed. The pool is our own, so that neither its attributes
+//   nor its limit reach what else uses the device; or the device's default one.
+//   What is freed aside is free once the free stream has run past every stream
+//   that used it; it counts as pending for a stream that has not waited for the
+//   free stream since.
+// Units: bytes.
+// Threads: any thread. No lock is held during a device call.
+// Lifetime: `device` outlives it. Memory that is still in use then stays valid,
+//   and is the driver's to take back when it is freed.
+// Source: paddle.md §3.7 rules 2 to 4; cuda_semantics.md P1 to P10.
+class DriverPool final : public DriverHeld {
+ public:
+  // Makes no device call. `limit_bytes` bounds what an own pool reserves; 0: no
+  // limit.
+  DriverPool(Device& device, const StrategyOptions& options,
+             std::size_t limit_bytes);
+  ~DriverPool() override;
+
+  bool is_open() const { return pool_.load() != nullptr; }
+
+  // `bytes` for the work of `stream` from now on; 0, with reason, status and
+  // numbers in `failure`, if the driver refuses.
+  DevicePtr Allocate(std::size_t bytes, Stream stream,
+                     Failure& failure) noexcept;
+  // For work of `stream` that comes after all that it has been given. False if
+  // the driver refuses: then the memory is still in use.
+  bool Free(DevicePtr ptr, std::size_t bytes, Stream stream) noexcept;
+  // Frees once `users` and `owner` (null: it is done) are done with what they
+  // have been given: without a wait on the host, unless the device refuses to
+  // order the streams. False as Free.
+  bool FreeAside(DevicePtr ptr, std::size_t bytes,
+                 const std::vector<Stream>& users,
+                 const Stream* owner) noexcept;
+  // Frees after a wait for the whole device. False as Free.
+  bool FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept;
+
+  // What is freed aside from here on comes after the work that `stream` has
+  // now. False if nothing could be made to wait for it.
+  bool OrderAfter(Stream stream) noexcept;
+  // Makes `stream` wait for all that was freed aside. False if it could not.
+  bool MakeWait(Stream stream) noexcept;
+  // Waits, on the host, for all that was freed aside.
+  void Synchronize() noexcept;
+
+  // Freed aside so far, in all.
+  std::uint64_t aside_bytes() const { return aside_bytes_.load(); }
+  // In blocks that are not freed.
+  std::size_t in_use_bytes() const { return in_use_bytes_.load(); }
+  // Whether what is in use and `pending_bytes` together exceed the ratio of the
+  // device, or of the limit if that is lower, from which on a stream waits.
+  bool IsCrowded(std::uint64_t pending_bytes) noexcept;
+
+  // DriverHeld.
+  std::size_t ReservedBytes() noexcept override;
+  std::size_t PeakReservedBytes() noexcept override;
+  void ResetPeak() noexcept override;
+  std::size_t IdleBytes() noexcept override;
+  std::size_t MoveWithinReach(Stream stream) noexcept override;
+  std::size_t GiveBack() noexcept override;
+
+ private:
+  MemPool pool() const { return MemPool{pool_.load()}; }
+  // The most that an own pool may reserve; 0: no limit.
+  std::size_t most_bytes() const;
+  // Makes the pool if there is none yet, for the work of `stream`.
+  Status Open(Stream stream) noexcept;
+  Status Create(MemPool* pool) noexcept;
+  void Destroy(MemPool pool) noexcept;
+  Status Configure(MemPool pool) noexcept;
+  Status LetPeersIn(MemPool pool) noexcept;
+  void Preallocate(MemPool pool, Stream stream) noexcept;
+  void Explain(Status status, std::size_t bytes, Failure& failure) noexcept;
+  std::size_t ReadAttribute(PoolAttribute attribute,
+                            std::atomic<std::size_t>& last) noexcept;
+
+  // A stream without uid if it cannot be made.
+  Stream FreeStream() noexcept;
+  // Makes `waiter` wait, on the device, for what `stream` has now.
+  bool Wait(Stream waiter, Stream stream) noexcept;
+  bool WaitOnHost(Stream stream) noexcept;
+  // Makes `waiter`, or the host if there is none, wait for `stream`.
+  bool Order(Stream waiter, Stream stream) noexcept;
+  bool Freed(Status status, DevicePtr ptr, std::size_t bytes) noexcept;
+
+  Device& device_;
+  const bool use_default_pool_;
+  const bool is_deterministic_;
+  const bool has_peers_;
+  const std::uint64_t release_threshold_;
+  const std::uint64_t preallocate_bytes_;
+  const double throttle_ratio_;
+  const std::size_t limit_bytes_;
+
+  std::atomic<void*> pool_{nullptr};  // null until it is needed
+  std::atomic<std::size_t> in_use_bytes_{0};
+  std::atomic<std::uint64_t> aside_bytes_{0};
+  std::atomic<std::uint64_t> waited_bytes_{0};  // of them, by the host
+  std::atomic<std::size_t> total_bytes_{0};     // 0 until it is needed
+  std::atomic<std::size_t> last_reserved_{0};
+  std::atomic<std::size_t> last_peak_{0};
+
+  SpinLock lock_;
+  Stream free_stream_;  // without uid until it is needed; guarded by lock_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_DRIVER_POOL_H_

@@ -1,0 +1,70 @@
+#include "strata/strategy/factory_registry.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+namespace strata {
+namespace {
+
+std::string Described(const StrategyFactory& factory) {
+  return "strategy '" + factory.name + "' of priority " +
+         std::to_string(factory.priority) + " (" + factory.file + ":" +
+         std::to_string(factory.line) + ")";
+}
+
+}  // namespace
+
+void StrategyFactories::Register(const StrategyFactory& factory) {
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument(Described(factory) + " " + why);
+  };
+  if (factory.name.empty()) refuse("has no name");
+  if (factory.priority < 0) refuse("has a negative priority");
+  if (factory.make == nullptr) refuse("has no function that makes it");
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (was_used_) {
+    throw std::logic_error(Described(factory) +
+                           " is registered after a strategy was first used");
+  }
+  for (const StrategyFactory& other : factories_) {
+    if (other.name == factory.name && other.priority == factory.priority) {
+      refuse("is registered already: " + Described(other));
+    }
+  }
+  factories_.push_back(factory);
+}
+
+std::vector<std::string> StrategyFactories::Names() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<std::string> names;
+  for (const StrategyFactory& factory : factories_) {
+    if (std::find(names.begin(), names.end(), factory.name) == names.end()) {
+      names.push_back(factory.name);
+    }
+  }
+  return names;
+}
+
+std::optional<StrategyFactory> StrategyFactories::Find(std::string_view name) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  was_used_ = true;
+  const StrategyFactory* best = nullptr;
+  for (const StrategyFactory& factory : factories_) {
+    if (factory.name != name) continue;
+    if (best == nullptr || factory.priority > best->priority) best = &factory;
+  }
+  return best != nullptr ? std::optional<StrategyFactory>(*best) : std::nullopt;
+}
+
+StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept {
+  try {
+    StrategyFactories::Instance().Register(factory);
+  } catch (const std::exception& error) {
+    LOG(FATAL) << error.what();
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,46 @@
+#ifndef STRATA_STRATEGY_NAIVE_BEST_FIT_ALLOCATOR_H_
+#define STRATA_STRATEGY_NAIVE_BEST_FIT_ALLOCATOR_H_
+
+#include <memory>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/chunk_pool.h"
+#include "strata/strategy/buddy/buddy_strategy.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// Best fit with coalescing in a few very large chunks: by default the first one
+// takes most of the device.
+//
+// Model: one BuddyPool for the place. Sizes are rounded up to 256 bytes on a
+//   device, 4 KiB on the host, 64 KiB pinned; chunk sizes are those of
+//   BuddySizes, or what the request needs when they are not to be had. Nothing
+//   is given back but on Release and exhaustion. kLongLived changes nothing:
+//   every block is a part of a chunk that stays.
+// Errors: exhaustion is a Failure with the numbers, like every other refusal.
+// Threads: any thread.
+// Cost: a hit is O(log n) under one spin lock, without heap or device call; a
+//   miss asks the device what is free, then for a chunk.
+// Source: paddle.md §3.4 rules 1 to 10, without §5 B8 (exhaustion that nobody
+//   could catch), B9 and B18; without descriptors in memory, so that results
+//   are aligned to 256 (§3.2-6).
+class NaiveBestFitAllocator final : public BuddyStrategy {
+ public:
+  // Makes no device call.
+  //
+  // Errors: std::invalid_argument naming the option that is wrong.
+  NaiveBestFitAllocator(std::shared_ptr<ChunkPool> pool,
+                        std::shared_ptr<ChainStream> stream,
+                        const StrategyOptions& options);
+
+ private:
+  BuddyPool* PoolForRequest() noexcept override { return first_pool(); }
+  void GiveToPool(BuddyPool& home, Block* block) noexcept override {
+    home.Give(block);
+  }
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_NAIVE_BEST_FIT_ALLOCATOR_H_

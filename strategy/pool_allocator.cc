@@ -1,0 +1,353 @@
+#include "strata/strategy/pool_allocator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/size.h"
+#include "strata/allocation/usage.h"
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+// What layers above may rely on (Block::kOffsetUnitBytes), and no cache line
+// shared between two pieces.
+constexpr std::size_t kAlignmentBytes = 256;
+constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 47;
+
+// The rule of auto-resizing (tf_bfc.md §2).
+constexpr std::uint64_t kCheckInterval = 1000;  // evictions
+constexpr double kTolerableRate = 0.002;
+constexpr double kGrowthFactor = 1.1;
+constexpr std::size_t kLeastLimit = 100;
+
+bool IsPow2(const std::string& rounder) {
+  if (rounder != "none" && rounder != "pow2") {
+    throw std::invalid_argument("pool_rounder: unknown rounder '" + rounder +
+                                "' (known: none, pow2)");
+  }
+  return rounder == "pow2";
+}
+
+double Rate(std::uint64_t part, std::uint64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+std::size_t SystemBytes(const Block& block) {
+  return AlignUp(block.size, kSystemStepBytes);
+}
+
+}  // namespace
+
+PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
+                             std::shared_ptr<ChainStream> stream,
+                             const StrategyOptions& options)
+    : pool_(std::move(pool)),
+      stream_(std::move(stream)),
+      to_power_of_two_(IsPow2(options.pool_rounder)),
+      auto_resize_(options.pool_auto_resize),
+      cached_limit_bytes_(options.pool_cached_limit_bytes),
+      alignment_(std::max(pool_->natural_alignment(), kAlignmentBytes)),
+      size_limit_(options.pool_size_limit) {
+  pool_->AddHolder(*this);
+}
+
+PoolAllocator::~PoolAllocator() {
+  pool_->RemoveHolder(*this);
+  GiveBackAll();
+  LOG_IF(ERROR, !live_.empty())
+      << "pool: destroyed with live blocks; " << stats_.in_use_bytes
+      << " bytes on " << ToString(place()) << " are lost";
+}
+
+std::optional<std::size_t> PoolAllocator::RoundedSize(std::size_t bytes) const {
+  if (bytes > kMaxPieceBytes) return std::nullopt;
+  return to_power_of_two_ ? std::bit_ceil(bytes) : bytes;
+}
+
+Allocation* PoolAllocator::Refuse(Failure::Reason reason,
+                                  const Request& request,
+                                  Failure& failure) noexcept {
+  failure = Failure();
+  failure.reason = reason;
+  failure.layer = name();
+  failure.place = place();
+  failure.requested_bytes = request.bytes;
+  const std::lock_guard<SpinLock> guard(lock_);
+  ++stats_.failures;
+  return nullptr;
+}
+
+void PoolAllocator::Start(Block* block, std::size_t requested) {
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  block->requested = requested;
+  live_.PushBack(block);
+  CountUse(stats_, *block);
+}
+
+void PoolAllocator::Stop(Block* block) {
+  live_.Remove(block);
+  UncountUse(stats_, *block);
+}
+
+Allocation* PoolAllocator::TryAllocate(const Request& request,
+                                       Failure& failure) noexcept {
+  const std::optional<std::size_t> size = RoundedSize(request.bytes);
+  if (!size) return Refuse(Failure::Reason::kTooLarge, request, failure);
+  if (request.alignment > max_alignment()) {
+    Refuse(Failure::Reason::kBadRequest, request, failure);
+    failure.detail = "alignment above 256 needs the aligned layer";
+    return nullptr;
+  }
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (Block* block = cached_.Take(*size)) {
+      cached_system_bytes_ -= SystemBytes(*block);
+      ++stats_.cache_hits;
+      ++rates_.hits;
+      Start(block, request.bytes);
+      return block->allocation();
+    }
+  }
+  if ((request.flags & kNoGrowth) != 0) {
+    return Refuse(Failure::Reason::kNoGrowth, request, failure);
+  }
+  return Grow(request, *size, failure);
+}
+
+Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
+                                Failure& failure) noexcept {
+  std::size_t buckets = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    buckets = cached_.MissingBuckets();
+  }
+  ExactIndex::Supplies supplies;
+  if (!supplies.Stock(buckets)) {
+    return Refuse(Failure::Reason::kHostMemory, request, failure);
+  }
+  Allocation* piece = pool_->TryAllocate(Request{size, alignment_}, failure);
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (piece == nullptr) {
+    ++stats_.failures;
+    failure.requested_bytes = request.bytes;
+    failure.in_use_bytes = stats_.in_use_bytes;
+    return nullptr;
+  }
+  Block* block = piece->block();
+  if (Keeps(0)) {
+    ++stats_.cache_misses;
+    ++rates_.misses;
+  }
+  cached_.Open(block->size, supplies);
+  Start(block, request.bytes);
+  return piece;
+}
+
+bool PoolAllocator::Keeps(std::size_t bytes) const {
+  return size_limit_ != 0 &&
+         (cached_limit_bytes_ == 0 || bytes <= cached_limit_bytes_);
+}
+
+void PoolAllocator::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  RecordList leaving;
+  ExactIndex::Supplies emptied;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    Stop(block);
+    block->flags = 0;
+    if (Keeps(block->size)) {
+      ++rates_.puts;
+      MakeRoom(block->size, leaving, emptied);
+      block->is_free = true;
+      cached_.Insert(block);
+      cached_system_bytes_ += SystemBytes(*block);
+    } else {
+      cached_.Close(block->size, emptied);
+      leaving.Push(block);
+    }
+  }
+  ReturnToSystem(leaving);
+}
+
+void PoolAllocator::MakeRoom(std::size_t bytes, RecordList& evicted,
+                             ExactIndex::Supplies& emptied) {
+  while (cached_.count() >= size_limit_) {
+    Evict(evicted, emptied);
+    ++rates_.evicted;
+    if (auto_resize_ && rates_.evicted % kCheckInterval == 0) Resize();
+  }
+  while (cached_limit_bytes_ != 0 &&
+         cached_.total_bytes() > cached_limit_bytes_ - bytes) {
+    Evict(evicted, emptied);
+  }
+}
+
+void PoolAllocator::Evict(RecordList& evicted, ExactIndex::Supplies& emptied) {
+  Block* oldest = cached_.TakeOldest();
+  cached_system_bytes_ -= SystemBytes(*oldest);
+  cached_.Close(oldest->size, emptied);
+  evicted.Push(oldest);
+  ++evictions_;
+}
+
+void PoolAllocator::Resize() {
+  if (Rate(rates_.evicted, rates_.puts) <= kTolerableRate ||
+      Rate(rates_.misses, rates_.misses + rates_.hits) <= kTolerableRate) {
+    return;
+  }
+  size_limit_ = size_limit_ < kLeastLimit
+                    ? kLeastLimit
+                    : static_cast<std::size_t>(
+                          kGrowthFactor * static_cast<double>(size_limit_));
+  rates_ = Rates();
+}
+
+std::size_t PoolAllocator::ReturnToSystem(RecordList& pieces) noexcept {
+  if (pieces.empty()) return 0;
+  const Status status = stream_->Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "pool: memory goes to the system although its streams could not be "
+         "waited for: "
+      << ToString(status);
+  std::size_t bytes = 0;
+  while (Block* block = pieces.Pop()) {
+    bytes += block->size;
+    block->is_free = false;
+    block->flags = kBlockLive;
+    pool_->DoFree(block->allocation());
+  }
+  return bytes;
+}
+
+std::size_t PoolAllocator::GiveBackAll() noexcept {
+  RecordList pieces;
+  ExactIndex::Supplies emptied;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    while (Block* block = cached_.TakeOldest()) {
+      cached_.Close(block->size, emptied);
+      pieces.Push(block);
+    }
+    cached_system_bytes_ = 0;
+  }
+  return ReturnToSystem(pieces);
+}
+
+std::size_t PoolAllocator::IdleBytes() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return cached_.total_bytes();
+}
+
+std::size_t PoolAllocator::IdleSystemBytes() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return cached_system_bytes_;
+}
+
+bool PoolAllocator::RecordStream(Allocation* /*allocation*/,
+                                 Stream /*stream*/) noexcept {
+  return false;
+}
+void PoolAllocator::EraseStream(Allocation* /*allocation*/,
+                                Stream /*stream*/) noexcept {}
+void PoolAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
+
+std::size_t PoolAllocator::size_limit() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return size_limit_;
+}
+
+std::uint64_t PoolAllocator::evictions() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return evictions_;
+}
+
+Stats PoolAllocator::stats() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  Stats stats = stats_;
+  stats.idle_bytes = cached_.total_bytes();
+  stats.free_blocks = cached_.count();
+  stats.reserved_bytes = stats.in_use_bytes + stats.idle_bytes;
+  stats.chunks = stats.live_allocations() + stats.free_blocks;
+  for (const Block* block = cached_.queue().front(); block != nullptr;
+       block = block->next) {
+    stats.largest_free_bytes =
+        std::max<std::uint64_t>(stats.largest_free_bytes, block->size);
+  }
+  return stats;
+}
+
+void PoolAllocator::ResetPeak() {
+  pool_->ResetPeak();
+  const std::lock_guard<SpinLock> guard(lock_);
+  stats_.peak_in_use_bytes = stats_.in_use_bytes;
+}
+
+void PoolAllocator::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  std::vector<BlockInfo> blocks;
+  const auto add = [&blocks](const BlockQueue& queue, bool is_free) {
+    for (const Block* block = queue.front(); block != nullptr;
+         block = block->next) {
+      blocks.push_back({block->data, block->size, block->data, is_free});
+    }
+  };
+  std::size_t room = 0;
+  // The list is made without allocating under the lock.
+  while (true) {
+    room = room * 2 + 1024;
+    blocks.reserve(room);
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (cached_.count() + stats_.live_allocations() <= room) {
+      add(cached_.queue(), true);
+      add(live_, false);
+      break;
+    }
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const BlockInfo& a, const BlockInfo& b) {
+              return std::less<>()(a.data, b.data);
+            });
+  visitor.VisitBlocks(*this, blocks);
+  pool_->Accept(visitor);
+}
+
+bool PoolAllocator::IsConsistent() const {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::size_t live = 0;
+  std::size_t bytes = 0;
+  for (const Block* block = live_.front(); block != nullptr;
+       block = block->next) {
+    if ((block->flags & kBlockLive) == 0 || block->is_free) return false;
+    ++live;
+    bytes += block->size;
+  }
+  std::size_t system_bytes = 0;
+  for (const Block* block = cached_.queue().front(); block != nullptr;
+       block = block->next) {
+    if (block->flags != 0 || !block->is_free) return false;
+    system_bytes += SystemBytes(*block);
+  }
+  return cached_.IsConsistent() && live == stats_.live_allocations() &&
+         bytes == stats_.in_use_bytes && system_bytes == cached_system_bytes_ &&
+         (size_limit_ == 0 || cached_.count() <= size_limit_);
+}
+
+std::shared_ptr<Allocator> MakePoolAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& options) {
+  return std::make_shared<PoolAllocator>(std::move(pool), std::move(stream),
+                                         options);
+}
+
+}  // namespace strata

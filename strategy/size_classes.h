@@ -1,0 +1,101 @@
+#ifndef STRATA_STRATEGY_SIZE_CLASSES_H_
+#define STRATA_STRATEGY_SIZE_CLASSES_H_
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace strata {
+
+// The size classes of an index of free blocks, and which of them hold one.
+//
+// Model: up to 64 KiB every multiple of the granule has a class of its own;
+//   above, 256 classes per power of two, so sizes in one class differ by at
+//   most 0.4 %. A larger class has larger sizes. Two levels of bitmaps find the
+//   next class that holds a block.
+// Units: bytes; every size is a multiple of kGranuleBytes and below 2^48.
+// Threads: none; the strategy's lock guards it.
+// Cost: O(1); 1 KiB.
+// Source: hotpath.md §3 ("semi-log bitmap").
+class SizeClasses {
+ public:
+  static constexpr std::size_t kGranuleBytes = 256;
+  static constexpr unsigned kMantissaBits = 8;
+  static constexpr unsigned kMantissa = 1U << kMantissaBits;
+  static constexpr unsigned kMaxSizeBits = 48;
+  static constexpr unsigned kGranuleBits = 8;
+  static constexpr unsigned kCount =
+      (kMaxSizeBits - kGranuleBits - kMantissaBits + 1) * kMantissa;
+
+  static unsigned Of(std::size_t bytes) {
+    const std::uint64_t granules = bytes >> kGranuleBits;
+    if (granules < kMantissa) return static_cast<unsigned>(granules);
+    const auto shift =
+        static_cast<unsigned>(std::bit_width(granules)) - kMantissaBits - 1;
+    return (shift * kMantissa) + static_cast<unsigned>(granules >> shift);
+  }
+
+  // Notes that the class holds a block, or that it holds none any more.
+  void Mark(unsigned size_class) {
+    words_[size_class / 64] |= Bit(size_class);
+    groups_[size_class / 4096] |= Bit(size_class / 64);
+  }
+  void Unmark(unsigned size_class) {
+    words_[size_class / 64] &= ~Bit(size_class);
+    if (words_[size_class / 64] == 0) {
+      groups_[size_class / 4096] &= ~Bit(size_class / 64);
+    }
+  }
+  bool IsMarked(unsigned size_class) const {
+    return (words_[size_class / 64] & Bit(size_class)) != 0;
+  }
+
+  // The first class from `from` on that holds a block; kCount if none.
+  unsigned Next(unsigned from) const;
+  // The largest class that holds a block; there is one.
+  unsigned Last() const;
+
+  // Whether the two levels agree. For tests; O(classes).
+  bool IsConsistent() const;
+
+ private:
+  static constexpr unsigned kWords = kCount / 64;
+  static constexpr unsigned kGroups = (kWords + 63) / 64;
+
+  static constexpr std::uint64_t Bit(unsigned i) {
+    return std::uint64_t{1} << (i % 64);
+  }
+  // The bits of `word` from position `from` on; `from` may be 64.
+  static constexpr std::uint64_t BitsFrom(std::uint64_t word, unsigned from) {
+    return from < 64 ? word & (~std::uint64_t{0} << from) : 0;
+  }
+  static constexpr unsigned LowestBit(std::uint64_t word) {
+    return static_cast<unsigned>(std::countr_zero(word));
+  }
+
+  std::array<std::uint64_t, kWords> words_{};    // a bit per class
+  std::array<std::uint64_t, kGroups> groups_{};  // a bit per word
+};
+
+// Inline, because it is part of every hit.
+inline unsigned SizeClasses::Next(unsigned from) const {
+  if (from >= kCount) return kCount;
+  unsigned word = from / 64;
+  std::uint64_t bits = BitsFrom(words_[word], from % 64);
+  if (bits == 0) {
+    unsigned group = word / 64;
+    std::uint64_t group_bits = BitsFrom(groups_[group], word % 64 + 1);
+    while (group_bits == 0) {
+      if (++group == kGroups) return kCount;
+      group_bits = groups_[group];
+    }
+    word = group * 64 + LowestBit(group_bits);
+    bits = words_[word];
+  }
+  return word * 64 + LowestBit(bits);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_SIZE_CLASSES_H_

@@ -1,0 +1,41 @@
+#include "strata/strategy/thread_local_allocator.h"
+
+#include <utility>
+
+#include "strata/strategy/registry.h"
+
+namespace strata {
+
+ThreadLocalAllocator::ThreadLocalAllocator(std::shared_ptr<ChunkPool> pool,
+                                           std::shared_ptr<ChainStream> stream,
+                                           const StrategyOptions& options)
+    : BuddyStrategy("thread_local", std::move(pool), std::move(stream),
+                    options),
+      owners_(std::make_shared<PoolOwners>()) {}
+
+ThreadLocalAllocator::~ThreadLocalAllocator() { owners_->Close(); }
+
+BuddyPool* ThreadLocalAllocator::PoolForRequest() noexcept {
+  if (BuddyPool* own = owners_->Find()) return own;
+  BuddyPool* pool = owners_->TakeSpare();
+  if (pool == nullptr) pool = AddPool();
+  if (pool != nullptr) owners_->Own(pool);
+  return pool;
+}
+
+void ThreadLocalAllocator::GiveToPool(BuddyPool& home, Block* block) noexcept {
+  if (owners_->Find() == &home) {
+    home.Give(block);
+  } else {
+    home.GiveLater(block);
+  }
+}
+
+std::shared_ptr<Allocator> MakeThreadLocalAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& options) {
+  return std::make_shared<ThreadLocalAllocator>(std::move(pool),
+                                                std::move(stream), options);
+}
+
+}  // namespace strata

@@ -1,0 +1,31 @@
+#include "strata/tensor/data_type.h"
+
+namespace strata {
+
+std::size_t SizeOf(DataType dtype) {
+  switch (dtype) {
+#define STRATA_DATA_TYPE(Name, name, Type) \
+  case DataType::k##Name:                  \
+    return sizeof(Type);
+#include "strata/tensor/data_types.def"
+#undef STRATA_DATA_TYPE
+    case DataType::kUndefined:
+      break;
+  }
+  return 0;
+}
+
+const char* ToString(DataType dtype) {
+  switch (dtype) {
+#define STRATA_DATA_TYPE(Name, name, Type) \
+  case DataType::k##Name:                  \
+    return #name;
+#include "strata/tensor/data_types.def"
+#undef STRATA_DATA_TYPE
+    case DataType::kUndefined:
+      break;
+  }
+  return "undefined";
+}
+
+}  // namespace strata

@@ -1,0 +1,66 @@
+#include "strata/tensor/dense_tensor.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace strata {
+namespace {
+
+// What the elements need.
+std::size_t BytesOf(const Shape& dims, DataType dtype) {
+  const auto n = static_cast<std::size_t>(dims.num_elements());
+  if (n > std::numeric_limits<std::size_t>::max() / SizeOf(dtype)) {
+    throw std::invalid_argument("a tensor of shape " + ToString(dims) +
+                                " and " + ToString(dtype) +
+                                " has more bytes than can be addressed");
+  }
+  return n * SizeOf(dtype);
+}
+
+}  // namespace
+
+void* DenseTensor::AllocateFrom(Allocator& allocator, DataType dtype,
+                                std::size_t requested_bytes, bool fake_alloc) {
+  if (dtype == DataType::kUndefined) {
+    throw std::invalid_argument("AllocateFrom: the type is undefined");
+  }
+  std::size_t bytes = 0;
+  if (!fake_alloc) {
+    const std::size_t needed = BytesOf(meta_.dims, dtype);
+    if (requested_bytes != 0 && requested_bytes < needed) {
+      throw std::invalid_argument("AllocateFrom: requested_bytes is " +
+                                  std::to_string(requested_bytes) +
+                                  ", but the elements need " +
+                                  std::to_string(needed));
+    }
+    bytes = requested_bytes != 0 ? requested_bytes : needed;
+  }
+  if (holder_ == nullptr || holder_->size() < meta_.offset_bytes ||
+      holder_->size() - meta_.offset_bytes < bytes) {
+    holder_ = allocator.Allocate(bytes);
+    meta_.offset_bytes = 0;
+  }
+  meta_.dtype = dtype;
+  return data();
+}
+
+void* DenseTensor::data() const {
+  if (!initialized()) return nullptr;
+  return static_cast<std::byte*>(holder_->data()) + meta_.offset_bytes;
+}
+
+Place DenseTensor::place() const {
+  if (holder_ == nullptr) {
+    throw std::logic_error("a tensor without memory is at no place");
+  }
+  return holder_->place();
+}
+
+void DenseTensor::ThrowWrongType(DataType asked) const {
+  throw std::invalid_argument(std::string("the tensor holds ") +
+                              ToString(meta_.dtype) + ", not " +
+                              ToString(asked));
+}
+
+}  // namespace strata

@@ -1,0 +1,92 @@
+#include "strata/tensor/device_context.h"
+
+#include <utility>
+
+namespace strata {
+namespace {
+
+bool IsOnDevice(Place place) {
+  return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+Place PinnedBeside(Place place) {
+  return PinnedPlace(place.kind == PlaceKind::kHost ? 0 : place.index);
+}
+
+}  // namespace
+
+DeviceContext::DeviceContext(AllocatorFacade& facade, Place place,
+                             Stream stream)
+    : facade_(facade),
+      place_(place),
+      stream_(stream),
+      allocator_(facade.GetAllocator(place, stream)) {}
+
+Allocator& DeviceContext::GetHostAllocator() const {
+  return facade_.GetAllocator(HostPlace());
+}
+Allocator& DeviceContext::GetPinnedAllocator() const {
+  return facade_.GetAllocator(PinnedBeside(place_));
+}
+Allocator& DeviceContext::GetZeroAllocator() const {
+  return facade_.GetZeroAllocator(place_);
+}
+Allocator& DeviceContext::GetHostZeroAllocator() const {
+  return facade_.GetZeroAllocator(HostPlace());
+}
+
+Place DeviceContext::PlaceFor(const AllocatorAttributes& attributes) const {
+  if (!attributes.on_host()) return place_;
+  return attributes.gpu_compatible() || attributes.nic_compatible()
+             ? PinnedBeside(place_)
+             : HostPlace();
+}
+
+Allocator& DeviceContext::GetAllocator(
+    const AllocatorAttributes& attributes) const {
+  const Place place = PlaceFor(attributes);
+  return place == place_ ? allocator_ : facade_.GetAllocator(place);
+}
+
+void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
+                                DenseTensor& tensor, DataType dtype,
+                                std::size_t requested_bytes,
+                                bool fake_alloc) const {
+  const bool nothing =
+      (fake_alloc || tensor.numel() == 0) && requested_bytes == 0;
+  Allocator& source = nothing ? facade_.GetZeroAllocator(place) : allocator;
+  if (tensor.initialized() && tensor.place() != place) {
+    // Memory elsewhere is no use; it goes once there is other.
+    DenseTensor fresh(tensor.meta());
+    fresh.ResetHolder(nullptr);
+    void* data = fresh.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
+    tensor = std::move(fresh);
+    return data;
+  }
+  void* data = tensor.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
+  if (tensor.initialized() && IsOnDevice(place) &&
+      !facade_.InSameStream(*tensor.holder(), stream_)) {
+    facade_.RecordStream(*tensor.holder(), stream_);
+  }
+  return data;
+}
+
+void* DeviceContext::Alloc(DenseTensor& tensor, DataType dtype,
+                           std::size_t requested_bytes, bool pinned,
+                           bool fake_alloc) const {
+  if (pinned) {
+    return AllocateAt(PinnedBeside(place_), GetPinnedAllocator(), tensor, dtype,
+                      requested_bytes, fake_alloc);
+  }
+  return AllocateAt(place_, allocator_, tensor, dtype, requested_bytes,
+                    fake_alloc);
+}
+
+void* DeviceContext::HostAlloc(DenseTensor& tensor, DataType dtype,
+                               std::size_t requested_bytes,
+                               bool fake_alloc) const {
+  return AllocateAt(HostPlace(), GetHostAllocator(), tensor, dtype,
+                    requested_bytes, fake_alloc);
+}
+
+}  // namespace strata

@@ -1,0 +1,44 @@
+#ifndef STRATA_TENSOR_SHAPE_H_
+#define STRATA_TENSOR_SHAPE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+// The sizes of a tensor's dimensions, outermost first.
+//
+// Model: a value. Without dimensions it is that of a single number and has one
+//   element. A shape that exists has a number of elements: products that
+//   overflow are refused when it is made, unless a dimension is 0.
+class Shape {
+ public:
+  Shape() = default;
+  // Errors: std::invalid_argument if a dimension is negative, or the number of
+  //   elements does not fit into 64 bits with sign.
+  Shape(std::initializer_list<std::int64_t> dims)  // NOLINT: from a list
+      : Shape(std::vector<std::int64_t>(dims)) {}
+  explicit Shape(std::vector<std::int64_t> dims);
+
+  std::size_t rank() const { return dims_.size(); }
+  // `i` is below rank().
+  std::int64_t dim(std::size_t i) const { return dims_[i]; }
+  const std::vector<std::int64_t>& dims() const { return dims_; }
+  std::int64_t num_elements() const { return num_elements_; }
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  std::vector<std::int64_t> dims_;
+  std::int64_t num_elements_ = 1;
+};
+
+// "[2,3]"; "[]" without dimensions.
+std::string ToString(const Shape& shape);
+
+}  // namespace strata
+
+#endif  // STRATA_TENSOR_SHAPE_H_

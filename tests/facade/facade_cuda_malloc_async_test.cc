@@ -1,0 +1,234 @@
+// A facade whose device memory the driver pools: streams, orphans, statistics,
+// limits and contradictions.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "strata/allocation/error.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/toy_platform.h"
+
+namespace strata {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr Place kPlace = DevicePlace(0);
+
+class FacadeCudaMallocAsyncTest : public FacadeFixture {
+ protected:
+  explicit FacadeCudaMallocAsyncTest(int devices = 1)
+      : FacadeFixture(devices) {}
+
+  AllocatorFacade& BuildAsync(const std::string& options = "") {
+    return Build("use_cuda_malloc_async_allocator " + options);
+  }
+};
+
+class FacadeCudaMallocAsyncDevicesTest : public FacadeCudaMallocAsyncTest {
+ protected:
+  FacadeCudaMallocAsyncDevicesTest() : FacadeCudaMallocAsyncTest(2) {}
+};
+
+TEST_F(FacadeCudaMallocAsyncTest, TheAliasChoosesIt) {
+  BuildAsync();
+  EXPECT_THAT(facade().Layers(kPlace), Contains("cuda_malloc_async"));
+  EXPECT_EQ(Count(DeviceCall::kMallocFromPoolAsync), 0U);
+  facade().Alloc(kPlace, 1000).reset();
+  EXPECT_EQ(Count(DeviceCall::kMallocFromPoolAsync), 1U);
+  EXPECT_EQ(Count(DeviceCall::kMemAlloc), 0U);
+}
+
+// Drivers pool no other memory.
+TEST_F(FacadeCudaMallocAsyncTest, OtherPlacesGoToTheSystem) {
+  BuildAsync();
+  for (const Place place : {ManagedPlace(0), PinnedPlace(0), HostPlace()}) {
+    EXPECT_THAT(facade().Layers(place), Contains("direct")) << ToString(place);
+    EXPECT_NE(facade().Alloc(place, 1000)->data(), nullptr);
+  }
+}
+
+// stream_safe above does not wait for marks that the strategy keeps.
+TEST_F(FacadeCudaMallocAsyncTest, MarksCostNoWaitOnTheHost) {
+  BuildAsync();
+  const Stream user = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  EXPECT_TRUE(facade().RecordStream(block, user));
+  EXPECT_FALSE(facade().RecordStream(block, facade().GetStream(*block)));
+  block.reset();
+  EXPECT_EQ(Count(DeviceCall::kStreamSynchronize), 0U);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 2U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, MarksAreKeptWithoutTheStreamSafeLayer) {
+  BuildAsync("use_stream_safe_cuda_allocator=false");
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  EXPECT_TRUE(facade().RecordStream(block, NewStream()));
+  block.reset();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 2U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, FreeOnAnotherStreamIsAMark) {
+  BuildAsync();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  Allocator* owner = block->owner();
+  owner->Free(std::move(block), NewStream());
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 2U);
+  EXPECT_EQ(Count(DeviceCall::kStreamSynchronize), 0U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, EraseStreamTakesTheMarkBack) {
+  BuildAsync();
+  const Stream user = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  facade().RecordStream(block, user);
+  facade().EraseStream(*block, user);
+  block.reset();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0U);
+}
+
+// Events of this device cannot order another one's stream: the layer above
+// waits for that.
+TEST_F(FacadeCudaMallocAsyncDevicesTest, ForeignMarksAreWaitedForAbove) {
+  BuildAsync();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  EXPECT_TRUE(facade().RecordStream(block, NewStream(1)));
+  block.reset();
+  EXPECT_EQ(Count(DeviceCall::kStreamSynchronize, 1), 1U);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0U);
+}
+
+// paddle.md §5-B11.
+TEST_F(FacadeCudaMallocAsyncDevicesTest, EveryDeviceHasItsThreshold) {
+  BuildAsync("cuda_memory_async_pool_release_threshold=4096");
+  for (int i = 0; i < 2; ++i) {
+    const CallLog log(device(i));
+    facade().Alloc(DevicePlace(i), 1000).reset();
+    const auto sets = log.Of(DeviceCall::kPoolSetAttribute);
+    ASSERT_EQ(sets.size(), 1U) << i;
+    EXPECT_EQ(sets[0].bytes, 4096U);
+  }
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, StatisticsAreTheDriversAndTheCallers) {
+  BuildAsync();
+  const Stream stream = NewStream();
+  const AllocationPtr one = facade().Alloc(kPlace, 1000);
+  AllocationPtr two = facade().Alloc(kPlace, Mebibytes(32), stream);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(64));
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, Mebibytes(32) + 1024);
+  two.reset();
+  EXPECT_EQ(facade().Release(kPlace), Mebibytes(32));
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(32));
+  EXPECT_EQ(facade().GetStats(kPlace).peak_reserved_bytes, Mebibytes(64));
+  facade().ResetPeak(kPlace);
+  facade().GetAllocator(kPlace).ResetPeak();
+  EXPECT_EQ(facade().GetStats(kPlace).peak_reserved_bytes, Mebibytes(32));
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, TheLimitIsNamedWithItsNumbers) {
+  BuildAsync("gpu_memory_limit_mb=20");
+  const AllocationPtr block = facade().Alloc(kPlace, Mebibytes(15));
+  try {
+    facade().Alloc(kPlace, Mebibytes(6));
+    FAIL() << "21 MiB of 20 were given";
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.failure().reason, Failure::Reason::kLimit);
+    EXPECT_EQ(error.failure().limit_bytes, Mebibytes(20));
+    EXPECT_STREQ(error.failure().layer, "cuda_malloc_async");
+  }
+}
+
+// Orphans: what outlives its stream, or the facade, is freed on the free
+// stream of the place, which lives as long.
+TEST_F(FacadeCudaMallocAsyncTest, ABlockOutlivesItsStream) {
+  BuildAsync();
+  const Stream stream = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, stream);
+  facade().StreamDestroyed(stream);
+  Destroy(stream);
+  const CallLog log(device());
+  block.reset();
+  EXPECT_EQ(log.On(stream), 0U);
+  EXPECT_EQ(log.Of(DeviceCall::kFreeAsync).size(), 1U);
+  EXPECT_EQ(log.Failed(), 0U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, BlocksOutliveTheFacade) {
+  BuildAsync();
+  const Stream user = NewStream();
+  AllocationPtr plain = facade().Alloc(kPlace, 1000, NewStream());
+  AllocationPtr marked = facade().Alloc(kPlace, 1000, NewStream());
+  facade().RecordStream(marked, user);
+  facade_.reset();
+  EXPECT_EQ(device().Leaks().pools, 1U);
+  plain.reset();
+  EXPECT_EQ(device().Leaks().pools, 1U);
+  marked.reset();
+  EXPECT_EQ(device().Leaks().pools, 0U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, AMarkOutlivesItsStream) {
+  BuildAsync();
+  const Stream user = NewStream();
+  AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
+  facade().RecordStream(block, user);
+  facade().StreamDestroyed(user);
+  Destroy(user);
+  const CallLog log(device());
+  block.reset();
+  EXPECT_EQ(log.On(user), 0U);
+  EXPECT_EQ(log.Failed(), 0U);
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, TwoFacadesHavePoolsOfTheirOwn) {
+  BuildAsync();
+  AllocatorFacade second(Options::Parse("use_cuda_malloc_async_allocator"),
+                         platform_);
+  const AllocationPtr one = facade().Alloc(kPlace, 1000);
+  EXPECT_EQ(second.GetStats(kPlace).reserved_bytes, 0U);
+  const AllocationPtr other = second.Alloc(kPlace, 1000);
+  EXPECT_EQ(device().Leaks().pools, 2U);
+}
+
+TEST(FacadeWithoutPoolsTest, NamesTheDeviceThatHasNone) {
+  const std::string text = TextOf<std::invalid_argument>([] {
+    AllocatorFacade facade(Options::Parse("use_cuda_malloc_async_allocator"),
+                           MakeToyPlatform(PlatformOptions()));
+  });
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("cuda_malloc_async"), HasSubstr("device:0")));
+}
+
+class FacadeManagedDeviceTest : public FacadeFixture {};
+
+TEST_F(FacadeManagedDeviceTest, ChunksOfDeviceMemoryAreManaged) {
+  Build("use_cuda_managed_memory");
+  const AllocationPtr block = facade().Alloc(kPlace, 1000);
+  EXPECT_EQ(block->place(), kPlace);
+  EXPECT_EQ(Count(DeviceCall::kMallocManaged), 1U);
+  EXPECT_EQ(Count(DeviceCall::kMemAlloc), 0U);
+  EXPECT_THAT(facade().Layers(kPlace),
+              AllOf(Contains("auto_growth"), Contains("managed")));
+  static_cast<char*>(block->data())[999] = 1;  // the host reaches it
+}
+
+TEST(FacadeWithoutManagedMemoryTest, NamesTheOptionAndTheDevice) {
+  const std::string text = TextOf<std::invalid_argument>([] {
+    AllocatorFacade facade(Options::Parse("use_cuda_managed_memory"),
+                           MakeToyPlatform(PlatformOptions()));
+  });
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("use_cuda_managed_memory"), HasSubstr("device:0")));
+}
+
+}  // namespace
+}  // namespace strata

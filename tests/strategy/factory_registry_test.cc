@@ -1,0 +1,149 @@
+#include "strata/strategy/factory_registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "strata/allocation/decorator.h"
+#include "strata/strategy/registry.h"
+#include "strata/tests/testing/test_place.h"
+
+namespace strata {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A strategy from outside the tree.
+class Registered final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  const char* name() const override { return "registered"; }
+};
+
+std::shared_ptr<Allocator> MakeRegistered(std::shared_ptr<ChunkPool> pool,
+                                          std::shared_ptr<ChainStream> stream,
+                                          const StrategyOptions& options) {
+  return std::make_shared<Registered>(
+      MakeAutoGrowthAllocator(std::move(pool), std::move(stream), options));
+}
+std::shared_ptr<Allocator> MakeNothing(std::shared_ptr<ChunkPool> /*pool*/,
+                                       std::shared_ptr<ChainStream> /*stream*/,
+                                       const StrategyOptions& /*options*/) {
+  return nullptr;
+}
+
+STRATA_REGISTER_STRATEGY("registered", 100, &MakeRegistered);
+// Loses: its priority is lower.
+STRATA_REGISTER_STRATEGY("registered", 99, &MakeNothing);
+
+StrategyFactory Factory(const std::string& name, int priority, int line) {
+  StrategyFactory factory;
+  factory.name = name;
+  factory.priority = priority;
+  factory.make = &MakeRegistered;
+  factory.file = "some_file.cc";
+  factory.line = line;
+  return factory;
+}
+
+template <class Exception>
+std::string Refusal(StrategyFactories& factories,
+                    const StrategyFactory& factory) {
+  try {
+    factories.Register(factory);
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+// tf_bfc §2: AllocatorFactoryRegistry.
+
+TEST(StrategyFactoriesTest, TheHighestPriorityWinsInAnyOrder) {
+  StrategyFactories factories;
+  factories.Register(Factory("a", 100, 1));
+  factories.Register(Factory("a", 200, 2));
+  factories.Register(Factory("a", 150, 3));
+  factories.Register(Factory("b", 300, 4));
+  EXPECT_EQ(factories.Find("a")->line, 2);
+  EXPECT_EQ(factories.Find("b")->line, 4);
+  EXPECT_FALSE(factories.Find("c").has_value());
+}
+
+TEST(StrategyFactoriesTest, NamesComeOnceInTheOrderTheyAppeared) {
+  StrategyFactories factories;
+  factories.Register(Factory("b", 1, 1));
+  factories.Register(Factory("a", 1, 2));
+  factories.Register(Factory("b", 2, 3));
+  EXPECT_THAT(factories.Names(), ElementsAre("b", "a"));
+}
+
+TEST(StrategyFactoriesTest, RefusesWhatIsNoFactory) {
+  StrategyFactories factories;
+  EXPECT_THAT(Refusal<std::invalid_argument>(factories, Factory("", 100, 11)),
+              AllOf(HasSubstr("no name"), HasSubstr("some_file.cc:11")));
+  EXPECT_THAT(Refusal<std::invalid_argument>(factories, Factory("a", -1, 12)),
+              AllOf(HasSubstr("negative priority"), HasSubstr(":12")));
+  StrategyFactory empty = Factory("a", 1, 13);
+  empty.make = nullptr;
+  EXPECT_THAT(Refusal<std::invalid_argument>(factories, empty),
+              HasSubstr("no function"));
+  EXPECT_TRUE(factories.Names().empty());
+}
+
+TEST(StrategyFactoriesTest, ADuplicateNamesBothPlaces) {
+  StrategyFactories factories;
+  factories.Register(Factory("a", 100, 21));
+  EXPECT_THAT(Refusal<std::invalid_argument>(factories, Factory("a", 100, 22)),
+              AllOf(HasSubstr("'a'"), HasSubstr("some_file.cc:21"),
+                    HasSubstr("some_file.cc:22")));
+  EXPECT_EQ(factories.Find("a")->line, 21);
+}
+
+TEST(StrategyFactoriesTest, NothingIsRegisteredAfterTheFirstUse) {
+  StrategyFactories factories;
+  factories.Register(Factory("a", 100, 31));
+  factories.Names();  // is no use
+  factories.Register(Factory("b", 100, 32));
+  factories.Find("unknown");
+  EXPECT_THAT(Refusal<std::logic_error>(factories, Factory("c", 100, 33)),
+              AllOf(HasSubstr("after"), HasSubstr("some_file.cc:33")));
+  EXPECT_THAT(factories.Names(), ElementsAre("a", "b"));
+}
+
+TEST(StrategyFactoriesTest, BuiltInStrategiesHavePriority100) {
+  EXPECT_EQ(StrategyFactories::Instance().Find("direct")->priority,
+            kBuiltInStrategyPriority);
+  EXPECT_THAT(StrategyFactories::Instance().Find("direct")->file,
+              HasSubstr("strategies.def"));
+}
+
+TEST(StrategyRegistrarTest, MakesANameThatAChainCanBeBuiltWith) {
+  EXPECT_THAT(StrategyNames(), Contains("registered"));
+  TestPlaceOptions options;
+  options.strategy = "registered";
+  TestPlace place(options);
+  const TestChain chain = place.AddChain();
+  EXPECT_STREQ(chain->name(), "registered");
+  EXPECT_NE(chain->Allocate(1000), nullptr);
+}
+
+TEST(StrategyRegistrarDeathTest, AMistakeEndsTheProcessWithItsPlace) {
+  EXPECT_DEATH(StrategyRegistrar(Factory("", 1, 41)), "some_file.cc:41");
+  EXPECT_DEATH(
+      {
+        StrategyFactories::Instance().Find("direct");
+        StrategyRegistrar(Factory("late", 1, 42));
+      },
+      "some_file.cc:42. is registered after");
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,161 @@
+#include "strata/tensor/dense_tensor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "strata/allocation/error.h"
+#include "strata/allocation/host_allocator.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/counting_allocator.h"
+#include "strata/tests/testing/failing_allocator.h"
+
+namespace strata {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+DenseTensor Of(Shape dims, DataType dtype = DataType::kFloat32) {
+  DenseTensorMeta meta;
+  meta.dtype = dtype;
+  meta.dims = std::move(dims);
+  return DenseTensor(meta);
+}
+
+class DenseTensorTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<FailingAllocator> failing_ =
+      std::make_shared<FailingAllocator>(std::make_shared<HostAllocator>());
+  CountingAllocator host_{failing_};
+};
+
+TEST_F(DenseTensorTest, HasNothingAtFirst) {
+  const DenseTensor tensor;
+  EXPECT_FALSE(tensor.initialized());
+  EXPECT_EQ(tensor.numel(), 0);
+  EXPECT_EQ(tensor.data(), nullptr);
+  EXPECT_EQ(tensor.capacity_bytes(), 0U);
+  EXPECT_THROW(tensor.place(), std::logic_error);
+}
+
+TEST_F(DenseTensorTest, AllocatesForItsElements) {
+  DenseTensor tensor = Of({2, 3});
+  void* data = tensor.AllocateFrom(host_, DataType::kFloat32);
+  EXPECT_EQ(host_.last_bytes(), 24U);
+  EXPECT_EQ(data, tensor.data());
+  EXPECT_EQ(data, tensor.data<float>());
+  EXPECT_TRUE(tensor.initialized());
+  EXPECT_EQ(tensor.place(), HostPlace());
+}
+
+TEST_F(DenseTensorTest, TakesTheTypeItIsAllocatedAs) {
+  DenseTensor tensor = Of({2, 3});
+  tensor.AllocateFrom(host_, DataType::kFloat64);
+  EXPECT_EQ(tensor.dtype(), DataType::kFloat64);
+  EXPECT_EQ(host_.last_bytes(), 48U);
+  EXPECT_THAT(TextOf<std::invalid_argument>([&] { tensor.data<float>(); }),
+              AllOf(HasSubstr("float64"), HasSubstr("float32")));
+}
+
+TEST_F(DenseTensorTest, KeepsAHolderThatIsLargeEnough) {
+  DenseTensor tensor = Of({6});
+  void* data = tensor.AllocateFrom(host_, DataType::kFloat32);
+  tensor.Resize({3});
+  EXPECT_EQ(tensor.AllocateFrom(host_, DataType::kFloat64), data);
+  EXPECT_EQ(host_.allocations(), 1U);
+  tensor.Resize({4});
+  tensor.AllocateFrom(host_, DataType::kFloat64);
+  EXPECT_EQ(host_.allocations(), 2U);
+  EXPECT_EQ(host_.live(), 1U);
+}
+
+TEST_F(DenseTensorTest, TheOffsetCountsAgainstTheHolder) {
+  DenseTensor whole = Of({8});
+  whole.AllocateFrom(host_, DataType::kFloat32);
+  DenseTensorMeta meta = whole.meta();
+  meta.offset_bytes = 16;
+  meta.dims = Shape({4});
+  DenseTensor part(meta);
+  part.ResetHolder(whole.holder());
+  EXPECT_EQ(part.meta().offset_bytes, 0U);
+  DenseTensor at_offset = whole;
+  at_offset.SetOffset(16);
+  at_offset.Resize({4});
+  EXPECT_EQ(at_offset.AllocateFrom(host_, DataType::kFloat32),
+            static_cast<std::byte*>(whole.data()) + 16);
+  EXPECT_EQ(host_.allocations(), 1U);
+  at_offset.Resize({5});
+  at_offset.AllocateFrom(host_, DataType::kFloat32);
+  EXPECT_EQ(host_.allocations(), 2U);
+  EXPECT_EQ(at_offset.meta().offset_bytes, 0U);
+}
+
+TEST_F(DenseTensorTest, MakesRoomForTheRequestedSize) {
+  DenseTensor tensor = Of({2});
+  tensor.AllocateFrom(host_, DataType::kFloat32, 100);
+  EXPECT_EQ(host_.last_bytes(), 100U);
+  EXPECT_EQ(tensor.capacity_bytes(), 100U);
+  tensor.Resize({25});
+  tensor.AllocateFrom(host_, DataType::kFloat32);
+  EXPECT_EQ(host_.allocations(), 1U);
+}
+
+TEST_F(DenseTensorTest, ARequestedSizeBelowTheElementsNamesBoth) {
+  DenseTensor tensor = Of({10});
+  EXPECT_THAT(TextOf<std::invalid_argument>(
+                  [&] { tensor.AllocateFrom(host_, DataType::kFloat32, 39); }),
+              AllOf(HasSubstr("39"), HasSubstr("40")));
+  EXPECT_FALSE(tensor.initialized());
+  EXPECT_NO_THROW(tensor.AllocateFrom(host_, DataType::kFloat32, 40));
+}
+
+TEST_F(DenseTensorTest, AFakeAllocationAsksForNothing) {
+  DenseTensor tensor = Of({1000});
+  EXPECT_EQ(tensor.AllocateFrom(host_, DataType::kInt8, 0, true), nullptr);
+  EXPECT_EQ(host_.allocations(), 0U);
+  EXPECT_NE(tensor.holder(), nullptr);
+  EXPECT_FALSE(tensor.initialized());
+  EXPECT_EQ(tensor.dtype(), DataType::kInt8);
+  // Nor does it check a size that it will not use.
+  EXPECT_EQ(tensor.AllocateFrom(host_, DataType::kInt8, 1, true), nullptr);
+  EXPECT_NE(tensor.AllocateFrom(host_, DataType::kInt8), nullptr);
+}
+
+TEST_F(DenseTensorTest, AFailureLeavesItAlone) {
+  DenseTensor tensor = Of({4});
+  void* data = tensor.AllocateFrom(host_, DataType::kFloat32);
+  tensor.Resize({400});
+  failing_->Fail({1, 100, Failure::Reason::kHostMemory});
+  EXPECT_THROW(tensor.AllocateFrom(host_, DataType::kInt8), OutOfMemory);
+  EXPECT_EQ(tensor.data(), data);
+  EXPECT_EQ(tensor.dtype(), DataType::kFloat32);
+  EXPECT_THROW(tensor.AllocateFrom(host_, DataType::kUndefined),
+               std::invalid_argument);
+}
+
+TEST_F(DenseTensorTest, MoreBytesThanCanBeAddressedAreRefused) {
+  DenseTensor tensor = Of({std::int64_t{1} << 61});
+  EXPECT_THROW(tensor.AllocateFrom(host_, DataType::kFloat64),
+               std::invalid_argument);
+}
+
+TEST_F(DenseTensorTest, CopiesShareUntilOneAllocatesAnew) {
+  DenseTensor first = Of({4});
+  first.AllocateFrom(host_, DataType::kFloat32);
+  DenseTensor second;
+  second.ShareDataWith(first);
+  EXPECT_TRUE(second.IsSharedWith(first));
+  EXPECT_EQ(second.data(), first.data());
+  second.Resize({40});
+  second.AllocateFrom(host_, DataType::kFloat32);
+  EXPECT_FALSE(second.IsSharedWith(first));
+  first.ResetHolder(nullptr);
+  second.ResetHolder(nullptr);
+  EXPECT_EQ(host_.live(), 0U);
+}
+
+}  // namespace
+}  // namespace strata

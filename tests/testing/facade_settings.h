@@ -1,0 +1,40 @@
+#ifndef STRATA_TESTS_TESTING_FACADE_SETTINGS_H_
+#define STRATA_TESTS_TESTING_FACADE_SETTINGS_H_
+
+#include <string>
+#include <vector>
+
+namespace strata {
+
+// Options, as Options::Parse reads them, that lead a facade with `strategy`
+// through different code.
+inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
+  std::vector<std::string> settings = {
+      "", "gpu_memory_limit_mb=96", "strata_in_use_limit=64MiB",
+      "strata_exact_peak strata_check_streams alloc_fill_value=90"};
+  const auto add = [&](std::vector<std::string> more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+  };
+  // The driver's pools are of device memory.
+  if (strategy != "cuda_malloc_async") {
+    add({"strata_host_strategy=" + strategy +
+         " strata_pinned_strategy=" + strategy});
+  }
+  if (strategy == "auto_growth") {
+    add({"auto_growth_chunk_rule=exact", "free_idle_chunk",
+         "free_when_no_cache_hit",
+         "small_pool_size_in_mb=1 small_pool_auto_growth_chunk_size_in_mb=2 "
+         "large_pool_auto_growth_chunk_size_in_mb=16",
+         "small_pool_size_in_mb=1 small_pool_pre_alloc_in_mb=4 "
+         "large_pool_pre_alloc_in_mb=32"});
+  }
+  if (strategy == "pool") {
+    add({"pool_size_limit=0", "pool_size_limit=3 pool_auto_resize=0",
+         "pool_size_limit=1 pool_rounder=pow2", "pool_cached_limit=2MiB"});
+  }
+  return settings;
+}
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_FACADE_SETTINGS_H_

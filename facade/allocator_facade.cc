@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/allocation_log.h"
@@ -12,6 +13,7 @@
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
+#include "strata/facade/tf_environment.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
 
@@ -20,7 +22,8 @@ namespace strata {
 AllocatorFacade::AllocatorFacade(const Options& options,
                                  std::shared_ptr<Platform> platform,
                                  Clock& clock)
-    : options_(options), platform_(std::move(platform)) {
+    : options_(WithProcessEnvironment(options)),
+      platform_(std::move(platform)) {
   shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
@@ -202,6 +205,33 @@ Allocator& AllocatorFacade::GetAllocator(Place place) {
 }
 Allocator& AllocatorFacade::GetAllocator(Place place, Stream stream) {
   return FrontOf(place, stream);
+}
+
+const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
+  const Allocator* layer = &GetAllocator(place);
+  while (layer != nullptr && std::string_view(layer->name()) != "auto_growth") {
+    layer = layer->underlying();
+  }
+  if (layer == nullptr) {
+    throw std::invalid_argument(ToString(place) +
+                                " has no auto_growth: its strategy is " +
+                                CarvingLayer(GetAllocator(place)));
+  }
+  return *layer;
+}
+
+std::size_t AllocatorFacade::EmptyCache() {
+  std::size_t bytes = 0;
+  for (const Place place : places()) {
+    if (Find(place).has_streams()) bytes += Release(place);
+  }
+  return bytes;
+}
+
+std::size_t AllocatorFacade::Compact(Place place) {
+  throw std::logic_error(
+      std::string("Compact: ") + CarvingLayer(GetAllocator(place)) + " on " +
+      ToString(place) + " cannot move memory; Release gives idle memory back");
 }
 
 std::size_t AllocatorFacade::Release(Place place) {

@@ -83,6 +83,11 @@ class AllocatorFacade {
   // An allocator that serves requests of 0 bytes: any does; kept for the
   // original's users.
   Allocator& GetZeroAllocator(Place place) { return GetAllocator(place); }
+  // The strategy in the chain of the place's default stream, to look at:
+  // allocate through the chain.
+  //
+  // Errors: std::invalid_argument if the strategy there is not auto_growth.
+  const Allocator& GetAutoGrowthAllocator(Place place);
 
   // The stream a driver's handle names; wraps it once, outside any capture.
   // Null is the legacy stream.
@@ -111,6 +116,13 @@ class AllocatorFacade {
   // Gives idle memory back to the system; returns the bytes given.
   std::size_t Release(Place place);
   std::size_t Release(Place place, Stream stream);
+  // Release of every device, managed memory too.
+  std::size_t EmptyCache();
+  // Moves free memory together; returns the bytes moved.
+  //
+  // Errors: std::logic_error if the strategy of the place cannot: none of those
+  //   that hand out plain addresses can.
+  std::size_t Compact(Place place);
 
   // `callback` is asked when memory is exhausted at `place` and giving idle
   // memory back did not help: it frees what it can and returns the bytes. It
@@ -132,7 +144,9 @@ class AllocatorFacade {
   // Errors: std::logic_error without strata_guard.
   MemoryCheck CheckMemory(Place place);
   // `callback` is told of every error that the guard finds and logs, at any
-  // place; it may allocate and free. Errors as CheckMemory.
+  // place; it may allocate, and free what it allocated. Errors found while the
+  // facade is destroyed, or later, are told too: then it leaves the facade
+  // alone. Errors as CheckMemory.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
   // `visitor` sees every chunk of memory that `place` gets from the system
   // (count_change +1) or gives back (-1), for instance to register it with a
@@ -162,6 +176,15 @@ class AllocatorFacade {
   void AcceptAll(Place place, AllocatorVisitor& visitor);
   // The layers of a chain, outermost first, as names.
   std::vector<std::string> Layers(Place place);
+
+  // Whether RecordStream is honoured.
+  bool IsStreamSafeCUDAAllocatorUsed() const {
+    return options_.decorators.stream_safe;
+  }
+  // Whether device memory comes from the driver's stream-ordered pool.
+  bool IsCUDAMallocAsyncAllocatorUsed() const {
+    return options_.Strategy() == "cuda_malloc_async";
+  }
 
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }

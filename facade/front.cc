@@ -56,7 +56,7 @@ AllocationPtr Front::Alloc(std::size_t bytes) {
 Allocation* Front::TryAllocate(const Request& request,
                                Failure& failure) noexcept {
   if (hit_path_ != nullptr && request.alignment <= hit_alignment_ &&
-      request.flags == 0) {
+      request.flags == 0 && request.freed_before == 0) {
     if (Allocation* hit = TakeHit(request.bytes)) return hit;
   }
   // The first request of a chain is no hit, so this sees it.

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/size.h"
@@ -28,6 +29,14 @@ constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
 // Whether what the device has bounds what the place has.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+// Whether the memory may exceed the device's: use_cuda_managed_memory has that
+// at device places, too.
+bool IsManaged(const ChunkPool& pool) {
+  const Allocator* system = &pool;
+  while (system->underlying() != nullptr) system = system->underlying();
+  return std::string_view(system->name()) == "managed";
 }
 
 }  // namespace
@@ -261,7 +270,7 @@ void BfcAllocator::WriteMap() noexcept {
 std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {
-  BfcOptions bfc = ReadBfcOptions(options, pool->place(), stream->device());
+  BfcOptions bfc = ReadBfcOptions(options, stream->device(), IsManaged(*pool));
   return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
                                         std::move(bfc));
 }

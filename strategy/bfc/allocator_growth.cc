@@ -65,9 +65,11 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
   const std::size_t pool_limit = pool_->limit_bytes();
-  const bool is_all = limit.most_bytes >= total_bytes && pool_limit == 0;
-  if (pool_limit != 0)
+  // Managed memory may have more; that is a limit of its own.
+  const bool is_all = limit.most_bytes == total_bytes && pool_limit == 0;
+  if (pool_limit != 0) {
     limit.most_bytes = std::min(limit.most_bytes, pool_limit);
+  }
   const std::lock_guard<SpinLock> guard(lock_);
   StartPlan(limit, is_all);
   return true;

@@ -75,8 +75,8 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
   return bfc;
 }
 
-BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
-                          const Device* device) {
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed) {
   BfcOptions bfc = ReadBfcOptions(options);
   if (device == nullptr || (options.bfc_memory_fraction.empty() &&
                             options.bfc_system_memory_in_mb == 0)) {
@@ -85,7 +85,7 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
   CheckBfcLimits(options, device->caps());
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
-  memory.is_managed = place.kind == PlaceKind::kManaged;
+  memory.is_managed = is_managed;
   bfc.limit_of = [options, memory](std::size_t free_bytes,
                                    std::size_t total_bytes) {
     BfcDeviceMemory now = memory;

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "strata/platform/device.h"
-#include "strata/platform/place.h"
 #include "strata/strategy/bfc/bfc_index.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/limits.h"
@@ -48,12 +47,12 @@ struct BfcOptions {
 //   options if two contradict each other.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
 
-// All of them, for memory at `place`; `device` is null for memory without one.
-// No device call.
+// All of them, for memory of `device` (null: of the host), which is managed or
+// not. No device call.
 //
 // Errors: also those of CheckBfcLimits for the device.
-BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
-                          const Device* device);
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed);
 
 }  // namespace strata
 

@@ -27,7 +27,7 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
   EXPECT_THAT(DecoratorNames(),
-              ElementsAre("trace", "events", "guard", "log", "stat", "limit",
+              ElementsAre("trace", "events", "log", "guard", "stat", "limit",
                           "retry", "stream_safe", "aligned", "fault"));
 }
 
@@ -49,6 +49,7 @@ TEST(DecoratorRegistryTest, WithoutDevicesThereIsNoStreamSafety) {
 
 TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   DecoratorOptions options;
+  options.guard = true;
   options.in_use_limit_bytes = 1;
   options.fault = "nth=1";
   options.trace_path = TemporaryPath("registry_test.csv");
@@ -60,8 +61,8 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   context.platform = place.platform();
   EXPECT_THAT(
       LayersOf(*Decorate(place.pool(), options, context)),
-      ElementsAre("trace", "log", "stat", "limit", "retry", "stream_safe",
-                  "aligned", "chunk_pool", "fault", "device"));
+      ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
+                  "stream_safe", "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
   std::remove(options.allocation_log_path.c_str());
 }

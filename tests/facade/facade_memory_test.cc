@@ -274,6 +274,16 @@ TEST_F(FacadeCallbackTest, EveryOneIsAsked) {
 
 class FacadeFillTest : public FacadeFixture {};
 
+TEST_F(FacadeFillTest, InitAllocatedMemFillsWith0xef) {
+  Build("init_allocated_mem,allocator_strategy=naive_best_fit");
+  const CallLog log(device());
+  const AllocationPtr allocation = facade().Alloc(kPlace, 1000);
+  const std::vector<CallRecord> fills = log.Of(DeviceCall::kMemsetAsync);
+  ASSERT_EQ(fills.size(), 1U);
+  EXPECT_EQ(fills[0].value, 0xEFU);
+  EXPECT_EQ(fills[0].bytes, allocation->size());
+}
+
 TEST_F(FacadeFillTest, FillsOnceInTheOrderOfTheStream) {
   Build("alloc_fill_value=90");
   const Stream stream = NewStream();

@@ -103,12 +103,14 @@ TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {
 TEST(BfcOptionsTest, ADeviceDecidesOnTheLimit) {  // R59 to R61
   const PoolPlace place;
   StrategyOptions options;
-  EXPECT_EQ(ReadBfcOptions(options, DevicePlace(0), &place.device()).limit_of,
-            nullptr);
+  EXPECT_EQ(
+      ReadBfcOptions(options, &place.device(), /*is_managed=*/false).limit_of,
+      nullptr);
   options.bfc_memory_fraction = "0.25-0.5";
-  EXPECT_EQ(ReadBfcOptions(options, HostPlace(), nullptr).limit_of, nullptr);
+  EXPECT_EQ(ReadBfcOptions(options, nullptr, /*is_managed=*/false).limit_of,
+            nullptr);
   const BfcOptions bfc =
-      ReadBfcOptions(options, DevicePlace(0), &place.device());
+      ReadBfcOptions(options, &place.device(), /*is_managed=*/false);
   ASSERT_NE(bfc.limit_of, nullptr);
   const BfcMemoryLimit limit = bfc.limit_of(Mebibytes(100), Mebibytes(200));
   EXPECT_EQ(limit.start_bytes, Mebibytes(50));

@@ -20,9 +20,11 @@
 namespace strata {
 
 AllocatorFacade::AllocatorFacade(const Options& options,
-                                 std::shared_ptr<Platform> platform)
+                                 std::shared_ptr<Platform> platform,
+                                 Clock& clock)
     : options_(WithProcessEnvironment(options)),
       platform_(std::move(platform)) {
+  shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
   MakeSinks();
@@ -44,11 +46,11 @@ void AllocatorFacade::MakeSinks() {
   const DecoratorOptions& asked = options_.decorators;
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
-        std::make_shared<TraceSink>(asked.trace_path, Clock::Steady());
+        std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
   }
   if (!asked.trace_events_path.empty()) {
     shared_.event_sink =
-        std::make_shared<EventSink>(asked.trace_events_path, Clock::Steady());
+        std::make_shared<EventSink>(asked.trace_events_path, *shared_.clock);
   }
   if (!asked.allocation_log_path.empty()) {
     shared_.allocation_log =
@@ -242,9 +244,9 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
   return FrontOf(place, stream).Release();
 }
 
-void AllocatorFacade::AddOutOfMemoryCallback(
-    Place place, std::function<std::size_t(Place, std::size_t)> callback) {
-  Find(place).AddCallback(std::move(callback));
+OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(
+    Place place, OutOfMemoryFunction callback, int priority) {
+  return Find(place).AddCallback(std::move(callback), priority);
 }
 
 namespace {

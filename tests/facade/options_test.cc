@@ -168,6 +168,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
+  EXPECT_THAT(ParseError("strata_retry_alone,gpu_allocator_retry_time=0"),
+              AllOf(HasSubstr("strata_retry_alone"),
+                    HasSubstr("gpu_allocator_retry_time")));
+}
+
 TEST(OptionsTest, AFillContradictsNoFill) {
   EXPECT_THAT(
       ParseError("strata_guard_fill=nan,strata_guard_poison=false"),

@@ -26,6 +26,18 @@ constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
 }
 
+BfcArenaRules ArenaRules(const BfcOptions& options) {
+  BfcArenaRules rules;
+  rules.placement = options.placement;
+  rules.coalesces_regions = options.coalesce_regions;
+  rules.keeps_history = options.keep_annotations;
+  rules.counter = options.counter;
+  rules.has_two_ends = options.has_two_ends;
+  rules.lower = options.lower;
+  rules.upper = options.upper;
+  return rules;
+}
+
 // Whether what the device has bounds what the place has.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
@@ -62,8 +74,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
     : pool_(std::move(pool)),
       stream_(std::move(stream)),
       options_(std::move(options)),
-      arena_({options_.placement, options_.coalesce_regions,
-              options_.keep_annotations, options_.counter}) {
+      arena_(ArenaRules(options_)) {
   const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
     StartPlan(WholeLimit(options_.memory_limit_bytes),
@@ -127,12 +138,16 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
   ask.rounded = *rounded;
   ask.alignment = std::max(request.alignment, kBfcGranuleBytes);
   ask.freed_before = request.freed_before;
+  if (options_.has_two_ends && (request.flags & kUpperEnd) != 0) {
+    ask.end = BfcEnd::kUpper;
+  }
   if (options_.keep_annotations) ask.annotation = annotations_.TakeCurrent();
 
+  const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
   if (block == nullptr && failure.reason != Failure::Reason::kHostMemory) {
     if ((request.flags & kNoGrowth) == 0) {
-      block = Grow(ask, failure);
+      block = Grow(ask, turns_before, failure);
     } else {
       failure = Refusal(Failure::Reason::kNoGrowth, ask);
       block = FindUnsafe(ask, failure);

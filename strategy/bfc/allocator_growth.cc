@@ -22,14 +22,15 @@ bool Fits(const Allocation& memory, const BfcAsk& ask) {
 
 }  // namespace
 
-Block* BfcAllocator::Grow(const BfcAsk& ask, Failure& failure) noexcept {
+Block* BfcAllocator::Grow(const BfcAsk& ask, std::uint64_t turns_before,
+                          Failure& failure) noexcept {
   const GrowthTurn::Holder turn(turn_);
   if (!turn.has_turn()) {
     failure = Refusal(Failure::Reason::kBadRequest, ask);
     failure.detail = "this thread is growing the pool";
     return nullptr;
   }
-  if (turn.waited()) {
+  if (turn_.count() != turns_before) {
     Block* block = FindHeld(ask, failure);
     if (block != nullptr || failure.reason == Failure::Reason::kHostMemory) {
       return block;
@@ -84,8 +85,10 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;
-    bytes = plan_.FirstAsk(needed, held);
-    if (!bytes && needed != ask.rounded) {
+    // Two ends have one region between them (R63).
+    const bool may_grow = !options_.has_two_ends || held == 0;
+    if (may_grow) bytes = plan_.FirstAsk(needed, held);
+    if (may_grow && !bytes && needed != ask.rounded) {
       // The system may happen to align it.
       needed = ask.rounded;
       bytes = plan_.FirstAsk(needed, held);

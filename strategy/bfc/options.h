@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "strata/platform/device.h"
+#include "strata/strategy/bfc/arena.h"
 #include "strata/strategy/bfc/bfc_index.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/limits.h"
@@ -36,6 +37,11 @@ struct BfcOptions {
   // Keeps what the program was doing at each allocation, and the bytes in use
   // after each of the last 4096 actions.
   bool keep_annotations = false;
+  // Requests with kUpperEnd are served from the upper end of the one region; it
+  // does not grow (R63).
+  bool has_two_ends = false;
+  BfcEndPolicy lower;  // also without two ends (R66)
+  BfcEndPolicy upper;
   // Called with the state when nothing that could be done met a request, once
   // until a request as large is met again. No lock is held. Null: nobody.
   std::function<void(const BfcSnapshot&)> memory_map_sink;

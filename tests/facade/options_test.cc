@@ -26,6 +26,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "bfc_placement") return "fast";
+  if (name == "bfc_lower_end" || name == "bfc_upper_end") return "descending";
   if (name == "bfc_backpedal") return "once";
   if (name == "cuda_malloc_async_pool") return "default";
   if (name == "bfc_memory_fraction") return "0.5-0.75";

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "strata/strategy/bfc/options.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -83,6 +84,27 @@ TEST(BfcOptionsTest, WhatContradictsEachOtherIsNamedTogether) {
                 o.bfc_timestamps = true;
               }),
               AllOf(HasSubstr("bfc_timestamps"), HasSubstr("bfc_placement")));
+}
+
+TEST(BfcOptionsTest, EveryEndHasItsPolicy) {  // R66
+  StrategyOptions options;
+  options.bfc_two_ended = true;
+  options.bfc_lower_end = "descending";
+  options.bfc_upper_end = "ascending-exact";
+  const BfcOptions bfc = ReadBfcOptions(options);
+  EXPECT_TRUE(bfc.has_two_ends);
+  EXPECT_FALSE(bfc.allow_growth);
+  EXPECT_EQ(bfc.lower.hole_order, OrderedIndex::AddressOrder::kDescending);
+  EXPECT_FALSE(bfc.lower.splits_exactly);
+  EXPECT_EQ(bfc.upper.hole_order, OrderedIndex::AddressOrder::kAscending);
+  EXPECT_TRUE(bfc.upper.splits_exactly);
+  EXPECT_THAT(Error([](StrategyOptions& o) { o.bfc_upper_end = "-exact"; }),
+              HasSubstr("bfc_upper_end"));
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.bfc_placement = "fast";
+                o.bfc_lower_end = "descending-exact";
+              }),
+              AllOf(HasSubstr("bfc_lower_end"), HasSubstr("bfc_placement")));
 }
 
 TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {

@@ -28,7 +28,7 @@ class FrontTest : public FacadeFixture {
   }
 
   std::shared_ptr<PlaceState> state_ = std::make_shared<PlaceState>(
-      DevicePlace(0), platform_, Options(), nullptr, nullptr);
+      DevicePlace(0), platform_, Options(), ChainContext());
 };
 
 TEST_F(FrontTest, DroppedWithoutAllocationsIsGoneAtOnce) {
@@ -106,7 +106,7 @@ TEST_F(FrontTest, KeepsItsPlaceAliveWithoutTheFacade) {
   allocation.reset();
   EXPECT_TRUE(watch.expired());
   state_ = std::make_shared<PlaceState>(DevicePlace(0), platform_, Options(),
-                                        nullptr, nullptr);
+                                        ChainContext());
 }
 
 TEST_F(FrontTest, KnowsWhetherItWasUsed) {

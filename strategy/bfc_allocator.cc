@@ -18,6 +18,12 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kRecordBatch = 64;
+constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
+
+// All of it at once, if the pool cannot grow.
+constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
+  return {bytes, bytes};
+}
 
 // Whether what the device has bounds what the place has.
 bool IsOnDevice(Place place) {
@@ -51,16 +57,17 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
               options_.keep_annotations, options_.counter}) {
   const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
-    StartPlan(options_.memory_limit_bytes, /*is_all_there_is=*/false);
+    StartPlan(WholeLimit(options_.memory_limit_bytes),
+              /*is_all_there_is=*/false);
   } else if (pool_->limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan(pool_->limit_bytes(), /*is_all_there_is=*/false);
+    StartPlan(WholeLimit(pool_->limit_bytes()), /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
           "bfc_allow_growth=false needs bfc_memory_limit: " +
           ToString(place()) + " has no limit of its own");
     }
-    StartPlan(kBfcMaxBytes, /*is_all_there_is=*/true);
+    StartPlan(WholeLimit(kBfcMaxBytes), /*is_all_there_is=*/true);
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
@@ -81,8 +88,10 @@ BfcAllocator::~BfcAllocator() {
       << " bytes on " << ToString(place()) << " are lost";
 }
 
-void BfcAllocator::StartPlan(std::size_t limit_bytes, bool is_all_there_is) {
-  plan_.Start(limit_bytes, options_.allow_growth);
+void BfcAllocator::StartPlan(const BfcMemoryLimit& limit,
+                             bool is_all_there_is) {
+  plan_.Start(limit.most_bytes,
+              options_.allow_growth ? kFirstRegionBytes : limit.start_bytes);
   if (options_.fragmentation_fraction > 0) {
     const auto waste =
         static_cast<std::size_t>(options_.fragmentation_fraction *
@@ -232,13 +241,16 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
 
 void BfcAllocator::WriteMap() noexcept {
   if (options_.memory_map_sink == nullptr) return;
+  std::size_t refused_bytes = 0;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     if (refused_bytes_ == 0) return;
-    mapped_bytes_ = std::exchange(refused_bytes_, 0);
+    mapped_bytes_ = refused_bytes = std::exchange(refused_bytes_, 0);
   }
   try {
-    options_.memory_map_sink(Snapshot());
+    BfcSnapshot snapshot = Snapshot();
+    snapshot.refused_bytes = refused_bytes;
+    options_.memory_map_sink(snapshot);
   } catch (const std::exception& error) {
     LOG(ERROR) << "bfc: no memory map: " << error.what();
   } catch (...) {
@@ -249,8 +261,9 @@ void BfcAllocator::WriteMap() noexcept {
 std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {
+  BfcOptions bfc = ReadBfcOptions(options, pool->place(), stream->device());
   return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
-                                        ReadBfcOptions(options));
+                                        std::move(bfc));
 }
 
 }  // namespace strata

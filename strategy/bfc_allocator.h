@@ -132,7 +132,7 @@ class BfcAllocator final : public Allocator,
   bool CollectRegions(std::size_t rounded) noexcept;
   // Reads the limit from the device, once. False, with `failure`, if it fails.
   bool KnowsLimit(Failure& failure) noexcept;
-  void StartPlan(std::size_t limit_bytes, bool is_all_there_is);
+  void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
   Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
                  const BfcAsk& ask, RecordList& records) noexcept;
 

@@ -29,7 +29,8 @@ struct StrategyOptions {
 
   std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
   std::uint64_t bfc_system_memory_in_mb = 0;
-  std::string bfc_memory_map_prefix;  // "": no memory maps
+  std::string bfc_memory_map_prefix;       // "": no memory maps
+  std::uint64_t bfc_memory_log_lines = 0;  // 0: no memory logs
   bool bfc_allow_growth = true;
   bool bfc_garbage_collection = true;
   bool bfc_coalesce_regions = false;

@@ -60,12 +60,14 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
     failure.detail = "the device does not say how much memory it has";
     return false;
   }
-  std::size_t limit = total_bytes;
+  BfcMemoryLimit limit{total_bytes, total_bytes};
   if (options_.limit_of != nullptr) {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
-  const bool is_all = limit >= total_bytes && pool_->limit_bytes() == 0;
-  if (pool_->limit_bytes() != 0) limit = std::min(limit, pool_->limit_bytes());
+  const std::size_t pool_limit = pool_->limit_bytes();
+  const bool is_all = limit.most_bytes >= total_bytes && pool_limit == 0;
+  if (pool_limit != 0)
+    limit.most_bytes = std::min(limit.most_bytes, pool_limit);
   const std::lock_guard<SpinLock> guard(lock_);
   StartPlan(limit, is_all);
   return true;

@@ -8,7 +8,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 // In single precision: the sizes that follow depend on it (R18).
 constexpr float kLess = 0.9F;
 

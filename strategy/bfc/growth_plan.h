@@ -24,8 +24,9 @@ enum class BfcBackpedal : std::uint8_t {
 // Source: tf_bfc.md R15 to R19; the numbers are of its rules.
 class BfcGrowthPlan {
  public:
-  // Nothing can grow before this.
-  void Start(std::size_t limit_bytes, bool allow_growth);
+  // Nothing can grow before this. The first region has `first_bytes`, or what
+  // the limit leaves of it.
+  void Start(std::size_t limit_bytes, std::size_t first_bytes);
 
   // What is left of the limit while `held` bytes are held. 0 rather than less
   // if the system gave more than it was asked for (W6).

@@ -1,10 +1,15 @@
 #include "strata/strategy/bfc/memory_log.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -290,6 +295,22 @@ std::string MemoryLog(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
   AddBinOfRequest(snapshot, rounded_bytes, lines);
   AddRegions(snapshot, lines);
   return lines.Take();
+}
+
+std::function<void(const BfcSnapshot&)> MakeMemoryLogSink(
+    std::size_t max_lines) {
+  return [max_lines, count = std::make_shared<std::atomic<int>>(0)](
+             const BfcSnapshot& snapshot) {
+    if (count->load() >= kMostMemoryLogs || ++*count > kMostMemoryLogs) return;
+    try {
+      // Line by line: what is logged at once is cut at 30 000 characters.
+      std::istringstream log(
+          MemoryLog(snapshot, snapshot.refused_bytes, max_lines));
+      for (std::string line; std::getline(log, line);) LOG(WARNING) << line;
+    } catch (const std::bad_alloc&) {
+      LOG(WARNING) << "bfc: no host memory for a memory log";
+    }
+  };
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #define STRATA_STRATEGY_BFC_MEMORY_LOG_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "strata/strategy/bfc/snapshot.h"
@@ -30,6 +31,18 @@ inline constexpr std::size_t kMemoryLogLines = 40;
 //   minutes.
 std::string MemoryLog(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
                       std::size_t max_lines = kMemoryLogLines);
+
+// The logs that one sink writes at most.
+//
+// Source: tf_bfc.md R44.
+inline constexpr int kMostMemoryLogs = 10;
+
+// A sink that logs MemoryLog for the request of each snapshot.
+//
+// Errors: none.
+// Threads: any thread.
+std::function<void(const BfcSnapshot&)> MakeMemoryLogSink(
+    std::size_t max_lines);
 
 }  // namespace strata
 

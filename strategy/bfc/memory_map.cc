@@ -41,14 +41,15 @@ void WriteChunks(const BfcSnapshot& snapshot, std::ostream& out) {
     out << R"({"chunk":{"address":)" << chunk.address << R"(,"size":)"
         << chunk.size << R"(,"requested_size":)" << chunk.requested_bytes
         << R"(,"bin":)" << chunk.bin << R"(,"op_name":)"
-        << JsonString(chunk.annotation);
+        << JsonString(chunk.op_name);
     if (snapshot.has_timing_counter) {
       out << R"(,"freed_at_count":)"
           << (chunk.in_use ? 0 : chunk.freed_at_count);
     }
     out << R"(,"action_count":)" << chunk.action_count << R"(,"in_use":)"
         << (chunk.in_use ? "true" : "false") << R"(,"step_id":)"
-        << chunk.step_id << "}}\n";
+        << chunk.step_id << R"(,"annotation":)" << JsonString(chunk.annotation)
+        << "}}\n";
   }
 }
 

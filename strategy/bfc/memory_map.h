@@ -14,14 +14,15 @@ namespace strata {
 //   {"bin_summary":{"bin":…,"total_bytes_in_use":…,"total_bytes_in_bin":…,
 //     "total_chunks_in_use":…,"total_chunks_in_bin":…}}            21 of them
 //   {"chunk":{"address":…,"size":…,"requested_size":…,"bin":…,"op_name":…,
-//     "freed_at_count":…,"action_count":…,"in_use":…,"step_id":…}} every chunk
+//     "freed_at_count":…,"action_count":…,"in_use":…,"step_id":…,
+//     "annotation":…}}                                         every chunk
 //   {"snap_shot":{"action_count":…,"size":…}}                oldest first
 //   {"stats":{"num_allocs":…,"bytes_in_use":…,"peak_bytes_in_use":…,
 //     "largest_alloc_size":…,"fragmentation_metric":…}}
 //
 // Model: the allocator's name starts with its place, "device:0_bfc"; `bin` is
-//   -1 for a chunk in use; `op_name` is its whole annotation;
-//   freed_at_count is there only with a timing counter.
+//   -1 for a chunk in use; freed_at_count is there only with a timing counter;
+//   `annotation` is our own, all that annotation.h knows of the allocation.
 // Errors: those of `out`.
 // Cost: O(chunks), on a snapshot: no lock is held.
 // Source: tf_bfc.md R54.

@@ -2,6 +2,11 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "strata/strategy/bfc/memory_log.h"
+#include "strata/strategy/bfc/memory_map.h"
 
 namespace strata {
 namespace {
@@ -14,6 +19,22 @@ Value Choose(const char* option, const std::string& text, const char* first,
   if (text == second) return second_value;
   throw std::invalid_argument(std::string(option) + ": unknown value '" + text +
                               "' (known: " + first + ", " + second + ")");
+}
+
+// What is done with the state when memory is exhausted; null: nothing.
+std::function<void(const BfcSnapshot&)> MakeSink(
+    const StrategyOptions& options) {
+  std::vector<std::function<void(const BfcSnapshot&)>> sinks;
+  if (!options.bfc_memory_map_prefix.empty()) {
+    sinks.push_back(MakeMemoryMapSink(options.bfc_memory_map_prefix));
+  }
+  if (options.bfc_memory_log_lines != 0) {
+    sinks.push_back(MakeMemoryLogSink(options.bfc_memory_log_lines));
+  }
+  if (sinks.empty()) return nullptr;
+  return [sinks = std::move(sinks)](const BfcSnapshot& snapshot) {
+    for (const auto& sink : sinks) sink(snapshot);
+  };
 }
 
 }  // namespace
@@ -34,6 +55,14 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
     throw std::invalid_argument(
         "bfc_fragmentation_fraction: must be from 0 to 1");
   }
+  if (bfc.memory_limit_bytes != 0 && (!options.bfc_memory_fraction.empty() ||
+                                      options.bfc_system_memory_in_mb != 0)) {
+    throw std::invalid_argument(std::string("bfc_memory_limit contradicts ") +
+                                (options.bfc_memory_fraction.empty()
+                                     ? "bfc_system_memory_in_mb"
+                                     : "bfc_memory_fraction") +
+                                ": each sets the memory that bfc may have");
+  }
   if (options.bfc_timestamps) {
     if (bfc.placement == BfcPlacement::kFast) {
       throw std::invalid_argument(
@@ -42,6 +71,28 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
     }
     bfc.counter = std::make_shared<SharedCounter>();
   }
+  bfc.memory_map_sink = MakeSink(options);
+  return bfc;
+}
+
+BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
+                          const Device* device) {
+  BfcOptions bfc = ReadBfcOptions(options);
+  if (device == nullptr || (options.bfc_memory_fraction.empty() &&
+                            options.bfc_system_memory_in_mb == 0)) {
+    return bfc;
+  }
+  CheckBfcLimits(options, device->caps());
+  BfcDeviceMemory memory;
+  memory.compute_major = device->caps().compute_major;
+  memory.is_managed = place.kind == PlaceKind::kManaged;
+  bfc.limit_of = [options, memory](std::size_t free_bytes,
+                                   std::size_t total_bytes) {
+    BfcDeviceMemory now = memory;
+    now.free_bytes = free_bytes;
+    now.total_bytes = total_bytes;
+    return ResolveBfcLimit(options, now);
+  };
   return bfc;
 }
 

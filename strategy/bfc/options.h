@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 
+#include "strata/platform/device.h"
 #include "strata/platform/place.h"
 #include "strata/strategy/bfc/bfc_index.h"
 #include "strata/strategy/bfc/growth_plan.h"
+#include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/snapshot.h"
 #include "strata/strategy/bfc/timestamps.h"
 #include "strata/strategy/strategy_options.h"
@@ -28,7 +30,7 @@ struct BfcOptions {
   std::size_t memory_limit_bytes = 0;
   // With memory_limit_bytes 0: the limit, by what the device says it has free
   // and in all. Asked once, at the first growth, with no lock held. Null: all.
-  std::function<std::size_t(std::size_t free_bytes, std::size_t total_bytes)>
+  std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>
       limit_of;
   // Stamps frees; shared with whoever else stamps. Null: no stamps.
   std::shared_ptr<SharedCounter> counter;
@@ -40,11 +42,18 @@ struct BfcOptions {
   std::function<void(const BfcSnapshot&)> memory_map_sink;
 };
 
-// The options that start with bfc_.
+// The options that start with bfc_, but for those that a device decides on.
 //
 // Errors: std::invalid_argument naming the option that is wrong, or both
 //   options if two contradict each other.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
+
+// All of them, for memory at `place`; `device` is null for memory without one.
+// No device call.
+//
+// Errors: also those of CheckBfcLimits for the device.
+BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
+                          const Device* device);
 
 }  // namespace strata
 

@@ -54,6 +54,8 @@ struct BfcSnapshot {
 
   std::string allocator_name;
   Place place;
+  // The request, rounded, whose failure is the reason for this; 0: none.
+  std::size_t refused_bytes = 0;
   Numbers numbers;
   std::size_t memory_limit_bytes = 0;
   std::size_t growth_hint_bytes = 0;  // what the next region would have

@@ -62,6 +62,18 @@ inline std::vector<ContractCase> AutoGrowthCases() {
   return {exact, chunks, pools, idle, miss, host};
 }
 
+// The settings of pool that lead through other code.
+inline std::vector<ContractCase> PoolCases() {
+  ContractCase pow2 = StrategyCase("pool_pow2", "pool");
+  pow2.options.strategy_options.pool_rounder = "pow2";
+  ContractCase small = StrategyCase("pool_of_two", "pool");
+  small.options.strategy_options.pool_size_limit = 2;
+  small.options.strategy_options.pool_cached_limit_bytes = Mebibytes(1);
+  ContractCase bypass = StrategyCase("pool_of_none", "pool");
+  bypass.options.strategy_options.pool_size_limit = 0;
+  return {pow2, small, bypass};
+}
+
 inline std::vector<ContractCase> ContractCases() {
   std::vector<ContractCase> cases = {
       SystemCase("device", PlaceKind::kDevice),
@@ -75,6 +87,7 @@ inline std::vector<ContractCase> ContractCases() {
   for (const ContractCase& variant : AutoGrowthCases()) {
     cases.push_back(variant);
   }
+  for (const ContractCase& variant : PoolCases()) cases.push_back(variant);
   for (const std::string& strategy : StrategyNames()) {
     cases.push_back(StrategyCase(strategy, strategy));
     for (const std::string& decorator : DecoratorNames()) {

@@ -24,6 +24,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "allocator_strategy") return "direct";
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
+  if (name == "bfc_placement") return "fast";
+  if (name == "bfc_backpedal") return "once";
   if (name == "cuda_malloc_async_pool") return "default";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
@@ -169,6 +171,7 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(ParseError("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
   EXPECT_THAT(ParseError("strata_sim_devices=9999999999"),
               HasSubstr("strata_sim_devices"));
+  EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
   for (const char* name :

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 BfcGrowthPlan Plan(std::size_t limit_bytes, bool allow_growth = true) {
   BfcGrowthPlan plan;
-  plan.Start(limit_bytes, allow_growth);
+  plan.Start(limit_bytes, allow_growth ? Mebibytes(2) : limit_bytes);
   return plan;
 }
 

@@ -329,7 +329,7 @@ TEST(BfcGrowthTest, ARuleMakesTheLimitOfTheDevicesMemory) {  // R59
   half.limit_of = [](std::size_t free_bytes, std::size_t total_bytes) {
     EXPECT_EQ(t_held_locks, 0);
     EXPECT_EQ(free_bytes, total_bytes);
-    return total_bytes / 2;
+    return BfcMemoryLimit{total_bytes / 4, total_bytes / 2};
   };
   BfcAllocator bfc(place.pool(), std::make_shared<SharedOrder>(place.device()),
                    half);
@@ -337,6 +337,25 @@ TEST(BfcGrowthTest, ARuleMakesTheLimitOfTheDevicesMemory) {  // R59
   EXPECT_EQ(bfc.TryAllocate(Request{33 * kMiB}, failure), nullptr);
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
   EXPECT_EQ(failure.limit_bytes, 32 * kMiB);
+}
+
+TEST(BfcGrowthTest, APoolThatStartsSmallerThanItsLimitCanGrowToIt) {  // R61
+  const PoolPlace place;
+  BfcOptions part;
+  part.allow_growth = false;
+  part.limit_of = [](std::size_t /*free_bytes*/, std::size_t /*total_bytes*/) {
+    return BfcMemoryLimit{8 * kMiB, 32 * kMiB};
+  };
+  BfcAllocator bfc(place.pool(), std::make_shared<SharedOrder>(place.device()),
+                   part);
+  std::vector<Allocation*> live;
+  Failure failure;
+  while (Allocation* one = bfc.TryAllocate(Request{4 * kMiB}, failure)) {
+    live.push_back(one);
+  }
+  EXPECT_EQ(live.size(), 8U);
+  EXPECT_EQ(bfc.Snapshot().regions[0].size, 8 * kMiB);
+  for (Allocation* one : live) bfc.DoFree(one);
 }
 
 TEST(BfcGrowthTest, ThePoolsLimitIsTheLimitIfNoneIsGiven) {

@@ -204,12 +204,37 @@ TEST(BfcMemoryLogTest, W11TheSummaryIsWholeInItsFortyLines) {
   EXPECT_THAT(log, HasSubstr("bin 256.0 MiB: 0 chunks"));
   EXPECT_THAT(log, HasSubstr("LargestFreeBlock"));
   EXPECT_EQ(Lines(log).size(), kMemoryLogLines);
+  // The largest sums are those shown.
+  EXPECT_THAT(log, HasSubstr("  12.5 KiB (12800): 1 chunk"));
+  EXPECT_THAT(log, HasSubstr("  owner 49: 1 chunk, 12.5 KiB (12800)\n"));
+  EXPECT_THAT(log, Not(HasSubstr("  owner 0:")));
 }
 
 TEST(BfcMemoryLogTest, AnEmptyPoolHasALogToo) {
   const std::string log = MemoryLog(BfcSnapshot(), 256);
   EXPECT_THAT(log, HasSubstr("<allocator contains no memory>"));
   EXPECT_THAT(log, HasSubstr("free: 0 B (0) in 0 chunks"));
+}
+
+std::size_t CountOf(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// tf_bfc R44: at most ten logs of failures.
+TEST(BfcMemoryLogTest, R44SinkLogsTheRequestOfTheFirstTenSnapshots) {
+  BfcSnapshot example = Example().snapshot();
+  example.refused_bytes = 8192;
+  const auto sink = MakeMemoryLogSink(4);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < kMostMemoryLogs + 3; ++i) sink(example);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(CountOf(log, "memory log for a request of 8.0 KiB"), 10U);
+  EXPECT_EQ(CountOf(log, "more; a memory map has every chunk"), 10U);
 }
 
 TEST(BfcMemoryLogTest, LongAnnotationsAreCut) {

@@ -29,6 +29,7 @@ BfcSnapshot Example() {
       .InUse(100, 256, "train / \"MatMul\"")
       .Free(512, /*freed_at_count=*/7)
       .InUse(300, 512);
+  builder.snapshot().chunks[0].op_name = "\"MatMul\"";
   builder.snapshot().chunks[0].step_id = 3;
   builder.snapshot().size_history = {{1, 256}, {3, 768}};
   return builder.snapshot();
@@ -61,10 +62,11 @@ TEST(BfcMemoryMapTest, R54HasEveryChunk) {
                              {"size", 256},
                              {"requested_size", 100},
                              {"bin", -1},
-                             {"op_name", "train / \"MatMul\""},
+                             {"op_name", "\"MatMul\""},
                              {"action_count", 1},
                              {"in_use", true},
-                             {"step_id", 3}}));
+                             {"step_id", 3},
+                             {"annotation", "train / \"MatMul\""}}));
   EXPECT_EQ(chunks[1], (Json{{"address", example.chunks[1].address},
                              {"size", 512},
                              {"requested_size", 0},
@@ -72,7 +74,8 @@ TEST(BfcMemoryMapTest, R54HasEveryChunk) {
                              {"op_name", ""},
                              {"action_count", 2},
                              {"in_use", false},
-                             {"step_id", -1}}));
+                             {"step_id", -1},
+                             {"annotation", ""}}));
 }
 
 TEST(BfcMemoryMapTest, R54HasCountsOnlyWithATimingCounter) {

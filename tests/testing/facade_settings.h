@@ -15,6 +15,11 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
   const auto add = [&](std::vector<std::string> more) {
     settings.insert(settings.end(), more.begin(), more.end());
   };
+  // The driver's pools are of device memory.
+  if (strategy != "cuda_malloc_async") {
+    add({"strata_host_strategy=" + strategy +
+         " strata_pinned_strategy=" + strategy});
+  }
   if (strategy == "auto_growth") {
     add({"auto_growth_chunk_rule=exact", "free_idle_chunk",
          "free_when_no_cache_hit",
@@ -22,6 +27,10 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
          "large_pool_auto_growth_chunk_size_in_mb=16",
          "small_pool_size_in_mb=1 small_pool_pre_alloc_in_mb=4 "
          "large_pool_pre_alloc_in_mb=32"});
+  }
+  if (strategy == "pool") {
+    add({"pool_size_limit=0", "pool_size_limit=3 pool_auto_resize=0",
+         "pool_size_limit=1 pool_rounder=pow2", "pool_cached_limit=2MiB"});
   }
   return settings;
 }

@@ -1,7 +1,10 @@
 #include "strata/facade/allocator_facade.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
@@ -14,6 +17,7 @@
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
+#include "strata/facade/usage_log.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
 
@@ -36,7 +40,20 @@ AllocatorFacade::AllocatorFacade(const Options& options,
   }
 }
 
-AllocatorFacade::~AllocatorFacade() { Close(); }
+AllocatorFacade::~AllocatorFacade() {
+  LogUsage();
+  Close();
+}
+
+void AllocatorFacade::LogUsage() {
+  if (!options_.enable_gpu_memory_usage_log) return;
+  ForEachState([this](PlaceState& state) {
+    if (state.place().kind != PlaceKind::kDevice) return;
+    const Stats stats = GetStats(state.place());
+    LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+        state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
+  });
+}
 
 void AllocatorFacade::Close() {
   ForEachState([](PlaceState& state) { state.Close(); });
@@ -101,6 +118,10 @@ AllocatorFacade& AllocatorFacade::InitInstance(const Options& options) {
     throw std::logic_error("the facade of the process exists already");
   }
   g_instance = new AllocatorFacade(options);
+  // It is never destroyed.
+  if (options.enable_gpu_memory_usage_log) {
+    std::atexit([] { Instance().LogUsage(); });
+  }
   return *g_instance;
 }
 

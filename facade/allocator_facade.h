@@ -196,6 +196,8 @@ class AllocatorFacade {
  private:
   void MakeSinks();
   void AddPlaces();
+  // What --enable_gpu_memory_usage_log asks for.
+  void LogUsage();
   void Close();
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);

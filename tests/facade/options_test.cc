@@ -32,6 +32,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
+  if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_guard_on_error") return "log";

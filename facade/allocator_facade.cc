@@ -1,7 +1,10 @@
 #include "strata/facade/allocator_facade.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
@@ -14,15 +17,18 @@
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
+#include "strata/facade/usage_log.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
 
 namespace strata {
 
 AllocatorFacade::AllocatorFacade(const Options& options,
-                                 std::shared_ptr<Platform> platform)
+                                 std::shared_ptr<Platform> platform,
+                                 Clock& clock)
     : options_(WithProcessEnvironment(options)),
       platform_(std::move(platform)) {
+  shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
   MakeSinks();
@@ -34,7 +40,20 @@ AllocatorFacade::AllocatorFacade(const Options& options,
   }
 }
 
-AllocatorFacade::~AllocatorFacade() { Close(); }
+AllocatorFacade::~AllocatorFacade() {
+  LogUsage();
+  Close();
+}
+
+void AllocatorFacade::LogUsage() {
+  if (!options_.enable_gpu_memory_usage_log) return;
+  ForEachState([this](PlaceState& state) {
+    if (state.place().kind != PlaceKind::kDevice) return;
+    const Stats stats = GetStats(state.place());
+    LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+        state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
+  });
+}
 
 void AllocatorFacade::Close() {
   ForEachState([](PlaceState& state) { state.Close(); });
@@ -44,11 +63,11 @@ void AllocatorFacade::MakeSinks() {
   const DecoratorOptions& asked = options_.decorators;
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
-        std::make_shared<TraceSink>(asked.trace_path, Clock::Steady());
+        std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
   }
   if (!asked.trace_events_path.empty()) {
     shared_.event_sink =
-        std::make_shared<EventSink>(asked.trace_events_path, Clock::Steady());
+        std::make_shared<EventSink>(asked.trace_events_path, *shared_.clock);
   }
   if (!asked.allocation_log_path.empty()) {
     shared_.allocation_log =
@@ -99,6 +118,10 @@ AllocatorFacade& AllocatorFacade::InitInstance(const Options& options) {
     throw std::logic_error("the facade of the process exists already");
   }
   g_instance = new AllocatorFacade(options);
+  // It is never destroyed.
+  if (options.enable_gpu_memory_usage_log) {
+    std::atexit([] { Instance().LogUsage(); });
+  }
   return *g_instance;
 }
 
@@ -242,9 +265,9 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
   return FrontOf(place, stream).Release();
 }
 
-void AllocatorFacade::AddOutOfMemoryCallback(
-    Place place, std::function<std::size_t(Place, std::size_t)> callback) {
-  Find(place).AddCallback(std::move(callback));
+OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(
+    Place place, OutOfMemoryFunction callback, int priority) {
+  return Find(place).AddCallback(std::move(callback), priority);
 }
 
 namespace {

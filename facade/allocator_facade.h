@@ -11,6 +11,8 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/guard_error.h"
 #include "strata/facade/options.h"
+#include "strata/facade/out_of_memory_callback.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
@@ -35,15 +37,19 @@ class PlaceState;
 // Threads: any thread. Destroy the facade when no call is in flight; frees may
 //   still be, and may come later: each chain lives until its last allocation
 //   is freed.
+//   A request that fails for lack of memory waits until another thread frees
+//   some, up to gpu_allocator_retry_time, if any could.
 // Cost: a hit takes one uncontended lock; finding the chain takes none.
 class AllocatorFacade {
  public:
   // `platform` null: the one the options name. Facades may share a platform.
+  // `clock` times waits and trace stamps; it outlives every allocation.
   //
   // Errors: std::invalid_argument naming the option that is wrong;
   //   std::runtime_error if the platform has no device.
   explicit AllocatorFacade(const Options& options,
-                           std::shared_ptr<Platform> platform = nullptr);
+                           std::shared_ptr<Platform> platform = nullptr,
+                           Clock& clock = Clock::Steady());
   AllocatorFacade(const AllocatorFacade&) = delete;
   AllocatorFacade& operator=(const AllocatorFacade&) = delete;
   ~AllocatorFacade();
@@ -120,9 +126,15 @@ class AllocatorFacade {
 
   // `callback` is asked when memory is exhausted at `place` and giving idle
   // memory back did not help: it frees what it can and returns the bytes. It
-  // may run on any thread that allocates, and may free and allocate.
-  void AddOutOfMemoryCallback(
-      Place place, std::function<std::size_t(Place, std::size_t)> callback);
+  // may run on any thread that allocates, and may free and allocate. Those of
+  // higher priority are asked first, then those added first; after each that
+  // gave something the request is tried again. Ends with the facade, or when
+  // the result is destroyed.
+  //
+  // Errors: std::invalid_argument if it is empty.
+  OutOfMemoryCallback AddOutOfMemoryCallback(Place place,
+                                             OutOfMemoryFunction callback,
+                                             int priority = 0);
 
   // With strata_guard: compares everything around and in the blocks of a place
   // with what it must be, live ones and those in quarantine. Waits for the
@@ -184,6 +196,8 @@ class AllocatorFacade {
  private:
   void MakeSinks();
   void AddPlaces();
+  // What --enable_gpu_memory_usage_log asks for.
+  void LogUsage();
   void Close();
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);

@@ -59,6 +59,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
+  RetryQueue& retry_;          // of the place, told of hits
   HitPath* const hit_path_;    // null: every call walks
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;

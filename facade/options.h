@@ -21,6 +21,8 @@ struct Options {
   bool use_system_allocator = false;
   bool use_cuda_malloc_async_allocator = false;
   bool use_cuda_managed_memory = false;
+  bool enable_gpu_memory_usage_log = false;
+  bool enable_gpu_memory_usage_log_mb = true;
   PlatformOptions platform;
   DecoratorOptions decorators;
   StrategyOptions strategy;

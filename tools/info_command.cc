@@ -16,6 +16,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
+#include "strata/tools/flag_table.h"
 #include "strata/tools/table.h"
 
 namespace strata {
@@ -29,7 +30,8 @@ constexpr const char* kUsage =
 Lists the platforms, devices, strategies, layers and flags of this build, and
 the layers that the given flags put between a user and each kind of memory.
 
-  --format=table|json   for people (default) or programs
+  --format=table|json|flags  for people (default), for programs, or the flags
+                             alone, as docs/flags.md
 )";
 
 Json CapsJson(const Caps& caps) {
@@ -185,17 +187,22 @@ int RunInfo(int argc, char** argv) {
     std::fputs(kUsage, stdout);
     return 0;
   }
-  const bool as_json =
-      arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
+  const std::string format =
+      arguments.TakeChoice("format", "table", {"table", "json", "flags"});
   const std::vector<std::string> others = arguments.ParseFlags();
   if (!others.empty()) {
     throw std::invalid_argument("info: unexpected argument '" + others[0] +
                                 "'");
   }
+  if (format == "flags") {
+    std::fputs(FlagsMarkdown().c_str(), stdout);
+    return 0;
+  }
   const Options options = OptionsFromFlags();
   AllocatorFacade facade(options);
   const Json info = InfoJson(facade, options);
-  const std::string text = as_json ? info.dump(2) + "\n" : InfoText(info);
+  const std::string text =
+      format == "json" ? info.dump(2) + "\n" : InfoText(info);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

@@ -28,23 +28,23 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
   EXPECT_THAT(DecoratorNames(),
               ElementsAre("trace", "events", "log", "guard", "stat", "limit",
-                          "stream_safe", "aligned", "fault"));
+                          "retry", "stream_safe", "aligned", "fault"));
 }
 
-TEST(DecoratorRegistryTest, TheDefaultChainIsStatStreamSafeAligned) {
+TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryStreamSafeAligned) {
   PoolPlace place;
   ChainContext context;
   context.platform = place.platform();
-  EXPECT_THAT(
-      LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
-      ElementsAre("stat", "stream_safe", "aligned", "chunk_pool", "device"));
+  EXPECT_THAT(LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
+              ElementsAre("stat", "retry", "stream_safe", "aligned",
+                          "chunk_pool", "device"));
 }
 
 TEST(DecoratorRegistryTest, WithoutDevicesThereIsNoStreamSafety) {
   PoolPlace place;
   EXPECT_THAT(
       LayersOf(*Decorate(place.pool(), DecoratorOptions(), ChainContext())),
-      ElementsAre("stat", "aligned", "chunk_pool", "device"));
+      ElementsAre("stat", "retry", "aligned", "chunk_pool", "device"));
 }
 
 TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
@@ -61,8 +61,8 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   context.platform = place.platform();
   EXPECT_THAT(
       LayersOf(*Decorate(place.pool(), options, context)),
-      ElementsAre("trace", "log", "guard", "stat", "limit", "stream_safe",
-                  "aligned", "chunk_pool", "fault", "device"));
+      ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
+                  "stream_safe", "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
   std::remove(options.allocation_log_path.c_str());
 }

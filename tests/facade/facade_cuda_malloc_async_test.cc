@@ -49,7 +49,9 @@ TEST_F(FacadeCudaMallocAsyncTest, TheAliasChoosesIt) {
 
 // Drivers pool no other memory.
 TEST_F(FacadeCudaMallocAsyncTest, OtherPlacesGoToTheSystem) {
-  BuildAsync();
+  BuildAsync(
+      "strata_host_strategy=cuda_malloc_async "
+      "strata_pinned_strategy=cuda_malloc_async");
   for (const Place place : {ManagedPlace(0), PinnedPlace(0), HostPlace()}) {
     EXPECT_THAT(facade().Layers(place), Contains("direct")) << ToString(place);
     EXPECT_NE(facade().Alloc(place, 1000)->data(), nullptr);

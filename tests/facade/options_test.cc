@@ -32,6 +32,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
+  if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_guard_on_error") return "log";
@@ -167,6 +169,12 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
   EXPECT_THAT(ParseError("use_system_allocator,allocator_strategy=auto_growth"),
               AllOf(HasSubstr("use_system_allocator"),
                     HasSubstr("allocator_strategy")));
+}
+
+TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
+  EXPECT_THAT(ParseError("strata_retry_alone,gpu_allocator_retry_time=0"),
+              AllOf(HasSubstr("strata_retry_alone"),
+                    HasSubstr("gpu_allocator_retry_time")));
 }
 
 TEST(OptionsTest, AFillContradictsNoFill) {

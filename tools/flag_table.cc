@@ -1,0 +1,78 @@
+#include "strata/tools/flag_table.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "strata/facade/options.h"
+
+namespace strata {
+namespace {
+
+constexpr const char* kHead =
+    R"(# Flags
+
+Made by `strata info --format=flags`; a test compares. Each flag is also an option of `Options::Parse` and of the C ABI, and is read from the environment
+as `FLAGS_<name>` where the command line does not give it.
+
+| flag | type | default | meaning |
+|---|---|---|---|
+)";
+
+constexpr const char* kWithout =
+    R"(
+## Flags of PaddlePaddle that have no counterpart
+
+Every other flag of PaddlePaddle that touches memory is in the table above, with its name, default and meaning.
+
+| flag | its default | why not |
+|---|---|---|
+)";
+
+// As a cell of a table.
+std::string Cell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) cell += c == '|' ? "\\|" : std::string(1, c);
+  return cell;
+}
+
+std::string Code(std::string_view text) {
+  return text.empty() ? "" : "`" + Cell(text) + "`";
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(
+      lower.begin(), lower.end(), lower.begin(),
+      [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+}  // namespace
+
+std::vector<PaddleFlag> PaddleFlags() {
+  return {
+#define STRATA_PADDLE_FLAG(name, default_value, why_not) \
+  PaddleFlag{#name, default_value, why_not},
+#include "strata/tools/paddle_flags.def"
+#undef STRATA_PADDLE_FLAG
+  };
+}
+
+std::string FlagsMarkdown() {
+  std::string text = kHead;
+  for (const OptionInfo& option : OptionTable()) {
+    text += "| `--" + std::string(option.name) + "` | " +
+            LowerCase(option.type) + " | " + Code(option.default_value) +
+            " | " + Cell(option.help) + " |\n";
+  }
+  text += kWithout;
+  for (const PaddleFlag& flag : PaddleFlags()) {
+    if (std::string_view(flag.why_not).empty()) continue;
+    text += "| `--" + std::string(flag.name) + "` | " +
+            Code(flag.default_value) + " | " + Cell(flag.why_not) + " |\n";
+  }
+  return text;
+}
+
+}  // namespace strata

@@ -9,6 +9,15 @@
 #include "strata/allocation/record_slab.h"
 
 namespace strata {
+namespace {
+
+// What a block counts for in quarantine: something, even a handle of no bytes,
+// or it would stay for ever.
+std::size_t WeightOf(const GuardRecord& record) {
+  return std::max<std::size_t>(record.memory->size(), 1);
+}
+
+}  // namespace
 
 void GuardNote::Write() noexcept {
   step = AnnotationStep();
@@ -106,7 +115,7 @@ void GuardLedger::Quarantine(GuardRecord& record) noexcept {
   record.next = nullptr;
   (last_freed_ != nullptr ? last_freed_->next : first_freed_) = &record;
   last_freed_ = &record;
-  quarantine_bytes_ += record.memory->size();
+  quarantine_bytes_ += WeightOf(record);
 }
 
 void GuardLedger::Unlink(GuardRecord& record) noexcept {
@@ -125,7 +134,7 @@ GuardRecord* GuardLedger::TakeOldest(std::size_t keep_bytes) noexcept {
   if (record == nullptr) return nullptr;
   (before != nullptr ? before->next : first_freed_) = record->next;
   if (record == last_freed_) last_freed_ = before;
-  quarantine_bytes_ -= record->memory->size();
+  quarantine_bytes_ -= WeightOf(*record);
   Unlink(*record);
   return record;
 }

@@ -10,6 +10,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/annotation.h"
+#include "strata/allocation/json_text.h"
 
 namespace strata {
 
@@ -46,18 +47,8 @@ void AllocationLog::Begin(const char* event) {
 void AllocationLog::End() { std::fputs("}\n", file_); }
 
 void AllocationLog::Text(const char* key, const char* value) {
-  std::fprintf(file_, R"(,"%s":")", key);
-  for (const char* at = value; *at != '\0'; ++at) {
-    const auto c = static_cast<unsigned char>(*at);
-    if (c == '"' || c == '\\') {
-      std::fprintf(file_, "\\%c", c);
-    } else if (c < 0x20) {
-      std::fprintf(file_, "\\u%04x", c);
-    } else {
-      std::fputc(c, file_);
-    }
-  }
-  std::fputc('"', file_);
+  std::fprintf(file_, R"(,"%s":)", key);
+  WriteJsonString(file_, value);
 }
 
 void AllocationLog::Number(const char* key, std::uint64_t value) {

@@ -82,6 +82,17 @@ std::size_t ChunkPool::IdleBytes() noexcept {
   return bytes;
 }
 
+bool ChunkPool::IsUnused() noexcept {
+  const std::uint64_t changes = allocations_ + frees_;
+  std::size_t idle = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    for (const Idle& chunk : offered_) idle += chunk.chunk->size();
+  }
+  ForEachHolder([&](ChunkHolder& holder) { idle += holder.IdleBytes(); });
+  return claimed_bytes_ == idle && allocations_ + frees_ == changes;
+}
+
 std::size_t ChunkPool::MoveWithinReach(Stream stream,
                                        std::size_t bytes) noexcept {
   std::size_t best = 0;

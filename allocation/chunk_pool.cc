@@ -110,6 +110,14 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
   return true;
 }
 
+void ChunkPool::Unclaim(std::size_t bytes) noexcept {
+  claimed_bytes_ -= bytes;
+  // Meanwhile the limit may have refused another request.
+  if (reclaimer_ != nullptr) {
+    reclaimer_->retry().NotifyReturn(bytes, Failure::Reason::kLimit);
+  }
+}
+
 void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
   failure.place = place();
   failure.requested_bytes = bytes;
@@ -200,7 +208,10 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
                << "when they are free";
     return;
   }
-  if (Keep(idle)) return;
+  if (Keep(idle)) {
+    NotifyIdle();
+    return;
+  }
   if (idle.ready) idle.device->EventSynchronize(idle.ready);
   DestroyEvent(idle.device, idle.ready);
   DoFree(chunk);
@@ -216,6 +227,12 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
   underlying()->DoFree(chunk);
   claimed_bytes_ -= bytes;
   ++frees_;
+  NotifyIdle();
+}
+
+void ChunkPool::NotifyIdle() noexcept {
+  // Its bytes were counted when its last block was freed.
+  if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(0);
 }
 
 std::size_t ChunkPool::Release() noexcept {

@@ -65,7 +65,7 @@ class ChunkPool final : public Decorator {
   // the limit from here until Unclaim. False, with the reason in `failure`, if
   // the limit forbids it.
   bool Claim(std::size_t bytes, Failure& failure) noexcept;
-  void Unclaim(std::size_t bytes) noexcept { claimed_bytes_ -= bytes; }
+  void Unclaim(std::size_t bytes) noexcept;
   // What the strategies of this place share to have the driver pool memory:
   // what the others hold, or, if nobody holds any, what `make` returns. It is
   // counted here for as long as a strategy holds it.
@@ -80,6 +80,10 @@ class ChunkPool final : public Decorator {
       std::function<void(void* data, std::size_t bytes, int count_change)>;
   // Chunks that exist already are not visited.
   void AddVisitor(Visitor visitor);
+
+  // Whether no byte held, or being asked for, is in use: all are in idle
+  // chunks. False if chunks come and go meanwhile.
+  bool IsUnused() noexcept;
 
   std::size_t limit_bytes() const { return limit_bytes_; }
   // Driver calls only if the driver pools memory for a strategy.
@@ -119,6 +123,7 @@ class ChunkPool final : public Decorator {
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
+  void NotifyIdle() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 

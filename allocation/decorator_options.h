@@ -2,10 +2,12 @@
 #define STRATA_ALLOCATION_DECORATOR_OPTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "strata/allocation/chain_stream.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 
@@ -29,6 +31,12 @@ struct DecoratorOptions {
   std::string trace_path;           // record every call to this file; "": none
   std::string trace_events_path;    // the same as Chrome trace events
   std::string allocation_log_path;  // record what it is for here; "": nowhere
+  // Longest wait, in ms, of a request for others to free memory; not above 0:
+  // none.
+  std::int64_t retry_time_ms = 10000;
+  bool retry_alone = false;  // wait even if no known thread could free
+  // Rounds of out-of-memory callbacks per request; not above 1: one.
+  std::int64_t callback_rounds = -1;
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place
@@ -54,6 +62,7 @@ struct ChainContext {
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
+  Clock* clock = &Clock::Steady();                // of waits and time stamps
 };
 
 }  // namespace strata

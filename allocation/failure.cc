@@ -50,6 +50,9 @@ std::string Failure::ToString() const {
               HumanBytes(device_total_bytes);
     }
   }
+  if (waited_ms != 0) {
+    text += "; waited " + std::to_string(waited_ms) + " ms for memory";
+  }
   return text;
 }
 

@@ -20,6 +20,13 @@ const std::byte* Bytes(const void* data) {
   return static_cast<const std::byte*>(data);
 }
 
+// `settings` with zones that keep the natural alignment of an address.
+GuardSettings Rounded(GuardSettings settings, std::size_t alignment) {
+  settings.red_zone_bytes = AlignUp(
+      settings.red_zone_bytes, std::max(alignment, Block::kOffsetUnitBytes));
+  return settings;
+}
+
 // What lies around and in a block, in order of address.
 struct Layout {
   Layout(const GuardRecord& record, const GuardSettings& settings,
@@ -52,7 +59,7 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
                                const GuardSettings& settings,
                                const ChainContext& context)
     : Decorator(std::move(underlying)),
-      settings_(settings),
+      settings_(Rounded(settings, Decorator::natural_alignment())),
       memory_(Decorator::place(), context.platform, context.stream),
       reporter_(context.guard_reporter) {
   if (reporter_ == nullptr) {
@@ -81,13 +88,13 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
     ledger_.CountFailure();
     return nullptr;
   };
-  // A multiple of every alignment that the address must keep.
+  // Around what is no memory nothing can be written.
+  const std::size_t zone_bytes =
+      returns_handles() ? 0 : settings_.red_zone_bytes;
   const std::size_t front_bytes =
-      AlignUp(settings_.red_zone_bytes,
-              std::max({request.alignment, natural_alignment(),
-                        Block::kOffsetUnitBytes}));
+      AlignUp(zone_bytes, std::max<std::size_t>(request.alignment, 1));
   const std::optional<std::size_t> padded_bytes =
-      CheckedAdd(request.bytes, front_bytes + settings_.red_zone_bytes);
+      CheckedAdd(request.bytes, front_bytes + zone_bytes);
   if (!padded_bytes) return refuse(Failure::Reason::kTooLarge, "red zones");
   GuardRecord* record = ledger_.Take();
   if (record == nullptr) return refuse(Failure::Reason::kHostMemory, "record");
@@ -102,7 +109,7 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
   }
   Lay(*record, memory, front_bytes, request.bytes);
   record->allocated.Write();
-  record->zoned = WriteZones(*record);
+  record->zoned = !returns_handles() && WriteZones(*record);
   ledger_.AddLive(record);
   return record->block->allocation();
 }
@@ -170,7 +177,7 @@ bool GuardAllocator::OrderAfterMarks(const GuardRecord& record) noexcept {
 }
 
 bool GuardAllocator::Poison(const GuardRecord& record) noexcept {
-  if (!settings_.poison) return false;
+  if (!settings_.poison || !record.zoned) return false;
   const Layout layout(record, settings_, settings_.freed_byte);
   return Did(memory_.Fill(layout.block), "fill a freed block");
 }
@@ -290,6 +297,7 @@ std::size_t GuardAllocator::Release() noexcept {
 
 bool GuardAllocator::RecordStream(Allocation* allocation,
                                   Stream stream) noexcept {
+  if ((allocation->block()->flags & kBlockZeroSize) != 0) return false;
   GuardRecord& record = *allocation->block()->guard;
   if (ledger_.StateOf(record) != GuardRecord::State::kLive) {
     GuardError error;
@@ -297,7 +305,7 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
     Report(record, /*freed=*/true, std::move(error));
     return false;
   }
-  if (stream.uid != 0 && stream != this->stream()) {
+  if (stream.uid != 0 && stream != memory_.stream()) {
     try {
       ledger_.AddMark(record, stream);
     } catch (const std::bad_alloc&) {
@@ -310,13 +318,14 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
 
 void GuardAllocator::EraseStream(Allocation* allocation,
                                  Stream stream) noexcept {
+  if ((allocation->block()->flags & kBlockZeroSize) != 0) return;
   GuardRecord& record = *allocation->block()->guard;
   ledger_.RemoveMark(record, stream);
   underlying()->EraseStream(record.memory, stream);
 }
 
 void GuardAllocator::StreamDestroyed(Stream stream) noexcept {
-  if (stream == this->stream()) {
+  if (stream == memory_.stream()) {
     Drain(0);
   } else if (ledger_.AnyMark(stream)) {
     Did(memory_.OrderAfter(stream), "wait for a stream");

@@ -23,14 +23,15 @@ namespace strata {
 //   when it leaves, and whenever CheckAll is called, its bytes and zones are
 //   compared. All of that is ordered after the work in the chain's stream and
 //   in the streams that RecordStream named. stats() counts what users asked for
-//   and hold; the layers below count zones and quarantine too.
+//   and hold; the layers below count zones and quarantine too. Of handles that
+//   are no memory it finds double frees alone.
 // Errors: a device call that fails costs the check of a block, never an
 //   allocation or a free; GuardReporter says so once.
 // Threads: any thread.
 // Cost: three fills per allocation and one per free, on the stream. When the
 //   quarantine is full, a free waits for the stream and copies a quarter of the
-//   quarantine to the host; without one, every free waits. 344 bytes of host
-//   memory per block, and a second record. When memory is exhausted the
+//   quarantine to the host; without one, every free waits. 408 bytes of host
+//   memory per block. When memory is exhausted the
 //   quarantine is emptied first.
 // Source: tf_bfc.md §2 GPUDebugAllocator, GPUNanResetAllocator; paddle.md
 // §6.10.
@@ -45,6 +46,9 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   // Compares the zones of every live block, and the zones and contents of every
   // block in quarantine. Waits for the chain's stream.
   MemoryCheck CheckAll() noexcept;
+  // Watched on each side of a block: as asked, rounded up so that the address
+  // stays aligned.
+  std::size_t red_zone_bytes() const { return settings_.red_zone_bytes; }
   // Freed and kept back; zones included.
   std::size_t quarantine_bytes() const { return ledger_.quarantine_bytes(); }
 

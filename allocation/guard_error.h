@@ -62,7 +62,7 @@ class GuardReporter {
   explicit GuardReporter(bool abort_on_error)
       : abort_on_error_(abort_on_error) {}
 
-  // `callback` may allocate and free.
+  // `callback` may allocate, and free what it allocated.
   void AddCallback(Callback callback);
   void Report(const GuardError& error) noexcept;
 

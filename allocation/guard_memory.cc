@@ -96,7 +96,7 @@ GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
       device_(FindDevice(place, platform_, stream_)),
       readable_(place.kind != PlaceKind::kDevice ||
                 (device_ != nullptr && !device_->caps().phantom_memory)),
-      buffer_(new std::byte[kPieceBytes]) {}
+      buffer_(std::make_unique<std::byte[]>(kPieceBytes)) {}
 
 GuardMemory::Turn GuardMemory::Now() const noexcept {
   if (stream_ != nullptr && stream_->stream().uid != 0 && !stream_->retired()) {

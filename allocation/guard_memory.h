@@ -46,6 +46,11 @@ class GuardMemory {
   // Whether what is written can be read back.
   bool readable() const { return readable_; }
 
+  // The chain's; without uid if there is none.
+  Stream stream() const {
+    return stream_ != nullptr ? stream_->stream() : Stream();
+  }
+
   Status Fill(const GuardZone& zone) const noexcept;
   // `zones` are in order of address. Writes `changes` only if all was read.
   Status Compare(const GuardZone* zones, std::size_t count,

@@ -14,12 +14,13 @@ class Reservation {
       : budget_(budget), bytes_(bytes), held_(budget.Reserve(bytes)) {}
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
-  ~Reservation() {
-    if (held_) budget_.Return(bytes_);
-  }
+  ~Reservation() { Undo(); }
 
   bool held() const { return held_; }
   void Commit() { held_ = false; }
+  void Undo() {
+    if (std::exchange(held_, false)) budget_.Return(bytes_);
+  }
 
  private:
   Budget& budget_;
@@ -39,7 +40,9 @@ bool Budget::Reserve(std::size_t bytes) {
 
 LimitAllocator::LimitAllocator(std::shared_ptr<Allocator> underlying,
                                std::shared_ptr<Budget> budget)
-    : Decorator(std::move(underlying)), budget_(std::move(budget)) {}
+    : Decorator(std::move(underlying)),
+      budget_(std::move(budget)),
+      ladder_(Decorator::underlying()->reclaimer()) {}
 
 Allocation* LimitAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
@@ -56,14 +59,24 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  if (allocation != nullptr) reservation.Commit();
-  return allocation;
+  if (allocation != nullptr) {
+    reservation.Commit();
+    return allocation;
+  }
+  reservation.Undo();
+  // Meanwhile the budget may have refused another request.
+  if (ladder_ != nullptr) {
+    ladder_->retry().NotifyReturn(request.bytes, Failure::Reason::kBudget);
+  }
+  return nullptr;
 }
 
 void LimitAllocator::DoFree(Allocation* allocation) noexcept {
   const std::size_t bytes = allocation->requested_bytes();
   underlying()->DoFree(allocation);
   budget_->Return(bytes);
+  // The layers below told of their part before this one was done.
+  if (ladder_ != nullptr) ladder_->retry().NotifyFree(bytes);
 }
 
 Stats LimitAllocator::stats() const {

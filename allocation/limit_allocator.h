@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/reclaimer.h"
 
 namespace strata {
 
@@ -46,6 +47,7 @@ class LimitAllocator final : public Decorator {
 
  private:
   std::shared_ptr<Budget> budget_;
+  Reclaimer* const ladder_;  // null: nobody waits for the budget
   std::atomic<std::uint64_t> failures_{0};
 };
 

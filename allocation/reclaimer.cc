@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <new>
 #include <thread>
@@ -44,13 +45,12 @@ bool Climbing::IsOn(const Reclaimer* reclaimer) {
   return climb != nullptr;
 }
 
-// What callbacks freed may be idle in the chain of another stream, so the steps
-// before them run once more after them.
-constexpr std::array kClimb = {
-    ReclaimStep::kDrainFrees,        ReclaimStep::kFlushCaches,
-    ReclaimStep::kTakeIdleChunks,    ReclaimStep::kReleaseIdleChunks,
-    ReclaimStep::kCallbacks,         ReclaimStep::kDrainFrees,
-    ReclaimStep::kFlushCaches,       ReclaimStep::kTakeIdleChunks,
+// What our own layers can do. What callbacks freed may be idle in the chain of
+// another stream, so these steps run again after them.
+constexpr std::array kOwnSteps = {
+    ReclaimStep::kDrainFrees,
+    ReclaimStep::kFlushCaches,
+    ReclaimStep::kTakeIdleChunks,
     ReclaimStep::kReleaseIdleChunks,
 };
 
@@ -68,6 +68,7 @@ constexpr int kMostYields = 1 << 20;
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
   ReclaimStep step;
+  int priority;
   CallGate gate;  // closed once unregistered
 
   std::size_t Available() {
@@ -106,13 +107,19 @@ void Reclaimer::Registration::Reset() noexcept {
 
 Reclaimer::Registration Reclaimer::Register(
     const std::shared_ptr<Reclaimer>& reclaimer, ReclaimStep step,
-    ReclaimSource& source) {
+    ReclaimSource& source, int priority) {
   auto entry = std::make_shared<Entry>();
   entry->source = &source;
   entry->step = step;
+  entry->priority = priority;
   {
     const std::lock_guard<std::mutex> guard(reclaimer->mutex_);
-    reclaimer->entries_[static_cast<std::size_t>(step)].push_back(entry);
+    auto& list = reclaimer->entries_[static_cast<std::size_t>(step)];
+    list.insert(std::upper_bound(list.begin(), list.end(), entry,
+                                 [](const auto& a, const auto& b) {
+                                   return a->priority > b->priority;
+                                 }),
+                entry);
   }
   return {reclaimer, entry};
 }
@@ -172,7 +179,7 @@ std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
 bool Reclaimer::RunSteps(Stream stream, Failure& failure,
                          const std::function<bool()>& search,
                          std::uint64_t& seen) {
-  for (const ReclaimStep step : kClimb) {
+  for (const ReclaimStep step : kOwnSteps) {
     std::size_t given = 0;
     if (GivesToSystem(step)) {
       if (!IsWorthReleasing(failure)) continue;
@@ -181,7 +188,6 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
     } else {
       given = RunStep(step, stream, failure.rounded_bytes);
     }
-    if (given == 0 && step == ReclaimStep::kCallbacks) return false;
     if (given == 0) continue;
     seen = given_.load();
     if (search()) return true;
@@ -190,9 +196,31 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
   return false;
 }
 
+bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
+                             const std::function<bool()>& search,
+                             std::uint64_t& seen) {
+  std::int64_t round = 0;
+  bool gave = false;
+  do {
+    gave = false;
+    for (const auto& entry : Sources(ReclaimStep::kCallbacks)) {
+      if (!failure.IsExhaustion()) return false;
+      if (entry->Reclaim(stream, failure.rounded_bytes) == 0) continue;
+      gave = true;
+      seen = ++given_;
+      if (search() ||
+          (failure.IsExhaustion() && RunSteps(stream, failure, search, seen))) {
+        return true;
+      }
+    }
+    ++round;
+  } while (gave && round < callback_rounds_);
+  return false;
+}
+
 bool Reclaimer::SearchBehindOthers(const Failure& failure,
                                    const std::function<bool()>& search,
-                                   std::uint64_t seen) const {
+                                   std::uint64_t& seen) const {
   for (int i = 0; i < kMostYields && failure.IsExhaustion(); ++i) {
     const bool done = giving_.load() == 0;
     const std::uint64_t given = given_.load();
@@ -208,6 +236,25 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
   return false;
 }
 
+bool Reclaimer::Retry(Stream stream, Failure& failure,
+                      const std::function<bool()>& search,
+                      std::uint64_t& seen) {
+  RetryQueue::Stay stay(retry_, failure);
+  do {
+    stay.BeginSearch();
+    seen = given_.load();
+    if (search() || (failure.IsExhaustion() &&
+                     (RunSteps(stream, failure, search, seen) ||
+                      SearchBehindOthers(failure, search, seen)))) {
+      return true;
+    }
+  } while (stay.Wait(failure));
+  failure.waited_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(stay.waited())
+          .count());
+  return false;
+}
+
 bool Reclaimer::Climb(Stream stream, Failure& failure,
                       const std::function<bool()>& search) noexcept {
   if (Climbing::IsOn(this)) return false;
@@ -215,7 +262,10 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
   try {
     std::uint64_t seen = given_.load();
     return RunSteps(stream, failure, search, seen) ||
-           SearchBehindOthers(failure, search, seen);
+           RunCallbacks(stream, failure, search, seen) ||
+           SearchBehindOthers(failure, search, seen) ||
+           (retry_.MayWait(stream, failure) &&
+            Retry(stream, failure, search, seen));
   } catch (const std::bad_alloc&) {
     // The list of sources could not be copied: nothing was taken yet.
     return false;

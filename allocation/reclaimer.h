@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/failure.h"
+#include "strata/allocation/retry_queue.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -48,8 +49,13 @@ class ReclaimSource {
 //   steps that give memory to the system are skipped if all of them together
 //   could not meet the request: an impossible request costs nobody his cache.
 //   A source may allocate and free; its own failures do not climb again.
+//   Callbacks are asked last, those of higher priority first, with a search
+//   after each one that gave something; as many rounds as allowed, while a
+//   round gives something.
 //   Memory that another thread is giving to the system is neither idle nor free
 //   for a moment: a climb that found nothing waits for that and searches again.
+//   The last rung is to wait, in the RetryQueue, until somebody frees memory;
+//   then the steps before the callbacks run again.
 // Threads: any thread; no lock is held while a source or `search` runs.
 // Cost: a copy of the list of sources per Climb.
 class Reclaimer {
@@ -73,13 +79,21 @@ class Reclaimer {
     std::shared_ptr<Entry> entry_;
   };
 
-  Reclaimer() = default;
+  // `callback_rounds` of 1 or less: one.
+  explicit Reclaimer(const RetryOptions& retry = {},
+                     std::int64_t callback_rounds = 1)
+      : retry_(retry), callback_rounds_(callback_rounds) {}
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // `source` stays valid until the result is destroyed.
+  // `source` stays valid until the result is destroyed. Within a step, sources
+  // of higher `priority` are asked first, then those registered first.
   static Registration Register(const std::shared_ptr<Reclaimer>& reclaimer,
-                               ReclaimStep step, ReclaimSource& source);
+                               ReclaimStep step, ReclaimSource& source,
+                               int priority = 0);
+
+  // Where requests of this place wait. Whoever makes memory available tells it.
+  RetryQueue& retry() { return retry_; }
 
   // Runs the ladder for the request that failed with `failure`. `search` tries
   // again: true ends the climb; false leaves its reason in `failure`. Returns
@@ -101,10 +115,16 @@ class Reclaimer {
   // `seen` is given_ as it was before the last search.
   bool RunSteps(Stream stream, Failure& failure,
                 const std::function<bool()>& search, std::uint64_t& seen);
+  bool RunCallbacks(Stream stream, Failure& failure,
+                    const std::function<bool()>& search, std::uint64_t& seen);
+  bool Retry(Stream stream, Failure& failure,
+             const std::function<bool()>& search, std::uint64_t& seen);
   bool SearchBehindOthers(const Failure& failure,
                           const std::function<bool()>& search,
-                          std::uint64_t seen) const;
+                          std::uint64_t& seen) const;
 
+  RetryQueue retry_;
+  const std::int64_t callback_rounds_;
   std::atomic<int> giving_{0};           // threads inside such a step
   std::atomic<std::uint64_t> given_{0};  // steps that gave something
   mutable std::mutex mutex_;

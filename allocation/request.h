@@ -18,6 +18,8 @@ enum RequestFlags : std::uint32_t {
   kLongLived = 1U << 2,
   // The caller records the allocation in the log itself (allocation_log.h).
   kWillBeLogged = 1U << 8,
+  // Serve from the upper end of a pool that has two (--bfc_two_ended).
+  kUpperEnd = 1U << 9,
 };
 
 // What a caller asks of an Allocator.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kSizes[] = {256, std::size_t{64} << 10,
-                                  std::size_t{1} << 20, std::size_t{16} << 20};
+                                  std::size_t{16} << 20, std::size_t{64} << 20};
 
 void Touch(void* data, std::size_t bytes) {
   auto* bytes_of = static_cast<volatile char*>(data);
@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> others =
         strata::ParseCommandLine({argv + 1, argv + argc});
-    const int rounds = others.empty() ? 100 : std::stoi(others[0]);
+    const int rounds = others.empty() ? 10 : std::stoi(others[0]);
     std::printf("%-14s %12s %12s %12s %12s\n", "ns per pair", "256 B", "64 KiB",
-                "1 MiB", "16 MiB");
+                "16 MiB", "64 MiB");
     MeasureMalloc(rounds);
     for (const std::string& name : strata::StrategyNames()) {
       MeasureStrategy(name, strata::OptionsFromFlags(), rounds);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/allocation_log.h"
@@ -15,6 +16,7 @@
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
+#include "strata/facade/tf_environment.h"
 #include "strata/facade/usage_log.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
@@ -22,8 +24,11 @@
 namespace strata {
 
 AllocatorFacade::AllocatorFacade(const Options& options,
-                                 std::shared_ptr<Platform> platform)
-    : options_(options), platform_(std::move(platform)) {
+                                 std::shared_ptr<Platform> platform,
+                                 Clock& clock)
+    : options_(WithProcessEnvironment(options)),
+      platform_(std::move(platform)) {
+  shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
   MakeSinks();
@@ -58,11 +63,11 @@ void AllocatorFacade::MakeSinks() {
   const DecoratorOptions& asked = options_.decorators;
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
-        std::make_shared<TraceSink>(asked.trace_path, Clock::Steady());
+        std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
   }
   if (!asked.trace_events_path.empty()) {
     shared_.event_sink =
-        std::make_shared<EventSink>(asked.trace_events_path, Clock::Steady());
+        std::make_shared<EventSink>(asked.trace_events_path, *shared_.clock);
   }
   if (!asked.allocation_log_path.empty()) {
     shared_.allocation_log =
@@ -223,6 +228,33 @@ Allocator& AllocatorFacade::GetAllocator(Place place, Stream stream) {
   return FrontOf(place, stream);
 }
 
+const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
+  const Allocator* layer = &GetAllocator(place);
+  while (layer != nullptr && std::string_view(layer->name()) != "auto_growth") {
+    layer = layer->underlying();
+  }
+  if (layer == nullptr) {
+    throw std::invalid_argument(ToString(place) +
+                                " has no auto_growth: its strategy is " +
+                                CarvingLayer(GetAllocator(place)));
+  }
+  return *layer;
+}
+
+std::size_t AllocatorFacade::EmptyCache() {
+  std::size_t bytes = 0;
+  for (const Place place : places()) {
+    if (Find(place).has_streams()) bytes += Release(place);
+  }
+  return bytes;
+}
+
+std::size_t AllocatorFacade::Compact(Place place) {
+  throw std::logic_error(
+      std::string("Compact: ") + CarvingLayer(GetAllocator(place)) + " on " +
+      ToString(place) + " cannot move memory; Release gives idle memory back");
+}
+
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
   std::size_t bytes = 0;
@@ -233,9 +265,9 @@ std::size_t AllocatorFacade::Release(Place place, Stream stream) {
   return FrontOf(place, stream).Release();
 }
 
-void AllocatorFacade::AddOutOfMemoryCallback(
-    Place place, std::function<std::size_t(Place, std::size_t)> callback) {
-  Find(place).AddCallback(std::move(callback));
+OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(
+    Place place, OutOfMemoryFunction callback, int priority) {
+  return Find(place).AddCallback(std::move(callback), priority);
 }
 
 namespace {

@@ -11,6 +11,8 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/guard_error.h"
 #include "strata/facade/options.h"
+#include "strata/facade/out_of_memory_callback.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
@@ -35,15 +37,19 @@ class PlaceState;
 // Threads: any thread. Destroy the facade when no call is in flight; frees may
 //   still be, and may come later: each chain lives until its last allocation
 //   is freed.
+//   A request that fails for lack of memory waits until another thread frees
+//   some, up to gpu_allocator_retry_time, if any could.
 // Cost: a hit takes one uncontended lock; finding the chain takes none.
 class AllocatorFacade {
  public:
   // `platform` null: the one the options name. Facades may share a platform.
+  // `clock` times waits and trace stamps; it outlives every allocation.
   //
   // Errors: std::invalid_argument naming the option that is wrong;
   //   std::runtime_error if the platform has no device.
   explicit AllocatorFacade(const Options& options,
-                           std::shared_ptr<Platform> platform = nullptr);
+                           std::shared_ptr<Platform> platform = nullptr,
+                           Clock& clock = Clock::Steady());
   AllocatorFacade(const AllocatorFacade&) = delete;
   AllocatorFacade& operator=(const AllocatorFacade&) = delete;
   ~AllocatorFacade();
@@ -77,6 +83,11 @@ class AllocatorFacade {
   // An allocator that serves requests of 0 bytes: any does; kept for the
   // original's users.
   Allocator& GetZeroAllocator(Place place) { return GetAllocator(place); }
+  // The strategy in the chain of the place's default stream, to look at:
+  // allocate through the chain.
+  //
+  // Errors: std::invalid_argument if the strategy there is not auto_growth.
+  const Allocator& GetAutoGrowthAllocator(Place place);
 
   // The stream a driver's handle names; wraps it once, outside any capture.
   // Null is the legacy stream.
@@ -105,12 +116,25 @@ class AllocatorFacade {
   // Gives idle memory back to the system; returns the bytes given.
   std::size_t Release(Place place);
   std::size_t Release(Place place, Stream stream);
+  // Release of every device, managed memory too.
+  std::size_t EmptyCache();
+  // Moves free memory together; returns the bytes moved.
+  //
+  // Errors: std::logic_error if the strategy of the place cannot: none of those
+  //   that hand out plain addresses can.
+  std::size_t Compact(Place place);
 
   // `callback` is asked when memory is exhausted at `place` and giving idle
   // memory back did not help: it frees what it can and returns the bytes. It
-  // may run on any thread that allocates, and may free and allocate.
-  void AddOutOfMemoryCallback(
-      Place place, std::function<std::size_t(Place, std::size_t)> callback);
+  // may run on any thread that allocates, and may free and allocate. Those of
+  // higher priority are asked first, then those added first; after each that
+  // gave something the request is tried again. Ends with the facade, or when
+  // the result is destroyed.
+  //
+  // Errors: std::invalid_argument if it is empty.
+  OutOfMemoryCallback AddOutOfMemoryCallback(Place place,
+                                             OutOfMemoryFunction callback,
+                                             int priority = 0);
 
   // With strata_guard: compares everything around and in the blocks of a place
   // with what it must be, live ones and those in quarantine. Waits for the
@@ -120,7 +144,9 @@ class AllocatorFacade {
   // Errors: std::logic_error without strata_guard.
   MemoryCheck CheckMemory(Place place);
   // `callback` is told of every error that the guard finds and logs, at any
-  // place; it may allocate and free. Errors as CheckMemory.
+  // place; it may allocate, and free what it allocated. Errors found while the
+  // facade is destroyed, or later, are told too: then it leaves the facade
+  // alone. Errors as CheckMemory.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
   // `visitor` sees every chunk of memory that `place` gets from the system
   // (count_change +1) or gives back (-1), for instance to register it with a
@@ -150,6 +176,15 @@ class AllocatorFacade {
   void AcceptAll(Place place, AllocatorVisitor& visitor);
   // The layers of a chain, outermost first, as names.
   std::vector<std::string> Layers(Place place);
+
+  // Whether RecordStream is honoured.
+  bool IsStreamSafeCUDAAllocatorUsed() const {
+    return options_.decorators.stream_safe;
+  }
+  // Whether device memory comes from the driver's stream-ordered pool.
+  bool IsCUDAMallocAsyncAllocatorUsed() const {
+    return options_.Strategy() == "cuda_malloc_async";
+  }
 
   const Options& options() const { return options_; }
   Platform& platform() { return *platform_; }

@@ -23,6 +23,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
     : Decorator(std::move(chain)),
       state_(std::move(state)),
       stream_(std::move(stream)),
+      retry_(state_->reclaimer()->retry()),
       hit_path_(underlying()->hit_path()),
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
@@ -32,6 +33,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
 }
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
+  retry_.CountThread();
   const std::lock_guard<SpinLock> guard(lock_);
   Block* block = hit_path_->TakeCached(bytes);
   if (block == nullptr) return nullptr;
@@ -54,7 +56,7 @@ AllocationPtr Front::Alloc(std::size_t bytes) {
 Allocation* Front::TryAllocate(const Request& request,
                                Failure& failure) noexcept {
   if (hit_path_ != nullptr && request.alignment <= hit_alignment_ &&
-      request.flags == 0) {
+      request.flags == 0 && request.freed_before == 0) {
     if (Allocation* hit = TakeHit(request.bytes)) return hit;
   }
   // The first request of a chain is no hit, so this sees it.
@@ -91,12 +93,21 @@ void Front::DoFree(Allocation* allocation) noexcept {
     Unpin();
     return;
   }
+  retry_.CountThread();
+  const std::size_t bytes = block->size;
   bool is_last = false;
+  bool is_awaited = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     if (stat_ != nullptr) stat_->CountGiven(*block);
     hit_path_->GiveCached(block);
-    is_last = --live_ == 0 && orphan_;
+    is_awaited = retry_.has_waiters();
+    // This front must last until the waiters know.
+    is_last = !is_awaited && --live_ == 0 && orphan_;
+  }
+  if (is_awaited) {
+    retry_.NotifyFree(bytes);
+    Unpin();
   }
   if (is_last) Destroy();
 }

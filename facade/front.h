@@ -17,10 +17,10 @@ namespace strata {
 // a hit past the layers, walks them otherwise, and keeps the chain alive until
 // its last allocation is freed.
 //
-// Model: a request of natural alignment without flags goes to the chain's hit
-//   path, if it has one; a free without mark or offset goes back the same way.
-//   When the facade drops the front, it becomes an orphan and destroys itself
-//   with the last free, from whichever thread that comes.
+// Model: a request of natural alignment without flags or a freed_before goes to
+//   the chain's hit path, if it has one; a free without mark or offset goes
+//   back the same way. When the facade drops the front, it becomes an orphan
+//   and destroys itself with the last free, from whichever thread that comes.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -59,6 +59,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
+  RetryQueue& retry_;          // of the place, told of hits
   HitPath* const hit_path_;    // null: every call walks
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;

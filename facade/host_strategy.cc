@@ -102,8 +102,9 @@ HostStrategy StrategyOfPinned(const HostOptions& options, bool is_stream_safe,
   if (options.tf_environment && result.limit_bytes == 0) {
     auto limit = MebibytesOf(environment, "TF_GPU_HOST_MEM_LIMIT_IN_MB");
     // The older name of the same.
-    if (!limit)
+    if (!limit) {
       limit = MebibytesOf(environment, "TF_CUDA_HOST_MEM_LIMIT_IN_MB");
+    }
     result.limit_bytes = Mebibytes(limit.value_or(kDefaultPinnedLimit));
   }
   return result;

@@ -327,6 +327,11 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
     throw std::invalid_argument(
         "auto_growth_give_back_limit: must not be negative");
   }
+  if (decorators.retry_alone && decorators.retry_time_ms <= 0) {
+    throw std::invalid_argument(
+        "strata_retry_alone contradicts gpu_allocator_retry_time=" +
+        std::to_string(decorators.retry_time_ms) + ": there is no wait");
+  }
   if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
     throw std::invalid_argument(
         "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");

@@ -3,9 +3,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -68,31 +69,25 @@ HostMemoryOptions HostMemoryOf(const HostOptions& options,
   return result;
 }
 
+// Waiting is for memory that other requests at the place give back; what the
+// host has left is not ours to say.
+RetryOptions RetryOf(Place place, const Options& options,
+                     const ChainContext& shared,
+                     const std::shared_ptr<Platform>& platform,
+                     const PlaceUsage& usage) {
+  RetryOptions retry;
+  if (place.kind == PlaceKind::kHost) return retry;
+  retry.time = std::chrono::milliseconds(options.decorators.retry_time_ms);
+  retry.alone = options.decorators.retry_alone;
+  retry.clock = shared.clock;
+  retry.platform = platform;
+  retry.usage = &usage;
+  return retry;
+}
+
 const char* Environment(const char* name) { return std::getenv(name); }
 
 }  // namespace
-
-class PlaceState::CallbackSource final : public ReclaimSource {
- public:
-  CallbackSource(Place place,
-                 std::function<std::size_t(Place, std::size_t)> callback)
-      : place_(place), callback_(std::move(callback)) {}
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
-  std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
-    try {
-      return callback_(place_, bytes);
-    } catch (const std::exception& error) {
-      LOG(ERROR) << "an out-of-memory callback failed: " << error.what();
-    } catch (...) {
-      LOG(ERROR) << "an out-of-memory callback failed";
-    }
-    return 0;
-  }
-
- private:
-  const Place place_;
-  const std::function<std::size_t(Place, std::size_t)> callback_;
-};
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
                        const Options& options, const ChainContext& shared)
@@ -101,7 +96,9 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       device_(place.kind == PlaceKind::kHost ? nullptr
                                              : &platform_->device(place.index)),
       options_(options),
-      reclaimer_(std::make_shared<Reclaimer>()),
+      reclaimer_(std::make_shared<Reclaimer>(
+          RetryOf(place, options, shared, platform_, *this),
+          options.decorators.callback_rounds)),
       context_(shared) {
   context_.place = place_;
   context_.platform = platform_;
@@ -258,12 +255,14 @@ Front* PlaceState::Retire(Stream stream) {
 }
 
 void PlaceState::Close() {
-  std::vector<Callback> callbacks;
+  decltype(callbacks_) callbacks;
   {
     const std::lock_guard<std::mutex> guard(fronts_mutex_);
     callbacks.swap(callbacks_);
   }
-  callbacks.clear();
+  for (const auto& callback : callbacks) {
+    if (const auto source = callback.lock()) source->Drop();
+  }
   for (Front* front : by_uid_.Entries()) front->Drop();
 }
 
@@ -279,14 +278,47 @@ void PlaceState::SetDefault(Stream stream) {
   default_front_.store(&front, std::memory_order_release);
 }
 
-void PlaceState::AddCallback(
-    std::function<std::size_t(Place, std::size_t)> callback) {
-  Callback added;
-  added.source = std::make_unique<CallbackSource>(place_, std::move(callback));
-  added.registration =
-      Reclaimer::Register(reclaimer_, ReclaimStep::kCallbacks, *added.source);
-  const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  callbacks_.push_back(std::move(added));
+OutOfMemoryCallback PlaceState::AddCallback(OutOfMemoryFunction callback,
+                                            int priority) {
+  if (!callback) {
+    throw std::invalid_argument("the out-of-memory callback is empty");
+  }
+  auto source = std::make_shared<OutOfMemoryCallback::Source>(
+      place_, std::move(callback));
+  {
+    const std::lock_guard<std::mutex> guard(fronts_mutex_);
+    std::erase_if(callbacks_, [](const auto& old) { return old.expired(); });
+    callbacks_.push_back(source);
+  }
+  return {std::move(source), reclaimer_, priority};
+}
+
+std::optional<Stats> PlaceState::ExactSum() const noexcept {
+  // Without that layer, strategies report what they serve together.
+  if (!options_.decorators.stat) return std::nullopt;
+  try {
+    return SumOfFronts();
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
+
+std::size_t PlaceState::LiveBytes() const noexcept {
+  const std::optional<Stats> sum = ExactSum();
+  return sum ? sum->in_use_bytes : 0;
+}
+
+std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
+  // An allocation is counted after its memory is taken, but before it can be
+  // freed; so one that was in use meanwhile shows in one of the three.
+  const std::optional<Stats> before = ExactSum();
+  const bool is_unused = pool_->IsUnused();
+  const std::optional<Stats> after = ExactSum();
+  if (!before || !is_unused || !after ||
+      before->allocations != after->allocations) {
+    return std::nullopt;
+  }
+  return after->allocations;
 }
 
 void PlaceState::Unpinner::operator()(Front* front) const noexcept {

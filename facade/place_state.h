@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "strata/allocation/allocation_log.h"
@@ -21,6 +22,8 @@
 #include "strata/facade/front_table.h"
 #include "strata/facade/host_strategy.h"
 #include "strata/facade/options.h"
+#include "strata/facade/out_of_memory_callback.h"
+#include "strata/platform/clock.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
 
@@ -33,14 +36,15 @@ class Front;
 // Threads: any thread.
 // Lifetime: shared by the facade and by every front, so it outlives the last
 //   allocation.
-class PlaceState : public std::enable_shared_from_this<PlaceState> {
+class PlaceState : public std::enable_shared_from_this<PlaceState>,
+                   private PlaceUsage {
  public:
   // `shared` is what the chains of all places share. Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
              const Options& options, const ChainContext& shared);
-  ~PlaceState();
+  ~PlaceState() override;
 
   Place place() const { return place_; }
   // Null for host memory.
@@ -91,7 +95,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   // Errors: std::logic_error if it was set or used before.
   void SetDefault(Stream stream);
 
-  void AddCallback(std::function<std::size_t(Place, std::size_t)> callback);
+  // Errors: std::invalid_argument if the callback is empty.
+  OutOfMemoryCallback AddCallback(OutOfMemoryFunction callback, int priority);
 
   // Adds a visitor of the pool's chunks, of which there are none so far; at a
   // host place the first may change the strategy. No other call may be in
@@ -114,12 +119,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   void ResetPeak();
 
  private:
-  class CallbackSource;
-  // A callback and its rung of the ladder; unregistered first.
-  struct Callback {
-    std::unique_ptr<CallbackSource> source;
-    Reclaimer::Registration registration;
-  };
+  // The sum if what is in use is counted exactly.
+  std::optional<Stats> ExactSum() const noexcept;
+  std::size_t LiveBytes() const noexcept override;
+  std::optional<std::uint64_t> CountIfUnused() const noexcept override;
 
   // Ends a visit to a front.
   struct Unpinner {
@@ -155,9 +158,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState> {
   FrontTable by_uid_;
   FrontTable by_handle_;
   std::atomic<Front*> default_front_{nullptr};
-  std::mutex fronts_mutex_;          // held while fronts come and go
-  bool default_was_set_ = false;     // guarded by fronts_mutex_
-  std::vector<Callback> callbacks_;  // guarded by fronts_mutex_
+  std::mutex fronts_mutex_;       // held while fronts come and go
+  bool default_was_set_ = false;  // guarded by fronts_mutex_
+  // Guarded by fronts_mutex_:
+  std::vector<std::weak_ptr<OutOfMemoryCallback::Source>> callbacks_;
 
   mutable std::mutex list_mutex_;
   std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_

@@ -8,6 +8,11 @@ class SteadyClock final : public Clock {
   std::chrono::nanoseconds Now() const override {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
+  void WaitUntil(std::condition_variable& wake,
+                 std::unique_lock<std::mutex>& lock,
+                 std::chrono::nanoseconds deadline) override {
+    wake.wait_until(lock, std::chrono::steady_clock::time_point(deadline));
+  }
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace {
 
 // The most that the kernel can be built for (CONFIG_NODES_SHIFT).
 constexpr int kMaxNodes = 1024;
-constexpr std::size_t kMaskBits = sizeof(unsigned long) * CHAR_BIT;
+using MaskWord = unsigned long;  // NOLINT(google-runtime-int): as mbind has it
+constexpr std::size_t kMaskBits = sizeof(MaskWord) * CHAR_BIT;
 
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
@@ -44,7 +45,7 @@ class LinuxHost final : public HostSystem {
   explicit LinuxHost(std::string sys_root) : sys_root_(std::move(sys_root)) {}
 
   std::uint64_t MemoryBytes() const override {
-    const long pages = sysconf(_SC_PHYS_PAGES);
+    const auto pages = sysconf(_SC_PHYS_PAGES);
     const std::uint64_t machine =
         pages > 0 ? static_cast<std::uint64_t>(pages) * HostPageBytes() : 0;
     // "max" if there is no limit.
@@ -64,9 +65,9 @@ class LinuxHost final : public HostSystem {
 
   int PreferNode(void* data, std::size_t bytes, int node) noexcept override {
     if (node < 0 || node >= kMaxNodes) return EINVAL;
-    std::array<unsigned long, kMaxNodes / kMaskBits> mask{};
+    std::array<MaskWord, kMaxNodes / kMaskBits> mask{};
     const auto bit = static_cast<std::size_t>(node);
-    mask[bit / kMaskBits] = 1UL << (bit % kMaskBits);
+    mask[bit / kMaskBits] = MaskWord{1} << (bit % kMaskBits);
     // The kernel reads one bit less than it is told.
     return syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(),
                    kMaxNodes + 1, 0) == 0

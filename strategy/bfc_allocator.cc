@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "strata/allocation/size.h"
@@ -25,9 +26,29 @@ constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
 }
 
+BfcArenaRules ArenaRules(const BfcOptions& options) {
+  BfcArenaRules rules;
+  rules.placement = options.placement;
+  rules.coalesces_regions = options.coalesce_regions;
+  rules.keeps_history = options.keep_annotations;
+  rules.counter = options.counter;
+  rules.has_two_ends = options.has_two_ends;
+  rules.lower = options.lower;
+  rules.upper = options.upper;
+  return rules;
+}
+
 // Whether what the device has bounds what the place has.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
+}
+
+// Whether the memory may exceed the device's: use_cuda_managed_memory has that
+// at device places, too.
+bool IsManaged(const ChunkPool& pool) {
+  const Allocator* system = &pool;
+  while (system->underlying() != nullptr) system = system->underlying();
+  return std::string_view(system->name()) == "managed";
 }
 
 }  // namespace
@@ -53,8 +74,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
     : pool_(std::move(pool)),
       stream_(std::move(stream)),
       options_(std::move(options)),
-      arena_({options_.placement, options_.coalesce_regions,
-              options_.keep_annotations, options_.counter}) {
+      arena_(ArenaRules(options_)) {
   const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
     StartPlan(WholeLimit(options_.memory_limit_bytes),
@@ -118,12 +138,16 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
   ask.rounded = *rounded;
   ask.alignment = std::max(request.alignment, kBfcGranuleBytes);
   ask.freed_before = request.freed_before;
+  if (options_.has_two_ends && (request.flags & kUpperEnd) != 0) {
+    ask.end = BfcEnd::kUpper;
+  }
   if (options_.keep_annotations) ask.annotation = annotations_.TakeCurrent();
 
+  const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
   if (block == nullptr && failure.reason != Failure::Reason::kHostMemory) {
     if ((request.flags & kNoGrowth) == 0) {
-      block = Grow(ask, failure);
+      block = Grow(ask, turns_before, failure);
     } else {
       failure = Refusal(Failure::Reason::kNoGrowth, ask);
       block = FindUnsafe(ask, failure);
@@ -261,7 +285,7 @@ void BfcAllocator::WriteMap() noexcept {
 std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {
-  BfcOptions bfc = ReadBfcOptions(options, pool->place(), stream->device());
+  BfcOptions bfc = ReadBfcOptions(options, stream->device(), IsManaged(*pool));
   return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
                                         std::move(bfc));
 }

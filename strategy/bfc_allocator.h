@@ -26,7 +26,8 @@ namespace strata {
 //   refuses, by a tenth less, again and again. Then idle regions are exchanged
 //   for a larger one. A freed block joins its free neighbours. With a counter,
 //   frees are stamped, and memory is neither joined nor given to a request that
-//   wants memory freed before an earlier stamp until the stamp is safe.
+//   wants memory freed before an earlier stamp until the stamp is safe. With
+//   two ends, each is served from its side of one region.
 // Threads: any thread. One thread at a time grows; no lock is held while the
 //   system or the device is called.
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
@@ -121,8 +122,9 @@ class BfcAllocator final : public Allocator,
   // R7, step 6.
   Block* FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept;
   Block* TakeLocked(const BfcAsk& ask) noexcept;  // lock_ is held
-  // R7, steps 5 to 7.
-  Block* Grow(const BfcAsk& ask, Failure& failure) noexcept;
+  // R7, steps 5 to 7. `turns_before`: of turn_, before the search in vain.
+  Block* Grow(const BfcAsk& ask, std::uint64_t turns_before,
+              Failure& failure) noexcept;
   // R16 to R21; the block is from the memory it got, or from any that fits.
   Block* Extend(const BfcAsk& ask, Failure& failure) noexcept;
   // Asks the system, then for less and less, down to `least` bytes.

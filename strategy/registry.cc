@@ -8,6 +8,7 @@
 namespace strata {
 namespace {
 
+// As in the table. NOLINTNEXTLINE(readability-identifier-naming)
 enum class SharedBy { stream, place };
 
 StrategyFactory Named(const std::string& name) {

@@ -40,6 +40,10 @@ struct StrategyOptions {
   std::string bfc_backpedal = "always";  // or "once"
   bool bfc_timestamps = false;
   bool bfc_keep_annotations = false;
+  bool bfc_two_ended = false;
+  // ascending, descending, ascending-exact or descending-exact
+  std::string bfc_lower_end = "ascending";
+  std::string bfc_upper_end = "ascending";
   // naive_best_fit and thread_local.
   double fraction_of_gpu_memory_to_use = 0.92;
   std::uint64_t initial_gpu_memory_in_mb = 0;

@@ -22,14 +22,15 @@ bool Fits(const Allocation& memory, const BfcAsk& ask) {
 
 }  // namespace
 
-Block* BfcAllocator::Grow(const BfcAsk& ask, Failure& failure) noexcept {
+Block* BfcAllocator::Grow(const BfcAsk& ask, std::uint64_t turns_before,
+                          Failure& failure) noexcept {
   const GrowthTurn::Holder turn(turn_);
   if (!turn.has_turn()) {
     failure = Refusal(Failure::Reason::kBadRequest, ask);
     failure.detail = "this thread is growing the pool";
     return nullptr;
   }
-  if (turn.waited()) {
+  if (turn_.count() != turns_before) {
     Block* block = FindHeld(ask, failure);
     if (block != nullptr || failure.reason == Failure::Reason::kHostMemory) {
       return block;
@@ -65,9 +66,11 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
   const std::size_t pool_limit = pool_->limit_bytes();
-  const bool is_all = limit.most_bytes >= total_bytes && pool_limit == 0;
-  if (pool_limit != 0)
+  // Managed memory may have more; that is a limit of its own.
+  const bool is_all = limit.most_bytes == total_bytes && pool_limit == 0;
+  if (pool_limit != 0) {
     limit.most_bytes = std::min(limit.most_bytes, pool_limit);
+  }
   const std::lock_guard<SpinLock> guard(lock_);
   StartPlan(limit, is_all);
   return true;
@@ -82,8 +85,10 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;
-    bytes = plan_.FirstAsk(needed, held);
-    if (!bytes && needed != ask.rounded) {
+    // Two ends have one region between them (R63).
+    const bool may_grow = !options_.has_two_ends || held == 0;
+    if (may_grow) bytes = plan_.FirstAsk(needed, held);
+    if (may_grow && !bytes && needed != ask.rounded) {
       // The system may happen to align it.
       needed = ask.rounded;
       bytes = plan_.FirstAsk(needed, held);

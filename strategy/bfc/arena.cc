@@ -25,7 +25,11 @@ std::size_t Padding(const Block* block, std::size_t alignment) {
 BfcArena::BfcArena(BfcArenaRules rules)
     : rules_(std::move(rules)),
       most_waste_bytes_(Mebibytes(128)),
-      free_(rules_.placement, OrderedIndex::AddressOrder::kAscending) {
+      lower_(rules_.placement, rules_.lower.hole_order) {
+  if (rules_.has_two_ends) {
+    upper_ =
+        std::make_unique<BfcIndex>(rules_.placement, rules_.upper.hole_order);
+  }
   if (rules_.keeps_history) history_.resize(kHistory);
 }
 
@@ -48,11 +52,17 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
     if (IsShortOfRecords()) return nullptr;
   }
   Block* block = Find(ask);
+  if (block != nullptr) {
+    block =
+        ask.end == BfcEnd::kUpper ? CarveHigh(block, ask) : Carve(block, ask);
+  } else if (gap_ != nullptr) {
+    block = TakeFromGap(ask);
+  }
   if (block == nullptr) {
     ++stats_.cache_misses;
     return nullptr;
   }
-  block = Carve(block, ask);
+  if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
 
   BfcNote& note = NoteOf(block);
   note.allocation_id = ++last_id_;  // R12
@@ -81,16 +91,22 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
 }
 
 Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
+  const BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
   if (ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0) {
-    return free_.Find(ask.rounded);
+    return holes.Find(ask.rounded);
   }
-  return free_.FindIf(
+  return holes.FindIf(
       ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
       [&ask](const Block* block) {
         return block->size - ask.rounded >= Padding(block, ask.alignment) &&
                (ask.freed_before == 0 ||
                 NoteOf(block).freed_at <= ask.freed_before);  // R9
       });
+}
+
+bool BfcArena::IsSplit(std::size_t size, const BfcAsk& ask) const {
+  if (PolicyOf(ask.end).splits_exactly) return size > ask.rounded;
+  return size >= 2 * ask.rounded || size - ask.rounded >= most_waste_bytes_;
 }
 
 Block* BfcArena::Carve(Block* block, const BfcAsk& ask) noexcept {
@@ -100,12 +116,10 @@ Block* BfcArena::Carve(Block* block, const BfcAsk& ask) noexcept {
     InsertFree(block);
     block = aligned;
   }
-  if (block->size >= 2 * ask.rounded ||
-      block->size - ask.rounded >= most_waste_bytes_) {  // R10, R11
+  if (IsSplit(block->size, ask)) {  // R11
     InsertFree(Split(block, ask.rounded));
     ++stats_.splits;
   }
-  if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
   return block;
 }
 
@@ -115,6 +129,7 @@ Block* BfcArena::Split(Block* block, std::size_t low_bytes) noexcept {
   const BfcNote& note = NoteOf(block);
   NoteOf(rest).freed_at = note.freed_at;
   NoteOf(rest).action = note.action;
+  NoteOf(rest).end = note.end;
   if (note.freed_at != 0) waiting_.InsertAfter(block, rest);
   return rest;
 }
@@ -143,11 +158,18 @@ const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
 }
 
 Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
-  const auto may_join = [ignores_stamps](const Block* other) {
+  BfcNote& note = NoteOf(block);
+  const bool is_safe = note.freed_at == 0;
+  if (!is_safe && !ignores_stamps) return block;
+  if (rules_.has_two_ends && is_safe && IsInnermost(block)) {  // R68
+    note.end = BfcEnd::kGap;
+  }
+  // A block keeps its end until it is safe.
+  const auto may_join = [&](const Block* other) {
     return other != nullptr && other->is_free &&
-           (ignores_stamps || NoteOf(other).freed_at == 0);
+           (ignores_stamps || NoteOf(other).freed_at == 0) &&
+           (is_safe || NoteOf(other).end == note.end);
   };
-  if (!ignores_stamps && NoteOf(block).freed_at != 0) return block;
   if (Block* next = block->next; may_join(next)) {
     RemoveFree(next);
     Join(block, next);
@@ -170,6 +192,7 @@ void BfcArena::Join(Block* left, Block* right) noexcept {
     waiting_.Remove(right);
   }
   note.action = std::max(note.action, other.action);
+  if (note.end != other.end) note.end = BfcEnd::kGap;
   BfcRegions::Join(left, right, records_);
   --block_count_;
   ++stats_.coalesces;
@@ -217,6 +240,7 @@ BfcRegion* BfcArena::AddRegion(BfcRegion* region) noexcept {  // R21, R24
   }
   ++block_count_;
   NoteOf(block).action = ++actions_;
+  if (rules_.has_two_ends) NoteOf(block).end = BfcEnd::kGap;  // R63
   InsertFree(Coalesce(block, /*ignores_stamps=*/false));
   numbers_.peak_pool_bytes =
       std::max(numbers_.peak_pool_bytes, regions_.bytes());

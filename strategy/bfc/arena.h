@@ -19,6 +19,15 @@
 
 namespace strata {
 
+// How the holes of one end are used (R66).
+struct BfcEndPolicy {
+  // Which of two holes of equal size is taken first.
+  OrderedIndex::AddressOrder hole_order =
+      OrderedIndex::AddressOrder::kAscending;
+  // Splits whatever is left; otherwise by R10.
+  bool splits_exactly = false;
+};
+
 // What BfcArena is built with.
 struct BfcArenaRules {
   BfcPlacement placement = BfcPlacement::kCompat;
@@ -26,6 +35,10 @@ struct BfcArenaRules {
   bool keeps_history = false;      // of the bytes in use
   // Stamps frees; null: they are safe at once.
   std::shared_ptr<SharedCounter> counter;
+  // Requests say from which end of the one region they are served.
+  bool has_two_ends = false;
+  BfcEndPolicy lower;  // also without two ends
+  BfcEndPolicy upper;
 };
 
 // One request, as BfcArena sees it.
@@ -35,6 +48,7 @@ struct BfcAsk {
   std::size_t alignment = kBfcGranuleBytes;
   std::uint64_t freed_before = 0;  // 0: any memory will do
   const BfcAnnotation* annotation = nullptr;
+  BfcEnd end = BfcEnd::kLower;  // kUpper with two ends only
 };
 
 // All that a BfcAllocator keeps under its lock: regions, their blocks, which of
@@ -44,9 +58,13 @@ struct BfcAsk {
 //   is large enough, in the order of BfcIndex, and splits it if half of it or
 //   more than `most_waste` would be wasted. A freed block joins its free
 //   neighbours; one freed with a stamp waits for the stamp to be safe first.
+//   With two ends, the region is a lower part, a gap and an upper part: a
+//   request takes a hole of its own part, else it carves the gap from its side;
+//   what is freed beside the gap becomes part of it. So each end's addresses
+//   depend on its own requests alone, until the gap is used up.
 // Threads: none; the allocator's lock guards it.
 // Cost: that of the index; O(1) beside it, unless said otherwise. No heap.
-// Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47.
+// Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47, R63 to R69.
 class BfcArena {
  public:
   explicit BfcArena(BfcArenaRules rules);
@@ -87,7 +105,7 @@ class BfcArena {
   std::size_t region_bytes() const { return regions_.bytes(); }
 
   std::size_t in_use_bytes() const { return numbers_.bytes_in_use; }
-  std::size_t LargestFreeBytes() const { return free_.LargestBytes(); }
+  std::size_t LargestFreeBytes() const;
   BfcSnapshot::Numbers numbers() const;
   Stats stats() const;  // without what the allocator counts
   void ResetPeak();
@@ -109,8 +127,19 @@ class BfcArena {
   bool IsConsistent() const;
 
  private:
+  const BfcEndPolicy& PolicyOf(BfcEnd end) const {
+    return end == BfcEnd::kUpper ? rules_.upper : rules_.lower;
+  }
+  bool IsSplit(std::size_t size, const BfcAsk& ask) const;  // R10
+
   Block* Find(const BfcAsk& ask) const;
+  // Cut a free block, which leaves its index, to the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
+  Block* CarveHigh(Block* block, const BfcAsk& ask) noexcept;
+  // From the gap; null if it is too small.
+  Block* TakeFromGap(const BfcAsk& ask) noexcept;
+  // Whether nothing of the block's own end lies towards the middle (R68).
+  static bool IsInnermost(const Block* block);
   // Cuts `block`, which is in no index, as BfcRegions does; both parts keep its
   // stamp.
   Block* Split(Block* block, std::size_t low_bytes) noexcept;
@@ -118,15 +147,19 @@ class BfcArena {
   void Join(Block* left, Block* right) noexcept;
   // Joins `block`, which is free and in no index, with its free neighbours.
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;
-  void InsertFree(Block* block) { free_.Insert(block); }
-  void RemoveFree(Block* block) { free_.Remove(block); }
+  void InsertFree(Block* block);
+  void RemoveFree(Block* block);
+  std::size_t free_count() const;
+  std::size_t free_bytes() const;
   void CountAction(Block* block);
   void ShedRecords() noexcept;
 
   const BfcArenaRules rules_;
   std::size_t most_waste_bytes_;
   BfcRegions regions_;
-  BfcIndex free_;
+  BfcIndex lower_;
+  std::unique_ptr<BfcIndex> upper_;  // null without two ends
+  Block* gap_ = nullptr;             // in no index
   WaitingList waiting_;
   RecordList records_;
   std::size_t block_count_ = 0;
@@ -136,6 +169,30 @@ class BfcArena {
   BfcSnapshot::Numbers numbers_;
   std::vector<BfcSnapshot::SizeAt> history_;  // a ring; empty if none is kept
 };
+
+inline void BfcArena::InsertFree(Block* block) {
+  const BfcEnd end = NoteOf(block).end;
+  if (end == BfcEnd::kLower) {
+    lower_.Insert(block);
+  } else if (end == BfcEnd::kUpper) {
+    upper_->Insert(block);
+  } else {
+    gap_ = block;
+    block->is_free = true;
+  }
+}
+
+inline void BfcArena::RemoveFree(Block* block) {
+  const BfcEnd end = NoteOf(block).end;
+  if (end == BfcEnd::kLower) {
+    lower_.Remove(block);
+  } else if (end == BfcEnd::kUpper) {
+    upper_->Remove(block);
+  } else {
+    gap_ = nullptr;
+    block->is_free = false;
+  }
+}
 
 }  // namespace strata
 

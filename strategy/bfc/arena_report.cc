@@ -6,6 +6,31 @@
 #include "strata/strategy/bfc/arena.h"
 
 namespace strata {
+namespace {
+
+// Whether blocks of `low` may lie right below blocks of `high`, another end.
+bool IsInOrder(BfcEnd low, BfcEnd high) {
+  return low == BfcEnd::kLower || high == BfcEnd::kUpper;
+}
+
+}  // namespace
+
+std::size_t BfcArena::free_count() const {
+  return lower_.count() + (upper_ != nullptr ? upper_->count() : 0) +
+         (gap_ != nullptr ? 1 : 0);
+}
+
+std::size_t BfcArena::free_bytes() const {
+  return lower_.total_bytes() +
+         (upper_ != nullptr ? upper_->total_bytes() : 0) +
+         (gap_ != nullptr ? gap_->size : 0);
+}
+
+std::size_t BfcArena::LargestFreeBytes() const {
+  return std::max({lower_.LargestBytes(),
+                   upper_ != nullptr ? upper_->LargestBytes() : 0,
+                   gap_ != nullptr ? gap_->size : 0});
+}
 
 BfcSnapshot::Numbers BfcArena::numbers() const {
   BfcSnapshot::Numbers numbers = numbers_;
@@ -21,7 +46,7 @@ Stats BfcArena::stats() const {
   stats.reserved_bytes = regions_.bytes();
   stats.peak_reserved_bytes = numbers_.peak_pool_bytes;
   stats.chunks = regions_.count();
-  stats.free_blocks = free_.count();
+  stats.free_blocks = free_count();
   stats.largest_free_bytes = LargestFreeBytes();
   for (const BfcRegion* region = regions_.first(); region != nullptr;
        region = region->next_region()) {
@@ -117,6 +142,19 @@ bool BfcArena::IsConsistent() const {
       in_use += block->is_free ? 0 : block->size;
       requested += note.requested_bytes;
       if (!block->is_free && note.freed_at != 0) return false;
+      // The parts of two ends are in order, and no hole that is safe lies
+      // beside the gap.
+      if (next != nullptr && note.end != NoteOf(next).end &&
+          !IsInOrder(note.end, NoteOf(next).end)) {
+        return false;
+      }
+      if (block->is_free && note.freed_at == 0 && IsInnermost(block) &&
+          rules_.has_two_ends) {
+        return false;
+      }
+      if (note.end == BfcEnd::kGap && (block != gap_ || note.freed_at != 0)) {
+        return false;
+      }
       // R5: neighbours are both free only if one of them still waits.
       if (block->is_free && next != nullptr && next->is_free &&
           note.freed_at == 0 && NoteOf(next).freed_at == 0) {
@@ -124,11 +162,13 @@ bool BfcArena::IsConsistent() const {
       }
     }
   }
-  return blocks == block_count_ && free_blocks == free_.count() &&
+  return blocks == block_count_ && free_blocks == free_count() &&
          waiting == waiting_.count() && in_use == numbers_.bytes_in_use &&
-         in_use + free_.total_bytes() == regions_.bytes() &&
+         in_use + free_bytes() == regions_.bytes() &&
          requested == stats_.requested_bytes && regions_.IsConsistent() &&
-         free_.IsConsistent() && waiting_.IsConsistent();
+         lower_.IsConsistent() &&
+         (upper_ == nullptr || upper_->IsConsistent()) &&
+         waiting_.IsConsistent();
 }
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "strata/strategy/bfc/geometry.h"
 #include "strata/strategy/bfc/snapshot.h"
 
 namespace strata {
@@ -17,18 +18,13 @@ struct BfcBinSummary {
   std::size_t requested_bytes_in_use = 0;  // what was asked for
 };
 
-// By size class: bin i holds sizes from 256 << i to below the next bin's, the
-// last one everything above.
+// By bin (geometry.h), whether or not a chunk is free.
 //
-// Source: tf_bfc.md R3, R53, R54.
-using BfcBinSummaries = std::array<BfcBinSummary, 21>;
+// Source: tf_bfc.md R53, R54.
+using BfcBinSummaries = std::array<BfcBinSummary, kBfcBins>;
 
 // Cost: O(chunks).
 BfcBinSummaries SummarizeBins(const BfcSnapshot& snapshot);
-
-// The bin of chunks of `bytes` bytes, and the smallest size of a bin.
-std::size_t SummaryBinOf(std::size_t bytes);
-std::size_t SummaryBinBytes(std::size_t bin);
 
 }  // namespace strata
 

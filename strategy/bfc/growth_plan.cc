@@ -13,11 +13,9 @@ constexpr float kLess = 0.9F;
 
 }  // namespace
 
-void BfcGrowthPlan::Start(std::size_t limit_bytes, bool allow_growth) {
+void BfcGrowthPlan::Start(std::size_t limit_bytes, std::size_t first_bytes) {
   limit_bytes_ = std::min(limit_bytes, kBfcMaxBytes);
-  hint_bytes_ = AlignUp(
-      allow_growth ? std::min(limit_bytes_, kFirstRegionBytes) : limit_bytes_,
-      kBfcGranuleBytes);
+  hint_bytes_ = AlignUp(std::min(limit_bytes_, first_bytes), kBfcGranuleBytes);
   // A limit of less than a granule has no region; the hint must still double.
   hint_bytes_ = std::max(hint_bytes_, kBfcGranuleBytes);
 }

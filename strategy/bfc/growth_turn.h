@@ -1,7 +1,9 @@
 #ifndef STRATA_STRATEGY_BFC_GROWTH_TURN_H_
 #define STRATA_STRATEGY_BFC_GROWTH_TURN_H_
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
@@ -17,13 +19,16 @@ namespace strata {
 // Threads: any thread.
 class GrowthTurn {
  public:
+  // Turns that are over. Whoever reads it before a search, and finds it changed
+  // when it has the turn, must search again.
+  std::uint64_t count() const { return count_.load(); }
+
   // One thread's turn, until it is destroyed.
   class Holder {
    public:
     explicit Holder(GrowthTurn& turn) : turn_(turn) {
       std::unique_lock<std::mutex> lock(turn_.mutex_);
       if (turn_.owner_ == std::this_thread::get_id()) return;
-      waited_ = turn_.owner_ != std::thread::id();
       turn_.is_over_.wait(lock,
                           [&] { return turn_.owner_ == std::thread::id(); });
       turn_.owner_ = std::this_thread::get_id();
@@ -36,24 +41,23 @@ class GrowthTurn {
       {
         const std::lock_guard<std::mutex> guard(turn_.mutex_);
         turn_.owner_ = std::thread::id();
+        ++turn_.count_;
       }
       turn_.is_over_.notify_one();
     }
 
     // False: this thread has the turn already.
     bool has_turn() const { return has_turn_; }
-    // Whether another thread grew meanwhile.
-    bool waited() const { return waited_; }
 
    private:
     GrowthTurn& turn_;
     bool has_turn_ = false;
-    bool waited_ = false;
   };
 
  private:
   std::mutex mutex_;
   std::condition_variable is_over_;
+  std::atomic<std::uint64_t> count_{0};
   std::thread::id owner_;  // none: nobody's turn; guarded by mutex_
 };
 

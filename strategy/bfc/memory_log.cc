@@ -174,9 +174,9 @@ void AddUse(const BfcSnapshot& snapshot, std::size_t most, Lines& lines) {
 
 void AddBins(const BfcSnapshot& snapshot, Lines& lines) {
   const BfcBinSummaries bins = SummarizeBins(snapshot);
-  for (std::size_t i = 0; i < bins.size(); ++i) {
-    const BfcBinSummary& bin = bins[i];
-    lines.Add("bin " + HumanBytes(SummaryBinBytes(i)) + ": " +
+  for (int i = 0; i < kBfcBins; ++i) {
+    const BfcBinSummary& bin = bins[static_cast<std::size_t>(i)];
+    lines.Add("bin " + HumanBytes(BfcBinBytes(i)) + ": " +
               Counted(bin.chunks, "chunk") + ", " +
               std::to_string(bin.chunks_in_use) + " in use; " +
               HumanBytes(bin.bytes) + ", " + HumanBytes(bin.bytes_in_use) +
@@ -235,14 +235,14 @@ std::string Beside(const Chunk& chunk) {
 // The free chunks of the request's bin, each with its neighbours.
 void AddBinOfRequest(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
                      Lines& lines) {
-  const std::size_t bin = SummaryBinOf(rounded_bytes);
+  const int bin = BfcBinOf(rounded_bytes);
   lines.Add("Bin for " + Exactly(rounded_bytes) + " was " +
-            HumanBytes(SummaryBinBytes(bin)) + ", its free chunks:");
+            HumanBytes(BfcBinBytes(bin)) + ", its free chunks:");
   for (const auto& region : snapshot.regions) {
     const std::size_t end = region.first_chunk + region.chunk_count;
     for (std::size_t i = region.first_chunk; i < end; ++i) {
       const Chunk& chunk = snapshot.chunks[i];
-      if (chunk.in_use || SummaryBinOf(chunk.size) != bin) continue;
+      if (chunk.in_use || BfcBinOf(chunk.size) != bin) continue;
       if (!lines.HasRoom()) {
         lines.Leave(1);
         continue;

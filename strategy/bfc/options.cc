@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,24 @@ Value Choose(const char* option, const std::string& text, const char* first,
   if (text == second) return second_value;
   throw std::invalid_argument(std::string(option) + ": unknown value '" + text +
                               "' (known: " + first + ", " + second + ")");
+}
+
+// "ascending", "descending", or one of them with "-exact".
+BfcEndPolicy ReadEnd(const char* option, const std::string& text) {
+  constexpr std::string_view kExact = "-exact";
+  BfcEndPolicy policy;
+  policy.splits_exactly = text.ends_with(kExact);
+  const std::string order = policy.splits_exactly
+                                ? text.substr(0, text.size() - kExact.size())
+                                : text;
+  if (order == "descending") {
+    policy.hole_order = OrderedIndex::AddressOrder::kDescending;
+  } else if (order != "ascending") {
+    throw std::invalid_argument(
+        std::string(option) + ": unknown value '" + text +
+        "' (known: ascending, descending, ascending-exact, descending-exact)");
+  }
+  return policy;
 }
 
 // What is done with the state when memory is exhausted; null: nothing.
@@ -71,12 +90,26 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
     }
     bfc.counter = std::make_shared<SharedCounter>();
   }
+  bfc.has_two_ends = options.bfc_two_ended;
+  if (bfc.has_two_ends) bfc.allow_growth = false;
+  bfc.lower = ReadEnd("bfc_lower_end", options.bfc_lower_end);
+  bfc.upper = ReadEnd("bfc_upper_end", options.bfc_upper_end);
+  for (const auto& [option, end] : {std::pair("bfc_lower_end", bfc.lower),
+                                    std::pair("bfc_upper_end", bfc.upper)}) {
+    if (bfc.placement == BfcPlacement::kFast &&
+        end.hole_order == OrderedIndex::AddressOrder::kDescending) {
+      throw std::invalid_argument(
+          std::string(option) +
+          "=descending contradicts bfc_placement=fast: that index does not "
+          "order holes by address");
+    }
+  }
   bfc.memory_map_sink = MakeSink(options);
   return bfc;
 }
 
-BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
-                          const Device* device) {
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed) {
   BfcOptions bfc = ReadBfcOptions(options);
   if (device == nullptr || (options.bfc_memory_fraction.empty() &&
                             options.bfc_system_memory_in_mb == 0)) {
@@ -85,7 +118,7 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
   CheckBfcLimits(options, device->caps());
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
-  memory.is_managed = place.kind == PlaceKind::kManaged;
+  memory.is_managed = is_managed;
   bfc.limit_of = [options, memory](std::size_t free_bytes,
                                    std::size_t total_bytes) {
     BfcDeviceMemory now = memory;

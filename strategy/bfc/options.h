@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "strata/platform/device.h"
-#include "strata/platform/place.h"
+#include "strata/strategy/bfc/arena.h"
 #include "strata/strategy/bfc/bfc_index.h"
 #include "strata/strategy/bfc/growth_plan.h"
 #include "strata/strategy/bfc/limits.h"
@@ -37,6 +37,11 @@ struct BfcOptions {
   // Keeps what the program was doing at each allocation, and the bytes in use
   // after each of the last 4096 actions.
   bool keep_annotations = false;
+  // Requests with kUpperEnd are served from the upper end of the one region; it
+  // does not grow (R63).
+  bool has_two_ends = false;
+  BfcEndPolicy lower;  // also without two ends (R66)
+  BfcEndPolicy upper;
   // Called with the state when nothing that could be done met a request, once
   // until a request as large is met again. No lock is held. Null: nobody.
   std::function<void(const BfcSnapshot&)> memory_map_sink;
@@ -48,12 +53,12 @@ struct BfcOptions {
 //   options if two contradict each other.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
 
-// All of them, for memory at `place`; `device` is null for memory without one.
-// No device call.
+// All of them, for memory of `device` (null: of the host), which is managed or
+// not. No device call.
 //
 // Errors: also those of CheckBfcLimits for the device.
-BfcOptions ReadBfcOptions(const StrategyOptions& options, Place place,
-                          const Device* device);
+BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
+                          bool is_managed);
 
 }  // namespace strata
 

@@ -74,7 +74,7 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   // Linked by Block::next: the records of chunks are in no list.
   Block* detached = nullptr;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    while (Allocation* memory = pool->DetachIdle(1)) {
+    while (Allocation* memory = pool->DetachAnyIdle()) {
       memory->block()->next = detached;
       detached = memory->block();
     }

@@ -8,6 +8,17 @@
 #include "strata/strategy/buddy/buddy_pool.h"
 
 namespace strata {
+namespace {
+
+// The memory of a chunk that was detached; the chunk is gone. Null for null.
+Allocation* MemoryOf(Chunk* chunk) {
+  if (chunk == nullptr) return nullptr;
+  Allocation* memory = chunk->memory;
+  delete static_cast<BuddyChunk*>(chunk);
+  return memory;
+}
+
+}  // namespace
 
 void BuddyPool::LinkIdle(Chunk* chunk) noexcept {
   chunk->idle_previous = nullptr;
@@ -67,19 +78,31 @@ std::size_t BuddyPool::LargestIdle() const noexcept {
   return largest;
 }
 
+void BuddyPool::Detach(Chunk* chunk) noexcept {
+  if (chunk == nullptr) return;
+  UnlinkIdle(chunk);
+  OrderOf(chunk->first).Remove(chunk->first);
+  blocks_.RemoveChunk(chunk, records_);
+}
+
 Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
   Chunk* chunk = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     chunk = FindIdle(bytes);
-    if (chunk == nullptr) return nullptr;
-    UnlinkIdle(chunk);
-    OrderOf(chunk->first).Remove(chunk->first);
-    blocks_.RemoveChunk(chunk, records_);
+    Detach(chunk);
   }
-  Allocation* memory = chunk->memory;
-  delete static_cast<BuddyChunk*>(chunk);
-  return memory;
+  return MemoryOf(chunk);
+}
+
+Allocation* BuddyPool::DetachAnyIdle() noexcept {
+  Chunk* chunk = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    chunk = idle_;
+    Detach(chunk);
+  }
+  return MemoryOf(chunk);
 }
 
 }  // namespace strata

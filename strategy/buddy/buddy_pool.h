@@ -80,6 +80,8 @@ class BuddyPool {
   // Takes that one out of the pool: its memory is the caller's. Null if there
   // is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;
+  // The same for any one, without a search.
+  Allocation* DetachAnyIdle() noexcept;
 
   // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces. What
   // waits counts as in use: call TakeIn first.
@@ -105,6 +107,7 @@ class BuddyPool {
   void LinkIdle(Chunk* chunk) noexcept;
   void UnlinkIdle(Chunk* chunk) noexcept;
   Chunk* FindIdle(std::size_t bytes) const noexcept;
+  void Detach(Chunk* chunk) noexcept;
 
   bool Restock() noexcept;
   Allocation* Grow(const Request& request, std::size_t size,

@@ -42,8 +42,12 @@ Failure BuddySource::Refusal(Failure::Reason reason,
 bool BuddySource::Available(std::size_t& available,
                             Failure& failure) const noexcept {
   available = 0;
+  const PlaceKind kind = pool_->place().kind;
   Device* device = stream_->memory_device();
-  if (device == nullptr) return true;
+  if (device == nullptr ||
+      (kind != PlaceKind::kDevice && kind != PlaceKind::kManaged)) {
+    return true;
+  }
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   const Status status = device->MemGetInfo(&free_bytes, &total_bytes);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -40,6 +41,26 @@ TEST(AnnotationTest, BelongsToItsThread) {
   EXPECT_EQ(step, -1);
   EXPECT_EQ(AnnotationStep(), 7);
   SetAnnotationStep(-1);
+}
+
+TEST(AnnotationTest, TheCopyIsTheSameText) {
+  std::array<char, 64> text{};
+  EXPECT_EQ(CopyCurrentAnnotation(text.data(), text.size()), 0U);
+  EXPECT_STREQ(text.data(), "");
+  const ScopedAnnotation train("train", "step=3");
+  const ScopedAnnotation op("MatMul");
+  EXPECT_EQ(CopyCurrentAnnotation(text.data(), text.size()), 22U);
+  EXPECT_EQ(text.data(), CurrentAnnotation());
+}
+
+TEST(AnnotationTest, ACopyThatDoesNotFitKeepsTheInnerFrames) {
+  std::array<char, 11> text{};
+  const ScopedAnnotation train("train", "step=3");
+  const ScopedAnnotation op("MatMul");
+  EXPECT_EQ(CopyCurrentAnnotation(text.data(), text.size()), 10U);
+  EXPECT_STREQ(text.data(), "} / MatMul");
+  EXPECT_EQ(CopyCurrentAnnotation(text.data(), 1), 0U);
+  EXPECT_STREQ(text.data(), "");
 }
 
 }  // namespace

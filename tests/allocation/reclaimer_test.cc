@@ -53,10 +53,10 @@ class ReclaimerTest : public ::testing::Test {
     return failure;
   }
 
-  TestSource& Add(ReclaimStep step, const std::string& name) {
+  TestSource& Add(ReclaimStep step, const std::string& name, int priority = 0) {
     sources_.push_back(std::make_unique<TestSource>(name, log_));
     registrations_.push_back(
-        Reclaimer::Register(reclaimer_, step, *sources_.back()));
+        Reclaimer::Register(reclaimer_, step, *sources_.back(), priority));
     return *sources_.back();
   }
 
@@ -180,6 +180,52 @@ TEST_F(ReclaimerTest, SumsOfHugeSourcesDoNotOverflow) {
   release_->available = SIZE_MAX;
   Climb(Exhausted(Mebibytes(5), Mebibytes(1)));
   EXPECT_EQ(log_.at(2), "take");
+}
+
+TEST_F(ReclaimerTest, AsksByPriorityThenInOrderOfRegistration) {
+  const auto add = [this](const std::string& name, int priority) {
+    Add(ReclaimStep::kCallbacks, name, priority);
+  };
+  add("a", 0);
+  add("b", -5);
+  add("c", 7);
+  add("d", 0);
+  add("e", 7);
+  EXPECT_FALSE(Climb(Exhausted(1, 1)));
+  EXPECT_EQ(log_, (Log{"c", "e", "a", "d", "b"}));
+}
+
+TEST_F(ReclaimerTest, AsksNoMoreCallbacksThanItNeeds) {
+  AddAll();
+  callbacks_->gives = 1;
+  Add(ReclaimStep::kCallbacks, "spared");
+  found_ = true;
+  EXPECT_TRUE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks", "search"}));
+}
+
+TEST_F(ReclaimerTest, RunsTheStepsAgainAfterACallbackThatGave) {
+  AddAll();
+  release_->available = Mebibytes(1);
+  callbacks_->gives = 1;
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "callbacks",
+                       "search", "drain", "flush", "take", "release"}));
+}
+
+// paddle.md §3.5-3: rounds end when a callback gives nothing, or after so many.
+TEST_F(ReclaimerTest, AsksCallbacksInRoundsWhileTheyGive) {
+  for (const std::int64_t rounds : {-1, 0, 1, 3, 100}) {
+    reclaimer_ = std::make_shared<Reclaimer>(RetryOptions(), rounds);
+    int left = 5;
+    TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
+    callback.gives = 1;
+    callback.action = [&] {
+      if (--left == 0) callback.gives = 0;
+    };
+    EXPECT_FALSE(Climb(Exhausted(1, 1)));
+    EXPECT_EQ(5 - left, rounds < 1 ? 1 : rounds == 100 ? 5 : rounds);
+  }
 }
 
 TEST_F(ReclaimerTest, AnUnregisteredSourceIsNotAsked) {

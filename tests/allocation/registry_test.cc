@@ -26,28 +26,30 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 }
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
-  EXPECT_THAT(DecoratorNames(), ElementsAre("trace", "log", "stat", "limit",
-                                            "stream_safe", "aligned", "fault"));
+  EXPECT_THAT(DecoratorNames(),
+              ElementsAre("trace", "events", "log", "guard", "stat", "limit",
+                          "retry", "stream_safe", "aligned", "fault"));
 }
 
-TEST(DecoratorRegistryTest, TheDefaultChainIsStatStreamSafeAligned) {
+TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryStreamSafeAligned) {
   PoolPlace place;
   ChainContext context;
   context.platform = place.platform();
-  EXPECT_THAT(
-      LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
-      ElementsAre("stat", "stream_safe", "aligned", "chunk_pool", "device"));
+  EXPECT_THAT(LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
+              ElementsAre("stat", "retry", "stream_safe", "aligned",
+                          "chunk_pool", "device"));
 }
 
 TEST(DecoratorRegistryTest, WithoutDevicesThereIsNoStreamSafety) {
   PoolPlace place;
   EXPECT_THAT(
       LayersOf(*Decorate(place.pool(), DecoratorOptions(), ChainContext())),
-      ElementsAre("stat", "aligned", "chunk_pool", "device"));
+      ElementsAre("stat", "retry", "aligned", "chunk_pool", "device"));
 }
 
 TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   DecoratorOptions options;
+  options.guard = true;
   options.in_use_limit_bytes = 1;
   options.fault = "nth=1";
   options.trace_path = TemporaryPath("registry_test.csv");
@@ -57,9 +59,10 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   PoolPlace place(place_options);
   ChainContext context;
   context.platform = place.platform();
-  EXPECT_THAT(LayersOf(*Decorate(place.pool(), options, context)),
-              ElementsAre("trace", "log", "stat", "limit", "stream_safe",
-                          "aligned", "chunk_pool", "fault", "device"));
+  EXPECT_THAT(
+      LayersOf(*Decorate(place.pool(), options, context)),
+      ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
+                  "stream_safe", "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
   std::remove(options.allocation_log_path.c_str());
 }

@@ -107,6 +107,11 @@ inline std::vector<ContractCase> ContractCases() {
       whole.name =
           "default_" + strategy + "_" + place.substr(0, place.find(':'));
       cases.push_back(whole);
+      // The same with every byte that the chain touches watched.
+      whole.name.insert(0, "guarded_");
+      whole.options.decorators.guard = true;
+      whole.options.data = "backed";
+      cases.push_back(whole);
     }
   }
   return cases;

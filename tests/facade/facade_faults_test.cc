@@ -177,7 +177,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "alloc_fill_value=1,sync_after_alloc",
                     "gpu_memory_limit_mb=60,strata_check_streams",
                     "free_idle_chunk,auto_growth_chunk_rule=exact",
-                    "free_when_no_cache_hit,strata_exact_peak"));
+                    "free_when_no_cache_hit,strata_exact_peak",
+                    "strata_guard,strata_guard_quarantine=30MiB"));
 
 }  // namespace
 }  // namespace strata

@@ -184,14 +184,15 @@ TEST_F(FacadeCallbackTest, IsAskedOnceAndWhatItFreesServesTheRequest) {
   Build();
   AllocationPtr cache = facade().Alloc(kPlace, Mebibytes(40));
   int calls = 0;
-  facade().AddOutOfMemoryCallback(kPlace, [&](Place place, std::size_t bytes) {
-    ++calls;
-    EXPECT_EQ(place, kPlace);
-    EXPECT_EQ(bytes, Mebibytes(30));
-    const std::size_t freed = cache->size();
-    cache.reset();
-    return freed;
-  });
+  const auto callback = facade().AddOutOfMemoryCallback(
+      kPlace, [&](Place place, std::size_t bytes) {
+        ++calls;
+        EXPECT_EQ(place, kPlace);
+        EXPECT_EQ(bytes, Mebibytes(30));
+        const std::size_t freed = cache->size();
+        cache.reset();
+        return freed;
+      });
   const AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(30));
   EXPECT_EQ(calls, 1);
 }
@@ -199,11 +200,12 @@ TEST_F(FacadeCallbackTest, IsAskedOnceAndWhatItFreesServesTheRequest) {
 TEST_F(FacadeCallbackTest, WhatItFreesOnAnotherStreamServesTheRequest) {
   Build("auto_growth_give_back_limit=0");  // the ladder alone must see to it
   AllocationPtr cache = facade().Alloc(kPlace, Mebibytes(40), NewStream());
-  facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
-    const std::size_t freed = cache->size();
-    cache.reset();
-    return freed;
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
+        const std::size_t freed = cache->size();
+        cache.reset();
+        return freed;
+      });
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(30), NewStream()), nullptr);
 }
 
@@ -211,10 +213,11 @@ TEST_F(FacadeCallbackTest, IsNotAskedWhileIdleMemoryWillDo) {
   Build();
   facade().Alloc(kPlace, Mebibytes(40), NewStream()).reset();
   int calls = 0;
-  facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
-    ++calls;
-    return std::size_t{0};
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
+        ++calls;
+        return std::size_t{0};
+      });
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(50)), nullptr);
   EXPECT_EQ(calls, 0);
 }
@@ -222,31 +225,34 @@ TEST_F(FacadeCallbackTest, IsNotAskedWhileIdleMemoryWillDo) {
 TEST_F(FacadeCallbackTest, HasNoPartInAnotherPlacesExhaustion) {
   Build("strata_in_use_limit=100");
   int calls = 0;
-  facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
-    ++calls;
-    return std::size_t{0};
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t) {
+        ++calls;
+        return std::size_t{0};
+      });
   EXPECT_THROW(facade().Alloc(HostPlace(), 101), OutOfMemory);
   EXPECT_EQ(calls, 0);
 }
 
 TEST_F(FacadeCallbackTest, OneThatThrowsEndsInOutOfMemory) {
   Build();
-  facade().AddOutOfMemoryCallback(kPlace, [](Place, std::size_t) {
-    throw std::runtime_error("no idea");
-    return std::size_t{0};
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(kPlace, [](Place, std::size_t) {
+        throw std::runtime_error("no idea");
+        return std::size_t{0};
+      });
   EXPECT_THROW(facade().Alloc(kPlace, 2 * kMemoryBytes), OutOfMemory);
 }
 
 TEST_F(FacadeCallbackTest, OneThatAllocatesTooMuchIsNotAskedForItsOwnSake) {
   Build();
   int calls = 0;
-  facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t bytes) {
-    ++calls;
-    EXPECT_THROW(facade().Alloc(kPlace, bytes), OutOfMemory);
-    return std::size_t{0};
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(kPlace, [&](Place, std::size_t bytes) {
+        ++calls;
+        EXPECT_THROW(facade().Alloc(kPlace, bytes), OutOfMemory);
+        return std::size_t{0};
+      });
   EXPECT_THROW(facade().Alloc(kPlace, 2 * kMemoryBytes), OutOfMemory);
   EXPECT_EQ(calls, 1);
 }
@@ -255,16 +261,28 @@ TEST_F(FacadeCallbackTest, EveryOneIsAsked) {
   Build();
   AllocationPtr caches[] = {facade().Alloc(kPlace, Mebibytes(30)),
                             facade().Alloc(kPlace, Mebibytes(30))};
+  std::vector<OutOfMemoryCallback> callbacks;
   for (AllocationPtr& cache : caches) {
-    facade().AddOutOfMemoryCallback(kPlace, [&cache](Place, std::size_t) {
-      cache.reset();
-      return Mebibytes(30);
-    });
+    callbacks.push_back(
+        facade().AddOutOfMemoryCallback(kPlace, [&cache](Place, std::size_t) {
+          cache.reset();
+          return Mebibytes(30);
+        }));
   }
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(60)), nullptr);
 }
 
 class FacadeFillTest : public FacadeFixture {};
+
+TEST_F(FacadeFillTest, InitAllocatedMemFillsWith0xef) {
+  Build("init_allocated_mem,allocator_strategy=naive_best_fit");
+  const CallLog log(device());
+  const AllocationPtr allocation = facade().Alloc(kPlace, 1000);
+  const std::vector<CallRecord> fills = log.Of(DeviceCall::kMemsetAsync);
+  ASSERT_EQ(fills.size(), 1U);
+  EXPECT_EQ(fills[0].value, 0xEFU);
+  EXPECT_EQ(fills[0].bytes, allocation->size());
+}
 
 TEST_F(FacadeFillTest, FillsOnceInTheOrderOfTheStream) {
   Build("alloc_fill_value=90");

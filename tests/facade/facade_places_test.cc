@@ -210,13 +210,13 @@ class LayerNames final : public AllocatorVisitor {
 TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
   Build();
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
-              ElementsAre("front", "stat", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "device"));
   EXPECT_THAT(facade().Layers(ManagedPlace(0)),
-              ElementsAre("front", "stat", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "managed"));
   EXPECT_THAT(facade().Layers(PinnedPlace(0)),
-              ElementsAre("front", "stat", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "pinned"));
   EXPECT_THAT(facade().Layers(HostPlace()),
               ElementsAre("front", "stat", "stream_safe", "aligned", "direct",
@@ -229,15 +229,15 @@ TEST_F(FacadePlacesTest, HasEveryLayerThatIsAskedFor) {
         ",strata_in_use_limit=1GiB,strata_fault=nth=9,use_system_allocator");
   EXPECT_THAT(
       facade().Layers(DevicePlace(0)),
-      ElementsAre("front", "trace", "stat", "limit", "stream_safe", "aligned",
-                  "direct", "chunk_pool", "fault", "device"));
+      ElementsAre("front", "trace", "stat", "limit", "retry", "stream_safe",
+                  "aligned", "direct", "chunk_pool", "fault", "device"));
   std::remove(path.c_str());
 }
 
 TEST_F(FacadePlacesTest, HasNoLayerThatIsTurnedOff) {
   Build(
       "strata_stat=0,use_stream_safe_cuda_allocator=0,strata_aligned=0,"
-      "allocator_strategy=direct");
+      "gpu_allocator_retry_time=0,allocator_strategy=direct");
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
               ElementsAre("front", "direct", "chunk_pool", "device"));
   const AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);

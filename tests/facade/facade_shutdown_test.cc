@@ -76,8 +76,8 @@ TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {
 TEST_F(FacadeShutdownTest, CallbacksAreGoneWithTheFacade) {
   auto used = std::make_shared<int>(0);
   Build();
-  facade().AddOutOfMemoryCallback(kPlace,
-                                  [used](Place, std::size_t) { return 0; });
+  const auto callback = facade().AddOutOfMemoryCallback(
+      kPlace, [used](Place, std::size_t) { return 0; });
   const AllocationPtr held = facade().Alloc(kPlace, 1000);
   facade_.reset();
   EXPECT_EQ(used.use_count(), 1);

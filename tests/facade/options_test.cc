@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "strata/tests/facade/facade_fixture.h"
@@ -25,6 +26,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_platform") return "sim";
   if (name == "auto_growth_chunk_rule") return "exact";
   if (name == "bfc_placement") return "fast";
+  if (name == "bfc_lower_end" || name == "bfc_upper_end") return "descending";
   if (name == "bfc_backpedal") return "once";
   if (name == "cuda_malloc_async_pool") return "default";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
@@ -33,6 +35,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
+  if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_guard_on_error") return "log";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
@@ -69,6 +73,46 @@ INSTANTIATE_TEST_SUITE_P(All, OptionTest, testing::ValuesIn(OptionTable()),
                          [](const testing::TestParamInfo<OptionInfo>& row) {
                            return std::string(row.param.name);
                          });
+
+// 0xEF under its own name.
+TEST(OptionsTest, InitAllocatedMemFillsWith0xef) {
+  EXPECT_EQ(Options().FillByte(), std::nullopt);
+  EXPECT_EQ(Options::Parse("init_allocated_mem").FillByte(), 0xEF);
+  EXPECT_EQ(Options::Parse("alloc_fill_value=5").FillByte(), 5);
+  EXPECT_EQ(
+      Options::Parse("init_allocated_mem,alloc_fill_value=239").FillByte(),
+      0xEF);
+  EXPECT_THAT(
+      ParseError("init_allocated_mem,alloc_fill_value=5"),
+      AllOf(HasSubstr("init_allocated_mem"), HasSubstr("alloc_fill_value")));
+}
+
+TEST(OptionsTest, RefusesAChunkAboveTheLimitUnderTheBuddyStrategies) {
+  for (const std::string strategy : {"naive_best_fit", "thread_local"}) {
+    for (const std::string option :
+         {"initial_gpu_memory_in_mb", "reallocate_gpu_memory_in_mb"}) {
+      const std::string text =
+          "gpu_memory_limit_mb=10,allocator_strategy=" + strategy + "," +
+          option + "=";
+      EXPECT_THAT(ParseError(text + "11"),
+                  AllOf(HasSubstr(option), HasSubstr("gpu_memory_limit_mb")));
+      EXPECT_EQ(Options::Parse(text + "10").gpu_memory_limit_mb, 10U);
+    }
+  }
+  // The others take no such chunk.
+  EXPECT_EQ(Options::Parse("gpu_memory_limit_mb=10,initial_gpu_memory_in_mb=11")
+                .gpu_memory_limit_mb,
+            10U);
+}
+
+TEST(OptionsTest, RefusesFractionsThatAreNone) {
+  for (const std::string option :
+       {"fraction_of_gpu_memory_to_use", "fraction_of_cpu_memory_to_use",
+        "fraction_of_cuda_pinned_memory_to_use"}) {
+    EXPECT_THAT(ParseError(option + "=0"), HasSubstr(option));
+    EXPECT_THAT(ParseError(option + "=1.5"), HasSubstr(option));
+  }
+}
 
 TEST(OptionsTest, NamesTheOptionWhoseValueIsWrong) {
   for (const OptionInfo& option : OptionTable()) {
@@ -127,6 +171,18 @@ TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
                     HasSubstr("allocator_strategy")));
 }
 
+TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
+  EXPECT_THAT(ParseError("strata_retry_alone,gpu_allocator_retry_time=0"),
+              AllOf(HasSubstr("strata_retry_alone"),
+                    HasSubstr("gpu_allocator_retry_time")));
+}
+
+TEST(OptionsTest, AFillContradictsNoFill) {
+  EXPECT_THAT(
+      ParseError("strata_guard_fill=nan,strata_guard_poison=false"),
+      AllOf(HasSubstr("strata_guard_fill"), HasSubstr("strata_guard_poison")));
+}
+
 TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
   EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
@@ -176,6 +232,12 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
   EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(ParseError("strata_guard_fill=odd"),
+              HasSubstr("strata_guard_fill"));
+  EXPECT_THAT(ParseError("strata_guard_on_error=odd"),
+              HasSubstr("strata_guard_on_error"));
+  EXPECT_THAT(ParseError("strata_guard_red_zone=17MiB"),
+              HasSubstr("strata_guard_red_zone"));
   for (const char* name :
        {"strata_host_warn_large", "strata_host_warn_total"}) {
     for (const char* wrong : {"-0.1", "1.1", "nan"}) {
@@ -198,7 +260,8 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
        {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
         "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",
         "large_pool_auto_growth_chunk_size_in_mb", "small_pool_pre_alloc_in_mb",
-        "large_pool_pre_alloc_in_mb"}) {
+        "initial_gpu_memory_in_mb", "reallocate_gpu_memory_in_mb",
+        "initial_cpu_memory_in_mb", "large_pool_pre_alloc_in_mb"}) {
     EXPECT_THAT(ParseError(std::string(name) + "=18446744073709551615"),
                 HasSubstr(name));
   }

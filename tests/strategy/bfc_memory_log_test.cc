@@ -64,7 +64,7 @@ TEST(BfcMemoryLogTest, R50DebugStringHasEightLabelledLines) {
             "LargestFreeBlock:              7.0 KiB\n");
 }
 
-// tf_bfc R3, R53: all 21 bins, by the size of the chunk, free or in use.
+// tf_bfc R53: all 21 bins, by the size of the chunk, free or in use.
 TEST(BfcMemoryLogTest, R53SummarizesAllBins) {
   BfcSnapshotBuilder builder;
   builder.Region()
@@ -95,18 +95,6 @@ TEST(BfcMemoryLogTest, R53SummarizesAllBins) {
   EXPECT_THAT(lines, Contains("bin 256 B: 2 chunks, 1 in use; 512 B, 256 B in "
                               "use, asked for 1 B"));
   EXPECT_THAT(lines, Contains(StartsWith("bin 256.0 MiB: 2 chunks, 1 in use")));
-}
-
-// tf_bfc R3: a bin ends one byte before the next one's smallest size.
-TEST(BfcMemoryLogTest, R3BinsAreHalfOpen) {
-  EXPECT_EQ(SummaryBinOf(1), 0U);
-  for (std::size_t bin = 0; bin < 21; ++bin) {
-    const std::size_t size = SummaryBinBytes(bin);
-    EXPECT_EQ(SummaryBinOf(size), bin);
-    EXPECT_EQ(SummaryBinOf(size + 255), bin);
-    EXPECT_EQ(SummaryBinOf(2 * size - 1), bin);
-    EXPECT_EQ(SummaryBinOf(2 * size), std::min<std::size_t>(bin + 1, 20));
-  }
 }
 
 TEST(BfcMemoryLogTest, R53SaysWhatTheRequestMet) {

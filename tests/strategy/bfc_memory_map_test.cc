@@ -118,7 +118,7 @@ class BfcMemoryMapSinkTest : public ::testing::Test {
   std::size_t FileCount() const {
     std::size_t count = 0;
     for (const auto& entry : fs::directory_iterator(folder_)) {
-      count += entry.is_regular_file() ? 1 : 0;
+      count += entry.is_regular_file() ? 1U : 0U;
     }
     return count;
   }

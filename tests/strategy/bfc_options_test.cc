@@ -8,6 +8,7 @@
 #include <string>
 
 #include "strata/strategy/bfc/options.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -85,6 +86,27 @@ TEST(BfcOptionsTest, WhatContradictsEachOtherIsNamedTogether) {
               AllOf(HasSubstr("bfc_timestamps"), HasSubstr("bfc_placement")));
 }
 
+TEST(BfcOptionsTest, EveryEndHasItsPolicy) {  // R66
+  StrategyOptions options;
+  options.bfc_two_ended = true;
+  options.bfc_lower_end = "descending";
+  options.bfc_upper_end = "ascending-exact";
+  const BfcOptions bfc = ReadBfcOptions(options);
+  EXPECT_TRUE(bfc.has_two_ends);
+  EXPECT_FALSE(bfc.allow_growth);
+  EXPECT_EQ(bfc.lower.hole_order, OrderedIndex::AddressOrder::kDescending);
+  EXPECT_FALSE(bfc.lower.splits_exactly);
+  EXPECT_EQ(bfc.upper.hole_order, OrderedIndex::AddressOrder::kAscending);
+  EXPECT_TRUE(bfc.upper.splits_exactly);
+  EXPECT_THAT(Error([](StrategyOptions& o) { o.bfc_upper_end = "-exact"; }),
+              HasSubstr("bfc_upper_end"));
+  EXPECT_THAT(Error([](StrategyOptions& o) {
+                o.bfc_placement = "fast";
+                o.bfc_lower_end = "descending-exact";
+              }),
+              AllOf(HasSubstr("bfc_lower_end"), HasSubstr("bfc_placement")));
+}
+
 TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {
   EXPECT_THAT(
       Error([](StrategyOptions& o) {
@@ -103,12 +125,14 @@ TEST(BfcOptionsTest, TwoOptionsThatSetTheLimitContradictEachOther) {
 TEST(BfcOptionsTest, ADeviceDecidesOnTheLimit) {  // R59 to R61
   const PoolPlace place;
   StrategyOptions options;
-  EXPECT_EQ(ReadBfcOptions(options, DevicePlace(0), &place.device()).limit_of,
-            nullptr);
+  EXPECT_EQ(
+      ReadBfcOptions(options, &place.device(), /*is_managed=*/false).limit_of,
+      nullptr);
   options.bfc_memory_fraction = "0.25-0.5";
-  EXPECT_EQ(ReadBfcOptions(options, HostPlace(), nullptr).limit_of, nullptr);
+  EXPECT_EQ(ReadBfcOptions(options, nullptr, /*is_managed=*/false).limit_of,
+            nullptr);
   const BfcOptions bfc =
-      ReadBfcOptions(options, DevicePlace(0), &place.device());
+      ReadBfcOptions(options, &place.device(), /*is_managed=*/false);
   ASSERT_NE(bfc.limit_of, nullptr);
   const BfcMemoryLimit limit = bfc.limit_of(Mebibytes(100), Mebibytes(200));
   EXPECT_EQ(limit.start_bytes, Mebibytes(50));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/strategy/bfc/geometry.h"
 #include "strata/strategy/bfc/snapshot.h"
 
 namespace strata {
@@ -43,7 +44,7 @@ class BfcSnapshotBuilder {
   // `freed_at_count` 0: safe.
   BfcSnapshotBuilder& Free(std::size_t size, std::uint64_t freed_at_count = 0) {
     auto& chunk = Add(size);
-    chunk.bin = BinOf(size);
+    chunk.bin = BfcBinOf(size);
     chunk.freed_at_count = freed_at_count;
     snapshot_.numbers.largest_free_block_bytes =
         std::max(snapshot_.numbers.largest_free_block_bytes, size);
@@ -59,11 +60,6 @@ class BfcSnapshotBuilder {
   BfcSnapshot::ChunkState& last() { return snapshot_.chunks.back(); }
 
  private:
-  static int BinOf(std::size_t size) {
-    int bin = 0;
-    while (bin < 20 && size >= std::size_t{512} << bin) ++bin;
-    return bin;
-  }
   BfcSnapshot::ChunkState& Add(std::size_t size) {
     auto& region = snapshot_.regions.back();
     region.size += size;

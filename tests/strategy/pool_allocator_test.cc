@@ -240,6 +240,51 @@ TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRare) {
   EXPECT_EQ(strategy().size_limit(), 1U);
 }
 
+// Frees `count` pieces of sizes never seen before, each after 599 hits.
+void TouchFreshSizes(TestChain& chain, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int j = 0; j < 599; ++j) chain->Allocate(64).reset();
+    chain->Allocate(100'000 + 64 * i).reset();
+  }
+}
+
+// "evicted/put" alone keeps the limit, however many misses live pieces were.
+TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRareAndMissesAreNot) {
+  Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
+  std::vector<AllocationPtr> live;
+  for (int i = 0; i < 5000; ++i) live.push_back(Get(32));
+  TouchFreshSizes(chain_, 1200);
+  EXPECT_GT(strategy().evictions(), 1000U);
+  EXPECT_EQ(strategy().size_limit(), 100U);
+  live.clear();
+}
+
+// "allocated/(allocated+got)" alone keeps it: nobody misses what goes.
+TEST_F(PoolAllocatorTest, TheLimitStaysWhileMissesAreRareAndEvictionsAreNot) {
+  Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
+  std::vector<AllocationPtr> live;
+  for (std::size_t i = 0; i < 1100; ++i) live.push_back(Get(100'000 + 64 * i));
+  // Growing forgets the misses so far.
+  while (strategy().size_limit() == 100) Cycle(chain_, 101, 1);
+  EXPECT_EQ(strategy().size_limit(), 110U);
+  // The rest of that cycle missed, too; beside these hits that is nothing.
+  for (int i = 0; i < 100'000; ++i) Touch(64);
+  const std::uint64_t before = strategy().evictions();
+  live.clear();
+  EXPECT_GE(strategy().evictions() - before, 1000U);
+  EXPECT_EQ(strategy().size_limit(), 110U);
+}
+
+// "counters reset": what was so at the old limit does not count at the new one.
+TEST_F(PoolAllocatorTest, AfterGrowingTheRatesStartAnew) {
+  Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
+  while (strategy().size_limit() == 100) Cycle(chain_, 101, 1);
+  const std::uint64_t before = strategy().evictions();
+  TouchFreshSizes(chain_, 1200);
+  EXPECT_GT(strategy().evictions() - before, 1000U);
+  EXPECT_EQ(strategy().size_limit(), 110U);
+}
+
 // W19 (tf #8560): a working set above the limit must not miss for ever.
 TEST_F(PoolAllocatorTest, W19AWorkingSetAboveTheLimitIsHeldInTheEnd) {
   Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});

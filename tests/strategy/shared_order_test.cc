@@ -129,6 +129,13 @@ TEST_F(SharedOrderTest, NobodyWaitsForARetiredStream) {
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
+TEST_F(SharedOrderTest, KnowsTheDeviceOfItsStreams) {
+  EXPECT_EQ(SharedOrder().memory_device(), nullptr);
+  EXPECT_EQ(order_.memory_device(), &place_.device());
+  // It is no stream of that device.
+  EXPECT_EQ(order_.device(), nullptr);
+}
+
 TEST_F(SharedOrderTest, WaitingForItWaitsForAllStreams) {
   Submit(*a_, letter_a_);
   Submit(*b_, letter_b_);

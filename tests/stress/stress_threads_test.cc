@@ -243,15 +243,16 @@ TEST_P(StressThreadsTest, MemoryIsNeverHandedOutTwiceNorLost) {
   SCOPED_TRACE("seed " + std::to_string(StressSeed()));
   // A real callback's job: free what the process can spare, on any thread.
   std::atomic<std::uint64_t> callbacks{0};
+  std::vector<OutOfMemoryCallback> handles;
   for (int i = 0; i < kDevices; ++i) {
-    facade_->AddOutOfMemoryCallback(
+    handles.push_back(facade_->AddOutOfMemoryCallback(
         DevicePlace(i), [&](Place /*place*/, std::size_t /*bytes*/) {
           ++callbacks;
           AllocationPtr spare = mailbox_.Take();
           const std::size_t freed = spare == nullptr ? 0 : spare->size();
           Free(std::move(spare));
           return freed;
-        });
+        }));
   }
   std::latch start(kThreads);
   std::vector<std::thread> threads;

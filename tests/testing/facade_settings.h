@@ -11,7 +11,8 @@ namespace strata {
 inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
   std::vector<std::string> settings = {
       "", "gpu_memory_limit_mb=96", "strata_in_use_limit=64MiB",
-      "strata_exact_peak strata_check_streams alloc_fill_value=90"};
+      "strata_exact_peak strata_check_streams alloc_fill_value=90",
+      "strata_guard strata_guard_quarantine=8MiB"};
   const auto add = [&](std::vector<std::string> more) {
     settings.insert(settings.end(), more.begin(), more.end());
   };

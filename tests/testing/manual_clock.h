@@ -3,13 +3,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "strata/platform/clock.h"
 
 namespace strata {
 
-// A clock that stands still until a test moves it.
+// A clock that stands still until a test moves it. Who waits on it returns when
+// notified, or when the test moves it past the deadline.
 //
 // Threads: any thread.
 class ManualClock final : public Clock {
@@ -20,10 +25,31 @@ class ManualClock final : public Clock {
   std::chrono::nanoseconds Now() const override {
     return std::chrono::nanoseconds(now_ns_.load());
   }
-  void Advance(std::chrono::nanoseconds by) { now_ns_ += by.count(); }
+  void WaitUntil(std::condition_variable& wake,
+                 std::unique_lock<std::mutex>& lock,
+                 std::chrono::nanoseconds deadline) override;
+
+  // Moves on, and wakes whose deadline is reached.
+  void Advance(std::chrono::nanoseconds by);
+
+  // How often somebody began to wait.
+  std::uint64_t waits() const;
+  // Returns once `count` threads wait at the same time.
+  void AwaitWaiters(std::size_t count);
 
  private:
+  struct Waiter {
+    std::condition_variable* wake;
+    std::mutex* mutex;
+    std::chrono::nanoseconds deadline;
+  };
+
   std::atomic<std::int64_t> now_ns_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // with mutex_
+  std::vector<Waiter*> waiters_;     // guarded by mutex_
+  std::uint64_t waits_ = 0;          // guarded by mutex_
+  int advancing_ = 0;                // calls that use waiters; likewise
 };
 
 }  // namespace strata

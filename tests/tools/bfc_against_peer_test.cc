@@ -81,6 +81,7 @@ class Pair {
     EXPECT_EQ(snapshot.numbers.num_allocs, peer_.stats().allocations);
     EXPECT_TRUE(bfc_->IsConsistent());
   }
+  std::size_t pool_bytes() const { return bfc_->GetNumbers().pool_bytes; }
 
  private:
   struct Live {
@@ -186,6 +187,7 @@ TEST_P(BfcAgainstPeerTraceTest, GivesTheSameAddressesAsTheOriginal) {
     }
   }
   pair.ExpectSameState();
+  EXPECT_LE(sizeof(OrderedIndex), pair.pool_bytes() / 1000);
 }
 
 std::vector<std::string> BundledTraces() {

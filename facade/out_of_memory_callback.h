@@ -1,0 +1,60 @@
+#ifndef STRATA_FACADE_OUT_OF_MEMORY_CALLBACK_H_
+#define STRATA_FACADE_OUT_OF_MEMORY_CALLBACK_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "strata/allocation/reclaimer.h"
+#include "strata/platform/place.h"
+
+namespace strata {
+
+// Gives memory back for a request of so many bytes; returns the bytes given.
+using OutOfMemoryFunction = std::function<std::size_t(Place, std::size_t)>;
+
+// A callback that is asked when memory is exhausted: it is asked no more once
+// this handle is destroyed, which waits for calls in flight, or once its facade
+// is gone.
+//
+// Threads: as a value; not from inside the callback itself.
+class [[nodiscard]] OutOfMemoryCallback {
+ public:
+  class Source;  // the callback, as the ladder sees it
+
+  OutOfMemoryCallback() = default;
+  OutOfMemoryCallback(OutOfMemoryCallback&&) = default;
+  OutOfMemoryCallback& operator=(OutOfMemoryCallback&& other) noexcept;
+  // For the facade: registers `source`.
+  OutOfMemoryCallback(std::shared_ptr<Source> source,
+                      const std::shared_ptr<Reclaimer>& reclaimer,
+                      int priority);
+
+  void Reset() noexcept { *this = OutOfMemoryCallback(); }
+
+ private:
+  std::shared_ptr<Source> source_;
+  Reclaimer::Registration registration_;  // of source_, so it goes first
+};
+
+class OutOfMemoryCallback::Source final : public ReclaimSource {
+ public:
+  Source(Place place, OutOfMemoryFunction function);
+
+  // Asks the function no more, and destroys it unless a call is inside.
+  void Drop() noexcept;
+
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+
+ private:
+  const Place place_;
+  std::mutex mutex_;
+  // Null once dropped; guarded by mutex_.
+  std::shared_ptr<const OutOfMemoryFunction> function_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_OUT_OF_MEMORY_CALLBACK_H_

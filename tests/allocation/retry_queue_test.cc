@@ -1,0 +1,216 @@
+#include "strata/allocation/retry_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "strata/platform/device.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+namespace {
+
+// Says of every stream what a test wants; else it can do nothing.
+class CapturingDevice final : public Device {
+ public:
+  int ordinal() const override { return 0; }
+  const Caps& caps() const override { return caps_; }
+  Status MemGetInfo(std::size_t* /*free_bytes*/,
+                    std::size_t* /*total_bytes*/) override {
+    return Status::kNotSupported;
+  }
+  Status StreamWaitEvent(Stream /*stream*/, Event /*event*/,
+                         unsigned /*flags*/) override {
+    return Status::kNotSupported;
+  }
+  Status MemcpyAsync(DevicePtr /*target*/, DevicePtr /*source*/,
+                     std::size_t /*bytes*/, Stream /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Status MemsetAsync(DevicePtr /*ptr*/, int /*value*/, std::size_t /*bytes*/,
+                     Stream /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Status Synchronize() override { return Status::kNotSupported; }
+  Status StreamCreate(Stream* /*stream*/, unsigned /*flags*/) override {
+    return Status::kNotSupported;
+  }
+  Status StreamDestroy(Stream /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Stream LegacyStream() override { return {}; }
+  Stream PerThreadStream() override { return {}; }
+  Status WrapStream(void* /*handle*/, Stream* /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Status StreamSynchronize(Stream /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Status StreamQuery(Stream /*stream*/) override {
+    return Status::kNotSupported;
+  }
+  Status EventCreate(Event* /*event*/, unsigned /*flags*/) override {
+    return Status::kNotSupported;
+  }
+  Status EventDestroy(Event /*event*/) override {
+    return Status::kNotSupported;
+  }
+  Status EventRecord(Event /*event*/, Stream /*stream*/,
+                     unsigned /*flags*/) override {
+    return Status::kNotSupported;
+  }
+  Status EventQuery(Event /*event*/) override { return Status::kNotSupported; }
+  Status EventSynchronize(Event /*event*/) override {
+    return Status::kNotSupported;
+  }
+  Status MemAlloc(DevicePtr* /*ptr*/, std::size_t /*bytes*/) override {
+    return Status::kNotSupported;
+  }
+  Status MemFree(DevicePtr /*ptr*/) override { return Status::kNotSupported; }
+  Status StreamIsCapturing(Stream /*stream*/, CaptureStatus* capture) override {
+    ++asked;
+    *capture = state;
+    return status;
+  }
+
+  Status status = Status::kSuccess;
+  CaptureStatus state = CaptureStatus::kNone;
+  int asked = 0;
+
+ private:
+  Caps caps_;
+};
+
+class CapturingPlatform final : public Platform {
+ public:
+  const char* name() const override { return "capturing"; }
+  int device_count() const override { return 1; }
+  CapturingDevice& device(int /*ordinal*/) override { return device_; }
+
+ private:
+  CapturingDevice device_;
+};
+
+class RetryQueueTest : public ::testing::Test {
+ protected:
+  RetryQueueTest() {
+    // So that the calling thread is not alone.
+    std::thread([this] { queue_.CountThread(); }).join();
+  }
+
+  RetryOptions Options() const {
+    RetryOptions options;
+    options.time = std::chrono::seconds(10);
+    options.platform = platform_;
+    return options;
+  }
+
+  static Failure Exhausted(std::size_t bytes) {
+    Failure failure;
+    failure.reason = Failure::Reason::kDeviceMemory;
+    failure.place = DevicePlace(0);
+    failure.requested_bytes = bytes;
+    return failure;
+  }
+
+  const std::shared_ptr<CapturingPlatform> platform_ =
+      std::make_shared<CapturingPlatform>();
+  RetryQueue queue_{Options()};
+  const Stream stream_{nullptr, 0, 42};
+};
+
+// paddle.md §5-B7: waited even during capture.
+TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
+  CapturingDevice& device = platform_->device(0);
+  EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));
+  for (const CaptureStatus state :
+       {CaptureStatus::kActive, CaptureStatus::kInvalidated}) {
+    device.state = state;
+    EXPECT_FALSE(queue_.MayWait(stream_, Exhausted(1)));
+  }
+  EXPECT_EQ(device.asked, 3);
+  // Another stream's capture forbids to ask about the legacy stream.
+  device.state = CaptureStatus::kNone;
+  device.status = Status::kStreamCaptureImplicit;
+  EXPECT_FALSE(queue_.MayWait(stream_, Exhausted(1)));
+}
+
+TEST_F(RetryQueueTest, ADeviceThatCannotSayIsNotCapturing) {
+  CapturingDevice& device = platform_->device(0);
+  device.state = CaptureStatus::kActive;  // not to be believed
+  device.status = Status::kNotSupported;
+  EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));
+  // Streams that no device has are not asked about.
+  device.asked = 0;
+  EXPECT_TRUE(queue_.MayWait(Stream(), Exhausted(1)));
+  EXPECT_TRUE(queue_.MayWait(Stream{nullptr, 1, 42}, Exhausted(1)));
+  EXPECT_EQ(device.asked, 0);
+}
+
+TEST_F(RetryQueueTest, ManagedMemoryMayExceedTheDevice) {
+  Failure failure = Exhausted(1000);
+  failure.device_total_bytes = 999;
+  EXPECT_FALSE(queue_.MayWait(stream_, failure));
+  failure.place = ManagedPlace(0);
+  EXPECT_TRUE(queue_.MayWait(stream_, failure));
+  failure.limit_bytes = 999;
+  EXPECT_FALSE(queue_.MayWait(stream_, failure));
+}
+
+TEST_F(RetryQueueTest, CountsWaitersFromTheMomentTheyJoin) {
+  EXPECT_FALSE(queue_.has_waiters());
+  {
+    const RetryQueue::Stay stay(queue_, Exhausted(1));
+    EXPECT_TRUE(queue_.has_waiters());
+  }
+  EXPECT_FALSE(queue_.has_waiters());
+}
+
+// tf_bfc.md R46: such a free was missed.
+TEST_F(RetryQueueTest, AFreeBetweenTheSearchAndTheWaitIsNotLost) {
+  RetryQueue::Stay stay(queue_, Exhausted(1));
+  stay.BeginSearch();
+  queue_.NotifyFree(1);
+  EXPECT_TRUE(stay.Wait(Exhausted(1)));
+  EXPECT_EQ(stay.waited().count(), 0);
+}
+
+TEST_F(RetryQueueTest, WhoWasWokenWakesTheNextOne) {
+  RetryQueue::Stay second(queue_, Exhausted(1));
+  RetryQueue::Stay third(queue_, Exhausted(1));
+  queue_.NotifyFree(1);  // to the second
+  second.BeginSearch();
+  third.BeginSearch();
+  queue_.NotifyFree(1);  // to the second again, which searches
+  EXPECT_TRUE(second.Wait(Exhausted(1)));
+  EXPECT_TRUE(third.Wait(Exhausted(1)));
+}
+
+TEST_F(RetryQueueTest, WhoLeavesPassesOnAWakeUpThatCameTooLate) {
+  auto first = std::make_unique<RetryQueue::Stay>(queue_, Exhausted(1));
+  RetryQueue::Stay second(queue_, Exhausted(1));
+  first->BeginSearch();
+  second.BeginSearch();
+  queue_.NotifyFree(1);  // to the first, whose search has succeeded already
+  first.reset();
+  EXPECT_TRUE(second.Wait(Exhausted(1)));
+}
+
+TEST_F(RetryQueueTest, AReturnOfALimitConcernsThoseItRefused) {
+  Failure limited = Exhausted(1);
+  limited.reason = Failure::Reason::kLimit;
+  RetryQueue::Stay other(queue_, Exhausted(1));
+  RetryQueue::Stay refused(queue_, limited);
+  other.BeginSearch();
+  refused.BeginSearch();
+  queue_.NotifyReturn(1, Failure::Reason::kLimit);
+  EXPECT_TRUE(refused.Wait(limited));
+  // This thread alone is left, so the other one is not woken but given up.
+  EXPECT_FALSE(other.Wait(Exhausted(1)));
+}
+
+}  // namespace
+}  // namespace strata

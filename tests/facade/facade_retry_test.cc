@@ -1,0 +1,351 @@
+// Requests that wait for memory, and out-of-memory callbacks, through the whole
+// chain.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/manual_clock.h"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr Place kPlace = DevicePlace(0);
+
+class FacadeRetryTest : public FacadeFixture {
+ protected:
+  AllocatorFacade& BuildWithClock(const std::string& options = "") {
+    facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
+                                                platform_, clock_);
+    return *facade_;
+  }
+
+  // Runs `body` while another thread that might free memory at `place` does
+  // nothing.
+  template <class Body>
+  void BesideAnotherThread(Place place, Body body) {
+    std::latch ready(1);
+    std::latch end(1);
+    std::thread other([&] {
+      facade().Alloc(place, 100).reset();
+      ready.count_down();
+      end.wait();
+    });
+    ready.wait();
+    body();
+    end.count_down();
+    other.join();
+  }
+
+  // A request on `stream` in a thread of its own, that waits when this returns.
+  class Waiting {
+   public:
+    Waiting(FacadeRetryTest& test, std::size_t bytes, Stream stream)
+        : thread_([this, &test, bytes, stream] {
+            result_ = test.facade().TryAlloc(kPlace, Request{bytes}, stream,
+                                             failure_);
+          }) {
+      test.clock_.AwaitWaiters(1);
+    }
+    AllocationPtr Get() {
+      thread_.join();
+      return std::move(result_);
+    }
+    const Failure& failure() const { return failure_; }
+
+   private:
+    AllocationPtr result_;
+    Failure failure_;
+    std::thread thread_;
+  };
+
+  // The failure of a request that must not wait: the clock stands still.
+  Failure FailAtOnce(std::size_t bytes, Stream stream) {
+    Failure failure;
+    EXPECT_EQ(facade().TryAlloc(kPlace, Request{bytes}, stream, failure),
+              nullptr);
+    EXPECT_EQ(clock_.waits(), 0U);
+    return failure;
+  }
+
+  ManualClock clock_;
+};
+
+// paddle.md §3.5-6
+TEST_F(FacadeRetryTest, FourThreadsShareADeviceThatHasRoomForOne) {
+  BuildWithClock();
+  constexpr std::size_t kThreads = 4;
+  std::array<void*, kThreads> addresses{};
+  std::atomic<std::size_t> to_come{kThreads};
+  std::latch all_ended(kThreads);
+  std::vector<std::thread> threads;
+  for (void*& address : addresses) {
+    threads.emplace_back([&] {
+      AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes - 1);
+      address = held->data();
+      clock_.AwaitWaiters(--to_come);
+      held.reset();
+      all_ended.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(addresses, testing::Each(addresses[0]));
+  EXPECT_NE(addresses[0], nullptr);
+}
+
+// paddle.md §5-B7: only frees of the same stream were noticed.
+TEST_F(FacadeRetryTest, AFreeOnAnotherStreamWakes) {
+  for (const char* options :
+       {"", "free_idle_chunk", "allocator_strategy=direct", "strata_stat=0",
+        "strata_in_use_limit=64MiB", "gpu_memory_limit_mb=50"}) {
+    SCOPED_TRACE(options);
+    BuildWithClock(options);
+    AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), NewStream());
+    Waiting waiting(*this, Mebibytes(40), NewStream());
+    held.reset();
+    EXPECT_NE(waiting.Get(), nullptr);
+  }
+}
+
+TEST_F(FacadeRetryTest, APartOfAChunkWakesItsOwnStream) {
+  BuildWithClock("gpu_memory_limit_mb=20");
+  AllocationPtr first = facade().Alloc(kPlace, Mebibytes(5));
+  AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(15));
+  Waiting waiting(*this, Mebibytes(5), facade().GetDefaultStream(kPlace));
+  first.reset();
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
+TEST_F(FacadeRetryTest, SaysHowLongItWaited) {
+  BuildWithClock("gpu_allocator_retry_time=2500");
+  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  Waiting waiting(*this, 100, NewStream());
+  clock_.Advance(std::chrono::milliseconds(2500));
+  EXPECT_EQ(waiting.Get(), nullptr);
+  EXPECT_THAT(waiting.failure().ToString(), HasSubstr("waited 2500 ms"));
+}
+
+// paddle.md §5-B7
+TEST_F(FacadeRetryTest, AProgramOfOneThreadFailsAtOnce) {
+  BuildWithClock();
+  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  EXPECT_THAT(FailAtOnce(100, NewStream()).ToString(),
+              Not(HasSubstr("waited")));
+}
+
+TEST_F(FacadeRetryTest, AThreadThatUsesAnotherPlaceIsNotWaitedFor) {
+  BuildWithClock();
+  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  BesideAnotherThread(PinnedPlace(0), [&] { FailAtOnce(100, NewStream()); });
+}
+
+TEST_F(FacadeRetryTest, AThreadThatOnlyFreesIsKnown) {
+  BuildWithClock();
+  AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes - Mebibytes(10));
+  AllocationPtr small = facade().Alloc(kPlace, 100);
+  std::latch freed(1);
+  std::latch free_more(1);
+  std::thread consumer([&] {
+    small.reset();
+    freed.count_down();
+    clock_.AwaitWaiters(1);
+    held.reset();
+    free_more.wait();
+  });
+  freed.wait();
+  EXPECT_NE(facade().Alloc(kPlace, kMemoryBytes), nullptr);
+  free_more.count_down();
+  consumer.join();
+}
+
+// tf_bfc.md R46: such a request waited the full time.
+TEST_F(FacadeRetryTest, ARequestAboveALimitDoesNotWait) {
+  for (const char* options :
+       {"", "gpu_memory_limit_mb=50", "strata_in_use_limit=50MiB"}) {
+    SCOPED_TRACE(options);
+    BuildWithClock(options);
+    const AllocationPtr held = facade().Alloc(kPlace, Mebibytes(30));
+    const std::size_t most = options[0] == '\0' ? kMemoryBytes : Mebibytes(50);
+    BesideAnotherThread(kPlace, [&] { FailAtOnce(most + 1, NewStream()); });
+  }
+}
+
+TEST_F(FacadeRetryTest, WithNothingInUseThereIsNothingToWaitFor) {
+  BuildWithClock();
+  facade().Alloc(kPlace, Mebibytes(10)).reset();  // idle, not in use
+  FaultRule rule;
+  rule.call = DeviceCall::kMemAlloc;
+  BesideAnotherThread(kPlace, [&] {
+    device().AddFault(rule);
+    FailAtOnce(Mebibytes(20), NewStream());
+    device().ClearFaults();
+  });
+}
+
+// paddle.md §5-B6: a time of 0 broke every stream but the default one.
+TEST_F(FacadeRetryTest, ATimeOfZeroWorksOnEveryStream) {
+  BuildWithClock("gpu_allocator_retry_time=0");
+  const Stream stream = NewStream();
+  for (const Stream on : {facade().GetDefaultStream(kPlace), stream}) {
+    EXPECT_NE(facade().Alloc(kPlace, 100, on), nullptr);
+  }
+  EXPECT_THAT(facade().Layers(kPlace), Not(testing::Contains("retry")));
+  EXPECT_EQ(facade().GetStats(kPlace).allocations, 2U);
+  BesideAnotherThread(kPlace, [&] {
+    const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+    FailAtOnce(100, stream);
+  });
+}
+
+TEST_F(FacadeRetryTest, AStreamMayEndWhileOthersWait) {
+  BuildWithClock();
+  const Stream stream = NewStream();
+  AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), stream);
+  Waiting waiting(*this, Mebibytes(40), NewStream());
+  facade().StreamDestroyed(stream);
+  held.reset();  // the last of its chain, which goes with it
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
+// ---- Out-of-memory callbacks.
+
+class FacadeCallbackOrderTest : public FacadeRetryTest {
+ protected:
+  OutOfMemoryCallback Add(const std::string& name, int priority,
+                          std::size_t gives = 0) {
+    return facade().AddOutOfMemoryCallback(
+        kPlace,
+        [this, name, gives](Place, std::size_t) {
+          calls_.push_back(name);
+          return gives;
+        },
+        priority);
+  }
+
+  std::vector<std::string> calls_;
+};
+
+TEST_F(FacadeCallbackOrderTest, HigherPriorityFirstThenInOrder) {
+  BuildWithClock();
+  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  const auto a = Add("a", 0);
+  const auto b = Add("b", 1);
+  const auto c = Add("c", 0);
+  const auto d = Add("d", -1);
+  FailAtOnce(100, NewStream());
+  EXPECT_THAT(calls_, ElementsAre("b", "a", "c", "d"));
+}
+
+TEST_F(FacadeCallbackOrderTest, IsAskedNoMoreOnceItsHandleIsGone) {
+  BuildWithClock();
+  const AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  auto a = Add("a", 0);
+  auto b = Add("b", 0);
+  OutOfMemoryCallback moved = std::move(b);
+  { const auto c = Add("c", 0); }
+  a.Reset();
+  a.Reset();
+  FailAtOnce(100, NewStream());
+  EXPECT_THAT(calls_, ElementsAre("b"));
+  moved = OutOfMemoryCallback();
+  FailAtOnce(100, NewStream());
+  EXPECT_EQ(calls_.size(), 1U);
+}
+
+TEST_F(FacadeCallbackOrderTest, AHandleMayOutliveItsFacade) {
+  BuildWithClock();
+  OutOfMemoryCallback a = Add("a", 0);
+  facade_.reset();
+  a.Reset();
+}
+
+TEST_F(FacadeCallbackOrderTest, AnEmptyCallbackIsRefused) {
+  BuildWithClock();
+  EXPECT_THROW(static_cast<void>(facade().AddOutOfMemoryCallback(kPlace, {})),
+               std::invalid_argument);
+}
+
+// paddle.md §3.5-3: a request that needs three rounds of a callback that frees
+// a third each time.
+TEST_F(FacadeCallbackOrderTest, RoundsGoOnAsLongAsTheyGive) {
+  for (const auto& [rounds, calls] :
+       {std::pair(-1, 1), {0, 1}, {2, 2}, {3, 3}, {100, 3}}) {
+    SCOPED_TRACE(rounds);
+    BuildWithClock("offload_retry_times=" + std::to_string(rounds));
+    std::vector<AllocationPtr> cache;
+    for (int i = 0; i < 3; ++i) {
+      cache.push_back(facade().Alloc(kPlace, Mebibytes(20)));
+    }
+    int called = 0;
+    const auto callback = facade().AddOutOfMemoryCallback(
+        kPlace, [&](Place, std::size_t) -> std::size_t {
+          ++called;
+          if (cache.empty()) return 0;
+          cache.pop_back();
+          return Mebibytes(20);
+        });
+    Failure failure;
+    const AllocationPtr allocation =
+        facade().TryAlloc(kPlace, Request{Mebibytes(60)}, NewStream(), failure);
+    EXPECT_EQ(allocation != nullptr, calls == 3);
+    EXPECT_EQ(called, calls);
+  }
+}
+
+TEST_F(FacadeCallbackOrderTest, AreAskedBeforeTheWaitAndNotDuringIt) {
+  BuildWithClock();
+  AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40));
+  AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(20));
+  const auto a = Add("a", 0);
+  Waiting waiting(*this, Mebibytes(50), NewStream());
+  EXPECT_THAT(calls_, ElementsAre("a"));
+  rest.reset();
+  held.reset();
+  EXPECT_NE(waiting.Get(), nullptr);
+  EXPECT_THAT(calls_, ElementsAre("a"));
+}
+
+// It waits for nobody, although another thread runs: it would wait for itself.
+TEST_F(FacadeCallbackOrderTest, MayAllocateAndFree) {
+  BuildWithClock();
+  AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  const auto callback = facade().AddOutOfMemoryCallback(
+      kPlace, [&](Place, std::size_t bytes) -> std::size_t {
+        Failure failure;
+        EXPECT_EQ(facade().TryAlloc(kPlace, Request{bytes},
+                                    facade().GetDefaultStream(kPlace), failure),
+                  nullptr);
+        held.reset();
+        AllocationPtr smaller = facade().Alloc(kPlace, kMemoryBytes / 2);
+        smaller.reset();
+        return kMemoryBytes;
+      });
+  std::thread other([&] {
+    Failure failure;
+    facade().TryAlloc(kPlace, Request{1, 0, kNoRetry},
+                      facade().GetDefaultStream(kPlace), failure);
+    EXPECT_NE(facade().Alloc(kPlace, kMemoryBytes), nullptr);
+  });
+  other.join();
+  EXPECT_EQ(clock_.waits(), 0U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -200,10 +200,18 @@ TEST_F(CudaMallocAsyncAllocatorTest, ABlockOutlivesItsStream) {
   setting_.progress = "lazy";
   Build();
   const Chain chain = NewChain();
+  AllocationPtr early = chain->Allocate(1000);
   AllocationPtr plain = chain->Allocate(1000);
   AllocationPtr marked = chain->Allocate(1000);
   chain->RecordStream(marked.get(), NewStream());
   chain->StreamDestroyed(chain.stream());
+  // From the announcement on, another thread's free must not use it.
+  StartLog();
+  early.reset();
+  EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 1U);
+  for (const CallRecord& call : log_) {
+    EXPECT_NE(call.stream_uid, chain.stream().uid);
+  }
   chain.chain_stream->Synchronize();
   chain.chain_stream->Retire();
   Destroy(chain.stream());

@@ -153,6 +153,23 @@ TEST_F(CudaMallocAsyncLimitsTest, ClaimsGoBackHoweverMemoryIsFreed) {
   EXPECT_TRUE(Fails(chain, Mebibytes(33), failure));
 }
 
+// Nor is anything claimed for what the driver did not give.
+TEST_F(CudaMallocAsyncLimitsTest, ARefusalClaimsNothing) {
+  setting_.limit_bytes = Mebibytes(40);
+  Build();
+  const Chain chain = NewChain();
+  FaultRule fault;
+  fault.call = DeviceCall::kMallocFromPoolAsync;
+  device().AddFault(fault);
+  Failure failure;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(Fails(chain, Mebibytes(30), failure));
+    EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+  }
+  device().ClearFaults();
+  EXPECT_FALSE(Fails(chain, Mebibytes(40), failure));
+}
+
 // Trim needs a wait: what a stream has freed is not idle before that.
 TEST_F(CudaMallocAsyncLimitsTest, ReleaseWaitsForItsStreamAndTrims) {
   setting_.progress = "lazy";

@@ -222,7 +222,8 @@ TEST_P(PinnedReuseTest, WithoutTheNameTheCopyReadsWhatCameLater) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pooled, PinnedReuseTest,
-                         testing::Values("auto", "pool"),
+                         testing::Values("auto", "pool", "bfc",
+                                         "naive_best_fit", "thread_local"),
                          [](const auto& row) { return row.param; });
 
 TEST_F(FacadeHostTest, ThreadsSharePinnedMemoryThatStreamsUse) {

@@ -96,7 +96,7 @@ TEST_F(TrackingAllocatorTest, IsFreedThroughTheAllocatorItIsPutAround) {
 }
 
 TEST_F(TrackingAllocatorTest, KeepsTheFillAndTheLogOfTheAllocator) {
-  DebugFill fill(&place_.device(), 7, /*synchronize=*/false);
+  DebugFill fill(&place_.device(), 7, /*sync=*/false);
   base_.set_debug_fill(&fill);
   const std::string path = TemporaryPath("tracked.json");
   AllocationLog log(path);

@@ -82,6 +82,10 @@ TEST_F(FacadeNamesTest, SaysWhichAllocatorsAreUsed) {
   EXPECT_FALSE(facade().IsCUDAMallocAsyncAllocatorUsed());
   Build("use_stream_safe_cuda_allocator=false");
   EXPECT_FALSE(facade().IsStreamSafeCUDAAllocatorUsed());
+  for (const char* chosen : {"allocator_strategy=cuda_malloc_async",
+                             "use_cuda_malloc_async_allocator=true"}) {
+    EXPECT_TRUE(Build(chosen).IsCUDAMallocAsyncAllocatorUsed()) << chosen;
+  }
 }
 
 class ThrustAllocatorTest : public FacadeFixture {};

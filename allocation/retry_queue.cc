@@ -145,9 +145,13 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   const PlaceUsage* usage = queue_.options_.usage;
   const bool is_budget = failure.reason == Failure::Reason::kBudget;
   std::size_t live = 0;
-  if (usage != nullptr && !is_budget) live = usage->LiveBytes();
   std::optional<std::uint64_t> count_if_unused;
-  if (usage != nullptr) count_if_unused = usage->CountIfUnused();
+  // A budget is still in use for a moment after the memory is not; without any
+  // use it refuses only what exceeds it.
+  if (usage != nullptr && !is_budget) {
+    live = usage->LiveBytes();
+    count_if_unused = usage->CountIfUnused();
+  }
   const std::size_t known = is_budget ? failure.in_use_bytes : live;
 
   std::unique_lock<std::mutex> lock(ThreadCensus::Instance().mutex());

@@ -262,7 +262,6 @@ TEST_F(RetryAllocatorTest, ThreadsThatHaveEndedFreeNothing) {
 
 TEST_F(RetryAllocatorTest, WaitingEndsWithTheLastThreadThatCouldFree) {
   AllocationPtr held;
-  Failure failure;
   auto bystander = std::make_unique<Bystander>(*place_);
   // This thread, the test's, must not count: it never ends.
   std::thread holder([&] { held = place_->Allocate(kArenaBytes); });

@@ -29,7 +29,9 @@ struct Schedule {
     options.time = std::chrono::seconds(10);
     options.clock = &turnstile;
     place = std::make_unique<ArenaPlace>(
-        kArenaBytes, options, [this](CallPoint) { turnstile.Step(); });
+        kArenaBytes, options, [this](CallPoint) { turnstile.Step(); },
+        // Knowing that nothing is in use would hide a lost wake-up.
+        /*knows_usage=*/seed % 2 == 0);
     registration =
         Reclaimer::Register(place->ladder(), ReclaimStep::kDrainFrees, step);
   }

@@ -418,10 +418,11 @@ TEST_F(FacadeHostTest, AVisitorLeavesAStrategyThatWasAskedFor) {
 TEST_F(FacadeHostTest, CallbacksStayWhenAVisitorChangesTheStrategy) {
   Build("strata_host_limit=1MiB");
   int asked = 0;
-  facade().AddOutOfMemoryCallback(HostPlace(), [&](Place, std::size_t) {
-    ++asked;
-    return std::size_t{0};
-  });
+  const auto callback =
+      facade().AddOutOfMemoryCallback(HostPlace(), [&](Place, std::size_t) {
+        ++asked;
+        return std::size_t{0};
+      });
   facade().AddVisitor(HostPlace(), [](Place, void*, std::size_t, int) {});
   EXPECT_THROW(facade().Alloc(HostPlace(), Mebibytes(2)), OutOfMemory);
   EXPECT_EQ(asked, 1);

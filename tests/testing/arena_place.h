@@ -114,12 +114,13 @@ class HookedAllocator final : public Decorator {
 // A RetryAllocator over an arena, with all that waiting needs.
 class ArenaPlace final : private PlaceUsage {
  public:
-  // `retry.usage` is the arena's.
+  // With `knows_usage`, `retry.usage` is the arena's; else there is none.
   ArenaPlace(std::size_t bytes, RetryOptions retry,
-             const HookedAllocator::Hook& hook = nullptr)
+             const HookedAllocator::Hook& hook = nullptr,
+             bool knows_usage = true)
       : system_(std::make_shared<ArenaSystem>(bytes)),
         hooked_(std::make_shared<HookedAllocator>(system_, hook)) {
-    retry.usage = this;
+    if (knows_usage) retry.usage = this;
     ladder_ = std::make_shared<Reclaimer>(retry);
     hooked_->set_ladder(ladder_);
     retry_ = std::make_shared<RetryAllocator>(hooked_);

@@ -71,8 +71,10 @@ using Setting = std::tuple<std::string, std::string>;
 class StressThreadsTest : public ::testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
+    // Threads here hold what others wait for, so most waits are in vain.
     options_ = Options::Parse("allocator_strategy=" + std::get<0>(GetParam()) +
-                              " " + std::get<1>(GetParam()));
+                              " gpu_allocator_retry_time=2 " +
+                              std::get<1>(GetParam()));
     PlatformOptions platform;
     platform.platform = "sim";
     platform.sim_devices = kDevices;

@@ -101,6 +101,8 @@ class FacadeModel {
   // Refused for lack of memory: there must be none.
   void ExpectExhausted(Place place, const Request& request,
                        const Failure& failure);
+  // What an allocation counts for in the bytes in use.
+  std::size_t HeldBytes(const Allocation& allocation) const;
   void Free(std::size_t index, bool on_another_stream);
   void FreeMany();
   void Mark();

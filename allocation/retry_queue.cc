@@ -12,6 +12,10 @@
 namespace strata {
 namespace {
 
+// The stay whose search this thread is making; null: none.
+thread_local constinit RetryQueue::Stay* t_searching = nullptr;
+
+constexpr std::uint64_t kSearching = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
 // The most that can be live at once for such a request to be met.
@@ -73,10 +77,13 @@ bool RetryQueue::MayWait(Stream stream, const Failure& failure) noexcept {
 void RetryQueue::Wake(std::size_t bytes, Failure::Reason reason) noexcept {
   const std::lock_guard<std::mutex> guard(ThreadCensus::Instance().mutex());
   freed_bytes_ += bytes;
+  const Stay* searcher = t_searching;
+  if (searcher != nullptr && &searcher->queue_ != this) searcher = nullptr;
   for (Stay* stay = first_; stay != nullptr; stay = stay->next_) {
     const bool concerns =
         reason == Failure::Reason::kNone || reason == stay->reason_;
     if (!concerns || !stay->CouldFit()) continue;
+    if (searcher != nullptr && !stay->MissedBy(*searcher)) continue;
     stay->Signal();
     return;
   }
@@ -102,11 +109,16 @@ RetryQueue::Stay::~Stay() {
       was_signalled_ && usage != nullptr && queue_.waiters_.load() > 1
           ? usage->LiveBytes()
           : 0;
+  t_searching = nullptr;
   const std::lock_guard<std::mutex> guard(ThreadCensus::Instance().mutex());
   if (was_signalled_ || signalled_) PassOn(signalled_ ? 0 : live);
   (previous_ != nullptr ? previous_->next_ : queue_.first_) = next_;
   (next_ != nullptr ? next_->previous_ : queue_.last_) = previous_;
   --queue_.waiters_;
+}
+
+bool RetryQueue::Stay::MissedBy(const Stay& searcher) const {
+  return this != &searcher && failed_at_ >= searcher.search_;
 }
 
 bool RetryQueue::Stay::CouldFit() const {
@@ -137,10 +149,14 @@ void RetryQueue::Stay::BeginSearch() noexcept {
   const std::lock_guard<std::mutex> guard(ThreadCensus::Instance().mutex());
   was_signalled_ = signalled_;
   signalled_ = false;
+  search_ = ++queue_.searches_;
+  failed_at_ = kSearching;
   freed_before_search_ = queue_.freed_bytes_;
+  t_searching = this;
 }
 
 bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
+  t_searching = nullptr;
   if (!failure.IsExhaustion() || is_last_search_) return false;
   const PlaceUsage* usage = queue_.options_.usage;
   const bool is_budget = failure.reason == Failure::Reason::kBudget;
@@ -156,13 +172,15 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
 
   std::unique_lock<std::mutex> lock(ThreadCensus::Instance().mutex());
   reason_ = failure.reason;
+  failed_at_ = queue_.searches_;
   ceiling_bytes_ = CeilingOf(failure);
   const std::size_t room = ceiling_bytes_ - std::min(ceiling_bytes_, known);
   missing_bytes_ = bytes_ - std::min(bytes_, room);
   freed_when_known_ = freed_before_search_;
   if (was_signalled_) PassOn(live);
   was_signalled_ = false;
-  if (signalled_) return true;
+  is_last_search_ = queue_.options_.clock->Now() >= deadline_;
+  if (signalled_ || is_last_search_) return true;
   // If nothing was in use while it searched, there is nothing to wait for. What
   // became free meanwhile is for another search.
   const auto before = std::exchange(count_if_unused_, count_if_unused);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,8 +52,10 @@ struct RetryOptions {
 //   searches, so a free is either seen by the search or wakes the waiter.
 //   A request does not wait if it exceeds the limit or the device, if nothing
 //   is in use, if its stream is capturing, or if no counted thread could free
-//   memory (ThreadCensus). A request that meets a free block at once never
-//   joins, even if others wait.
+//   memory (ThreadCensus). What a waiter's own search takes and gives back
+//   wakes only those who searched at the same time: others have not missed it,
+//   and waiters would wake each other for ever. A request that meets a free
+//   block at once never joins, even if others wait.
 // Threads: any thread.
 // Cost: while nobody waits, a free pays one load.
 // Source: tf_bfc.md R43, R45, W10 and §5.8; paddle.md §3.5, §5-B7.
@@ -97,6 +100,7 @@ class RetryQueue {
   Stay* first_ = nullptr;
   Stay* last_ = nullptr;
   std::size_t freed_bytes_ = 0;  // while somebody waited
+  std::uint64_t searches_ = 0;   // that waiters began
 };
 
 // One request's place in the queue, from the moment it joins.
@@ -122,6 +126,8 @@ class RetryQueue::Stay {
   friend class RetryQueue;
 
   // Hold the census's mutex.
+  // Whether `searcher` may have kept this one from what it gives back now.
+  bool MissedBy(const Stay& searcher) const;
   bool CouldFit() const;
   bool CouldFitBeside(std::size_t live_bytes) const;
   void Signal() noexcept;
@@ -143,6 +149,9 @@ class RetryQueue::Stay {
   Stay* previous_ = nullptr;
   Stay* next_ = nullptr;
   bool signalled_ = false;
+  std::uint64_t search_ = 0;  // number of its last search
+  // Searches begun by the end of its last one; the maximum: it goes on.
+  std::uint64_t failed_at_ = std::numeric_limits<std::uint64_t>::max();
   Failure::Reason reason_;
   std::size_t bytes_;                 // of the request
   std::size_t ceiling_bytes_;         // most that can be live at once

@@ -116,6 +116,11 @@ class RetryQueueTest : public ::testing::Test {
     return failure;
   }
 
+  // By a thread that does not search.
+  void NotifyFree(std::size_t bytes) {
+    std::thread([this, bytes] { queue_.NotifyFree(bytes); }).join();
+  }
+
   const std::shared_ptr<CapturingPlatform> platform_ =
       std::make_shared<CapturingPlatform>();
   RetryQueue queue_{Options()};
@@ -173,7 +178,7 @@ TEST_F(RetryQueueTest, CountsWaitersFromTheMomentTheyJoin) {
 TEST_F(RetryQueueTest, AFreeBetweenTheSearchAndTheWaitIsNotLost) {
   RetryQueue::Stay stay(queue_, Exhausted(1));
   stay.BeginSearch();
-  queue_.NotifyFree(1);
+  NotifyFree(1);
   EXPECT_TRUE(stay.Wait(Exhausted(1)));
   EXPECT_EQ(stay.waited().count(), 0);
 }
@@ -181,10 +186,10 @@ TEST_F(RetryQueueTest, AFreeBetweenTheSearchAndTheWaitIsNotLost) {
 TEST_F(RetryQueueTest, WhoWasWokenWakesTheNextOne) {
   RetryQueue::Stay second(queue_, Exhausted(1));
   RetryQueue::Stay third(queue_, Exhausted(1));
-  queue_.NotifyFree(1);  // to the second
+  NotifyFree(1);  // to the second
   second.BeginSearch();
   third.BeginSearch();
-  queue_.NotifyFree(1);  // to the second again, which searches
+  NotifyFree(1);  // to the second again, which searches
   EXPECT_TRUE(second.Wait(Exhausted(1)));
   EXPECT_TRUE(third.Wait(Exhausted(1)));
 }
@@ -194,9 +199,24 @@ TEST_F(RetryQueueTest, WhoLeavesPassesOnAWakeUpThatCameTooLate) {
   RetryQueue::Stay second(queue_, Exhausted(1));
   first->BeginSearch();
   second.BeginSearch();
-  queue_.NotifyFree(1);  // to the first, whose search has succeeded already
+  NotifyFree(1);  // to the first, whose search has succeeded already
   first.reset();
   EXPECT_TRUE(second.Wait(Exhausted(1)));
+}
+
+// Two waiters that claim a limit in vain, in turn, would never sleep.
+TEST_F(RetryQueueTest, WaitersDoNotWakeEachOtherByWhatTheyGiveBack) {
+  RetryQueue::Stay first(queue_, Exhausted(1));
+  RetryQueue::Stay second(queue_, Exhausted(1));
+  first.BeginSearch();
+  EXPECT_FALSE(first.Wait(Exhausted(1)));  // this thread alone is left
+  second.BeginSearch();
+  queue_.NotifyFree(0);  // neither itself nor the one that sleeps
+  EXPECT_FALSE(second.Wait(Exhausted(1)));
+  first.BeginSearch();
+  second.BeginSearch();
+  queue_.NotifyFree(0);  // the second's, while the first one searches too
+  EXPECT_TRUE(first.Wait(Exhausted(1)));
 }
 
 TEST_F(RetryQueueTest, AReturnOfALimitConcernsThoseItRefused) {
@@ -206,7 +226,9 @@ TEST_F(RetryQueueTest, AReturnOfALimitConcernsThoseItRefused) {
   RetryQueue::Stay refused(queue_, limited);
   other.BeginSearch();
   refused.BeginSearch();
-  queue_.NotifyReturn(1, Failure::Reason::kLimit);
+  std::thread([this] {
+    queue_.NotifyReturn(1, Failure::Reason::kLimit);
+  }).join();
   EXPECT_TRUE(refused.Wait(limited));
   // This thread alone is left, so the other one is not woken but given up.
   EXPECT_FALSE(other.Wait(Exhausted(1)));

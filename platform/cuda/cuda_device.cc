@@ -63,9 +63,9 @@ Caps CudaDevice::ReadCaps() const {
   caps.user_objects = true;
   caps.peer_access = true;
   int major = 0;
-  if (driver_.DeviceGetAttribute(
-          &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_) ==
-      CUDA_SUCCESS) {
+  if (driver_.DeviceGetAttribute(&major,
+                                 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                 device_) == CUDA_SUCCESS) {
     caps.compute_major = major;
   }
   if (caps.virtual_memory) {

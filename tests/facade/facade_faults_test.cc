@@ -25,8 +25,7 @@ constexpr Place kPlace = DevicePlace(0);
 bool GivesBack(DeviceCall call) {
   return call == DeviceCall::kMemFree || call == DeviceCall::kFreeHost ||
          call == DeviceCall::kEventDestroy ||
-         call == DeviceCall::kStreamDestroy ||
-         call == DeviceCall::kPoolDestroy;
+         call == DeviceCall::kStreamDestroy || call == DeviceCall::kPoolDestroy;
 }
 
 class Session {

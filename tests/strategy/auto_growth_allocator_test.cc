@@ -379,7 +379,7 @@ TEST_F(AutoGrowthTest, TheErrorCarriesTheNumbersOfEveryLayer) {
     for (const LayerReport& report : error.layers()) {
       layers.push_back(report.layer);
     }
-    EXPECT_THAT(layers, ElementsAre("stat", "stream_safe", "aligned",
+    EXPECT_THAT(layers, ElementsAre("stat", "retry", "stream_safe", "aligned",
                                     "auto_growth", "chunk_pool", "device"));
     EXPECT_EQ(error.layers().front().stats.requested_bytes, Mebibytes(5));
     const Failure& failure = error.failure();

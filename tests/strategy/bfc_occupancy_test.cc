@@ -1,12 +1,22 @@
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "strata/strategy/bfc/occupancy.h"
 #include "strata/tests/strategy/bfc_snapshot_builder.h"
 
 namespace strata {
 namespace {
+
+// "**_" for {{2, '*'}, {1, '_'}}.
+std::string Runs(std::initializer_list<std::pair<std::size_t, char>> runs) {
+  std::string text;
+  for (const auto& [count, character] : runs) text.append(count, character);
+  return text;
+}
 
 // tf_bfc R52: 256, 512, 100, 2560 and 1000 bytes of 25600, then the 512 freed.
 BfcSnapshot Golden() {
@@ -23,7 +33,7 @@ BfcSnapshot Golden() {
 
 TEST(BfcOccupancyTest, R52DrawsTheGoldenPool) {
   EXPECT_EQ(RenderOccupancy(Golden()),
-            "*__" + std::string(15, '*') + std::string(82, '_'));
+            Runs({{1, '*'}, {2, '_'}, {15, '*'}, {82, '_'}}));
 }
 
 TEST(BfcOccupancyTest, R51FragmentationOfTheGoldenPool) {
@@ -37,14 +47,14 @@ TEST(BfcOccupancyTest, R51FragmentationOfTheGoldenPool) {
 TEST(BfcOccupancyTest, R52SlackShowsWhereNothingWasAskedFor) {
   BfcSnapshotBuilder builder;
   builder.Region().InUse(25344, 25600);
-  EXPECT_EQ(RenderOccupancy(builder.snapshot()), std::string(99, '*') + "x");
+  EXPECT_EQ(RenderOccupancy(builder.snapshot()), Runs({{99, '*'}, {1, 'x'}}));
 }
 
 TEST(BfcOccupancyTest, R52RegionsFollowEachOtherWithoutTheGapBetween) {
   BfcSnapshotBuilder builder;
   builder.Region().InUse(5120, 5120).Region().Free(5120).InUse(10240, 10240);
   EXPECT_EQ(RenderOccupancy(builder.snapshot()),
-            std::string(25, '*') + std::string(25, '_') + std::string(50, '*'));
+            Runs({{25, '*'}, {25, '_'}, {50, '*'}}));
 }
 
 TEST(BfcOccupancyTest, R52SaysThatThereIsNoMemory) {
@@ -56,8 +66,7 @@ TEST(BfcOccupancyTest, R52AChunkReachesTheLastCharacter) {
   BfcSnapshotBuilder builder;
   builder.Region().Free(256).InUse(256, 256).Free(256).InUse(1, 256);
   EXPECT_EQ(RenderOccupancy(builder.snapshot()),
-            std::string(25, '_') + std::string(25, '*') + std::string(25, '_') +
-                "*" + std::string(24, 'x'));
+            Runs({{25, '_'}, {25, '*'}, {25, '_'}, {1, '*'}, {24, 'x'}}));
 }
 
 // tf_bfc W20: 0/0 in the original.

@@ -80,7 +80,8 @@ TEST_F(FacadePlacesTest, NamesAPlaceThatDoesNotExist) {
                std::invalid_argument);
   EXPECT_THROW(facade().GetStats(DevicePlace(2)), std::invalid_argument);
   EXPECT_THROW(facade().Release(DevicePlace(2)), std::invalid_argument);
-  EXPECT_THROW(facade().AddOutOfMemoryCallback(DevicePlace(2), nullptr),
+  EXPECT_THROW(static_cast<void>(
+                   facade().AddOutOfMemoryCallback(DevicePlace(2), nullptr)),
                std::invalid_argument);
 }
 

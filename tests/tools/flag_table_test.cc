@@ -28,7 +28,7 @@ std::map<std::string, OptionInfo> OptionsByName() {
 }
 
 TEST(FlagTableTest, TheDocumentIsWhatTheDefinitionsMake) {
-  std::ifstream file(std::string(STRATA_SOURCE_DIR) + "/docs/flags.md");
+  std::ifstream file(STRATA_SOURCE_DIR "/docs/flags.md");
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_EQ(text.str(), FlagsMarkdown())

@@ -55,8 +55,8 @@ class TempFile {
 inline constexpr char kHeader[] = "Thread,Time,Action,Pointer,Size,Stream\n";
 
 inline std::string BundledTrace(const std::string& name) {
-  return std::string(STRATA_SOURCE_DIR) + "/tests/data/traces/" + name +
-         ".csv.gz";
+  std::string path = STRATA_SOURCE_DIR "/tests/data/traces/";
+  return path.append(name).append(".csv.gz");
 }
 
 }  // namespace strata

@@ -120,7 +120,7 @@ TEST_F(HostWarningTest, AFractionOfZeroTurnsAWarningOff) {
   options_.warn_large_fraction = 0;
   HostAllocator no_large(host_, options_);
   EXPECT_EQ(CountOf(LogOf([&] { no_large.Allocate(Mebibytes(60)).reset(); }),
-                    "WARNING"),
+                    "an allocation of"),
             0U);
   options_.warn_total_fraction = 0;
   HostAllocator silent(host_, options_);

@@ -10,8 +10,9 @@
 
 namespace strata {
 
-// One call that reached a device, as an observer sees it. Fields that the call
-// has no use for are 0.
+// One call that reached a device, or an event beside the calls
+// (device_events.def), as an observer sees it. Fields that it has no use for
+// are 0.
 struct CallRecord {
   DeviceCall call = DeviceCall::kMemGetInfo;
   std::int32_t device = 0;
@@ -23,6 +24,9 @@ struct CallRecord {
   // copy, the peer's ordinal, the handle that is mapped, the pool.
   std::uint64_t value = 0;
   std::uint64_t stream_uid = 0;
+  // The node that the call became, if its stream was capturing and the device
+  // says so.
+  std::uint64_t node = 0;
   Status status = Status::kSuccess;
   // When the call returned, on the device's clock: virtual for a simulated
   // device, else time since an arbitrary origin.

@@ -47,6 +47,8 @@ std::string ToCsv(const CallRecord& record) {
   Append(&line, record.stream_uid);
   line += ',';
   Append(&line, static_cast<std::int32_t>(record.status));
+  line += ',';
+  AppendHex(&line, record.node);
   return line;
 }
 

@@ -12,15 +12,17 @@ namespace strata {
 
 // The header of a trace, and one call as one of its lines (no end of line).
 inline constexpr const char* kCallTraceHeader =
-    "Time_ns,Thread,Device,Call,Pointer,Bytes,Value,Stream,Status";
+    "Time_ns,Thread,Device,Call,Pointer,Bytes,Value,Stream,Status,Node";
 std::string ToCsv(const CallRecord& record);
 
 // A file with one line for each call that reached a device, in the order in
 // which they were observed.
 //
 // Model: comma-separated values, kCallTraceHeader first. Pointer and Value are
-//   hexadecimal ("0x0": none), all else is decimal, Call is a name of
-//   device_calls.def and Status a number. What Pointer, Bytes and Value are:
+//   hexadecimal ("0x0": none), as is Node, the node of a graph that the call
+//   became; all else is decimal. Call is a name of device_calls.def or
+//   device_events.def, which explains its fields, and Status a number. What
+//   Pointer, Bytes and Value of a call are:
 //
 //   calls                           | Pointer | Bytes  | Value
 //   --------------------------------|---------|--------|---------------------

@@ -68,6 +68,10 @@ class Device {
   // and with no lock held; null ends it. Calls that another thread has under
   // way may still reach the previous observer. No driver call.
   void SetCallObserver(CallObserver observer);
+  // Whether there is an observer: what is only for it need not be made.
+  bool observed() const { return observed_.load(std::memory_order_acquire); }
+  // Tells the observer of an event (device_events.def). No driver call.
+  void Note(const CallRecord& event) { Observe(event); }
 
   virtual Status MemGetInfo(std::size_t* free_bytes,
                             std::size_t* total_bytes) = 0;
@@ -189,7 +193,7 @@ class Device {
   // Every implemented entry point ends in this, with no lock held. The cost is
   // one load without an observer.
   void Observe(const CallRecord& record) {
-    if (observed_.load(std::memory_order_acquire)) TellObserver(record);
+    if (observed()) TellObserver(record);
   }
 
   // The clock of CallRecord::time_ns.

@@ -7,11 +7,15 @@
 
 namespace strata {
 
-// The entry points of Device, one enumerator each (device_calls.def).
+// The entry points of Device, one enumerator each (device_calls.def), and after
+// them what else an observer is told (device_events.def).
 enum class DeviceCall : std::uint8_t {
 #define STRATA_DEVICE_CALL(method, name) k##method,
 #include "strata/platform/device_calls.def"
 #undef STRATA_DEVICE_CALL
+#define STRATA_DEVICE_EVENT(method, name) k##method,
+#include "strata/platform/device_events.def"
+#undef STRATA_DEVICE_EVENT
 };
 
 inline constexpr std::size_t kDeviceCallCount = 0
@@ -20,11 +24,19 @@ inline constexpr std::size_t kDeviceCallCount = 0
 #undef STRATA_DEVICE_CALL
     ;
 
-// "mem_alloc" for DeviceCall::kMemAlloc. The result is static.
+// Entry points come first: call < kDeviceCallCount.
+inline constexpr bool IsEntryPoint(DeviceCall call) {
+  return static_cast<std::size_t>(call) < kDeviceCallCount;
+}
+
+// "mem_alloc" for DeviceCall::kMemAlloc, "use" for kUse. The result is static.
 const char* DeviceCallName(DeviceCall call);
 
 // Returns false and leaves `call` alone if no entry point has this name.
 bool ParseDeviceCall(std::string_view name, DeviceCall* call);
+
+// The same for entry points and events.
+bool ParseObservedCall(std::string_view name, DeviceCall* call);
 
 }  // namespace strata
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strata/platform/device.h"
+
 namespace strata {
 
 bool IsValidWork(const WorkRange* ranges, std::size_t count) {
@@ -11,6 +13,18 @@ bool IsValidWork(const WorkRange* ranges, std::size_t count) {
     return range.ptr != 0 && range.ptr % kWordBytes == 0 && range.bytes != 0 &&
            range.bytes % kWordBytes == 0;
   });
+}
+
+void NoteUses(Device& device, const Stream& stream, const WorkRange* ranges,
+              std::size_t count, std::uint64_t node) {
+  if (!device.observed()) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    CallRecord use = RecordOf(DeviceCall::kUse, ranges[i].ptr, ranges[i].bytes,
+                              ranges[i].write ? 1 : 0);
+    use.stream_uid = stream.uid;
+    use.node = node;
+    device.Note(use);
+  }
 }
 
 }  // namespace strata

@@ -10,6 +10,8 @@
 
 namespace strata {
 
+class Device;
+
 // Memory that a piece of work reads or, if `write`, writes.
 struct WorkRange {
   DevicePtr ptr = 0;
@@ -23,7 +25,9 @@ struct WorkRange {
 // Errors: as Device: all or nothing; a bad argument is kInvalidValue. Memory
 //   that the device may not access shows when the work runs, as a sticky
 //   kIllegalAddress.
-// Threads: any thread.        Cost: that of a kernel launch.
+// Threads: any thread. The device's observer is told of each range once the
+//   work is submitted (DeviceCall::kUse).
+// Cost: that of a kernel launch.
 // Lifetime: owned by its Platform.
 class DeviceWork {
  public:
@@ -45,6 +49,11 @@ inline constexpr std::size_t kMaxWorkRanges = 8;
 // Whether there are at most kMaxWorkRanges, each of one or more whole words of
 // 8 bytes, and so aligned.
 bool IsValidWork(const WorkRange* ranges, std::size_t count);
+
+// Tells the observer of `device` that work in `stream`, in a capture the node
+// `node`, uses the ranges.
+void NoteUses(Device& device, const Stream& stream, const WorkRange* ranges,
+              std::size_t count, std::uint64_t node = 0);
 
 }  // namespace strata
 

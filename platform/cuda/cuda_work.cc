@@ -83,7 +83,10 @@ Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
   if (status != Status::kSuccess) return status;
   CudaContextScope scope(device_.context());
   if (scope.status() != Status::kSuccess) return scope.status();
-  return Launch(ToCuda(stream), ranges, count, busy_ns, pattern);
+  const Status launched =
+      Launch(ToCuda(stream), ranges, count, busy_ns, pattern);
+  if (launched == Status::kSuccess) NoteUses(device_, stream, ranges, count);
+  return launched;
 }
 
 }  // namespace strata

@@ -40,6 +40,7 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
     Submit(stream, busy_ns, work, &lock);
   }
   PassTime(kLaunchNs);
+  NoteUses(*this, stream, ranges, count);
   return Status::kSuccess;
 }
 

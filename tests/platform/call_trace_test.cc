@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "strata/platform/device.h"
+#include "strata/platform/device_work.h"
 #include "strata/platform/registry.h"
 
 namespace strata {
@@ -81,9 +82,10 @@ TEST_F(CallTraceTest, EveryFieldIsInItsColumn) {
   record.status = Status::kIllegalAddress;
   record.time_ns = 17;
   record.thread = 5;
-  EXPECT_EQ(
-      ToCsv(record),
-      "17,5,3,memcpy_async,0xabcdef,4096,0x1234,18446744073709551615,700");
+  record.node = 0xfe;
+  EXPECT_EQ(ToCsv(record),
+            "17,5,3,memcpy_async,0xabcdef,4096,0x1234,18446744073709551615,700,"
+            "0xfe");
   EXPECT_EQ(Fields(kCallTraceHeader).size(), Fields(ToCsv(record)).size());
 }
 
@@ -110,6 +112,27 @@ TEST_F(CallTraceTest, ShowsHowACallEnded) {
   }
   ASSERT_EQ(Lines().size(), 2u);
   EXPECT_EQ(Fields(Lines()[1])[8], "1");
+}
+
+TEST_F(CallTraceTest, HasALineForEachRangeThatWorkTouches) {
+  {
+    const auto platform = MakePlatform(options_);
+    Device& device = platform->device(0);
+    DevicePtr ptr = 0;
+    device.MemAlloc(&ptr, 4096);
+    const WorkRange ranges[] = {{ptr, 64, false}, {ptr + 64, 128, true}};
+    platform->work(0)->Enqueue(device.LegacyStream(), ranges, 2, 0, 7);
+    // Refused: it touches nothing.
+    platform->work(0)->Enqueue(Stream(), ranges, 2, 0, 7);
+  }
+  const std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(Fields(lines[2])[3], "use");
+  EXPECT_EQ(Fields(lines[2])[5], "64");
+  EXPECT_EQ(Fields(lines[2])[6], "0x0");
+  EXPECT_EQ(Fields(lines[3])[5], "128");
+  EXPECT_EQ(Fields(lines[3])[6], "0x1");
+  EXPECT_EQ(Fields(lines[3])[7], Fields(lines[2])[7]);
 }
 
 TEST_F(CallTraceTest, TellsTheDevicesApart) {
@@ -144,7 +167,7 @@ TEST_F(CallTraceTest, KeepsEveryLineOfManyThreadsWhole) {
   ASSERT_EQ(lines.size(), std::size_t{1 + 10 * kThreads * kRounds});
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string> fields = Fields(lines[i]);
-    ASSERT_EQ(fields.size(), 9u) << lines[i];
+    ASSERT_EQ(fields.size(), 10u) << lines[i];
     threads_seen.insert(fields[1]);
   }
   EXPECT_EQ(threads_seen.size(), std::size_t{kThreads});

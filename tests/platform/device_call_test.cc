@@ -31,5 +31,17 @@ TEST(DeviceCallTest, UnknownNameLeavesTheCallAlone) {
   EXPECT_EQ(call, DeviceCall::kEventQuery);
 }
 
+TEST(DeviceCallTest, EventsAreReadBackButAreNoEntryPoints) {
+  DeviceCall parsed = DeviceCall::kMemAlloc;
+  EXPECT_TRUE(ParseObservedCall("block_free", &parsed));
+  EXPECT_EQ(parsed, DeviceCall::kBlockFree);
+  EXPECT_STREQ(DeviceCallName(parsed), "block_free");
+  EXPECT_FALSE(IsEntryPoint(parsed));
+  EXPECT_FALSE(ParseDeviceCall("block_free", &parsed));
+  EXPECT_TRUE(ParseObservedCall("mem_free", &parsed));
+  EXPECT_EQ(parsed, DeviceCall::kMemFree);
+  EXPECT_TRUE(IsEntryPoint(parsed));
+}
+
 }  // namespace
 }  // namespace strata

@@ -19,6 +19,7 @@ class EventSink;
 class GuardReporter;
 class PlaceMeter;
 class Reclaimer;
+class TimelineTable;
 class TraceSink;
 
 // Which decorators a chain gets, and how they behave.
@@ -62,6 +63,7 @@ struct ChainContext {
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
+  std::shared_ptr<TimelineTable> timelines;       // of the facade
   Clock* clock = &Clock::Steady();                // of waits and time stamps
 };
 

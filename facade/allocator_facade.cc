@@ -13,6 +13,7 @@
 #include "strata/allocation/allocation_log.h"
 #include "strata/allocation/events_allocator.h"
 #include "strata/allocation/guard_allocator.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
@@ -31,7 +32,7 @@ AllocatorFacade::AllocatorFacade(const Options& options,
   shared_.clock = &clock;
   options_.Validate(/*strategy_was_set=*/false);
   if (platform_ == nullptr) platform_ = MakePlatform(options_.platform);
-  MakeSinks();
+  MakeShared();
   try {
     AddPlaces();
   } catch (...) {
@@ -59,8 +60,9 @@ void AllocatorFacade::Close() {
   ForEachState([](PlaceState& state) { state.Close(); });
 }
 
-void AllocatorFacade::MakeSinks() {
+void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
+  shared_.timelines = std::make_shared<TimelineTable>(platform_);
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
         std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);

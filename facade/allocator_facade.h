@@ -194,7 +194,7 @@ class AllocatorFacade {
   std::vector<Place> places() const;
 
  private:
-  void MakeSinks();
+  void MakeShared();
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.
   void LogUsage();

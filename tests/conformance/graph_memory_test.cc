@@ -1,0 +1,289 @@
+// Memory that graphs allocate: cuda_semantics.md P13-P17 and T59-T61.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/tests/testing/graph_memory_fixture.h"
+
+namespace strata {
+namespace {
+
+using GraphMemoryConformanceTest = GraphMemoryFixture;
+
+INSTANTIATE_TEST_SUITE_P(Devices, GraphMemoryConformanceTest,
+                         ::testing::ValuesIn(AllDevices()), NameOfDevice);
+
+// P13.
+TEST_P(GraphMemoryConformanceTest, T59MemoryOfAGraphIsThereAtEachReplay) {
+  const DevicePtr result = NewMemory(kBlockBytes);
+  Begin(stream);
+  const DevicePtr ptr = Take(stream);
+  const GraphNode allocation = LastNode(stream);
+  Write(ptr, kBlockBytes, kFirst, stream);
+  const GraphNode write = LastNode(stream);
+  Copy(result, ptr, stream);
+  Give(ptr, stream);
+  const GraphExec exec = NewExec(End(stream));
+  ExpectPredecessors(write, {allocation});
+  for (int i = 0; i < 3; ++i) {
+    Write(result, kBlockBytes, kSecond, stream);
+    ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+    Replay(exec);
+    ExpectWords(result, kBlockBytes, kFirst);
+  }
+}
+
+// P14: what a launch leaves allocated is in the next one's way.
+TEST_P(GraphMemoryConformanceTest, T59SecondLaunchNeedsTheMemoryFreed) {
+  DevicePtr ptr = 0;
+  const GraphExec exec = NewExec(Escaping(&ptr));
+  Replay(exec);
+  EXPECT_EQ(device().GraphLaunch(exec, stream), Status::kInvalidValue);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+  Give(ptr, stream);
+  Launch(exec, stream);
+  Give(ptr, stream);
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+}
+
+TEST_P(GraphMemoryConformanceTest, T59LaunchCanFreeWhatTheLastOneLeft) {
+  DevicePtr ptr = 0;
+  const GraphExec exec = NewExec(Escaping(&ptr), kAutoFreeOnLaunch);
+  Replay(exec, 3);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+  Give(ptr, stream);
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+}
+
+// P15.
+TEST_P(GraphMemoryConformanceTest, T60OneExecAtATime) {
+  const Graph graph = Closed(kBlockBytes);
+  GraphExec first;
+  GraphExec second;
+  ASSERT_EQ(device().GraphInstantiate(&first, graph, 0), Status::kSuccess);
+  EXPECT_EQ(device().GraphInstantiate(&second, graph, 0),
+            Status::kNotSupported);
+  EXPECT_FALSE(second);
+  ASSERT_EQ(device().GraphExecDestroy(first), Status::kSuccess);
+  Replay(NewExec(graph));
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP15MemoryIsInNoChild) {
+  const GraphExec exec = NewExec(Closed(kBlockBytes));
+  Begin(stream);
+  EXPECT_EQ(device().GraphLaunch(exec, stream), Status::kNotSupported);
+  Abandon(stream);
+}
+
+// P14 and C16: a stream's memory is not a graph's to free.
+TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
+  const Stream other = NewStream();
+  const DevicePtr ptr = Take(other);
+  ASSERT_EQ(device().StreamSynchronize(other), Status::kSuccess);
+  Begin(stream);
+  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
+  Abandon(stream);
+  Write(ptr, kBlockBytes, kFirst, other);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+  Give(ptr, other);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleC16MemoryOfNoPoolIsNotFreedByAGraph) {
+  const DevicePtr ptr = NewMemory(kBlockBytes);
+  Begin(stream);
+  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
+  Abandon(stream);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP14GraphFreesOnce) {
+  Begin(stream);
+  const DevicePtr ptr = Take(stream);
+  Give(ptr, stream);
+  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
+  Abandon(stream);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP14GraphsOwnMemoryIsNotFreedOutside) {
+  DevicePtr ptr = 0;
+  const GraphExec exec = NewExec(Capture(stream, [&] {
+    ptr = Take(stream);
+    Give(ptr, stream);
+  }));
+  Replay(exec);
+  EXPECT_NE(device().FreeAsync(ptr, stream), Status::kSuccess);
+  EXPECT_NE(device().MemFree(ptr), Status::kSuccess);
+  Replay(exec);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP14EscapingMemoryIsFreedAtOnce) {
+  DevicePtr ptr = 0;
+  const GraphExec exec = NewExec(Escaping(&ptr));
+  for (int i = 0; i < 2; ++i) {
+    Replay(exec);
+    ExpectWords(ptr, kBlockBytes, kFirst);
+    EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
+  }
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP14AnotherGraphFreesEscapingMemory) {
+  const DevicePtr result = NewMemory(kBlockBytes);
+  DevicePtr ptr = 0;
+  const GraphExec allocates = NewExec(Escaping(&ptr));
+  const GraphExec frees = NewExec(Capture(stream, [&] {
+    Copy(result, ptr, stream);
+    Give(ptr, stream);
+  }));
+  for (int i = 0; i < 2; ++i) {
+    Launch(allocates, stream);
+    Launch(frees, stream);
+  }
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ExpectWords(result, kBlockBytes, kFirst);
+}
+
+// P15: whoever has the address has the memory.
+TEST_P(GraphMemoryConformanceTest, T61EscapingMemoryOutlivesItsGraph) {
+  const DevicePtr result = NewMemory(kBlockBytes);
+  Begin(stream);
+  const DevicePtr ptr = Take(stream);
+  Write(ptr, kBlockBytes, kFirst, stream);
+  Graph graph;
+  ASSERT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+  GraphExec exec;
+  ASSERT_EQ(device().GraphInstantiate(&exec, graph, 0), Status::kSuccess);
+  Launch(exec, stream);
+  ASSERT_EQ(device().GraphExecDestroy(exec), Status::kSuccess);
+  ASSERT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+  Write(ptr, kBlockBytes, kSecond, stream);
+  Copy(result, ptr, stream);
+  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ExpectWords(result, kBlockBytes, kSecond);
+}
+
+// P16.
+TEST_P(GraphMemoryConformanceTest, RuleP16MemoryFreedBeforeIsUsedAgain) {
+  const DevicePtr result = NewMemory(kBlockBytes);
+  Begin(stream);
+  const DevicePtr first = Take(stream);
+  Write(first, kBlockBytes, kFirst, stream);
+  Copy(result, first, stream);
+  Give(first, stream);
+  const DevicePtr second = Take(stream);
+  Write(second, kBlockBytes, kSecond, stream);
+  Give(second, stream);
+  const GraphExec exec = NewExec(End(stream));
+  EXPECT_EQ(first, second);
+  Replay(exec, 2);
+  ExpectWords(result, kBlockBytes, kFirst);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP16MemoryNotFreedBeforeIsNot) {
+  const Stream fork = NewStream();
+  const Event event = NewEvent();
+  Begin(stream);
+  Order(stream, fork, event);
+  const DevicePtr first = Take(stream);
+  Write(first, kBlockBytes, kFirst, stream);
+  Give(first, stream);
+  const DevicePtr beside = Take(fork);
+  Write(beside, kBlockBytes, kSecond, fork);
+  Give(beside, fork);
+  Order(fork, stream, event);
+  const GraphExec exec = NewExec(End(stream));
+  EXPECT_NE(first, beside);
+  Replay(exec, 2);
+}
+
+// P16: launches that are ordered share memory.
+TEST_P(GraphMemoryConformanceTest, RuleP16OrderedLaunchesShareMemory) {
+  const GraphExec first = NewExec(Closed(kLargeBytes));
+  const GraphExec second = NewExec(Closed(kLargeBytes));
+  Launch(first, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  const std::uint64_t reserved = Get(GraphMemAttributeKind::kReservedCurrent);
+  EXPECT_GE(reserved, kLargeBytes);
+  Launch(second, stream);
+  Launch(first, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  EXPECT_EQ(Get(GraphMemAttributeKind::kReservedCurrent), reserved);
+  EXPECT_GE(Get(GraphMemAttributeKind::kReservedHigh), reserved);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP16ConcurrentLaunchesDoNot) {
+  STRATA_REQUIRE(CanHold(), kNeedsPending);
+  const auto slow = [&](const Stream& from, DevicePtr result,
+                        std::uint64_t word) {
+    return Capture(from, [&] {
+      const DevicePtr ptr = Take(from, kLargeBytes);
+      Write(ptr, kBlockBytes, word, from);
+      LongWork(from);
+      Copy(result, ptr, from);
+      Give(ptr, from);
+    });
+  };
+  const Stream other = NewStream();
+  const DevicePtr first_result = NewMemory(kBlockBytes);
+  const DevicePtr second_result = NewMemory(kBlockBytes);
+  const GraphExec first = NewExec(slow(stream, first_result, kFirst));
+  const GraphExec second = NewExec(slow(other, second_result, kSecond));
+  Launch(first, stream);
+  Launch(second, other);
+  ASSERT_EQ(device().Synchronize(), Status::kSuccess);
+  EXPECT_GE(Get(GraphMemAttributeKind::kReservedCurrent), 2 * kLargeBytes);
+  ExpectWords(first_result, kBlockBytes, kFirst);
+  ExpectWords(second_result, kBlockBytes, kSecond);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP16TrimGivesUnusedMemoryBack) {
+  const std::size_t before = FreeBytes();
+  Replay(NewExec(Closed(kLargeBytes)));
+  ASSERT_EQ(device().GraphMemTrim(), Status::kSuccess);
+  EXPECT_EQ(Get(GraphMemAttributeKind::kReservedCurrent), 0u);
+  ExpectFreeBytes(before);
+}
+
+TEST_P(GraphMemoryConformanceTest, RuleP16TrimLeavesMemoryInUse) {
+  DevicePtr ptr = 0;
+  Replay(NewExec(Escaping(&ptr)));
+  ASSERT_EQ(device().GraphMemTrim(), Status::kSuccess);
+  EXPECT_GE(Get(GraphMemAttributeKind::kUsedCurrent), kBlockBytes);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+  Give(ptr, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+}
+
+// P17: the stream that frees is a part of the capture like any other.
+TEST_P(GraphMemoryConformanceTest, RuleP17DanglingFreeFailsTheEnd) {
+  const Stream fork = NewStream();
+  const Event event = NewEvent();
+  Begin(stream);
+  const DevicePtr ptr = Take(stream);
+  Order(stream, fork, event);
+  Give(ptr, fork);
+  ExpectEnd(stream, Status::kStreamCaptureUnjoined);
+}
+
+// C33: a capture that fails has allocated nothing.
+TEST_P(GraphMemoryConformanceTest, RuleC33FailedCaptureTakesNoMemory) {
+  const std::size_t before = FreeBytes();
+  Begin(stream);
+  Take(stream, kLargeBytes);
+  EXPECT_EQ(device().StreamQuery(stream), Status::kStreamCaptureUnsupported);
+  ExpectEnd(stream, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(Get(GraphMemAttributeKind::kUsedCurrent), 0u);
+  ExpectFreeBytes(before);
+}
+
+// The memory of a graph that is never launched is addresses alone.
+TEST_P(GraphMemoryConformanceTest, RuleP13CaptureTakesNoMemory) {
+  const std::size_t before = FreeBytes();
+  const Graph graph = Closed(kLargeBytes);
+  ExpectFreeBytes(before);
+  Replay(NewExec(graph));
+}
+
+}  // namespace
+}  // namespace strata

@@ -38,6 +38,28 @@ TEST_P(CaptureEventsConformanceTest, T34WaitForEarlierWorkIsRefused) {
   ExpectEnd(origin, Status::kStreamCaptureInvalidated);
 }
 
+// The latest record says where an event belongs.
+TEST_P(CaptureEventsConformanceTest, T34EventRecordedAgainOutsideIsOutside) {
+  Begin(origin);
+  ASSERT_EQ(device().EventRecord(event, origin, 0), Status::kSuccess);
+  ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
+  EXPECT_EQ(device().StreamWaitEvent(origin, event, 0),
+            Status::kStreamCaptureIsolation);
+  ExpectEnd(origin, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(device().EventSynchronize(event), Status::kSuccess);
+}
+
+// E3 says that there is nothing to wait for, C7 that it is not of the capture.
+TEST_P(CaptureEventsConformanceTest, RuleC7PinsWaitForANeverRecordedEvent) {
+  Begin(origin);
+  const Status status = device().StreamWaitEvent(origin, event, 0);
+  Pin("wait_for_a_never_recorded_event", status);
+  EXPECT_EQ(StatusOf(origin), status == Status::kSuccess
+                                  ? CaptureStatus::kActive
+                                  : CaptureStatus::kInvalidated);
+  Abandon(origin);
+}
+
 TEST_P(CaptureEventsConformanceTest, T34ExternalWaitIsANode) {
   ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
   Begin(origin);

@@ -95,10 +95,27 @@ TEST_P(CaptureForkConformanceTest, T21ForkFromAFork) {
   BeginFork();
   Order(fork, third, again);
   Count(third, runs);
-  Order(third, origin, joined);
-  // The fork has no node of its own, so that it has nothing to join with.
+  Order(third, fork, again);
+  Order(fork, origin, joined);
   Replay(NewExec(End(origin)));
   EXPECT_EQ(*runs, 1);
+}
+
+// A graph has nodes of several devices.
+TEST_P(CaptureForkConformanceTest, T21ForkOnAnotherDevice) {
+  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  const Stream far = NewStream(kStreamNonBlocking, 1);
+  const Event far_event = NewEvent(1);
+  const DevicePtr far_ptr = NewMemory(kBlockBytes, 1);
+  Begin(origin);
+  Write(first, kBlockBytes, kFirst, origin);
+  Order(origin, far, forked);
+  EXPECT_EQ(InfoOf(far).id, InfoOf(origin).id);
+  Write(far_ptr, kBlockBytes, kSecond, far);
+  Order(far, origin, far_event);
+  Replay(NewExec(End(origin)));
+  ExpectWords(first, kBlockBytes, kFirst);
+  ExpectWords(far_ptr, kBlockBytes, kSecond, 1);
 }
 
 // C5: older work is no part of the graph, and runs.
@@ -149,6 +166,19 @@ TEST_P(CaptureForkConformanceTest, T22StreamsCaptureAgainAfterAFailure) {
   Order(fork, origin, joined);
   Replay(NewExec(End(origin)));
   EXPECT_EQ(*runs, 1);
+}
+
+// Whether a fork has to join that nothing was captured on.
+TEST_P(CaptureForkConformanceTest, T22PinsAnUnjoinedForkWithoutWork) {
+  BeginFork();
+  Graph graph;
+  const Status status = device().StreamEndCapture(origin, &graph);
+  Pin("end_with_an_empty_fork", status);
+  EXPECT_EQ(StatusOf(origin), CaptureStatus::kNone);
+  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
+  if (status == Status::kSuccess) {
+    EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  }
 }
 
 // C4.

@@ -2,8 +2,11 @@
 // C9-C11 and T36, T38.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "strata/tests/testing/capture_fixture.h"
 
@@ -78,6 +81,39 @@ TEST_P(CaptureInfoConformanceTest, T38TwoThreadsCaptureAtOnce) {
   EXPECT_EQ(*runs_there, 1);
   Replay(NewExec(graph_here));
   EXPECT_EQ(*runs_here, 2);
+}
+
+TEST_P(CaptureInfoConformanceTest, T38ThreadsCaptureAndReplayAtOnce) {
+  STRATA_REQUIRE(!GetParam().faulted, "calls that fail are for one thread");
+  constexpr int kTimes = 8;
+  std::vector<std::atomic<int>*> runs;
+  std::vector<Stream> streams;
+  for (int i = 0; i < 3; ++i) {
+    runs.push_back(NewCounter());
+    streams.push_back(NewStream());
+  }
+  const auto capture_and_replay = [&](const Stream& stream,
+                                      std::atomic<int>* counter) {
+    Graph graph;
+    GraphExec exec;
+    EXPECT_EQ(device().StreamBeginCapture(stream, CaptureMode::kThreadLocal),
+              Status::kSuccess);
+    Count(stream, counter);
+    EXPECT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+    EXPECT_EQ(device().GraphInstantiate(&exec, graph, 0), Status::kSuccess);
+    Launch(exec, stream);
+    EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+    EXPECT_EQ(device().GraphExecDestroy(exec), Status::kSuccess);
+    EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int j = 0; j < kTimes; ++j) capture_and_replay(streams[i], runs[i]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::atomic<int>* counter : runs) EXPECT_EQ(*counter, kTimes);
 }
 
 TEST_P(CaptureInfoConformanceTest, RuleC9OneThreadCapturesTwiceAtOnce) {

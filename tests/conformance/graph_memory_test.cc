@@ -88,6 +88,14 @@ TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
   Give(ptr, other);
 }
 
+TEST_P(GraphMemoryConformanceTest, RuleC16PinsTheCaptureAfterABadFree) {
+  const DevicePtr ptr = NewMemory(kBlockBytes);
+  Begin(stream);
+  EXPECT_NE(device().FreeAsync(ptr, stream), Status::kSuccess);
+  Pin("status_after_bad_free", static_cast<std::uint64_t>(StatusOf(stream)));
+  Abandon(stream);
+}
+
 TEST_P(GraphMemoryConformanceTest, RuleC16MemoryOfNoPoolIsNotFreedByAGraph) {
   const DevicePtr ptr = NewMemory(kBlockBytes);
   Begin(stream);

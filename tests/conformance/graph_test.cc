@@ -243,6 +243,25 @@ TEST_P(GraphConformanceTest, T46ChildOutlivesTheExecLaunched) {
   EXPECT_EQ(*runs, 1);
 }
 
+TEST_P(GraphConformanceTest, NothingIsNoArgument) {
+  const Stream stream = NewStream();
+  const Graph graph = NewGraph();
+  EXPECT_EQ(device().GraphCreate(nullptr), Status::kInvalidValue);
+  EXPECT_EQ(device().GraphInstantiate(nullptr, graph, 0),
+            Status::kInvalidValue);
+  GraphExec exec;
+  EXPECT_EQ(device().GraphInstantiate(&exec, Graph(), 0),
+            Status::kInvalidValue);
+  EXPECT_FALSE(exec);
+  EXPECT_EQ(device().GraphLaunch(GraphExec(), stream), Status::kInvalidValue);
+  EXPECT_EQ(device().GraphDestroy(Graph()), Status::kInvalidValue);
+  EXPECT_EQ(device().GraphExecDestroy(GraphExec()), Status::kInvalidValue);
+  EXPECT_EQ(device().GraphNodePredecessors(GraphNode(), nullptr),
+            Status::kInvalidValue);
+  EXPECT_EQ(device().StreamIsCapturing(stream, nullptr), Status::kInvalidValue);
+  EXPECT_EQ(device().StreamCaptureInfo(stream, nullptr), Status::kInvalidValue);
+}
+
 // Addresses stay what they are; what is mapped behind them need not.
 TEST_P(GraphConformanceTest, T74PinsRemappingBetweenReplays) {
   STRATA_REQUIRE(device().caps().virtual_memory, "no virtual memory");

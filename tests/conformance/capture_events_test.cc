@@ -13,16 +13,16 @@ class CaptureEventsConformanceTest : public CaptureFixture {
   void SetUp() override {
     CaptureFixture::SetUp();
     if (IsSkipped()) return;
-    origin = NewStream();
-    other = NewStream();
-    event = NewEvent();
-    ptr = NewMemory(kBlockBytes);
+    origin_ = NewStream();
+    other_ = NewStream();
+    event_ = NewEvent();
+    ptr_ = NewMemory(kBlockBytes);
   }
 
-  Stream origin;  // the one that captures
-  Stream other;
-  Event event;
-  DevicePtr ptr = 0;
+  Stream origin_;  // the one that captures
+  Stream other_;
+  Event event_;
+  DevicePtr ptr_ = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, CaptureEventsConformanceTest,
@@ -30,116 +30,116 @@ INSTANTIATE_TEST_SUITE_P(Devices, CaptureEventsConformanceTest,
 
 // C7.
 TEST_P(CaptureEventsConformanceTest, T34WaitForEarlierWorkIsRefused) {
-  ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
-  Begin(origin);
-  EXPECT_EQ(device().StreamWaitEvent(origin, event, 0),
+  ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
+  Begin(origin_);
+  EXPECT_EQ(device().StreamWaitEvent(origin_, event_, 0),
             Status::kStreamCaptureIsolation);
-  EXPECT_EQ(StatusOf(origin), CaptureStatus::kInvalidated);
-  ExpectEnd(origin, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(StatusOf(origin_), CaptureStatus::kInvalidated);
+  ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
 }
 
 // The latest record says where an event belongs.
 TEST_P(CaptureEventsConformanceTest, T34EventRecordedAgainOutsideIsOutside) {
-  Begin(origin);
-  ASSERT_EQ(device().EventRecord(event, origin, 0), Status::kSuccess);
-  ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
-  EXPECT_EQ(device().StreamWaitEvent(origin, event, 0),
+  Begin(origin_);
+  ASSERT_EQ(device().EventRecord(event_, origin_, 0), Status::kSuccess);
+  ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
+  EXPECT_EQ(device().StreamWaitEvent(origin_, event_, 0),
             Status::kStreamCaptureIsolation);
-  ExpectEnd(origin, Status::kStreamCaptureInvalidated);
-  EXPECT_EQ(device().EventSynchronize(event), Status::kSuccess);
+  ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(device().EventSynchronize(event_), Status::kSuccess);
 }
 
 // E3 says that there is nothing to wait for, C7 that it is not of the capture.
 TEST_P(CaptureEventsConformanceTest, RuleC7PinsWaitForANeverRecordedEvent) {
-  Begin(origin);
-  const Status status = device().StreamWaitEvent(origin, event, 0);
+  Begin(origin_);
+  const Status status = device().StreamWaitEvent(origin_, event_, 0);
   Pin("wait_for_a_never_recorded_event", status);
-  EXPECT_EQ(StatusOf(origin), status == Status::kSuccess
-                                  ? CaptureStatus::kActive
-                                  : CaptureStatus::kInvalidated);
-  Abandon(origin);
+  EXPECT_EQ(StatusOf(origin_), status == Status::kSuccess
+                                   ? CaptureStatus::kActive
+                                   : CaptureStatus::kInvalidated);
+  Abandon(origin_);
 }
 
 TEST_P(CaptureEventsConformanceTest, T34ExternalWaitIsANode) {
-  ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
-  Begin(origin);
-  EXPECT_EQ(device().StreamWaitEvent(origin, event, kEventExternal),
+  ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
+  Begin(origin_);
+  EXPECT_EQ(device().StreamWaitEvent(origin_, event_, kEventExternal),
             Status::kSuccess);
-  const GraphNode wait = LastNode(origin);
-  Write(ptr, kBlockBytes, kFirst, origin);
-  const GraphNode write = LastNode(origin);
-  End(origin);
+  const GraphNode wait = LastNode(origin_);
+  Write(ptr_, kBlockBytes, kFirst, origin_);
+  const GraphNode write = LastNode(origin_);
+  End(origin_);
   ExpectPredecessors(write, {wait});
 }
 
 // E9: a replay waits for what the event was recorded behind before it.
 TEST_P(CaptureEventsConformanceTest, T34ExternalWaitActsAtEachReplay) {
   std::atomic<int>* const done = NewCounter();
-  Begin(origin);
-  ASSERT_EQ(device().StreamWaitEvent(origin, event, kEventExternal),
+  Begin(origin_);
+  ASSERT_EQ(device().StreamWaitEvent(origin_, event_, kEventExternal),
             Status::kSuccess);
-  Write(ptr, kBlockBytes, kSecond, origin);
-  const GraphExec exec = NewExec(End(origin));
+  Write(ptr_, kBlockBytes, kSecond, origin_);
+  const GraphExec exec = NewExec(End(origin_));
   for (int i = 1; i <= 2; ++i) {
-    LongWork(other);
-    Write(ptr, kBlockBytes, kFirst, other);
-    Count(other, done);
-    ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
+    LongWork(other_);
+    Write(ptr_, kBlockBytes, kFirst, other_);
+    Count(other_, done);
+    ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
     Replay(exec);
     EXPECT_EQ(*done, i);
-    ExpectWords(ptr, kBlockBytes, kSecond);
+    ExpectWords(ptr_, kBlockBytes, kSecond);
   }
 }
 
 // A replay takes the event over from work that is still pending.
 TEST_P(CaptureEventsConformanceTest, T34ExternalRecordActsAtEachReplay) {
   STRATA_REQUIRE(CanHold(), kNeedsPending);
-  Begin(origin);
-  Write(ptr, kBlockBytes, kFirst, origin);
-  ASSERT_EQ(device().EventRecord(event, origin, kEventExternal),
+  Begin(origin_);
+  Write(ptr_, kBlockBytes, kFirst, origin_);
+  ASSERT_EQ(device().EventRecord(event_, origin_, kEventExternal),
             Status::kSuccess);
-  const GraphExec exec = NewExec(End(origin));
+  const GraphExec exec = NewExec(End(origin_));
   for (int i = 0; i < 2; ++i) {
-    LongWork(other);
-    ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
-    EXPECT_EQ(device().EventQuery(event), Status::kNotReady);
+    LongWork(other_);
+    ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
+    EXPECT_EQ(device().EventQuery(event_), Status::kNotReady);
     Replay(exec);
-    EXPECT_EQ(device().EventQuery(event), Status::kSuccess);
-    EXPECT_EQ(device().StreamQuery(other), Status::kNotReady);
-    ASSERT_EQ(device().StreamSynchronize(other), Status::kSuccess);
+    EXPECT_EQ(device().EventQuery(event_), Status::kSuccess);
+    EXPECT_EQ(device().StreamQuery(other_), Status::kNotReady);
+    ASSERT_EQ(device().StreamSynchronize(other_), Status::kSuccess);
   }
 }
 
 TEST_P(CaptureEventsConformanceTest, RuleE9ExternalEventsNeedACapture) {
-  EXPECT_NE(device().EventRecord(event, origin, kEventExternal),
+  EXPECT_NE(device().EventRecord(event_, origin_, kEventExternal),
             Status::kSuccess);
-  EXPECT_NE(device().StreamWaitEvent(origin, event, kEventExternal),
+  EXPECT_NE(device().StreamWaitEvent(origin_, event_, kEventExternal),
             Status::kSuccess);
 }
 
 // C6.
 TEST_P(CaptureEventsConformanceTest, T35CapturesCannotMerge) {
   for (const CaptureMode mode : kCaptureModes) {
-    Begin(origin, mode);
-    Begin(other, mode);
-    ASSERT_EQ(device().EventRecord(event, other, 0), Status::kSuccess);
-    EXPECT_EQ(device().StreamWaitEvent(origin, event, 0),
+    Begin(origin_, mode);
+    Begin(other_, mode);
+    ASSERT_EQ(device().EventRecord(event_, other_, 0), Status::kSuccess);
+    EXPECT_EQ(device().StreamWaitEvent(origin_, event_, 0),
               Status::kStreamCaptureMerge);
-    ExpectEnd(origin, Status::kStreamCaptureInvalidated);
-    ExpectEnd(other, Status::kStreamCaptureInvalidated);
+    ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
+    ExpectEnd(other_, Status::kStreamCaptureInvalidated);
   }
 }
 
 // C8.
 TEST_P(CaptureEventsConformanceTest, RuleC8EventOfAnInvalidatedCapture) {
-  Begin(origin);
-  ASSERT_EQ(device().EventRecord(event, origin, 0), Status::kSuccess);
-  EXPECT_EQ(device().StreamQuery(origin), Status::kStreamCaptureUnsupported);
-  EXPECT_EQ(device().StreamWaitEvent(other, event, 0), Status::kInvalidValue);
-  EXPECT_EQ(device().StreamWaitEvent(origin, event, 0),
+  Begin(origin_);
+  ASSERT_EQ(device().EventRecord(event_, origin_, 0), Status::kSuccess);
+  EXPECT_EQ(device().StreamQuery(origin_), Status::kStreamCaptureUnsupported);
+  EXPECT_EQ(device().StreamWaitEvent(other_, event_, 0), Status::kInvalidValue);
+  EXPECT_EQ(device().StreamWaitEvent(origin_, event_, 0),
             Status::kStreamCaptureInvalidated);
-  EXPECT_EQ(StatusOf(other), CaptureStatus::kNone);
-  ExpectEnd(origin, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(StatusOf(other_), CaptureStatus::kNone);
+  ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
 }
 
 }  // namespace

@@ -12,27 +12,27 @@ class CaptureForkConformanceTest : public CaptureFixture {
  protected:
   // What most tests here are about: a capture of `origin` that `fork` joins.
   void BeginFork(CaptureMode mode = CaptureMode::kGlobal) {
-    Begin(origin, mode);
-    Order(origin, fork, forked);
+    Begin(origin_, mode);
+    Order(origin_, fork_, forked_);
   }
 
   void SetUp() override {
     CaptureFixture::SetUp();
     if (IsSkipped()) return;
-    origin = NewStream();
-    fork = NewStream();
-    forked = NewEvent();
-    joined = NewEvent();
-    first = NewMemory(kBlockBytes);
-    second = NewMemory(kBlockBytes);
+    origin_ = NewStream();
+    fork_ = NewStream();
+    forked_ = NewEvent();
+    joined_ = NewEvent();
+    first_ = NewMemory(kBlockBytes);
+    second_ = NewMemory(kBlockBytes);
   }
 
-  Stream origin;
-  Stream fork;
-  Event forked;
-  Event joined;
-  DevicePtr first = 0;
-  DevicePtr second = 0;
+  Stream origin_;
+  Stream fork_;
+  Event forked_;
+  Event joined_;
+  DevicePtr first_ = 0;
+  DevicePtr second_ = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, CaptureForkConformanceTest,
@@ -40,51 +40,51 @@ INSTANTIATE_TEST_SUITE_P(Devices, CaptureForkConformanceTest,
 
 // C5.
 TEST_P(CaptureForkConformanceTest, T21ForkAndJoinMakeTheEdges) {
-  Begin(origin);
-  Write(first, kBlockBytes, kFirst, origin);
-  const GraphNode before = LastNode(origin);
-  Order(origin, fork, forked);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kActive);
-  Copy(second, first, fork);
-  const GraphNode beside = LastNode(fork);
-  Read(first, kBlockBytes, origin);
-  const GraphNode reads = LastNode(origin);
-  Order(fork, origin, joined);
-  Write(first, kBlockBytes, kSecond, origin);
-  const GraphNode after = LastNode(origin);
-  const GraphExec exec = NewExec(End(origin));
+  Begin(origin_);
+  Write(first_, kBlockBytes, kFirst, origin_);
+  const GraphNode before = LastNode(origin_);
+  Order(origin_, fork_, forked_);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kActive);
+  Copy(second_, first_, fork_);
+  const GraphNode beside = LastNode(fork_);
+  Read(first_, kBlockBytes, origin_);
+  const GraphNode reads = LastNode(origin_);
+  Order(fork_, origin_, joined_);
+  Write(first_, kBlockBytes, kSecond, origin_);
+  const GraphNode after = LastNode(origin_);
+  const GraphExec exec = NewExec(End(origin_));
   ExpectPredecessors(before, {});
   ExpectPredecessors(beside, {before});
   ExpectPredecessors(reads, {before});
   ExpectPredecessors(after, {reads, beside});
   Replay(exec, 2);
-  ExpectWords(first, kBlockBytes, kSecond);
-  ExpectWords(second, kBlockBytes, kFirst);
+  ExpectWords(first_, kBlockBytes, kSecond);
+  ExpectWords(second_, kBlockBytes, kFirst);
 }
 
 TEST_P(CaptureForkConformanceTest, T21ForksLeaveTheCaptureWithItsEnd) {
   BeginFork();
-  Order(fork, origin, joined);
-  End(origin);
-  EXPECT_EQ(StatusOf(origin), CaptureStatus::kNone);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
-  Write(first, kBlockBytes, kFirst, fork);
-  ASSERT_EQ(device().StreamSynchronize(fork), Status::kSuccess);
-  ExpectWords(first, kBlockBytes, kFirst);
+  Order(fork_, origin_, joined_);
+  End(origin_);
+  EXPECT_EQ(StatusOf(origin_), CaptureStatus::kNone);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kNone);
+  Write(first_, kBlockBytes, kFirst, fork_);
+  ASSERT_EQ(device().StreamSynchronize(fork_), Status::kSuccess);
+  ExpectWords(first_, kBlockBytes, kFirst);
 }
 
 // A record takes the nodes there are: what joins later sees no later ones.
 TEST_P(CaptureForkConformanceTest, T21CapturedEventKeepsItsNodes) {
-  Begin(origin);
-  Write(first, kBlockBytes, kFirst, origin);
-  const GraphNode before = LastNode(origin);
-  ASSERT_EQ(device().EventRecord(forked, origin, 0), Status::kSuccess);
-  Write(first, kBlockBytes, kSecond, origin);
-  ASSERT_EQ(device().StreamWaitEvent(fork, forked, 0), Status::kSuccess);
-  Read(second, kBlockBytes, fork);
-  const GraphNode beside = LastNode(fork);
-  Order(fork, origin, joined);
-  End(origin);
+  Begin(origin_);
+  Write(first_, kBlockBytes, kFirst, origin_);
+  const GraphNode before = LastNode(origin_);
+  ASSERT_EQ(device().EventRecord(forked_, origin_, 0), Status::kSuccess);
+  Write(first_, kBlockBytes, kSecond, origin_);
+  ASSERT_EQ(device().StreamWaitEvent(fork_, forked_, 0), Status::kSuccess);
+  Read(second_, kBlockBytes, fork_);
+  const GraphNode beside = LastNode(fork_);
+  Order(fork_, origin_, joined_);
+  End(origin_);
   ExpectPredecessors(beside, {before});
 }
 
@@ -93,11 +93,11 @@ TEST_P(CaptureForkConformanceTest, T21ForkFromAFork) {
   const Event again = NewEvent();
   std::atomic<int>* const runs = NewCounter();
   BeginFork();
-  Order(fork, third, again);
+  Order(fork_, third, again);
   Count(third, runs);
-  Order(third, fork, again);
-  Order(fork, origin, joined);
-  Replay(NewExec(End(origin)));
+  Order(third, fork_, again);
+  Order(fork_, origin_, joined_);
+  Replay(NewExec(End(origin_)));
   EXPECT_EQ(*runs, 1);
 }
 
@@ -107,14 +107,14 @@ TEST_P(CaptureForkConformanceTest, T21ForkOnAnotherDevice) {
   const Stream far = NewStream(kStreamNonBlocking, 1);
   const Event far_event = NewEvent(1);
   const DevicePtr far_ptr = NewMemory(kBlockBytes, 1);
-  Begin(origin);
-  Write(first, kBlockBytes, kFirst, origin);
-  Order(origin, far, forked);
-  EXPECT_EQ(InfoOf(far).id, InfoOf(origin).id);
+  Begin(origin_);
+  Write(first_, kBlockBytes, kFirst, origin_);
+  Order(origin_, far, forked_);
+  EXPECT_EQ(InfoOf(far).id, InfoOf(origin_).id);
   Write(far_ptr, kBlockBytes, kSecond, far);
-  Order(far, origin, far_event);
-  Replay(NewExec(End(origin)));
-  ExpectWords(first, kBlockBytes, kFirst);
+  Order(far, origin_, far_event);
+  Replay(NewExec(End(origin_)));
+  ExpectWords(first_, kBlockBytes, kFirst);
   ExpectWords(far_ptr, kBlockBytes, kSecond, 1);
 }
 
@@ -123,14 +123,14 @@ TEST_P(CaptureForkConformanceTest, RuleC5StreamsWithWorkMayJoin) {
   std::atomic<int>* const done = NewCounter();
   std::atomic<int>* const runs = NewCounter();
   const Event older = NewEvent();
-  LongWork(fork);
-  Count(fork, done);
-  ASSERT_EQ(device().EventRecord(older, fork, 0), Status::kSuccess);
+  LongWork(fork_);
+  Count(fork_, done);
+  ASSERT_EQ(device().EventRecord(older, fork_, 0), Status::kSuccess);
   BeginFork();
-  Count(fork, runs);
-  const GraphNode beside = LastNode(fork);
-  Order(fork, origin, joined);
-  const GraphExec exec = NewExec(End(origin));
+  Count(fork_, runs);
+  const GraphNode beside = LastNode(fork_);
+  Order(fork_, origin_, joined_);
+  const GraphExec exec = NewExec(End(origin_));
   ExpectPredecessors(beside, {});
   const Stream stream = NewStream();
   Launch(exec, stream);
@@ -146,25 +146,25 @@ TEST_P(CaptureForkConformanceTest, RuleC5StreamsWithWorkMayJoin) {
 // C3: a capture that fails leaves all of its streams as any others.
 TEST_P(CaptureForkConformanceTest, T22UnjoinedForkFailsTheEnd) {
   BeginFork();
-  Write(first, kBlockBytes, kFirst, fork);
-  ExpectEnd(origin, Status::kStreamCaptureUnjoined);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
-  Write(first, kBlockBytes, kSecond, fork);
-  Write(second, kBlockBytes, kSecond, origin);
+  Write(first_, kBlockBytes, kFirst, fork_);
+  ExpectEnd(origin_, Status::kStreamCaptureUnjoined);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kNone);
+  Write(first_, kBlockBytes, kSecond, fork_);
+  Write(second_, kBlockBytes, kSecond, origin_);
   ASSERT_EQ(device().Synchronize(), Status::kSuccess);
-  ExpectWords(first, kBlockBytes, kSecond);
-  ExpectWords(second, kBlockBytes, kSecond);
+  ExpectWords(first_, kBlockBytes, kSecond);
+  ExpectWords(second_, kBlockBytes, kSecond);
 }
 
 TEST_P(CaptureForkConformanceTest, T22StreamsCaptureAgainAfterAFailure) {
   std::atomic<int>* const runs = NewCounter();
   BeginFork();
-  Count(fork, runs);
-  ExpectEnd(origin, Status::kStreamCaptureUnjoined);
+  Count(fork_, runs);
+  ExpectEnd(origin_, Status::kStreamCaptureUnjoined);
   BeginFork();
-  Count(fork, runs);
-  Order(fork, origin, joined);
-  Replay(NewExec(End(origin)));
+  Count(fork_, runs);
+  Order(fork_, origin_, joined_);
+  Replay(NewExec(End(origin_)));
   EXPECT_EQ(*runs, 1);
 }
 
@@ -172,10 +172,10 @@ TEST_P(CaptureForkConformanceTest, T22StreamsCaptureAgainAfterAFailure) {
 TEST_P(CaptureForkConformanceTest, T22PinsAnUnjoinedForkWithoutWork) {
   BeginFork();
   Graph graph;
-  const Status status = device().StreamEndCapture(origin, &graph);
+  const Status status = device().StreamEndCapture(origin_, &graph);
   Pin("end_with_an_empty_fork", status);
-  EXPECT_EQ(StatusOf(origin), CaptureStatus::kNone);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
+  EXPECT_EQ(StatusOf(origin_), CaptureStatus::kNone);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kNone);
   if (status == Status::kSuccess) {
     EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   }
@@ -184,80 +184,81 @@ TEST_P(CaptureForkConformanceTest, T22PinsAnUnjoinedForkWithoutWork) {
 // C4.
 TEST_P(CaptureForkConformanceTest, T23WorkAfterTheJoinIsUnjoined) {
   BeginFork();
-  Write(first, kBlockBytes, kFirst, fork);
-  Order(fork, origin, joined);
-  Write(first, kBlockBytes, kSecond, fork);
-  ExpectEnd(origin, Status::kStreamCaptureUnjoined);
+  Write(first_, kBlockBytes, kFirst, fork_);
+  Order(fork_, origin_, joined_);
+  Write(first_, kBlockBytes, kSecond, fork_);
+  ExpectEnd(origin_, Status::kStreamCaptureUnjoined);
 }
 
 TEST_P(CaptureForkConformanceTest, T23JoiningAgainHelps) {
   BeginFork();
-  Write(first, kBlockBytes, kFirst, fork);
-  Order(fork, origin, joined);
-  Write(first, kBlockBytes, kSecond, fork);
-  Order(fork, origin, joined);
-  Replay(NewExec(End(origin)));
-  ExpectWords(first, kBlockBytes, kSecond);
+  Write(first_, kBlockBytes, kFirst, fork_);
+  Order(fork_, origin_, joined_);
+  Write(first_, kBlockBytes, kSecond, fork_);
+  Order(fork_, origin_, joined_);
+  Replay(NewExec(End(origin_)));
+  ExpectWords(first_, kBlockBytes, kSecond);
 }
 
 TEST_P(CaptureForkConformanceTest, T24CaptureEndsInItsOrigin) {
   BeginFork();
-  Write(first, kBlockBytes, kFirst, fork);
-  Order(fork, origin, joined);
+  Write(first_, kBlockBytes, kFirst, fork_);
+  Order(fork_, origin_, joined_);
   Graph graph;
-  EXPECT_EQ(device().StreamEndCapture(fork, &graph),
+  EXPECT_EQ(device().StreamEndCapture(fork_, &graph),
             Status::kStreamCaptureUnmatched);
   EXPECT_FALSE(graph);
-  Abandon(origin);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
+  Abandon(origin_);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kNone);
 }
 
 TEST_P(CaptureForkConformanceTest, T24PinsTheCaptureAfterAnEndOfItsFork) {
   BeginFork();
-  Order(fork, origin, joined);
+  Order(fork_, origin_, joined_);
   Graph graph;
-  EXPECT_NE(device().StreamEndCapture(fork, &graph), Status::kSuccess);
-  Pin("status_after_end_of_fork", static_cast<std::uint64_t>(StatusOf(origin)));
-  Abandon(origin);
+  EXPECT_NE(device().StreamEndCapture(fork_, &graph), Status::kSuccess);
+  Pin("status_after_end_of_fork",
+      static_cast<std::uint64_t>(StatusOf(origin_)));
+  Abandon(origin_);
 }
 
 TEST_P(CaptureForkConformanceTest, T36ForkHasTheIdOfItsOrigin) {
   BeginFork();
-  const std::uint64_t id = InfoOf(origin).id;
-  EXPECT_EQ(InfoOf(fork).id, id);
-  Elsewhere([&] { EXPECT_EQ(InfoOf(fork).id, id); });
-  Order(fork, origin, joined);
-  End(origin);
+  const std::uint64_t id = InfoOf(origin_).id;
+  EXPECT_EQ(InfoOf(fork_).id, id);
+  Elsewhere([&] { EXPECT_EQ(InfoOf(fork_).id, id); });
+  Order(fork_, origin_, joined_);
+  End(origin_);
 }
 
 // C9.
 TEST_P(CaptureForkConformanceTest, T37ForkCannotBegin) {
   BeginFork();
-  EXPECT_EQ(device().StreamBeginCapture(fork, CaptureMode::kGlobal),
+  EXPECT_EQ(device().StreamBeginCapture(fork_, CaptureMode::kGlobal),
             Status::kIllegalState);
-  Abandon(origin);
+  Abandon(origin_);
 }
 
 // C14: whichever stream is used, until the origin's end.
 TEST_P(CaptureForkConformanceTest, RuleC14InvalidatedCaptureRefusesAll) {
   std::atomic<int>* const runs = NewCounter();
   BeginFork();
-  Write(first, kBlockBytes, kFirst, fork);
-  EXPECT_EQ(device().StreamQuery(fork), Status::kStreamCaptureUnsupported);
-  for (const Stream& stream : {origin, fork}) {
+  Write(first_, kBlockBytes, kFirst, fork_);
+  EXPECT_EQ(device().StreamQuery(fork_), Status::kStreamCaptureUnsupported);
+  for (const Stream& stream : {origin_, fork_}) {
     EXPECT_EQ(StatusOf(stream), CaptureStatus::kInvalidated);
-    EXPECT_EQ(device().MemsetAsync(first, 0, kBlockBytes, stream),
+    EXPECT_EQ(device().MemsetAsync(first_, 0, kBlockBytes, stream),
               Status::kStreamCaptureInvalidated);
-    EXPECT_EQ(device().MemcpyAsync(second, first, kBlockBytes, stream),
+    EXPECT_EQ(device().MemcpyAsync(second_, first_, kBlockBytes, stream),
               Status::kStreamCaptureInvalidated);
     EXPECT_EQ(device().LaunchHostFunc(
                   stream, [](void*) {}, runs),
               Status::kStreamCaptureInvalidated);
-    EXPECT_EQ(device().EventRecord(joined, stream, 0),
+    EXPECT_EQ(device().EventRecord(joined_, stream, 0),
               Status::kStreamCaptureInvalidated);
   }
-  ExpectEnd(origin, Status::kStreamCaptureInvalidated);
-  EXPECT_EQ(StatusOf(fork), CaptureStatus::kNone);
+  ExpectEnd(origin_, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(StatusOf(fork_), CaptureStatus::kNone);
 }
 
 }  // namespace

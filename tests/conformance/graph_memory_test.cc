@@ -16,18 +16,18 @@ INSTANTIATE_TEST_SUITE_P(Devices, GraphMemoryConformanceTest,
 // P13.
 TEST_P(GraphMemoryConformanceTest, T59MemoryOfAGraphIsThereAtEachReplay) {
   const DevicePtr result = NewMemory(kBlockBytes);
-  Begin(stream);
-  const DevicePtr ptr = Take(stream);
-  const GraphNode allocation = LastNode(stream);
-  Write(ptr, kBlockBytes, kFirst, stream);
-  const GraphNode write = LastNode(stream);
-  Copy(result, ptr, stream);
-  Give(ptr, stream);
-  const GraphExec exec = NewExec(End(stream));
+  Begin(stream_);
+  const DevicePtr ptr = Take(stream_);
+  const GraphNode allocation = LastNode(stream_);
+  Write(ptr, kBlockBytes, kFirst, stream_);
+  const GraphNode write = LastNode(stream_);
+  Copy(result, ptr, stream_);
+  Give(ptr, stream_);
+  const GraphExec exec = NewExec(End(stream_));
   ExpectPredecessors(write, {allocation});
   for (int i = 0; i < 3; ++i) {
-    Write(result, kBlockBytes, kSecond, stream);
-    ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+    Write(result, kBlockBytes, kSecond, stream_);
+    ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
     Replay(exec);
     ExpectWords(result, kBlockBytes, kFirst);
   }
@@ -38,12 +38,12 @@ TEST_P(GraphMemoryConformanceTest, T59SecondLaunchNeedsTheMemoryFreed) {
   DevicePtr ptr = 0;
   const GraphExec exec = NewExec(Escaping(&ptr));
   Replay(exec);
-  EXPECT_EQ(device().GraphLaunch(exec, stream), Status::kInvalidValue);
+  EXPECT_EQ(device().GraphLaunch(exec, stream_), Status::kInvalidValue);
   ExpectWords(ptr, kBlockBytes, kFirst);
-  Give(ptr, stream);
-  Launch(exec, stream);
-  Give(ptr, stream);
-  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Give(ptr, stream_);
+  Launch(exec, stream_);
+  Give(ptr, stream_);
+  EXPECT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
 }
 
 TEST_P(GraphMemoryConformanceTest, T59LaunchCanFreeWhatTheLastOneLeft) {
@@ -51,8 +51,8 @@ TEST_P(GraphMemoryConformanceTest, T59LaunchCanFreeWhatTheLastOneLeft) {
   const GraphExec exec = NewExec(Escaping(&ptr), kAutoFreeOnLaunch);
   Replay(exec, 3);
   ExpectWords(ptr, kBlockBytes, kFirst);
-  Give(ptr, stream);
-  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Give(ptr, stream_);
+  EXPECT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
 }
 
 // P15.
@@ -70,9 +70,9 @@ TEST_P(GraphMemoryConformanceTest, T60OneExecAtATime) {
 
 TEST_P(GraphMemoryConformanceTest, RuleP15MemoryIsInNoChild) {
   const GraphExec exec = NewExec(Closed(kBlockBytes));
-  Begin(stream);
-  EXPECT_EQ(device().GraphLaunch(exec, stream), Status::kNotSupported);
-  Abandon(stream);
+  Begin(stream_);
+  EXPECT_EQ(device().GraphLaunch(exec, stream_), Status::kNotSupported);
+  Abandon(stream_);
 }
 
 // P14 and C16: a stream's memory is not a graph's to free.
@@ -80,9 +80,9 @@ TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
   const Stream other = NewStream();
   const DevicePtr ptr = Take(other);
   ASSERT_EQ(device().StreamSynchronize(other), Status::kSuccess);
-  Begin(stream);
-  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
-  Abandon(stream);
+  Begin(stream_);
+  EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kInvalidValue);
+  Abandon(stream_);
   Write(ptr, kBlockBytes, kFirst, other);
   ExpectWords(ptr, kBlockBytes, kFirst);
   Give(ptr, other);
@@ -90,35 +90,35 @@ TEST_P(GraphMemoryConformanceTest, T60StreamsMemoryIsNotFreedByAGraph) {
 
 TEST_P(GraphMemoryConformanceTest, RuleC16PinsTheCaptureAfterABadFree) {
   const DevicePtr ptr = NewMemory(kBlockBytes);
-  Begin(stream);
-  EXPECT_NE(device().FreeAsync(ptr, stream), Status::kSuccess);
-  Pin("status_after_bad_free", static_cast<std::uint64_t>(StatusOf(stream)));
-  Abandon(stream);
+  Begin(stream_);
+  EXPECT_NE(device().FreeAsync(ptr, stream_), Status::kSuccess);
+  Pin("status_after_bad_free", static_cast<std::uint64_t>(StatusOf(stream_)));
+  Abandon(stream_);
 }
 
 TEST_P(GraphMemoryConformanceTest, RuleC16MemoryOfNoPoolIsNotFreedByAGraph) {
   const DevicePtr ptr = NewMemory(kBlockBytes);
-  Begin(stream);
-  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
-  Abandon(stream);
+  Begin(stream_);
+  EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kInvalidValue);
+  Abandon(stream_);
 }
 
 TEST_P(GraphMemoryConformanceTest, RuleP14GraphFreesOnce) {
-  Begin(stream);
-  const DevicePtr ptr = Take(stream);
-  Give(ptr, stream);
-  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
-  Abandon(stream);
+  Begin(stream_);
+  const DevicePtr ptr = Take(stream_);
+  Give(ptr, stream_);
+  EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kInvalidValue);
+  Abandon(stream_);
 }
 
 TEST_P(GraphMemoryConformanceTest, RuleP14GraphsOwnMemoryIsNotFreedOutside) {
   DevicePtr ptr = 0;
-  const GraphExec exec = NewExec(Capture(stream, [&] {
-    ptr = Take(stream);
-    Give(ptr, stream);
+  const GraphExec exec = NewExec(Capture(stream_, [&] {
+    ptr = Take(stream_);
+    Give(ptr, stream_);
   }));
   Replay(exec);
-  EXPECT_NE(device().FreeAsync(ptr, stream), Status::kSuccess);
+  EXPECT_NE(device().FreeAsync(ptr, stream_), Status::kSuccess);
   EXPECT_NE(device().MemFree(ptr), Status::kSuccess);
   Replay(exec);
 }
@@ -137,52 +137,52 @@ TEST_P(GraphMemoryConformanceTest, RuleP14AnotherGraphFreesEscapingMemory) {
   const DevicePtr result = NewMemory(kBlockBytes);
   DevicePtr ptr = 0;
   const GraphExec allocates = NewExec(Escaping(&ptr));
-  const GraphExec frees = NewExec(Capture(stream, [&] {
-    Copy(result, ptr, stream);
-    Give(ptr, stream);
+  const GraphExec frees = NewExec(Capture(stream_, [&] {
+    Copy(result, ptr, stream_);
+    Give(ptr, stream_);
   }));
   for (int i = 0; i < 2; ++i) {
-    Launch(allocates, stream);
-    Launch(frees, stream);
+    Launch(allocates, stream_);
+    Launch(frees, stream_);
   }
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   ExpectWords(result, kBlockBytes, kFirst);
 }
 
 // P15: whoever has the address has the memory.
 TEST_P(GraphMemoryConformanceTest, T61EscapingMemoryOutlivesItsGraph) {
   const DevicePtr result = NewMemory(kBlockBytes);
-  Begin(stream);
-  const DevicePtr ptr = Take(stream);
-  Write(ptr, kBlockBytes, kFirst, stream);
+  Begin(stream_);
+  const DevicePtr ptr = Take(stream_);
+  Write(ptr, kBlockBytes, kFirst, stream_);
   Graph graph;
-  ASSERT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+  ASSERT_EQ(device().StreamEndCapture(stream_, &graph), Status::kSuccess);
   GraphExec exec;
   ASSERT_EQ(device().GraphInstantiate(&exec, graph, 0), Status::kSuccess);
-  Launch(exec, stream);
+  Launch(exec, stream_);
   ASSERT_EQ(device().GraphExecDestroy(exec), Status::kSuccess);
   ASSERT_EQ(device().GraphDestroy(graph), Status::kSuccess);
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   ExpectWords(ptr, kBlockBytes, kFirst);
-  Write(ptr, kBlockBytes, kSecond, stream);
-  Copy(result, ptr, stream);
-  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kSuccess);
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Write(ptr, kBlockBytes, kSecond, stream_);
+  Copy(result, ptr, stream_);
+  EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   ExpectWords(result, kBlockBytes, kSecond);
 }
 
 // P16.
 TEST_P(GraphMemoryConformanceTest, RuleP16MemoryFreedBeforeIsUsedAgain) {
   const DevicePtr result = NewMemory(kBlockBytes);
-  Begin(stream);
-  const DevicePtr first = Take(stream);
-  Write(first, kBlockBytes, kFirst, stream);
-  Copy(result, first, stream);
-  Give(first, stream);
-  const DevicePtr second = Take(stream);
-  Write(second, kBlockBytes, kSecond, stream);
-  Give(second, stream);
-  const GraphExec exec = NewExec(End(stream));
+  Begin(stream_);
+  const DevicePtr first = Take(stream_);
+  Write(first, kBlockBytes, kFirst, stream_);
+  Copy(result, first, stream_);
+  Give(first, stream_);
+  const DevicePtr second = Take(stream_);
+  Write(second, kBlockBytes, kSecond, stream_);
+  Give(second, stream_);
+  const GraphExec exec = NewExec(End(stream_));
   EXPECT_EQ(first, second);
   Replay(exec, 2);
   ExpectWords(result, kBlockBytes, kFirst);
@@ -191,16 +191,16 @@ TEST_P(GraphMemoryConformanceTest, RuleP16MemoryFreedBeforeIsUsedAgain) {
 TEST_P(GraphMemoryConformanceTest, RuleP16MemoryNotFreedBeforeIsNot) {
   const Stream fork = NewStream();
   const Event event = NewEvent();
-  Begin(stream);
-  Order(stream, fork, event);
-  const DevicePtr first = Take(stream);
-  Write(first, kBlockBytes, kFirst, stream);
-  Give(first, stream);
+  Begin(stream_);
+  Order(stream_, fork, event);
+  const DevicePtr first = Take(stream_);
+  Write(first, kBlockBytes, kFirst, stream_);
+  Give(first, stream_);
   const DevicePtr beside = Take(fork);
   Write(beside, kBlockBytes, kSecond, fork);
   Give(beside, fork);
-  Order(fork, stream, event);
-  const GraphExec exec = NewExec(End(stream));
+  Order(fork, stream_, event);
+  const GraphExec exec = NewExec(End(stream_));
   EXPECT_NE(first, beside);
   Replay(exec, 2);
 }
@@ -209,13 +209,13 @@ TEST_P(GraphMemoryConformanceTest, RuleP16MemoryNotFreedBeforeIsNot) {
 TEST_P(GraphMemoryConformanceTest, RuleP16OrderedLaunchesShareMemory) {
   const GraphExec first = NewExec(Closed(kLargeBytes));
   const GraphExec second = NewExec(Closed(kLargeBytes));
-  Launch(first, stream);
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Launch(first, stream_);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   const std::uint64_t reserved = Get(GraphMemAttributeKind::kReservedCurrent);
   EXPECT_GE(reserved, kLargeBytes);
-  Launch(second, stream);
-  Launch(first, stream);
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Launch(second, stream_);
+  Launch(first, stream_);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   EXPECT_EQ(Get(GraphMemAttributeKind::kReservedCurrent), reserved);
   EXPECT_GE(Get(GraphMemAttributeKind::kReservedHigh), reserved);
 }
@@ -235,9 +235,9 @@ TEST_P(GraphMemoryConformanceTest, RuleP16ConcurrentLaunchesDoNot) {
   const Stream other = NewStream();
   const DevicePtr first_result = NewMemory(kBlockBytes);
   const DevicePtr second_result = NewMemory(kBlockBytes);
-  const GraphExec first = NewExec(slow(stream, first_result, kFirst));
+  const GraphExec first = NewExec(slow(stream_, first_result, kFirst));
   const GraphExec second = NewExec(slow(other, second_result, kSecond));
-  Launch(first, stream);
+  Launch(first, stream_);
   Launch(second, other);
   ASSERT_EQ(device().Synchronize(), Status::kSuccess);
   EXPECT_GE(Get(GraphMemAttributeKind::kReservedCurrent), 2 * kLargeBytes);
@@ -259,28 +259,28 @@ TEST_P(GraphMemoryConformanceTest, RuleP16TrimLeavesMemoryInUse) {
   ASSERT_EQ(device().GraphMemTrim(), Status::kSuccess);
   EXPECT_GE(Get(GraphMemAttributeKind::kUsedCurrent), kBlockBytes);
   ExpectWords(ptr, kBlockBytes, kFirst);
-  Give(ptr, stream);
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  Give(ptr, stream_);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
 }
 
 // P17: the stream that frees is a part of the capture like any other.
 TEST_P(GraphMemoryConformanceTest, RuleP17DanglingFreeFailsTheEnd) {
   const Stream fork = NewStream();
   const Event event = NewEvent();
-  Begin(stream);
-  const DevicePtr ptr = Take(stream);
-  Order(stream, fork, event);
+  Begin(stream_);
+  const DevicePtr ptr = Take(stream_);
+  Order(stream_, fork, event);
   Give(ptr, fork);
-  ExpectEnd(stream, Status::kStreamCaptureUnjoined);
+  ExpectEnd(stream_, Status::kStreamCaptureUnjoined);
 }
 
 // C33: a capture that fails has allocated nothing.
 TEST_P(GraphMemoryConformanceTest, RuleC33FailedCaptureTakesNoMemory) {
   const std::size_t before = FreeBytes();
-  Begin(stream);
-  Take(stream, kLargeBytes);
-  EXPECT_EQ(device().StreamQuery(stream), Status::kStreamCaptureUnsupported);
-  ExpectEnd(stream, Status::kStreamCaptureInvalidated);
+  Begin(stream_);
+  Take(stream_, kLargeBytes);
+  EXPECT_EQ(device().StreamQuery(stream_), Status::kStreamCaptureUnsupported);
+  ExpectEnd(stream_, Status::kStreamCaptureInvalidated);
   EXPECT_EQ(Get(GraphMemAttributeKind::kUsedCurrent), 0u);
   ExpectFreeBytes(before);
 }

@@ -14,8 +14,8 @@ class UserObjectConformanceTest : public CaptureFixture {
     CaptureFixture::SetUp();
     if (IsSkipped()) return;
     if (!device().caps().user_objects) GTEST_SKIP() << "no user objects";
-    ended = NewCounter();
-    stream = NewStream();
+    ended_ = NewCounter();
+    stream_ = NewStream();
   }
 
   // An object with one reference, which counts its end in `ended`.
@@ -24,16 +24,17 @@ class UserObjectConformanceTest : public CaptureFixture {
     const HostFunction end = [](void* argument) {
       ++*static_cast<std::atomic<int>*>(argument);
     };
-    EXPECT_EQ(device().UserObjectCreate(&object, ended, end), Status::kSuccess);
+    EXPECT_EQ(device().UserObjectCreate(&object, ended_, end),
+              Status::kSuccess);
     return object;
   }
 
   // A graph of long work, whose life ends with the caller.
   Graph SlowGraph() {
-    Begin(stream);
-    LongWork(stream);
+    Begin(stream_);
+    LongWork(stream_);
     Graph graph;
-    EXPECT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+    EXPECT_EQ(device().StreamEndCapture(stream_, &graph), Status::kSuccess);
     return graph;
   }
 
@@ -64,19 +65,19 @@ class UserObjectConformanceTest : public CaptureFixture {
   // No call waits for the end of an object: asks until it came, or far longer
   // than it may take.
   void ExpectEnded() {
-    for (int i = 0; i < 1'000'000 && *ended == 0; ++i) {
+    for (int i = 0; i < 1'000'000 && *ended_ == 0; ++i) {
       ASSERT_EQ(device().Synchronize(), Status::kSuccess);
       std::this_thread::yield();
     }
-    EXPECT_EQ(*ended, 1);
+    EXPECT_EQ(*ended_, 1);
   }
   void ExpectAlive() {
     ASSERT_EQ(device().Synchronize(), Status::kSuccess);
-    EXPECT_EQ(*ended, 0);
+    EXPECT_EQ(*ended_, 0);
   }
 
-  std::atomic<int>* ended = nullptr;
-  Stream stream;
+  std::atomic<int>* ended_ = nullptr;
+  Stream stream_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, UserObjectConformanceTest,
@@ -149,12 +150,12 @@ TEST_P(UserObjectConformanceTest, RuleC29TwoGraphsShareAnObject) {
 // The graph of a capture under way can be given an object (C11).
 TEST_P(UserObjectConformanceTest, RuleC29CapturedGraphTakesObjects) {
   const UserObject object = NewObject();
-  Begin(stream);
-  EXPECT_EQ(device().GraphRetainUserObject(InfoOf(stream).graph, object, true),
+  Begin(stream_);
+  EXPECT_EQ(device().GraphRetainUserObject(InfoOf(stream_).graph, object, true),
             Status::kSuccess);
-  LongWork(stream);
+  LongWork(stream_);
   Graph graph;
-  ASSERT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+  ASSERT_EQ(device().StreamEndCapture(stream_, &graph), Status::kSuccess);
   const GraphExec exec = Instantiate(graph);
   Destroy(graph);
   ExpectAlive();
@@ -165,11 +166,11 @@ TEST_P(UserObjectConformanceTest, RuleC29CapturedGraphTakesObjects) {
 // C33: a capture that fails leaves nothing behind.
 TEST_P(UserObjectConformanceTest, RuleC29FailedCaptureLetsItsObjectsGo) {
   const UserObject object = NewObject();
-  Begin(stream);
-  EXPECT_EQ(device().GraphRetainUserObject(InfoOf(stream).graph, object, true),
+  Begin(stream_);
+  EXPECT_EQ(device().GraphRetainUserObject(InfoOf(stream_).graph, object, true),
             Status::kSuccess);
-  EXPECT_EQ(device().StreamQuery(stream), Status::kStreamCaptureUnsupported);
-  ExpectEnd(stream, Status::kStreamCaptureInvalidated);
+  EXPECT_EQ(device().StreamQuery(stream_), Status::kStreamCaptureUnsupported);
+  ExpectEnd(stream_, Status::kStreamCaptureInvalidated);
   ExpectEnded();
 }
 
@@ -177,15 +178,15 @@ TEST_P(UserObjectConformanceTest, RuleC29FailedCaptureLetsItsObjectsGo) {
 TEST_P(UserObjectConformanceTest, T43ObjectOutlivesTheLaunchesUnderWay) {
   const Graph graph = GraphWithObject();
   const GraphExec exec = Instantiate(graph);
-  Launch(exec, stream);
+  Launch(exec, stream_);
   Destroy(exec);
   Destroy(graph);
   if (CanHold()) {
-    EXPECT_EQ(*ended, 0);
-    EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);
-    EXPECT_EQ(*ended, 0);
+    EXPECT_EQ(*ended_, 0);
+    EXPECT_EQ(device().StreamQuery(stream_), Status::kNotReady);
+    EXPECT_EQ(*ended_, 0);
   }
-  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
   ExpectEnded();
 }
 
@@ -219,15 +220,15 @@ TEST_P(UserObjectConformanceTest, RuleC29EndsMayNotCallTheDevice) {
   STRATA_REQUIRE(sim() != nullptr, "a driver may lock up");
   struct Call {
     Device* device = nullptr;
-    std::atomic<int>* ended = nullptr;
+    std::atomic<int>* ends = nullptr;
     Status status = Status::kSuccess;
   } call;
   call.device = &device();
-  call.ended = ended;
+  call.ends = ended_;
   const HostFunction end = [](void* argument) {
     auto* its = static_cast<Call*>(argument);
     its->status = its->device->Synchronize();
-    ++*its->ended;
+    ++*its->ends;
   };
   UserObject object;
   ASSERT_EQ(device().UserObjectCreate(&object, &call, end), Status::kSuccess);
@@ -238,7 +239,7 @@ TEST_P(UserObjectConformanceTest, RuleC29EndsMayNotCallTheDevice) {
 
 TEST_P(UserObjectConformanceTest, RuleC29ObjectsNeedAnEnd) {
   UserObject object;
-  EXPECT_EQ(device().UserObjectCreate(&object, ended, nullptr),
+  EXPECT_EQ(device().UserObjectCreate(&object, ended_, nullptr),
             Status::kInvalidValue);
   EXPECT_FALSE(object);
 }

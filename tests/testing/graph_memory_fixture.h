@@ -20,8 +20,8 @@ class GraphMemoryFixture : public CaptureFixture {
     if (!device().caps().graph_mem_nodes || !device().caps().mem_pools) {
       GTEST_SKIP() << "no memory of graphs";
     }
-    EXPECT_EQ(device().DefaultMemPool(&pool), Status::kSuccess);
-    stream = NewStream();
+    EXPECT_EQ(device().DefaultMemPool(&pool_), Status::kSuccess);
+    stream_ = NewStream();
     // Of other tests; the driver keeps the memory of graphs.
     EXPECT_EQ(device().GraphMemTrim(), Status::kSuccess);
   }
@@ -29,7 +29,7 @@ class GraphMemoryFixture : public CaptureFixture {
   // In a capturing stream, a node that allocates.
   DevicePtr Take(const Stream& from, std::size_t bytes = kBlockBytes) {
     DevicePtr ptr = 0;
-    EXPECT_EQ(device().MallocFromPoolAsync(&ptr, bytes, pool, from),
+    EXPECT_EQ(device().MallocFromPoolAsync(&ptr, bytes, pool_, from),
               Status::kSuccess);
     EXPECT_NE(ptr, 0u);
     return ptr;
@@ -41,18 +41,18 @@ class GraphMemoryFixture : public CaptureFixture {
 
   // A graph that allocates, writes kFirst, and frees nothing.
   Graph Escaping(DevicePtr* ptr) {
-    return Capture(stream, [&] {
-      *ptr = Take(stream);
-      Write(*ptr, kBlockBytes, kFirst, stream);
+    return Capture(stream_, [&] {
+      *ptr = Take(stream_);
+      Write(*ptr, kBlockBytes, kFirst, stream_);
     });
   }
 
   // A graph that allocates, writes and frees `bytes`.
   Graph Closed(std::size_t bytes) {
-    return Capture(stream, [&] {
-      const DevicePtr ptr = Take(stream, bytes);
-      Write(ptr, kBlockBytes, kFirst, stream);
-      Give(ptr, stream);
+    return Capture(stream_, [&] {
+      const DevicePtr ptr = Take(stream_, bytes);
+      Write(ptr, kBlockBytes, kFirst, stream_);
+      Give(ptr, stream_);
     });
   }
 
@@ -62,8 +62,8 @@ class GraphMemoryFixture : public CaptureFixture {
     return value;
   }
 
-  MemPool pool;  // whose properties the memory has
-  Stream stream;
+  MemPool pool_;  // whose properties the memory has
+  Stream stream_;
 };
 
 }  // namespace strata

@@ -16,6 +16,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
 #include "strata/facade/usage_log.h"
@@ -57,12 +58,15 @@ void AllocatorFacade::LogUsage() {
 }
 
 void AllocatorFacade::Close() {
+  graph_pools_->Close();
   ForEachState([](PlaceState& state) { state.Close(); });
 }
 
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
+  graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
+  shared_.captures = graph_pools_;
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
         std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
@@ -81,8 +85,8 @@ void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() =
-        std::make_shared<PlaceState>(place, platform_, options_, shared_);
+    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
+                                               shared_, graph_pools_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
@@ -259,6 +263,8 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
+  graph_pools_->Sweep();
+  if (graph_pools_->gate().any()) return 0;
   std::size_t bytes = 0;
   state.ForEachFront([&](Front& front) { bytes += front.Release(); });
   return bytes + state.pool()->Release();

@@ -76,6 +76,9 @@ TEST(GuardReportsTest, NamingAStreamForAFreedBlockIsAnError) {
   EXPECT_FALSE(freed->owner()->RecordStream(freed, stream));
   ASSERT_THAT(on.errors, SizeIs(1));
   EXPECT_EQ(on.errors[0].kind, Kind::kUseAfterFree);
+  freed->owner()->EraseStream(freed, stream);
+  ASSERT_THAT(on.errors, SizeIs(2));
+  EXPECT_EQ(on.errors[1].kind, Kind::kUseAfterFree);
 }
 
 TEST(GuardReportsTest, ACallbackMayAllocateAndFree) {

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -334,7 +335,11 @@ std::string AllocatorFacade::StatsJson() {
             "\":" + ToJson(GetStats(place));
     json.back() = ',';  // one more key
     json += "\"largest_stream_peak_bytes\":" +
-            std::to_string(LargestStreamPeak(place)) + "}";
+            std::to_string(LargestStreamPeak(place));
+    const RetryWaits waits = Find(place).reclaimer()->retry().waits();
+    json += ",\"retry_waits\":" + std::to_string(waits.count) +
+            ",\"retry_waited_us\":" +
+            std::to_string(waits.time / std::chrono::microseconds(1)) + "}";
   }
   return json + "}";
 }

@@ -168,7 +168,9 @@ class AllocatorFacade {
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);
   void ResetPeak(Place place);
-  // Every place as one JSON object: {"device:0":{…},…}.
+  // Every place as one JSON object: {"device:0":{…},…}. Also how often requests
+  // went to sleep to wait for memory, and how long they slept in total
+  // (retry_waits, retry_waited_us).
   std::string StatsJson();
 
   // Visits the chain of the place's default stream, or of every stream.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -46,14 +47,18 @@ AllocatorFacade::~AllocatorFacade() {
   Close();
 }
 
-void AllocatorFacade::LogUsage() {
+void AllocatorFacade::LogUsage() noexcept {
   if (!options_.enable_gpu_memory_usage_log) return;
-  ForEachState([this](PlaceState& state) {
-    if (state.place().kind != PlaceKind::kDevice) return;
-    const Stats stats = GetStats(state.place());
-    LOG_IF(INFO, stats.allocations != 0) << UsageLine(
-        state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
-  });
+  try {
+    ForEachState([this](PlaceState& state) {
+      if (state.place().kind != PlaceKind::kDevice) return;
+      const Stats stats = GetStats(state.place());
+      LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+          state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
+    });
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "no host memory to log the use of memory";
+  }
 }
 
 void AllocatorFacade::Close() {

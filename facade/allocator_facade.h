@@ -199,7 +199,7 @@ class AllocatorFacade {
   void MakeSinks();
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.
-  void LogUsage();
+  void LogUsage() noexcept;
   void Close();
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);

@@ -3,9 +3,11 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -47,14 +49,18 @@ AllocatorFacade::~AllocatorFacade() {
   Close();
 }
 
-void AllocatorFacade::LogUsage() {
+void AllocatorFacade::LogUsage() noexcept {
   if (!options_.enable_gpu_memory_usage_log) return;
-  ForEachState([this](PlaceState& state) {
-    if (state.place().kind != PlaceKind::kDevice) return;
-    const Stats stats = GetStats(state.place());
-    LOG_IF(INFO, stats.allocations != 0) << UsageLine(
-        state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
-  });
+  try {
+    ForEachState([this](PlaceState& state) {
+      if (state.place().kind != PlaceKind::kDevice) return;
+      const Stats stats = GetStats(state.place());
+      LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+          state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
+    });
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "no host memory to log the use of memory";
+  }
 }
 
 void AllocatorFacade::Close() {
@@ -342,7 +348,11 @@ std::string AllocatorFacade::StatsJson() {
             "\":" + ToJson(GetStats(place));
     json.back() = ',';  // one more key
     json += "\"largest_stream_peak_bytes\":" +
-            std::to_string(LargestStreamPeak(place)) + "}";
+            std::to_string(LargestStreamPeak(place));
+    const RetryWaits waits = Find(place).reclaimer()->retry().waits();
+    json += ",\"retry_waits\":" + std::to_string(waits.count) +
+            ",\"retry_waited_us\":" +
+            std::to_string(waits.time / std::chrono::microseconds(1)) + "}";
   }
   return json + "}";
 }

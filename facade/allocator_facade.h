@@ -207,7 +207,9 @@ class AllocatorFacade {
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);
   void ResetPeak(Place place);
-  // Every place as one JSON object: {"device:0":{…},…}.
+  // Every place as one JSON object: {"device:0":{…},…}. Also how often requests
+  // went to sleep to wait for memory, and how long they slept in total
+  // (retry_waits, retry_waited_us).
   std::string StatsJson();
 
   // Visits the chain of the place's default stream, or of every stream.
@@ -236,7 +238,7 @@ class AllocatorFacade {
   void MakeShared();
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.
-  void LogUsage();
+  void LogUsage() noexcept;
   void Close();
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);

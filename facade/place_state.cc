@@ -39,8 +39,9 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
 // Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`: the flags of auto_growth are about
-// devices.
+// The settings of the strategy at `place`. The flags of auto_growth are about
+// devices, as are those of bfc that say how much memory it has and whether to
+// take all of it at first: a host place has a limit of its own.
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
@@ -53,6 +54,11 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   settings.free_idle_chunk = defaults.free_idle_chunk;
   settings.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
   settings.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
+  settings.bfc_allow_growth = defaults.bfc_allow_growth;
+  settings.bfc_two_ended = defaults.bfc_two_ended;
+  settings.bfc_memory_limit_bytes = defaults.bfc_memory_limit_bytes;
+  settings.bfc_memory_fraction = defaults.bfc_memory_fraction;
+  settings.bfc_system_memory_in_mb = defaults.bfc_system_memory_in_mb;
   if (place.kind == PlaceKind::kPinned &&
       options.host.use_auto_growth_pinned_allocator) {
     settings.auto_growth_granule_bytes = kPinnedGranuleBytes;

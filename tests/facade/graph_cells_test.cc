@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/allocation/error.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/graph_fixture.h"
 

@@ -74,6 +74,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
                                 (request.flags & kLongLived) != 0);
     if (block == nullptr && !may_grow) block = FindAnywhere(*size);
     if (block != nullptr) {
+      ++stats_.cache_hits;
       block->requested = request.bytes;
       return block->allocation();
     }
@@ -188,9 +189,7 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
                                          bool exact) noexcept {
   const FreeIndex& blocks = index(pool);
   Block* block = exact ? blocks.FindExact(size) : blocks.FindBestFit(size);
-  if (block != nullptr) block = Carve(block, size);
-  if (block != nullptr) ++stats_.cache_hits;
-  return block;
+  return block != nullptr ? Carve(block, size) : nullptr;
 }
 
 Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
@@ -205,7 +204,9 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::optional<std::size_t> size =
       RoundedSize(bytes, policy_.granule_bytes());
   if (!size) return nullptr;
-  return FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
+  Block* block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
+  if (block != nullptr) ++stats_.cache_hits;
+  return block;
 }
 
 void AutoGrowthAllocator::GiveCached(Block* block) noexcept {

@@ -145,7 +145,8 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
 
   const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
-  if (block == nullptr && failure.reason != Failure::Reason::kHostMemory) {
+  if (block != nullptr) return block->allocation();
+  if (failure.reason != Failure::Reason::kHostMemory) {
     if ((request.flags & kNoGrowth) == 0) {
       block = Grow(ask, turns_before, failure);
     } else {
@@ -153,7 +154,11 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
       block = FindUnsafe(ask, failure);
     }
   }
-  if (block != nullptr) return block->allocation();
+  if (block != nullptr) {
+    const std::lock_guard<SpinLock> guard(lock_);
+    ++met_late_;
+    return block->allocation();
+  }
   BfcAnnotations::LetGo(ask.annotation);
   NoteRefusal(request, ask, failure);
   return nullptr;

@@ -177,6 +177,7 @@ class BfcAllocator final : public Allocator,
   bool limit_is_all_ = false;      // of what the device has
   std::size_t leaving_bytes_ = 0;  // in regions on their way to the system
   std::uint64_t failures_ = 0;
+  std::uint64_t met_late_ = 0;  // requests that the first search did not meet
   // The request that a memory map is due for; 0: none.
   std::size_t refused_bytes_ = 0;
   // The request that the last one was written for, until one as large is met.

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -16,6 +17,18 @@ const BfcNote& LiveNote(const Allocation& allocation) {
   CheckLive(*block, "bfc");
   return NoteOf(block);
 }
+
+// Lets go of them whatever happens: to copy their texts takes host memory.
+struct HeldAnnotations {
+  HeldAnnotations() = default;
+  HeldAnnotations(const HeldAnnotations&) = delete;
+  HeldAnnotations& operator=(const HeldAnnotations&) = delete;
+  ~HeldAnnotations() {
+    std::for_each(list.begin(), list.end(), &BfcAnnotations::LetGo);
+  }
+
+  std::vector<const BfcAnnotation*> list;
+};
 
 }  // namespace
 
@@ -36,6 +49,8 @@ Stats BfcAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = arena_.stats();
   stats.failures = failures_;
+  stats.cache_hits = stats.allocations - met_late_;
+  stats.cache_misses = met_late_ + failures_;
   if (knows_limit_ && !limit_is_all_) stats.limit_bytes = plan_.limit_bytes();
   return stats;
 }
@@ -86,7 +101,8 @@ BfcSnapshot BfcAllocator::Snapshot() const {
   if (options_.keep_annotations) {
     snapshot.size_history.reserve(BfcArena::kHistory);
   }
-  std::vector<const BfcAnnotation*> annotations;
+  HeldAnnotations held;
+  std::vector<const BfcAnnotation*>& annotations = held.list;
   std::size_t room = 0;
   do {
     room = room * 2 + 1024;
@@ -108,7 +124,6 @@ BfcSnapshot BfcAllocator::Snapshot() const {
     snapshot.chunks[i].annotation = annotations[i]->text;
     snapshot.chunks[i].op_name = annotations[i]->op;
     snapshot.chunks[i].step_id = annotations[i]->step;
-    BfcAnnotations::LetGo(annotations[i]);
   }
   return snapshot;
 }

@@ -58,10 +58,7 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   } else if (gap_ != nullptr) {
     block = TakeFromGap(ask);
   }
-  if (block == nullptr) {
-    ++stats_.cache_misses;
-    return nullptr;
-  }
+  if (block == nullptr) return nullptr;
   if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
 
   BfcNote& note = NoteOf(block);
@@ -75,7 +72,6 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   ++RegionOf(block).live_blocks;
 
   ++stats_.allocations;
-  ++stats_.cache_hits;
   stats_.requested_bytes += ask.bytes;
   stats_.total_requested_bytes += ask.bytes;
   ++numbers_.num_allocs;

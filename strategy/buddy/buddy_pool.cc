@@ -47,6 +47,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   do {
     const std::lock_guard<SpinLock> guard(lock_);
     if (Block* block = FindAndCarve(size)) {
+      ++stats_.cache_hits;
       block->requested = request.bytes;
       return block->allocation();
     }
@@ -121,10 +122,7 @@ void BuddyPool::Publish(BuddyChunk* chunk) noexcept {
 Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
   for (const SizeOrder& order : orders_) {
     Block* block = order.FindBestFit(size);
-    if (block == nullptr) continue;
-    block = Carve(block, size);
-    if (block != nullptr) ++stats_.cache_hits;
-    return block;
+    if (block != nullptr) return Carve(block, size);
   }
   return nullptr;
 }

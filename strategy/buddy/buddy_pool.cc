@@ -120,8 +120,8 @@ void BuddyPool::Publish(BuddyChunk* chunk) noexcept {
 }
 
 Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
-  for (const SizeOrder& order : orders_) {
-    Block* block = order.FindBestFit(size);
+  for (const SmallOrderedIndex& order : orders_) {
+    Block* block = order.Find(size);
     if (block != nullptr) return Carve(block, size);
   }
   return nullptr;
@@ -134,7 +134,7 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
     RecordSlab::Instance().FillFromStock(records_, kRecordBatch);
     if (records_.empty()) return nullptr;
   }
-  SizeOrder& order = OrderOf(block);
+  SmallOrderedIndex& order = OrderOf(block);
   order.Remove(block);
   if (BlockList::IsWholeChunk(block)) UnlinkIdle(block->chunk);
   if (split) {
@@ -165,7 +165,7 @@ Block* BuddyPool::JoinNext(Block* block) noexcept {
 }
 
 void BuddyPool::Insert(Block* block) noexcept {
-  SizeOrder& order = OrderOf(block);
+  SmallOrderedIndex& order = OrderOf(block);
   block->flags = 0;
   if (BlockList::IsFree(block->next)) {
     order.Remove(block->next);
@@ -219,7 +219,7 @@ Stats BuddyPool::stats() const {
   Stats stats = stats_;
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
-  for (const SizeOrder& order : orders_) {
+  for (const SmallOrderedIndex& order : orders_) {
     stats.in_use_bytes -= order.total_bytes();
     stats.free_blocks += order.count();
     stats.largest_free_bytes =

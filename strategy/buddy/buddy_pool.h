@@ -16,7 +16,7 @@
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/buddy/buddy_source.h"
-#include "strata/strategy/buddy/size_order.h"
+#include "strata/strategy/ordered_index.h"
 
 namespace strata {
 
@@ -96,7 +96,9 @@ class BuddyPool {
   BuddyPool* next_spare = nullptr;
 
  private:
-  SizeOrder& OrderOf(const Block* block) { return orders_[block->chunk->pool]; }
+  SmallOrderedIndex& OrderOf(const Block* block) {
+    return orders_[block->chunk->pool];
+  }
   // Hold lock_.
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
@@ -120,7 +122,7 @@ class BuddyPool {
   mutable SpinLock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
-  std::array<SizeOrder, kPreferences> orders_;
+  std::array<SmallOrderedIndex, kPreferences> orders_;
   RecordList records_;
   Chunk* idle_ = nullptr;
   std::size_t idle_bytes_ = 0;

@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
-
-// Records kept ready, so that a hit need not ask the slab, and the most that
-// are kept when blocks coalesce.
-constexpr std::size_t kRecordBatch = 64;
-constexpr std::size_t kMaxSpareRecords = 1024;
 
 // A multiple of every granule.
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
@@ -42,7 +38,6 @@ AutoGrowthAllocator::~AutoGrowthAllocator() {
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
-  RecordSlab::Instance().Drain(records_);
 }
 
 Failure AutoGrowthAllocator::Refusal(Failure::Reason reason,
@@ -80,7 +75,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     }
     out_of_records = records_.empty();
     if (!out_of_records) ++stats_.cache_misses;
-  } while (out_of_records && Restock());
+  } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
                                      : Failure::Reason::kNoGrowth,
@@ -90,20 +85,11 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   return Grow(request, *size, failure);
 }
 
-bool AutoGrowthAllocator::Restock() noexcept {
-  RecordList fresh;
-  const bool filled = RecordSlab::Instance().Fill(fresh, kRecordBatch);
-  const std::lock_guard<SpinLock> guard(lock_);
-  while (!fresh.empty()) records_.Push(fresh.Pop());
-  return filled;
-}
-
 Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                                       Failure& failure) noexcept {
-  RecordList records;
+  RecordSupply supply(RecordSlab::Instance());
   std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
-  if (chunk == nullptr || !RecordSlab::Instance().Fill(records, kRecordBatch)) {
-    RecordSlab::Instance().Drain(records);
+  if (chunk == nullptr || !supply.Fill()) {
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
@@ -128,15 +114,13 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   Block* block = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
+    records_.TakeFrom(supply);
     if (chunk->memory != nullptr) {
       chunk->pool = static_cast<std::uint32_t>(pool);
-      block = Publish(chunk.release(), size, records);
+      block = Publish(chunk.release(), size);
     } else {
       // The pool has not grown, so its first growth is still to come.
       if (is_first) has_grown_[static_cast<std::size_t>(pool)] = false;
-      while (records_.size() < kRecordBatch && !records.empty()) {
-        records_.Push(records.Pop());
-      }
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
@@ -144,7 +128,6 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                              index_[1].total_bytes();
     }
   }
-  RecordSlab::Instance().Drain(records);
   if (block == nullptr) {
     failure.requested_bytes = request.bytes;
     return nullptr;
@@ -153,26 +136,21 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   return block->allocation();
 }
 
-Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size,
-                                    RecordList& records) noexcept {
-  while (!records.empty()) records_.Push(records.Pop());
+Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
   Block* block = records_.Pop();
   blocks_.AddChunk(chunk, block);
   block->is_free = true;
   index(static_cast<Pool>(chunk->pool)).Insert(block);
-  LinkIdle(chunk);
+  idle_.Add(chunk);
   return Carve(block, size);
 }
 
 Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
-  if (split && records_.empty()) {
-    RecordSlab::Instance().FillFromStock(records_, kRecordBatch);
-    if (records_.empty()) return nullptr;
-  }
+  if (split && !records_.Has(1)) return nullptr;
   FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
   blocks.Remove(block);
-  if (BlockList::IsWholeChunk(block)) UnlinkIdle(block->chunk);
+  if (BlockList::IsWholeChunk(block)) idle_.Remove(block->chunk);
   if (split) {
     Block* high = blocks_.Split(block, block->size - size, records_.Pop());
     blocks.Insert(block);
@@ -224,12 +202,8 @@ void AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   }
   block->is_free = true;
   blocks.Insert(block);
-  if (BlockList::IsWholeChunk(block)) LinkIdle(block->chunk);
-  if (records_.size() > kMaxSpareRecords) {
-    RecordList surplus;
-    while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
-    RecordSlab::Instance().Drain(surplus);
-  }
+  if (BlockList::IsWholeChunk(block)) idle_.Add(block->chunk);
+  records_.Shed();
 }
 
 void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
@@ -237,10 +211,8 @@ void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     GiveCached(allocation->block());
-    if (policy_.free_idle_chunk()) idle = DetachIdle(1);
+    if (policy_.free_idle_chunk()) idle = Detach(idle_.first());
   }
-  if (idle == nullptr) return;
-  stream_->Synchronize();
   ReturnToSystem(idle);
 }
 
@@ -269,7 +241,7 @@ Stats AutoGrowthAllocator::stats() const {
                                                        blocks.LargestBytes());
   }
   stats.chunks = blocks_.chunk_count();
-  stats.idle_bytes = idle_bytes_;
+  stats.idle_bytes = idle_.bytes();
   return stats;
 }
 
@@ -278,33 +250,17 @@ void AutoGrowthAllocator::ResetPeak() { pool_->ResetPeak(); }
 void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  do {
-    room = room * 2 + 1024;
-    blocks.clear();
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (blocks_.block_count() <= room) {
-      blocks_.Describe(blocks);
-      break;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return blocks_.block_count(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] { blocks_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
   pool_->Accept(visitor);
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
   const std::lock_guard<SpinLock> guard(lock_);
-  std::size_t idle = 0;
-  for (const Chunk* chunk = idle_; chunk != nullptr; chunk = chunk->idle_next) {
-    if (!BlockList::IsWholeChunk(chunk->first) ||
-        !BlockList::IsFree(chunk->first)) {
-      return false;
-    }
-    idle += chunk->memory->size();
-  }
-  return idle == idle_bytes_ && blocks_.IsConsistent() &&
+  return idle_.IsConsistent() && blocks_.IsConsistent() &&
          index_[0].IsConsistent() && index_[1].IsConsistent();
 }
 

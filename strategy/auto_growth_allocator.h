@@ -9,11 +9,11 @@
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/free_index.h"
+#include "strata/strategy/idle_chunks.h"
+#include "strata/strategy/record_stock.h"
 
 namespace strata {
 
@@ -103,21 +103,19 @@ class AutoGrowthAllocator final : public Allocator,
   // The last resort: splits what kLongLived would keep whole, and takes from
   // the other pool; both are better than no memory.
   Block* FindAnywhere(std::size_t size) noexcept;
-  // Takes records from the slab. False if the host is out of memory.
-  bool Restock() noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
-  Block* Publish(Chunk* chunk, std::size_t size, RecordList& records) noexcept;
-  // Takes an idle chunk out of all lists: this one, or the smallest of at least
-  // `bytes` (null if there is none).
-  void Detach(Chunk* chunk) noexcept;
-  Chunk* DetachIdle(std::size_t bytes) noexcept;
-  std::size_t ReturnToSystem(Chunk* chunk) noexcept;
+  Block* Publish(Chunk* chunk, std::size_t size) noexcept;
+  // Takes an idle chunk out of all lists, and returns it. Null for null.
+  Chunk* Detach(Chunk* chunk) noexcept;
+  // The same for the smallest of at least `bytes`; null if there is none. Takes
+  // the lock.
+  Chunk* DetachSmallest(std::size_t bytes) noexcept;
+  // Gives detached chunks, linked by `next`, to the system, after the work that
+  // used them.
+  std::size_t ReturnToSystem(Chunk* chunks) noexcept;
   Failure Refusal(Failure::Reason reason, const Request& request) const;
-
-  void LinkIdle(Chunk* chunk);
-  void UnlinkIdle(Chunk* chunk);
 
   const std::shared_ptr<ChunkPool> pool_;
   const std::shared_ptr<ChainStream> stream_;
@@ -127,35 +125,11 @@ class AutoGrowthAllocator final : public Allocator,
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
-  RecordList records_;
-  Chunk* idle_ = nullptr;
-  std::size_t idle_bytes_ = 0;
-  std::size_t idle_system_bytes_ = 0;  // each chunk in whole steps
+  RecordStock records_{RecordSlab::Instance()};
+  IdleChunks idle_;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };
-
-inline void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
-  chunk->idle_previous = nullptr;
-  chunk->idle_next = idle_;
-  if (idle_ != nullptr) idle_->idle_previous = chunk;
-  idle_ = chunk;
-  idle_bytes_ += chunk->memory->size();
-  idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
-
-inline void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
-  if (chunk->idle_previous != nullptr) {
-    chunk->idle_previous->idle_next = chunk->idle_next;
-  } else {
-    idle_ = chunk->idle_next;
-  }
-  if (chunk->idle_next != nullptr) {
-    chunk->idle_next->idle_previous = chunk->idle_previous;
-  }
-  idle_bytes_ -= chunk->memory->size();
-  idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
 
 }  // namespace strata
 

@@ -18,7 +18,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kRecordBatch = 64;
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
 // All of it at once, if the pool cannot grow.
@@ -177,7 +176,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
     if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
-  } while (Restock());
+  } while (arena_.records().Restock(lock_));
   failure = Refusal(Failure::Reason::kHostMemory, ask);
   return nullptr;
 }
@@ -190,17 +189,9 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
     if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
-  } while (Restock());
+  } while (arena_.records().Restock(lock_));
   failure = Refusal(Failure::Reason::kHostMemory, ask);
   return nullptr;
-}
-
-bool BfcAllocator::Restock() noexcept {
-  RecordList fresh;
-  const bool filled = RecordSlab::Noted().Fill(fresh, kRecordBatch);
-  const std::lock_guard<SpinLock> guard(lock_);
-  arena_.AddRecords(fresh);
-  return filled;
 }
 
 void BfcAllocator::DoFree(Allocation* allocation) noexcept {

@@ -136,10 +136,8 @@ class BfcAllocator final : public Allocator,
   bool KnowsLimit(Failure& failure) noexcept;
   void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
   Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
-                 const BfcAsk& ask, RecordList& records) noexcept;
+                 const BfcAsk& ask, RecordSupply& supply) noexcept;
 
-  // Takes records from the slab. False if the host is out of memory.
-  bool Restock() noexcept;
   Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
   // Why the limit refuses `needed` bytes.
   Failure LimitRefusal(const BfcAsk& ask, std::size_t needed) const;

@@ -12,6 +12,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/usage.h"
+#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -302,18 +303,13 @@ void PoolAllocator::Accept(AllocatorVisitor& visitor) const {
       blocks.push_back({block->data, block->size, block->data, is_free});
     }
   };
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  while (true) {
-    room = room * 2 + 1024;
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (cached_.count() + stats_.live_allocations() <= room) {
-      add(cached_.queue(), true);
-      add(live_, false);
-      break;
-    }
-  }
+  ListUnderLock(
+      lock_, [this] { return cached_.count() + stats_.live_allocations(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] {
+        add(cached_.queue(), true);
+        add(live_, false);
+      });
   std::sort(blocks.begin(), blocks.end(),
             [](const BlockInfo& a, const BlockInfo& b) {
               return std::less<>()(a.data, b.data);

@@ -12,8 +12,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kRecordBatch = 64;
-
 bool Fits(const Allocation& memory, const BfcAsk& ask) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::size_t padding = AlignUp(address, ask.alignment) - address;
@@ -104,9 +102,8 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   }
   // All the host memory it takes, before the system is asked.
   std::unique_ptr<BfcRegion> region(new (std::nothrow) BfcRegion());
-  RecordList records;
-  if (region == nullptr || !RecordSlab::Noted().Fill(records, kRecordBatch)) {
-    RecordSlab::Noted().Drain(records);
+  RecordSupply supply(RecordSlab::Noted());
+  if (region == nullptr || !supply.Fill()) {
     failure = Refusal(Failure::Reason::kHostMemory, ask);
     return nullptr;
   }
@@ -117,11 +114,8 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
     memory = nullptr;
     failure = LimitRefusal(ask, ask.rounded + padding);
   }
-  if (memory == nullptr) {
-    RecordSlab::Noted().Drain(records);
-    return nullptr;
-  }
-  return Publish(memory, std::move(region), ask, records);
+  if (memory == nullptr) return nullptr;
+  return Publish(memory, std::move(region), ask, supply);
 }
 
 Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
@@ -140,12 +134,12 @@ Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
 
 Block* BfcAllocator::Publish(Allocation* memory,
                              std::unique_ptr<BfcRegion> region,
-                             const BfcAsk& ask, RecordList& records) noexcept {
+                             const BfcAsk& ask, RecordSupply& supply) noexcept {
   region->memory = memory;
   memory->block()->next = nullptr;  // the next piece of the region
   std::unique_ptr<BfcRegion> absorbed;
   const std::lock_guard<SpinLock> guard(lock_);
-  arena_.AddRecords(records);
+  arena_.records().TakeFrom(supply);
   plan_.Grown();
   absorbed.reset(arena_.AddRegion(region.release()));
   return TakeLocked(ask);

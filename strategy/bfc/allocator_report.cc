@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {
@@ -78,18 +79,10 @@ void BfcAllocator::ClearStats() {
 void BfcAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  do {
-    room = room * 2 + 1024;
-    blocks.clear();
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.block_count() <= room) {
-      arena_.Describe(blocks);
-      break;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return arena_.block_count(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] { arena_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
   pool_->Accept(visitor);
 }
@@ -103,22 +96,20 @@ BfcSnapshot BfcAllocator::Snapshot() const {
   }
   HeldAnnotations held;
   std::vector<const BfcAnnotation*>& annotations = held.list;
-  std::size_t room = 0;
-  do {
-    room = room * 2 + 1024;
-    snapshot.regions.reserve(room);
-    snapshot.chunks.reserve(room);
-    annotations.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.block_count() <= room) {
-      arena_.Describe(snapshot, annotations);
-      arena_.Describe(snapshot.size_history);
-      snapshot.numbers.bytes_limit = plan_.limit_bytes();
-      snapshot.memory_limit_bytes = plan_.limit_bytes();
-      snapshot.growth_hint_bytes = plan_.hint_bytes();
-      break;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return arena_.block_count(); },
+      [&](std::size_t count) {
+        snapshot.regions.reserve(count);
+        snapshot.chunks.reserve(count);
+        annotations.reserve(count);
+      },
+      [&] {
+        arena_.Describe(snapshot, annotations);
+        arena_.Describe(snapshot.size_history);
+        snapshot.numbers.bytes_limit = plan_.limit_bytes();
+        snapshot.memory_limit_bytes = plan_.limit_bytes();
+        snapshot.growth_hint_bytes = plan_.hint_bytes();
+      });
   for (std::size_t i = 0; i < annotations.size(); ++i) {
     if (annotations[i] == nullptr) continue;
     snapshot.chunks[i].annotation = annotations[i]->text;

@@ -9,11 +9,6 @@
 namespace strata {
 namespace {
 
-// The most records that are kept when blocks coalesce, and how many are fetched
-// at once.
-constexpr std::size_t kMaxSpareRecords = 1024;
-constexpr std::size_t kRecordBatch = 64;
-
 // What has to be skipped at the start of `block`.
 std::size_t Padding(const Block* block, std::size_t alignment) {
   const auto address = reinterpret_cast<std::uintptr_t>(block->data);
@@ -33,24 +28,8 @@ BfcArena::BfcArena(BfcArenaRules rules)
   if (rules_.keeps_history) history_.resize(kHistory);
 }
 
-BfcArena::~BfcArena() { RecordSlab::Noted().Drain(records_); }
-
-void BfcArena::AddRecords(RecordList& records) {
-  while (!records.empty()) records_.Push(records.Pop());
-}
-
-void BfcArena::ShedRecords() noexcept {
-  if (records_.size() <= kMaxSpareRecords) return;
-  RecordList surplus;
-  while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
-  RecordSlab::Noted().Drain(surplus);
-}
-
 Block* BfcArena::Take(const BfcAsk& ask) noexcept {
-  if (IsShortOfRecords()) {
-    RecordSlab::Noted().FillFromStock(records_, kRecordBatch);
-    if (IsShortOfRecords()) return nullptr;
-  }
+  if (!records_.Has(kRecordsPerTake)) return nullptr;
   Block* block = Find(ask);
   if (block != nullptr) {
     block =
@@ -149,7 +128,7 @@ const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
     block = Coalesce(block, /*ignores_stamps=*/false);
   }
   InsertFree(block);
-  ShedRecords();
+  records_.Shed();
   return annotation;
 }
 
@@ -267,7 +246,7 @@ void BfcArena::RemoveRegion(BfcRegion* region) noexcept {
   }
   region->first = nullptr;
   ++actions_;
-  ShedRecords();
+  records_.Shed();
 }
 
 }  // namespace strata

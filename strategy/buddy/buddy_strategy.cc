@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {
@@ -194,21 +195,14 @@ void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
     pool->AppendBlocks(blocks);
   }
   const std::size_t before = blocks.size();
-  std::size_t room = 0;
-  // Room is made without the lock.
-  do {
-    room = room * 2 + 64;
-    blocks.reserve(before + room);
-    const std::lock_guard<SpinLock> guard(huge_lock_);
-    if (huge_count_ > room) continue;
-    for (const Block* block = huge_; block != nullptr; block = block->next) {
-      BlockInfo info;
-      info.data = info.chunk_base = block->data;
-      info.size_bytes = block->size;
-      blocks.push_back(info);
-    }
-    break;
-  } while (true);
+  ListUnderLock(
+      huge_lock_, [this] { return huge_count_; },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] {
+        for (const Block* one = huge_; one != nullptr; one = one->next) {
+          blocks.push_back({one->data, one->size, one->data, false});
+        }
+      });
   visitor.VisitBlocks(*this, blocks);
   source_.pool().Accept(visitor);
 }

@@ -5,6 +5,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/annotations.h"
+#include "strata/strategy/block_list.h"
 
 namespace strata {
 namespace {
@@ -168,7 +169,7 @@ void BfcArena::Join(Block* left, Block* right) noexcept {
   }
   note.action = std::max(note.action, other.action);
   if (note.end != other.end) note.end = BfcEnd::kGap;
-  BfcRegions::Join(left, right, records_);
+  JoinNextBlock(left, records_);
   --block_count_;
   ++stats_.coalesces;
 }

@@ -28,26 +28,16 @@ std::optional<std::size_t> RoundedSize(std::size_t bytes, std::size_t granule) {
 AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          std::shared_ptr<ChainStream> stream,
                                          const AutoGrowthPolicy& policy)
-    : pool_(std::move(pool)), stream_(std::move(stream)), policy_(policy) {
-  pool_->AddHolder(*this);
+    : PoolingStrategy(std::move(pool), std::move(stream)), policy_(policy) {
+  this->pool().AddHolder(*this);
 }
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   GiveBackAll();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
-}
-
-Failure AutoGrowthAllocator::Refusal(Failure::Reason reason,
-                                     const Request& request) const {
-  Failure failure;
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
-  return failure;
 }
 
 Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
@@ -93,22 +83,22 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
-  const Pool pool = policy_.PoolOf(size);
+  const Pool own = policy_.PoolOf(size);
   bool is_first = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(pool)], true);
+    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
   if (policy_.free_when_no_cache_hit()) GiveBackAll();
 
   const auto sizes = policy_.GrowthSizes(size, is_first);
   if (policy_.give_back_limit() > 0) {
-    pool_->GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
+    pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   for (const std::size_t bytes : sizes) {
     if (bytes == 0 || chunk->memory != nullptr) break;
-    chunk->memory = pool_->TryAllocateFor(
-        Request{bytes, FreeIndex::kGranuleBytes}, *stream_, failure);
+    chunk->memory = pool().TryAllocateFor(
+        Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
     if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
   }
   Block* block = nullptr;
@@ -116,11 +106,11 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     const std::lock_guard<SpinLock> guard(lock_);
     records_.TakeFrom(supply);
     if (chunk->memory != nullptr) {
-      chunk->pool = static_cast<std::uint32_t>(pool);
+      chunk->pool = static_cast<std::uint32_t>(own);
       block = Publish(chunk.release(), size);
     } else {
       // The pool has not grown, so its first growth is still to come.
-      if (is_first) has_grown_[static_cast<std::size_t>(pool)] = false;
+      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
@@ -221,14 +211,6 @@ HitPath* AutoGrowthAllocator::hit_path() {
   return policy_.free_idle_chunk() ? nullptr : this;
 }
 
-bool AutoGrowthAllocator::RecordStream(Allocation* /*allocation*/,
-                                       Stream /*stream*/) noexcept {
-  return false;
-}
-void AutoGrowthAllocator::EraseStream(Allocation* /*allocation*/,
-                                      Stream /*stream*/) noexcept {}
-void AutoGrowthAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
-
 Stats AutoGrowthAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = stats_;
@@ -245,8 +227,6 @@ Stats AutoGrowthAllocator::stats() const {
   return stats;
 }
 
-void AutoGrowthAllocator::ResetPeak() { pool_->ResetPeak(); }
-
 void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;
@@ -255,7 +235,7 @@ void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
       [&](std::size_t count) { blocks.reserve(count); },
       [&] { blocks_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
-  pool_->Accept(visitor);
+  pool().Accept(visitor);
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {

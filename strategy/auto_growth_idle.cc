@@ -1,7 +1,5 @@
 // The idle chunks of AutoGrowthAllocator: what its ChunkHolder side does.
 
-#include <glog/logging.h>
-
 #include <mutex>
 #include <utility>
 
@@ -25,15 +23,12 @@ Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
 
 std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
   if (chunks == nullptr) return 0;
-  const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "auto_growth: giving chunks back although their stream could not be "
-      << "waited for: " << ToString(status);
+  WaitForWork();
   std::size_t bytes = 0;
   while (chunks != nullptr) {
     Chunk* chunk = std::exchange(chunks, chunks->next);
     bytes += chunk->memory->size();
-    pool_->DoFree(chunk->memory);
+    pool().DoFree(chunk->memory);
     delete chunk;
   }
   return bytes;
@@ -60,8 +55,6 @@ std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
   return idle_.LargestBytes();
 }
 
-bool AutoGrowthAllocator::IdleIsDone() noexcept { return stream_->IsDone(); }
-
 std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
   return ReturnToSystem(DetachSmallest(bytes));
 }
@@ -70,7 +63,7 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   Chunk* chunk = DetachSmallest(bytes);
   if (chunk == nullptr) return 0;
   const std::size_t offered = chunk->memory->size();
-  pool_->Offer(chunk->memory, *stream_);
+  pool().Offer(chunk->memory, chain_stream());
   delete chunk;
   return offered;
 }

@@ -70,16 +70,17 @@ class BfcAllocator::MapSource final : public ReclaimSource {
 BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            BfcOptions options)
-    : pool_(std::move(pool)),
-      stream_(std::move(stream)),
+    : PoolingStrategy(std::move(pool), std::move(stream)),
       options_(std::move(options)),
       arena_(ArenaRules(options_)) {
-  const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
+  const bool asks_device =
+      chain_stream().device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
     StartPlan(WholeLimit(options_.memory_limit_bytes),
               /*is_all_there_is=*/false);
-  } else if (pool_->limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan(WholeLimit(pool_->limit_bytes()), /*is_all_there_is=*/false);
+  } else if (this->pool().limit_bytes() != 0 && options_.limit_of == nullptr) {
+    StartPlan(WholeLimit(this->pool().limit_bytes()),
+              /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
@@ -91,14 +92,14 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
     map_registration_ =
-        pool_->RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
+        this->pool().RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
   }
-  pool_->AddHolder(*this);
+  this->pool().AddHolder(*this);
 }
 
 BfcAllocator::~BfcAllocator() {
   map_registration_.Reset();
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   // The streams are waited for, so no stamp matters any more.
   SetSafeFrontier(std::numeric_limits<std::uint64_t>::max());
   GiveBackAll();
@@ -220,24 +221,12 @@ HitPath* BfcAllocator::hit_path() {
                                                                   : this;
 }
 
-bool BfcAllocator::RecordStream(Allocation* /*allocation*/,
-                                Stream /*stream*/) noexcept {
-  return false;
-}
-void BfcAllocator::EraseStream(Allocation* /*allocation*/,
-                               Stream /*stream*/) noexcept {}
-void BfcAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
-
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
   frontier_.Advance(count);
 }
 
 Failure BfcAllocator::Refusal(Failure::Reason reason, const BfcAsk& ask) const {
-  Failure failure;
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = ask.bytes;
+  Failure failure = PoolingStrategy::Refusal(reason, Request{ask.bytes});
   failure.rounded_bytes = ask.rounded;
   return failure;
 }

@@ -52,7 +52,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   const Status status =
-      stream_->device()->MemGetInfo(&free_bytes, &total_bytes);
+      chain_stream().device()->MemGetInfo(&free_bytes, &total_bytes);
   if (status != Status::kSuccess) {
     failure = Refusal(Failure::Reason::kDevice, BfcAsk());
     failure.status = status;
@@ -63,7 +63,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   if (options_.limit_of != nullptr) {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
-  const std::size_t pool_limit = pool_->limit_bytes();
+  const std::size_t pool_limit = pool().limit_bytes();
   // Managed memory may have more; that is a limit of its own.
   const bool is_all = limit.most_bytes == total_bytes && pool_limit == 0;
   if (pool_limit != 0) {
@@ -79,7 +79,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   // index in any case, which does not look where a block begins.
   const bool is_compat = options_.placement == BfcPlacement::kCompat;
   const std::size_t aligned = std::min(
-      ask.alignment, std::max(pool_->max_alignment(), kBfcGranuleBytes));
+      ask.alignment, std::max(pool().max_alignment(), kBfcGranuleBytes));
   const std::size_t padding =
       ask.alignment - (is_compat ? aligned : kBfcGranuleBytes);
   std::size_t needed = ask.rounded + padding;
@@ -110,7 +110,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   Allocation* memory =
       TakeFromSystem(Request{*bytes, aligned}, needed, failure);
   if (memory != nullptr && !Fits(*memory, ask)) {
-    pool_->DoFree(memory);
+    pool().DoFree(memory);
     memory = nullptr;
     failure = LimitRefusal(ask, ask.rounded + padding);
   }
@@ -120,14 +120,14 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
 
 Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
                                          Failure& failure) noexcept {
-  Allocation* memory = pool_->TryAllocate(request, failure);
+  Allocation* memory = pool().TryAllocate(request, failure);
   const bool may_ask_for_less =
       options_.backpedal == BfcBackpedal::kAlways || !has_backpedalled_;
   while (memory == nullptr && failure.IsExhaustion() && may_ask_for_less) {
     has_backpedalled_ = true;
     request.bytes = BfcGrowthPlan::Less(request.bytes);  // R18
     if (request.bytes < least) break;
-    memory = pool_->TryAllocate(request, failure);
+    memory = pool().TryAllocate(request, failure);
   }
   return memory;
 }
@@ -158,7 +158,7 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   // No limit of ours, but all the memory that there is.
   failure.reason = Failure::Reason::kDeviceMemory;
   failure.limit_bytes = 0;
-  Device* device = stream_->device();
+  Device* device = chain_stream().device();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   if (device != nullptr &&

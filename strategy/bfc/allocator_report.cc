@@ -1,7 +1,5 @@
 // What BfcAllocator says of itself.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -61,7 +59,7 @@ void BfcAllocator::ResetPeak() {
     const std::lock_guard<SpinLock> guard(lock_);
     arena_.ResetPeak();
   }
-  pool_->ResetPeak();
+  pool().ResetPeak();
 }
 
 BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
@@ -84,7 +82,7 @@ void BfcAllocator::Accept(AllocatorVisitor& visitor) const {
       [&](std::size_t count) { blocks.reserve(count); },
       [&] { arena_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
-  pool_->Accept(visitor);
+  pool().Accept(visitor);
 }
 
 BfcSnapshot BfcAllocator::Snapshot() const {

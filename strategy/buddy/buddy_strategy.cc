@@ -23,13 +23,14 @@ constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
 BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
                              const StrategyOptions& options)
-    : source_(name, pool, std::move(stream),
-              BuddySizes(options, pool->place().kind)) {
-  source_.pool().AddHolder(*this);
+    : PoolingStrategy(pool, stream),
+      source_(name, std::move(pool), std::move(stream),
+              BuddySizes(options, this->pool().place().kind)) {
+  this->pool().AddHolder(*this);
 }
 
 BuddyStrategy::~BuddyStrategy() {
-  source_.pool().RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   GiveBackAll();
   const Stats left = stats();
   LOG_IF(ERROR, left.chunks != 0)
@@ -55,10 +56,10 @@ BuddyPool* BuddyStrategy::AddPool() noexcept {
 Allocation* BuddyStrategy::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   if (request.bytes > kMaxBlockBytes || request.alignment > max_alignment()) {
-    failure = source_.Refusal(request.bytes > kMaxBlockBytes
-                                  ? Failure::Reason::kTooLarge
-                                  : Failure::Reason::kBadRequest,
-                              request);
+    failure =
+        Refusal(request.bytes > kMaxBlockBytes ? Failure::Reason::kTooLarge
+                                               : Failure::Reason::kBadRequest,
+                request);
     if (request.bytes <= kMaxBlockBytes) {
       failure.detail = "alignment above 256 needs the aligned layer";
     }
@@ -77,7 +78,7 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
   } else if (BuddyPool* pool = PoolForRequest()) {
     result = pool->TryAllocate(request, size, failure);
   } else {
-    failure = source_.Refusal(Failure::Reason::kHostMemory, request);
+    failure = Refusal(Failure::Reason::kHostMemory, request);
   }
   if (result == nullptr && (failure.IsExhaustion() ||
                             failure.reason == Failure::Reason::kNoGrowth)) {
@@ -143,17 +144,9 @@ void BuddyStrategy::GiveHuge(Block* block) noexcept {
     --huge_count_;
     huge_bytes_ -= block->size;
   }
-  source_.WaitForWork();
+  WaitForWork();
   source_.Give(block->allocation());
 }
-
-bool BuddyStrategy::RecordStream(Allocation* /*allocation*/,
-                                 Stream /*stream*/) noexcept {
-  return false;
-}
-void BuddyStrategy::EraseStream(Allocation* /*allocation*/,
-                                Stream /*stream*/) noexcept {}
-void BuddyStrategy::StreamDestroyed(Stream /*stream*/) noexcept {}
 
 void BuddyStrategy::TakeInAll() const noexcept {
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
@@ -204,7 +197,7 @@ void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
         }
       });
   visitor.VisitBlocks(*this, blocks);
-  source_.pool().Accept(visitor);
+  pool().Accept(visitor);
 }
 
 bool BuddyStrategy::IsConsistent() const {

@@ -95,10 +95,13 @@ template <class Classes>
 inline void BasicOrderedIndex<Classes>::Insert(Block* block) {
   const unsigned size_class = Classes::Of(block->size);
   Block** link = &roots_[size_class];
-  if (*link == nullptr) classes_.Mark(size_class);
-  const std::uint64_t priority = Priority(block);
-  while (*link != nullptr && Priority(*link) >= priority) {
-    link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
+  if (*link == nullptr) {
+    classes_.Mark(size_class);
+  } else {
+    const std::uint64_t priority = Priority(block);
+    while (*link != nullptr && Priority(*link) >= priority) {
+      link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
+    }
   }
   // Splits the tree below into what comes before the block and after it.
   Block* rest = *link;

@@ -84,6 +84,8 @@ class CaptureRefusalsConformanceTest : public CaptureFixture {
     }
     (subject.*
      (status == Status::kSuccess ? call.undo_made : call.undo_refused))();
+    // Frees memory that waits for work to be done.
+    EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     return status;
   }
 

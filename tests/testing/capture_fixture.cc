@@ -1,6 +1,7 @@
 #include "strata/tests/testing/capture_fixture.h"
 
 #include <algorithm>
+#include <ostream>
 #include <thread>
 
 namespace strata {
@@ -15,6 +16,21 @@ const char* NameOf(CaptureMode mode) {
       return "relaxed";
   }
   return "?";
+}
+
+void PrintTo(CaptureStatus status, std::ostream* out) {
+  switch (status) {
+    case CaptureStatus::kNone:
+      *out << "none";
+      return;
+    case CaptureStatus::kActive:
+      *out << "active";
+      return;
+    case CaptureStatus::kInvalidated:
+      *out << "invalidated";
+      return;
+  }
+  *out << "unknown status " << static_cast<int>(status);
 }
 
 void CaptureFixture::SetUp() {

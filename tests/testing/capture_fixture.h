@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iosfwd>
 #include <vector>
 
 #include "strata/tests/testing/device_fixture.h"
@@ -17,6 +18,8 @@ inline constexpr std::array<CaptureMode, 3> kCaptureModes = {
     CaptureMode::kGlobal, CaptureMode::kThreadLocal, CaptureMode::kRelaxed};
 
 const char* NameOf(CaptureMode mode);
+// Lets a failed expectation name the status.
+void PrintTo(CaptureStatus status, std::ostream* out);
 
 // A test of captures and graphs of device 0; skips where there are none.
 //

@@ -295,8 +295,7 @@ std::size_t GuardAllocator::Release() noexcept {
   return before - std::min(before, after) + underlying()->Release();
 }
 
-bool GuardAllocator::RecordStream(Allocation* allocation,
-                                  Stream stream) noexcept {
+bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
   if ((allocation->block()->flags & kBlockZeroSize) != 0) return false;
   GuardRecord& record = *allocation->block()->guard;
   if (ledger_.StateOf(record) != GuardRecord::State::kLive) {
@@ -313,7 +312,20 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
       Did(memory_.OrderAfter(stream), "wait for a stream");
     }
   }
-  return underlying()->RecordStream(record.memory, stream);
+  return true;
+}
+
+bool GuardAllocator::RecordStream(Allocation* allocation,
+                                  Stream stream) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordStream(allocation->block()->guard->memory, stream);
+}
+
+bool GuardAllocator::RecordUse(Allocation* allocation, Stream stream,
+                               Event event) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordUse(allocation->block()->guard->memory, stream,
+                                 event);
 }
 
 void GuardAllocator::EraseStream(Allocation* allocation,

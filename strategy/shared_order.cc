@@ -1,9 +1,9 @@
 #include "strata/strategy/shared_order.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
+
+#include "strata/allocation/streams/stream_timeline.h"
 
 namespace strata {
 namespace {
@@ -14,24 +14,23 @@ void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   }
 }
 
-// Makes `later` wait on the device for all that was submitted to `earlier`.
-bool OrderOnDevice(ChainStream& earlier, ChainStream& later) noexcept {
-  Device* device = earlier.device();
-  if (device == nullptr || later.device() == nullptr || later.retired()) {
-    return false;
+// Has `later` start what is next submitted to it after all that was submitted
+// to `earlier`.
+Status Order(ChainStream& earlier, ChainStream& later) noexcept {
+  StreamTimeline* timeline = earlier.timeline();
+  if (timeline == nullptr) return earlier.Synchronize();
+  const StreamTimeline::Tick tick = timeline->Note();
+  Status status = Status::kInvalidResourceHandle;
+  if (later.device() != nullptr && !later.retired()) {
+    status = timeline->OrderBefore(tick, *later.device(), later.stream());
   }
-  Event done;
-  if (device->EventCreate(&done, kEventDisableTiming) != Status::kSuccess) {
-    return false;
-  }
-  const bool ordered =
-      device->EventRecord(done, earlier.stream(), 0) == Status::kSuccess &&
-      later.device()->StreamWaitEvent(later.stream(), done, 0) ==
-          Status::kSuccess;
-  const Status status = device->EventDestroy(done);
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot destroy an event: " << ToString(status);
-  return ordered;
+  // A capture that forbids the one forbids the other.
+  if (status == Status::kSuccess || status == Status::kNotReady) return status;
+  return timeline->Await(tick);
+}
+
+bool IsOver(ChainStream& stream) noexcept {
+  return stream.retired() && stream.IsDone();
 }
 
 }  // namespace
@@ -50,16 +49,31 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
     std::shared_ptr<ChainStream> stream) {
   memory_device_.store(stream->memory_device());
+  const Shares over = [this] {
+    Shares all = Others(nullptr);
+    std::erase_if(all, [](const auto& s) { return !IsOver(s->stream()); });
+    return all;
+  }();
   const std::lock_guard<std::mutex> guard(mutex_);
-  // Work in a retired stream is done: nobody has to wait for it.
-  std::erase_if(shares_, [](const auto& s) { return s->stream().retired(); });
+  // Their work is done: nobody has to wait for it.
+  std::erase_if(shares_, [&](const auto& share) {
+    return std::find(over.begin(), over.end(), share) != over.end();
+  });
   shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
   ++next_id_;
   return shares_.back();
 }
 
+void SharedOrder::Activate(Share& share) noexcept {
+  if (share.is_active_.load(std::memory_order_relaxed)) return;
+  if (!share.is_active_.exchange(true)) ++active_;
+}
+
+void SharedOrder::Leave(Share& share) noexcept {
+  if (share.is_active_.exchange(false)) --active_;
+}
+
 void SharedOrder::NoteFree(Share& share) noexcept {
-  if (share.stream().retired()) return;
   // In this order, so that a reader who takes its own count first never counts
   // fewer frees of others than there were.
   ++frees_;
@@ -71,9 +85,7 @@ SharedOrder::Shares SharedOrder::Others(const Share* share) const {
   Shares others;
   others.reserve(shares_.size());
   for (const auto& other : shares_) {
-    if (other.get() != share && !other->stream().retired()) {
-      others.push_back(other);
-    }
+    if (other.get() != share) others.push_back(other);
   }
   return others;
 }
@@ -86,10 +98,8 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
     for (const auto& other : Others(&share)) {
       const std::uint64_t frees = other->frees_.load();
       if (frees == share.SeenOf(*other)) continue;
-      if (!OrderOnDevice(other->stream(), share.stream())) {
-        const Status status = other->stream().Synchronize();
-        if (status != Status::kSuccess) return status;
-      }
+      const Status status = Order(other->stream(), share.stream());
+      if (status != Status::kSuccess) return status;
       share.See(*other, frees);
     }
   } catch (const std::bad_alloc&) {

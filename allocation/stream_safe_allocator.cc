@@ -13,8 +13,7 @@ namespace strata {
 StreamSafeAllocator::StreamSafeAllocator(std::shared_ptr<Allocator> underlying,
                                          std::shared_ptr<DeferredFrees> frees,
                                          std::shared_ptr<ChainStream> own)
-    : Decorator(underlying),
-      below_(std::move(underlying)),
+    : Decorator(std::move(underlying)),
       frees_(std::move(frees)),
       own_(std::move(own)) {}
 
@@ -23,7 +22,7 @@ StreamSafeAllocator::~StreamSafeAllocator() = default;
 Allocation* StreamSafeAllocator::TryAllocate(const Request& request,
                                              Failure& failure) noexcept {
   if (frees_->any()) {
-    Allocation* held = TryHeld(*below_, request);
+    Allocation* held = TryHeld(*underlying(), request);
     if (held != nullptr) return held;
     frees_->Drain();
     // Host memory is the CPU's to use at once: no stream can wait for it.
@@ -31,12 +30,13 @@ Allocation* StreamSafeAllocator::TryAllocate(const Request& request,
                           own_ != nullptr && own_->device() != nullptr &&
                           !own_->retired();
     if (may_wait) {
-      held = TryHeld(*below_, request);
+      held = TryHeld(*underlying(), request);
       if (held != nullptr) return held;
-      frees_->marked().FreeBehind(*below_, *own_->device(), own_->stream());
+      frees_->marked().FreeBehind(*underlying(), *own_->device(),
+                                  own_->stream());
     }
   }
-  return below_->TryAllocate(request, failure);
+  return underlying()->TryAllocate(request, failure);
 }
 
 bool StreamSafeAllocator::NeedsNone(const Block& block,
@@ -91,7 +91,7 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
                                        Stream stream) noexcept {
   Block* block = allocation->block();
   if (NeedsNone(*block, stream)) return false;
-  if (below_->RecordStream(allocation, stream)) return true;
+  if (underlying()->RecordStream(allocation, stream)) return true;
   if (HasMark(*block, stream)) return true;
   try {
     const auto timeline = frees_->timelines().Of(stream);
@@ -114,7 +114,7 @@ bool StreamSafeAllocator::RecordUse(Allocation* allocation, Stream stream,
         frees_->timelines().MomentOf(stream, event);
     if (moment.timeline != nullptr) {
       Mark(*block, stream, moment.timeline, moment.tick);
-      below_->EraseStream(allocation, stream);
+      underlying()->EraseStream(allocation, stream);
       return true;
     }
   } catch (const std::bad_alloc&) {
@@ -125,7 +125,7 @@ bool StreamSafeAllocator::RecordUse(Allocation* allocation, Stream stream,
 
 void StreamSafeAllocator::EraseStream(Allocation* allocation,
                                       Stream stream) noexcept {
-  below_->EraseStream(allocation, stream);
+  underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
   std::unique_ptr<StreamMark> removed;  // outlives the lock, as the next
   std::unique_ptr<MarkedBlock> unmarked;
@@ -142,7 +142,7 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
 void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if ((block->flags & kBlockMarked) == 0) {
-    below_->DoFree(allocation);
+    underlying()->DoFree(allocation);
     return;
   }
   CheckLive(*block, name());
@@ -153,21 +153,27 @@ void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
     // Until it is free below, nobody may free it again.
     block->flags &= static_cast<std::uint8_t>(~(kBlockMarked | kBlockLive));
   }
+  if (!entry) {
+    // Marked for another layer alone.
+    block->flags |= kBlockLive;
+    underlying()->DoFree(allocation);
+    return;
+  }
   std::unique_ptr<MarkedBlock> marked = std::move(entry.mapped());
-  marked->below = below_;
+  marked->below = shared_underlying();
   frees_->marked().Free(std::move(marked));
   frees_->AfterFree();
 }
 
 std::size_t StreamSafeAllocator::Release() noexcept {
   frees_->Await();
-  return below_->Release();
+  return underlying()->Release();
 }
 
 void StreamSafeAllocator::StreamDestroyed(Stream stream) noexcept {
   // First, as long as all that is done to the stream comes before its last
   // event.
-  below_->StreamDestroyed(stream);
+  underlying()->StreamDestroyed(stream);
   frees_->timelines().StreamDestroyed(stream);
 }
 

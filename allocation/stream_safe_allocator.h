@@ -69,7 +69,6 @@ class StreamSafeAllocator final : public Decorator {
             StreamTimeline::Tick tick);
   void WaitNow(Stream stream) noexcept;
 
-  const std::shared_ptr<Allocator> below_;
   const std::shared_ptr<DeferredFrees> frees_;
   const std::shared_ptr<ChainStream> own_;
   std::mutex mutex_;

@@ -1,9 +1,9 @@
 #include "strata/strategy/shared_order.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
+
+#include "strata/allocation/streams/stream_timeline.h"
 
 namespace strata {
 namespace {
@@ -14,24 +14,23 @@ void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   }
 }
 
-// Makes `later` wait on the device for all that was submitted to `earlier`.
-bool OrderOnDevice(ChainStream& earlier, ChainStream& later) noexcept {
-  Device* device = earlier.device();
-  if (device == nullptr || later.device() == nullptr || later.retired()) {
-    return false;
+// Has `later` start what is next submitted to it after all that was submitted
+// to `earlier`.
+Status Order(ChainStream& earlier, ChainStream& later) noexcept {
+  StreamTimeline* timeline = earlier.timeline();
+  if (timeline == nullptr) return earlier.Synchronize();
+  const StreamTimeline::Tick tick = timeline->Note();
+  Status status = Status::kInvalidResourceHandle;
+  if (later.device() != nullptr && !later.retired()) {
+    status = timeline->OrderBefore(tick, *later.device(), later.stream());
   }
-  Event done;
-  if (device->EventCreate(&done, kEventDisableTiming) != Status::kSuccess) {
-    return false;
-  }
-  const bool ordered =
-      device->EventRecord(done, earlier.stream(), 0) == Status::kSuccess &&
-      later.device()->StreamWaitEvent(later.stream(), done, 0) ==
-          Status::kSuccess;
-  const Status status = device->EventDestroy(done);
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot destroy an event: " << ToString(status);
-  return ordered;
+  // A capture that forbids the one forbids the other.
+  if (status == Status::kSuccess || status == Status::kNotReady) return status;
+  return timeline->Await(tick);
+}
+
+bool IsOver(ChainStream& stream) noexcept {
+  return stream.retired() && stream.IsDone();
 }
 
 }  // namespace
@@ -47,11 +46,14 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
   seen_[other.id_] = std::max(seen_[other.id_], frees);
 }
 
-// Nobody waits for a stream that is retired: its work is done. But its chain
+// Nobody waits for a stream that is gone and whose work is done. But its chain
 // may still be noting a free, until it lets go of its share.
-void SharedOrder::ForgetGone() {
-  std::erase_if(shares_, [this](const auto& share) {
-    if (!share->stream().retired() || share.use_count() > 1) return false;
+void SharedOrder::Forget(const Shares& over) {
+  std::erase_if(shares_, [&](const auto& share) {
+    const bool is_over =
+        std::find(over.begin(), over.end(), share) != over.end();
+    // Here and in `over`.
+    if (!is_over || share.use_count() > 2) return false;
     gone_frees_ += share->frees_.load();
     return true;
   });
@@ -60,15 +62,25 @@ void SharedOrder::ForgetGone() {
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
     std::shared_ptr<ChainStream> stream) {
   memory_device_.store(stream->memory_device());
+  Shares over = All();
+  std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
   const std::lock_guard<std::mutex> guard(mutex_);
-  ForgetGone();
+  Forget(over);
   shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
   ++next_id_;
   return shares_.back();
 }
 
+void SharedOrder::Activate(Share& share) noexcept {
+  if (share.is_active_.load(std::memory_order_relaxed)) return;
+  if (!share.is_active_.exchange(true)) ++active_;
+}
+
+void SharedOrder::Leave(Share& share) noexcept {
+  if (share.is_active_.exchange(false)) --active_;
+}
+
 void SharedOrder::NoteFree(Share& share) noexcept {
-  if (share.stream().retired()) return;
   // In this order, so that a reader who takes the count of a share first never
   // counts fewer frees of the others than there were.
   ++frees_;
@@ -103,11 +115,9 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
     for (const auto& other : Others(&share, seen)) {
       const std::uint64_t frees = other->frees_.load();
       seen += frees;
-      if (frees == share.SeenOf(*other) || other->stream().retired()) continue;
-      if (!OrderOnDevice(other->stream(), share.stream())) {
-        const Status status = other->stream().Synchronize();
-        if (status != Status::kSuccess) return status;
-      }
+      if (frees == share.SeenOf(*other)) continue;
+      const Status status = Order(other->stream(), share.stream());
+      if (status != Status::kSuccess) return status;
       share.See(*other, frees);
     }
   } catch (const std::bad_alloc&) {

@@ -81,13 +81,14 @@ void CaptureFixture::ExpectEnd(const Stream& stream, Status status) {
   std::erase(begun_, stream);
 }
 
-void CaptureFixture::Abandon(const Stream& stream) {
+Status CaptureFixture::Abandon(const Stream& stream) {
   Graph graph;
   const Status status = device(stream.device).StreamEndCapture(stream, &graph);
   if (status == Status::kSuccess) {
     EXPECT_EQ(device(stream.device).GraphDestroy(graph), Status::kSuccess);
   }
   std::erase(begun_, stream);
+  return status;
 }
 
 Graph CaptureFixture::Capture(const Stream& stream,

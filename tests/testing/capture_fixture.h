@@ -37,8 +37,8 @@ class CaptureFixture : public DeviceTest {
   // The capture comes to its end with `status`: without a graph, and leaving
   // the stream as any other.
   void ExpectEnd(const Stream& stream, Status status);
-  // Ends the capture, whatever has become of it.
-  void Abandon(const Stream& stream);
+  // Ends the capture, whatever has become of it, and its graph.
+  Status Abandon(const Stream& stream);
   // As Begin, `body`, End.
   Graph Capture(const Stream& stream, const std::function<void()>& body);
 

@@ -62,14 +62,18 @@ class SharedOrder final : public ChainStream {
  private:
   using Shares = std::vector<std::shared_ptr<Share>>;
 
-  Shares Others(const Share* share) const;
+  // Every share but `share`. Adds the frees of those that are gone to `frees`.
+  Shares Others(const Share* share, std::uint64_t& frees) const;
+  Shares All() const;
+  void Forget(const Shares& over);  // mutex_ is held
 
   std::atomic<int> active_{0};           // shares that asked for memory
   std::atomic<std::uint64_t> frees_{0};  // of all shares
   std::atomic<Device*> memory_device_{nullptr};
   mutable std::mutex mutex_;
-  Shares shares_;            // of streams that may have work; guarded by mutex_
-  std::size_t next_id_ = 0;  // guarded by mutex_
+  Shares shares_;                 // guarded by mutex_
+  std::uint64_t gone_frees_ = 0;  // of shares forgotten; guarded by mutex_
+  std::size_t next_id_ = 0;       // guarded by mutex_
 };
 
 class SharedOrder::Share {
@@ -90,7 +94,7 @@ class SharedOrder::Share {
   const std::size_t id_;  // position in the others' seen_
   std::atomic<bool> is_active_{false};
   std::atomic<std::uint64_t> frees_{0};
-  // Frees of all other shares that this stream is ordered after.
+  // Frees of all other shares that this stream is ordered after; at least.
   std::atomic<std::uint64_t> seen_in_all_{0};
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/tests/testing/pool_place.h"
@@ -182,6 +185,94 @@ TEST_F(SharedOrderTest, WaitingForItWaitsForAllStreams) {
   EXPECT_EQ(order_.Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_.size(), 2U);
   EXPECT_TRUE(order_.IsDone());
+}
+
+// A stream without device, which the host waits for; how often it did, and how
+// much had been submitted then.
+class WaitedStream final : public ChainStream {
+ public:
+  Status Synchronize() noexcept override {
+    ++waits;
+    waited_for = submitted.load();
+    return Status::kSuccess;
+  }
+  std::atomic<int> waits{0};
+  std::atomic<int> submitted{0};
+  std::atomic<int> waited_for{0};
+};
+
+class SharedOrderThreadsTest : public ::testing::Test {
+ protected:
+  SharedOrder order_;
+  std::shared_ptr<WaitedStream> other_ = std::make_shared<WaitedStream>();
+  std::shared_ptr<SharedOrder::Share> own_share_ =
+      order_.Join(std::make_shared<WaitedStream>());
+  std::shared_ptr<SharedOrder::Share> other_share_ = order_.Join(other_);
+};
+
+// A free of the own stream, by a second thread that uses it, was counted as one
+// of another stream that had been waited for; so the next one of those was not.
+TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
+  std::atomic<bool> is_over{false};
+  std::thread freer([&] {
+    while (!is_over) order_.NoteFree(*own_share_);
+  });
+  int missed = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    order_.NoteFree(*other_share_);
+    const int waits = other_->waits;
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+    missed += other_->waits == waits ? 1 : 0;
+    // Nothing new; what this counted as waited for was too much.
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  }
+  is_over = true;
+  freer.join();
+  EXPECT_EQ(missed, 0);
+}
+
+// A free that was just being noted counted as waited for, although its stream
+// was passed over.
+TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
+  constexpr int kFrees = 10'000;
+  std::atomic<int> noted{0};
+  std::atomic<int> rounds{0};
+  std::thread freer([&] {
+    for (int i = 0; i < kFrees; ++i) {
+      ++other_->submitted;
+      order_.NoteFree(*other_share_);
+      ++noted;
+      for (const int seen = rounds; rounds - seen < 2;) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  int missed = 0;
+  while (noted < kFrees) {
+    const int due = noted;
+    EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+    missed += other_->waited_for < due ? 1 : 0;
+    ++rounds;
+  }
+  rounds += 2;
+  freer.join();
+  EXPECT_EQ(missed, 0);
+}
+
+// What is forgotten with a share that is gone still counts as waited for.
+TEST_F(SharedOrderThreadsTest, AShareThatIsGoneLeavesNothingToWaitFor) {
+  order_.NoteFree(*other_share_);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  other_->Retire();
+  other_share_.reset();
+  const std::weak_ptr<WaitedStream> gone = std::exchange(other_, nullptr);
+  const auto third = std::make_shared<WaitedStream>();
+  const auto third_share = order_.Join(third);
+  EXPECT_TRUE(gone.expired());
+  order_.NoteFree(*third_share);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
+  EXPECT_EQ(third->waits, 1);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -71,7 +72,7 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
                << allocation->data() << "; free it only after its graphs";
     return noted;
   }
-  block->flags |= kBlockMarked;
+  AddFlag(*block, kBlockMarked);
   return true;
 }
 

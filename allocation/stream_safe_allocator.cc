@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -42,11 +43,11 @@ Allocation* StreamSafeAllocator::TryAllocate(const Request& request,
 bool StreamSafeAllocator::NeedsNone(const Block& block,
                                     Stream stream) const noexcept {
   return stream.uid == 0 || (own_ != nullptr && stream == own_->stream()) ||
-         (block.flags & kBlockZeroSize) != 0;
+         HasFlag(block, kBlockZeroSize);
 }
 
 bool StreamSafeAllocator::HasMark(const Block& block, Stream stream) noexcept {
-  if ((block.flags & kBlockMarked) == 0) return false;
+  if (!HasFlag(block, kBlockMarked)) return false;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(&block);
   if (entry == marks_.end()) return false;
@@ -73,7 +74,7 @@ void StreamSafeAllocator::Mark(Block& block, Stream stream,
   replaced = marked.Remove(stream);
   mark->next = std::move(marked.marks);
   marked.marks = std::move(mark);
-  block.flags |= kBlockMarked;
+  AddFlag(block, kBlockMarked);
 }
 
 void StreamSafeAllocator::WaitNow(Stream stream) noexcept {
@@ -136,7 +137,7 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
   if (entry->second->marks != nullptr) return;
   unmarked = std::move(entry->second);
   marks_.erase(entry);
-  block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
+  RemoveFlag(*block, kBlockMarked);
 }
 
 void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
@@ -24,7 +25,7 @@ bool IsDefault(Stream stream) {
 }
 
 bool HasMemory(const Allocation& allocation) {
-  return (allocation.block()->flags & kBlockZeroSize) == 0;
+  return !HasFlag(*allocation.block(), kBlockZeroSize);
 }
 
 }  // namespace

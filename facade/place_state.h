@@ -94,6 +94,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
+  // Takes the stream's front out of the tables; null if it has none. Whoever
+  // does drops it.
+  Front* TakeOut(Stream stream);
   // Drops the stream's front, if it has one: the stream is about to go, and
   // its timeline has ended. Work in it may be running. Waits for nothing.
   void Retire(Stream stream) noexcept;
@@ -164,8 +167,6 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
-  // Takes the stream's front out of the tables; null if it has none.
-  Front* TakeOut(Stream stream);
   Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(

@@ -98,8 +98,22 @@ void DeferredFrees::TakeBack(Block& block) noexcept {
   --count_;
 }
 
+void DeferredFrees::TellObserver(const Block& block) const noexcept {
+  Platform& platform = *timelines_->platform();
+  const Place place = block.place;
+  if (place.kind == PlaceKind::kHost ||
+      place.index >= platform.device_count()) {
+    return;
+  }
+  // What this thread saw done, of whatever device, comes before what is done
+  // with the memory next.
+  Device& device = platform.device(place.index);
+  if (device.observed()) device.Note(RecordOf(DeviceCall::kHostRelease));
+}
+
 void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
   const std::size_t bytes = block.size;
+  TellObserver(block);
   block.flags |= kBlockLive;
   below.DoFree(block.allocation());
   // Only now, so that who finds nothing deferred finds it below.

@@ -116,6 +116,7 @@ class DeferredFrees {
  private:
   class Step;
 
+  void TellObserver(const Block& block) const noexcept;
   std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
   // Null: there are no more.
   std::shared_ptr<FreeSource> SourceAt(std::size_t index) noexcept;

@@ -234,14 +234,14 @@ void StreamTimeline::End() noexcept {
 void StreamTimeline::RaiseDone(Tick tick) noexcept {
   // What this thread saw is known to who reads done().
   if (device_.observed()) {
-    device_.Note(RecordOf(DeviceCall::kHostRelease, Tag()));
+    device_.Note(RecordOf(DeviceCall::kHostRelease));
   }
   RaiseTo(done_, tick);
 }
 
 void StreamTimeline::AcquireDone() noexcept {
   if (!device_.observed() || done() == 0) return;
-  device_.Note(RecordOf(DeviceCall::kHostAcquire, Tag()));
+  device_.Note(RecordOf(DeviceCall::kHostAcquire));
 }
 
 }  // namespace strata

@@ -111,8 +111,6 @@ class StreamTimeline {
   void RaiseDone(Tick tick) noexcept;
   // Tells an observer that this thread goes by done().
   void AcquireDone() noexcept;
-  // What names the edges between threads to an observer.
-  std::uint64_t Tag() const { return reinterpret_cast<std::uintptr_t>(this); }
   void Complain(Status status) noexcept;
 
   Device& device_;

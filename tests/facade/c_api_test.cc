@@ -218,7 +218,7 @@ TEST_F(CApiTest, NamesAPointerThatWasFreedAlready) {
   EXPECT_EQ(strata_free_on(facade_, pointer, nullptr), STRATA_UNKNOWN_POINTER);
   EXPECT_EQ(strata_record_stream(facade_, pointer, nullptr),
             STRATA_UNKNOWN_POINTER);
-  EXPECT_EQ(strata_record_use(facade_, pointer, nullptr, kept),
+  EXPECT_EQ(strata_record_use(facade_, pointer, nullptr, pointer),
             STRATA_UNKNOWN_POINTER);
   EXPECT_EQ(strata_erase_stream(facade_, pointer, nullptr),
             STRATA_UNKNOWN_POINTER);

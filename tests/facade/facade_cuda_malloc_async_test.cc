@@ -98,13 +98,16 @@ TEST_F(FacadeCudaMallocAsyncTest, EraseStreamTakesTheMarkBack) {
 }
 
 // Events of this device cannot order another one's stream: the layer above
-// waits for that.
-TEST_F(FacadeCudaMallocAsyncDevicesTest, ForeignMarksAreWaitedForAbove) {
+// defers such frees.
+TEST_F(FacadeCudaMallocAsyncDevicesTest, ForeignMarksAreKeptAbove) {
   BuildAsync();
   AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
   EXPECT_TRUE(facade().RecordStream(block, NewStream(1)));
   block.reset();
-  EXPECT_EQ(Count(DeviceCall::kStreamSynchronize, 1), 1U);
+  EXPECT_EQ(Count(DeviceCall::kFreeAsync), 0U);
+  facade().Release(kPlace);
+  EXPECT_EQ(Count(DeviceCall::kFreeAsync), 1U);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord, 1), 1U);
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 0U);
 }
 

@@ -211,27 +211,27 @@ class LayerNames final : public AllocatorVisitor {
 TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
   Build();
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
-              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
-                          "auto_growth", "chunk_pool", "device"));
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe",
+                          "aligned", "auto_growth", "chunk_pool", "device"));
   EXPECT_THAT(facade().Layers(ManagedPlace(0)),
-              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
-                          "auto_growth", "chunk_pool", "managed"));
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe",
+                          "aligned", "auto_growth", "chunk_pool", "managed"));
   EXPECT_THAT(facade().Layers(PinnedPlace(0)),
-              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
-                          "auto_growth", "chunk_pool", "pinned"));
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe",
+                          "aligned", "auto_growth", "chunk_pool", "pinned"));
   EXPECT_THAT(facade().Layers(HostPlace()),
-              ElementsAre("front", "stat", "cuda_graph", "stream_safe", "aligned", "direct",
-                          "chunk_pool", "host"));
+              ElementsAre("front", "stat", "cuda_graph", "stream_safe",
+                          "aligned", "direct", "chunk_pool", "host"));
 }
 
 TEST_F(FacadePlacesTest, HasEveryLayerThatIsAskedFor) {
   const std::string path = testing::TempDir() + "strata_layers.csv";
   Build("strata_trace_file=" + path +
         ",strata_in_use_limit=1GiB,strata_fault=nth=9,use_system_allocator");
-  EXPECT_THAT(
-      facade().Layers(DevicePlace(0)),
-      ElementsAre("front", "trace", "stat", "limit", "retry", "cuda_graph", "stream_safe",
-                  "aligned", "direct", "chunk_pool", "fault", "device"));
+  EXPECT_THAT(facade().Layers(DevicePlace(0)),
+              ElementsAre("front", "trace", "stat", "limit", "retry",
+                          "cuda_graph", "stream_safe", "aligned", "direct",
+                          "chunk_pool", "fault", "device"));
   std::remove(path.c_str());
 }
 

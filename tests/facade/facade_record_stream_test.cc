@@ -206,13 +206,13 @@ TEST_F(FacadeRecordStreamTest, AStreamThatWaitsNeedsNoMoreMemory) {
   Build("strata_cross_stream_wait");
   const Stream own = NewStream();
   const Stream other = NewStream();
-  AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(4), own);
+  AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(40), own);
   const void* const data = allocation->data();
   EXPECT_TRUE(facade().RecordStream(allocation, other));
   Work(other);
   allocation.reset();
   const std::uint64_t waits = Waits();
-  EXPECT_EQ(facade().Alloc(kPlace, Mebibytes(4), own)->data(), data);
+  EXPECT_EQ(facade().Alloc(kPlace, Mebibytes(40), own)->data(), data);
   EXPECT_EQ(Waits(), waits);
   Work(own);
   EXPECT_FALSE(device().Step(own));

@@ -255,6 +255,7 @@ TEST_F(FacadeStreamsTest, MemoryOfADestroyedStreamStaysValidAndIsFreedLater) {
   EXPECT_EQ(facade().GetStats(kPlace).live_allocations(), 2U);
   plain.reset();
   marked.reset();
+  facade().Release(kPlace);
   EXPECT_EQ(log.On(stream), 0U);  // nobody touches what is gone
   EXPECT_EQ(log.Failed(), 0U);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);

@@ -24,7 +24,7 @@ class FrontTest : public FacadeFixture {
   Front& Retired() {
     const Stream stream = NewStream();
     state_->FrontOf(stream);
-    return *state_->Retire(stream);
+    return *state_->TakeOut(stream);
   }
 
   std::shared_ptr<PlaceState> state_ = std::make_shared<PlaceState>(

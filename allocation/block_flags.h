@@ -1,0 +1,31 @@
+#ifndef STRATA_ALLOCATION_BLOCK_FLAGS_H_
+#define STRATA_ALLOCATION_BLOCK_FLAGS_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "strata/allocation/allocation.h"
+
+namespace strata {
+
+// Flags of a live block that several threads may mark at once. Who allocates or
+// frees it has it alone, and needs none of these.
+
+inline bool HasFlag(const Block& block, BlockFlags flag) noexcept {
+  // There is no reference to a constant.
+  auto& flags = const_cast<std::uint8_t&>(block.flags);  // NOLINT
+  return (std::atomic_ref(flags).load(std::memory_order_relaxed) & flag) != 0;
+}
+
+inline void AddFlag(Block& block, BlockFlags flag) noexcept {
+  std::atomic_ref(block.flags).fetch_or(flag, std::memory_order_relaxed);
+}
+
+inline void RemoveFlag(Block& block, BlockFlags flag) noexcept {
+  std::atomic_ref(block.flags)
+      .fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_BLOCK_FLAGS_H_

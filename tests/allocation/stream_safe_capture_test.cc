@@ -1,0 +1,115 @@
+// What the stream-safe layer does, and leaves, while captures are announced
+// (cuda_semantics.md C16-C19, K4; paddle.md §5 A2: queries in a capture).
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/tests/allocation/stream_safe_fixture.h"
+
+namespace strata {
+namespace {
+
+// One stream captures, in the mode that refuses most.
+class StreamSafeCaptureTest : public StreamSafeFixture {
+ protected:
+  void Begin(const Stream& stream) {
+    place_.timelines()->gate().Announce();
+    capturing_ = stream;
+    ASSERT_EQ(device().StreamBeginCapture(stream, CaptureMode::kGlobal),
+              Status::kSuccess);
+  }
+  // The capture is as good as it was: nobody has ended it.
+  void End() {
+    Graph graph;
+    EXPECT_EQ(device().StreamEndCapture(capturing_, &graph), Status::kSuccess);
+    if (graph) {
+      EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+    }
+    place_.timelines()->gate().Withdraw();
+  }
+
+  Stream capturing_;
+};
+
+// K4 b, and C19: no event of a capturing stream is recorded or asked for.
+TEST_F(StreamSafeCaptureTest, AFreeThatACapturingStreamMarkedIsDeferred) {
+  AllocationPtr allocation = Marked({a_});
+  const void* const data = allocation->data();
+  Begin(a_);
+  const std::uint64_t records = Count(DeviceCall::kEventRecord);
+  allocation.reset();
+  AllocationPtr other = layer().Allocate(kBytes);
+  EXPECT_NE(other->data(), data);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), records);
+  End();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+TEST_F(StreamSafeCaptureTest, AFullBatchIsNotClosedInACapture) {
+  std::vector<AllocationPtr> held;
+  for (int i = 0; i < 130; ++i) held.push_back(Marked({a_}));
+  Begin(a_);
+  const std::uint64_t records = Count(DeviceCall::kEventRecord);
+  held.clear();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), records);
+  End();
+  EXPECT_EQ(place_.frees()->Drain(), 130 * kBytes);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), records + 1);
+}
+
+// C16: any use of the legacy stream would join it to the capture.
+TEST_F(StreamSafeCaptureTest, TheLegacyStreamIsLeftAlone) {
+  const Stream legacy = device().LegacyStream();
+  AllocationPtr allocation = Marked({legacy});
+  Begin(a_);
+  allocation.reset();
+  const AllocationPtr other = layer().Allocate(kBytes);
+  EXPECT_EQ(place_.frees()->count(), 1U);
+  End();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+// K4 d: what other streams marked goes on.
+TEST_F(StreamSafeCaptureTest, OtherStreamsDrainMeanwhile) {
+  AllocationPtr allocation = Marked({b_});
+  Begin(a_);
+  Work(b_);
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().Step(b_);
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+  End();
+}
+
+TEST_F(StreamSafeCaptureTest, ExhaustionLeavesTheCaptureAlone) {
+  AllocationPtr big = layer().Allocate(Mebibytes(800));
+  EXPECT_TRUE(layer().RecordStream(big.get(), a_));
+  Begin(a_);
+  big.reset();
+  Failure failure;
+  EXPECT_EQ(layer().AllocateOrNull(Request{Mebibytes(600)}, failure), nullptr);
+  End();
+  EXPECT_NE(layer().AllocateOrNull(Request{Mebibytes(600)}, failure), nullptr);
+}
+
+TEST_F(StreamSafeCaptureTest, AUseInACaptureIsAMark) {
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  Begin(a_);
+  EXPECT_EQ(device().EventRecord(event, a_, 0), Status::kSuccess);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event));
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  End();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+}
+
+}  // namespace
+}  // namespace strata

@@ -19,8 +19,15 @@ namespace strata {
 // gone when it ends, before the facade.
 class GraphFixture : public FacadeFixture {
  protected:
-  explicit GraphFixture(int devices = 1) : FacadeFixture(devices) {}
-  ~GraphFixture() override { DropGraphs(); }
+  explicit GraphFixture(int devices = 1) : FacadeFixture(devices) {
+    // Ahead: a capture may not allow it.
+    EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
+              Status::kSuccess);
+  }
+  ~GraphFixture() override {
+    DropGraphs();
+    EXPECT_EQ(device().EventDestroy(event_), Status::kSuccess);
+  }
 
   static Place Here() { return DevicePlace(0); }
   AllocationPtr Alloc(std::size_t bytes, const Stream& stream) {
@@ -38,12 +45,8 @@ class GraphFixture : public FacadeFixture {
   // `later` waits for what `earlier` has been given; both are captured, or
   // neither.
   void Join(const Stream& earlier, const Stream& later) {
-    Event event;
-    ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
-              Status::kSuccess);
-    EXPECT_EQ(device().EventRecord(event, earlier, 0), Status::kSuccess);
-    EXPECT_EQ(device().StreamWaitEvent(later, event, 0), Status::kSuccess);
-    EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+    EXPECT_EQ(device().EventRecord(event_, earlier, 0), Status::kSuccess);
+    EXPECT_EQ(device().StreamWaitEvent(later, event_, 0), Status::kSuccess);
   }
 
   // Ends the capture; the graph and an instance of it last until DropGraphs.
@@ -67,11 +70,21 @@ class GraphFixture : public FacadeFixture {
     }
     execs_.clear();
     graphs_.clear();
+    // The device tells who holds user objects at its next call.
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    device().MemGetInfo(&free_bytes, &total_bytes);
   }
   // Makes the facade notice that graphs are gone.
-  void Sweep() { facade().Release(Here()); }
+  void Sweep() {
+    facade().RemoveMemoryPoolOfCUDAGraph(
+        facade().PrepareMemoryPoolForCUDAGraph());
+  }
+  // The same, and gives everything idle back.
+  void Release() { facade().Release(Here()); }
 
  private:
+  Event event_;
   std::vector<Graph> graphs_;
   std::vector<GraphExec> execs_;
 };

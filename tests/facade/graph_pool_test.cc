@@ -17,7 +17,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kBytes = Mebibytes(2);
+constexpr std::size_t kBytes = std::size_t{256} << 10;
+// A chunk of its own.
+constexpr std::size_t kLargeBytes = Mebibytes(12);
 
 class GraphPoolTest : public GraphFixture {
  protected:
@@ -63,7 +65,7 @@ TEST_F(GraphPoolTest, WorkOutsideHarmsNoCapture) {
     const AllocationPtr inside = Alloc(kBytes, stream_);
     std::thread thread([&] {
       for (int i = 0; i < 3; ++i) {
-        AllocationPtr outside = Alloc(Mebibytes(3), other_);
+        AllocationPtr outside = Alloc(3 * kBytes, other_);
         Use(outside, other_);
         facade().RecordStream(outside, stream_);
       }
@@ -72,6 +74,7 @@ TEST_F(GraphPoolTest, WorkOutsideHarmsNoCapture) {
     thread.join();
     Alloc(kBytes, other_);
     Finish(guard);
+    DropGraphs();
   }
 }
 
@@ -82,7 +85,7 @@ TEST_F(GraphPoolTest, DuringACaptureNothingIsRecordedAskedOrFreed) {
   {
     CallLog log(device());
     AllocationPtr inside = Alloc(kBytes, stream_);
-    AllocationPtr more = Alloc(Mebibytes(8), stream_);
+    AllocationPtr more = Alloc(Mebibytes(4), stream_);
     inside.reset();
     outside.reset();
     more.reset();
@@ -135,7 +138,7 @@ TEST_F(GraphPoolTest, GraphsOfOnePoolShareItsMemory) {
   for (const GraphExec& exec : execs) Launch(exec, other_);
   DropGraphs();
   facade().RemoveMemoryPoolOfCUDAGraph(pool);
-  Sweep();
+  Release();
   EXPECT_EQ(Reserved(), 0u);
 }
 
@@ -194,24 +197,24 @@ TEST_F(GraphPoolTest, ACaptureThatNobodyPreparedIsNamed) {
   }
   Graph graph;
   EXPECT_EQ(device().StreamEndCapture(other_, &graph), Status::kSuccess);
-  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   Finish(guard);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
 }
 
 // cuda_semantics.md K2: used again once the fork has joined.
 TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainByAncestry) {
   CaptureGuard guard(facade(), stream_);
-  AllocationPtr shared = Alloc(kBytes, stream_);
+  AllocationPtr shared = Alloc(kLargeBytes, stream_);
   Use(shared, stream_);
   Join(stream_, other_);
   Use(shared, other_);
   EXPECT_TRUE(facade().RecordStream(shared, other_));
   const void* const data = shared->data();
   shared.reset();
-  AllocationPtr before = Alloc(kBytes, stream_);
+  AllocationPtr before = Alloc(kLargeBytes, stream_);
   EXPECT_NE(before->data(), data) << "the fork may still use it";
   Join(other_, stream_);
-  AllocationPtr after = Alloc(kBytes, stream_);
+  AllocationPtr after = Alloc(kLargeBytes, stream_);
   EXPECT_EQ(after->data(), data);
   Finish(guard);
 }
@@ -265,7 +268,7 @@ TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
   input.reset();
   EXPECT_NE(Alloc(kBytes, other_)->data(), data);
   DropGraphs();
-  Sweep();
+  Release();
   EXPECT_EQ(Reserved(), 0u);
 }
 

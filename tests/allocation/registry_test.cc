@@ -27,8 +27,8 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
   EXPECT_THAT(DecoratorNames(),
-              ElementsAre("trace", "events", "log", "guard", "stat", "limit",
-                          "retry", "stream_safe", "aligned", "fault"));
+              ElementsAre("trace", "events", "log", "guard", "observe", "stat",
+                          "limit", "retry", "stream_safe", "aligned", "fault"));
 }
 
 TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryStreamSafeAligned) {

@@ -67,8 +67,8 @@ class Allocator {
 
   // One attempt, without reaction to exhaustion. `request.bytes` is not 0,
   // unless this returns handles; `request.freed_by` is null. The
-  // result is live, has `requested` set and no owner. On null, `failure` says
-  // why and nothing has changed.
+  // result is live, has `requested` set and, unless kBlockRouted is, no owner.
+  // On null, `failure` says why and nothing has changed.
   virtual Allocation* TryAllocate(const Request& request,
                                   Failure& failure) noexcept = 0;
   virtual void DoFree(Allocation* allocation) noexcept = 0;

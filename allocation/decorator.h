@@ -56,6 +56,11 @@ class Decorator : public Allocator {
     return underlying_->returns_handles();
   }
 
+ protected:
+  const std::shared_ptr<Allocator>& shared_underlying() const {
+    return underlying_;
+  }
+
  private:
   std::shared_ptr<Allocator> underlying_;
 };

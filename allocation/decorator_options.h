@@ -15,16 +15,19 @@ namespace strata {
 
 class AllocationLog;
 class Budget;
+class CaptureHolds;
 class EventSink;
 class GuardReporter;
 class PlaceMeter;
 class Reclaimer;
+class TimelineTable;
 class TraceSink;
 
 // Which decorators a chain gets, and how they behave.
 struct DecoratorOptions {
   bool stat = true;         // count requests and bytes in use
   bool stream_safe = true;  // honour RecordStream
+  bool cuda_graph = true;   // keep memory for the graphs that use it
   bool aligned = true;      // serve alignments above the strategy's own
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
@@ -65,6 +68,8 @@ struct ChainContext {
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
+  std::shared_ptr<CaptureHolds> captures;         // of the facade
+  std::shared_ptr<TimelineTable> timelines;       // of the facade
   Clock* clock = &Clock::Steady();                // of waits and time stamps
 };
 

@@ -295,16 +295,21 @@ std::size_t GuardAllocator::Release() noexcept {
   return before - std::min(before, after) + underlying()->Release();
 }
 
+GuardRecord* GuardAllocator::LiveRecord(const Allocation& allocation) noexcept {
+  if ((allocation.block()->flags & kBlockZeroSize) != 0) return nullptr;
+  GuardRecord* record = allocation.block()->guard;
+  if (ledger_.StateOf(*record) == GuardRecord::State::kLive) return record;
+  GuardError error;
+  error.kind = GuardError::Kind::kUseAfterFree;
+  Report(*record, /*freed=*/true, std::move(error));
+  return nullptr;
+}
+
 bool GuardAllocator::RecordStream(Allocation* allocation,
                                   Stream stream) noexcept {
-  if ((allocation->block()->flags & kBlockZeroSize) != 0) return false;
-  GuardRecord& record = *allocation->block()->guard;
-  if (ledger_.StateOf(record) != GuardRecord::State::kLive) {
-    GuardError error;
-    error.kind = GuardError::Kind::kUseAfterFree;
-    Report(record, /*freed=*/true, std::move(error));
-    return false;
-  }
+  GuardRecord* live = LiveRecord(*allocation);
+  if (live == nullptr) return false;
+  GuardRecord& record = *live;
   if (stream.uid != 0 && stream != memory_.stream()) {
     try {
       ledger_.AddMark(record, stream);
@@ -318,10 +323,10 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
 
 void GuardAllocator::EraseStream(Allocation* allocation,
                                  Stream stream) noexcept {
-  if ((allocation->block()->flags & kBlockZeroSize) != 0) return;
-  GuardRecord& record = *allocation->block()->guard;
-  ledger_.RemoveMark(record, stream);
-  underlying()->EraseStream(record.memory, stream);
+  GuardRecord* record = LiveRecord(*allocation);
+  if (record == nullptr) return;
+  ledger_.RemoveMark(*record, stream);
+  underlying()->EraseStream(record->memory, stream);
 }
 
 void GuardAllocator::StreamDestroyed(Stream stream) noexcept {

@@ -68,6 +68,9 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   std::size_t ReclaimableBytes() const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
+  // The record of a live block. Null for a block of no bytes, which has none;
+  // and for a freed one, which is reported.
+  GuardRecord* LiveRecord(const Allocation& allocation) noexcept;
   Allocation* TakeMemory(const Request& padded, Failure& failure) noexcept;
   // Makes `record` the user's view of `memory`.
   void Lay(GuardRecord& record, Allocation* memory, std::size_t front_bytes,

@@ -7,6 +7,7 @@
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 
 namespace strata {
@@ -49,10 +50,23 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
 
 void AllocatorFacade::CheckStream(Stream stream) {
   if (IsDefault(stream)) return;
+  Device& device = platform_->device(stream.device);
+  CaptureStatus status = CaptureStatus::kNone;
+  if (device.caps().capture &&
+      device.StreamIsCapturing(stream, &status) == Status::kSuccess &&
+      status != CaptureStatus::kNone) {
+    // Its handle cannot be looked up now, but it exists.
+    if (graph_pools_->gate().any()) return;
+    throw std::logic_error(
+        "stream " + std::to_string(stream.uid) +
+        " is capturing, but no capture was announced; see CaptureGuard and "
+        "PrepareMemoryPoolForCUDAGraph");
+  }
   Stream now;
-  const Status status =
-      platform_->device(stream.device).WrapStream(stream.handle, &now);
-  if (status != Status::kSuccess || now != stream) ThrowStale(stream, now);
+  if (device.WrapStream(stream.handle, &now) != Status::kSuccess ||
+      now != stream) {
+    ThrowStale(stream, now);
+  }
 }
 
 void AllocatorFacade::ThrowStale(Stream stream, Stream now) {

@@ -233,7 +233,10 @@ void BfcAllocator::EraseStream(Allocation* /*allocation*/,
 void BfcAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
 
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
-  frontier_.Advance(count);
+  if (!frontier_.Advance(count) || reclaimer() == nullptr) return;
+  RetryQueue& waiters = reclaimer()->retry();
+  waiters.CountThread();  // what it does makes memory available
+  waiters.NotifyFree(0);
 }
 
 Failure BfcAllocator::Refusal(Failure::Reason reason, const BfcAsk& ask) const {

@@ -69,7 +69,8 @@ class BfcAllocator final : public Allocator,
   HitPath* hit_path() override;
 
   // Memory freed with a stamp below `count` is safe for everybody (R37).
-  // Smaller values than before are ignored.
+  // Smaller values than before are ignored; others let waiting requests search
+  // again.
   void SetSafeFrontier(std::uint64_t count) noexcept;
   // Null: frees are not stamped.
   const std::shared_ptr<SharedCounter>& counter() const {

@@ -64,6 +64,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   options.stat = name == "stat";
   options.aligned = name == "aligned";
   options.stream_safe = name == "stream_safe";
+  options.cuda_graph = name == "cuda_graph";
   options.guard = name == "guard";
   options.observe_blocks = name == "observe";
   if (name == "retry") options.retry_time_ms = 10000;

@@ -19,6 +19,7 @@ namespace strata {
 inline DecoratorOptions NoDecorators() {
   DecoratorOptions options;
   options.stat = options.stream_safe = options.aligned = false;
+  options.cuda_graph = false;
   options.retry_time_ms = 0;
   return options;
 }

@@ -1,0 +1,57 @@
+#include "strata/allocation/streams/capture_gate.h"
+
+#include <glog/logging.h>
+
+namespace strata {
+
+bool CaptureGate::IsCapturing(Device& device,
+                              const Stream& stream) const noexcept {
+  if (!any() || !device.caps().capture) return false;
+  CaptureStatus status = CaptureStatus::kNone;
+  return device.StreamIsCapturing(stream, &status) != Status::kSuccess ||
+         status != CaptureStatus::kNone;
+}
+
+bool CaptureGate::MayTouch(Device& device,
+                           const Stream& stream) const noexcept {
+  if (!any() || !device.caps().capture) return true;
+  // Its use would be a use of every blocking stream (cuda_semantics.md C16).
+  if (stream.uid == kLegacyStreamUid) return false;
+  return !IsCapturing(device, stream);
+}
+
+void CaptureGate::EndLater(Postponable& what) noexcept {
+  Postponable* first = postponed_.load(std::memory_order_relaxed);
+  do {
+    what.next_ = first;
+  } while (!postponed_.compare_exchange_weak(first, &what,
+                                             std::memory_order_acq_rel));
+  // Nobody may come to end it if the last capture was over before.
+  EndPostponed();
+}
+
+void CaptureGate::EndPostponed() noexcept {
+  if (any()) return;
+  Postponable* what = postponed_.exchange(nullptr, std::memory_order_acq_rel);
+  while (what != nullptr) {
+    Postponable* const next = what->next_;
+    what->End();
+    what = next;
+  }
+}
+
+void RelaxedCaptureScope::Enter(Device& device) noexcept {
+  if (!device.caps().capture) return;
+  CaptureMode mode = CaptureMode::kRelaxed;
+  if (device.ThreadExchangeCaptureMode(&mode) != Status::kSuccess) return;
+  device_ = &device;
+  previous_ = mode;
+}
+
+void RelaxedCaptureScope::Leave() noexcept {
+  const Status status = device_->ThreadExchangeCaptureMode(&previous_);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cannot restore the thread's capture mode: " << ToString(status);
+}
+
+}  // namespace strata

@@ -1,0 +1,93 @@
+#ifndef STRATA_ALLOCATION_STREAMS_CAPTURE_GATE_H_
+#define STRATA_ALLOCATION_STREAMS_CAPTURE_GATE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "strata/platform/device.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// Something whose end gives memory to the system, and which can wait with that.
+class Postponable {
+ public:
+  Postponable() = default;
+  Postponable(const Postponable&) = delete;
+  Postponable& operator=(const Postponable&) = delete;
+
+ protected:
+  ~Postponable() = default;
+
+ private:
+  friend class CaptureGate;
+  // Ends it; it may be gone on return.
+  virtual void End() noexcept = 0;
+
+  Postponable* next_ = nullptr;
+};
+
+// Whether captures were announced, and what allocators may do meanwhile.
+//
+// Model: a count of announced captures, shared by all chains of a facade. As
+//   long as it is 0 nobody asks a device about captures.
+// Threads: any thread. Announce before the capture begins, Withdraw after its
+//   end.
+// Cost: one load while nothing is announced.
+// Source: cuda_semantics.md C16-C21, K4.
+class CaptureGate {
+ public:
+  void Announce() noexcept { ++announced_; }
+  void Withdraw() noexcept { --announced_; }
+  bool any() const noexcept {
+    return announced_.load(std::memory_order_acquire) != 0;
+  }
+
+  // Whether work submitted to `stream` becomes part of a capture. One device
+  // call if any(); a device that cannot tell is taken to be capturing.
+  bool IsCapturing(Device& device, const Stream& stream) const noexcept;
+  // Whether recording an event on `stream`, waiting for it or asking it harms
+  // no capture. The legacy stream has to be left alone during any.
+  bool MayTouch(Device& device, const Stream& stream) const noexcept;
+
+  // Ends `what` once no capture is announced: now, or in EndPostponed.
+  void EndLater(Postponable& what) noexcept;
+  // Nothing while a capture is announced.
+  void EndPostponed() noexcept;
+
+ private:
+  std::atomic<std::uint32_t> announced_{0};
+  std::atomic<Postponable*> postponed_{nullptr};
+};
+
+// Lets the calling thread allocate, free and ask for events during captures:
+// calls that CUDA refuses, ending captures, unless the thread says that it
+// knows what it does.
+//
+// Model: the thread's capture mode is relaxed for as long as this object lives,
+//   if captures were announced when it was made.
+// Errors: a device that does not know the mode is left alone.
+// Source: cuda_semantics.md C17, C18.
+class RelaxedCaptureScope {
+ public:
+  // `device` null: does nothing.
+  RelaxedCaptureScope(const CaptureGate& gate, Device* device) noexcept {
+    if (device != nullptr && gate.any()) Enter(*device);
+  }
+  RelaxedCaptureScope(const RelaxedCaptureScope&) = delete;
+  RelaxedCaptureScope& operator=(const RelaxedCaptureScope&) = delete;
+  ~RelaxedCaptureScope() {
+    if (device_ != nullptr) Leave();
+  }
+
+ private:
+  void Enter(Device& device) noexcept;
+  void Leave() noexcept;
+
+  Device* device_ = nullptr;  // null: the mode was not changed
+  CaptureMode previous_ = CaptureMode::kGlobal;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STREAMS_CAPTURE_GATE_H_

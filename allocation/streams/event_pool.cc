@@ -1,0 +1,54 @@
+#include "strata/allocation/streams/event_pool.h"
+
+#include <glog/logging.h>
+
+#include <mutex>
+
+namespace strata {
+
+EventPool::EventPool(Device& device) : device_(device) { free_.reserve(kKept); }
+
+EventPool::~EventPool() {
+  for (const Event& event : free_) Destroy(event);
+}
+
+Status EventPool::Take(Event* event) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (!free_.empty()) {
+      *event = free_.back();
+      free_.pop_back();
+      return Status::kSuccess;
+    }
+  }
+  const Status status = device_.EventCreate(event, kEventDisableTiming);
+  if (status != Status::kSuccess) return status;
+  for (std::size_t i = 1; i < kBatch; ++i) {
+    Event spare;
+    // One is enough; the others are for later.
+    if (device_.EventCreate(&spare, kEventDisableTiming) != Status::kSuccess) {
+      break;
+    }
+    Give(spare);
+  }
+  return Status::kSuccess;
+}
+
+void EventPool::Give(Event event) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (free_.size() < kKept) {
+      free_.push_back(event);
+      return;
+    }
+  }
+  Destroy(event);
+}
+
+void EventPool::Destroy(Event event) noexcept {
+  const Status status = device_.EventDestroy(event);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cannot destroy an event: " << ToString(status);
+}
+
+}  // namespace strata

@@ -1,0 +1,228 @@
+#include "strata/allocation/streams/stream_timeline.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+namespace strata {
+namespace {
+
+using Tick = StreamTimeline::Tick;
+
+void RaiseTo(std::atomic<Tick>& value, Tick tick) noexcept {
+  Tick seen = value.load(std::memory_order_relaxed);
+  while (seen < tick &&
+         !value.compare_exchange_weak(seen, tick, std::memory_order_acq_rel)) {
+  }
+}
+
+}  // namespace
+
+StreamTimeline::StreamTimeline(Device& device, Stream stream,
+                               std::shared_ptr<EventPool> events,
+                               const CaptureGate& gate)
+    : device_(device),
+      stream_(stream),
+      events_(std::move(events)),
+      gate_(gate) {}
+
+StreamTimeline::~StreamTimeline() {
+  for (const Recorded& recorded : pending_) {
+    if (recorded.event) events_->Give(recorded.event);
+  }
+}
+
+Tick StreamTimeline::Note() noexcept {
+  const Tick tick = noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const Tick covered = recorded();
+  // A try that failed is made again one batch later, not at every tick.
+  if (tick > covered && (tick - covered) % kBatch == 0) Close();
+  return tick;
+}
+
+Tick StreamTimeline::open() const noexcept {
+  const Tick noted = noted_.load(std::memory_order_acquire);
+  const Tick covered = std::max(recorded(), done());
+  return noted > covered ? noted - covered : 0;
+}
+
+StreamTimeline::Recorded* StreamTimeline::Hold(Tick tick) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  Recorded* oldest = nullptr;
+  for (Recorded& recorded : pending_) {
+    if (!recorded.event || recorded.passed || recorded.tick < tick) continue;
+    if (oldest == nullptr || recorded.tick < oldest->tick) oldest = &recorded;
+  }
+  if (oldest != nullptr) ++oldest->users;
+  return oldest;
+}
+
+void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
+  std::array<Event, kPending> unused;
+  std::size_t unused_count = 0;
+  Tick tick = 0;
+  bool any_left = false;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    --used->users;
+    if (passed) tick = used->tick;
+    for (Recorded& recorded : pending_) {
+      if (!recorded.event) continue;
+      // An event of the same stream that is covered by one that was passed.
+      if (recorded.tick <= tick) recorded.passed = true;
+      if (recorded.passed && recorded.users == 0) {
+        unused[unused_count++] = std::exchange(recorded.event, Event());
+      }
+      any_left = any_left || (recorded.event && !recorded.passed);
+    }
+  }
+  if (passed) {
+    // Of a closed stream nothing comes after its last event.
+    const bool is_over = closed() && !any_left;
+    RaiseDone(is_over ? std::numeric_limits<Tick>::max() : tick);
+  }
+  for (std::size_t i = 0; i < unused_count; ++i) events_->Give(unused[i]);
+}
+
+bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
+  Event replaced = event;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    Recorded* slot = nullptr;
+    for (Recorded& recorded : pending_) {
+      if (!recorded.event) {
+        slot = &recorded;
+        break;
+      }
+      if (recorded.users != 0 || recorded.passed) continue;
+      // No slot is free: the new event stands for the newest one as well.
+      if (slot == nullptr || recorded.tick > slot->tick) slot = &recorded;
+    }
+    if (slot != nullptr) {
+      replaced = std::exchange(slot->event, event);
+      slot->tick = replaced ? std::max(slot->tick, tick) : tick;
+      slot->passed = false;
+    }
+  }
+  if (replaced) events_->Give(replaced);
+  return !(replaced == event);
+}
+
+Status StreamTimeline::Record() noexcept {
+  // What is noted before the event is recorded is covered by it.
+  const Tick tick = noted_.load(std::memory_order_acquire);
+  Event event;
+  Status status = events_->Take(&event);
+  if (status != Status::kSuccess) return status;
+  status = device_.EventRecord(event, stream_, 0);
+  if (status != Status::kSuccess) {
+    events_->Give(event);
+    return status;
+  }
+  if (!Keep(event, tick)) return Status::kNotReady;
+  RaiseTo(recorded_, tick);
+  return Status::kSuccess;
+}
+
+Status StreamTimeline::Close() noexcept {
+  if (closed() || open() == 0) return Status::kSuccess;
+  if (ended()) return Status::kInvalidResourceHandle;
+  if (!gate_.MayTouch(device_, stream_)) return Status::kNotReady;
+  const Status status = Record();
+  if (status != Status::kSuccess && status != Status::kNotReady) {
+    Complain(status);
+  }
+  return status;
+}
+
+void StreamTimeline::Complain(Status status) noexcept {
+  if (complained_.exchange(true)) return;
+  LOG(ERROR) << "stream " << stream_.uid << ": cannot record an event ("
+             << ToString(status)
+             << "); memory that was used there is kept until the stream or its "
+                "device has been waited for";
+}
+
+Tick StreamTimeline::Poll() noexcept {
+  while (done() < recorded()) {
+    Recorded* oldest = Hold(done() + 1);
+    if (oldest == nullptr) break;
+    const bool passed = device_.EventQuery(oldest->event) == Status::kSuccess;
+    Drop(oldest, passed);
+    if (!passed) break;
+  }
+  return done();
+}
+
+Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
+                                   const Stream& later) noexcept {
+  if (IsDone(tick)) return Status::kSuccess;
+  if (tick > recorded()) {
+    const Status status = Close();
+    if (status != Status::kSuccess) return status;
+  }
+  if (!gate_.MayTouch(later_device, later)) return Status::kNotReady;
+  Recorded* recorded = Hold(Coverable(tick));
+  // Gone since: passed, or not coverable any more.
+  if (recorded == nullptr) {
+    return IsDone(tick) ? Status::kSuccess : Status::kNotReady;
+  }
+  const Status status = later_device.StreamWaitEvent(later, recorded->event, 0);
+  Drop(recorded, /*passed=*/false);
+  return status;
+}
+
+Status StreamTimeline::AwaitDevice() noexcept {
+  const Tick tick = noted_.load(std::memory_order_acquire);
+  Status status = ended() ? Status::kInvalidResourceHandle
+                          : device_.StreamSynchronize(stream_);
+  // A stream destroyed without notice, or a passing fault: the device's own
+  // synchronisation covers its work too (cuda_semantics.md M9).
+  if (status != Status::kSuccess) status = device_.Synchronize();
+  if (status == Status::kSuccess) RaiseDone(tick);
+  return status;
+}
+
+Status StreamTimeline::Await(Tick tick) noexcept {
+  if (IsDone(tick)) return Status::kSuccess;
+  Status status = Status::kSuccess;
+  if (tick > recorded()) status = Close();
+  if (status == Status::kNotReady) return status;
+  Recorded* recorded =
+      status == Status::kSuccess ? Hold(Coverable(tick)) : nullptr;
+  if (recorded != nullptr) {
+    status = device_.EventSynchronize(recorded->event);
+    Drop(recorded, status == Status::kSuccess);
+    if (status == Status::kSuccess) return status;
+  }
+  if (IsDone(tick)) return Status::kSuccess;
+  if (!gate_.MayTouch(device_, stream_)) return Status::kNotReady;
+  return AwaitDevice();
+}
+
+void StreamTimeline::End() noexcept {
+  Status status = Close();
+  if (status != Status::kSuccess && status != Status::kNotReady) {
+    status = AwaitDevice();
+  }
+  closed_.store(status == Status::kSuccess, std::memory_order_release);
+  ended_.store(true, std::memory_order_release);
+  Recorded* last = Hold(0);
+  if (last != nullptr) {
+    Drop(last, /*passed=*/false);
+  } else if (closed()) {
+    RaiseDone(std::numeric_limits<Tick>::max());
+  }
+}
+
+void StreamTimeline::RaiseDone(Tick tick) noexcept {
+  RaiseTo(done_, tick);
+  if (!device_.observed()) return;
+  // What this thread saw is known to who reads done().
+  device_.Note(RecordOf(DeviceCall::kHostRelease));
+}
+
+}  // namespace strata

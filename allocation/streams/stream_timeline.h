@@ -1,0 +1,131 @@
+#ifndef STRATA_ALLOCATION_STREAMS_STREAM_TIMELINE_H_
+#define STRATA_ALLOCATION_STREAMS_STREAM_TIMELINE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/event_pool.h"
+#include "strata/platform/device.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The moments of one stream at which memory was given back, and how far the
+// stream is known to be: whether memory used there may be used elsewhere.
+//
+// Model: Note() names the moment "all work submitted so far" by a number, a
+//   tick; ticks rise. An event recorded later covers every tick noted before,
+//   so one event serves many: Close() records it. What the event was seen to
+//   have passed is done.
+// Errors: if no event can be recorded, the ticks stay open, and may be closed
+// by
+//   a later try.
+// Threads: any thread. No device call with the lock held. A thread that read
+//   done() comes after the device work it stands for, and after the thread that
+//   saw it done.
+// Cost: Note is one atomic addition; Close and Poll are one device call each if
+//   there is something to record or to ask for, else none.
+// Lifetime: `device`, `gate` outlive it. The stream may go first: see End.
+// Source: DESIGN §5 (one event per stream and batch); cuda_semantics.md E1-E6,
+//   §5.2 M2-M4; papers.md on epoch-based reclamation.
+class StreamTimeline {
+ public:
+  using Tick = std::uint64_t;
+
+  // Ticks to close without being asked, so that memory does not wait for ever.
+  static constexpr Tick kBatch = 64;
+  // Events under way at most; a newer one takes the place of the newest.
+  static constexpr std::size_t kPending = 16;
+
+  StreamTimeline(Device& device, Stream stream,
+                 std::shared_ptr<EventPool> events, const CaptureGate& gate);
+  StreamTimeline(const StreamTimeline&) = delete;
+  StreamTimeline& operator=(const StreamTimeline&) = delete;
+  ~StreamTimeline();
+
+  Device& device() const { return device_; }
+  const Stream& stream() const { return stream_; }
+
+  // The tick of all work submitted to the stream so far. Closes a full batch.
+  Tick Note() noexcept;
+  Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
+  // All work of these ticks is done, and the host has seen it.
+  Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
+  bool IsDone(Tick tick) const noexcept { return tick <= done(); }
+  // Ticks that no event covers yet.
+  Tick open() const noexcept;
+
+  // Records an event after all work submitted so far, unless no tick is open.
+  // kNotReady: a capture does not allow it now.
+  Status Close() noexcept;
+  // Asks for events until one is not done. Returns done(). Never waits.
+  Tick Poll() noexcept;
+  // Makes what is submitted to `later` from now on start after the work of
+  // `tick`, on the device. Closes first if needed. kNotReady as Close.
+  Status OrderBefore(Tick tick, Device& later_device,
+                     const Stream& later) noexcept;
+  // Waits on the host until `tick` is done; for a stream that cannot be waited
+  // for, its device.
+  Status Await(Tick tick) noexcept;
+  // The stream is about to be destroyed: records what is open, after which
+  // ticks are done once that is. Work in it may be running.
+  void End() noexcept;
+  bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+
+ private:
+  // An event under way. While somebody uses it with the lock released, it stays
+  // where it is.
+  struct Recorded {
+    Event event;    // null: a free slot
+    Tick tick = 0;  // covers all up to this one
+    std::uint32_t users = 0;
+    bool passed = false;  // give it back once nobody uses it
+  };
+
+  Tick recorded() const noexcept {
+    return recorded_.load(std::memory_order_acquire);
+  }
+  // Whether the last event of an ended stream was recorded: it covers ticks
+  // noted later as well, which are for work submitted before.
+  bool closed() const noexcept {
+    return closed_.load(std::memory_order_acquire);
+  }
+  // The tick that an event has to cover, to cover `tick`.
+  Tick Coverable(Tick tick) const noexcept {
+    return closed() && tick > recorded() ? recorded() : tick;
+  }
+  // The oldest event that covers `tick`, for the caller to use and Drop; null
+  // if there is none.
+  Recorded* Hold(Tick tick) noexcept;
+  // `passed`: the device is known to have passed it.
+  void Drop(Recorded* recorded, bool passed) noexcept;
+  // False if there is no slot for it.
+  bool Keep(Event event, Tick tick) noexcept;
+  Status Record() noexcept;
+  Status AwaitDevice() noexcept;
+  void RaiseDone(Tick tick) noexcept;
+  void Complain(Status status) noexcept;
+
+  Device& device_;
+  const Stream stream_;
+  const std::shared_ptr<EventPool> events_;
+  const CaptureGate& gate_;
+  std::atomic<Tick> noted_{0};
+  std::atomic<Tick> recorded_{0};  // covered by an event, or done
+  std::atomic<Tick> done_{0};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> complained_{false};  // a failure to record was logged
+
+  mutable SpinLock lock_;
+  std::array<Recorded, kPending> pending_;  // in no order; guarded by lock_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STREAMS_STREAM_TIMELINE_H_

@@ -1,0 +1,254 @@
+#include "strata/allocation/streams/stream_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/streams/timeline_table.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/tests/testing/print_status.h"
+
+namespace strata {
+namespace {
+
+using Tick = StreamTimeline::Tick;
+
+// Work runs when a test says so.
+class StreamTimelineTest : public testing::Test {
+ protected:
+  StreamTimelineTest() : platform_(MakePlatform()), table_(platform_) {
+    for (Stream* stream : {&first_, &second_}) {
+      EXPECT_EQ(device().StreamCreate(stream, kStreamNonBlocking),
+                Status::kSuccess);
+    }
+    EXPECT_EQ(device().MemAlloc(&memory_, 4096), Status::kSuccess);
+  }
+
+  static std::shared_ptr<SimPlatform> MakePlatform() {
+    PlatformOptions options;
+    options.sim_progress = "manual";
+    return std::make_shared<SimPlatform>(options);
+  }
+
+  SimDevice& device() { return platform_->sim_device(0); }
+  void Work(const Stream& stream) {
+    EXPECT_EQ(device().MemsetAsync(memory_, 1, 64, stream), Status::kSuccess);
+  }
+  std::uint64_t Count(DeviceCall call) { return device().CallCount(call); }
+  void FailCalls(DeviceCall call, std::uint64_t count) {
+    FaultRule rule;
+    rule.call = call;
+    rule.nth = 1;
+    rule.count = count;
+    rule.status = Status::kUnknown;
+    device().AddFault(rule);
+  }
+
+  std::shared_ptr<SimPlatform> platform_;
+  TimelineTable table_;
+  Stream first_;
+  Stream second_;
+  DevicePtr memory_ = 0;
+};
+
+TEST_F(StreamTimelineTest, TicksRiseAndCostNoDeviceCall) {
+  const auto timeline = table_.Of(first_);
+  const std::uint64_t before = Count(DeviceCall::kEventRecord);
+  EXPECT_EQ(timeline->Note(), 1u);
+  EXPECT_EQ(timeline->Note(), 2u);
+  EXPECT_EQ(timeline->open(), 2u);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), before);
+}
+
+TEST_F(StreamTimelineTest, ATickIsDoneOnceTheWorkBeforeItsEventIs) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  EXPECT_EQ(timeline->open(), 0u);
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(tick));
+  device().StepAll();
+  EXPECT_FALSE(timeline->IsDone(tick)) << "nobody has looked";
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(tick));
+}
+
+// An event covers what was noted before it was recorded, and nothing later.
+TEST_F(StreamTimelineTest, OneEventCoversAllTicksBeforeIt) {
+  const auto timeline = table_.Of(first_);
+  for (int i = 0; i < 10; ++i) timeline->Note();
+  Work(first_);
+  timeline->Close();
+  Work(first_);
+  const Tick later = timeline->Note();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1u);
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(10));
+  EXPECT_FALSE(timeline->IsDone(later));
+}
+
+TEST_F(StreamTimelineTest, ClosingTwiceRecordsOnce) {
+  const auto timeline = table_.Of(first_);
+  timeline->Note();
+  timeline->Close();
+  timeline->Close();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1u);
+}
+
+TEST_F(StreamTimelineTest, AFullBatchClosesItself) {
+  const auto timeline = table_.Of(first_);
+  for (Tick i = 0; i < 3 * StreamTimeline::kBatch; ++i) timeline->Note();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 3u);
+  EXPECT_EQ(timeline->open(), 0u);
+}
+
+TEST_F(StreamTimelineTest, MoreEventsThanSlotsLoseNothing) {
+  const auto timeline = table_.Of(first_);
+  for (std::size_t i = 0; i < 3 * StreamTimeline::kPending; ++i) {
+    Work(first_);
+    timeline->Note();
+    EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  }
+  timeline->Poll();
+  EXPECT_EQ(timeline->done(), 0u);
+  device().StepAll();
+  EXPECT_EQ(timeline->Poll(), 3 * StreamTimeline::kPending);
+}
+
+TEST_F(StreamTimelineTest, EventsAreUsedAgain) {
+  const auto timeline = table_.Of(first_);
+  for (int i = 0; i < 100; ++i) {
+    timeline->Note();
+    timeline->Close();
+    device().StepAll();
+    timeline->Poll();
+  }
+  EXPECT_EQ(Count(DeviceCall::kEventCreate), EventPool::kBatch);
+}
+
+TEST_F(StreamTimelineTest, AnotherStreamIsOrderedOnTheDevice) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->OrderBefore(tick, device(), second_), Status::kSuccess);
+  Work(second_);
+  EXPECT_FALSE(device().Step(second_)) << "it has to wait for the first";
+  EXPECT_TRUE(device().Step(first_));
+  EXPECT_TRUE(device().Step(second_));
+}
+
+TEST_F(StreamTimelineTest, AwaitWaitsOnTheHost) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->Await(tick), Status::kSuccess);
+  EXPECT_TRUE(timeline->IsDone(tick));
+  EXPECT_EQ(device().PendingCount(), 0u);
+}
+
+TEST_F(StreamTimelineTest, WhatCannotBeRecordedStaysOpen) {
+  const auto timeline = table_.Of(first_);
+  FailCalls(DeviceCall::kEventRecord, 1);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kUnknown);
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(tick));
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(tick));
+}
+
+TEST_F(StreamTimelineTest, EventsThatCannotBeMadeLeaveTicksOpen) {
+  const auto timeline = table_.Of(first_);
+  FailCalls(DeviceCall::kEventCreate, 1);
+  timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kUnknown);
+  EXPECT_EQ(timeline->open(), 1u);
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+}
+
+// cuda_semantics.md S9, E6: the event outlives the stream.
+TEST_F(StreamTimelineTest, TicksOfAnEndedStreamAreDoneWithItsWork) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  table_.StreamDestroyed(first_);
+  EXPECT_EQ(device().StreamDestroy(first_), Status::kSuccess);
+  const Tick late = timeline->Note();
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(tick));
+  EXPECT_EQ(timeline->OrderBefore(late, device(), second_), Status::kSuccess);
+  Work(second_);
+  EXPECT_FALSE(device().Step(second_));
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(tick));
+  EXPECT_TRUE(timeline->IsDone(late));
+}
+
+TEST_F(StreamTimelineTest, AnEndedStreamWithoutWorkIsDone) {
+  const auto timeline = table_.Of(first_);
+  table_.StreamDestroyed(first_);
+  EXPECT_TRUE(timeline->IsDone(timeline->Note()));
+}
+
+TEST_F(StreamTimelineTest, TheEndWaitsIfItCannotRecord) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  FailCalls(DeviceCall::kEventRecord, 1);
+  table_.StreamDestroyed(first_);
+  EXPECT_EQ(device().PendingCount(), 0u);
+  EXPECT_TRUE(timeline->IsDone(tick));
+}
+
+TEST_F(StreamTimelineTest, AStreamDestroyedWithoutNoticeIsWaitedForByDevice) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(device().StreamDestroy(first_), Status::kSuccess);
+  EXPECT_NE(timeline->Close(), Status::kSuccess);
+  EXPECT_EQ(timeline->Await(tick), Status::kSuccess);
+  EXPECT_TRUE(timeline->IsDone(tick));
+}
+
+TEST_F(StreamTimelineTest, TheTableKeepsOnePerStream) {
+  EXPECT_EQ(table_.Of(first_), table_.Of(first_));
+  EXPECT_NE(table_.Of(first_), table_.Of(second_));
+  EXPECT_EQ(table_.Find(device().LegacyStream()), nullptr);
+  EXPECT_EQ(table_.Of(Stream()), nullptr);
+  const auto timeline = table_.Of(first_);
+  table_.StreamDestroyed(first_);
+  EXPECT_EQ(table_.Find(first_), nullptr);
+}
+
+TEST_F(StreamTimelineTest, ThreadsAgree) {
+  const auto timeline = table_.Of(first_);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 500; ++round) {
+        const Tick tick = timeline->Note();
+        if (round % 7 == i) timeline->Close();
+        if (round % 5 == i) timeline->Poll();
+        if (round % 50 == i) {
+          EXPECT_EQ(timeline->Await(tick), Status::kSuccess);
+          EXPECT_TRUE(timeline->IsDone(tick));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  device().StepAll();
+  EXPECT_EQ(timeline->Poll(), timeline->noted());
+}
+
+}  // namespace
+}  // namespace strata

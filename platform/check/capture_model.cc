@@ -62,8 +62,10 @@ void CaptureModel::Begin(std::uint64_t stream, std::uint64_t graph,
   auto capture = std::make_shared<Capture>();
   capture->origin = stream;
   const auto found = graphs_.find(graph);
-  capture->graph =
-      graph != 0 && found != graphs_.end() ? found->second : NewGraph();
+  // A copy: a capture that fails leaves the graph as it was.
+  capture->graph = graph != 0 && found != graphs_.end()
+                       ? std::make_shared<GraphModel>(*found->second)
+                       : NewGraph();
   capture->members[stream].frontier = After(*capture->graph, dependencies);
   captures_[stream] = std::move(capture);
 }

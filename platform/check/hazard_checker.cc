@@ -26,6 +26,11 @@ void HazardChecker::Observe(const CallRecord& record) {
                        (record.status == Status::kStreamCaptureInvalidated ||
                         record.status == Status::kStreamCaptureUnjoined);
     if (ended) captures_.Abandon(record.stream_uid);
+    // The nodes that were named were for this call, and not for the next.
+    if (record.call == DeviceCall::kStreamBeginCaptureToGraph ||
+        record.call == DeviceCall::kStreamUpdateCaptureDependencies) {
+      dependencies_.erase(record.thread);
+    }
     return;
   }
   ObserveUses(record) || ObserveBlocks(record) || ObserveStreams(record) ||

@@ -123,6 +123,21 @@ TEST_F(HazardGraphsTest, NamedDependenciesGiveOrder) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
+TEST_F(HazardGraphsTest, NodesNamedForACallThatFailedAreForgotten) {
+  run_.Begin(kA);
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.node = 0xd1;
+  run_.Write(kChunk, kBlock, kA);
+  run_.Free(kChunk, kA);
+  run_.Dependency(0xd1);
+  run_.Add(DeviceCall::kStreamUpdateCaptureDependencies, 0, 0, 1, kA,
+           Status::kInvalidValue);
+  run_.Update(kA, true);
+  run_.Alloc(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  EXPECT_EQ(run_.Kinds(), "reuse-race");
+}
+
 TEST_F(HazardGraphsTest, UsesOfOneNodeAreOneNode) {
   run_.Begin(kA);
   run_.Alloc(kChunk, kBlock, kA);
@@ -170,6 +185,17 @@ TEST_F(HazardGraphsTest, CaptureIntoAGraphBesideItsNodesIsFound) {
   run_.End(kB, kGraph);
   run_.Instantiate(kExec, kGraph);
   EXPECT_EQ(run_.Kinds(), "reuse-race");
+}
+
+TEST_F(HazardGraphsTest, CaptureIntoAGraphThatFailedLeavesTheGraphAsItWas) {
+  run_.Add(DeviceCall::kGraphCreate, kGraph);
+  run_.BeginToGraph(kA, kGraph);
+  run_.Write(kChunk, kBlock, kA);
+  run_.End(kA, 0, Status::kStreamCaptureInvalidated);
+  run_.MemFree(kChunk);
+  run_.Instantiate(kExec, kGraph);
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "");
 }
 
 // cuda_semantics C33: what failed was never there.

@@ -254,6 +254,16 @@ TEST(SimCheckHazardsDeathTest, AbortEndsTheProcessAtTheFirst) {
   EXPECT_DEATH(platform.device(0).MemFree(ptr), "free-in-use");
 }
 
+std::vector<CallRecord> BrokenProgram() {
+  std::uint64_t seed = 1;
+  while (HazardOracle()
+             .Judge(MakeProgram(seed, ProgramBreak::kEarlyFree))
+             .empty()) {
+    ++seed;
+  }
+  return MakeProgram(seed, ProgramBreak::kEarlyFree);
+}
+
 // The trace, the checker and an observer of a test see the same calls.
 TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
   const std::string path =
@@ -268,7 +278,7 @@ TEST(SimCheckHazardsTest, TraceOfARunShowsTheSameHazards) {
         *dynamic_cast<SimPlatform&>(*platform).hazard_monitor();
     monitor.SetHandler([](const HazardReport&) {});
     platform->device(0).SetCallObserver([&](const CallRecord&) { ++seen; });
-    HazardPlayer(*platform).Play(MakeProgram(3, ProgramBreak::kEarlyFree));
+    HazardPlayer(*platform).Play(BrokenProgram());
     live = monitor.hazard_count();
     platform->device(0).SetCallObserver(nullptr);
   }

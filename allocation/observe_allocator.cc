@@ -64,12 +64,13 @@ bool ObserveAllocator::RecordStream(Allocation* allocation,
 std::shared_ptr<Allocator> MakeObserveAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
-  const Place place = underlying->place();
-  if (context.platform == nullptr || place.kind == PlaceKind::kHost ||
-      place.index >= context.platform->device_count()) {
+  const int ordinal = context.place.index;
+  if (context.platform == nullptr ||
+      underlying->place().kind == PlaceKind::kHost ||
+      ordinal >= context.platform->device_count()) {
     return underlying;
   }
-  Device& device = context.platform->device(place.index);
+  Device& device = context.platform->device(ordinal);
   if (!options.observe_blocks && !device.observed_for_life()) return underlying;
   const Stream stream = context.stream != nullptr ? context.stream->stream()
                                                   : underlying->stream();

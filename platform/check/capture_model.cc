@@ -76,7 +76,7 @@ std::shared_ptr<CaptureModel::Capture> CaptureModel::Close(
   if (found == captures_.end() || found->second->origin != origin) {
     return nullptr;
   }
-  const std::shared_ptr<Capture> capture = found->second;
+  std::shared_ptr<Capture> capture = found->second;
   for (const auto& [stream, member] : capture->members) {
     captures_.erase(stream);
   }

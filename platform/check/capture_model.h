@@ -65,8 +65,8 @@ struct ExecModel {
   std::uint64_t graph = 0;  // id
   OrderClock launched;      // after the last launch
 
-  // Becomes `graph` as it is now.
-  void Take(const GraphModel& graph);
+  // Becomes `from` as it is now.
+  void Take(const GraphModel& from);
 };
 
 // Captures in progress, and the graphs that came of them, rebuilt from calls.

@@ -44,7 +44,7 @@ struct MemorySegment {
   void AddConcluded(const MemoryUse& use);
   // A new life begins. Of the uses in freed lives that no graph can repeat,
   // only each stream's last is kept.
-  void Begin(const std::shared_ptr<BlockLife>& life);
+  void Begin(const std::shared_ptr<BlockLife>& fresh);
 };
 
 // Segments of physical memory, named by a space (0: memory known by its

@@ -101,11 +101,11 @@ TEST_P(FacadeHazardsTest, ReleaseWaitsForWorkBeforeItGivesMemoryBack) {
   EXPECT_EQ(reports_, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, FacadeHazardsTest,
-                         testing::ValuesIn(StrategyNames()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           return info.param;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, FacadeHazardsTest, testing::ValuesIn(StrategyNames()),
+    [](const testing::TestParamInfo<std::string>& instance) {
+      return instance.param;
+    });
 
 }  // namespace
 }  // namespace strata

@@ -56,11 +56,11 @@ std::vector<ProgramBreak> AllBreaks() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllBreaks, BrokenProgramTest,
-                         testing::ValuesIn(AllBreaks()),
-                         [](const testing::TestParamInfo<ProgramBreak>& info) {
-                           return std::string(ProgramBreakName(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    AllBreaks, BrokenProgramTest, testing::ValuesIn(AllBreaks()),
+    [](const testing::TestParamInfo<ProgramBreak>& instance) {
+      return std::string(ProgramBreakName(instance.param));
+    });
 
 // T84: the verdict on every single call is that of brute force.
 TEST(HazardProgramTest, VerdictsOnRandomProgramsAreThoseOfBruteForce) {

@@ -205,12 +205,13 @@ std::vector<PlayedCase> PlayedCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SimProgramTest, testing::ValuesIn(PlayedCases()),
-                         [](const testing::TestParamInfo<PlayedCase>& info) {
-                           return std::string(info.param.progress)
-                               .append("_")
-                               .append(ProgramBreakName(info.param.kind));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, SimProgramTest, testing::ValuesIn(PlayedCases()),
+    [](const testing::TestParamInfo<PlayedCase>& instance) {
+      return std::string(instance.param.progress)
+          .append("_")
+          .append(ProgramBreakName(instance.param.kind));
+    });
 
 TEST(SimCheckHazardsTest, IsOffUnlessAskedFor) {
   const SimPlatform platform{PlatformOptions()};

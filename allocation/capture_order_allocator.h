@@ -53,6 +53,11 @@ class CaptureOrderAllocator final : public Decorator {
   // 0: see above.
   std::size_t Release() noexcept override { return 0; }
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  // An event says nothing of what is captured.
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event /*event*/) noexcept override {
+    return RecordStream(allocation, stream);
+  }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   const char* name() const override { return "capture_order"; }
 

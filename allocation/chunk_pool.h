@@ -48,6 +48,10 @@ class ChunkPool final : public Decorator {
   // Takes over a chunk that all work submitted to `last_user` may still use.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
 
+  // Takes over all idle chunks of the strategies of `stream` alone, which is
+  // about to be destroyed.
+  void OfferIdleOf(Stream stream) noexcept;
+
   // Before a growth of `bytes`: gives idle chunks to the system, if together
   // they cover it and their work is done, so that the growth reuses their
   // memory. Does nothing once the bytes given back this way, plus `bytes`,

@@ -75,6 +75,15 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
   return true;
 }
 
+bool CudaGraphAllocator::RecordUse(Allocation* allocation, Stream stream,
+                                   Event event) noexcept {
+  // What a graph does again at each launch, no event ends.
+  if (any() && stream != this->stream() && HoldOf(stream) != nullptr) {
+    return RecordStream(allocation, stream);
+  }
+  return underlying()->RecordUse(allocation, stream, event);
+}
+
 void CudaGraphAllocator::EraseStream(Allocation* allocation,
                                      Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);

@@ -38,6 +38,8 @@ class CudaGraphAllocator final : public Decorator {
 
   void DoFree(Allocation* allocation) noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   const char* name() const override { return "cuda_graph"; }
 

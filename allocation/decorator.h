@@ -28,6 +28,10 @@ class Decorator : public Allocator {
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override {
     return underlying_->RecordStream(allocation, stream);
   }
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override {
+    return underlying_->RecordUse(allocation, stream, event);
+  }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override {
     underlying_->EraseStream(allocation, stream);
   }

@@ -305,8 +305,7 @@ GuardRecord* GuardAllocator::LiveRecord(const Allocation& allocation) noexcept {
   return nullptr;
 }
 
-bool GuardAllocator::RecordStream(Allocation* allocation,
-                                  Stream stream) noexcept {
+bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
   GuardRecord* live = LiveRecord(*allocation);
   if (live == nullptr) return false;
   GuardRecord& record = *live;
@@ -318,7 +317,20 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
       Did(memory_.OrderAfter(stream), "wait for a stream");
     }
   }
-  return underlying()->RecordStream(record.memory, stream);
+  return true;
+}
+
+bool GuardAllocator::RecordStream(Allocation* allocation,
+                                  Stream stream) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordStream(allocation->block()->guard->memory, stream);
+}
+
+bool GuardAllocator::RecordUse(Allocation* allocation, Stream stream,
+                               Event event) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordUse(allocation->block()->guard->memory, stream,
+                                 event);
 }
 
 void GuardAllocator::EraseStream(Allocation* allocation,

@@ -57,6 +57,8 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   void DoFree(Allocation* allocation) noexcept override;
   std::size_t Release() noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "guard"; }
@@ -65,6 +67,8 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   HitPath* hit_path() override { return nullptr; }
 
  private:
+  // Notes a use in `stream` for the checks. False if there is nothing to mark.
+  bool BeginMark(Allocation* allocation, Stream stream) noexcept;
   std::size_t ReclaimableBytes() const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 

@@ -98,9 +98,9 @@ class AllocatorFacade {
   // allocation; std::logic_error after that.
   void SetDefaultStream(Place place, Stream stream);
   Stream GetDefaultStream(Place place);
-  // Announces that `stream` will be destroyed: waits for its work, drops its
-  // marks and retires its chains. Live allocations stay valid and are freed as
-  // usual.
+  // Announces that `stream` will be destroyed: records its last events, which
+  // stand for its marks from now on, and retires its chains. Does not wait; its
+  // work may be running. Live allocations stay valid and are freed as usual.
   void StreamDestroyed(Stream stream);
 
   // Notes that work submitted to `stream` uses the allocation, so that its
@@ -108,6 +108,10 @@ class AllocatorFacade {
   // it is the allocation's own stream, or it has no memory.
   bool RecordStream(const AllocationPtr& allocation, Stream stream);
   bool RecordStream(Allocation& allocation, Stream stream);
+  // The same for a use that is over once `event` is, which the caller recorded
+  // on `stream` after that use: replaces the note of that stream. The event may
+  // be recorded again, or destroyed, at once; docs/streams.md.
+  bool RecordUse(Allocation& allocation, Stream stream, Event event);
   // Takes the note back: the caller has ordered that use himself.
   void EraseStream(Allocation& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
@@ -254,6 +258,8 @@ class AllocatorFacade {
   Front& FrontOf(Place place, void* stream_handle);
   // Fails unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
+  // Errors: std::invalid_argument, naming `what`, unless it can be marked.
+  void RequireMarkable(const char* what, Stream stream);
   // `now` is the stream that has the handle of `stream` today; without uid if
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);

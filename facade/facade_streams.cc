@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
@@ -107,28 +108,38 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });
-    if (!state.has_streams()) return;
-    if (Front* front = state.Retire(stream)) {
-      front->chain_stream()->Synchronize();
-      front->chain_stream()->Retire();
-      front->Release();
-      front->Drop();
-    }
   });
+  // Also where no layer keeps marks.
+  shared_.timelines->StreamDestroyed(stream);
+  ForEachState([stream](PlaceState& state) {
+    if (state.has_streams()) state.Retire(stream);
+  });
+}
+
+void AllocatorFacade::RequireMarkable(const char* what, Stream stream) {
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= platform_->device_count()) {
+    throw std::invalid_argument(std::string(what) + ": the stream names none");
+  }
+  if (options_.check_streams) CheckStream(stream);
 }
 
 bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
   if (!HasMemory(allocation)) return false;
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
-    throw std::invalid_argument("RecordStream: the stream names none");
-  }
-  if (options_.check_streams) CheckStream(stream);
+  RequireMarkable("RecordStream", stream);
   return allocation.owner()->RecordStream(&allocation, stream);
 }
 bool AllocatorFacade::RecordStream(const AllocationPtr& allocation,
                                    Stream stream) {
   return RecordStream(*allocation, stream);
+}
+
+bool AllocatorFacade::RecordUse(Allocation& allocation, Stream stream,
+                                Event event) {
+  if (!HasMemory(allocation)) return false;
+  RequireMarkable("RecordUse", stream);
+  if (!event) throw std::invalid_argument("RecordUse: there is no event");
+  return allocation.owner()->RecordUse(&allocation, stream, event);
 }
 
 void AllocatorFacade::EraseStream(Allocation& allocation, Stream stream) {

@@ -19,6 +19,7 @@
 #include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/strategy/registry.h"
@@ -127,6 +128,8 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
     context_.guard_reporter = std::make_shared<GuardReporter>(
         GuardSettings::From(options_.decorators).abort_on_error);
   }
+  context_.frees = std::make_shared<DeferredFrees>(
+      context_.timelines, reclaimer_, options_.decorators.cross_stream_wait);
   BuildPool(StrategyNow(/*has_visitors=*/false));
   const std::optional<unsigned char> fill = options_.FillByte();
   if (fill || options_.sync_after_alloc) {
@@ -135,7 +138,10 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   }
 }
 
-PlaceState::~PlaceState() = default;
+PlaceState::~PlaceState() {
+  // Streams that share a strategy defer what belongs to it, and hold this.
+  context_.frees->Close();
+}
 
 bool PlaceState::IsNumaNode() const {
   if (place_.kind != PlaceKind::kHost || !options_.host.numa) return false;
@@ -191,7 +197,8 @@ void PlaceState::BuildPool(const HostStrategy& strategy) {
       DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
                      context_),
       strategy.limit_bytes, reclaimer_);
-  strategy_ = std::make_unique<StrategySource>(strategy.name, pool, settings_);
+  strategy_ = std::make_unique<StrategySource>(strategy.name, pool, settings_,
+                                               context_.frees);
   pool_ = std::move(pool);
   strategy_name_ = strategy;
 }
@@ -234,9 +241,10 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
 }
 
 Front* PlaceState::MakeFront(const Stream& stream) {
-  auto chain_stream = has_streams()
-                          ? std::make_shared<ChainStream>(*device_, stream)
-                          : std::make_shared<ChainStream>();
+  auto chain_stream =
+      has_streams() ? std::make_shared<ChainStream>(
+                          *device_, stream, context_.timelines->Of(stream))
+                    : std::make_shared<ChainStream>();
   auto chain = BuildChain(chain_stream);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   fronts_.reserve(fronts_.size() + 1);
@@ -308,13 +316,26 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
   return *front;
 }
 
-Front* PlaceState::Retire(Stream stream) {
+Front* PlaceState::TakeOut(Stream stream) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   Front* front = by_uid_.FindLocked(stream.uid);
   if (front == nullptr) return nullptr;
   by_uid_.Remove(stream.uid);
   by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
   return front;
+}
+
+void PlaceState::Retire(Stream stream) noexcept {
+  Front* front = TakeOut(stream);
+  if (front == nullptr) return;
+  ChainStream& chain_stream = *front->chain_stream();
+  // While it runs, its idle chunks wait in the pool for an event of it.
+  const bool is_done = chain_stream.IsDone();
+  if (!is_done) pool_->OfferIdleOf(stream);
+  chain_stream.Retire();
+  // What streams share is idle for the others.
+  if (is_done && !strategy_->is_shared()) front->Release();
+  front->Drop();
 }
 
 void PlaceState::Close() {
@@ -326,6 +347,9 @@ void PlaceState::Close() {
   for (const auto& callback : callbacks) {
     if (const auto source = callback.lock()) source->Drop();
   }
+  // What its streams are done with goes back now; what is freed later, with
+  // the last free.
+  context_.frees->Close();
   for (Front* front : by_uid_.Entries()) front->Drop();
 }
 

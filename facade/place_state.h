@@ -18,6 +18,7 @@
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/stats.h"
+#include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
@@ -93,8 +94,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
-  // Takes the stream's front out of the tables; null if it has none.
-  Front* Retire(Stream stream);
+  // Drops the stream's front, if it has one: the stream is about to go, and
+  // its timeline has ended. Work in it may be running. Waits for nothing.
+  void Retire(Stream stream) noexcept;
   // Lets go of every front and callback: the facade goes away.
   void Close();
 
@@ -162,6 +164,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  // Takes the stream's front out of the tables; null if it has none.
+  Front* TakeOut(Stream stream);
   Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(

@@ -111,6 +111,12 @@ STRATA_API strata_status strata_free_on(strata_facade* facade, void* pointer,
 // is ignored.
 STRATA_API strata_status strata_record_stream(strata_facade* facade,
                                               void* pointer, void* stream);
+// The same for a use that is over once `event`, a cudaEvent_t or what the
+// device has, is: recorded by the caller on `stream` after that use. It
+// replaces the note of that stream. The event may be recorded again, or
+// destroyed, at once.
+STRATA_API strata_status strata_record_use(strata_facade* facade, void* pointer,
+                                           void* stream, void* event);
 // Takes the note back: the caller has ordered that use himself.
 STRATA_API strata_status strata_erase_stream(strata_facade* facade,
                                              void* pointer, void* stream);
@@ -122,8 +128,8 @@ STRATA_API strata_status strata_stream_create(strata_facade* facade,
 // Announces the end of a stream of strata_stream_create, and destroys it.
 STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
                                                int32_t device, void* stream);
-// Announces the end of a stream that the caller destroys right after: waits for
-// its work and drops its marks. Its memory stays valid, and is freed as usual.
+// Announces the end of a stream that the caller destroys right after. Does not
+// wait for its work. Its memory stays valid, and is freed as usual.
 STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
                                                  int32_t device, void* stream);
 

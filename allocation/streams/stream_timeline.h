@@ -23,8 +23,8 @@ namespace strata {
 //   so one event serves many: Close() records it. What the event was seen to
 //   have passed is done.
 // Errors: if no event can be recorded, the ticks stay open, and may be closed
-// by
-//   a later try.
+//   by a later try. An error that asking for an event answers counts as "not
+//   yet".
 // Threads: any thread. No device call with the lock held. A thread that read
 //   done() comes after the device work it stands for, and after the thread that
 //   saw it done.
@@ -72,8 +72,8 @@ class StreamTimeline {
   // Waits on the host until `tick` is done; for a stream that cannot be waited
   // for, its device.
   Status Await(Tick tick) noexcept;
-  // The stream is about to be destroyed: records what is open, after which
-  // ticks are done once that is. Work in it may be running.
+  // The stream is about to be destroyed: records its last event, which covers
+  // ticks noted later as well. Work in it may be running.
   void End() noexcept;
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
@@ -109,6 +109,10 @@ class StreamTimeline {
   Status Record() noexcept;
   Status AwaitDevice() noexcept;
   void RaiseDone(Tick tick) noexcept;
+  // Tells an observer that this thread goes by done().
+  void AcquireDone() noexcept;
+  // What names the edges between threads to an observer.
+  std::uint64_t Tag() const { return reinterpret_cast<std::uintptr_t>(this); }
   void Complain(Status status) noexcept;
 
   Device& device_;

@@ -108,8 +108,8 @@ void GraphHeap::Free(DevicePtr ptr, NodeIndex node) {
 std::vector<GraphAllocation> GraphHeap::open() const {
   std::vector<GraphAllocation> open;
   for (const auto& [ptr, block] : layout_.blocks) {
-    if (block.open)
-      open.push_back({ptr, block.bytes, block.node, block.rights});
+    if (!block.open) continue;
+    open.push_back({ptr, block.bytes, block.node, block.rights});
   }
   return open;
 }

@@ -95,8 +95,9 @@ Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
              [&](CallRecord* seen) {
                if (graph == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
-               if (!streams_.Accepts(stream))
+               if (!streams_.Accepts(stream)) {
                  return Status::kInvalidResourceHandle;
+               }
                std::shared_ptr<const SimCapture> ended;
                Status outcome = Status::kSuccess;
                const Status status = platform_->captures().End(
@@ -161,11 +162,13 @@ Status SimDevice::StreamUpdateCaptureDependencies(Stream stream,
   return Run(CallOn(DeviceCall::kStreamUpdateCaptureDependencies, stream,
                     replace ? 1 : 0),
              [&](CallRecord* seen) {
-               if (dependencies == nullptr && count != 0)
+               if (dependencies == nullptr && count != 0) {
                  return Status::kInvalidValue;
+               }
                std::lock_guard lock(mutex_);
-               if (!streams_.Accepts(stream))
+               if (!streams_.Accepts(stream)) {
                  return Status::kInvalidResourceHandle;
+               }
                const SimCapture* capture = CaptureOf(stream);
                if (capture == nullptr) return Status::kIllegalState;
                std::vector<NodeIndex> nodes;

@@ -172,8 +172,9 @@ Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
              [&](CallRecord* seen) {
                if (function == nullptr) return Status::kInvalidValue;
                SimLock lock(mutex_);
-               if (!streams_.Accepts(stream))
+               if (!streams_.Accepts(stream)) {
                  return Status::kInvalidResourceHandle;
+               }
                const std::uint64_t cost_ns =
                    OperationCostNs(OperationKind::kHostFunction, 0);
                if (SimCapture* capture = CaptureOf(stream)) {

@@ -57,14 +57,18 @@ std::string Describe(const UnsafeCall& call, const Cell& cell) {
 
 class CaptureRefusalsConformanceTest : public CaptureFixture {
  protected:
+  void SetUp() override {
+    CaptureFixture::SetUp();
+    if (!IsSkipped()) stream_ = NewStream();
+  }
+
   // What `call` returns; a refusal, and nothing else, hits the capture.
   Status CallBesideACapture(const UnsafeCall& call, const Cell& cell) {
     SCOPED_TRACE(Describe(call, cell));
-    const Stream stream = NewStream();
     CallSubject subject(&device());
     (subject.*call.prepare)();
     Status status = Status::kUnknown;
-    Begin(stream, cell.capture);
+    Begin(stream_, cell.capture);
     const auto make = [&] {
       const ThreadCaptureMode mode(&device(), cell.thread);
       status = call.call(subject);
@@ -75,15 +79,17 @@ class CaptureRefusalsConformanceTest : public CaptureFixture {
       make();
     }
     if (status == Status::kSuccess) {
-      EXPECT_EQ(StatusOf(stream), CaptureStatus::kActive);
-      End(stream);
+      EXPECT_EQ(StatusOf(stream_), CaptureStatus::kActive);
+      EXPECT_EQ(Abandon(stream_), Status::kSuccess);
     } else {
       EXPECT_EQ(status, Status::kStreamCaptureUnsupported);
-      EXPECT_EQ(StatusOf(stream), CaptureStatus::kInvalidated);
-      ExpectEnd(stream, Status::kStreamCaptureInvalidated);
+      EXPECT_EQ(StatusOf(stream_), CaptureStatus::kInvalidated);
+      ExpectEnd(stream_, Status::kStreamCaptureInvalidated);
     }
     (subject.*
      (status == Status::kSuccess ? call.undo_made : call.undo_refused))();
+    // Frees memory that waits for work to be done.
+    EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     return status;
   }
 
@@ -97,6 +103,9 @@ class CaptureRefusalsConformanceTest : public CaptureFixture {
     }
     return refused;
   }
+
+ private:
+  Stream stream_;  // of CallBesideACapture
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, CaptureRefusalsConformanceTest,

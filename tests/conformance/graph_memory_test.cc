@@ -48,7 +48,7 @@ TEST_P(GraphMemoryConformanceTest, T59SecondLaunchNeedsTheMemoryFreed) {
 
 TEST_P(GraphMemoryConformanceTest, T59LaunchCanFreeWhatTheLastOneLeft) {
   DevicePtr ptr = 0;
-  const GraphExec exec = NewExec(Escaping(&ptr), kAutoFreeOnLaunch);
+  const GraphExec exec = NewExec(Escaping(&ptr), kGraphAutoFreeOnLaunch);
   Replay(exec, 3);
   ExpectWords(ptr, kBlockBytes, kFirst);
   Give(ptr, stream_);

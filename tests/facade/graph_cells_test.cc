@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/allocation/error.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/graph_fixture.h"
 
@@ -169,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GraphCellsTest,
                          testing::Values("auto_growth", "bfc",
                                          "cuda_malloc_async", "direct",
                                          "naive_best_fit", "thread_local"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace strata

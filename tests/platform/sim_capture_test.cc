@@ -170,6 +170,23 @@ TEST_F(SimCaptureTest, ReplacedDependenciesAreForgiven) {
   End(stream);
 }
 
+// cuda_semantics C4, T41: a fork that had joined stays joined.
+TEST_F(SimCaptureTest, ReplacingTheOriginsDependenciesKeepsJoinedForks) {
+  const Stream stream = NewStream();
+  const Stream fork = NewStream();
+  const Event event = NewEvent();
+  Begin(stream);
+  ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+  WaitFor(fork, event);
+  Mark(fork, 'e');
+  Mark(fork, 'f');
+  ASSERT_EQ(device().EventRecord(event, fork, 0), Status::kSuccess);
+  WaitFor(stream, event);
+  EXPECT_EQ(device().StreamUpdateCaptureDependencies(stream, nullptr, 0, true),
+            Status::kSuccess);
+  End(stream);
+}
+
 TEST_F(SimCaptureTest, ReplacingTheOriginsDependenciesForgivesNoFork) {
   const Stream stream = NewStream();
   const Stream fork = NewStream();

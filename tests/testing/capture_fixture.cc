@@ -1,6 +1,7 @@
 #include "strata/tests/testing/capture_fixture.h"
 
 #include <algorithm>
+#include <ostream>
 #include <thread>
 
 namespace strata {
@@ -15,6 +16,21 @@ const char* NameOf(CaptureMode mode) {
       return "relaxed";
   }
   return "?";
+}
+
+void PrintTo(CaptureStatus status, std::ostream* out) {
+  switch (status) {
+    case CaptureStatus::kNone:
+      *out << "none";
+      return;
+    case CaptureStatus::kActive:
+      *out << "active";
+      return;
+    case CaptureStatus::kInvalidated:
+      *out << "invalidated";
+      return;
+  }
+  *out << "unknown status " << static_cast<int>(status);
 }
 
 void CaptureFixture::SetUp() {
@@ -65,13 +81,14 @@ void CaptureFixture::ExpectEnd(const Stream& stream, Status status) {
   std::erase(begun_, stream);
 }
 
-void CaptureFixture::Abandon(const Stream& stream) {
+Status CaptureFixture::Abandon(const Stream& stream) {
   Graph graph;
   const Status status = device(stream.device).StreamEndCapture(stream, &graph);
   if (status == Status::kSuccess) {
     EXPECT_EQ(device(stream.device).GraphDestroy(graph), Status::kSuccess);
   }
   std::erase(begun_, stream);
+  return status;
 }
 
 Graph CaptureFixture::Capture(const Stream& stream,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iosfwd>
 #include <vector>
 
 #include "strata/tests/testing/device_fixture.h"
@@ -17,6 +18,8 @@ inline constexpr std::array<CaptureMode, 3> kCaptureModes = {
     CaptureMode::kGlobal, CaptureMode::kThreadLocal, CaptureMode::kRelaxed};
 
 const char* NameOf(CaptureMode mode);
+// Lets a failed expectation name the status.
+void PrintTo(CaptureStatus status, std::ostream* out);
 
 // A test of captures and graphs of device 0; skips where there are none.
 //
@@ -34,8 +37,8 @@ class CaptureFixture : public DeviceTest {
   // The capture comes to its end with `status`: without a graph, and leaving
   // the stream as any other.
   void ExpectEnd(const Stream& stream, Status status);
-  // Ends the capture, whatever has become of it.
-  void Abandon(const Stream& stream);
+  // Ends the capture, whatever has become of it, and its graph.
+  Status Abandon(const Stream& stream);
   // As Begin, `body`, End.
   Graph Capture(const Stream& stream, const std::function<void()>& body);
 

@@ -8,9 +8,6 @@
 
 namespace strata {
 
-// GraphInstantiate's flag: each launch first frees what the last one left.
-inline constexpr unsigned kAutoFreeOnLaunch = 1;
-
 // A test of memory that graphs own; skips where they own none.
 class GraphMemoryFixture : public CaptureFixture {
  protected:

@@ -74,8 +74,10 @@ void CallSubject::NewBlock() {
   Expect(device.MallocFromPoolAsync(&ptr, kBytes, pool, stream));
 }
 
+// The pool keeps the block's memory until its work is done.
 void CallSubject::EndBlock() {
   Expect(device.FreeAsync(ptr, stream));
+  Expect(device.StreamSynchronize(stream));
   EndStreamAndPool();
 }
 

@@ -44,6 +44,9 @@ struct DecoratorOptions {
   bool retry_alone = false;  // wait even if no known thread could free
   // Rounds of out-of-memory callbacks per request; not above 1: one.
   std::int64_t callback_rounds = -1;
+  // Tell observers of a device of blocks even if none of them stays
+  // (Device::observed_for_life).
+  bool observe_blocks = false;
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place

@@ -80,7 +80,7 @@ void CallTrace::Write(const CallRecord& record) {
 void TraceCalls(Platform& platform, const std::string& path) {
   const auto trace = std::make_shared<CallTrace>(path);
   for (int i = 0; i < platform.device_count(); ++i) {
-    platform.device(i).SetCallObserver(
+    platform.device(i).AddCallObserver(
         [trace](const CallRecord& record) { trace->Write(record); });
   }
 }

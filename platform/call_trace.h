@@ -72,9 +72,8 @@ class CallTrace {
   bool failed_ = false;  // a write did not succeed; guarded by mutex_
 };
 
-// Makes the devices of `platform` write their calls to `path` from now on, by
-// SetCallObserver, so that another observer ends it. The file is complete when
-// the devices are gone.
+// Makes the devices of `platform` write their calls to `path` from now on. The
+// file is complete when the devices are gone.
 //
 // Errors: as CallTrace.
 void TraceCalls(Platform& platform, const std::string& path);

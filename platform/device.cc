@@ -16,28 +16,46 @@ void Device::CountCall(DeviceCall call) {
       1, std::memory_order_relaxed);
 }
 
-void Device::SetCallObserver(CallObserver observer) {
-  std::shared_ptr<const CallObserver> fresh;
-  if (observer) {
-    fresh = std::make_shared<const CallObserver>(std::move(observer));
-  }
+template <class Change>
+void Device::ChangeObservers(Change change) {
+  std::shared_ptr<const Observers> former;  // dies after the lock
   std::lock_guard lock(observer_mutex_);
-  observed_.store(fresh != nullptr, std::memory_order_release);
-  // The previous observer dies with `fresh`, after the lock.
-  observer_.swap(fresh);
+  former = observers_;
+  Observers observers =
+      former != nullptr ? *former : Observers(1, CallObserver());
+  change(&observers);
+  const bool any = observers.size() > 1 || observers.front() != nullptr;
+  observers_ = any ? std::make_shared<const Observers>(std::move(observers))
+                   : nullptr;
+  observed_.store(any, std::memory_order_release);
+}
+
+void Device::SetCallObserver(CallObserver observer) {
+  ChangeObservers([&](Observers* observers) {
+    observers->front() = std::move(observer);
+  });
+}
+
+void Device::AddCallObserver(CallObserver observer) {
+  ChangeObservers([&](Observers* observers) {
+    observers->push_back(std::move(observer));
+  });
+  observed_for_life_.store(true, std::memory_order_release);
 }
 
 void Device::TellObserver(CallRecord record) {
-  std::shared_ptr<const CallObserver> observer;
+  std::shared_ptr<const Observers> observers;
   {
     std::lock_guard lock(observer_mutex_);
-    observer = observer_;
+    observers = observers_;
   }
-  if (observer == nullptr) return;
+  if (observers == nullptr) return;
   record.device = ordinal();
   record.thread = CallingThreadNumber();
   record.time_ns = NowNs();
-  (*observer)(record);
+  for (const CallObserver& observer : *observers) {
+    if (observer) observer(record);
+  }
 }
 
 void Device::NoteDependencies(const GraphNode* nodes, std::size_t count) {

@@ -68,8 +68,14 @@ class Device {
   // and with no lock held; null ends it. Calls that another thread has under
   // way may still reach the previous observer. No driver call.
   void SetCallObserver(CallObserver observer);
+  // The same for one that is told beside it, as long as the device is there.
+  void AddCallObserver(CallObserver observer);
   // Whether there is an observer: what is only for it need not be made.
   bool observed() const { return observed_.load(std::memory_order_acquire); }
+  // Whether one of them stays: what no other call shows is worth noting.
+  bool observed_for_life() const {
+    return observed_for_life_.load(std::memory_order_acquire);
+  }
   // Tells the observer of an event (device_events.def). No driver call.
   void Note(const CallRecord& event) { Observe(event); }
 
@@ -203,13 +209,20 @@ class Device {
   virtual std::uint64_t NowNs() const;
 
  private:
+  // The one that is set, or an empty function, and then those added.
+  using Observers = std::vector<CallObserver>;
+
   void TellObserver(CallRecord record);
+  // Gives the observers the form that `change` makes of them.
+  template <class Change>
+  void ChangeObservers(Change change);
 
   std::array<std::atomic<std::uint64_t>, kDeviceCallCount> call_counts_{};
-  std::atomic<bool> observed_{false};  // whether observer_ is set
+  std::atomic<bool> observed_{false};  // whether there is an observer
+  std::atomic<bool> observed_for_life_{false};
   std::mutex observer_mutex_;
-  // guarded by observer_mutex_
-  std::shared_ptr<const CallObserver> observer_;
+  // Null: none. Guarded by observer_mutex_.
+  std::shared_ptr<const Observers> observers_;
 };
 
 }  // namespace strata

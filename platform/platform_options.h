@@ -27,6 +27,9 @@ struct PlatformOptions {
   // Whether calls that free memory at once wait for work: "sync", "nosync" or
   // "seeded" (free_policy.h).
   std::string sim_free = "sync";
+  // Whether calls are checked for hazards: "off", "report" or "abort"
+  // (hazard_monitor.h).
+  std::string sim_check_hazards = "off";
   // Memory that another process takes and gives back, as in capacity_steps.h:
   // "mem_alloc:nth=100,take=10GiB;…".
   std::string sim_capacity_steps;

@@ -9,6 +9,7 @@ namespace strata {
 
 int RunReplay(int argc, char** argv);
 int RunBench(int argc, char** argv);
+int RunCheck(int argc, char** argv);
 int RunInfo(int argc, char** argv);
 
 }  // namespace strata

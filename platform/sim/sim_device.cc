@@ -172,6 +172,12 @@ void SimDevice::Apply(const CapacityStep& step) {
   memory_.GiveExternal(step.give_bytes);
 }
 
+std::unique_lock<std::recursive_mutex> SimDevice::HoldOrder() {
+  HazardMonitor* monitor = platform_->hazard_monitor();
+  return monitor != nullptr ? monitor->Hold()
+                            : std::unique_lock<std::recursive_mutex>();
+}
+
 Status SimDevice::Refusal(const CallRecord& call, std::int32_t stream_device) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();

@@ -74,7 +74,8 @@ class SimDevice final : public Device {
   Status StreamQuery(Stream stream) override;
   Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
   // `function` runs in a thread that calls the platform, not necessarily this
-  // one: what it locks must not be held by a caller.
+  // one: what it locks must not be held by a caller. While calls are checked
+  // for hazards, other threads' calls wait for it.
   Status LaunchHostFunc(Stream stream, HostFunction function,
                         void* argument) override;
 
@@ -256,6 +257,9 @@ class SimDevice final : public Device {
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr,
              std::int32_t stream_device = -1);
+  // While calls are checked, observers see them in the order in which they took
+  // effect: nobody else's takes effect while this is held.
+  std::unique_lock<std::recursive_mutex> HoldOrder();
   void Enter(DeviceCall call);
   void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call, std::int32_t stream_device);

@@ -8,12 +8,13 @@
 namespace strata {
 
 // For the sources of SimDevice only. `body` takes the locks it needs; none is
-// held when the observer runs.
+// held when the observer runs, but for HoldOrder's.
 template <class Body>
 Status SimDevice::Run(CallRecord call, Body body,
                       const std::size_t* charged_bytes,
                       std::int32_t stream_device) {
   Enter(call.call);
+  const auto order = HoldOrder();
   call.status = Refusal(call, stream_device < 0 ? ordinal_ : stream_device);
   if (call.status == Status::kSuccess) {
     call.status = body(&call);

@@ -41,7 +41,8 @@ void CheckRuleDevice(const char* option, int device, int devices) {
 }  // namespace
 
 SimPlatform::SimPlatform(const PlatformOptions& options)
-    : physical_memory_(options.sim_fabric),
+    : hazard_monitor_(MakeHazardMonitor(options.sim_check_hazards)),
+      physical_memory_(options.sim_fabric),
       virtual_memory_(&physical_memory_, &host_views_),
       address_space_(&physical_memory_, &host_ranges_),
       scheduler_(ParseProgress(options.sim_progress), options.sim_seed),
@@ -63,6 +64,12 @@ SimPlatform::SimPlatform(const PlatformOptions& options)
   for (int ordinal = 0; ordinal < options.sim_devices; ++ordinal) {
     devices_.push_back(std::make_unique<SimDevice>(
         this, ordinal, options.sim_memory_bytes, options.sim_seed, data));
+    if (hazard_monitor_ != nullptr) {
+      devices_.back()->AddCallObserver(
+          [monitor = hazard_monitor_](const CallRecord& record) {
+            monitor->Observe(record);
+          });
+    }
     works_.push_back(std::make_unique<SimWork>(devices_.back().get()));
     for (const FaultRule& rule : faults) devices_.back()->AddFault(rule);
     for (const CapacityStep& step : steps) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/platform/check/hazard_monitor.h"
 #include "strata/platform/memory_types.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
@@ -30,8 +31,8 @@ namespace strata {
 //
 // Errors: the constructor throws std::invalid_argument naming the flag that is
 //   wrong: strata_sim_devices, strata_sim_memory, strata_sim_data,
-//   strata_sim_fault, strata_sim_progress, strata_sim_free or
-//   strata_sim_capacity_steps, and std::runtime_error naming strata_sim_data if
+//   strata_sim_fault, strata_sim_progress, strata_sim_free,
+//   strata_sim_check_hazards or strata_sim_capacity_steps, and std::runtime_error naming strata_sim_data if
 //   the host has no room for the devices' bytes.
 // Threads: any thread.
 // Lifetime: two platforms know nothing of each other.
@@ -46,6 +47,9 @@ class SimPlatform final : public Platform {
   DeviceWork* work(int ordinal) override;
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
+
+  // Checks the calls of all devices; null unless the options ask for it.
+  HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
 
   // One line for each device with leaks ("sim:0: 1 event"), or nothing.
   std::string LeakReport() const;
@@ -75,6 +79,7 @@ class SimPlatform final : public Platform {
   UserObjectTable& user_objects() { return user_objects_; }
 
  private:
+  const std::shared_ptr<HazardMonitor> hazard_monitor_;
   std::mutex mutex_;
   HostRanges host_ranges_;
   HostViews host_views_;            // guarded by mutex_

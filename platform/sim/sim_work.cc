@@ -29,6 +29,7 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
+  const auto order = HoldOrder();
   // As for any launch (capture_rules.def).
   const Status refusal = CheckCaptures(CaptureRuleOf(DeviceCall::kMemsetAsync),
                                        {stream, {}, 0, 0});

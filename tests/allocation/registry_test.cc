@@ -26,18 +26,20 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 }
 
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
-  EXPECT_THAT(DecoratorNames(),
-              ElementsAre("trace", "events", "log", "guard", "stat", "limit",
-                          "retry", "cuda_graph", "stream_safe", "aligned", "fault"));
+  EXPECT_THAT(
+      DecoratorNames(),
+      ElementsAre("trace", "events", "log", "guard", "observe", "stat", "limit",
+                  "retry", "cuda_graph", "stream_safe", "aligned", "fault"));
 }
 
-TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryCudaGraphStreamSafeAligned) {
+TEST(DecoratorRegistryTest,
+     TheDefaultChainIsStatRetryCudaGraphStreamSafeAligned) {
   PoolPlace place;
   ChainContext context;
   context.platform = place.platform();
   EXPECT_THAT(LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
-              ElementsAre("stat", "retry", "cuda_graph", "stream_safe", "aligned",
-                          "chunk_pool", "device"));
+              ElementsAre("stat", "retry", "cuda_graph", "stream_safe",
+                          "aligned", "chunk_pool", "device"));
 }
 
 TEST(DecoratorRegistryTest, WithoutDevicesThereIsNoStreamSafety) {
@@ -59,10 +61,10 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   PoolPlace place(place_options);
   ChainContext context;
   context.platform = place.platform();
-  EXPECT_THAT(
-      LayersOf(*Decorate(place.pool(), options, context)),
-      ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
-                  "cuda_graph", "stream_safe", "aligned", "chunk_pool", "fault", "device"));
+  EXPECT_THAT(LayersOf(*Decorate(place.pool(), options, context)),
+              ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
+                          "cuda_graph", "stream_safe", "aligned", "chunk_pool",
+                          "fault", "device"));
   std::remove(options.trace_path.c_str());
   std::remove(options.allocation_log_path.c_str());
 }

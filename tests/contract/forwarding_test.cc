@@ -103,7 +103,7 @@ class RecordingAllocator final : public Allocator, private HitPath {
 // What a decorator answers itself, by name.
 std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "trace" || name == "events") return {"hit_path"};
-  if (name == "log") return {"hit_path"};
+  if (name == "log" || name == "observe") return {"hit_path"};
   if (name == "tracking") return {"hit_path"};
   if (name == "guard") return {"size", "DoFree", "hit_path"};
   if (name == "stat") return {"stats"};

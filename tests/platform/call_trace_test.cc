@@ -178,13 +178,13 @@ TEST_F(CallTraceTest, IsTheSameForTheSameSeed) {
   std::vector<std::vector<std::string>> runs;
   for (const std::uint64_t seed : {7U, 7U, 8U}) {
     options_.sim_seed = seed;
-    const auto platform = MakePlatform(options_);
-    for (int i = 0; i < 64; ++i) {
-      DevicePtr ptr = 0;
-      platform->device(0).MemAlloc(&ptr, 4096);
+    {
+      const auto platform = MakePlatform(options_);
+      for (int i = 0; i < 64; ++i) {
+        DevicePtr ptr = 0;
+        platform->device(0).MemAlloc(&ptr, 4096);
+      }
     }
-    platform->device(0).SetCallObserver(nullptr);
-    platform->device(1).SetCallObserver(nullptr);
     runs.push_back(Lines());
   }
   EXPECT_EQ(runs[0].size(), 65u);

@@ -171,6 +171,24 @@ TEST_F(SimDeviceCallsTest, ObserverSeesOperandsOrderAndFailures) {
 }
 
 // With a lock held this would deadlock.
+TEST_F(SimDeviceCallsTest, AddedObserversAreToldBesideTheOneThatIsSet) {
+  int set = 0;
+  auto added = std::make_shared<int>(0);
+  std::size_t free_bytes = 0;
+  EXPECT_FALSE(device().observed_for_life());
+  device().SetCallObserver([&](const CallRecord&) { ++set; });
+  EXPECT_FALSE(device().observed_for_life());
+  device().AddCallObserver([added](const CallRecord&) { ++*added; });
+  device().AddCallObserver([added](const CallRecord&) { ++*added; });
+  EXPECT_TRUE(device().observed_for_life());
+  device().MemGetInfo(&free_bytes, &free_bytes);
+  device().SetCallObserver(nullptr);
+  EXPECT_TRUE(device().observed());
+  device().MemGetInfo(&free_bytes, &free_bytes);
+  EXPECT_EQ(set, 1);
+  EXPECT_EQ(*added, 4);
+}
+
 TEST_F(SimDeviceCallsTest, ObserverMayCallTheDevice) {
   std::size_t free_seen = 0;
   device().SetCallObserver([&](const CallRecord& call) {

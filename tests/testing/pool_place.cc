@@ -66,6 +66,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   options.stream_safe = name == "stream_safe";
   options.cuda_graph = name == "cuda_graph";
   options.guard = name == "guard";
+  options.observe_blocks = name == "observe";
   if (name == "retry") options.retry_time_ms = 10000;
   if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
   if (name == "trace") options.trace_path = path;

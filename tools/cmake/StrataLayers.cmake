@@ -80,13 +80,14 @@ function(strata_platforms variable table)
   set(${variable} ${built} PARENT_SCOPE)
 endfunction()
 
-# strata_platform_sources(<variable> <name>...): the sources of these platforms.
+# strata_platform_sources(<variable> <folder>...): the sources of these folders
+# of platform/.
 function(strata_platform_sources variable)
   set(sources)
   foreach(name IN LISTS ARGN)
     file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/platform/${name}/*.cc)
     if(NOT found)
-      message(FATAL_ERROR "platform/devices.def names ${name}, but platform/${name}/ has no *.cc")
+      message(FATAL_ERROR "platform/${name}/ has no *.cc")
     endif()
     list(APPEND sources ${found})
   endforeach()

@@ -1,0 +1,47 @@
+#ifndef STRATA_ALLOCATION_OBSERVE_ALLOCATOR_H_
+#define STRATA_ALLOCATION_OBSERVE_ALLOCATOR_H_
+
+#include <memory>
+
+#include "strata/allocation/decorator.h"
+#include "strata/platform/device.h"
+
+namespace strata {
+
+// Tells the observers of the device which blocks there are, and for which
+// streams they are marked (device_events.def), so that a checker or a recorded
+// trace knows what becomes of memory above the device.
+//
+// Model: a block is the user's size from after the layers below have given it
+//   to before they take it back. Blocks of layers above, as those that the
+//   guard keeps, are blocks until those let them go. What threads do in the
+//   layers below is in the order of the device's tag: their locks see to that
+//   (cuda_semantics.md R5). Handles without addresses are not told.
+// Cost: up to three events per call.
+class ObserveAllocator final : public Decorator {
+ public:
+  // `device` outlives this. Blocks are for work in `stream`, if that has a uid.
+  ObserveAllocator(std::shared_ptr<Allocator> underlying, Device& device,
+                   Stream stream);
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+  void DoFree(Allocation* allocation) noexcept override;
+  std::size_t Release() noexcept override;
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  const char* name() const override { return "observe"; }
+  HitPath* hit_path() override { return nullptr; }
+
+ private:
+  void NoteHost(DeviceCall event) noexcept;
+  void NoteBlock(DeviceCall event, const Allocation& allocation,
+                 Stream stream) noexcept;
+
+  Device& device_;
+  const Stream chain_stream_;
+  const bool has_addresses_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_OBSERVE_ALLOCATOR_H_

@@ -1,0 +1,110 @@
+#include "strata/platform/check/call_trace_reader.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+#include "strata/platform/call_trace.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kFields = 10;
+
+using Fields = std::array<std::string_view, kFields>;
+
+std::string Quoted(std::string_view text) {
+  return std::string("'").append(text).append("'");
+}
+
+Fields Split(std::string_view line) {
+  Fields fields;
+  std::size_t count = 0;
+  while (true) {
+    const std::size_t comma = line.find(',');
+    if (count < kFields) fields[count] = line.substr(0, comma);
+    ++count;
+    if (comma == std::string_view::npos) break;
+    line.remove_prefix(comma + 1);
+  }
+  if (count != kFields) {
+    throw std::invalid_argument(std::to_string(count) + " fields, not " +
+                                std::to_string(kFields));
+  }
+  return fields;
+}
+
+template <class Number>
+Number ToNumber(std::string_view text, int base = 10) {
+  std::string_view digits = text;
+  if (base == 16 && digits.substr(0, 2) == "0x") digits.remove_prefix(2);
+  Number number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number, base);
+  if (error != std::errc() || stop != end || digits.empty()) {
+    throw std::invalid_argument(Quoted(text) + " is no number of this field");
+  }
+  return number;
+}
+
+}  // namespace
+
+CallRecord ParseCallRecord(std::string_view line) {
+  const Fields fields = Split(line);
+  CallRecord record;
+  record.time_ns = ToNumber<std::uint64_t>(fields[0]);
+  record.thread = ToNumber<std::uint64_t>(fields[1]);
+  record.device = ToNumber<std::int32_t>(fields[2]);
+  if (!ParseObservedCall(fields[3], &record.call)) {
+    throw std::invalid_argument(Quoted(fields[3]) + " is no call");
+  }
+  record.ptr = ToNumber<std::uint64_t>(fields[4], 16);
+  record.bytes = ToNumber<std::uint64_t>(fields[5]);
+  record.value = ToNumber<std::uint64_t>(fields[6], 16);
+  record.stream_uid = ToNumber<std::uint64_t>(fields[7]);
+  record.status = static_cast<Status>(ToNumber<std::int32_t>(fields[8]));
+  record.node = ToNumber<std::uint64_t>(fields[9], 16);
+  return record;
+}
+
+CallTraceReader::CallTraceReader(const std::string& path)
+    : path_(path), file_(path) {
+  if (!file_) {
+    throw CallTraceError(path + ": cannot be opened: " + std::strerror(errno));
+  }
+  std::string header;
+  if (!NextLine(&header) || header != kCallTraceHeader) {
+    line_ = 1;
+    Fail(std::string("is no call trace: its first line is not ")
+             .append(Quoted(kCallTraceHeader)));
+  }
+}
+
+bool CallTraceReader::Next(CallRecord* record) {
+  std::string line;
+  if (!NextLine(&line)) return false;
+  try {
+    *record = ParseCallRecord(line);
+  } catch (const std::invalid_argument& error) {
+    Fail(error.what());
+  }
+  return true;
+}
+
+bool CallTraceReader::NextLine(std::string* line) {
+  if (!std::getline(file_, *line)) {
+    if (file_.bad()) Fail("cannot be read");
+    return false;
+  }
+  ++line_;
+  if (!line->empty() && line->back() == '\r') line->pop_back();
+  return true;
+}
+
+void CallTraceReader::Fail(const std::string& reason) const {
+  throw CallTraceError(path_ + ":" + std::to_string(line_) + ": " + reason);
+}
+
+}  // namespace strata

@@ -1,0 +1,50 @@
+#ifndef STRATA_PLATFORM_CHECK_CALL_TRACE_READER_H_
+#define STRATA_PLATFORM_CHECK_CALL_TRACE_READER_H_
+
+#include <cstdint>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "strata/platform/call_record.h"
+
+namespace strata {
+
+// What is wrong with a recorded call trace: "calls.csv:12: 'x' is no number".
+class CallTraceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The record of one line of a call trace (call_trace.h), without its end.
+//
+// Errors: std::invalid_argument saying what is wrong.
+CallRecord ParseCallRecord(std::string_view line);
+
+// The calls of a file that CallTrace has written.
+//
+// Model: lines end in LF or CRLF. Their number is that of their call, plus one.
+// Errors: CallTraceError: the file cannot be opened or read, its header is
+//   another one, or a line is wrong (cut off, for instance).
+// Threads: externally synchronised.
+class CallTraceReader {
+ public:
+  explicit CallTraceReader(const std::string& path);
+
+  // The next call; false at the end of the file.
+  bool Next(CallRecord* record);
+
+ private:
+  // Without its end; false at the end of the file.
+  bool NextLine(std::string* line);
+  [[noreturn]] void Fail(const std::string& reason) const;
+
+  const std::string path_;
+  std::ifstream file_;
+  std::uint64_t line_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_CHECK_CALL_TRACE_READER_H_

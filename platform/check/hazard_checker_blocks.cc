@@ -1,0 +1,147 @@
+// Blocks that allocators carve from the memory of a device.
+
+#include <algorithm>
+#include <utility>
+
+#include "strata/platform/check/hazard_checker.h"
+
+namespace strata {
+
+bool HazardChecker::ObserveBlocks(const CallRecord& record) {
+  switch (record.call) {
+    case DeviceCall::kBlockAlloc:
+      if (record.bytes != 0) HandOut(record);
+      return true;
+    case DeviceCall::kBlockFree:
+      TakeBack(record);
+      return true;
+    case DeviceCall::kBlockMark:
+      Mark(record);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void HazardChecker::HandOut(const CallRecord& record) {
+  order_.AcquireDevice(record.device, record.thread);
+  auto life = std::make_shared<BlockLife>();
+  life->ptr = record.ptr;
+  life->bytes = record.bytes;
+  life->allocated = now_;
+  if (record.stream_uid != 0) life->streams.push_back(record.stream_uid);
+  if (const CaptureModel::Place place = captures_.Find(record.stream_uid)) {
+    life->capture = place.graph->id;
+    life->graph = place.graph->tokens.front();
+  }
+  auto other = blocks_.lower_bound(record.ptr);
+  if (other != blocks_.begin()) --other;
+  while (other != blocks_.end() && other->first < record.ptr + record.bytes) {
+    const std::shared_ptr<BlockLife>& held = other->second;
+    if (held->ptr + held->bytes <= record.ptr) {
+      ++other;
+      continue;
+    }
+    HazardReport report =
+        Report(HazardKind::kOverlap, held->allocated,
+               {record.ptr, record.bytes}, "the first block was never freed");
+    report.first_life = LifeOf(held);
+    report.second_life = LifeOf(life);
+    log_.Add(std::move(report));
+    other = blocks_.erase(other);
+  }
+  for (const MemoryMap::Piece& piece :
+       memory_.Pieces(record.ptr, record.bytes)) {
+    HandOutPiece(piece, life);
+  }
+  blocks_[record.ptr] = std::move(life);
+}
+
+void HazardChecker::HandOutPiece(const MemoryMap::Piece& piece,
+                                 const std::shared_ptr<BlockLife>& life) {
+  const std::uint64_t stream = now_.stream_uid;
+  const bool is_host = piece.region->kind == RegionKind::kHost;
+  const CaptureModel::Place place = captures_.Find(stream);
+  const std::uint64_t offset = piece.offset();
+  const auto range = [&](std::uint64_t begin, std::uint64_t end) {
+    return ReportedRange{piece.ptr + (begin - offset), end - begin};
+  };
+  // What the stream comes after, or the host has seen done.
+  const OrderClock before =
+      is_host || place || stream == 0
+          ? order_.OfThread(now_.thread)
+          : order_.BeforeNext({now_.device, stream}, now_.thread);
+  if (place) {
+    place.graph->shadow.VisitKnown(
+        piece.region->space, offset, offset + piece.bytes,
+        [&](const MemorySegment& segment, std::uint64_t begin,
+            std::uint64_t end) {
+          const std::uint64_t from = std::max(begin, offset);
+          const std::uint64_t to = std::min(end, offset + piece.bytes);
+          CheckHandOut(segment, now_, place.member->frontier, is_host,
+                       range(from, to), [&](HazardReport report) {
+                         report.second_life = LifeOf(life);
+                         place.graph->hazards.push_back(std::move(report));
+                       });
+        });
+  }
+  shadow_.VisitRange(
+      piece.region->space, offset, offset + piece.bytes,
+      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+        // What runs when a graph does comes after what its launch comes after.
+        if (!place) {
+          CheckHandOut(segment, now_, before, is_host, range(begin, end),
+                       [&](HazardReport report) {
+                         report.second_life = LifeOf(life);
+                         log_.Add(std::move(report));
+                       });
+        }
+        segment.Begin(life);
+      });
+}
+
+void HazardChecker::TakeBack(const CallRecord& record) {
+  const auto found = blocks_.find(record.ptr);
+  if (found != blocks_.end()) {
+    const std::shared_ptr<BlockLife> life = found->second;
+    blocks_.erase(found);
+    if (record.stream_uid != 0) UseByStream(record, life, false);
+    life->freed = now_;
+  }
+  order_.ReleaseDevice(record.device, record.thread);
+}
+
+void HazardChecker::Mark(const CallRecord& record) {
+  const auto found = blocks_.find(record.ptr);
+  if (found != blocks_.end() && record.stream_uid != 0) {
+    UseByStream(record, found->second, true);
+  }
+}
+
+void HazardChecker::UseByStream(const CallRecord& record,
+                                const std::shared_ptr<BlockLife>& life,
+                                bool host_too) {
+  const std::uint64_t stream = record.stream_uid;
+  if (std::find(life->streams.begin(), life->streams.end(), stream) ==
+      life->streams.end()) {
+    life->streams.push_back(stream);
+  }
+  const CaptureModel::Place place = captures_.Find(stream);
+  // In a capture nothing has run: only the graph's own blocks are concerned.
+  if (place && life->capture != place.graph->id) return;
+  const Epoch last =
+      place ? place.member->last : order_.Last({record.device, stream});
+  if (last.count == 0) return;
+  for (const MemoryMap::Piece& piece : memory_.Pieces(life->ptr, life->bytes)) {
+    // The host may have used host memory alone.
+    if (piece.region->kind == RegionKind::kHost && !host_too) continue;
+    const MemoryUse use{last, life, piece.region->id, false, now_};
+    ShadowMemory& shadow = place ? place.graph->shadow : shadow_;
+    const std::uint64_t offset = piece.offset();
+    shadow.VisitRange(piece.region->space, offset, offset + piece.bytes,
+                      [&](MemorySegment& segment, std::uint64_t,
+                          std::uint64_t) { segment.AddConcluded(use); });
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,345 @@
+// Captures, graphs and their launches.
+
+#include <algorithm>
+#include <utility>
+
+#include "strata/platform/check/hazard_checker.h"
+
+namespace strata {
+
+std::vector<std::uint64_t> HazardChecker::TakeDependencies(
+    std::uint64_t thread) {
+  return std::exchange(dependencies_[thread], {});
+}
+
+bool HazardChecker::ObserveCapture(const CallRecord& record) {
+  const std::uint64_t stream = record.stream_uid;
+  switch (record.call) {
+    case DeviceCall::kDependency:
+      dependencies_[record.thread].push_back(record.ptr);
+      return true;
+    case DeviceCall::kStreamBeginCapture:
+      captures_.Begin(stream, 0, {});
+      return true;
+    case DeviceCall::kStreamBeginCaptureToGraph:
+      captures_.Begin(stream, record.ptr, TakeDependencies(record.thread));
+      return true;
+    case DeviceCall::kStreamEndCapture:
+      captures_.End(stream, record.ptr);
+      return true;
+    case DeviceCall::kStreamUpdateCaptureDependencies:
+      captures_.Update(stream, TakeDependencies(record.thread),
+                       record.value != 0);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HazardChecker::ObserveGraphs(const CallRecord& record) {
+  ExecModel* exec = nullptr;
+  switch (record.call) {
+    case DeviceCall::kGraphCreate:
+      captures_.CreateGraph(record.ptr);
+      return true;
+    case DeviceCall::kGraphDestroy:
+      captures_.DestroyGraph(record.ptr);
+      return true;
+    case DeviceCall::kGraphInstantiate:
+      Instantiate(&captures_.CreateExec(record.ptr), record.value);
+      return true;
+    case DeviceCall::kGraphExecUpdate:
+      exec = captures_.FindExec(record.ptr);
+      if (exec != nullptr) Instantiate(exec, record.value);
+      return true;
+    case DeviceCall::kGraphExecDestroy:
+      captures_.DestroyExec(record.ptr);
+      return true;
+    case DeviceCall::kGraphLaunch:
+      exec = captures_.FindExec(record.ptr);
+      if (exec == nullptr) {
+        Use(record, {});  // of before the records began
+      } else if (const auto place = captures_.Find(record.stream_uid)) {
+        LaunchInCapture(place, *exec, record);
+      } else {
+        Launch(exec, record);
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+void HazardChecker::UseInCapture(const CaptureModel::Place& place,
+                                 const CallRecord& record,
+                                 const std::vector<Range>& ranges) {
+  GraphModel& graph = *place.graph;
+  const GraphNodeModel* added = &CaptureModel::AddNode(place, record.node);
+  const auto node = static_cast<std::size_t>(added - graph.nodes.data());
+  for (const Range& range : ranges) {
+    if (memory_.FindGone(range.ptr, range.bytes) != nullptr) {
+      NodeUse gone;
+      gone.ptr = range.ptr;
+      gone.bytes = range.bytes;
+      gone.write = range.write;
+      gone.access = now_;
+      graph.nodes[node].uses.push_back(gone);
+    }
+    for (const MemoryMap::Piece& piece :
+         memory_.Pieces(range.ptr, range.bytes)) {
+      UsePieceInCapture(&graph, piece, range.write, node);
+    }
+  }
+}
+
+void HazardChecker::UsePieceInCapture(GraphModel* graph,
+                                      const MemoryMap::Piece& piece, bool write,
+                                      std::size_t node) {
+  const std::uint64_t offset = piece.offset();
+  shadow_.VisitRange(
+      piece.region->space, offset, offset + piece.bytes,
+      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+        NodeUse use;
+        use.ptr = piece.ptr + (begin - offset);
+        use.bytes = end - begin;
+        use.write = write;
+        use.access = now_;
+        use.region = piece.region;
+        use.life = segment.life;
+        use.was_freed = use.life != nullptr && use.life->freed.has_value();
+        CheckNodeUse(graph, graph->nodes[node], use);
+        graph->nodes[node].uses.push_back(std::move(use));
+      });
+}
+
+void HazardChecker::CheckNodeUse(GraphModel* graph, const GraphNodeModel& node,
+                                 const NodeUse& use) {
+  const auto later = [graph](HazardReport report) {
+    graph->hazards.push_back(std::move(report));
+  };
+  const ReportedRange range{use.ptr, use.bytes};
+  const MemoryRegion& region = *use.region;
+  const auto report = [&](HazardKind kind, const AccessSite& first,
+                          const char* missing, const Lifetime& life) {
+    HazardReport found = Report(kind, first, range, missing);
+    found.second = use.access;
+    found.first_life = life;
+    later(std::move(found));
+  };
+  if (region.kind == RegionKind::kGraph && region.graph == graph->id) {
+    if (!node.before.Covers(region.node)) {
+      report(HazardKind::kUseBeforeAlloc, region.life.allocated,
+             "the node is no descendant of the one that allocates",
+             region.life);
+    }
+    if (region.freed_in_graph) {
+      report(HazardKind::kGraphUseAfterFree, *region.life.freed,
+             "the node is no ancestor of the one that frees", region.life);
+    }
+  }
+  if (use.was_freed && use.life->capture == graph->id) {
+    report(HazardKind::kGraphUseAfterFree, *use.life->freed,
+           "the block was freed before the node was captured", *use.life);
+  }
+  const MemoryUse as_use{node.epoch, use.life, region.id, use.write,
+                         use.access};
+  const std::uint64_t begin = region.offset + (use.ptr - region.life.ptr);
+  graph->shadow.VisitRange(
+      region.space, begin, begin + use.bytes,
+      [&](MemorySegment& segment, std::uint64_t, std::uint64_t) {
+        CheckUse(segment, as_use, node.before, range, later);
+        segment.Add(as_use);
+      });
+}
+
+void HazardChecker::AllocateInCapture(const CaptureModel::Place& place,
+                                      const CallRecord& record) {
+  GraphModel& graph = *place.graph;
+  const Epoch node = CaptureModel::AddNode(place, record.node).epoch;
+  // Nodes that share addresses are the driver's to order: P16.
+  shadow_.Erase(0, record.ptr, record.ptr + record.bytes);
+  graph.shadow.Erase(0, record.ptr, record.ptr + record.bytes);
+  const auto region =
+      memory_.Add(RegionKind::kGraph, record.ptr, record.bytes, now_);
+  region->graph = graph.id;
+  region->node = node;
+  graph.allocates.push_back(region);
+}
+
+void HazardChecker::FreeInCapture(const CaptureModel::Place& place,
+                                  const CallRecord& record) {
+  GraphModel& graph = *place.graph;
+  const GraphNodeModel& node = CaptureModel::AddNode(place, record.node);
+  const std::shared_ptr<MemoryRegion> region = memory_.Find(record.ptr);
+  if (region == nullptr) return;
+  const std::uint64_t first = region->offset;
+  const std::uint64_t last = first + region->life.bytes;
+  graph.shadow.VisitKnown(
+      region->space, first, last,
+      [&](const MemorySegment& segment, std::uint64_t, std::uint64_t) {
+        CheckGivenBack(segment, now_, node.before,
+                       HazardKind::kGraphUseAfterFree, region->id,
+                       {region->life.ptr, region->life.bytes},
+                       [&](HazardReport report) {
+                         report.first_life = region->life;
+                         graph.hazards.push_back(std::move(report));
+                       });
+      });
+  if (region->graph == graph.id) {
+    region->freed_in_graph = true;
+    region->life.freed = now_;
+  } else {
+    graph.frees.push_back(region);
+  }
+}
+
+void HazardChecker::LaunchInCapture(const CaptureModel::Place& place,
+                                    const ExecModel& exec,
+                                    const CallRecord& record) {
+  GraphModel& graph = *place.graph;
+  for (std::size_t i = CaptureModel::AddChild(place, exec);
+       i < graph.nodes.size(); ++i) {
+    const std::vector<NodeUse> uses = graph.nodes[i].uses;
+    for (const NodeUse& use : uses) {
+      if (use.region != nullptr) CheckNodeUse(&graph, graph.nodes[i], use);
+    }
+  }
+  CaptureModel::AddNode(place, record.node);
+}
+
+void HazardChecker::Instantiate(ExecModel* exec, std::uint64_t graph) {
+  GraphModel* from = captures_.FindGraph(graph);
+  if (from == nullptr) return;
+  exec->Take(*from);
+  for (HazardReport& report : std::exchange(from->hazards, {})) {
+    log_.Add(std::move(report));
+  }
+}
+
+void HazardChecker::Launch(ExecModel* exec, const CallRecord& record) {
+  const StreamName stream{record.device, record.stream_uid};
+  // Launches of one graph come after each other: R6.
+  order_.Order(stream, exec->launched);
+  for (const GraphNodeModel& node : exec->nodes) {
+    if (node.waits != 0) order_.Wait(stream, node.waits, record.thread);
+  }
+  const Epoch epoch = order_.Submit(stream, record.thread);
+  const OrderClock before = order_.OfStream(stream);
+  for (const auto& region : exec->allocates) {
+    if (region->freed_in_graph) continue;
+    region->begins = epoch;
+    region->life.freed.reset();
+  }
+  for (const NodeUse& use : exec->uses) LaunchUse(*exec, use, epoch, before);
+  for (const auto& region : exec->frees) {
+    GiveBackRegion(region, HazardKind::kUseAfterFree, before);
+  }
+  exec->launched = before;
+  for (const GraphNodeModel& node : exec->nodes) {
+    if (node.records == 0) continue;
+    captures_.ForgetEvent(node.records);
+    order_.Record(node.records, stream, record.thread);
+  }
+}
+
+void HazardChecker::LaunchUse(const ExecModel& exec, const NodeUse& use,
+                              const Epoch& epoch, const OrderClock& before) {
+  const ReportedRange range{use.ptr, use.bytes};
+  const auto pieces = memory_.Pieces(use.ptr, use.bytes);
+  std::uint64_t there = 0;
+  for (const MemoryMap::Piece& piece : pieces) there += piece.bytes;
+  // Graph memory is the driver's, and comes back with each launch.
+  const bool is_own = use.region != nullptr &&
+                      use.region->kind == RegionKind::kGraph &&
+                      use.region->graph == exec.graph;
+  if (is_own) {
+    for (const MemoryMap::Piece& piece : pieces) {
+      if (piece.region != use.region) continue;
+      const MemoryUse as_use{epoch, nullptr, piece.region->id, use.write, now_};
+      const std::uint64_t offset = piece.offset();
+      shadow_.VisitRange(0, offset, offset + piece.bytes,
+                         [&](MemorySegment& segment, std::uint64_t,
+                             std::uint64_t) { segment.Add(as_use); });
+    }
+    return;
+  }
+  if (there < use.bytes) {
+    const auto gone = memory_.FindGone(use.ptr, use.bytes);
+    HazardReport report =
+        Report(HazardKind::kDanglingOperand,
+               gone != nullptr ? *gone->life.freed : use.access, range,
+               std::string("the graph still names memory that is gone, in ")
+                   .append(ToString(use.access)));
+    if (gone != nullptr) report.first_life = gone->life;
+    log_.Add(std::move(report));
+  }
+  for (const MemoryMap::Piece& piece : pieces) {
+    LaunchPiece(use, piece, epoch, before);
+  }
+}
+
+const AccessSite* HazardChecker::WhyDangling(const NodeUse& use,
+                                             const MemorySegment& segment) {
+  if (use.life == nullptr) return nullptr;
+  const bool is_eager = use.life->capture == 0;
+  if (use.life->freed && (is_eager || use.was_freed)) {
+    return &*use.life->freed;
+  }
+  // Private memory of a graph that was handed to somebody outside (K1).
+  const std::shared_ptr<BlockLife>& now = segment.life;
+  const bool is_taken =
+      !is_eager && now != nullptr && now != use.life && now->capture == 0;
+  return is_taken ? &now->allocated : nullptr;
+}
+
+void HazardChecker::LaunchPiece(const NodeUse& use,
+                                const MemoryMap::Piece& piece,
+                                const Epoch& epoch, const OrderClock& before) {
+  CheckBegins(*piece.region, before);
+  const bool same = piece.region == use.region;
+  // New memory behind the same addresses is a program's right: T74.
+  const bool is_remapped =
+      !same && piece.region->kind == RegionKind::kMapping &&
+      (use.region == nullptr || use.region->kind == RegionKind::kMapping);
+  const ReportedRange range{piece.ptr, piece.bytes};
+  const auto dangling = [&](const AccessSite& first, const Lifetime& life) {
+    HazardReport report =
+        Report(HazardKind::kDanglingOperand, first, range,
+               std::string("the graph still names the memory, in ")
+                   .append(ToString(use.access)));
+    report.first_life = life;
+    return report;
+  };
+  if (!same && !is_remapped) {
+    const MemoryRegion& old =
+        use.region != nullptr ? *use.region : *piece.region;
+    HazardReport report = dangling(
+        old.life.freed ? *old.life.freed : piece.region->life.allocated,
+        old.life);
+    report.second_life = piece.region->life;
+    log_.Add(std::move(report));
+    return;
+  }
+  const std::uint64_t offset = piece.offset();
+  shadow_.VisitRange(
+      piece.region->space, offset, offset + piece.bytes,
+      [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
+        const std::shared_ptr<BlockLife>& life =
+            is_remapped ? segment.life : use.life;
+        const MemoryUse as_use{epoch, life, piece.region->id, use.write, now_};
+        const AccessSite* why = same ? WhyDangling(use, segment) : nullptr;
+        if (why != nullptr) {
+          HazardReport report = dangling(*why, *use.life);
+          if (segment.life != use.life) {
+            report.second_life = LifeOf(segment.life);
+          }
+          log_.Add(std::move(report));
+        } else {
+          CheckUse(segment, as_use, before,
+                   {piece.ptr + (begin - offset), end - begin}, ToLog());
+        }
+        segment.Add(as_use);
+      });
+}
+
+}  // namespace strata

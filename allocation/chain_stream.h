@@ -2,11 +2,15 @@
 #define STRATA_ALLOCATION_CHAIN_STREAM_H_
 
 #include <atomic>
+#include <memory>
+#include <utility>
 
 #include "strata/platform/device.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
+
+class StreamTimeline;
 
 // The stream a chain serves, as its layers share it: it may die before the
 // chain does.
@@ -17,8 +21,9 @@ class ChainStream {
   // `device` is null for host memory, which no stream orders; otherwise it
   // outlives this object.
   ChainStream() = default;
-  ChainStream(Device& device, Stream stream)
-      : device_(&device), stream_(stream) {}
+  ChainStream(Device& device, Stream stream,
+              std::shared_ptr<StreamTimeline> timeline = nullptr)
+      : device_(&device), stream_(stream), timeline_(std::move(timeline)) {}
   ChainStream(const ChainStream&) = delete;
   ChainStream& operator=(const ChainStream&) = delete;
   virtual ~ChainStream() = default;
@@ -27,6 +32,8 @@ class ChainStream {
   // The device whose memory the chain hands out; null for host memory.
   virtual Device* memory_device() const { return device_; }
   Stream stream() const { return stream_; }
+  // What is known of the stream's progress; null: nothing.
+  StreamTimeline* timeline() const { return timeline_.get(); }
   bool retired() const { return retired_.load(std::memory_order_acquire); }
 
   // Waits until all work submitted so far is done, so that its memory may go to
@@ -42,6 +49,7 @@ class ChainStream {
  private:
   Device* device_ = nullptr;
   Stream stream_;
+  std::shared_ptr<StreamTimeline> timeline_;  // null: none
   std::atomic<bool> retired_{false};
 };
 

@@ -26,7 +26,10 @@ class TraceSink;
 struct DecoratorOptions {
   bool stat = true;         // count requests and bytes in use
   bool stream_safe = true;  // honour RecordStream
-  bool aligned = true;      // serve alignments above the strategy's own
+  // Have a stream wait, on the device, rather than grow, for memory that others
+  // still use.
+  bool cross_stream_wait = false;
+  bool aligned = true;  // serve alignments above the strategy's own
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
   std::string trace_path;           // record every call to this file; "": none

@@ -19,6 +19,7 @@
 #include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
 #include "strata/strategy/registry.h"
 
@@ -42,6 +43,7 @@ constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 // devices.
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
+  settings.cross_stream_wait = options.decorators.cross_stream_wait;
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
     return settings;
   }
@@ -218,9 +220,10 @@ std::shared_ptr<Allocator> PlaceState::BuildChain(
 }
 
 Front* PlaceState::MakeFront(const Stream& stream) {
-  auto chain_stream = has_streams()
-                          ? std::make_shared<ChainStream>(*device_, stream)
-                          : std::make_shared<ChainStream>();
+  auto chain_stream =
+      has_streams() ? std::make_shared<ChainStream>(
+                          *device_, stream, context_.timelines->Of(stream))
+                    : std::make_shared<ChainStream>();
   auto chain = BuildChain(chain_stream);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   fronts_.reserve(fronts_.size() + 1);

@@ -38,7 +38,8 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool_->RemoveHolder(*this);
-  GiveBackAll();
+  ReturnLoans(/*wait=*/true);
+  GiveBackIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
@@ -112,25 +113,33 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     const std::lock_guard<SpinLock> guard(lock_);
     is_first = !std::exchange(has_grown_[static_cast<std::size_t>(pool)], true);
   }
-  if (policy_.free_when_no_cache_hit()) GiveBackAll();
+  if (policy_.free_when_no_cache_hit()) GiveBackIdle();
 
+  Block* block = nullptr;
+  chunk->memory = BorrowFor(size, &block);
   const auto sizes = policy_.GrowthSizes(size, is_first);
-  if (policy_.give_back_limit() > 0) {
+  if (chunk->memory == nullptr && block == nullptr &&
+      policy_.give_back_limit() > 0) {
     pool_->GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   for (const std::size_t bytes : sizes) {
-    if (bytes == 0 || chunk->memory != nullptr) break;
+    if (bytes == 0 || chunk->memory != nullptr || block != nullptr) break;
     chunk->memory = pool_->TryAllocateFor(
         Request{bytes, FreeIndex::kGranuleBytes}, *stream_, failure);
     if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
   }
-  Block* block = nullptr;
+  if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
+    // A stream that waits is better than a request that is refused.
+    chunk->memory = Borrow(size, LoanRequest::Effort::kOrder);
+  }
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (chunk->memory != nullptr) {
+    if (block == nullptr && chunk->memory != nullptr) {
       chunk->pool = static_cast<std::uint32_t>(pool);
-      block = Publish(chunk.release(), size, records);
-    } else {
+      // What other streams left may still be in use there, before what this one
+      // does next.
+      block = Publish(chunk.release(), size, epochs_.current(), records);
+    } else if (block == nullptr) {
       // The pool has not grown, so its first growth is still to come.
       if (is_first) has_grown_[static_cast<std::size_t>(pool)] = false;
       while (records_.size() < kRecordBatch && !records.empty()) {
@@ -139,8 +148,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
-      failure.in_use_bytes = blocks_.chunk_bytes() - index_[0].total_bytes() -
-                             index_[1].total_bytes();
+      failure.in_use_bytes = blocks_.chunk_bytes() - lent_bytes_ -
+                             index_[0].total_bytes() - index_[1].total_bytes();
     }
   }
   RecordSlab::Instance().Drain(records);
@@ -153,11 +162,14 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
 }
 
 Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size,
+                                    FreeEpochs::Epoch epoch,
                                     RecordList& records) noexcept {
   while (!records.empty()) records_.Push(records.Pop());
   Block* block = records_.Pop();
+  chunk->owner = this;
   blocks_.AddChunk(chunk, block);
   block->is_free = true;
+  block->offset_units = epoch;
   index(static_cast<Pool>(chunk->pool)).Insert(block);
   LinkIdle(chunk);
   return Carve(block, size);
@@ -209,19 +221,28 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 }
 
 void AutoGrowthAllocator::GiveCached(Block* block) noexcept {
+  ++frees_;
+  Insert(block, epochs_.current());
+}
+
+void AutoGrowthAllocator::Insert(Block* block,
+                                 FreeEpochs::Epoch epoch) noexcept {
   FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
   block->flags = 0;
   if (BlockList::IsFree(block->previous)) {
     blocks.Remove(block->previous);
+    epoch = std::max(epoch, block->previous->offset_units);
     block = blocks_.CoalesceWithPrevious(block, records_);
     ++stats_.coalesces;
   }
   if (BlockList::IsFree(block->next)) {
     blocks.Remove(block->next);
+    epoch = std::max(epoch, block->next->offset_units);
     block = blocks_.CoalesceWithNext(block, records_);
     ++stats_.coalesces;
   }
   block->is_free = true;
+  block->offset_units = epoch;
   blocks.Insert(block);
   if (BlockList::IsWholeChunk(block)) LinkIdle(block->chunk);
   if (records_.size() > kMaxSpareRecords) {
@@ -259,7 +280,8 @@ void AutoGrowthAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
 Stats AutoGrowthAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = stats_;
-  stats.reserved_bytes = blocks_.chunk_bytes();
+  // What is lent is counted by the borrower.
+  stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = stats.reserved_bytes;
   for (const FreeIndex& blocks : index_) {
     stats.in_use_bytes -= blocks.total_bytes();
@@ -295,13 +317,18 @@ void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
 
 bool AutoGrowthAllocator::IsConsistent() const {
   const std::lock_guard<SpinLock> guard(lock_);
+  const auto is_idle = [](const Chunk& chunk) {
+    return BlockList::IsWholeChunk(chunk.first) &&
+           BlockList::IsFree(chunk.first);
+  };
   std::size_t idle = 0;
   for (const Chunk* chunk = idle_; chunk != nullptr; chunk = chunk->idle_next) {
-    if (!BlockList::IsWholeChunk(chunk->first) ||
-        !BlockList::IsFree(chunk->first)) {
-      return false;
-    }
+    if (!is_idle(*chunk) || chunk->is_loan()) return false;
     idle += chunk->memory->size();
+  }
+  for (const Chunk* chunk = idle_loans_; chunk != nullptr;
+       chunk = chunk->idle_next) {
+    if (!is_idle(*chunk) || !chunk->is_loan()) return false;
   }
   return idle == idle_bytes_ && blocks_.IsConsistent() &&
          index_[0].IsConsistent() && index_[1].IsConsistent();
@@ -310,8 +337,8 @@ bool AutoGrowthAllocator::IsConsistent() const {
 std::shared_ptr<Allocator> MakeAutoGrowthAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& options) {
-  return std::make_shared<AutoGrowthAllocator>(
-      std::move(pool), std::move(stream), AutoGrowthPolicy(options));
+  return AutoGrowthAllocator::MakeLender(std::move(pool), std::move(stream),
+                                         AutoGrowthPolicy(options));
 }
 
 }  // namespace strata

@@ -13,6 +13,7 @@
 #include "strata/allocation/size.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
+#include "strata/strategy/free_epochs.h"
 #include "strata/strategy/free_index.h"
 
 namespace strata {
@@ -29,6 +30,9 @@ namespace strata {
 //   block joins its free neighbours in the chunk. A chunk whose last block is
 //   freed is idle: kept for the next request, and given back by Release, by
 //   exhaustion anywhere at the place, and before growth as the policy says.
+//   Before it grows, it takes what other streams of the place have left over:
+//   an idle chunk, or a free block, which is then a chunk of its own here and a
+//   block in use there until it is idle and given back (ChunkPool::Borrow).
 // Threads: any thread. No lock is held while the system or the device is
 //   called.
 // Cost: a hit is O(1) under one spin lock, without heap or device call.
@@ -48,6 +52,11 @@ class AutoGrowthAllocator final : public Allocator,
                       const AutoGrowthPolicy& policy);
   // Every block has been freed; if not, their chunks are leaked and logged.
   ~AutoGrowthAllocator() override;
+
+  // One that also lends to other streams; what is lent may outlive the result.
+  static std::shared_ptr<AutoGrowthAllocator> MakeLender(
+      std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+      const AutoGrowthPolicy& policy);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -95,6 +104,14 @@ class AutoGrowthAllocator final : public Allocator,
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
+  Allocation* Lend(const LoanRequest& request) noexcept override;
+  void TakeBack(Allocation* loan) noexcept override;
+  std::size_t ReturnLoans(bool wait) noexcept override;
+  bool EndLending() noexcept override;
+
+  // Nobody allocates here any more.
+  static void Retire(AutoGrowthAllocator* strategy) noexcept;
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -108,12 +125,46 @@ class AutoGrowthAllocator final : public Allocator,
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
-  Block* Publish(Chunk* chunk, std::size_t size, RecordList& records) noexcept;
+  Block* Publish(Chunk* chunk, std::size_t size, FreeEpochs::Epoch epoch,
+                 RecordList& records) noexcept;
+  // The memory of a new chunk, from other streams, in place of growth; null and
+  // `block` if it turned up here meanwhile.
+  Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
+  Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // Makes a block free, joined with its neighbours, since `epoch`.
+  void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists: this one, or the smallest of at least
   // `bytes` (null if there is none).
   void Detach(Chunk* chunk) noexcept;
   Chunk* DetachIdle(std::size_t bytes) noexcept;
   std::size_t ReturnToSystem(Chunk* chunk) noexcept;
+  std::size_t GiveBackIdle() noexcept;
+
+  // Hold lock_.
+  bool IsLendable(const Block& block) const {
+    return may_lend_ && !block.chunk->is_loan();
+  }
+  // A block to lend, by `is_fit`; null if there is none.
+  template <class Predicate>
+  Block* FindToLend(std::size_t bytes, Predicate is_fit) const;
+  // Takes the block, or all of its idle chunk, out; `emptied` gets the chunk
+  // that is left over.
+  Allocation* CarveLoan(Block* block, std::size_t bytes,
+                        Chunk** emptied) noexcept;
+  void CloseEpoch(StreamTimeline& timeline) noexcept;
+  // Takes out the idle loans, or those whose last use is over; linked through
+  // Chunk::next.
+  Chunk* DetachLoans(bool all) noexcept;
+
+  template <class Predicate>
+  Allocation* LendIf(std::size_t bytes, Predicate is_fit) noexcept;
+  // Frees loans, linked through Chunk::next; returns their bytes.
+  std::size_t Return(Chunk* loans) noexcept;
+  // If a fitting block waits for work in the stream: looks how far it is.
+  bool Ask(std::size_t bytes) noexcept;
+  // Asks the stream, or else, if it is not too soon, an event.
+  void LookAtStream() noexcept;
+  Allocation* LendOrdered(const LoanRequest& request) noexcept;
   Failure Refusal(Failure::Reason reason, const Request& request) const;
 
   void LinkIdle(Chunk* chunk);
@@ -131,28 +182,42 @@ class AutoGrowthAllocator final : public Allocator,
   Chunk* idle_ = nullptr;
   std::size_t idle_bytes_ = 0;
   std::size_t idle_system_bytes_ = 0;  // each chunk in whole steps
+  Chunk* idle_loans_ = nullptr;        // idle chunks that go to their lenders
+  std::size_t lent_bytes_ = 0;
+  std::size_t lending_system_bytes_ = 0;  // of each chunk with loans, likewise
+  std::size_t loans_ = 0;                 // blocks lent and not come back
+  bool may_lend_ = false;
+  FreeEpochs epochs_;  // of free blocks: Block::offset_units
+  std::uint64_t frees_ = 0;
+  // When an event was last recorded for loans; one serves a batch.
+  std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };
 
 inline void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
+  const bool is_loan = chunk->is_loan();
+  Chunk*& list = is_loan ? idle_loans_ : idle_;
   chunk->idle_previous = nullptr;
-  chunk->idle_next = idle_;
-  if (idle_ != nullptr) idle_->idle_previous = chunk;
-  idle_ = chunk;
+  chunk->idle_next = list;
+  if (list != nullptr) list->idle_previous = chunk;
+  list = chunk;
+  if (is_loan) return;
   idle_bytes_ += chunk->memory->size();
   idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
 }
 
 inline void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
+  const bool is_loan = chunk->is_loan();
   if (chunk->idle_previous != nullptr) {
     chunk->idle_previous->idle_next = chunk->idle_next;
   } else {
-    idle_ = chunk->idle_next;
+    (is_loan ? idle_loans_ : idle_) = chunk->idle_next;
   }
   if (chunk->idle_next != nullptr) {
     chunk->idle_next->idle_previous = chunk->idle_previous;
   }
+  if (is_loan) return;
   idle_bytes_ -= chunk->memory->size();
   idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
 }

@@ -42,7 +42,7 @@ std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
 
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  return idle_system_bytes_;
+  return idle_system_bytes_ + lending_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(
@@ -92,6 +92,12 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
 }
 
 std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
+  // Chunks of which only loans are in use become idle.
+  if (pool_->has_lenders()) pool_->RecallLoans(/*wait=*/true);
+  return GiveBackIdle();
+}
+
+std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
   Chunk* chunks = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);

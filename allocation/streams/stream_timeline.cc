@@ -36,7 +36,7 @@ StreamTimeline::~StreamTimeline() {
 }
 
 Tick StreamTimeline::Note() noexcept {
-  const Tick tick = noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const Tick tick = NoteOnly();
   const Tick covered = recorded();
   // A try that failed is made again one batch later, not at every tick.
   if (tick > covered && (tick - covered) % kBatch == 0) Close();

@@ -53,10 +53,18 @@ class StreamTimeline {
 
   // The tick of all work submitted to the stream so far. Closes a full batch.
   Tick Note() noexcept;
+  // The same without a device call, for a caller that holds a lock.
+  Tick NoteOnly() noexcept {
+    return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
   // All work of these ticks is done, and the host has seen it.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
+  // Whether captures allow recording and asking now.
+  bool MayTouch() const noexcept {
+    return ended() || gate_.MayTouch(device_, stream_);
+  }
   // Ticks that no event covers yet.
   Tick open() const noexcept;
 

@@ -86,7 +86,8 @@ PoolPlace::PoolPlace(const PoolPlaceOptions& options)
       system_(MakeSystem(options.kind, platform_)),
       pool_(std::make_shared<ChunkPool>(
           DecorateSystem(system_, options.decorators, ChainContext()),
-          options.limit_bytes, reclaimer_)) {}
+          options.limit_bytes, reclaimer_)),
+      timelines_(std::make_shared<TimelineTable>(platform_)) {}
 
 Stream PoolPlace::NewStream() const {
   Stream stream;
@@ -97,8 +98,10 @@ Stream PoolPlace::NewStream() const {
 
 std::shared_ptr<ChainStream> PoolPlace::NewChainStream() const {
   const bool on_host = kind_ == PlaceKind::kHost;
-  return on_host ? std::make_shared<ChainStream>()
-                 : std::make_shared<ChainStream>(device(), NewStream());
+  if (on_host) return std::make_shared<ChainStream>();
+  const Stream stream = NewStream();
+  return std::make_shared<ChainStream>(device(), stream,
+                                       timelines_->Of(stream));
 }
 
 std::uint64_t PoolPlace::DeviceCalls() const {

@@ -10,6 +10,7 @@
 #include "strata/allocation/decorator_options.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_platform.h"
 
@@ -53,6 +54,8 @@ class PoolPlace {
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
 
   Stream NewStream() const;
+  // What its streams share.
+  const std::shared_ptr<TimelineTable>& timelines() const { return timelines_; }
   // For a new stream; for none if the place is on the host.
   std::shared_ptr<ChainStream> NewChainStream() const;
   // Calls of every kind that reached the device so far.
@@ -64,6 +67,7 @@ class PoolPlace {
   std::shared_ptr<Reclaimer> reclaimer_;
   std::shared_ptr<Allocator> system_;
   std::shared_ptr<ChunkPool> pool_;
+  std::shared_ptr<TimelineTable> timelines_;
 };
 
 // The rule that fails the nth `call`.

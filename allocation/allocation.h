@@ -23,6 +23,8 @@ enum BlockFlags : std::uint8_t {
   kBlockMarked = 1U << 2,
   // The same, and the strategy knows which.
   kBlockMarkedBelow = 1U << 3,
+  // `owner` was set by the layer that made it: it is not of this chain.
+  kBlockRouted = 1U << 4,
 };
 
 // The record of one piece of memory, for the layers of a chain. A live one is

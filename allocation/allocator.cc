@@ -87,7 +87,7 @@ Allocation* Allocator::AllocateRecord(const Request& request,
   }
   Allocation* allocation = Attempt(request, failure);
   if (allocation == nullptr && failure.IsExhaustion() &&
-      (request.flags & kNoRetry) == 0) {
+      !failure.during_capture && (request.flags & kNoRetry) == 0) {
     allocation = Reclaim(request, failure);
   }
   return allocation == nullptr ? nullptr : Adopt(allocation, failure);
@@ -116,7 +116,8 @@ Allocation* Allocator::Reclaim(const Request& request,
 
 Allocation* Allocator::Adopt(Allocation* allocation,
                              Failure& failure) noexcept {
-  allocation->block()->owner = this;
+  Block* block = allocation->block();
+  if ((block->flags & kBlockRouted) == 0) block->owner = this;
   if (fill_ == nullptr) return allocation;
   const Status status = fill_->Apply(*allocation, stream());
   if (status == Status::kSuccess) return allocation;
@@ -127,7 +128,7 @@ Allocation* Allocator::Adopt(Allocation* allocation,
   failure.detail = "debug fill";
   failure.status = status;
   failure.requested_bytes = allocation->requested_bytes();
-  DoFree(allocation);
+  block->owner->DoFree(allocation);
   return nullptr;
 }
 

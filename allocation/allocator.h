@@ -21,8 +21,8 @@ class Reclaimer;
 //
 // Model: users call the non-virtual functions of the outermost layer; layers
 //   call the virtual ones of the layer below. Every virtual function but
-//   returns_handles() is pure, so that a layer that forgets to forward one does
-//   not compile.
+//   returns_handles() and RecordUse() is pure, so that a layer that forgets to
+//   forward one does not compile.
 // Threads: every function from any thread, concurrently.
 // Lifetime: outlives every Allocation it made (chains of a facade see to that
 //   themselves).
@@ -67,8 +67,8 @@ class Allocator {
 
   // One attempt, without reaction to exhaustion. `request.bytes` is not 0,
   // unless this returns handles; `request.freed_by` is null. The
-  // result is live, has `requested` set and no owner. On null, `failure` says
-  // why and nothing has changed.
+  // result is live, has `requested` set and, unless kBlockRouted is, no owner.
+  // On null, `failure` says why and nothing has changed.
   virtual Allocation* TryAllocate(const Request& request,
                                   Failure& failure) noexcept = 0;
   virtual void DoFree(Allocation* allocation) noexcept = 0;
@@ -78,6 +78,14 @@ class Allocator {
   // was submitted. False if there is nothing to note: it is this chain's own
   // stream, or no layer keeps notes.
   virtual bool RecordStream(Allocation* allocation, Stream stream) noexcept = 0;
+  // The same for a use that is over once `event` is, which the caller recorded
+  // on `stream` after it: replaces the note of that stream. The event may be
+  // recorded again, or destroyed, at once. A layer that knows nothing of events
+  // notes the stream.
+  virtual bool RecordUse(Allocation* allocation, Stream stream,
+                         Event /*event*/) noexcept {
+    return RecordStream(allocation, stream);
+  }
   // Takes such a note back: the caller has ordered that use itself.
   virtual void EraseStream(Allocation* allocation, Stream stream) noexcept = 0;
   // `stream` is about to be destroyed; work in it may still be running.

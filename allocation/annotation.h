@@ -10,8 +10,8 @@ namespace strata {
 // What the calling thread is doing, for reports on memory: who allocated this?
 //
 // Model: frames form a stack per thread: "train{step=3} / conv1 / MatMul". The
-//   innermost frame that is an operation gives the op name; the step is the
-//   thread's. Layers that keep notes copy CurrentAnnotation() at allocation.
+//   innermost one is the operation; the step is the thread's. Layers that keep
+//   notes copy CurrentAnnotation() at allocation.
 // Threads: each thread has its own.
 // Cost: a frame is two pointer writes; the text is only made when asked for.
 // Source: tf_bfc.md R57 (ScopedAllocationTrace), §2 (op name, step id).

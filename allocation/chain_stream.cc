@@ -2,10 +2,16 @@
 
 #include <glog/logging.h>
 
+#include "strata/allocation/streams/stream_timeline.h"
+
 namespace strata {
 
 Status ChainStream::Synchronize() noexcept {
-  if (device_ == nullptr || retired()) return Status::kSuccess;
+  if (device_ == nullptr) return Status::kSuccess;
+  if (retired()) {
+    return timeline_ != nullptr ? timeline_->Await(last_tick_)
+                                : Status::kSuccess;
+  }
   Status status = device_->StreamSynchronize(stream_);
   if (status == Status::kSuccess) return status;
   // A stream destroyed without notice, or a passing fault: the device's own
@@ -16,8 +22,18 @@ Status ChainStream::Synchronize() noexcept {
 }
 
 bool ChainStream::IsDone() noexcept {
-  if (device_ == nullptr || retired()) return true;
+  if (device_ == nullptr) return true;
+  if (retired()) {
+    if (timeline_ == nullptr || timeline_->IsDone(last_tick_)) return true;
+    timeline_->Poll();
+    return timeline_->IsDone(last_tick_);
+  }
   return device_->StreamQuery(stream_) == Status::kSuccess;
+}
+
+void ChainStream::Retire() noexcept {
+  if (timeline_ != nullptr && !retired()) last_tick_ = timeline_->Note();
+  retired_.store(true, std::memory_order_release);
 }
 
 }  // namespace strata

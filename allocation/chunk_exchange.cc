@@ -121,6 +121,14 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   return moved;
 }
 
+void ChunkPool::OfferIdleOf(Stream stream) noexcept {
+  ForEachHolder([stream](ChunkHolder& holder) {
+    if (!(holder.holder_stream() == stream)) return;
+    while (holder.OfferIdle(1) != 0) {
+    }
+  });
+}
+
 std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;

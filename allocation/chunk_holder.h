@@ -71,9 +71,9 @@ class ChunkHolder {
   virtual std::size_t SmallestLendable(std::size_t /*bytes*/) const noexcept {
     return 0;
   }
-  // An idle chunk of at most a quarter more than the bytes, or a block of just those bytes;
-  // null, and nothing has changed, if there is none whose last use comes before
-  // what the borrower submits from now on.
+  // An idle chunk of at most a quarter more than the bytes, or a block of just
+  // those bytes; null, and nothing has changed, if there is none whose last use
+  // comes before what the borrower submits from now on.
   virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
     return nullptr;
   }

@@ -197,9 +197,11 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
   Idle idle;
   idle.chunk = chunk;
   idle.device = last_user.device();
-  bool ordered = idle.device == nullptr || last_user.retired();
-  if (!ordered && idle.device->EventCreate(&idle.ready, kEventDisableTiming) ==
-                      Status::kSuccess) {
+  const bool retired = last_user.retired();
+  bool ordered = idle.device == nullptr || (retired && last_user.IsDone());
+  if (!ordered && !retired &&
+      idle.device->EventCreate(&idle.ready, kEventDisableTiming) ==
+          Status::kSuccess) {
     ordered = idle.device->EventRecord(idle.ready, last_user.stream(), 0) ==
               Status::kSuccess;
     if (!ordered) {

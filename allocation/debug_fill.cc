@@ -5,8 +5,8 @@
 namespace strata {
 
 DebugFill::DebugFill(Device* device, std::optional<unsigned char> value,
-                     bool sync)
-    : device_(device), value_(value), sync_(sync) {}
+                     bool sync, const CaptureGate* gate)
+    : device_(device), value_(value), sync_(sync), gate_(gate) {}
 
 Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
   const PlaceKind kind = allocation.place().kind;
@@ -21,6 +21,8 @@ Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
     if (status != Status::kSuccess) return status;
   }
   if (!sync_ || device_ == nullptr) return Status::kSuccess;
+  // It would end the capture (cuda_semantics.md C16).
+  if (gate_ != nullptr && gate_->any()) return Status::kSuccess;
   return device_->Synchronize();
 }
 

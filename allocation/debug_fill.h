@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "strata/allocation/allocation.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/device.h"
 #include "strata/platform/stream.h"
 
@@ -19,7 +20,8 @@ class DebugFill {
  public:
   // `device` is null for a host place and outlives this object. `value` is the
   // byte to write, if any.
-  DebugFill(Device* device, std::optional<unsigned char> value, bool sync);
+  DebugFill(Device* device, std::optional<unsigned char> value, bool sync,
+            const CaptureGate* gate = nullptr);
 
   // Returns what the first failing device call returned.
   Status Apply(Allocation& allocation, Stream stream) const noexcept;
@@ -28,6 +30,7 @@ class DebugFill {
   Device* device_;
   std::optional<unsigned char> value_;
   bool sync_;  // wait for the whole device after the fill
+  const CaptureGate* gate_;
 };
 
 }  // namespace strata

@@ -28,6 +28,10 @@ class Decorator : public Allocator {
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override {
     return underlying_->RecordStream(allocation, stream);
   }
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override {
+    return underlying_->RecordUse(allocation, stream, event);
+  }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override {
     underlying_->EraseStream(allocation, stream);
   }
@@ -54,6 +58,11 @@ class Decorator : public Allocator {
   HitPath* hit_path() override { return underlying_->hit_path(); }
   bool returns_handles() const override {
     return underlying_->returns_handles();
+  }
+
+ protected:
+  const std::shared_ptr<Allocator>& shared_underlying() const {
+    return underlying_;
   }
 
  private:

@@ -15,6 +15,8 @@ namespace strata {
 
 class AllocationLog;
 class Budget;
+class CaptureHolds;
+class DeferredFrees;
 class EventSink;
 class GuardReporter;
 class PlaceMeter;
@@ -29,7 +31,8 @@ struct DecoratorOptions {
   // Have a stream wait, on the device, rather than grow, for memory that others
   // still use.
   bool cross_stream_wait = false;
-  bool aligned = true;  // serve alignments above the strategy's own
+  bool cuda_graph = true;  // keep memory for the graphs that use it
+  bool aligned = true;     // serve alignments above the strategy's own
   // Bytes that may be requested and live at once, per place; 0: no limit.
   std::size_t in_use_limit_bytes = 0;
   std::string trace_path;           // record every call to this file; "": none
@@ -66,7 +69,9 @@ struct ChainContext {
   std::shared_ptr<Reclaimer> reclaimer;   // of the place
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
+  std::shared_ptr<CaptureHolds> captures;         // of the facade
   std::shared_ptr<TimelineTable> timelines;       // of the facade
+  std::shared_ptr<DeferredFrees> frees;           // of the place
   Clock* clock = &Clock::Steady();                // of waits and time stamps
 };
 

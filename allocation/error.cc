@@ -43,6 +43,12 @@ OutOfMemory::OutOfMemory(const Failure& failure,
 DeviceError::DeviceError(const Failure& failure, const std::string& text)
     : std::runtime_error(text), failure_(failure) {}
 
+DeviceError::DeviceError(const std::string& text, Status status)
+    : std::runtime_error(text + ": " + ToString(status)) {
+  failure_.reason = Failure::Reason::kDevice;
+  failure_.status = status;
+}
+
 std::string Advice(const Failure& failure) {
   if (failure.reason != Failure::Reason::kLimit ||
       failure.device_total_bytes == 0) {

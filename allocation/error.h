@@ -55,6 +55,8 @@ class OutOfMemory : public BadAlloc {
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const Failure& failure, const std::string& text);
+  // "text: InvalidValue (1)".
+  DeviceError(const std::string& text, Status status);
 
   Status status() const { return failure_.status; }
   const Failure& failure() const { return failure_; }

@@ -50,6 +50,9 @@ std::string Failure::ToString() const {
               HumanBytes(device_total_bytes);
     }
   }
+  if (during_capture) {
+    text += "; a capture is under way, so nothing was given back for it";
+  }
   if (waited_ms != 0) {
     text += "; waited " + std::to_string(waited_ms) + " ms for memory";
   }

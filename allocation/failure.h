@@ -41,6 +41,8 @@ struct Failure {
   std::size_t limit_bytes = 0;         // the limit in force; 0: none
   std::size_t device_free_bytes = 0;   // as the device reports it
   std::size_t device_total_bytes = 0;
+  // A capture is under way, so that nothing may be given back, or waited for.
+  bool during_capture = false;
   std::uint64_t waited_ms = 0;  // for others to free memory, in vain
 
   // Whether giving memory back could make a second attempt succeed.

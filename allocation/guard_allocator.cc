@@ -295,16 +295,20 @@ std::size_t GuardAllocator::Release() noexcept {
   return before - std::min(before, after) + underlying()->Release();
 }
 
-bool GuardAllocator::RecordStream(Allocation* allocation,
-                                  Stream stream) noexcept {
-  if ((allocation->block()->flags & kBlockZeroSize) != 0) return false;
-  GuardRecord& record = *allocation->block()->guard;
-  if (ledger_.StateOf(record) != GuardRecord::State::kLive) {
-    GuardError error;
-    error.kind = GuardError::Kind::kUseAfterFree;
-    Report(record, /*freed=*/true, std::move(error));
-    return false;
-  }
+GuardRecord* GuardAllocator::LiveRecord(const Allocation& allocation) noexcept {
+  if ((allocation.block()->flags & kBlockZeroSize) != 0) return nullptr;
+  GuardRecord* record = allocation.block()->guard;
+  if (ledger_.StateOf(*record) == GuardRecord::State::kLive) return record;
+  GuardError error;
+  error.kind = GuardError::Kind::kUseAfterFree;
+  Report(*record, /*freed=*/true, std::move(error));
+  return nullptr;
+}
+
+bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
+  GuardRecord* live = LiveRecord(*allocation);
+  if (live == nullptr) return false;
+  GuardRecord& record = *live;
   if (stream.uid != 0 && stream != memory_.stream()) {
     try {
       ledger_.AddMark(record, stream);
@@ -313,15 +317,28 @@ bool GuardAllocator::RecordStream(Allocation* allocation,
       Did(memory_.OrderAfter(stream), "wait for a stream");
     }
   }
-  return underlying()->RecordStream(record.memory, stream);
+  return true;
+}
+
+bool GuardAllocator::RecordStream(Allocation* allocation,
+                                  Stream stream) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordStream(allocation->block()->guard->memory, stream);
+}
+
+bool GuardAllocator::RecordUse(Allocation* allocation, Stream stream,
+                               Event event) noexcept {
+  return BeginMark(allocation, stream) &&
+         underlying()->RecordUse(allocation->block()->guard->memory, stream,
+                                 event);
 }
 
 void GuardAllocator::EraseStream(Allocation* allocation,
                                  Stream stream) noexcept {
-  if ((allocation->block()->flags & kBlockZeroSize) != 0) return;
-  GuardRecord& record = *allocation->block()->guard;
-  ledger_.RemoveMark(record, stream);
-  underlying()->EraseStream(record.memory, stream);
+  GuardRecord* record = LiveRecord(*allocation);
+  if (record == nullptr) return;
+  ledger_.RemoveMark(*record, stream);
+  underlying()->EraseStream(record->memory, stream);
 }
 
 void GuardAllocator::StreamDestroyed(Stream stream) noexcept {

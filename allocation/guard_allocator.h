@@ -57,6 +57,8 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   void DoFree(Allocation* allocation) noexcept override;
   std::size_t Release() noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
   void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "guard"; }
@@ -65,9 +67,14 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   HitPath* hit_path() override { return nullptr; }
 
  private:
+  // Notes a use in `stream` for the checks. False if there is nothing to mark.
+  bool BeginMark(Allocation* allocation, Stream stream) noexcept;
   std::size_t ReclaimableBytes() const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
+  // The record of a live block. Null for a block of no bytes, which has none;
+  // and for a freed one, which is reported.
+  GuardRecord* LiveRecord(const Allocation& allocation) noexcept;
   Allocation* TakeMemory(const Request& padded, Failure& failure) noexcept;
   // Makes `record` the user's view of `memory`.
   void Lay(GuardRecord& record, Allocation* memory, std::size_t front_bytes,

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -9,6 +10,20 @@
 
 namespace strata {
 namespace {
+
+// "12.0 MiB ... more than 10.0 MiB": the two numbers, in bytes where they would
+// read alike.
+struct Comparison {
+  Comparison(std::uint64_t larger_bytes, std::uint64_t smaller_bytes)
+      : larger(HumanBytes(larger_bytes)), smaller(HumanBytes(smaller_bytes)) {
+    if (larger != smaller) return;
+    larger = std::to_string(larger_bytes) + " B";
+    smaller = std::to_string(smaller_bytes) + " B";
+  }
+
+  std::string larger;
+  std::string smaller;
+};
 
 std::uint64_t FractionOf(std::uint64_t bytes, double fraction) {
   if (bytes == 0 || !(fraction > 0)) return UINT64_MAX;
@@ -55,16 +70,16 @@ void HostMemoryRules::Warn(Place place, std::size_t bytes,
   // Compared first, so that the count cannot wrap.
   if (bytes > large_bytes_ && large_warnings_.load() < kMostLargeWarnings &&
       large_warnings_.fetch_add(1) < kMostLargeWarnings) {
-    LOG(WARNING) << ToString(place) << ": an allocation of "
-                 << HumanBytes(bytes) << " is more than "
-                 << HumanBytes(large_bytes_) << " of the "
+    const Comparison sizes(bytes, large_bytes_);
+    LOG(WARNING) << ToString(place) << ": an allocation of " << sizes.larger
+                 << " is more than " << sizes.smaller << " of the "
                  << HumanBytes(memory_bytes_) << " this process may use";
   }
   if (in_use > total_bytes_ && !warned_of_total_.exchange(true)) {
-    LOG(WARNING) << ToString(place) << ": " << HumanBytes(in_use)
-                 << " in use are more than " << HumanBytes(total_bytes_)
-                 << " of the " << HumanBytes(memory_bytes_)
-                 << " this process may use";
+    const Comparison sizes(in_use, total_bytes_);
+    LOG(WARNING) << ToString(place) << ": " << sizes.larger
+                 << " in use are more than " << sizes.smaller << " of the "
+                 << HumanBytes(memory_bytes_) << " this process may use";
   }
 }
 

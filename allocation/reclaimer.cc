@@ -48,11 +48,14 @@ bool Climbing::IsOn(const Reclaimer* reclaimer) {
 // What our own layers can do. What callbacks freed may be idle in the chain of
 // another stream, so these steps run again after them.
 constexpr std::array kOwnSteps = {
-    ReclaimStep::kDrainFrees,
-    ReclaimStep::kFlushCaches,
-    ReclaimStep::kTakeIdleChunks,
-    ReclaimStep::kReleaseIdleChunks,
+    ReclaimStep::kDrainFrees,     ReclaimStep::kFlushCaches,
+    ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks,
+    ReclaimStep::kAwaitFrees,
 };
+
+// What may reach the memory that kAwaitFrees freed: kTakeIdleChunks.
+constexpr std::size_t kFirstAfterAwait = 2;
+static_assert(kOwnSteps[kFirstAfterAwait] == ReclaimStep::kTakeIdleChunks);
 
 constexpr bool GivesToSystem(ReclaimStep step) {
   return step == ReclaimStep::kTakeIdleChunks ||
@@ -179,7 +182,14 @@ std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
 bool Reclaimer::RunSteps(Stream stream, Failure& failure,
                          const std::function<bool()>& search,
                          std::uint64_t& seen) {
-  for (const ReclaimStep step : kOwnSteps) {
+  bool awaited = false;
+  for (std::size_t i = 0; i < kOwnSteps.size(); ++i) {
+    const ReclaimStep step = kOwnSteps[i];
+    // Deferred frees are not in use either.
+    if (step == ReclaimStep::kAwaitFrees &&
+        (awaited || failure.reason == Failure::Reason::kBudget)) {
+      break;
+    }
     std::size_t given = 0;
     if (GivesToSystem(step)) {
       if (!IsWorthReleasing(failure)) continue;
@@ -192,6 +202,10 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
     seen = given_.load();
     if (search()) return true;
     if (!failure.IsExhaustion()) return false;
+    if (step == ReclaimStep::kAwaitFrees) {
+      awaited = true;
+      i = kFirstAfterAwait - 1;
+    }
   }
   return false;
 }

@@ -22,9 +22,10 @@ enum class ReclaimStep : std::size_t {
   kFlushCaches,        // return cached blocks to their strategies
   kTakeIdleChunks,     // move idle chunks of other streams within reach
   kReleaseIdleChunks,  // give idle chunks back to the system
+  kAwaitFrees,         // wait on the host for the frees that remain
   kCallbacks,          // ask the users' callbacks
 };
-inline constexpr std::size_t kReclaimStepCount = 5;
+inline constexpr std::size_t kReclaimStepCount = 6;
 
 // A part of a chain that can give memory back.
 class ReclaimSource {
@@ -54,6 +55,8 @@ class ReclaimSource {
 //   round gives something.
 //   Memory that another thread is giving to the system is neither idle nor free
 //   for a moment: a climb that found nothing waits for that and searches again.
+//   What a wait for frees brings may be idle in the chain of another stream, so
+//   the steps that take it from there run once more after it.
 //   The last rung is to wait, in the RetryQueue, until somebody frees memory;
 //   then the steps before the callbacks run again.
 // Threads: any thread; no lock is held while a source or `search` runs.
@@ -94,6 +97,14 @@ class Reclaimer {
 
   // Where requests of this place wait. Whoever makes memory available tells it.
   RetryQueue& retry() { return retry_; }
+
+  // Memory that another thread gives back outside the ladder, between these
+  // calls: a climb that found nothing searches again after them.
+  void BeginGiving() noexcept { ++giving_; }
+  void EndGiving() noexcept {
+    ++given_;
+    --giving_;
+  }
 
   // Runs the ladder for the request that failed with `failure`. `search` tries
   // again: true ends the climb; false leaves its reason in `failure`. Returns

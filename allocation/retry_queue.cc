@@ -74,6 +74,11 @@ bool RetryQueue::MayWait(Stream stream, const Failure& failure) noexcept {
   return !IsCapturing(stream);
 }
 
+RetryWaits RetryQueue::waits() const noexcept {
+  const std::lock_guard<std::mutex> guard(ThreadCensus::Instance().mutex());
+  return waits_;
+}
+
 void RetryQueue::Wake(std::size_t bytes, Failure::Reason reason) noexcept {
   const std::lock_guard<std::mutex> guard(ThreadCensus::Instance().mutex());
   freed_bytes_ += bytes;
@@ -199,7 +204,10 @@ bool RetryQueue::Stay::WaitForSignal(
     clock.WaitUntil(waiter_.wake, lock, deadline_);
   }
   ThreadCensus::Unblock(waiter_);
-  waited_ += clock.Now() - begin;
+  const std::chrono::nanoseconds slept = clock.Now() - begin;
+  waited_ += slept;
+  ++queue_.waits_.count;
+  queue_.waits_.time += slept;
   is_last_search_ = !signalled_ && !waiter_.hopeless;
   return signalled_ || is_last_search_;
 }

@@ -33,6 +33,12 @@ class PlaceUsage {
   virtual std::optional<std::uint64_t> CountIfUnused() const noexcept = 0;
 };
 
+// What the requests of a place have waited, over all of them.
+struct RetryWaits {
+  std::uint64_t count = 0;  // times that a request went to sleep
+  std::chrono::nanoseconds time{0};
+};
+
 struct RetryOptions {
   std::chrono::milliseconds time{0};  // longest wait of one request; 0: none
   bool alone = false;  // wait even if no thread is known that could free
@@ -86,6 +92,9 @@ class RetryQueue {
     if (has_waiters()) Wake(bytes, reason);
   }
 
+  // So far; those that sleep now do not count yet (tf_bfc.md R45).
+  RetryWaits waits() const noexcept;
+
   // Whether waiting makes sense at all for a request of `stream` that failed.
   bool MayWait(Stream stream, const Failure& failure) noexcept;
 
@@ -101,6 +110,7 @@ class RetryQueue {
   Stay* last_ = nullptr;
   std::size_t freed_bytes_ = 0;  // while somebody waited
   std::uint64_t searches_ = 0;   // that waiters began
+  RetryWaits waits_;
 };
 
 // One request's place in the queue, from the moment it joins.

@@ -26,6 +26,7 @@ struct Stats {
   std::uint64_t peak_reserved_bytes = 0;
   std::uint64_t limit_bytes = 0;  // 0: none
 
+  // Requests met at once from what is held, and all others; each is one.
   std::uint64_t cache_hits = 0;
   std::uint64_t cache_misses = 0;
   std::uint64_t splits = 0;

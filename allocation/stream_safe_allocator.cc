@@ -2,113 +2,196 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
 #include "strata/allocation/registry.h"
+#include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {
 
 StreamSafeAllocator::StreamSafeAllocator(std::shared_ptr<Allocator> underlying,
-                                         std::shared_ptr<Platform> platform,
+                                         std::shared_ptr<DeferredFrees> frees,
                                          std::shared_ptr<ChainStream> own)
     : Decorator(std::move(underlying)),
-      platform_(std::move(platform)),
+      frees_(std::move(frees)),
       own_(std::move(own)) {}
 
-void StreamSafeAllocator::Wait(Stream stream) noexcept {
-  if (platform_ == nullptr || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
-    return;
+StreamSafeAllocator::~StreamSafeAllocator() = default;
+
+Allocation* StreamSafeAllocator::TryAllocate(const Request& request,
+                                             Failure& failure) noexcept {
+  if (frees_->any()) {
+    Allocation* held = TryHeld(*underlying(), request);
+    if (held != nullptr) return held;
+    frees_->Drain();
+    // Host memory is the CPU's to use at once: no stream can wait for it.
+    const bool may_wait = frees_->waits_on_device() && frees_->any() &&
+                          own_ != nullptr && own_->device() != nullptr &&
+                          !own_->retired();
+    if (may_wait) {
+      held = TryHeld(*underlying(), request);
+      if (held != nullptr) return held;
+      frees_->marked().FreeBehind(*underlying(), *own_->device(),
+                                  own_->stream());
+    }
   }
-  ChainStream(platform_->device(stream.device), stream).Synchronize();
+  return underlying()->TryAllocate(request, failure);
+}
+
+bool StreamSafeAllocator::NeedsNone(const Block& block,
+                                    Stream stream) const noexcept {
+  return stream.uid == 0 || (own_ != nullptr && stream == own_->stream()) ||
+         (block.flags & kBlockZeroSize) != 0;
+}
+
+bool StreamSafeAllocator::HasMark(const Block& block, Stream stream) noexcept {
+  if ((block.flags & kBlockMarked) == 0) return false;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto entry = marks_.find(&block);
+  if (entry == marks_.end()) return false;
+  const StreamMark* mark = entry->second->Find(stream);
+  return mark != nullptr && mark->tick == 0;
+}
+
+void StreamSafeAllocator::Mark(Block& block, Stream stream,
+                               const std::shared_ptr<StreamTimeline>& timeline,
+                               StreamTimeline::Tick tick) {
+  auto mark = std::make_unique<StreamMark>();
+  mark->stream = stream;
+  mark->tick = tick;
+  mark->queue = frees_->marked().QueueOf(timeline);
+  std::unique_ptr<StreamMark> replaced;  // outlives the lock
+  const std::lock_guard<std::mutex> guard(mutex_);
+  auto entry = marks_.find(&block);
+  if (entry == marks_.end()) {
+    auto marked = std::make_unique<MarkedBlock>();
+    marked->block = &block;
+    entry = marks_.emplace(&block, std::move(marked)).first;
+  }
+  MarkedBlock& marked = *entry->second;
+  replaced = marked.Remove(stream);
+  mark->next = std::move(marked.marks);
+  marked.marks = std::move(mark);
+  block.flags |= kBlockMarked;
+}
+
+void StreamSafeAllocator::WaitNow(Stream stream) noexcept {
+  Platform& platform = *frees_->timelines().platform();
+  if (stream.device < 0 || stream.device >= platform.device_count()) return;
+  LOG(ERROR) << "stream_safe: no host memory for a mark; waiting instead";
+  const Status status =
+      ChainStream(platform.device(stream.device), stream).Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "stream_safe: stream " << stream.uid
+      << " could not be waited for: " << ToString(status);
 }
 
 bool StreamSafeAllocator::RecordStream(Allocation* allocation,
                                        Stream stream) noexcept {
   Block* block = allocation->block();
-  if (stream.uid == 0 || (own_ != nullptr && stream == own_->stream()) ||
-      (block->flags & kBlockZeroSize) != 0) {
-    return false;
-  }
+  if (NeedsNone(*block, stream)) return false;
   if (underlying()->RecordStream(allocation, stream)) return true;
+  if (HasMark(*block, stream)) return true;
   try {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::vector<Stream>& streams = marks_[block];
-    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
-      streams.push_back(stream);
-    }
-    block->flags |= kBlockMarked;
+    const auto timeline = frees_->timelines().Of(stream);
+    if (timeline == nullptr) return false;
+    Mark(*block, stream, timeline, 0);
     return true;
   } catch (const std::bad_alloc&) {
     // The mark cannot be kept, so the use it stands for is waited for now.
-    LOG(ERROR) << "stream_safe: no host memory for a mark; waiting instead";
-    Wait(stream);
+    WaitNow(stream);
     return false;
   }
+}
+
+bool StreamSafeAllocator::RecordUse(Allocation* allocation, Stream stream,
+                                    Event event) noexcept {
+  Block* block = allocation->block();
+  if (NeedsNone(*block, stream)) return false;
+  try {
+    const TimelineTable::Moment moment =
+        frees_->timelines().MomentOf(stream, event);
+    if (moment.timeline != nullptr) {
+      Mark(*block, stream, moment.timeline, moment.tick);
+      underlying()->EraseStream(allocation, stream);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {
+    // As if the event said nothing: the free will.
+  }
+  return RecordStream(allocation, stream);
 }
 
 void StreamSafeAllocator::EraseStream(Allocation* allocation,
                                       Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
+  std::unique_ptr<StreamMark> removed;  // outlives the lock, as the next
+  std::unique_ptr<MarkedBlock> unmarked;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(block);
   if (entry == marks_.end()) return;
-  std::vector<Stream>& streams = entry->second;
-  streams.erase(std::remove(streams.begin(), streams.end(), stream),
-                streams.end());
-  if (streams.empty()) {
-    marks_.erase(entry);
-    block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
-  }
+  removed = entry->second->Remove(stream);
+  if (entry->second->marks != nullptr) return;
+  unmarked = std::move(entry->second);
+  marks_.erase(entry);
+  block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
 }
 
 void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  if ((block->flags & kBlockMarked) != 0) {
-    Marks::node_type mark;
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      mark = marks_.extract(block);
-      block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
-    }
-    if (mark) {
-      for (const Stream& stream : mark.mapped()) Wait(stream);
-    }
+  if ((block->flags & kBlockMarked) == 0) {
+    underlying()->DoFree(allocation);
+    return;
   }
-  underlying()->DoFree(allocation);
+  CheckLive(*block, name());
+  Marks::node_type entry;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    entry = marks_.extract(block);
+    // Until it is free below, nobody may free it again.
+    block->flags &= static_cast<std::uint8_t>(~(kBlockMarked | kBlockLive));
+  }
+  if (!entry) {
+    // Marked for another layer alone.
+    block->flags |= kBlockLive;
+    underlying()->DoFree(allocation);
+    return;
+  }
+  std::unique_ptr<MarkedBlock> marked = std::move(entry.mapped());
+  marked->below = shared_underlying();
+  frees_->marked().Free(std::move(marked));
+  frees_->AfterFree();
+}
+
+std::size_t StreamSafeAllocator::Release() noexcept {
+  frees_->Await();
+  return underlying()->Release();
 }
 
 void StreamSafeAllocator::StreamDestroyed(Stream stream) noexcept {
-  const auto is_marked = [stream](const Marks::value_type& mark) {
-    return std::find(mark.second.begin(), mark.second.end(), stream) !=
-           mark.second.end();
-  };
-  bool any = false;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    any = std::any_of(marks_.begin(), marks_.end(), is_marked);
-  }
-  if (any) {
-    Wait(stream);
-    // The blocks keep their flag: with no stream left, freeing waits for none.
-    const std::lock_guard<std::mutex> guard(mutex_);
-    for (auto& [block, streams] : marks_) {
-      streams.erase(std::remove(streams.begin(), streams.end(), stream),
-                    streams.end());
-    }
-  }
+  // First, as long as all that is done to the stream comes before its last
+  // event.
   underlying()->StreamDestroyed(stream);
+  frees_->timelines().StreamDestroyed(stream);
 }
 
 std::shared_ptr<Allocator> MakeStreamSafeAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (!options.stream_safe || context.platform == nullptr) return underlying;
+  std::shared_ptr<DeferredFrees> frees = context.frees;
+  if (frees == nullptr) {
+    auto timelines = context.timelines;
+    if (timelines == nullptr) {
+      timelines = std::make_shared<TimelineTable>(context.platform);
+    }
+    frees = std::make_shared<DeferredFrees>(
+        std::move(timelines), context.reclaimer, options.cross_stream_wait);
+  }
   return std::make_shared<StreamSafeAllocator>(
-      std::move(underlying), context.platform, context.stream);
+      std::move(underlying), std::move(frees), context.stream);
 }
 
 }  // namespace strata

@@ -3,9 +3,11 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
 #include "strata/facade/usage_log.h"
@@ -46,23 +49,30 @@ AllocatorFacade::~AllocatorFacade() {
   Close();
 }
 
-void AllocatorFacade::LogUsage() {
+void AllocatorFacade::LogUsage() noexcept {
   if (!options_.enable_gpu_memory_usage_log) return;
-  ForEachState([this](PlaceState& state) {
-    if (state.place().kind != PlaceKind::kDevice) return;
-    const Stats stats = GetStats(state.place());
-    LOG_IF(INFO, stats.allocations != 0) << UsageLine(
-        state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
-  });
+  try {
+    ForEachState([this](PlaceState& state) {
+      if (state.place().kind != PlaceKind::kDevice) return;
+      const Stats stats = GetStats(state.place());
+      LOG_IF(INFO, stats.allocations != 0) << UsageLine(
+          state.place(), stats, options_.enable_gpu_memory_usage_log_mb);
+    });
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "no host memory to log the use of memory";
+  }
 }
 
 void AllocatorFacade::Close() {
+  graph_pools_->Close();
   ForEachState([](PlaceState& state) { state.Close(); });
 }
 
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
+  graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
+  shared_.captures = graph_pools_;
   if (!asked.trace_path.empty()) {
     shared_.trace_sink =
         std::make_shared<TraceSink>(asked.trace_path, *shared_.clock);
@@ -81,8 +91,8 @@ void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() =
-        std::make_shared<PlaceState>(place, platform_, options_, shared_);
+    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
+                                               shared_, graph_pools_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
@@ -259,6 +269,8 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
+  graph_pools_->Sweep();
+  if (graph_pools_->gate().any()) return 0;
   std::size_t bytes = 0;
   state.ForEachFront([&](Front& front) { bytes += front.Release(); });
   return bytes + state.pool()->Release();
@@ -336,7 +348,11 @@ std::string AllocatorFacade::StatsJson() {
             "\":" + ToJson(GetStats(place));
     json.back() = ',';  // one more key
     json += "\"largest_stream_peak_bytes\":" +
-            std::to_string(LargestStreamPeak(place)) + "}";
+            std::to_string(LargestStreamPeak(place));
+    const RetryWaits waits = Find(place).reclaimer()->retry().waits();
+    json += ",\"retry_waits\":" + std::to_string(waits.count) +
+            ",\"retry_waited_us\":" +
+            std::to_string(waits.time / std::chrono::microseconds(1)) + "}";
   }
   return json + "}";
 }

@@ -10,6 +10,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/guard_error.h"
+#include "strata/facade/graph_pool_id.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
@@ -20,6 +21,7 @@
 namespace strata {
 
 class Front;
+class GraphPools;
 class PlaceState;
 
 // Hands out memory per place and per stream, through the chain of layers that
@@ -96,9 +98,9 @@ class AllocatorFacade {
   // allocation; std::logic_error after that.
   void SetDefaultStream(Place place, Stream stream);
   Stream GetDefaultStream(Place place);
-  // Announces that `stream` will be destroyed: waits for its work, drops its
-  // marks and retires its chains. Live allocations stay valid and are freed as
-  // usual.
+  // Announces that `stream` will be destroyed: records its last events, which
+  // stand for its marks from now on, and retires its chains. Does not wait; its
+  // work may be running. Live allocations stay valid and are freed as usual.
   void StreamDestroyed(Stream stream);
 
   // Notes that work submitted to `stream` uses the allocation, so that its
@@ -106,6 +108,10 @@ class AllocatorFacade {
   // it is the allocation's own stream, or it has no memory.
   bool RecordStream(const AllocationPtr& allocation, Stream stream);
   bool RecordStream(Allocation& allocation, Stream stream);
+  // The same for a use that is over once `event` is, which the caller recorded
+  // on `stream` after that use: replaces the note of that stream. The event may
+  // be recorded again, or destroyed, at once; docs/streams.md.
+  bool RecordUse(Allocation& allocation, Stream stream, Event event);
   // Takes the note back: the caller has ordered that use himself.
   void EraseStream(Allocation& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
@@ -113,7 +119,44 @@ class AllocatorFacade {
   // The address the system gave for the chunk that holds the allocation.
   void* GetBasePtr(const Allocation& allocation);
 
-  // Gives idle memory back to the system; returns the bytes given.
+  // Memory for CUDA graphs (facade_graphs.cc). A capture allocates from a pool:
+  // what is allocated in streams that take part in it comes from there, and
+  // stays at its address, for nobody else, until the pool ends; what is
+  // allocated outside, and freed or recorded inside, is kept as long. Other
+  // streams and threads go on as before. CaptureGuard does all of this.
+  //
+  // One more user of the pool `id`, which is made if it is not there; 0: a new
+  // one. Its next capture is announced: the one of `stream`, which is under way
+  // or about to begin, or, without a stream, the next one that nobody else
+  // announced. Returns the id.
+  //
+  // Errors: std::logic_error if a capture of the pool, or of the stream, is
+  //   announced and was not seen to have ended.
+  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
+  GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
+  // The capture that was announced for the pool is over, or never began. Found
+  // out by itself, later, if it is not said.
+  void CaptureEnded(GraphPoolId id);
+  // Keeps the pool until `graph`, of `device`, everything instantiated from it
+  // and their last launches are gone. Between the end of the capture, or the
+  // last node, and the first instantiation.
+  //
+  // Errors: DeviceError; then Remove the pool only when its graphs are gone and
+  //   their launches are over.
+  void KeepForGraph(GraphPoolId id, int device, Graph graph);
+  // One user less. The last one gives the pool's memory back, once no graph
+  // keeps it and no capture is under way; allocations that live are freed as
+  // usual.
+  //
+  // Errors: std::invalid_argument if there is no such pool.
+  void RemoveMemoryPoolOfCUDAGraph(GraphPoolId id);
+  // Bytes that the pool holds from the system.
+  //
+  // Errors: std::invalid_argument if there is no such pool.
+  std::size_t GraphPoolReserved(GraphPoolId id) const;
+
+  // Gives idle memory back to the system, also that of graph pools whose graphs
+  // are gone; returns the bytes given. Nothing while a capture is announced.
   std::size_t Release(Place place);
   std::size_t Release(Place place, Stream stream);
   // Release of every device, managed memory too.
@@ -168,7 +211,9 @@ class AllocatorFacade {
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);
   void ResetPeak(Place place);
-  // Every place as one JSON object: {"device:0":{…},…}.
+  // Every place as one JSON object: {"device:0":{…},…}. Also how often requests
+  // went to sleep to wait for memory, and how long they slept in total
+  // (retry_waits, retry_waited_us).
   std::string StatsJson();
 
   // Visits the chain of the place's default stream, or of every stream.
@@ -197,7 +242,7 @@ class AllocatorFacade {
   void MakeShared();
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.
-  void LogUsage();
+  void LogUsage() noexcept;
   void Close();
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);
@@ -213,6 +258,8 @@ class AllocatorFacade {
   Front& FrontOf(Place place, void* stream_handle);
   // Fails unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
+  // Errors: std::invalid_argument, naming `what`, unless it can be marked.
+  void RequireMarkable(const char* what, Stream stream);
   // `now` is the stream that has the handle of `stream` today; without uid if
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);
@@ -220,6 +267,7 @@ class AllocatorFacade {
 
   const Options options_;
   std::shared_ptr<Platform> platform_;
+  std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;  // what the chains of all places share
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;

@@ -51,6 +51,19 @@ strata_status strata_record_stream(strata_facade* facade, void* pointer,
   });
 }
 
+strata_status strata_record_use(strata_facade* facade, void* pointer,
+                                void* stream, void* event) {
+  return strata::GuardCall("strata_record_use", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(event, "event");
+    if (pointer == nullptr) return;
+    Allocation& allocation = FindPointer(*facade, pointer);
+    facade->facade.RecordUse(allocation,
+                             StreamOf(*facade, allocation.place(), stream),
+                             strata::Event{event});
+  });
+}
+
 strata_status strata_erase_stream(strata_facade* facade, void* pointer,
                                   void* stream) {
   return strata::GuardCall("strata_erase_stream", [&] {

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 
 namespace strata {
@@ -49,10 +51,23 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
 
 void AllocatorFacade::CheckStream(Stream stream) {
   if (IsDefault(stream)) return;
+  Device& device = platform_->device(stream.device);
+  CaptureStatus status = CaptureStatus::kNone;
+  if (device.caps().capture &&
+      device.StreamIsCapturing(stream, &status) == Status::kSuccess &&
+      status != CaptureStatus::kNone) {
+    // Its handle cannot be looked up now, but it exists.
+    if (graph_pools_->gate().any()) return;
+    throw std::logic_error(
+        "stream " + std::to_string(stream.uid) +
+        " is capturing, but no capture was announced; see CaptureGuard and "
+        "PrepareMemoryPoolForCUDAGraph");
+  }
   Stream now;
-  const Status status =
-      platform_->device(stream.device).WrapStream(stream.handle, &now);
-  if (status != Status::kSuccess || now != stream) ThrowStale(stream, now);
+  if (device.WrapStream(stream.handle, &now) != Status::kSuccess ||
+      now != stream) {
+    ThrowStale(stream, now);
+  }
 }
 
 void AllocatorFacade::ThrowStale(Stream stream, Stream now) {
@@ -93,28 +108,38 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });
-    if (!state.has_streams()) return;
-    if (Front* front = state.Retire(stream)) {
-      front->chain_stream()->Synchronize();
-      front->chain_stream()->Retire();
-      front->Release();
-      front->Drop();
-    }
   });
+  // Also where no layer keeps marks.
+  shared_.timelines->StreamDestroyed(stream);
+  ForEachState([stream](PlaceState& state) {
+    if (state.has_streams()) state.Retire(stream);
+  });
+}
+
+void AllocatorFacade::RequireMarkable(const char* what, Stream stream) {
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= platform_->device_count()) {
+    throw std::invalid_argument(std::string(what) + ": the stream names none");
+  }
+  if (options_.check_streams) CheckStream(stream);
 }
 
 bool AllocatorFacade::RecordStream(Allocation& allocation, Stream stream) {
   if (!HasMemory(allocation)) return false;
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
-    throw std::invalid_argument("RecordStream: the stream names none");
-  }
-  if (options_.check_streams) CheckStream(stream);
+  RequireMarkable("RecordStream", stream);
   return allocation.owner()->RecordStream(&allocation, stream);
 }
 bool AllocatorFacade::RecordStream(const AllocationPtr& allocation,
                                    Stream stream) {
   return RecordStream(*allocation, stream);
+}
+
+bool AllocatorFacade::RecordUse(Allocation& allocation, Stream stream,
+                                Event event) {
+  if (!HasMemory(allocation)) return false;
+  RequireMarkable("RecordUse", stream);
+  if (!event) throw std::invalid_argument("RecordUse: there is no event");
+  return allocation.owner()->RecordUse(&allocation, stream, event);
 }
 
 void AllocatorFacade::EraseStream(Allocation& allocation, Stream stream) {

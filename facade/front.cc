@@ -19,14 +19,16 @@ StatAllocator* FindStat(Allocator* layer) {
 
 Front::Front(std::shared_ptr<PlaceState> state,
              std::shared_ptr<ChainStream> stream,
-             std::shared_ptr<Allocator> chain)
+             std::shared_ptr<Allocator> chain, Role role)
     : Decorator(std::move(chain)),
       state_(std::move(state)),
       stream_(std::move(stream)),
+      gate_(state_->gate()),
       retry_(state_->reclaimer()->retry()),
       hit_path_(underlying()->hit_path()),
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
+      role_(role),
       lock_(hit_path_ != nullptr ? hit_path_->hit_lock() : own_lock_) {
   set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
@@ -44,7 +46,7 @@ Allocation* Front::TakeHit(std::size_t bytes) noexcept {
 }
 
 AllocationPtr Front::Alloc(std::size_t bytes) {
-  if (hit_path_ != nullptr && bytes != 0 && debug_fill() == nullptr) {
+  if (MayHit() && bytes != 0 && debug_fill() == nullptr) {
     if (Allocation* hit = TakeHit(bytes)) {
       hit->block()->owner = this;
       return AllocationPtr(hit);
@@ -55,6 +57,7 @@ AllocationPtr Front::Alloc(std::size_t bytes) {
 
 Allocation* Front::TryAllocate(const Request& request,
                                Failure& failure) noexcept {
+  if (gate_.any()) return TryAllocateGated(request, failure);
   if (hit_path_ != nullptr && request.alignment <= hit_alignment_ &&
       request.flags == 0 && request.freed_before == 0) {
     if (Allocation* hit = TakeHit(request.bytes)) return hit;
@@ -62,6 +65,23 @@ Allocation* Front::TryAllocate(const Request& request,
   // The first request of a chain is no hit, so this sees it.
   was_used_.store(true, std::memory_order_relaxed);
   return Walk(request, failure);
+}
+
+Allocation* Front::TryAllocateGated(const Request& request,
+                                    Failure& failure) noexcept {
+  const RelaxedCaptureScope scope(gate_, state_->device());
+  Allocation* allocation = nullptr;
+  bool is_captured = false;
+  if (role_ == Role::kEager) {
+    allocation =
+        state_->TryAllocateCaptured(*this, request, failure, &is_captured);
+  }
+  if (!is_captured) {
+    was_used_.store(true, std::memory_order_relaxed);
+    allocation = Walk(request, failure);
+  }
+  if (allocation == nullptr) failure.during_capture = true;
+  return allocation;
 }
 
 Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
@@ -87,8 +107,9 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
 
 void Front::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  if (hit_path_ == nullptr || (block->flags & kBlockMarked) != 0 ||
+  if (!MayHit() || (block->flags & kBlockMarked) != 0 ||
       block->offset_units != 0) {
+    const RelaxedCaptureScope scope(gate_, state_->device());
     underlying()->DoFree(allocation);
     Unpin();
     return;
@@ -138,7 +159,7 @@ void Front::Drop() noexcept {
   if (is_last) Destroy();
 }
 
-void Front::Destroy() noexcept {
+void Front::End() noexcept {
   // The state outlives this front, which holds it.
   const std::shared_ptr<PlaceState> state = state_;
   state->Finish(*this, stats());

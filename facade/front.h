@@ -8,6 +8,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/stat_allocator.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/spin_lock.h"
 
@@ -21,13 +22,20 @@ namespace strata {
 //   the chain's hit path, if it has one; a free without mark or offset goes
 //   back the same way. When the facade drops the front, it becomes an orphan
 //   and destroys itself with the last free, from whichever thread that comes.
+//   While captures are announced every call walks, and requests of a stream
+//   that takes part in one are served by its pool.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
-    : public Decorator {
+    : public Decorator,
+      private Postponable {
  public:
+  enum class Role : std::uint8_t {
+    kEager,  // its stream's; requests of captures go to their pools
+    kGraph,  // of a graph pool
+  };
   Front(std::shared_ptr<PlaceState> state, std::shared_ptr<ChainStream> stream,
-        std::shared_ptr<Allocator> chain);
+        std::shared_ptr<Allocator> chain, Role role = Role::kEager);
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
 
@@ -47,6 +55,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
+  // Nothing while a capture is announced.
+  std::size_t Release() noexcept override {
+    return gate_.any() ? 0 : underlying()->Release();
+  }
   Stream stream() const override { return stream_->stream(); }
   const char* name() const override { return "front"; }
 
@@ -55,14 +67,23 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
-  void Destroy() noexcept;
+  // While captures are announced.
+  Allocation* TryAllocateGated(const Request& request,
+                               Failure& failure) noexcept;
+  // Past the layers: no layer or capture has to see this call.
+  bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
+  // Now, or once no capture is announced.
+  void Destroy() noexcept { gate_.EndLater(*this); }
+  void End() noexcept override;
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
+  CaptureGate& gate_;          // of the facade
   RetryQueue& retry_;          // of the place, told of hits
   HitPath* const hit_path_;    // null: every call walks
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;
+  const Role role_;
   SpinLock own_lock_;
   SpinLock& lock_;          // the hit path's, or own_lock_
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_

@@ -27,10 +27,16 @@ constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 43;
                               expected);
 }
 
+// Null if the variable is not set, or empty.
+const char* ValueOf(const EnvironmentLookup& environment, const char* name) {
+  const char* value = environment(name);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
 // "0", "1", "true" or "false", in any case.
 bool BoolOf(const EnvironmentLookup& environment, const char* name,
             bool otherwise) {
-  const char* value = environment(name);
+  const char* value = ValueOf(environment, name);
   if (value == nullptr) return otherwise;
   std::string text = value;
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
@@ -43,7 +49,7 @@ bool BoolOf(const EnvironmentLookup& environment, const char* name,
 
 std::optional<std::uint64_t> MebibytesOf(const EnvironmentLookup& environment,
                                          const char* name) {
-  const char* value = environment(name);
+  const char* value = ValueOf(environment, name);
   if (value == nullptr) return std::nullopt;
   const std::string_view text = value;
   std::uint64_t number = 0;

@@ -35,7 +35,8 @@ struct HostStrategy {
   friend bool operator==(const HostStrategy&, const HostStrategy&) = default;
 };
 
-// Looks an environment variable up; null if it is not set.
+// Looks an environment variable up; null if it is not set. An empty one counts
+// as not set.
 using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 // The strategy of pageable host memory. Unless the options name one: bfc if the

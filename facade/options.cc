@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/guard_settings.h"
@@ -286,11 +287,19 @@ namespace {
 
 // Two writers would each truncate what the other wrote.
 void CheckFiles(const DecoratorOptions& decorators) {
-  if (!decorators.trace_path.empty() &&
-      decorators.trace_path == decorators.trace_events_path) {
-    throw std::invalid_argument(
-        "strata_trace_file contradicts strata_trace_events_file: both are '" +
-        decorators.trace_path + "'");
+  const std::array<std::pair<const char*, const std::string&>, 3> files = {{
+      {"strata_trace_file", decorators.trace_path},
+      {"strata_trace_events_file", decorators.trace_events_path},
+      {"strata_allocation_log_file", decorators.allocation_log_path},
+  }};
+  for (auto one = files.begin(); one != files.end(); ++one) {
+    if (one->second.empty()) continue;
+    for (auto other = one + 1; other != files.end(); ++other) {
+      if (one->second != other->second) continue;
+      throw std::invalid_argument(std::string(one->first) + " contradicts " +
+                                  other->first + ": both are '" + one->second +
+                                  "'");
+    }
   }
 }
 

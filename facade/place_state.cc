@@ -21,6 +21,7 @@
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
+#include "strata/facade/graph_pools.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -39,8 +40,9 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
 // Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`: the flags of auto_growth are about
-// devices.
+// The settings of the strategy at `place`. The flags of auto_growth are about
+// devices, as are those of bfc that say how much memory it has and whether to
+// take all of it at first: a host place has a limit of its own.
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
@@ -54,6 +56,11 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   settings.free_idle_chunk = defaults.free_idle_chunk;
   settings.free_when_no_cache_hit = defaults.free_when_no_cache_hit;
   settings.auto_growth_give_back_limit = defaults.auto_growth_give_back_limit;
+  settings.bfc_allow_growth = defaults.bfc_allow_growth;
+  settings.bfc_two_ended = defaults.bfc_two_ended;
+  settings.bfc_memory_limit_bytes = defaults.bfc_memory_limit_bytes;
+  settings.bfc_memory_fraction = defaults.bfc_memory_fraction;
+  settings.bfc_system_memory_in_mb = defaults.bfc_system_memory_in_mb;
   if (place.kind == PlaceKind::kPinned &&
       options.host.use_auto_growth_pinned_allocator) {
     settings.auto_growth_granule_bytes = kPinnedGranuleBytes;
@@ -92,7 +99,8 @@ const char* Environment(const char* name) { return std::getenv(name); }
 }  // namespace
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
-                       const Options& options, const ChainContext& shared)
+                       const Options& options, const ChainContext& shared,
+                       std::shared_ptr<GraphPools> graph_pools)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
@@ -101,7 +109,16 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
       reclaimer_(std::make_shared<Reclaimer>(
           RetryOf(place, options, shared, platform_, *this),
           options.decorators.callback_rounds)),
+      graph_pools_(std::move(graph_pools)),
+      settings_(SettingsOf(place, options)),
       context_(shared) {
+  if (context_.timelines == nullptr) {
+    context_.timelines = std::make_shared<TimelineTable>(platform_);
+  }
+  if (graph_pools_ != nullptr) {
+    graph_registration_ = Reclaimer::Register(
+        reclaimer_, ReclaimStep::kDrainFrees, *graph_pools_);
+  }
   context_.place = place_;
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;
@@ -112,15 +129,20 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
     context_.guard_reporter = std::make_shared<GuardReporter>(
         GuardSettings::From(options_.decorators).abort_on_error);
   }
+  context_.frees = std::make_shared<DeferredFrees>(
+      context_.timelines, reclaimer_, options_.decorators.cross_stream_wait);
   BuildPool(StrategyNow(/*has_visitors=*/false));
   const std::optional<unsigned char> fill = options_.FillByte();
   if (fill || options_.sync_after_alloc) {
-    fill_ =
-        std::make_unique<DebugFill>(device_, fill, options_.sync_after_alloc);
+    fill_ = std::make_unique<DebugFill>(device_, fill,
+                                        options_.sync_after_alloc, &gate());
   }
 }
 
-PlaceState::~PlaceState() = default;
+PlaceState::~PlaceState() {
+  // Streams that share a strategy defer what belongs to it, and hold this.
+  context_.frees->Close();
+}
 
 bool PlaceState::IsNumaNode() const {
   if (place_.kind != PlaceKind::kHost || !options_.host.numa) return false;
@@ -176,8 +198,8 @@ void PlaceState::BuildPool(const HostStrategy& strategy) {
       DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
                      context_),
       strategy.limit_bytes, reclaimer_);
-  strategy_ = std::make_unique<StrategySource>(strategy.name, pool,
-                                               SettingsOf(place_, options_));
+  strategy_ = std::make_unique<StrategySource>(strategy.name, pool, settings_,
+                                               context_.frees);
   pool_ = std::move(pool);
   strategy_name_ = strategy;
 }
@@ -232,6 +254,53 @@ Front* PlaceState::MakeFront(const Stream& stream) {
   return front;
 }
 
+Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
+                                 std::shared_ptr<Allocator> strategy,
+                                 const DecoratorOptions& decorators,
+                                 std::shared_ptr<Reclaimer> reclaimer) {
+  ChainContext context = context_;
+  context.stream = stream;
+  context.reclaimer = std::move(reclaimer);
+  auto chain = Decorate(std::move(strategy), decorators, context);
+  const std::lock_guard<std::mutex> list_guard(list_mutex_);
+  fronts_.reserve(fronts_.size() + 1);
+  auto* front = new Front(shared_from_this(), stream, std::move(chain),
+                          Front::Role::kGraph);
+  fronts_.push_back(front);
+  return front;
+}
+
+Allocation* PlaceState::TryAllocateCaptured(const Front& front,
+                                            const Request& request,
+                                            Failure& failure,
+                                            bool* is_captured) noexcept {
+  *is_captured = false;
+  if (graph_pools_ == nullptr || !has_streams()) return nullptr;
+  const std::shared_ptr<GraphPool> pool =
+      graph_pools_->Route(*device_, front.stream(), failure);
+  *is_captured = pool != nullptr || failure.reason != Failure::Reason::kNone;
+  if (pool == nullptr) {
+    failure.place = place_;
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+  try {
+    Front& graph_front = pool->FrontOf(shared_from_this(), front.stream());
+    Allocation* allocation = graph_front.TryAllocate(request, failure);
+    if (allocation == nullptr) return nullptr;
+    allocation->block()->owner = &graph_front;
+    allocation->block()->flags |= kBlockRouted;
+    return allocation;
+  } catch (const std::bad_alloc&) {
+    failure = Failure();
+    failure.reason = Failure::Reason::kHostMemory;
+    failure.place = place_;
+    failure.layer = "graph_pool";
+    failure.requested_bytes = request.bytes;
+    return nullptr;
+  }
+}
+
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   if (Front* front = by_uid_.FindLocked(key)) return *front;
@@ -248,13 +317,26 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
   return *front;
 }
 
-Front* PlaceState::Retire(Stream stream) {
+Front* PlaceState::TakeOut(Stream stream) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   Front* front = by_uid_.FindLocked(stream.uid);
   if (front == nullptr) return nullptr;
   by_uid_.Remove(stream.uid);
   by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
   return front;
+}
+
+void PlaceState::Retire(Stream stream) noexcept {
+  Front* front = TakeOut(stream);
+  if (front == nullptr) return;
+  ChainStream& chain_stream = *front->chain_stream();
+  // While it runs, its idle chunks wait in the pool for an event of it.
+  const bool is_done = chain_stream.IsDone();
+  if (!is_done) pool_->OfferIdleOf(stream);
+  chain_stream.Retire();
+  // What streams share is idle for the others.
+  if (is_done && !strategy_->is_shared()) front->Release();
+  front->Drop();
 }
 
 void PlaceState::Close() {
@@ -266,6 +348,9 @@ void PlaceState::Close() {
   for (const auto& callback : callbacks) {
     if (const auto source = callback.lock()) source->Drop();
   }
+  // What its streams are done with goes back now; what is freed later, with
+  // the last free.
+  context_.frees->Close();
   for (Front* front : by_uid_.Entries()) front->Drop();
 }
 

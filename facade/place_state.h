@@ -18,6 +18,8 @@
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/stats.h"
+#include "strata/allocation/streams/deferred_frees.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
 #include "strata/facade/host_strategy.h"
@@ -30,6 +32,7 @@
 namespace strata {
 
 class Front;
+class GraphPools;
 
 // What all chains of one place share, and the list of those chains.
 //
@@ -43,7 +46,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
-             const Options& options, const ChainContext& shared);
+             const Options& options, const ChainContext& shared,
+             std::shared_ptr<GraphPools> graph_pools = nullptr);
   ~PlaceState() override;
 
   Place place() const { return place_; }
@@ -62,6 +66,13 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   AllocationLog* allocation_log() const {
     return context_.allocation_log.get();
   }
+
+  // What the chains of a graph pool at this place are built with.
+  const StrategyOptions& strategy_options() const { return settings_; }
+  const DecoratorOptions& decorator_options() const {
+    return options_.decorators;
+  }
+  CaptureGate& gate() const { return context_.timelines->gate(); }
 
   // Whether work on the memory is ordered by streams: requests name one.
   bool has_streams() const {
@@ -83,10 +94,24 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
-  // Takes the stream's front out of the tables; null if it has none.
-  Front* Retire(Stream stream);
+  // Drops the stream's front, if it has one: the stream is about to go, and
+  // its timeline has ended. Work in it may be running. Waits for nothing.
+  void Retire(Stream stream) noexcept;
   // Lets go of every front and callback: the facade goes away.
   void Close();
+
+  // A front of a graph pool: `strategy` under the layers that the options ask
+  // for. It counts for this place, but only its pool finds it.
+  //
+  // Errors: std::bad_alloc.
+  Front* AddGraphFront(const std::shared_ptr<ChainStream>& stream,
+                       std::shared_ptr<Allocator> strategy,
+                       const DecoratorOptions& decorators,
+                       std::shared_ptr<Reclaimer> reclaimer);
+  // Serves the request from the pool of the capture that the stream of `front`
+  // takes part in, if `is_captured`.
+  Allocation* TryAllocateCaptured(const Front& front, const Request& request,
+                                  Failure& failure, bool* is_captured) noexcept;
 
   // The front of requests that name no stream.
   Front& DefaultFront() const {
@@ -139,6 +164,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  // Takes the stream's front out of the tables; null if it has none.
+  Front* TakeOut(Stream stream);
   Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t key);
   std::shared_ptr<Allocator> BuildChain(
@@ -149,7 +176,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Device* const device_;
   const Options options_;
   std::shared_ptr<Reclaimer> reclaimer_;
-  ChainContext context_;  // what the chains of this place share
+  const std::shared_ptr<GraphPools> graph_pools_;  // of the facade, or null
+  Reclaimer::Registration graph_registration_;
+  const StrategyOptions settings_;  // of the strategy at this place
+  ChainContext context_;            // what the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   HostStrategy strategy_name_;  // what strategy_ builds

@@ -111,6 +111,12 @@ STRATA_API strata_status strata_free_on(strata_facade* facade, void* pointer,
 // is ignored.
 STRATA_API strata_status strata_record_stream(strata_facade* facade,
                                               void* pointer, void* stream);
+// The same for a use that is over once `event`, a cudaEvent_t or what the
+// device has, is: recorded by the caller on `stream` after that use. It
+// replaces the note of that stream. The event may be recorded again, or
+// destroyed, at once.
+STRATA_API strata_status strata_record_use(strata_facade* facade, void* pointer,
+                                           void* stream, void* event);
 // Takes the note back: the caller has ordered that use himself.
 STRATA_API strata_status strata_erase_stream(strata_facade* facade,
                                              void* pointer, void* stream);
@@ -122,10 +128,30 @@ STRATA_API strata_status strata_stream_create(strata_facade* facade,
 // Announces the end of a stream of strata_stream_create, and destroys it.
 STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
                                                int32_t device, void* stream);
-// Announces the end of a stream that the caller destroys right after: waits for
-// its work and drops its marks. Its memory stays valid, and is freed as usual.
+// Announces the end of a stream that the caller destroys right after. Does not
+// wait for its work. Its memory stays valid, and is freed as usual.
 STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
                                                  int32_t device, void* stream);
+
+// Announces that `stream` of `device`, which was seen by the facade before or
+// is seen now, is about to be captured into a graph: what it and the streams
+// that join the capture allocate comes from `*pool`, and stays there for the
+// graph. A pool of 0 is made, and `pool` gets its number; any other number
+// above 0 names a pool of the caller, which captures may share that come one
+// after another. One more user of the pool, until strata_graph_pool_remove.
+STRATA_API strata_status strata_capture_begin(strata_facade* facade,
+                                              int32_t device, void* stream,
+                                              int64_t* pool);
+// The capture is over. `graph` (cudaGraph_t) keeps the pool from now on, with
+// everything instantiated from it, until its last launch is over; call this
+// before it is instantiated. NULL: the capture failed.
+STRATA_API strata_status strata_capture_end(strata_facade* facade,
+                                            int32_t device, int64_t pool,
+                                            void* graph);
+// One user of the pool less: the last one gives its memory back, once no graph
+// keeps it.
+STRATA_API strata_status strata_graph_pool_remove(strata_facade* facade,
+                                                  int64_t pool);
 
 // Gives idle memory at `place` back to the system; `bytes` (may be NULL) gets
 // how much.

@@ -43,6 +43,11 @@ std::string ToCsv(const CallRecord& record);
 //   map_range, retain_memory        | address | size   | handle
 //   set_access, get_access          | address | size   | descriptors, device
 //   stream_begin_, end_capture      | graph   |        | mode
+//   stream_is_capturing, _capture_  | graph   |        | status
+//   info                            |         |        |
+//   stream_update_capture_          | graph   |        | 1: replaced
+//   dependencies                    |         |        |
+//   graph_mem_attribute             |         | amount | attribute
 //   graph_*, user_object_*          | handle  | amount | other handle
 //
 // Errors: the constructor throws std::invalid_argument naming the option and

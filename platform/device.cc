@@ -40,6 +40,14 @@ void Device::TellObserver(CallRecord record) {
   (*observer)(record);
 }
 
+void Device::NoteDependencies(const GraphNode* nodes, std::size_t count) {
+  if (!observed() || nodes == nullptr) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    Note(RecordOf(DeviceCall::kDependency,
+                  reinterpret_cast<std::uintptr_t>(nodes[i].value)));
+  }
+}
+
 std::uint64_t Device::NowNs() const {
   return static_cast<std::uint64_t>(Clock::Steady().Now().count());
 }

@@ -196,6 +196,9 @@ class Device {
     if (observed()) TellObserver(record);
   }
 
+  // Tells the observer of the nodes that the next call is given.
+  void NoteDependencies(const GraphNode* nodes, std::size_t count);
+
   // The clock of CallRecord::time_ns.
   virtual std::uint64_t NowNs() const;
 

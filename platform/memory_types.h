@@ -83,6 +83,13 @@ enum class GraphMemAttributeKind : std::int32_t {
   kReservedHigh,
 };
 
+// How a graph is instantiated; values as in CUDA.
+enum GraphInstantiateFlags : unsigned {
+  kGraphDefault = 0,
+  // A launch first frees what earlier ones allocated and nobody freed.
+  kGraphAutoFreeOnLaunch = 1,
+};
+
 // What a pointer is; values as in cudaMemoryType.
 enum class MemoryType : std::int32_t {
   kUnregistered = 0,

@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
 namespace {
-
-// Records kept ready, so that a hit need not ask the slab, and the most that
-// are kept when blocks coalesce.
-constexpr std::size_t kRecordBatch = 64;
-constexpr std::size_t kMaxSpareRecords = 1024;
 
 // A multiple of every granule.
 constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
@@ -32,28 +28,17 @@ std::optional<std::size_t> RoundedSize(std::size_t bytes, std::size_t granule) {
 AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          std::shared_ptr<ChainStream> stream,
                                          const AutoGrowthPolicy& policy)
-    : pool_(std::move(pool)), stream_(std::move(stream)), policy_(policy) {
-  pool_->AddHolder(*this);
+    : PoolingStrategy(std::move(pool), std::move(stream)), policy_(policy) {
+  this->pool().AddHolder(*this);
 }
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   ReturnLoans(/*wait=*/true);
   GiveBackIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
-  RecordSlab::Instance().Drain(records_);
-}
-
-Failure AutoGrowthAllocator::Refusal(Failure::Reason reason,
-                                     const Request& request) const {
-  Failure failure;
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
-  return failure;
 }
 
 Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
@@ -75,12 +60,13 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
                                 (request.flags & kLongLived) != 0);
     if (block == nullptr && !may_grow) block = FindAnywhere(*size);
     if (block != nullptr) {
+      ++stats_.cache_hits;
       block->requested = request.bytes;
       return block->allocation();
     }
     out_of_records = records_.empty();
     if (!out_of_records) ++stats_.cache_misses;
-  } while (out_of_records && Restock());
+  } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
                                      : Failure::Reason::kNoGrowth,
@@ -90,28 +76,19 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   return Grow(request, *size, failure);
 }
 
-bool AutoGrowthAllocator::Restock() noexcept {
-  RecordList fresh;
-  const bool filled = RecordSlab::Instance().Fill(fresh, kRecordBatch);
-  const std::lock_guard<SpinLock> guard(lock_);
-  while (!fresh.empty()) records_.Push(fresh.Pop());
-  return filled;
-}
-
 Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                                       Failure& failure) noexcept {
-  RecordList records;
+  RecordSupply supply(RecordSlab::Instance());
   std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
-  if (chunk == nullptr || !RecordSlab::Instance().Fill(records, kRecordBatch)) {
-    RecordSlab::Instance().Drain(records);
+  if (chunk == nullptr || !supply.Fill()) {
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
-  const Pool pool = policy_.PoolOf(size);
+  const Pool own = policy_.PoolOf(size);
   bool is_first = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(pool)], true);
+    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
   if (policy_.free_when_no_cache_hit()) GiveBackIdle();
 
@@ -120,12 +97,12 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   const auto sizes = policy_.GrowthSizes(size, is_first);
   if (chunk->memory == nullptr && block == nullptr &&
       policy_.give_back_limit() > 0) {
-    pool_->GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
+    pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   for (const std::size_t bytes : sizes) {
     if (bytes == 0 || chunk->memory != nullptr || block != nullptr) break;
-    chunk->memory = pool_->TryAllocateFor(
-        Request{bytes, FreeIndex::kGranuleBytes}, *stream_, failure);
+    chunk->memory = pool().TryAllocateFor(
+        Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
     if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
   }
   if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
@@ -134,17 +111,16 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   }
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (block == nullptr && chunk->memory != nullptr) {
-      chunk->pool = static_cast<std::uint32_t>(pool);
-      // What other streams left may still be in use there, before what this one
-      // does next.
-      block = Publish(chunk.release(), size, epochs_.current(), records);
-    } else if (block == nullptr) {
+    records_.TakeFrom(supply);
+    if (block != nullptr) {
       // The pool has not grown, so its first growth is still to come.
-      if (is_first) has_grown_[static_cast<std::size_t>(pool)] = false;
-      while (records_.size() < kRecordBatch && !records.empty()) {
-        records_.Push(records.Pop());
-      }
+      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
+    } else if (chunk->memory != nullptr) {
+      chunk->pool = static_cast<std::uint32_t>(own);
+      block = Publish(chunk.release(), size);
+    } else {
+      // The pool has not grown, so its first growth is still to come.
+      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
@@ -152,7 +128,6 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                              index_[0].total_bytes() - index_[1].total_bytes();
     }
   }
-  RecordSlab::Instance().Drain(records);
   if (block == nullptr) {
     failure.requested_bytes = request.bytes;
     return nullptr;
@@ -161,29 +136,27 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   return block->allocation();
 }
 
-Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size,
-                                    FreeEpochs::Epoch epoch,
-                                    RecordList& records) noexcept {
-  while (!records.empty()) records_.Push(records.Pop());
+Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
   Block* block = records_.Pop();
   chunk->owner = this;
   blocks_.AddChunk(chunk, block);
   block->is_free = true;
-  block->offset_units = epoch;
+  // What other streams left may still be in use there, before what this one
+  // does next.
+  block->offset_units = epochs_.current();
   index(static_cast<Pool>(chunk->pool)).Insert(block);
-  LinkIdle(chunk);
+  IdleListOf(chunk).Add(chunk);
   return Carve(block, size);
 }
 
 Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
-  if (split && records_.empty()) {
-    RecordSlab::Instance().FillFromStock(records_, kRecordBatch);
-    if (records_.empty()) return nullptr;
-  }
+  if (split && !records_.Has(1)) return nullptr;
   FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
   blocks.Remove(block);
-  if (BlockList::IsWholeChunk(block)) UnlinkIdle(block->chunk);
+  if (BlockList::IsWholeChunk(block)) {
+    IdleListOf(block->chunk).Remove(block->chunk);
+  }
   if (split) {
     Block* high = blocks_.Split(block, block->size - size, records_.Pop());
     blocks.Insert(block);
@@ -200,9 +173,7 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
                                          bool exact) noexcept {
   const FreeIndex& blocks = index(pool);
   Block* block = exact ? blocks.FindExact(size) : blocks.FindBestFit(size);
-  if (block != nullptr) block = Carve(block, size);
-  if (block != nullptr) ++stats_.cache_hits;
-  return block;
+  return block != nullptr ? Carve(block, size) : nullptr;
 }
 
 Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
@@ -217,7 +188,9 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::optional<std::size_t> size =
       RoundedSize(bytes, policy_.granule_bytes());
   if (!size) return nullptr;
-  return FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
+  Block* block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
+  if (block != nullptr) ++stats_.cache_hits;
+  return block;
 }
 
 void AutoGrowthAllocator::GiveCached(Block* block) noexcept {
@@ -244,12 +217,9 @@ void AutoGrowthAllocator::Insert(Block* block,
   block->is_free = true;
   block->offset_units = epoch;
   blocks.Insert(block);
-  if (BlockList::IsWholeChunk(block)) LinkIdle(block->chunk);
-  if (records_.size() > kMaxSpareRecords) {
-    RecordList surplus;
-    while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
-    RecordSlab::Instance().Drain(surplus);
-  }
+  if (BlockList::IsWholeChunk(block))
+    IdleListOf(block->chunk).Add(block->chunk);
+  records_.Shed();
 }
 
 void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
@@ -257,10 +227,8 @@ void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     GiveCached(allocation->block());
-    if (policy_.free_idle_chunk()) idle = DetachIdle(1);
+    if (policy_.free_idle_chunk()) idle = Detach(idle_.first());
   }
-  if (idle == nullptr) return;
-  stream_->Synchronize();
   ReturnToSystem(idle);
 }
 
@@ -268,14 +236,6 @@ HitPath* AutoGrowthAllocator::hit_path() {
   // Every free may have to call the system.
   return policy_.free_idle_chunk() ? nullptr : this;
 }
-
-bool AutoGrowthAllocator::RecordStream(Allocation* /*allocation*/,
-                                       Stream /*stream*/) noexcept {
-  return false;
-}
-void AutoGrowthAllocator::EraseStream(Allocation* /*allocation*/,
-                                      Stream /*stream*/) noexcept {}
-void AutoGrowthAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
 
 Stats AutoGrowthAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
@@ -290,48 +250,26 @@ Stats AutoGrowthAllocator::stats() const {
                                                        blocks.LargestBytes());
   }
   stats.chunks = blocks_.chunk_count();
-  stats.idle_bytes = idle_bytes_;
+  stats.idle_bytes = idle_.bytes();
   return stats;
 }
-
-void AutoGrowthAllocator::ResetPeak() { pool_->ResetPeak(); }
 
 void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  do {
-    room = room * 2 + 1024;
-    blocks.clear();
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (blocks_.block_count() <= room) {
-      blocks_.Describe(blocks);
-      break;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return blocks_.block_count(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] { blocks_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
-  pool_->Accept(visitor);
+  pool().Accept(visitor);
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
   const std::lock_guard<SpinLock> guard(lock_);
-  const auto is_idle = [](const Chunk& chunk) {
-    return BlockList::IsWholeChunk(chunk.first) &&
-           BlockList::IsFree(chunk.first);
-  };
-  std::size_t idle = 0;
-  for (const Chunk* chunk = idle_; chunk != nullptr; chunk = chunk->idle_next) {
-    if (!is_idle(*chunk) || chunk->is_loan()) return false;
-    idle += chunk->memory->size();
-  }
-  for (const Chunk* chunk = idle_loans_; chunk != nullptr;
-       chunk = chunk->idle_next) {
-    if (!is_idle(*chunk) || !chunk->is_loan()) return false;
-  }
-  return idle == idle_bytes_ && blocks_.IsConsistent() &&
-         index_[0].IsConsistent() && index_[1].IsConsistent();
+  return idle_.IsConsistent() && idle_loans_.IsConsistent() &&
+         blocks_.IsConsistent() && index_[0].IsConsistent() &&
+         index_[1].IsConsistent();
 }
 
 std::shared_ptr<Allocator> MakeAutoGrowthAllocator(

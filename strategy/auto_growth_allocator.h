@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
-#include "strata/allocation/record_slab.h"
-#include "strata/allocation/size.h"
+#include "strata/allocation/hit_path.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/free_epochs.h"
 #include "strata/strategy/free_index.h"
+#include "strata/strategy/idle_chunks.h"
+#include "strata/strategy/pooling_strategy.h"
+#include "strata/strategy/record_stock.h"
 
 namespace strata {
 
@@ -22,26 +22,22 @@ namespace strata {
 // when idle.
 //
 // Model: sizes are rounded up to the policy's granule, 256 bytes. The smallest
-// free block that fits,
-//   lowest address among equals, is cut: the user gets its high end, the rest
-//   stays free unless it is below 512 bytes. On a miss the strategy grows by a
-//   chunk of the size AutoGrowthPolicy gives; if the system refuses, by less,
-//   down to what the request needs; then it looks in the other pool. A freed
-//   block joins its free neighbours in the chunk. A chunk whose last block is
-//   freed is idle: kept for the next request, and given back by Release, by
-//   exhaustion anywhere at the place, and before growth as the policy says.
+//   free block that fits, lowest address among equals, is cut: the user gets
+//   its high end, the rest stays free unless it is below 512 bytes. On a miss
+//   the strategy grows by a chunk of the size AutoGrowthPolicy gives; if the
+//   system refuses, by less, down to what the request needs; then it looks in
+//   the other pool. A freed block joins its free neighbours in the chunk. A
+//   chunk whose last block is freed is idle: kept for the next request, and
+//   given back as PoolingStrategy says, and before growth as the policy says.
 //   Before it grows, it takes what other streams of the place have left over:
 //   an idle chunk, or a free block, which is then a chunk of its own here and a
 //   block in use there until it is idle and given back (ChunkPool::Borrow).
-// Threads: any thread. No lock is held while the system or the device is
-//   called.
+// Threads: any thread.
 // Cost: a hit is O(1) under one spin lock, without heap or device call.
 // Source: paddle.md §3.3 (rules 1 to 11), without its faults: §5 A1 (Release
 //   without lock), B5 (driver calls under the lock), B16 (no back-off to the
 //   exact size, slivers of 256 bytes).
-class AutoGrowthAllocator final : public Allocator,
-                                  private HitPath,
-                                  private ChunkHolder {
+class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
  public:
   // Blocks smaller than this are not split off: 512 bytes is the granularity of
   // the device's own allocations (cuda_semantics.md H2).
@@ -50,7 +46,6 @@ class AutoGrowthAllocator final : public Allocator,
   AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                       std::shared_ptr<ChainStream> stream,
                       const AutoGrowthPolicy& policy);
-  // Every block has been freed; if not, their chunks are leaked and logged.
   ~AutoGrowthAllocator() override;
 
   // One that also lends to other streams; what is lent may outlive the result.
@@ -61,16 +56,8 @@ class AutoGrowthAllocator final : public Allocator,
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // Waits for the stream's work, then gives back all idle chunks.
-  std::size_t Release() noexcept override { return GiveBackAll(); }
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
-  void EraseStream(Allocation* allocation, Stream stream) noexcept override;
-  void StreamDestroyed(Stream stream) noexcept override;
 
-  Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "auto_growth"; }
-  Place place() const override { return pool_->place(); }
-  Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override {
     return FreeIndex::kGranuleBytes;
   }
@@ -78,9 +65,7 @@ class AutoGrowthAllocator final : public Allocator,
     return FreeIndex::kGranuleBytes;
   }
   Stats stats() const override;
-  void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
-  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
   HitPath* hit_path() override;
 
   // Whether lists, indices and counters agree. For tests; O(blocks).
@@ -95,12 +80,10 @@ class AutoGrowthAllocator final : public Allocator,
   void GiveCached(Block* block) noexcept override;
 
   // ChunkHolder.
-  Stream holder_stream() const noexcept override { return stream(); }
   std::size_t IdleBytes() const noexcept override;
   std::size_t IdleSystemBytes() const noexcept override;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
   std::size_t LargestIdle() const noexcept override;
-  bool IdleIsDone() noexcept override;
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
@@ -120,27 +103,32 @@ class AutoGrowthAllocator final : public Allocator,
   // The last resort: splits what kLongLived would keep whole, and takes from
   // the other pool; both are better than no memory.
   Block* FindAnywhere(std::size_t size) noexcept;
-  // Takes records from the slab. False if the host is out of memory.
-  bool Restock() noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
-  Block* Publish(Chunk* chunk, std::size_t size, FreeEpochs::Epoch epoch,
-                 RecordList& records) noexcept;
+  Block* Publish(Chunk* chunk, std::size_t size) noexcept;
   // The memory of a new chunk, from other streams, in place of growth; null and
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
   // Makes a block free, joined with its neighbours, since `epoch`.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // Takes an idle chunk out of all lists: this one, or the smallest of at least
-  // `bytes` (null if there is none).
-  void Detach(Chunk* chunk) noexcept;
-  Chunk* DetachIdle(std::size_t bytes) noexcept;
-  std::size_t ReturnToSystem(Chunk* chunk) noexcept;
+  // Takes an idle chunk out of all lists, and returns it. Null for null.
+  Chunk* Detach(Chunk* chunk) noexcept;
+  // The same for the smallest of at least `bytes`; null if there is none. Takes
+  // the lock.
+  Chunk* DetachSmallest(std::size_t bytes) noexcept;
+  // Gives detached chunks, linked by `next`, to the system, after the work that
+  // used them.
+  std::size_t ReturnToSystem(Chunk* chunks) noexcept;
+  // Gives detached chunks, linked by `next`, to the pool; returns their bytes.
+  std::size_t FreeChunks(Chunk* chunks) noexcept;
   std::size_t GiveBackIdle() noexcept;
 
-  // Hold lock_.
+  // Of loans: auto_growth_loans.cc. Hold lock_.
+  IdleChunks& IdleListOf(const Chunk* chunk) {
+    return chunk->is_loan() ? idle_loans_ : idle_;
+  }
   bool IsLendable(const Block& block) const {
     return may_lend_ && !block.chunk->is_loan();
   }
@@ -152,75 +140,39 @@ class AutoGrowthAllocator final : public Allocator,
   Allocation* CarveLoan(Block* block, std::size_t bytes,
                         Chunk** emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
-  // Takes out the idle loans, or those whose last use is over; linked through
-  // Chunk::next.
+  // Takes out the idle loans, or those whose last use is over; linked by
+  // `next`.
   Chunk* DetachLoans(bool all) noexcept;
 
+  // Of loans, without the lock.
   template <class Predicate>
   Allocation* LendIf(std::size_t bytes, Predicate is_fit) noexcept;
-  // Frees loans, linked through Chunk::next; returns their bytes.
-  std::size_t Return(Chunk* loans) noexcept;
   // If a fitting block waits for work in the stream: looks how far it is.
   bool Ask(std::size_t bytes) noexcept;
   // Asks the stream, or else, if it is not too soon, an event.
   void LookAtStream() noexcept;
   Allocation* LendOrdered(const LoanRequest& request) noexcept;
-  Failure Refusal(Failure::Reason reason, const Request& request) const;
 
-  void LinkIdle(Chunk* chunk);
-  void UnlinkIdle(Chunk* chunk);
-
-  const std::shared_ptr<ChunkPool> pool_;
-  const std::shared_ptr<ChainStream> stream_;
   const AutoGrowthPolicy policy_;
 
   mutable SpinLock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
-  RecordList records_;
-  Chunk* idle_ = nullptr;
-  std::size_t idle_bytes_ = 0;
-  std::size_t idle_system_bytes_ = 0;  // each chunk in whole steps
-  Chunk* idle_loans_ = nullptr;        // idle chunks that go to their lenders
-  std::size_t lent_bytes_ = 0;
-  std::size_t lending_system_bytes_ = 0;  // of each chunk with loans, likewise
-  std::size_t loans_ = 0;                 // blocks lent and not come back
+  RecordStock records_{RecordSlab::Instance()};
+  IdleChunks idle_;
+  IdleChunks idle_loans_;  // chunks that go back to their lenders
   bool may_lend_ = false;
-  FreeEpochs epochs_;  // of free blocks: Block::offset_units
+  std::size_t loans_ = 0;  // blocks lent and not come back
+  std::size_t lent_bytes_ = 0;
+  std::size_t lending_system_bytes_ = 0;  // of each chunk with loans
+  FreeEpochs epochs_;                     // of free blocks: Block::offset_units
   std::uint64_t frees_ = 0;
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };
-
-inline void AutoGrowthAllocator::LinkIdle(Chunk* chunk) {
-  const bool is_loan = chunk->is_loan();
-  Chunk*& list = is_loan ? idle_loans_ : idle_;
-  chunk->idle_previous = nullptr;
-  chunk->idle_next = list;
-  if (list != nullptr) list->idle_previous = chunk;
-  list = chunk;
-  if (is_loan) return;
-  idle_bytes_ += chunk->memory->size();
-  idle_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
-
-inline void AutoGrowthAllocator::UnlinkIdle(Chunk* chunk) {
-  const bool is_loan = chunk->is_loan();
-  if (chunk->idle_previous != nullptr) {
-    chunk->idle_previous->idle_next = chunk->idle_next;
-  } else {
-    (is_loan ? idle_loans_ : idle_) = chunk->idle_next;
-  }
-  if (chunk->idle_next != nullptr) {
-    chunk->idle_next->idle_previous = chunk->idle_previous;
-  }
-  if (is_loan) return;
-  idle_bytes_ -= chunk->memory->size();
-  idle_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
-}
 
 }  // namespace strata
 

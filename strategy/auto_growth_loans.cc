@@ -1,7 +1,5 @@
 // What AutoGrowthAllocator lends to other streams and borrows from them.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -20,13 +18,13 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
   auto strategy = std::make_unique<AutoGrowthAllocator>(
       std::move(pool), std::move(stream), policy);
   // With idle chunks given back at once, there is little to lend.
-  strategy->may_lend_ =
-      strategy->stream_->timeline() != nullptr && !policy.free_idle_chunk();
+  strategy->may_lend_ = strategy->chain_stream().timeline() != nullptr &&
+                        !policy.free_idle_chunk();
   return {strategy.release(), &AutoGrowthAllocator::Retire};
 }
 
 void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
-  const std::shared_ptr<ChunkPool> pool = strategy->pool_;
+  const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
   strategy->ReturnLoans(/*wait=*/false);
   strategy->ReturnLoans(/*wait=*/true);
   if (pool->has_lenders()) pool->RecallLoans(/*wait=*/false);
@@ -111,10 +109,11 @@ Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
   Allocation* memory = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    epochs_.Update(*stream_->timeline());
+    epochs_.Update(*chain_stream().timeline());
     Block* block = FindToLend(bytes, is_fit);
     if (block != nullptr) memory = CarveLoan(block, bytes, &emptied);
   }
+  if (memory != nullptr) chain_stream().timeline()->AcquireDone();
   delete emptied;
   return memory;
 }
@@ -125,7 +124,7 @@ bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
     const Block* block = FindToLend(bytes, [](const Block&) { return true; });
     if (block == nullptr) return false;
     if (block->offset_units == epochs_.current()) {
-      CloseEpoch(*stream_->timeline());
+      CloseEpoch(*chain_stream().timeline());
     }
   }
   LookAtStream();
@@ -133,24 +132,20 @@ bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
 }
 
 void AutoGrowthAllocator::LookAtStream() noexcept {
-  FreeEpochs::Epoch epoch = FreeEpochs::kNone;
+  StreamTimeline& timeline = *chain_stream().timeline();
+  const StreamTimeline::Tick tick = timeline.noted();
+  // An idle stream needs no event.
+  if (chain_stream().IsDone()) {
+    timeline.SawIdle(tick);
+    return;
+  }
   bool may_record = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    epoch = static_cast<FreeEpochs::Epoch>(epochs_.current() - 1);
     may_record = frees_ - frees_at_event_ >= StreamTimeline::kBatch;
+    if (may_record) frees_at_event_ = frees_;
   }
-  StreamTimeline& timeline = *stream_->timeline();
-  // An idle stream needs no event.
-  if (stream_->IsDone()) {
-    const std::lock_guard<SpinLock> guard(lock_);
-    epochs_.PassAll(epoch);
-    return;
-  }
-  if (may_record && timeline.Close() == Status::kSuccess) {
-    const std::lock_guard<SpinLock> guard(lock_);
-    frees_at_event_ = frees_;
-  }
+  if (may_record) timeline.Close();
   timeline.Poll();
 }
 
@@ -158,7 +153,7 @@ Allocation* AutoGrowthAllocator::LendOrdered(
     const LoanRequest& request) noexcept {
   Device* device = request.borrower.device();
   if (device == nullptr || request.borrower.retired()) return nullptr;
-  StreamTimeline& timeline = *stream_->timeline();
+  StreamTimeline& timeline = *chain_stream().timeline();
   StreamTimeline::Tick tick = 0;
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
   {
@@ -183,7 +178,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
     return epochs_.IsOver(block.offset_units);
   };
   // What is freed during a capture belongs to it.
-  if (!stream_->timeline()->MayTouch()) return nullptr;
+  if (!chain_stream().timeline()->MayTouch()) return nullptr;
   switch (request.effort) {
     case Effort::kNone:
       return LendIf(request.bytes, is_over);
@@ -210,7 +205,7 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
 Chunk* AutoGrowthAllocator::DetachLoans(bool all) noexcept {
   Chunk* loans = nullptr;
   Chunk* next = nullptr;
-  for (Chunk* chunk = idle_loans_; chunk != nullptr; chunk = next) {
+  for (Chunk* chunk = idle_loans_.first(); chunk != nullptr; chunk = next) {
     next = chunk->idle_next;
     if (!all && !epochs_.IsOver(chunk->first->offset_units)) continue;
     Detach(chunk);
@@ -220,40 +215,25 @@ Chunk* AutoGrowthAllocator::DetachLoans(bool all) noexcept {
   return loans;
 }
 
-std::size_t AutoGrowthAllocator::Return(Chunk* loans) noexcept {
-  std::size_t bytes = 0;
-  while (loans != nullptr) {
-    Chunk* next = loans->next;
-    bytes += ReturnToSystem(loans);
-    loans = next;
-  }
-  return bytes;
-}
-
 std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
   Chunk* loans = nullptr;
   bool is_pending = false;
-  StreamTimeline* timeline = stream_->timeline();
+  StreamTimeline* timeline = chain_stream().timeline();
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (idle_loans_ == nullptr) return 0;
+    if (idle_loans_.first() == nullptr) return 0;
     if (!wait) epochs_.Update(*timeline);
     loans = DetachLoans(wait);
-    is_pending = idle_loans_ != nullptr;
-    for (const Chunk* chunk = idle_loans_; chunk != nullptr;
+    is_pending = idle_loans_.first() != nullptr;
+    for (const Chunk* chunk = idle_loans_.first(); chunk != nullptr;
          chunk = chunk->idle_next) {
       if (chunk->first->offset_units != epochs_.current()) continue;
       CloseEpoch(*timeline);
       break;
     }
   }
-  if (wait && loans != nullptr) {
-    const Status status = stream_->Synchronize();
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << "auto_growth: returning memory to its stream although the one that "
-        << "borrowed it could not be waited for: " << ToString(status);
-  }
-  std::size_t bytes = Return(loans);
+  if (wait && loans != nullptr) WaitForWork();
+  std::size_t bytes = FreeChunks(loans);
   if (!is_pending || !timeline->MayTouch()) return bytes;
   LookAtStream();
   {
@@ -261,19 +241,19 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
     epochs_.Update(*timeline);
     loans = DetachLoans(/*all=*/false);
   }
-  return bytes + Return(loans);
+  return bytes + FreeChunks(loans);
 }
 
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size,
                                         Effort effort) noexcept {
-  return pool_->Borrow({policy_.LoanSize(size), *stream_, effort}, *this);
+  return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this);
 }
 
 Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
                                            Block** block) noexcept {
-  if (!pool_->has_lenders() || policy_.free_idle_chunk()) return nullptr;
+  if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
   // First what lies idle elsewhere is joined with what it was cut from.
-  if (pool_->RecallLoans(/*wait=*/false) != 0) {
+  if (pool().RecallLoans(/*wait=*/false) != 0) {
     const std::lock_guard<SpinLock> guard(lock_);
     *block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
     if (*block != nullptr) return nullptr;

@@ -18,7 +18,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kRecordBatch = 64;
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
 // All of it at once, if the pool cannot grow.
@@ -71,16 +70,17 @@ class BfcAllocator::MapSource final : public ReclaimSource {
 BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            BfcOptions options)
-    : pool_(std::move(pool)),
-      stream_(std::move(stream)),
+    : PoolingStrategy(std::move(pool), std::move(stream)),
       options_(std::move(options)),
       arena_(ArenaRules(options_)) {
-  const bool asks_device = stream_->device() != nullptr && IsOnDevice(place());
+  const bool asks_device =
+      chain_stream().device() != nullptr && IsOnDevice(place());
   if (options_.memory_limit_bytes != 0) {
     StartPlan(WholeLimit(options_.memory_limit_bytes),
               /*is_all_there_is=*/false);
-  } else if (pool_->limit_bytes() != 0 && options_.limit_of == nullptr) {
-    StartPlan(WholeLimit(pool_->limit_bytes()), /*is_all_there_is=*/false);
+  } else if (this->pool().limit_bytes() != 0 && options_.limit_of == nullptr) {
+    StartPlan(WholeLimit(this->pool().limit_bytes()),
+              /*is_all_there_is=*/false);
   } else if (!asks_device) {
     if (!options_.allow_growth) {
       throw std::invalid_argument(
@@ -92,14 +92,14 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
     map_registration_ =
-        pool_->RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
+        this->pool().RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
   }
-  pool_->AddHolder(*this);
+  this->pool().AddHolder(*this);
 }
 
 BfcAllocator::~BfcAllocator() {
   map_registration_.Reset();
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   // The streams are waited for, so no stamp matters any more.
   SetSafeFrontier(std::numeric_limits<std::uint64_t>::max());
   GiveBackAll();
@@ -145,7 +145,8 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
 
   const std::uint64_t turns_before = turn_.count();
   Block* block = FindHeld(ask, failure);
-  if (block == nullptr && failure.reason != Failure::Reason::kHostMemory) {
+  if (block != nullptr) return block->allocation();
+  if (failure.reason != Failure::Reason::kHostMemory) {
     if ((request.flags & kNoGrowth) == 0) {
       block = Grow(ask, turns_before, failure);
     } else {
@@ -153,7 +154,11 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
       block = FindUnsafe(ask, failure);
     }
   }
-  if (block != nullptr) return block->allocation();
+  if (block != nullptr) {
+    const std::lock_guard<SpinLock> guard(lock_);
+    ++met_late_;
+    return block->allocation();
+  }
   BfcAnnotations::LetGo(ask.annotation);
   NoteRefusal(request, ask, failure);
   return nullptr;
@@ -172,7 +177,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
     if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
-  } while (Restock());
+  } while (arena_.records().Restock(lock_));
   failure = Refusal(Failure::Reason::kHostMemory, ask);
   return nullptr;
 }
@@ -185,17 +190,9 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
     if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
-  } while (Restock());
+  } while (arena_.records().Restock(lock_));
   failure = Refusal(Failure::Reason::kHostMemory, ask);
   return nullptr;
-}
-
-bool BfcAllocator::Restock() noexcept {
-  RecordList fresh;
-  const bool filled = RecordSlab::Noted().Fill(fresh, kRecordBatch);
-  const std::lock_guard<SpinLock> guard(lock_);
-  arena_.AddRecords(fresh);
-  return filled;
 }
 
 void BfcAllocator::DoFree(Allocation* allocation) noexcept {
@@ -224,24 +221,15 @@ HitPath* BfcAllocator::hit_path() {
                                                                   : this;
 }
 
-bool BfcAllocator::RecordStream(Allocation* /*allocation*/,
-                                Stream /*stream*/) noexcept {
-  return false;
-}
-void BfcAllocator::EraseStream(Allocation* /*allocation*/,
-                               Stream /*stream*/) noexcept {}
-void BfcAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
-
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
-  frontier_.Advance(count);
+  if (!frontier_.Advance(count) || reclaimer() == nullptr) return;
+  RetryQueue& waiters = reclaimer()->retry();
+  waiters.CountThread();  // what it does makes memory available
+  waiters.NotifyFree(0);
 }
 
 Failure BfcAllocator::Refusal(Failure::Reason reason, const BfcAsk& ask) const {
-  Failure failure;
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = ask.bytes;
+  Failure failure = PoolingStrategy::Refusal(reason, Request{ask.bytes});
   failure.rounded_bytes = ask.rounded;
   return failure;
 }

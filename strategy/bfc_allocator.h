@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/hit_path.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc/arena.h"
@@ -14,6 +12,7 @@
 #include "strata/strategy/bfc/growth_turn.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/bfc/snapshot.h"
+#include "strata/strategy/pooling_strategy.h"
 
 namespace strata {
 
@@ -28,14 +27,11 @@ namespace strata {
 //   frees are stamped, and memory is neither joined nor given to a request that
 //   wants memory freed before an earlier stamp until the stamp is safe. With
 //   two ends, each is served from its side of one region.
-// Threads: any thread. One thread at a time grows; no lock is held while the
-//   system or the device is called.
+// Threads: any thread. One thread at a time grows.
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
 // Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/bfc.md.
-class BfcAllocator final : public Allocator,
-                           private HitPath,
-                           private ChunkHolder {
+class BfcAllocator final : public PoolingStrategy, private HitPath {
  public:
   // `stream` stands for all streams that share this strategy; its device, if
   // there is one, says how much memory the place has. No device call.
@@ -43,33 +39,23 @@ class BfcAllocator final : public Allocator,
   // Errors: std::invalid_argument naming the option that is wrong.
   BfcAllocator(std::shared_ptr<ChunkPool> pool,
                std::shared_ptr<ChainStream> stream, BfcOptions options);
-  // Every block has been freed; if not, their regions are leaked and logged.
   ~BfcAllocator() override;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // Waits for the streams' work, then gives back all regions without a block in
-  // use.
-  std::size_t Release() noexcept override { return GiveBackAll(); }
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
-  void EraseStream(Allocation* allocation, Stream stream) noexcept override;
-  void StreamDestroyed(Stream stream) noexcept override;
 
-  Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "bfc"; }
-  Place place() const override { return pool_->place(); }
-  Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override { return kMaxAlignment; }
   std::size_t natural_alignment() const override { return kBfcGranuleBytes; }
   Stats stats() const override;
   void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
-  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
   HitPath* hit_path() override;
 
   // Memory freed with a stamp below `count` is safe for everybody (R37).
-  // Smaller values than before are ignored.
+  // Smaller values than before are ignored; others let waiting requests search
+  // again.
   void SetSafeFrontier(std::uint64_t count) noexcept;
   // Null: frees are not stamped.
   const std::shared_ptr<SharedCounter>& counter() const {
@@ -105,12 +91,10 @@ class BfcAllocator final : public Allocator,
   void GiveCached(Block* block) noexcept override;
 
   // ChunkHolder.
-  Stream holder_stream() const noexcept override { return stream(); }
   std::size_t IdleBytes() const noexcept override;
   std::size_t IdleSystemBytes() const noexcept override;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
   std::size_t LargestIdle() const noexcept override;
-  bool IdleIsDone() noexcept override { return stream_->IsDone(); }
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   // A region serves every stream of the place already.
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
@@ -136,10 +120,8 @@ class BfcAllocator final : public Allocator,
   bool KnowsLimit(Failure& failure) noexcept;
   void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
   Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
-                 const BfcAsk& ask, RecordList& records) noexcept;
+                 const BfcAsk& ask, RecordSupply& supply) noexcept;
 
-  // Takes records from the slab. False if the host is out of memory.
-  bool Restock() noexcept;
   Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
   // Why the limit refuses `needed` bytes.
   Failure LimitRefusal(const BfcAsk& ask, std::size_t needed) const;
@@ -161,8 +143,6 @@ class BfcAllocator final : public Allocator,
   // Gives detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
 
-  const std::shared_ptr<ChunkPool> pool_;
-  const std::shared_ptr<ChainStream> stream_;
   const BfcOptions options_;
   SafeFrontier frontier_;
   BfcAnnotations annotations_;
@@ -177,6 +157,7 @@ class BfcAllocator final : public Allocator,
   bool limit_is_all_ = false;      // of what the device has
   std::size_t leaving_bytes_ = 0;  // in regions on their way to the system
   std::uint64_t failures_ = 0;
+  std::uint64_t met_late_ = 0;  // requests that the first search did not meet
   // The request that a memory map is due for; 0: none.
   std::size_t refused_bytes_ = 0;
   // The request that the last one was written for, until one as large is met.

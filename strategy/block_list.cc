@@ -2,7 +2,7 @@
 
 namespace strata {
 
-void BlockList::AddChunk(Chunk* chunk, Block* block) {
+void StartChunk(Chunk* chunk, Block* block) {
   const Block* memory = chunk->memory->block();
   block->data = memory->data;
   block->size = memory->size;
@@ -11,6 +11,18 @@ void BlockList::AddChunk(Chunk* chunk, Block* block) {
   block->previous = nullptr;
   block->next = nullptr;
   chunk->first = block;
+}
+
+void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks) {
+  for (const Block* block = chunk.first; block != nullptr;
+       block = block->next) {
+    blocks.push_back(
+        {block->data, block->size, chunk.memory->data(), block->is_free});
+  }
+}
+
+void BlockList::AddChunk(Chunk* chunk, Block* block) {
+  StartChunk(chunk, block);
   chunk->previous = nullptr;
   chunk->next = first_;
   if (first_ != nullptr) first_->previous = chunk;
@@ -37,15 +49,7 @@ void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
 
 void BlockList::Describe(std::vector<BlockInfo>& blocks) const {
   for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
-    for (const Block* block = chunk->first; block != nullptr;
-         block = block->next) {
-      BlockInfo info;
-      info.data = block->data;
-      info.size_bytes = block->size;
-      info.is_free = block->is_free;
-      info.chunk_base = chunk->memory->data();
-      blocks.push_back(info);
-    }
+    DescribeBlocks(*chunk, blocks);
   }
 }
 

@@ -10,6 +10,17 @@
 
 namespace strata {
 
+// Makes `block` all of the memory of `chunk`. What its record held before,
+// apart from size, address and neighbours, stays.
+void StartChunk(Chunk* chunk, Block* block);
+// Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the rest,
+// which is returned.
+Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
+// Joins `block` with the next one, whose record goes to `records`.
+void JoinNextBlock(Block* block, RecordList& records);
+// Appends every block of `chunk` to `blocks`.
+void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks);
+
 // The blocks of a strategy's chunks in address order: each chunk is tiled by
 // its blocks without gap or overlap.
 //
@@ -63,8 +74,7 @@ class BlockList {
   std::size_t block_count_ = 0;
 };
 
-inline Block* BlockList::Split(Block* block, std::size_t low_bytes,
-                               Block* record) {
+inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
   record->data = block->data + low_bytes;
   record->size = block->size - low_bytes;
   record->place = block->place;
@@ -74,17 +84,26 @@ inline Block* BlockList::Split(Block* block, std::size_t low_bytes,
   if (block->next != nullptr) block->next->previous = record;
   block->next = record;
   block->size = low_bytes;
-  ++block_count_;
   return record;
 }
 
-inline Block* BlockList::CoalesceWithNext(Block* block, RecordList& records) {
+inline void JoinNextBlock(Block* block, RecordList& records) {
   Block* next = block->next;
   block->size += next->size;
   block->next = next->next;
   if (next->next != nullptr) next->next->previous = block;
   *next = Block();
   records.Push(next);
+}
+
+inline Block* BlockList::Split(Block* block, std::size_t low_bytes,
+                               Block* record) {
+  ++block_count_;
+  return SplitBlock(block, low_bytes, record);
+}
+
+inline Block* BlockList::CoalesceWithNext(Block* block, RecordList& records) {
+  JoinNextBlock(block, records);
   --block_count_;
   return block;
 }

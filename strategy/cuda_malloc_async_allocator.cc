@@ -119,8 +119,10 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
 }
 
 void CudaMallocAsyncAllocator::Throttle() noexcept {
+  // In this order: another thread's wait must not make it less than nothing.
+  const std::uint64_t waited = waited_bytes_.load();
   const std::uint64_t aside = driver_->aside_bytes();
-  const std::uint64_t pending = aside - waited_bytes_.load();
+  const std::uint64_t pending = aside - waited;
   if (pending == 0 || !driver_->IsCrowded(pending) || IsCapturing()) return;
   if (driver_->MakeWait(stream())) waited_bytes_ = aside;
 }
@@ -226,10 +228,11 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
   try {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     std::vector<Stream>& streams = marks_[block].streams;
+    // From here on, so that the mark goes with the block whatever happens.
+    block->flags |= kBlockMarkedBelow;
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
     }
-    block->flags |= kBlockMarkedBelow;
     return true;
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_malloc_async: no host memory for a mark; waiting for "

@@ -311,7 +311,8 @@ std::size_t DriverPool::IdleBytes() noexcept {
 }
 
 std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
-  const std::uint64_t pending = aside_bytes() - waited_bytes_.load();
+  const std::uint64_t waited = waited_bytes_.load();  // before what it is of
+  const std::uint64_t pending = aside_bytes() - waited;
   return pending != 0 && MakeWait(stream) ? pending : 0;
 }
 

@@ -39,9 +39,8 @@ inline constexpr int kBuiltInStrategyPriority = 100;
 // Model: of the factories of one name, that of the highest priority is used. No
 //   two have both in common, so there is no tie.
 // Errors: Register throws, and nothing has changed: std::invalid_argument for
-// an
-//   empty name, a negative priority, no function, or a name and priority that
-//   are taken, naming both places in the source; std::logic_error once a
+//   an empty name, a negative priority, no function, or a name and priority
+//   that are taken, naming both places in the source; std::logic_error once a
 //   strategy was looked up, because what a name stands for does not change.
 // Threads: any thread.
 // Source: tf_bfc.md §2 (AllocatorFactoryRegistry).

@@ -7,16 +7,6 @@ namespace strata {
 void FreeEpochs::Update(const StreamTimeline& timeline) {
   std::size_t done = 0;
   while (done < closed_count_ && timeline.IsDone(closed_[done].tick)) ++done;
-  Forget(done);
-}
-
-void FreeEpochs::PassAll(Epoch epoch) {
-  std::size_t done = 0;
-  while (done < closed_count_ && closed_[done].epoch <= epoch) ++done;
-  Forget(done);
-}
-
-void FreeEpochs::Forget(std::size_t done) {
   if (done == 0) return;
   over_ = closed_[done - 1].epoch;
   const auto begin = closed_.begin();

@@ -36,8 +36,6 @@ class FreeEpochs {
   void Update(const StreamTimeline& timeline);
   // Ends the current epoch; an event that is recorded from now on covers it.
   void Close(StreamTimeline& timeline);
-  // The stream was seen to be idle after the end of `epoch`.
-  void PassAll(Epoch epoch);
   // The tick to wait for before blocks of a closed `epoch` may be used.
   StreamTimeline::Tick TickOf(Epoch epoch) const;
 
@@ -56,9 +54,6 @@ class FreeEpochs {
     Epoch epoch = 0;
     StreamTimeline::Tick tick = 0;
   };
-
-  // The first `count` of closed_ are over.
-  void Forget(std::size_t count);
 
   Epoch current_ = 1;
   Epoch over_ = 0;

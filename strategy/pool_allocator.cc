@@ -12,6 +12,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/usage.h"
+#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -49,18 +50,17 @@ std::size_t SystemBytes(const Block& block) {
 PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
                              const StrategyOptions& options)
-    : pool_(std::move(pool)),
-      stream_(std::move(stream)),
+    : PoolingStrategy(std::move(pool), std::move(stream)),
       to_power_of_two_(IsPow2(options.pool_rounder)),
       auto_resize_(options.pool_auto_resize),
       cached_limit_bytes_(options.pool_cached_limit_bytes),
-      alignment_(std::max(pool_->natural_alignment(), kAlignmentBytes)),
+      alignment_(std::max(this->pool().natural_alignment(), kAlignmentBytes)),
       size_limit_(options.pool_size_limit) {
-  pool_->AddHolder(*this);
+  this->pool().AddHolder(*this);
 }
 
 PoolAllocator::~PoolAllocator() {
-  pool_->RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   GiveBackAll();
   LOG_IF(ERROR, !live_.empty())
       << "pool: destroyed with live blocks; " << stats_.in_use_bytes
@@ -75,11 +75,7 @@ std::optional<std::size_t> PoolAllocator::RoundedSize(std::size_t bytes) const {
 Allocation* PoolAllocator::Refuse(Failure::Reason reason,
                                   const Request& request,
                                   Failure& failure) noexcept {
-  failure = Failure();
-  failure.reason = reason;
-  failure.layer = name();
-  failure.place = place();
-  failure.requested_bytes = request.bytes;
+  failure = Refusal(reason, request);
   const std::lock_guard<SpinLock> guard(lock_);
   ++stats_.failures;
   return nullptr;
@@ -135,7 +131,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
   if (!supplies.Stock(buckets)) {
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
-  Allocation* piece = pool_->TryAllocate(Request{size, alignment_}, failure);
+  Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
   const std::lock_guard<SpinLock> guard(lock_);
   if (piece == nullptr) {
     ++stats_.failures;
@@ -215,17 +211,13 @@ void PoolAllocator::Resize() {
 
 std::size_t PoolAllocator::ReturnToSystem(RecordList& pieces) noexcept {
   if (pieces.empty()) return 0;
-  const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "pool: memory goes to the system although its streams could not be "
-         "waited for: "
-      << ToString(status);
+  WaitForWork();
   std::size_t bytes = 0;
   while (Block* block = pieces.Pop()) {
     bytes += block->size;
     block->is_free = false;
     block->flags = kBlockLive;
-    pool_->DoFree(block->allocation());
+    pool().DoFree(block->allocation());
   }
   return bytes;
 }
@@ -254,14 +246,6 @@ std::size_t PoolAllocator::IdleSystemBytes() const noexcept {
   return cached_system_bytes_;
 }
 
-bool PoolAllocator::RecordStream(Allocation* /*allocation*/,
-                                 Stream /*stream*/) noexcept {
-  return false;
-}
-void PoolAllocator::EraseStream(Allocation* /*allocation*/,
-                                Stream /*stream*/) noexcept {}
-void PoolAllocator::StreamDestroyed(Stream /*stream*/) noexcept {}
-
 std::size_t PoolAllocator::size_limit() const {
   const std::lock_guard<SpinLock> guard(lock_);
   return size_limit_;
@@ -288,7 +272,7 @@ Stats PoolAllocator::stats() const {
 }
 
 void PoolAllocator::ResetPeak() {
-  pool_->ResetPeak();
+  pool().ResetPeak();
   const std::lock_guard<SpinLock> guard(lock_);
   stats_.peak_in_use_bytes = stats_.in_use_bytes;
 }
@@ -302,24 +286,19 @@ void PoolAllocator::Accept(AllocatorVisitor& visitor) const {
       blocks.push_back({block->data, block->size, block->data, is_free});
     }
   };
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  while (true) {
-    room = room * 2 + 1024;
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (cached_.count() + stats_.live_allocations() <= room) {
-      add(cached_.queue(), true);
-      add(live_, false);
-      break;
-    }
-  }
+  ListUnderLock(
+      lock_, [this] { return cached_.count() + stats_.live_allocations(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] {
+        add(cached_.queue(), true);
+        add(live_, false);
+      });
   std::sort(blocks.begin(), blocks.end(),
             [](const BlockInfo& a, const BlockInfo& b) {
               return std::less<>()(a.data, b.data);
             });
   visitor.VisitBlocks(*this, blocks);
-  pool_->Accept(visitor);
+  pool().Accept(visitor);
 }
 
 bool PoolAllocator::IsConsistent() const {

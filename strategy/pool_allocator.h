@@ -6,10 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/strategy/exact_index.h"
+#include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -24,40 +23,30 @@ namespace strata {
 //   go to the system first. With pool_auto_resize, every 1000 pieces that went
 //   this way the limit is looked at: if they are more than 0.2 % of the frees
 //   and misses more than 0.2 % of the requests, it grows by a tenth, or to 100.
-//   A limit of 0 pieces keeps nothing. Exhaustion at the place, and Release,
-//   give all kept pieces to the system.
-// Threads: any thread. No lock is held while the system is called.
+//   A limit of 0 pieces keeps nothing.
+// Threads: any thread.
 // Cost: a hit and the free that keeps a piece are O(1) under one spin lock,
 //   without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
-class PoolAllocator final : public Allocator, private ChunkHolder {
+class PoolAllocator final : public PoolingStrategy {
  public:
   // Errors: std::invalid_argument if `options` name no rounder.
   PoolAllocator(std::shared_ptr<ChunkPool> pool,
                 std::shared_ptr<ChainStream> stream,
                 const StrategyOptions& options);
-  // Every piece has been freed; if not, they are leaked and logged.
   ~PoolAllocator() override;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  std::size_t Release() noexcept override { return GiveBackAll(); }
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
-  void EraseStream(Allocation* allocation, Stream stream) noexcept override;
-  void StreamDestroyed(Stream stream) noexcept override;
 
-  Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "pool"; }
-  Place place() const override { return pool_->place(); }
-  Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override { return alignment_; }
   std::size_t natural_alignment() const override { return alignment_; }
   Stats stats() const override;
   void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
-  Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
   // A free may have to call the system.
   HitPath* hit_path() override { return nullptr; }
 
@@ -79,7 +68,6 @@ class PoolAllocator final : public Allocator, private ChunkHolder {
 
   // ChunkHolder. Pieces are of use to their own sizes only, so none is offered
   // to other streams.
-  Stream holder_stream() const noexcept override { return stream(); }
   std::size_t IdleBytes() const noexcept override;
   std::size_t IdleSystemBytes() const noexcept override;
   std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
@@ -107,8 +95,6 @@ class PoolAllocator final : public Allocator, private ChunkHolder {
   void Evict(RecordList& evicted, ExactIndex::Supplies& emptied);
   void Resize();
 
-  const std::shared_ptr<ChunkPool> pool_;
-  const std::shared_ptr<ChainStream> stream_;
   const bool to_power_of_two_;
   const bool auto_resize_;
   const std::size_t cached_limit_bytes_;  // 0: none

@@ -46,8 +46,9 @@ std::vector<std::string> StrategyNames() {
 
 StrategySource::StrategySource(const std::string& name,
                                std::shared_ptr<ChunkPool> pool,
-                               const StrategyOptions& options)
-    : pool_(std::move(pool)), options_(options) {
+                               const StrategyOptions& options,
+                               std::shared_ptr<DeferredFrees> frees)
+    : pool_(std::move(pool)), options_(options), frees_(std::move(frees)) {
   const StrategyFactory factory = Named(name);
   make_ = factory.make;
   is_shared_ = factory.is_shared;
@@ -65,7 +66,8 @@ std::shared_ptr<Allocator> StrategySource::For(
     order_ = std::move(order);
   }
   if (stream->device() == nullptr) return shared_;
-  return std::make_shared<StreamView>(shared_, order_, std::move(stream));
+  return std::make_shared<StreamView>(shared_, order_, std::move(stream),
+                                      frees_);
 }
 
 std::shared_ptr<Allocator> StrategySource::shared() const {

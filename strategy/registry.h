@@ -9,6 +9,7 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/streams/deferred_frees.h"
 #include "strata/strategy/factory_registry.h"
 #include "strata/strategy/shared_order.h"
 #include "strata/strategy/strategy_options.h"
@@ -28,15 +29,21 @@ std::vector<std::string> StrategyNames();
 // Threads: any thread.
 class StrategySource {
  public:
+  // `frees` are those of the place; null: streams that share the strategy wait
+  // for each other instead.
+  //
   // Errors: std::invalid_argument naming the known strategies.
   StrategySource(const std::string& name, std::shared_ptr<ChunkPool> pool,
-                 const StrategyOptions& options);
+                 const StrategyOptions& options,
+                 std::shared_ptr<DeferredFrees> frees = nullptr);
 
   // For the work of `stream`. No device call.
   //
   // Errors: std::invalid_argument naming the option that is wrong.
   std::shared_ptr<Allocator> For(std::shared_ptr<ChainStream> stream);
 
+  // Whether all streams have one instance.
+  bool is_shared() const { return is_shared_; }
   // The one instance of a strategy that streams share; null before the first
   // chain, or if they do not share it.
   std::shared_ptr<Allocator> shared() const;
@@ -44,6 +51,7 @@ class StrategySource {
  private:
   const std::shared_ptr<ChunkPool> pool_;
   const StrategyOptions options_;
+  const std::shared_ptr<DeferredFrees> frees_;
   StrategyFactory::Make make_ = nullptr;
   bool is_shared_ = false;
   mutable std::mutex mutex_;

@@ -1,9 +1,9 @@
 #include "strata/strategy/shared_order.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <new>
+
+#include "strata/allocation/streams/stream_timeline.h"
 
 namespace strata {
 namespace {
@@ -14,24 +14,23 @@ void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   }
 }
 
-// Makes `later` wait on the device for all that was submitted to `earlier`.
-bool OrderOnDevice(ChainStream& earlier, ChainStream& later) noexcept {
-  Device* device = earlier.device();
-  if (device == nullptr || later.device() == nullptr || later.retired()) {
-    return false;
+// Has `later` start what is next submitted to it after all that was submitted
+// to `earlier`.
+Status Order(ChainStream& earlier, ChainStream& later) noexcept {
+  StreamTimeline* timeline = earlier.timeline();
+  if (timeline == nullptr) return earlier.Synchronize();
+  const StreamTimeline::Tick tick = timeline->Note();
+  Status status = Status::kInvalidResourceHandle;
+  if (later.device() != nullptr && !later.retired()) {
+    status = timeline->OrderBefore(tick, *later.device(), later.stream());
   }
-  Event done;
-  if (device->EventCreate(&done, kEventDisableTiming) != Status::kSuccess) {
-    return false;
-  }
-  const bool ordered =
-      device->EventRecord(done, earlier.stream(), 0) == Status::kSuccess &&
-      later.device()->StreamWaitEvent(later.stream(), done, 0) ==
-          Status::kSuccess;
-  const Status status = device->EventDestroy(done);
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot destroy an event: " << ToString(status);
-  return ordered;
+  // A capture that forbids the one forbids the other.
+  if (status == Status::kSuccess || status == Status::kNotReady) return status;
+  return timeline->Await(tick);
+}
+
+bool IsOver(ChainStream& stream) noexcept {
+  return stream.retired() && stream.IsDone();
 }
 
 }  // namespace
@@ -47,62 +46,91 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
   seen_[other.id_] = std::max(seen_[other.id_], frees);
 }
 
+// Nobody waits for a stream that is gone and whose work is done. But its chain
+// may still be noting a free, until it lets go of its share.
+void SharedOrder::Forget(const Shares& over) {
+  std::erase_if(shares_, [&](const auto& share) {
+    const bool is_over =
+        std::find(over.begin(), over.end(), share) != over.end();
+    // Here and in `over`.
+    if (!is_over || share.use_count() > 2) return false;
+    gone_frees_ += share->frees_.load();
+    return true;
+  });
+}
+
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
     std::shared_ptr<ChainStream> stream) {
   memory_device_.store(stream->memory_device());
+  Shares over = All();
+  std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
   const std::lock_guard<std::mutex> guard(mutex_);
-  // Work in a retired stream is done: nobody has to wait for it.
-  std::erase_if(shares_, [](const auto& s) { return s->stream().retired(); });
+  Forget(over);
   shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
   ++next_id_;
   return shares_.back();
 }
 
+void SharedOrder::Activate(Share& share) noexcept {
+  if (share.is_active_.load(std::memory_order_relaxed)) return;
+  if (!share.is_active_.exchange(true)) ++active_;
+}
+
+void SharedOrder::Leave(Share& share) noexcept {
+  if (share.is_active_.exchange(false)) --active_;
+}
+
 void SharedOrder::NoteFree(Share& share) noexcept {
-  if (share.stream().retired()) return;
-  // In this order, so that a reader who takes its own count first never counts
-  // fewer frees of others than there were.
+  // In this order, so that a reader who takes the count of a share first never
+  // counts fewer frees of the others than there were.
   ++frees_;
   ++share.frees_;
 }
 
-SharedOrder::Shares SharedOrder::Others(const Share* share) const {
+SharedOrder::Shares SharedOrder::Others(const Share* share,
+                                        std::uint64_t& frees) const {
   const std::lock_guard<std::mutex> guard(mutex_);
+  frees += gone_frees_;
   Shares others;
   others.reserve(shares_.size());
   for (const auto& other : shares_) {
-    if (other.get() != share && !other->stream().retired()) {
-      others.push_back(other);
-    }
+    if (other.get() != share) others.push_back(other);
   }
   return others;
 }
 
+SharedOrder::Shares SharedOrder::All() const {
+  std::uint64_t ignored = 0;
+  return Others(nullptr, ignored);
+}
+
 Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
   const std::uint64_t own = share.frees_.load();
-  const std::uint64_t all = frees_.load() - own;
-  if (all == share.seen_in_all_.load()) return Status::kSuccess;
+  // May count frees that are just being noted, of this share or another. So it
+  // tells whether there may be something new, and not how much was seen.
+  const std::uint64_t at_most = frees_.load() - own;
+  if (at_most == share.seen_in_all_.load()) return Status::kSuccess;
+  std::uint64_t seen = 0;
   try {
-    for (const auto& other : Others(&share)) {
+    for (const auto& other : Others(&share, seen)) {
       const std::uint64_t frees = other->frees_.load();
+      seen += frees;
       if (frees == share.SeenOf(*other)) continue;
-      if (!OrderOnDevice(other->stream(), share.stream())) {
-        const Status status = other->stream().Synchronize();
-        if (status != Status::kSuccess) return status;
-      }
+      const Status status = Order(other->stream(), share.stream());
+      if (status != Status::kSuccess) return status;
       share.See(*other, frees);
     }
   } catch (const std::bad_alloc&) {
     return Status::kMemoryAllocation;
   }
-  StoreMax(share.seen_in_all_, all);
+  StoreMax(share.seen_in_all_, seen);
   return Status::kSuccess;
 }
 
 Status SharedOrder::Synchronize() noexcept {
   Status first_error = Status::kSuccess;
   try {
-    for (const auto& share : Others(nullptr)) {
+    for (const auto& share : All()) {
       const Status status = share->stream().Synchronize();
       if (first_error == Status::kSuccess) first_error = status;
     }
@@ -120,7 +148,7 @@ Status SharedOrder::Synchronize() noexcept {
 
 bool SharedOrder::IsDone() noexcept {
   try {
-    const Shares shares = Others(nullptr);
+    const Shares shares = All();
     return std::all_of(shares.begin(), shares.end(), [](const auto& share) {
       return share->stream().IsDone();
     });

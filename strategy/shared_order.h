@@ -17,14 +17,16 @@ namespace strata {
 // The streams whose chains share one strategy, as that strategy's stream: to
 // wait for it is to wait for all of them.
 //
-// Model: a block that stream A freed may still be in use by work in A. Before
-//   stream B gets memory from the strategy, B is made to wait for A on the
-//   device, unless A has freed nothing since B last waited for it. So a place
-//   with one stream never waits, and a block is reusable at once by the stream
-//   that freed it.
+// Model: a block that stream A gave to the strategy at once may still be in use
+//   by work in A. Before stream B gets memory from the strategy, B is made to
+//   wait for A on the device, unless A has given nothing so since B last waited
+//   for it. So a place with one stream never waits. With several in use, blocks
+//   are parked first (ParkedFrees), and nothing has to be waited for, unless
+//   waiting on the device is what the user asked for.
 // Threads: any thread. No lock is held during a device call.
-// Cost: two atomic loads if nothing was freed elsewhere; else an event recorded
-//   and waited for per stream that freed something.
+// Cost: two atomic loads if nothing was given elsewhere; else an event recorded
+//   and waited for per stream that gave something. A stream without timeline is
+//   waited for on the host.
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
  public:
@@ -38,7 +40,15 @@ class SharedOrder final : public ChainStream {
   // Errors: std::bad_alloc.
   std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
 
-  // `share` is about to give memory back to the strategy.
+  // The stream of `share` asks for memory, for the first time or again.
+  void Activate(Share& share) noexcept;
+  // It never will again, and has nothing left.
+  void Leave(Share& share) noexcept;
+  // Whether more than one stream is in use.
+  bool several() const noexcept { return active_.load() > 1; }
+
+  // `share` is about to give memory back to the strategy, which its stream may
+  // still use.
   void NoteFree(Share& share) noexcept;
   // Orders what is next submitted to the stream of `share` after the work of
   // every free noted so far. On failure nothing may be handed out.
@@ -52,13 +62,18 @@ class SharedOrder final : public ChainStream {
  private:
   using Shares = std::vector<std::shared_ptr<Share>>;
 
-  Shares Others(const Share* share) const;
+  // Every share but `share`. Adds the frees of those that are gone to `frees`.
+  Shares Others(const Share* share, std::uint64_t& frees) const;
+  Shares All() const;
+  void Forget(const Shares& over);  // mutex_ is held
 
+  std::atomic<int> active_{0};           // shares that asked for memory
   std::atomic<std::uint64_t> frees_{0};  // of all shares
   std::atomic<Device*> memory_device_{nullptr};
   mutable std::mutex mutex_;
-  Shares shares_;            // of streams not retired; guarded by mutex_
-  std::size_t next_id_ = 0;  // guarded by mutex_
+  Shares shares_;                 // guarded by mutex_
+  std::uint64_t gone_frees_ = 0;  // of shares forgotten; guarded by mutex_
+  std::size_t next_id_ = 0;       // guarded by mutex_
 };
 
 class SharedOrder::Share {
@@ -77,8 +92,9 @@ class SharedOrder::Share {
 
   const std::shared_ptr<ChainStream> stream_;
   const std::size_t id_;  // position in the others' seen_
+  std::atomic<bool> is_active_{false};
   std::atomic<std::uint64_t> frees_{0};
-  // Frees of all other shares that this stream is ordered after.
+  // Frees of all other shares that this stream is ordered after; at least.
   std::atomic<std::uint64_t> seen_in_all_{0};
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_

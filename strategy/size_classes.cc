@@ -2,7 +2,8 @@
 
 namespace strata {
 
-unsigned SizeClasses::Last() const {
+template <unsigned kMantissaBits>
+unsigned BasicSizeClasses<kMantissaBits>::Last() const {
   const auto highest = [](std::uint64_t word) {
     return 63U - static_cast<unsigned>(std::countl_zero(word));
   };
@@ -12,11 +13,15 @@ unsigned SizeClasses::Last() const {
   return word * 64 + highest(words_[word]);
 }
 
-bool SizeClasses::IsConsistent() const {
+template <unsigned kMantissaBits>
+bool BasicSizeClasses<kMantissaBits>::IsConsistent() const {
   for (unsigned i = 0; i < kWords; ++i) {
     if (((groups_[i / 64] & Bit(i)) != 0) != (words_[i] != 0)) return false;
   }
   return true;
 }
+
+template class BasicSizeClasses<8>;
+template class BasicSizeClasses<3>;
 
 }  // namespace strata

@@ -47,6 +47,7 @@ struct StrategyOptions {
   // ascending, descending, ascending-exact or descending-exact
   std::string bfc_lower_end = "ascending";
   std::string bfc_upper_end = "ascending";
+
   // naive_best_fit and thread_local.
   double fraction_of_gpu_memory_to_use = 0.92;
   std::uint64_t initial_gpu_memory_in_mb = 0;
@@ -54,6 +55,7 @@ struct StrategyOptions {
   double fraction_of_cpu_memory_to_use = 1.0;
   std::uint64_t initial_cpu_memory_in_mb = 500;
   double fraction_of_cuda_pinned_memory_to_use = 0.5;
+
   // What sizes are rounded up to: 256, or a larger power of two. Not an option:
   // set by use_auto_growth_pinned_allocator, for pinned memory alone.
   std::uint64_t auto_growth_granule_bytes = 256;

@@ -6,49 +6,107 @@
 #include "strata/allocation/usage.h"
 
 namespace strata {
+namespace {
+
+std::shared_ptr<ParkedFrees> MakeParked(
+    const std::shared_ptr<Allocator>& strategy, const ChainStream& stream,
+    const std::shared_ptr<DeferredFrees>& frees) {
+  if (frees == nullptr || frees->waits_on_device() ||
+      stream.timeline() == nullptr) {
+    return nullptr;
+  }
+  auto parked =
+      std::make_shared<ParkedFrees>(*frees, strategy, stream.shared_timeline());
+  frees->AddSource(parked);
+  return parked;
+}
+
+}  // namespace
 
 StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<SharedOrder> order,
-                       std::shared_ptr<ChainStream> stream)
-    : Decorator(std::move(strategy)),
+                       std::shared_ptr<ChainStream> stream,
+                       std::shared_ptr<DeferredFrees> frees)
+    : Decorator(strategy),
       order_(std::move(order)),
-      share_(order_->Join(std::move(stream))) {}
+      share_(order_->Join(std::move(stream))),
+      frees_(std::move(frees)),
+      parked_(MakeParked(strategy, share_->stream(), frees_)) {}
+
+StreamView::~StreamView() {
+  if (parked_ != nullptr) parked_->Leave();
+  order_->Leave(*share_);
+}
+
+Allocation* StreamView::TakeFromStrategy(const Request& request,
+                                         Failure& failure) noexcept {
+  Allocation* allocation = nullptr;
+  if (frees_ != nullptr && frees_->any()) {
+    allocation = TryHeld(*underlying(), request);
+    // A miss: what is done may serve this request.
+    if (allocation == nullptr) frees_->Drain();
+  }
+  if (allocation == nullptr) {
+    allocation = underlying()->TryAllocate(request, failure);
+  }
+  if (allocation == nullptr) return nullptr;
+  const Status status = order_->OrderAfterOthers(*share_);
+  if (status == Status::kSuccess) return allocation;
+  // This stream has not used it, so there is nothing to note.
+  underlying()->DoFree(allocation);
+  failure = Failure();
+  failure.reason = Failure::Reason::kDevice;
+  failure.layer = name();
+  failure.detail = "cannot wait for the stream that used the memory before";
+  failure.place = place();
+  failure.status = status;
+  failure.requested_bytes = request.bytes;
+  return nullptr;
+}
+
+Allocation* StreamView::Take(const Request& request,
+                             Failure& failure) noexcept {
+  order_->Activate(*share_);
+  if (parked_ != nullptr) {
+    Block* block = parked_->Take(request);
+    if (block != nullptr) return block->allocation();
+  }
+  return TakeFromStrategy(request, failure);
+}
 
 Allocation* StreamView::TryAllocate(const Request& request,
                                     Failure& failure) noexcept {
-  Allocation* allocation = underlying()->TryAllocate(request, failure);
-  if (allocation != nullptr) {
-    const Status status = order_->OrderAfterOthers(*share_);
-    if (status != Status::kSuccess) {
-      // This stream has not used it, so there is nothing to note.
-      underlying()->DoFree(allocation);
-      allocation = nullptr;
-      failure = Failure();
-      failure.reason = Failure::Reason::kDevice;
-      failure.layer = name();
-      failure.detail = "cannot wait for the stream that used the memory before";
-      failure.place = place();
-      failure.status = status;
-      failure.requested_bytes = request.bytes;
+  Allocation* allocation = Take(request, failure);
+  std::uint64_t live = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (allocation != nullptr) {
+      CountUse(stats_, *allocation->block());
+    } else {
+      ++stats_.failures;
     }
+    live = stats_.live_allocations();
   }
-  const std::lock_guard<SpinLock> guard(lock_);
-  if (allocation != nullptr) {
-    CountUse(stats_, *allocation->block());
-  } else {
-    ++stats_.failures;
-  }
+  // Without room, frees go past the park.
+  if (parked_ != nullptr && order_->several()) parked_->Reserve(live);
   return allocation;
 }
 
 void StreamView::DoFree(Allocation* allocation) noexcept {
-  CheckLive(*allocation->block(), name());
+  Block* block = allocation->block();
+  CheckLive(*block, name());
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    UncountUse(stats_, *allocation->block());
+    UncountUse(stats_, *block);
   }
+  if (parked_ != nullptr && order_->several() && parked_->Park(block)) return;
   order_->NoteFree(*share_);
   underlying()->DoFree(allocation);
+}
+
+std::size_t StreamView::Release() noexcept {
+  if (frees_ != nullptr) frees_->Await();
+  return underlying()->Release();
 }
 
 Stats StreamView::stats() const {

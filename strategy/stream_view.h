@@ -1,10 +1,13 @@
 #ifndef STRATA_STRATEGY_STREAM_VIEW_H_
 #define STRATA_STRATEGY_STREAM_VIEW_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/streams/deferred_frees.h"
 #include "strata/platform/spin_lock.h"
+#include "strata/strategy/parked_frees.h"
 #include "strata/strategy/shared_order.h"
 
 namespace strata {
@@ -13,20 +16,32 @@ namespace strata {
 // like a strategy of the stream's own.
 //
 // Model: memory from the view is ready for work in its stream; memory given
-//   back may still be in use there. SharedOrder makes both true. Counters are
-//   those of this stream; what the strategy holds is in its own stats().
+//   back may still be in use there. While one stream of the place is in use,
+//   frees go to the strategy at once. With several, they are parked: the stream
+//   itself has them again at once, and the strategy once its work is done; a
+//   miss of any stream drains. Where nothing can be parked, or the place waits
+//   on the device, they go to the strategy all the same, and SharedOrder has
+//   others wait. Counters are those of this stream; what the strategy holds,
+//   parked blocks too, is in its own stats().
 // Threads: any thread, if the strategy is.
-// Cost: a walk, two atomic operations and one uncontended lock above the
-//   strategy's; see SharedOrder when several streams are in use.
+// Cost: a walk, a few atomic operations and one uncontended lock above the
+//   strategy's; two when several streams are in use. See ParkedFrees.
+// Source: DESIGN §4 ("What is shared").
 class StreamView final : public Decorator {
  public:
+  // `frees` is the place's; null, or a stream without timeline: nothing is
+  // parked.
   StreamView(std::shared_ptr<Allocator> strategy,
              std::shared_ptr<SharedOrder> order,
-             std::shared_ptr<ChainStream> stream);
+             std::shared_ptr<ChainStream> stream,
+             std::shared_ptr<DeferredFrees> frees = nullptr);
+  ~StreamView() override;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
+  // Waits for what is parked first.
+  std::size_t Release() noexcept override;
   Stream stream() const override { return share_->stream().stream(); }
   const char* name() const override { return "stream_view"; }
   Stats stats() const override;
@@ -35,8 +50,15 @@ class StreamView final : public Decorator {
   HitPath* hit_path() override { return nullptr; }
 
  private:
+  // Parked, or by the strategy.
+  Allocation* Take(const Request& request, Failure& failure) noexcept;
+  Allocation* TakeFromStrategy(const Request& request,
+                               Failure& failure) noexcept;
+
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
+  const std::shared_ptr<DeferredFrees> frees_;
+  const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
   mutable SpinLock lock_;
   Stats stats_;  // guarded by lock_
 };

@@ -55,8 +55,9 @@ void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
   const bool nothing =
       (fake_alloc || tensor.numel() == 0) && requested_bytes == 0;
   Allocator& source = nothing ? facade_.GetZeroAllocator(place) : allocator;
-  if (tensor.initialized() && tensor.place() != place) {
-    // Memory elsewhere is no use; it goes once there is other.
+  if (tensor.holder() != nullptr && tensor.place() != place) {
+    // Memory elsewhere is no use; it goes once there is other. Nor is a holder
+    // of no bytes: it would say that the tensor is there.
     DenseTensor fresh(tensor.meta());
     fresh.ResetHolder(nullptr);
     void* data = fresh.AllocateFrom(source, dtype, requested_bytes, fake_alloc);

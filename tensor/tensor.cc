@@ -25,10 +25,7 @@ AllocationPtr AllocateBytes(Allocator& allocator, std::int64_t elements,
   Request request = ToRequest(n * element_bytes, attributes);
   // The tensor records it, or whoever makes the tensor.
   if (allocator.allocation_log() != nullptr) request.flags |= kWillBeLogged;
-  if (allocator.natural_alignment() < kTypedAlignmentBytes &&
-      !allocator.returns_handles()) {
-    request.alignment = kTypedAlignmentBytes;
-  }
+  request.alignment = AlignmentToAsk(allocator, kTypedAlignmentBytes);
   return allocator.AllocateOrNull(request, failure);
 }
 

@@ -30,6 +30,15 @@ inline bool IsHostAccessible(const Allocator& allocator) {
          !allocator.returns_handles();
 }
 
+// The alignment to ask `allocator` for, so that memory is aligned to `wanted`;
+// 0 where it is anyway. A handle is no address.
+inline std::size_t AlignmentToAsk(const Allocator& allocator,
+                                  std::size_t wanted) {
+  const bool is_given =
+      allocator.returns_handles() || allocator.natural_alignment() >= wanted;
+  return is_given ? 0 : wanted;
+}
+
 // The memory for `n` objects: null, with the reason in `failure`, if it cannot
 // be had. kTooLarge if its size overflows; kBadRequest if the objects need
 // construction where the host cannot reach them. No object is constructed.
@@ -52,10 +61,8 @@ AllocationPtr AllocateFor(Allocator& allocator, std::size_t n, Failure& failure,
     return nullptr;
   }
   Request request = ToRequest(n * sizeof(T), attributes);
-  constexpr std::size_t kAlignment = std::max(alignof(T), kTypedAlignmentBytes);
-  if (kAlignment > allocator.natural_alignment()) {
-    request.alignment = kAlignment;
-  }
+  request.alignment =
+      AlignmentToAsk(allocator, std::max(alignof(T), kTypedAlignmentBytes));
   return allocator.AllocateOrNull(request, failure);
 }
 

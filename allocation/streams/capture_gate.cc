@@ -20,6 +20,26 @@ bool CaptureGate::MayTouch(Device& device,
   return !IsCapturing(device, stream);
 }
 
+void CaptureGate::EndLater(Postponable& what) noexcept {
+  Postponable* first = postponed_.load(std::memory_order_relaxed);
+  do {
+    what.next_ = first;
+  } while (!postponed_.compare_exchange_weak(first, &what,
+                                             std::memory_order_acq_rel));
+  // Nobody may come to end it if the last capture was over before.
+  EndPostponed();
+}
+
+void CaptureGate::EndPostponed() noexcept {
+  if (any()) return;
+  Postponable* what = postponed_.exchange(nullptr, std::memory_order_acq_rel);
+  while (what != nullptr) {
+    Postponable* const next = what->next_;
+    what->End();
+    what = next;
+  }
+}
+
 void RelaxedCaptureScope::Enter(Device& device) noexcept {
   if (!device.caps().capture) return;
   CaptureMode mode = CaptureMode::kRelaxed;

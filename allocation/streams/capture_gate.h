@@ -9,6 +9,24 @@
 
 namespace strata {
 
+// Something whose end gives memory to the system, and which can wait with that.
+class Postponable {
+ public:
+  Postponable() = default;
+  Postponable(const Postponable&) = delete;
+  Postponable& operator=(const Postponable&) = delete;
+
+ protected:
+  ~Postponable() = default;
+
+ private:
+  friend class CaptureGate;
+  // Ends it; it may be gone on return.
+  virtual void End() noexcept = 0;
+
+  Postponable* next_ = nullptr;
+};
+
 // Whether captures were announced, and what allocators may do meanwhile.
 //
 // Model: a count of announced captures, shared by all chains of a facade. As
@@ -32,8 +50,14 @@ class CaptureGate {
   // no capture. The legacy stream has to be left alone during any.
   bool MayTouch(Device& device, const Stream& stream) const noexcept;
 
+  // Ends `what` once no capture is announced: now, or in EndPostponed.
+  void EndLater(Postponable& what) noexcept;
+  // Nothing while a capture is announced.
+  void EndPostponed() noexcept;
+
  private:
   std::atomic<std::uint32_t> announced_{0};
+  std::atomic<Postponable*> postponed_{nullptr};
 };
 
 // Lets the calling thread allocate, free and ask for events during captures:

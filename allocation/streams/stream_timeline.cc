@@ -112,6 +112,7 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
 }
 
 Status StreamTimeline::Record() noexcept {
+  const RelaxedCaptureScope relaxed(gate_, &device_);
   // What is noted before the event is recorded is covered by it.
   const Tick tick = noted_.load(std::memory_order_acquire);
   Event event;
@@ -150,16 +151,21 @@ Tick StreamTimeline::Poll() noexcept {
   while (done() < recorded()) {
     Recorded* oldest = Hold(done() + 1);
     if (oldest == nullptr) break;
+    const RelaxedCaptureScope relaxed(gate_, &device_);
     const bool passed = device_.EventQuery(oldest->event) == Status::kSuccess;
     Drop(oldest, passed);
     if (!passed) break;
   }
+  AcquireDone();
   return done();
 }
 
 Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
                                    const Stream& later) noexcept {
-  if (IsDone(tick)) return Status::kSuccess;
+  if (IsDone(tick)) {
+    AcquireDone();
+    return Status::kSuccess;
+  }
   if (tick > recorded()) {
     const Status status = Close();
     if (status != Status::kSuccess) return status;
@@ -187,7 +193,11 @@ Status StreamTimeline::AwaitDevice() noexcept {
 }
 
 Status StreamTimeline::Await(Tick tick) noexcept {
-  if (IsDone(tick)) return Status::kSuccess;
+  if (IsDone(tick)) {
+    AcquireDone();
+    return Status::kSuccess;
+  }
+  const RelaxedCaptureScope relaxed(gate_, &device_);
   Status status = Status::kSuccess;
   if (tick > recorded()) status = Close();
   if (status == Status::kNotReady) return status;
@@ -204,6 +214,9 @@ Status StreamTimeline::Await(Tick tick) noexcept {
 }
 
 void StreamTimeline::End() noexcept {
+  if (ended()) return;
+  // Of memory that is still in use, the work is submitted but not noted.
+  noted_.fetch_add(1, std::memory_order_acq_rel);
   Status status = Close();
   if (status != Status::kSuccess && status != Status::kNotReady) {
     status = AwaitDevice();
@@ -219,10 +232,16 @@ void StreamTimeline::End() noexcept {
 }
 
 void StreamTimeline::RaiseDone(Tick tick) noexcept {
-  RaiseTo(done_, tick);
-  if (!device_.observed()) return;
   // What this thread saw is known to who reads done().
-  device_.Note(RecordOf(DeviceCall::kHostRelease));
+  if (device_.observed()) {
+    device_.Note(RecordOf(DeviceCall::kHostRelease, Tag()));
+  }
+  RaiseTo(done_, tick);
+}
+
+void StreamTimeline::AcquireDone() noexcept {
+  if (!device_.observed() || done() == 0) return;
+  device_.Note(RecordOf(DeviceCall::kHostAcquire, Tag()));
 }
 
 }  // namespace strata

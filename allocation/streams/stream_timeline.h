@@ -23,8 +23,8 @@ namespace strata {
 //   so one event serves many: Close() records it. What the event was seen to
 //   have passed is done.
 // Errors: if no event can be recorded, the ticks stay open, and may be closed
-// by
-//   a later try.
+//   by a later try. An error that asking for an event answers counts as "not
+//   yet".
 // Threads: any thread. No device call with the lock held. A thread that read
 //   done() comes after the device work it stands for, and after the thread that
 //   saw it done.
@@ -61,6 +61,8 @@ class StreamTimeline {
   // All work of these ticks is done, and the host has seen it.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
+  // Tells an observer that this thread goes by done().
+  void AcquireDone() noexcept;
   // Whether captures allow recording and asking now.
   bool MayTouch() const noexcept {
     return ended() || gate_.MayTouch(device_, stream_);
@@ -71,6 +73,8 @@ class StreamTimeline {
   // Records an event after all work submitted so far, unless no tick is open.
   // kNotReady: a capture does not allow it now.
   Status Close() noexcept;
+  // The stream was seen to have no work left, after `tick` was noted.
+  void SawIdle(Tick tick) noexcept { RaiseDone(tick); }
   // Asks for events until one is not done. Returns done(). Never waits.
   Tick Poll() noexcept;
   // Makes what is submitted to `later` from now on start after the work of
@@ -80,8 +84,8 @@ class StreamTimeline {
   // Waits on the host until `tick` is done; for a stream that cannot be waited
   // for, its device.
   Status Await(Tick tick) noexcept;
-  // The stream is about to be destroyed: records what is open, after which
-  // ticks are done once that is. Work in it may be running.
+  // The stream is about to be destroyed: records its last event, which covers
+  // ticks noted later as well. Work in it may be running.
   void End() noexcept;
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
@@ -117,6 +121,8 @@ class StreamTimeline {
   Status Record() noexcept;
   Status AwaitDevice() noexcept;
   void RaiseDone(Tick tick) noexcept;
+  // What names the edges between threads to an observer.
+  std::uint64_t Tag() const { return reinterpret_cast<std::uintptr_t>(this); }
   void Complain(Status status) noexcept;
 
   Device& device_;

@@ -1,28 +1,90 @@
 #include "strata/allocation/streams/timeline_table.h"
 
+#include <glog/logging.h>
+
 #include <cstddef>
 
 namespace strata {
 
 TimelineTable::TimelineTable(std::shared_ptr<Platform> platform)
     : platform_(std::move(platform)),
-      events_(static_cast<std::size_t>(platform_->device_count())) {}
+      events_(static_cast<std::size_t>(platform_->device_count())),
+      waiting_(events_.size()) {}
+
+TimelineTable::~TimelineTable() {
+  for (const std::shared_ptr<StreamTimeline>& waiting : waiting_) {
+    if (waiting == nullptr) continue;
+    const Status status = waiting->device().StreamDestroy(waiting->stream());
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << "cannot destroy a stream: " << ToString(status);
+  }
+}
+
+bool TimelineTable::Names(const Stream& stream) const noexcept {
+  return stream.uid != 0 && stream.device >= 0 &&
+         stream.device < platform_->device_count();
+}
+
+const std::shared_ptr<EventPool>& TimelineTable::EventsOf(Device& device) {
+  auto& events = events_[static_cast<std::size_t>(device.ordinal())];
+  if (events == nullptr) events = std::make_shared<EventPool>(device);
+  return events;
+}
 
 std::shared_ptr<StreamTimeline> TimelineTable::Of(const Stream& stream) {
-  if (stream.uid == 0 || stream.device < 0 ||
-      stream.device >= platform_->device_count()) {
+  if (!Names(stream)) return nullptr;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const Key key(stream.device, stream.uid);
+  const auto found = timelines_.find(key);
+  if (found != timelines_.end()) return found->second;
+  Device& device = platform_->device(stream.device);
+  auto timeline =
+      std::make_shared<StreamTimeline>(device, stream, EventsOf(device), gate_);
+  timelines_.emplace(key, timeline);
+  return timeline;
+}
+
+std::shared_ptr<StreamTimeline> TimelineTable::WaitingOn(Device& device) {
+  const auto index = static_cast<std::size_t>(device.ordinal());
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (waiting_[index] != nullptr) return waiting_[index];
+  }
+  Stream stream;
+  if (device.StreamCreate(&stream, kStreamNonBlocking) != Status::kSuccess) {
     return nullptr;
   }
-  const std::lock_guard<std::mutex> guard(mutex_);
-  std::shared_ptr<StreamTimeline>& timeline =
-      timelines_[Key(stream.device, stream.uid)];
-  if (timeline == nullptr) {
-    Device& device = platform_->device(stream.device);
-    auto& events = events_[static_cast<std::size_t>(stream.device)];
-    if (events == nullptr) events = std::make_shared<EventPool>(device);
-    timeline = std::make_shared<StreamTimeline>(device, stream, events, gate_);
+  std::shared_ptr<StreamTimeline> timeline;
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    timeline = waiting_[index];  // another thread may have been faster
+    if (timeline == nullptr) {
+      return waiting_[index] = std::make_shared<StreamTimeline>(
+                 device, stream, EventsOf(device), gate_);
+    }
+  } catch (...) {
+    device.StreamDestroy(stream);
+    throw;
   }
+  device.StreamDestroy(stream);
   return timeline;
+}
+
+TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
+                                              Event event) {
+  if (!Names(stream) || !event) return {};
+  Device& device = platform_->device(stream.device);
+  if (!gate_.MayTouch(device, stream)) return {};
+  const RelaxedCaptureScope relaxed(gate_, &device);
+  Moment moment;
+  moment.timeline = WaitingOn(device);
+  if (moment.timeline == nullptr ||
+      device.StreamWaitEvent(moment.timeline->stream(), event, 0) !=
+          Status::kSuccess) {
+    return {};
+  }
+  moment.tick = moment.timeline->Note();
+  return moment;
 }
 
 std::shared_ptr<StreamTimeline> TimelineTable::Find(

@@ -12,21 +12,33 @@
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/platform.h"
+#include "strata/platform/stream.h"
 
 namespace strata {
 
 // The timelines of the streams that a facade has heard of, and what they share.
 //
 // Model: a stream has one timeline, made when it is first asked for, whichever
-//   places its memory belongs to.
-// Threads: any thread.
+//   places its memory belongs to. Events that callers record are turned into
+//   moments of a stream of the table's own, one per device, which waits for
+//   them: so the caller may record or destroy his event at once.
+// Threads: any thread. No device call with the lock held.
 // Cost: a tree under a mutex; callers keep what they got.
 // Lifetime: timelines may not outlive it. `platform` is shared.
 class TimelineTable {
  public:
+  // A moment of a stream.
+  struct Moment {
+    std::shared_ptr<StreamTimeline> timeline;  // null: it is not known
+    StreamTimeline::Tick tick = 0;
+  };
+
   explicit TimelineTable(std::shared_ptr<Platform> platform);
   TimelineTable(const TimelineTable&) = delete;
   TimelineTable& operator=(const TimelineTable&) = delete;
+  ~TimelineTable();
+
+  const std::shared_ptr<Platform>& platform() const { return platform_; }
 
   CaptureGate& gate() { return gate_; }
   const CaptureGate& gate() const { return gate_; }
@@ -38,6 +50,13 @@ class TimelineTable {
   std::shared_ptr<StreamTimeline> Of(const Stream& stream);
   // Null if nobody asked for it yet.
   std::shared_ptr<StreamTimeline> Find(const Stream& stream) const noexcept;
+  // The moment at which `event`, as it was last recorded on `stream`, is
+  // complete. Not known if the device refuses, or a capture may be involved.
+  //
+  // Errors: std::bad_alloc.
+  // Cost: a device call, two more and an event the first time; moments of one
+  //   device pass in the order of these calls.
+  Moment MomentOf(const Stream& stream, Event event);
   // Ends the stream's timeline, if there is one, and forgets it: a legacy or
   // per-thread stream that is used again has a new one.
   void StreamDestroyed(const Stream& stream) noexcept;
@@ -45,12 +64,21 @@ class TimelineTable {
  private:
   using Key = std::pair<std::int32_t, std::uint64_t>;  // device, uid
 
+  bool Names(const Stream& stream) const noexcept;
+  // Hold mutex_.
+  const std::shared_ptr<EventPool>& EventsOf(Device& device);
+  // That of the stream that waits for callers' events; null if the device has
+  // none to give.
+  std::shared_ptr<StreamTimeline> WaitingOn(Device& device);
+
   const std::shared_ptr<Platform> platform_;
   CaptureGate gate_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<EventPool>> events_;  // by device; by mutex_
   // Guarded by mutex_.
   std::map<Key, std::shared_ptr<StreamTimeline>> timelines_;
+  // By device, null: not needed so far; guarded by mutex_.
+  std::vector<std::shared_ptr<StreamTimeline>> waiting_;
 };
 
 }  // namespace strata

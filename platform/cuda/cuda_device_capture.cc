@@ -40,6 +40,7 @@ Status CudaDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
   CallRecord call = CallAbout(DeviceCall::kStreamBeginCaptureToGraph,
                               static_cast<std::uint64_t>(mode));
   call.ptr = ToNumber(graph);
+  NoteDependencies(dependencies, count);
   return RunOn(stream, call, [&](CallRecord*) {
     if (!graph || (dependencies == nullptr && count != 0)) {
       return Status::kInvalidValue;
@@ -104,6 +105,7 @@ Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
         }
         info->id = id;
         info->graph.value = graph;
+        seen->ptr = ToNumber(info->graph);
         info->dependencies = FromCuda(nodes, count);
         return Status::kSuccess;
       });
@@ -112,6 +114,7 @@ Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
 Status CudaDevice::StreamUpdateCaptureDependencies(
     Stream stream, const GraphNode* dependencies, std::size_t count,
     bool replace) {
+  NoteDependencies(dependencies, count);
   return RunOn(
       stream,
       CallAbout(DeviceCall::kStreamUpdateCaptureDependencies, replace ? 1 : 0),

@@ -29,8 +29,11 @@ bool AddressSpace::MayCopy(When when, int device, DevicePtr ptr,
   if (IsPageable(ptr, bytes)) return true;
   const MappedMemory* mapped = MappedAt(ptr);
   if (mapped == nullptr) return IsMemory(ptr, bytes);
-  if (when == When::kSubmitted && !mapped->IsLive(ptr, bytes)) return false;
-  return Suffices(mapped->AccessOf(ptr, bytes, device), write);
+  if (when == When::kCaptured && mapped->IsPromised(ptr, bytes)) return true;
+  return Suffices(when == When::kRuns
+                      ? mapped->AccessOf(ptr, bytes, device)
+                      : mapped->AccessOnSubmission(ptr, bytes, device),
+                  write);
 }
 
 bool AddressSpace::MayFill(When when, int device, DevicePtr ptr,
@@ -54,8 +57,9 @@ bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
 
 bool AddressSpace::IsMemory(DevicePtr ptr, std::uint64_t bytes) const {
   if (const MappedMemory* mapped = MappedAt(ptr)) {
-    return mapped->IsLive(ptr, bytes) &&
-           mapped->AccessOf(ptr, bytes, 0).has_value();
+    const bool known =
+        mapped->IsLive(ptr, bytes) || mapped->IsPromised(ptr, bytes);
+    return known && mapped->AccessOf(ptr, bytes, 0).has_value();
   }
   const int owner = OwnerOf(ptr);
   if (owner >= 0) return physical_->device(owner).Covers(ptr, bytes);

@@ -36,7 +36,8 @@ class AddressSpace {
   // `memory` outlives this.
   void Add(const MappedMemory* memory) { mapped_.push_back(memory); }
 
-  enum class When { kSubmitted, kRuns };
+  // kCaptured: by a capture, to run at replays.
+  enum class When { kSubmitted, kCaptured, kRuns };
 
   // What `device` may do with all of [ptr, ptr + bytes); `bytes` > 0. Work is
   // not checked before it runs.

@@ -68,6 +68,14 @@ class DeviceMemory {
   // Addresses of memory without addresses of its own lead nowhere from now on.
   void DropViews(DevicePtr ptr, std::uint64_t bytes);
 
+  // Bytes of frames that stay taken have been handed out again, or given back.
+  void NoteFresh(const PhysicalRun& run) {
+    if (store_ != nullptr) store_->Fresh(run);
+  }
+  void NoteFreed(const PhysicalRun& run) {
+    if (store_ != nullptr) store_->Freed(run);
+  }
+
   // Another process takes memory of the device: `bytes` in whole frames, but no
   // more than is free. Returns what it got.
   std::uint64_t TakeExternal(std::uint64_t bytes);

@@ -59,11 +59,13 @@ void ParseOption(std::string_view option, FaultRule* rule) {
     rule->sticky = kText.Number(option, value, 0, 1) == 1;
   } else if (key == "delay_ns") {
     rule->delay_ns = kText.Number(option, value, 1, kMostDelayNs);
+  } else if (key == "invalidate") {
+    rule->invalidate = kText.Number(option, value, 0, 1) == 1;
   } else {
     kText.Reject(
         option,
         "is no option (known: nth, every, probability, min_bytes, count, "
-        "status, device, sticky, delay_ns)");
+        "status, device, sticky, delay_ns, invalidate)");
   }
 }
 
@@ -94,11 +96,12 @@ FaultRule ParseRule(std::string_view text) {
   return rule;
 }
 
-// kSuccess for a rule that only delays.
+// kSuccess for a rule that lets the call go on.
 Status StatusOf(const FaultRule& rule) {
   if (rule.status != Status::kSuccess) return rule.status;
   if (rule.sticky) return Status::kIllegalAddress;
-  return rule.delay_ns != 0 ? Status::kSuccess : DefaultFaultStatus(rule.call);
+  const bool goes_on = rule.delay_ns != 0 || rule.invalidate;
+  return goes_on ? Status::kSuccess : DefaultFaultStatus(rule.call);
 }
 
 }  // namespace
@@ -182,6 +185,7 @@ FaultEffect FaultInjector::NextSlow(DeviceCall call, std::size_t bytes) {
     effect.delay_ns += rule.delay_ns;
     effect.status = StatusOf(rule);
     effect.sticky = rule.sticky;
+    effect.invalidate = effect.invalidate || rule.invalidate;
   }
   return effect;
 }

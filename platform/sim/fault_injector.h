@@ -32,9 +32,12 @@ struct FaultRule {
   // The failure stays: every later call of the device returns its status, which
   // is then kIllegalAddress unless `status` says otherwise.
   bool sticky = false;
-  // What the call takes longer. If neither `status` nor `sticky` is set, it is
-  // only delayed.
+  // What the call takes longer.
   std::uint64_t delay_ns = 0;
+  // The captures that the device takes part in are invalidated first.
+  bool invalidate = false;
+  // With `delay_ns` or `invalidate`, the call itself goes on unless `status` or
+  // `sticky` is set.
 };
 
 // What happens to a call.
@@ -42,6 +45,7 @@ struct FaultEffect {
   Status status = Status::kSuccess;  // kSuccess: it is made
   bool sticky = false;
   std::uint64_t delay_ns = 0;
+  bool invalidate = false;
 };
 
 // kMemoryAllocation for calls that allocate, kUnknown for the others.
@@ -54,7 +58,7 @@ Status DefaultFaultStatus(DeviceCall call);
 //   call   = a name in device_calls.def
 //   option = "nth=" N | "every=" N | "probability=" P | "min_bytes=" N
 //          | "count=" N | "status=" (number or name) | "device=" ordinal
-//          | "sticky=" (0 or 1) | "delay_ns=" N
+//          | "sticky=" (0 or 1) | "delay_ns=" N | "invalidate=" (0 or 1)
 //
 // for example "mem_alloc:nth=3,status=MemoryAllocation;event_record:every=2".
 // N is a positive decimal number and P is in (0, 1]. Spaces are not allowed.

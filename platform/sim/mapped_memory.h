@@ -31,10 +31,21 @@ class MappedMemory {
   // Whether [ptr, ptr + bytes) may be given to new work. Memory that was freed
   // in a stream may not, but the work before the free still finds it.
   virtual bool IsLive(DevicePtr ptr, std::uint64_t bytes) const = 0;
+  // Whether [ptr, ptr + bytes) will be memory when a captured graph runs.
+  virtual bool IsPromised(DevicePtr /*ptr*/, std::uint64_t /*bytes*/) const {
+    return false;
+  }
   // What `device` may do with every byte of [ptr, ptr + bytes); nothing unless
   // there is memory behind all of them. `bytes` > 0.
   virtual std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                          int device) const = 0;
+  // The same for work that is submitted now.
+  virtual std::optional<Access> AccessOnSubmission(DevicePtr ptr,
+                                                   std::uint64_t bytes,
+                                                   int device) const {
+    if (!IsLive(ptr, bytes)) return std::nullopt;
+    return AccessOf(ptr, bytes, device);
+  }
   // Where the memory behind `ptr` is, as far as it is of one piece.
   virtual std::optional<Place> Locate(DevicePtr ptr) const = 0;
 };

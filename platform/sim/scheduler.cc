@@ -32,6 +32,13 @@ void Scheduler::SubmitUnlocked(const Stream& stream, std::uint64_t cost_ns,
   progress_->AfterSubmit(lock);
 }
 
+void Scheduler::Queue(const Stream& stream, std::uint64_t cost_ns,
+                      std::function<void(SimLock*)> run) {
+  SimStream& found = streams_.At(stream);
+  streams_.Begin(&found);
+  streams_.Push(&found, cost_ns, std::move(run));
+}
+
 void Scheduler::WaitFor(const Stream& stream, const StreamSnapshot& snapshot) {
   streams_.PushWait(&streams_.At(stream), snapshot.point, &snapshot.clock);
 }
@@ -118,10 +125,20 @@ bool Scheduler::PollStream(const Stream& stream, SimLock* lock) {
 }
 
 bool Scheduler::Step(const Stream& stream, SimLock* lock) {
-  SimStream& found = streams_.At(stream);
-  if (!streams_.IsReady(found)) return false;
-  progress_->RunNow(&found, lock);
+  SimStream* next = NextOf(&streams_.At(stream));
+  if (next == nullptr) return false;
+  progress_->RunNow(next, lock);
   return true;
+}
+
+// The stream to run the first piece of work of, or null.
+SimStream* Scheduler::NextOf(SimStream* stream) const {
+  if (streams_.IsReady(*stream)) return stream;
+  if (stream->queue.empty()) return nullptr;
+  SimStream* next = streams_.NextTowards(
+      {stream->device, stream->uid, stream->completed + 1});
+  const bool of_graph = next != nullptr && next->kind == StreamKind::kGraph;
+  return of_graph ? next : nullptr;
 }
 
 std::uint64_t Scheduler::PendingCount(std::int32_t device) const {

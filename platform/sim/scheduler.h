@@ -53,6 +53,15 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   // Submits work that releases the lock while it runs.
   void SubmitUnlocked(const Stream& stream, std::uint64_t cost_ns,
                       std::function<void(SimLock*)> run, SimLock* lock);
+  // Submits work as the above does, but runs nothing: RunQueued follows, after
+  // more of the kind, so that many pieces in many streams are submitted as one.
+  void Queue(const Stream& stream, std::uint64_t cost_ns,
+             std::function<void(SimLock*)> run);
+  void RunQueued(SimLock* lock) { progress_->AfterSubmit(lock); }
+  // Whether `stream` is ordered with its device's legacy stream.
+  bool IsBlocking(const Stream& stream) const {
+    return streams_.At(stream).kind == StreamKind::kBlocking;
+  }
   // What was submitted to `stream` so far.
   void Snapshot(const Stream& stream, StreamSnapshot* snapshot) {
     streams_.Snapshot(&streams_.At(stream), snapshot);
@@ -75,7 +84,8 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   bool PollStream(const Stream& stream, SimLock* lock);
 
   // Runs the first piece of work of `stream` and returns true, unless there is
-  // none or it has to wait for work in another stream.
+  // none or it has to wait for work in another stream. If that is a graph that
+  // was launched in `stream`, runs a piece of it.
   bool Step(const Stream& stream, SimLock* lock);
 
   // After a call that took `ns`, with no lock held by the caller.
@@ -90,6 +100,7 @@ class Scheduler final : public StreamOrder, private WorkRunner {
 
  private:
   void RunFirst(SimStream* stream, SimLock* lock) override;
+  SimStream* NextOf(SimStream* stream) const;
   std::vector<StreamPoint> PointsOf(const SimStream& stream) const;
   void AwaitAll(const std::vector<StreamPoint>& points, SimLock* lock);
 

@@ -28,6 +28,10 @@ Caps SimCaps(bool fabric, SimData data) {
   caps.mem_pools = true;
   caps.managed_memory = true;
   caps.pinned_memory = true;
+  caps.capture = true;
+  caps.graphs = true;
+  caps.graph_mem_nodes = true;
+  caps.user_objects = true;
   caps.peer_access = true;
   caps.simulated = true;
   caps.phantom_memory = data == SimData::kPhantom;
@@ -49,12 +53,14 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
       mutex_(platform->mutex()),
       memory_(ordinal, memory_bytes, data, &platform->host_views()),
       pools_(ordinal, &memory_),
+      graph_memory_(ordinal, &memory_),
       scheduler_(platform->scheduler()),
       streams_(ordinal),
       events_(ordinal) {
   scheduler_.AddStream(LegacyStream(), StreamKind::kLegacy);
   platform->physical_memory().AddDevice(&memory_);
   platform->address_space().Add(&pools_);
+  platform->address_space().Add(&graph_memory_);
 }
 
 SimDevice::~SimDevice() = default;
@@ -133,6 +139,12 @@ SimLeaks SimDevice::Leaks() const {
     leaks.pools = pools_.handle_count();
     leaks.streams = streams_.live_count();
     leaks.events = events_.live_count();
+    leaks.graph_allocations = graph_memory_.live_count();
+    leaks.graph_allocation_bytes = graph_memory_.live_bytes();
+    leaks.captures = platform_->captures().CountOf(ordinal_);
+    leaks.graphs = platform_->graphs().graph_count(ordinal_);
+    leaks.graph_execs = platform_->graphs().exec_count(ordinal_);
+    leaks.user_objects = platform_->user_objects().live_count(ordinal_);
     platform_->physical_memory().FreeClosed();
     platform_->physical_memory().AddLeaks(ordinal_, &leaks);
     platform_->virtual_memory().AddLeaks(ordinal_, &leaks);
@@ -147,6 +159,10 @@ void SimDevice::Enter(DeviceCall call) {
              std::to_string(t_held_locks) + " lock(s) of Strata held");
   }
   CountCall(call);
+  UserObjectTable& objects = platform_->user_objects();
+  if (objects.has_due() && !HostFunctionScope::Active()) {
+    objects.RunDestructors(&mutex_);
+  }
   capacity_.Next(call, [this](const CapacityStep& step) { Apply(step); });
 }
 
@@ -156,14 +172,33 @@ void SimDevice::Apply(const CapacityStep& step) {
   memory_.GiveExternal(step.give_bytes);
 }
 
-Status SimDevice::Refusal(const CallRecord& call) {
+Status SimDevice::Refusal(const CallRecord& call, std::int32_t stream_device) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   const FaultEffect effect =
       faults_.Next(call.call, static_cast<std::size_t>(call.bytes));
   if (effect.delay_ns != 0) PassTime(effect.delay_ns);
   if (effect.sticky) NoteOutcome(effect.status);
-  return effect.status;
+  if (effect.invalidate) {
+    std::lock_guard lock(mutex_);
+    platform_->captures().InvalidateOn(ordinal_);
+  }
+  if (effect.status != Status::kSuccess) return effect.status;
+  CaptureSet::Subject subject;
+  subject.stream.uid = call.stream_uid;
+  subject.stream.device = stream_device;
+  subject.event.value = reinterpret_cast<void*>(call.ptr);
+  return CheckCaptures(CaptureRuleOf(call.call), subject);
+}
+
+Status SimDevice::CheckCaptures(const CaptureRule& rule,
+                                CaptureSet::Subject subject) {
+  CaptureSet& captures = platform_->captures();
+  if (!captures.watches()) return Status::kSuccess;
+  subject.device = ordinal_;
+  subject.thread = CallingThreadNumber();
+  std::lock_guard lock(mutex_);
+  return captures.Check(rule, subject);
 }
 
 void SimDevice::Charge(DeviceCall call, std::size_t bytes) {

@@ -6,15 +6,23 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/device.h"
 #include "strata/platform/device_work.h"
+#include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/capacity_steps.h"
+#include "strata/platform/sim/capture_set.h"
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/event_table.h"
 #include "strata/platform/sim/fault_injector.h"
+#include "strata/platform/sim/graph_action.h"
+#include "strata/platform/sim/graph_heap.h"
+#include "strata/platform/sim/graph_memory.h"
+#include "strata/platform/sim/graph_table.h"
 #include "strata/platform/sim/pool_table.h"
 #include "strata/platform/sim/scheduler.h"
 #include "strata/platform/sim/sim_leaks.h"
@@ -144,6 +152,44 @@ class SimDevice final : public Device {
   Status PoolImport(MemPool* pool, ShareType type,
                     const Shareable& shareable) override;
 
+  // Capture (sim_device_capture.cc). A call that a capture refuses, or that
+  // ends one without a graph, does that and nothing else.
+  Status StreamBeginCapture(Stream stream, CaptureMode mode) override;
+  Status StreamBeginCaptureToGraph(Stream stream, Graph graph,
+                                   const GraphNode* dependencies,
+                                   std::size_t count,
+                                   CaptureMode mode) override;
+  Status StreamEndCapture(Stream stream, Graph* graph) override;
+  Status StreamIsCapturing(Stream stream, CaptureStatus* status) override;
+  Status StreamCaptureInfo(Stream stream, CaptureInfo* info) override;
+  Status StreamUpdateCaptureDependencies(Stream stream,
+                                         const GraphNode* dependencies,
+                                         std::size_t count,
+                                         bool replace) override;
+  Status ThreadExchangeCaptureMode(CaptureMode* mode) override;
+
+  // Graphs (sim_device_graphs.cc). Handles are good on any device of the
+  // platform.
+  Status GraphCreate(Graph* graph) override;
+  Status GraphDestroy(Graph graph) override;
+  Status GraphNodePredecessors(GraphNode node,
+                               std::vector<GraphNode>* predecessors) override;
+  Status GraphInstantiate(GraphExec* exec, Graph graph,
+                          unsigned flags) override;
+  Status GraphExecDestroy(GraphExec exec) override;
+  Status GraphLaunch(GraphExec exec, Stream stream) override;
+  Status GraphExecUpdate(GraphExec exec, Graph graph) override;
+  // In bytes, of whole frames.
+  Status GraphMemTrim() override;
+  Status GraphMemAttribute(GraphMemAttributeKind kind,
+                           std::uint64_t* value) override;
+  // `destroy` runs in a thread that makes a later call.
+  Status UserObjectCreate(UserObject* object, void* pointer,
+                          HostFunction destroy) override;
+  Status GraphRetainUserObject(Graph graph, UserObject object,
+                               bool move) override;
+  Status UserObjectRelease(UserObject object) override;
+
   // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
   // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
   // there is no such memory; rights of devices are not asked for. Not an entry
@@ -204,13 +250,17 @@ class SimDevice final : public Device {
  private:
   // The frame of every entry point: counts the call, refuses it or runs
   // `body(CallRecord*)`, charges it for `*charged_bytes` (null: call.bytes) and
-  // tells the observer.
+  // tells the observer. `stream_device` is that of the call's stream, if it may
+  // be another one.
   template <class Body>
   Status Run(CallRecord call, Body body,
-             const std::size_t* charged_bytes = nullptr);
+             const std::size_t* charged_bytes = nullptr,
+             std::int32_t stream_device = -1);
   void Enter(DeviceCall call);
   void Apply(const CapacityStep& step);
-  Status Refusal(const CallRecord& call);
+  Status Refusal(const CallRecord& call, std::int32_t stream_device);
+  // What captures refuse the call with; its device and thread are filled in.
+  Status CheckCaptures(const CaptureRule& rule, CaptureSet::Subject subject);
   void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
 
@@ -242,12 +292,63 @@ class SimDevice final : public Device {
   // For calls that free memory at once: what they return if not kSuccess.
   Status AwaitBeforeFree(SimLock* lock);
 
+  // The capture that `stream` takes part in, or null. Under mutex_.
+  SimCapture* CaptureOf(const Stream& stream) const;
+  // Makes `action` the next node of `capture` in `stream`.
+  Status AddNode(SimCapture* capture, const Stream& stream,
+                 std::uint64_t cost_ns, GraphAction action, CallRecord* seen);
+  Status AddEventNode(SimCapture* capture, const Stream& stream, unsigned flags,
+                      GraphAction action, CallRecord* seen);
+  Status BeginCapture(const Stream& stream, CaptureMode mode, Graph graph,
+                      const GraphNode* dependencies, std::size_t count,
+                      CallRecord* seen);
+  // The device whose memory `ptr` is, or -1. Under mutex_.
+  int OwnerOfMemory(DevicePtr ptr) const;
+
+  // Submits what an instantiated graph does (sim_device_launch.cc).
+  Status Launch(SimExec* exec, const Stream& stream, SimLock* lock);
+  bool HasItsEvents(const ExecPlan& plan) const;
+  StreamSnapshot BeginLaunch(const SimExec& exec, const Stream& stream,
+                             const std::vector<GraphMemory::Binding>& bindings);
+  void SubmitNodes(const SimExec& exec);
+  void RunAction(const GraphAction& action, SimLock* lock);
+  // Releases the lock while the function runs.
+  void CallHostFunction(HostFunction function, void* argument, SimLock* lock);
+
+  // Memory nodes (sim_device_graph_memory.cc). Under mutex_.
+  Status CaptureAlloc(SimCapture* capture, const Stream& stream,
+                      std::uint64_t bytes, const StreamPool& pool,
+                      DevicePtr* ptr, CallRecord* seen);
+  GraphRights RightsOf(const StreamPool& pool) const;
+  Status CaptureFree(SimCapture* capture, const Stream& stream, DevicePtr ptr,
+                     CallRecord* seen);
+  bool MayFreeOwn(const SimCapture& capture, const Stream& stream,
+                  const GraphHeap& heap, DevicePtr ptr) const;
+  bool MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const;
+  // Frees what a launch has allocated: in a stream, or at once.
+  Status FreeGraphMemory(DevicePtr ptr, const Stream& stream, SimLock* lock);
+  Status FreeGraphMemoryNow(DevicePtr ptr);
+  // The frames of a launch: planned, which may fail; put to use when it begins;
+  // and kept.
+  Status PlanMemory(const SimExec& exec, const Stream& stream,
+                    std::vector<GraphMemory::Binding>* bindings);
+  std::optional<GraphMemory::Binding> PlanHeap(const GraphHeapUse& use,
+                                               const Stream& stream);
+  void BeginMemory(const SimExec& exec, const StreamSnapshot& submitted,
+                   const std::vector<GraphMemory::Binding>& bindings);
+  void CommitMemory(const SimExec& exec,
+                    const std::vector<GraphMemory::Binding>& bindings);
+  void BeginAllocation(const AllocAction& alloc);
+  void EndAllocation(DevicePtr ptr);
+
   // Copies and fills (sim_device_copy.cc): the check when they are
   // submitted, and what they do when their turn comes: nothing but
   // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
-  Status CheckCopy(DevicePtr target, DevicePtr source, std::size_t bytes) const;
+  Status CheckCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
+                   std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);
-  Status CheckFill(DevicePtr ptr, std::size_t bytes) const;
+  Status CheckFill(AddressSpace::When when, DevicePtr ptr,
+                   std::size_t bytes) const;
   Status ExecuteFill(DevicePtr ptr, int value, std::size_t bytes);
 
   SimPlatform* const platform_;
@@ -259,13 +360,14 @@ class SimDevice final : public Device {
   std::atomic<std::uint64_t> modelled_ns_{0};
   std::atomic<Status> sticky_error_{Status::kSuccess};
 
-  std::mutex& mutex_;     // the platform's
-  DeviceMemory memory_;   // guarded by mutex_
-  PoolTable pools_;       // guarded by mutex_
-  Scheduler& scheduler_;  // the platform's; guarded by mutex_
-  StreamTable streams_;   // guarded by mutex_
-  EventTable events_;     // guarded by mutex_
-  std::set<int> peers_;   // peer access enabled; guarded by mutex_
+  std::mutex& mutex_;         // the platform's
+  DeviceMemory memory_;       // guarded by mutex_
+  PoolTable pools_;           // guarded by mutex_
+  GraphMemory graph_memory_;  // guarded by mutex_
+  Scheduler& scheduler_;      // the platform's; guarded by mutex_
+  StreamTable streams_;       // guarded by mutex_
+  EventTable events_;         // guarded by mutex_
+  std::set<int> peers_;       // peer access enabled; guarded by mutex_
 };
 
 }  // namespace strata

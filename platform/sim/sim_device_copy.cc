@@ -40,10 +40,10 @@ bool MayCopy(const AddressSpace& space, When when, int device, DevicePtr target,
 
 }  // namespace
 
-Status SimDevice::CheckCopy(DevicePtr target, DevicePtr source,
+Status SimDevice::CheckCopy(When when, DevicePtr target, DevicePtr source,
                             std::size_t bytes) const {
-  return MayCopy(platform_->address_space(), When::kSubmitted, ordinal_, target,
-                 source, bytes)
+  return MayCopy(platform_->address_space(), when, ordinal_, target, source,
+                 bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }
@@ -65,9 +65,8 @@ Status SimDevice::ExecuteCopy(DevicePtr target, DevicePtr source,
   return Status::kSuccess;
 }
 
-Status SimDevice::CheckFill(DevicePtr ptr, std::size_t bytes) const {
-  return platform_->address_space().MayFill(When::kSubmitted, ordinal_, ptr,
-                                            bytes)
+Status SimDevice::CheckFill(When when, DevicePtr ptr, std::size_t bytes) const {
+  return platform_->address_space().MayFill(when, ordinal_, ptr, bytes)
              ? Status::kSuccess
              : Status::kInvalidValue;
 }

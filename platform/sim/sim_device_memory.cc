@@ -58,6 +58,7 @@ Status SimDevice::MemFree(DevicePtr ptr) {
       return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
                                                         : Status::kInvalidValue;
     }
+    if (DeviceOfGraphAddress(ptr) == ordinal_) return FreeGraphMemoryNow(ptr);
     const Status status = AwaitBeforeFree(&lock);
     if (status != Status::kSuccess) return status;
     if (DeviceOfAddress(ptr) != ordinal_) {

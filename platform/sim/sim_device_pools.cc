@@ -171,6 +171,9 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
           return Status::kSuccess;
         }
         StreamPool* found = owner->pools_.Find(pool);
+        if (SimCapture* capture = CaptureOf(stream)) {
+          return CaptureAlloc(capture, stream, bytes, *found, ptr, seen);
+        }
         const std::uint64_t reserved = found->reserved_bytes();
         const Status status =
             owner->pools_.Allocate(found, bytes, stream, &scheduler_, ptr);
@@ -182,7 +185,7 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
         seen->ptr = *ptr;
         return status;
       },
-      &new_bytes);
+      &new_bytes, stream.device);
 }
 
 Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
@@ -190,23 +193,32 @@ Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
   call.call = DeviceCall::kFreeAsync;
   call.ptr = ptr;
   call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord*) {
-    SimLock lock(mutex_);
-    if (!AcceptsAnyStream(stream)) return Status::kInvalidResourceHandle;
-    SimDevice* owner = platform_->OwnerOf(ptr);
-    if (owner == nullptr) return Status::kInvalidValue;
-    if (DeviceOfPoolAddress(ptr) >= 0) {
-      if (!owner->pools_.HasBlock(ptr)) return Status::kInvalidValue;
-      SubmitMark(stream, &lock);
-      return owner->pools_.Free(ptr, scheduler_.Last(stream), scheduler_)
-                 ? Status::kSuccess
-                 : Status::kInvalidValue;
-    }
-    // MemAlloc's memory is accepted too, and waited for: P2.
-    if (!owner->memory_.Covers(ptr, 1)) return Status::kInvalidValue;
-    scheduler_.AwaitStream(stream, &lock);
-    return owner->memory_.Free(ptr);
-  });
+  return Run(
+      call,
+      [&](CallRecord* seen) {
+        SimLock lock(mutex_);
+        if (!AcceptsAnyStream(stream)) return Status::kInvalidResourceHandle;
+        if (SimCapture* capture = CaptureOf(stream)) {
+          return CaptureFree(capture, stream, ptr, seen);
+        }
+        SimDevice* owner = platform_->OwnerOf(ptr);
+        if (owner == nullptr) return Status::kInvalidValue;
+        if (DeviceOfGraphAddress(ptr) >= 0) {
+          return FreeGraphMemory(ptr, stream, &lock);
+        }
+        if (DeviceOfPoolAddress(ptr) >= 0) {
+          if (!owner->pools_.HasBlock(ptr)) return Status::kInvalidValue;
+          SubmitMark(stream, &lock);
+          return owner->pools_.Free(ptr, scheduler_.Last(stream), scheduler_)
+                     ? Status::kSuccess
+                     : Status::kInvalidValue;
+        }
+        // MemAlloc's memory is accepted too, and waited for: P2.
+        if (!owner->memory_.Covers(ptr, 1)) return Status::kInvalidValue;
+        scheduler_.AwaitStream(stream, &lock);
+        return owner->memory_.Free(ptr);
+      },
+      nullptr, stream.device);
 }
 
 Status SimDevice::PoolExport(MemPool pool, ShareType type,

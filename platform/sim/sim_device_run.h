@@ -11,9 +11,10 @@ namespace strata {
 // held when the observer runs.
 template <class Body>
 Status SimDevice::Run(CallRecord call, Body body,
-                      const std::size_t* charged_bytes) {
+                      const std::size_t* charged_bytes,
+                      std::int32_t stream_device) {
   Enter(call.call);
-  call.status = Refusal(call);
+  call.status = Refusal(call, stream_device < 0 ? ordinal_ : stream_device);
   if (call.status == Status::kSuccess) {
     call.status = body(&call);
     // "Not ready" is an answer, which takes its time too; a refusal does not.

@@ -138,37 +138,65 @@ Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
   CallRecord call = CallOn(DeviceCall::kStreamWaitEvent, stream);
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
-  return Run(call, [&](CallRecord*) {
+  return Run(call, [&](CallRecord* seen) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    // kEventExternal has a meaning only in a capture (cuda_semantics.md E9).
-    if (flags != 0) return Status::kInvalidValue;
     const StreamSnapshot* recorded = FindEvent(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    scheduler_.WaitFor(stream, *recorded);
-    return Status::kSuccess;
+    SimCapture* capture = CaptureOf(stream);
+    if (flags != 0) {
+      return AddEventNode(capture, stream, flags, WaitAction{event}, seen);
+    }
+    if (capture == nullptr && !platform_->captures().IsCaptured(event)) {
+      scheduler_.WaitFor(stream, *recorded);
+      return Status::kSuccess;
+    }
+    return platform_->captures().Wait(stream, scheduler_.IsBlocking(stream),
+                                      event);
   });
+}
+
+// kEventExternal has a meaning only in a capture (cuda_semantics.md E9).
+Status SimDevice::AddEventNode(SimCapture* capture, const Stream& stream,
+                               unsigned flags, GraphAction action,
+                               CallRecord* seen) {
+  if (capture == nullptr || flags != kEventExternal) {
+    return Status::kInvalidValue;
+  }
+  return AddNode(capture, stream, 0, std::move(action), seen);
 }
 
 Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
                                  void* argument) {
-  return Run(CallOn(DeviceCall::kLaunchHostFunc, stream), [&](CallRecord*) {
-    if (function == nullptr) return Status::kInvalidValue;
-    SimLock lock(mutex_);
-    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    const auto run = [this, function, argument](SimLock* held) {
-      if (sticky_error() != Status::kSuccess) return;  // S11
-      held->unlock();
-      {
-        HostFunctionScope scope;
-        function(argument);
-      }
-      held->lock();
-    };
-    scheduler_.SubmitUnlocked(
-        stream, OperationCostNs(OperationKind::kHostFunction, 0), run, &lock);
-    return Status::kSuccess;
-  });
+  return Run(CallOn(DeviceCall::kLaunchHostFunc, stream),
+             [&](CallRecord* seen) {
+               if (function == nullptr) return Status::kInvalidValue;
+               SimLock lock(mutex_);
+               if (!streams_.Accepts(stream))
+                 return Status::kInvalidResourceHandle;
+               const std::uint64_t cost_ns =
+                   OperationCostNs(OperationKind::kHostFunction, 0);
+               if (SimCapture* capture = CaptureOf(stream)) {
+                 return AddNode(capture, stream, cost_ns,
+                                HostAction{function, argument}, seen);
+               }
+               const auto run = [this, function, argument](SimLock* held) {
+                 if (sticky_error() != Status::kSuccess) return;  // S11
+                 CallHostFunction(function, argument, held);
+               };
+               scheduler_.SubmitUnlocked(stream, cost_ns, run, &lock);
+               return Status::kSuccess;
+             });
+}
+
+void SimDevice::CallHostFunction(HostFunction function, void* argument,
+                                 SimLock* lock) {
+  lock->unlock();
+  {
+    HostFunctionScope scope;
+    function(argument);
+  }
+  lock->lock();
 }
 
 Status SimDevice::EventCreate(Event* event, unsigned flags) {
@@ -191,8 +219,9 @@ Status SimDevice::EventDestroy(Event event) {
     SimDevice* owner = platform_->OwnerOf(event);
     if (owner == nullptr) return Status::kInvalidResourceHandle;
     std::lock_guard lock(owner->mutex_);
-    return owner->events_.Destroy(event) ? Status::kSuccess
-                                         : Status::kInvalidResourceHandle;
+    if (!owner->events_.Destroy(event)) return Status::kInvalidResourceHandle;
+    platform_->captures().ForgetEvent(event);
+    return Status::kSuccess;
   });
 }
 
@@ -200,14 +229,21 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
   CallRecord call = CallOn(DeviceCall::kEventRecord, stream);
   call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
   call.value = flags;
-  return Run(call, [&](CallRecord*) {
+  return Run(call, [&](CallRecord* seen) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    if (flags != 0) return Status::kInvalidValue;
     // Only an event of this device: E4.
     StreamSnapshot* recorded = events_.Find(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
+    SimCapture* capture = CaptureOf(stream);
+    if (flags != 0) {
+      return AddEventNode(capture, stream, flags, RecordAction{event}, seen);
+    }
+    if (capture != nullptr) {
+      return platform_->captures().RecordEvent(event, stream);
+    }
     scheduler_.Snapshot(stream, recorded);
+    platform_->captures().ForgetEvent(event);
     return Status::kSuccess;
   });
 }

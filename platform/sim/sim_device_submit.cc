@@ -3,7 +3,8 @@
 //
 // Pageable host memory is none that a device can reach, so that the driver goes
 // through memory of its own (cuda_semantics.md H6): what is copied from it is
-// read when the call is made, and a copy to it is done when the call returns.
+// read when the call is made, and a copy to it is done when the call returns. A
+// captured copy reads and writes it at each replay.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -15,6 +16,24 @@
 #include "strata/platform/sim/sim_platform.h"
 
 namespace strata {
+namespace {
+
+using When = AddressSpace::When;
+
+When WhenSubmitted(const SimCapture* capture) {
+  return capture == nullptr ? When::kSubmitted : When::kCaptured;
+}
+
+std::uint64_t CopyCostNs(DevicePtr target, DevicePtr source,
+                         std::size_t bytes) {
+  const bool on_device =
+      target >= kDeviceWindowBegin && source >= kDeviceWindowBegin;
+  return OperationCostNs(
+      on_device ? OperationKind::kCopyOnDevice : OperationKind::kCopyWithHost,
+      bytes);
+}
+
+}  // namespace
 
 Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
                               std::size_t bytes, Stream stream) {
@@ -24,12 +43,20 @@ Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
   call.bytes = bytes;
   call.value = source;
   call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord*) {
+  return Run(call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     if (bytes == 0) return Status::kSuccess;
-    const Status status = CheckCopy(target, source, bytes);
+    SimCapture* capture = CaptureOf(stream);
+    const Status status =
+        CheckCopy(WhenSubmitted(capture), target, source, bytes);
     if (status != Status::kSuccess) return status;
+    if (capture != nullptr) {
+      return AddNode(capture, stream, CopyCostNs(target, source, bytes),
+                     CopyAction{target, source, bytes, OwnerOfMemory(target),
+                                OwnerOfMemory(source)},
+                     seen);
+    }
     return SubmitCopy(target, source, bytes, stream, &lock);
   });
 }
@@ -42,15 +69,21 @@ Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
   call.bytes = bytes;
   call.value = static_cast<unsigned char>(value);
   call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord*) {
+  return Run(call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     if (bytes == 0) return Status::kSuccess;
-    const Status status = CheckFill(ptr, bytes);
+    SimCapture* capture = CaptureOf(stream);
+    const Status status = CheckFill(WhenSubmitted(capture), ptr, bytes);
     if (status != Status::kSuccess) return status;
+    const std::uint64_t cost_ns = OperationCostNs(OperationKind::kFill, bytes);
+    if (capture != nullptr) {
+      return AddNode(capture, stream, cost_ns,
+                     FillAction{ptr, value, bytes, OwnerOfMemory(ptr)}, seen);
+    }
     Submit(
-        stream, OperationCostNs(OperationKind::kFill, bytes),
-        [=, this] { return ExecuteFill(ptr, value, bytes); }, &lock);
+        stream, cost_ns, [=, this] { return ExecuteFill(ptr, value, bytes); },
+        &lock);
     return Status::kSuccess;
   });
 }
@@ -67,12 +100,8 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
     const char* from = reinterpret_cast<const char*>(source);
     staged = std::make_shared<std::vector<char>>(from, from + bytes);
   }
-  const bool on_device =
-      target >= kDeviceWindowBegin && source >= kDeviceWindowBegin;
-  const OperationKind kind =
-      on_device ? OperationKind::kCopyOnDevice : OperationKind::kCopyWithHost;
   Submit(
-      stream, OperationCostNs(kind, bytes),
+      stream, CopyCostNs(target, source, bytes),
       [=, this] {
         const DevicePtr from =
             staged == nullptr ? source
@@ -83,6 +112,11 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
   if (!to_pageable) return Status::kSuccess;
   scheduler_.AwaitStream(stream, lock);
   return sticky_error();
+}
+
+int SimDevice::OwnerOfMemory(DevicePtr ptr) const {
+  const PointerInfo info = platform_->address_space().Describe(ptr);
+  return info.type == MemoryType::kDevice ? info.device : -1;
 }
 
 Status SimDevice::AwaitBeforeFree(SimLock* lock) {

@@ -36,6 +36,12 @@ std::string ToString(const SimLeaks& leaks) {
   AddRanges("mapping", leaks.mappings, leaks.mapped_bytes, &text);
   AddCount("stream", leaks.streams, &text);
   AddCount("event", leaks.events, &text);
+  AddCount("capture", leaks.captures, &text);
+  AddCount("graph", leaks.graphs, &text);
+  AddCount("instantiated graph", leaks.graph_execs, &text);
+  AddRanges("graph allocation", leaks.graph_allocations,
+            leaks.graph_allocation_bytes, &text);
+  AddCount("user object", leaks.user_objects, &text);
   return text;
 }
 

@@ -28,6 +28,12 @@ struct SimLeaks {
   std::uint64_t mapped_bytes = 0;
   std::uint64_t streams = 0;
   std::uint64_t events = 0;
+  std::uint64_t captures = 0;  // under way
+  std::uint64_t graphs = 0;
+  std::uint64_t graph_execs = 0;
+  std::uint64_t graph_allocations = 0;  // by launches, that nobody has freed
+  std::uint64_t graph_allocation_bytes = 0;
+  std::uint64_t user_objects = 0;  // whose destructors are not due
 
   friend bool operator==(const SimLeaks&, const SimLeaks&) = default;
 };

@@ -71,7 +71,7 @@ SimPlatform::SimPlatform(const PlatformOptions& options)
   }
 }
 
-SimPlatform::~SimPlatform() = default;
+SimPlatform::~SimPlatform() { user_objects_.RunDestructors(&mutex_); }
 
 int SimPlatform::device_count() const {
   return static_cast<int>(devices_.size());
@@ -98,6 +98,7 @@ std::string SimPlatform::LeakReport() const {
 SimDevice* SimPlatform::OwnerOf(DevicePtr ptr) {
   int device = DeviceOfAddress(ptr);
   if (device < 0) device = DeviceOfPoolAddress(ptr);
+  if (device < 0) device = DeviceOfGraphAddress(ptr);
   return device >= 0 && device < device_count() ? &sim_device(device) : nullptr;
 }
 

@@ -10,7 +10,9 @@
 #include "strata/platform/platform.h"
 #include "strata/platform/platform_options.h"
 #include "strata/platform/sim/address_space.h"
+#include "strata/platform/sim/capture_set.h"
 #include "strata/platform/sim/free_policy.h"
+#include "strata/platform/sim/graph_table.h"
 #include "strata/platform/sim/host_ranges.h"
 #include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/physical_memory.h"
@@ -18,6 +20,7 @@
 #include "strata/platform/sim/share_table.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_work.h"
+#include "strata/platform/sim/user_objects.h"
 #include "strata/platform/sim/virtual_memory.h"
 #include "strata/platform/stream.h"
 
@@ -66,6 +69,10 @@ class SimPlatform final : public Platform {
   // Guarded by mutex(), but for what its header says.
   Scheduler& scheduler() { return scheduler_; }
   FreePolicy& free_policy() { return free_policy_; }
+  // Under mutex(), but for what their headers say.
+  CaptureSet& captures() { return captures_; }
+  GraphTable& graphs() { return graphs_; }
+  UserObjectTable& user_objects() { return user_objects_; }
 
  private:
   std::mutex mutex_;
@@ -77,6 +84,9 @@ class SimPlatform final : public Platform {
   ShareTable shared_pools_;         // guarded by mutex_
   Scheduler scheduler_;             // guarded by mutex_
   FreePolicy free_policy_;          // guarded by mutex_
+  CaptureSet captures_;             // guarded by mutex_
+  GraphTable graphs_;               // guarded by mutex_
+  UserObjectTable user_objects_;    // guarded by mutex_
   std::vector<std::unique_ptr<SimDevice>> devices_;
   std::vector<std::unique_ptr<SimWork>> works_;  // by device
 };

@@ -29,18 +29,29 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
+  // As for any launch (capture_rules.def).
+  const Status refusal = CheckCaptures(CaptureRuleOf(DeviceCall::kMemsetAsync),
+                                       {stream, {}, 0, 0});
+  if (refusal != Status::kSuccess) return refusal;
+  CallRecord seen;
   {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     Ranges held;
     std::copy_n(ranges, count, held.begin());
-    const auto work = [=, this] {
-      return ExecuteWork(held.data(), count, pattern);
-    };
-    Submit(stream, busy_ns, work, &lock);
+    if (SimCapture* capture = CaptureOf(stream)) {
+      const Status added = AddNode(capture, stream, busy_ns,
+                                   WorkAction{held, count, pattern}, &seen);
+      if (added != Status::kSuccess) return added;
+    } else {
+      const auto work = [=, this] {
+        return ExecuteWork(held.data(), count, pattern);
+      };
+      Submit(stream, busy_ns, work, &lock);
+    }
   }
   PassTime(kLaunchNs);
-  NoteUses(*this, stream, ranges, count);
+  NoteUses(*this, stream, ranges, count, seen.node);
   return Status::kSuccess;
 }
 

@@ -172,7 +172,10 @@ bool StreamSet::IsDone(const StreamPoint& point) const {
 }
 
 bool StreamSet::IsBehind(const SimStream& stream) const {
-  if (stream.kind == StreamKind::kNonBlocking) return false;
+  if (stream.kind == StreamKind::kNonBlocking ||
+      stream.kind == StreamKind::kGraph) {
+    return false;
+  }
   const DeviceStreams& device = devices_.at(stream.device);
   if (stream.kind == StreamKind::kBlocking) {
     return device.legacy->changed > stream.changed;

@@ -32,7 +32,8 @@ struct Operation {
   bool started = false;      // under timed progress: it has a slot
 };
 
-enum class StreamKind { kLegacy, kBlocking, kNonBlocking };
+// kGraph: a lane of an instantiated graph, which callers know nothing of.
+enum class StreamKind { kLegacy, kBlocking, kNonBlocking, kGraph };
 
 // What a stream has been given and how far it is.
 struct SimStream {

@@ -12,8 +12,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kRecordBatch = 64;
-
 bool Fits(const Allocation& memory, const BfcAsk& ask) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::size_t padding = AlignUp(address, ask.alignment) - address;
@@ -54,7 +52,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   const Status status =
-      stream_->device()->MemGetInfo(&free_bytes, &total_bytes);
+      chain_stream().device()->MemGetInfo(&free_bytes, &total_bytes);
   if (status != Status::kSuccess) {
     failure = Refusal(Failure::Reason::kDevice, BfcAsk());
     failure.status = status;
@@ -65,7 +63,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
   if (options_.limit_of != nullptr) {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
-  const std::size_t pool_limit = pool_->limit_bytes();
+  const std::size_t pool_limit = pool().limit_bytes();
   // Managed memory may have more; that is a limit of its own.
   const bool is_all = limit.most_bytes == total_bytes && pool_limit == 0;
   if (pool_limit != 0) {
@@ -81,7 +79,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   // index in any case, which does not look where a block begins.
   const bool is_compat = options_.placement == BfcPlacement::kCompat;
   const std::size_t aligned = std::min(
-      ask.alignment, std::max(pool_->max_alignment(), kBfcGranuleBytes));
+      ask.alignment, std::max(pool().max_alignment(), kBfcGranuleBytes));
   const std::size_t padding =
       ask.alignment - (is_compat ? aligned : kBfcGranuleBytes);
   std::size_t needed = ask.rounded + padding;
@@ -104,48 +102,44 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   }
   // All the host memory it takes, before the system is asked.
   std::unique_ptr<BfcRegion> region(new (std::nothrow) BfcRegion());
-  RecordList records;
-  if (region == nullptr || !RecordSlab::Noted().Fill(records, kRecordBatch)) {
-    RecordSlab::Noted().Drain(records);
+  RecordSupply supply(RecordSlab::Noted());
+  if (region == nullptr || !supply.Fill()) {
     failure = Refusal(Failure::Reason::kHostMemory, ask);
     return nullptr;
   }
   Allocation* memory =
       TakeFromSystem(Request{*bytes, aligned}, needed, failure);
   if (memory != nullptr && !Fits(*memory, ask)) {
-    pool_->DoFree(memory);
+    pool().DoFree(memory);
     memory = nullptr;
     failure = LimitRefusal(ask, ask.rounded + padding);
   }
-  if (memory == nullptr) {
-    RecordSlab::Noted().Drain(records);
-    return nullptr;
-  }
-  return Publish(memory, std::move(region), ask, records);
+  if (memory == nullptr) return nullptr;
+  return Publish(memory, std::move(region), ask, supply);
 }
 
 Allocation* BfcAllocator::TakeFromSystem(Request request, std::size_t least,
                                          Failure& failure) noexcept {
-  Allocation* memory = pool_->TryAllocate(request, failure);
+  Allocation* memory = pool().TryAllocate(request, failure);
   const bool may_ask_for_less =
       options_.backpedal == BfcBackpedal::kAlways || !has_backpedalled_;
   while (memory == nullptr && failure.IsExhaustion() && may_ask_for_less) {
     has_backpedalled_ = true;
     request.bytes = BfcGrowthPlan::Less(request.bytes);  // R18
     if (request.bytes < least) break;
-    memory = pool_->TryAllocate(request, failure);
+    memory = pool().TryAllocate(request, failure);
   }
   return memory;
 }
 
 Block* BfcAllocator::Publish(Allocation* memory,
                              std::unique_ptr<BfcRegion> region,
-                             const BfcAsk& ask, RecordList& records) noexcept {
+                             const BfcAsk& ask, RecordSupply& supply) noexcept {
   region->memory = memory;
   memory->block()->next = nullptr;  // the next piece of the region
   std::unique_ptr<BfcRegion> absorbed;
   const std::lock_guard<SpinLock> guard(lock_);
-  arena_.AddRecords(records);
+  arena_.records().TakeFrom(supply);
   plan_.Grown();
   absorbed.reset(arena_.AddRegion(region.release()));
   return TakeLocked(ask);
@@ -164,7 +158,7 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   // No limit of ours, but all the memory that there is.
   failure.reason = Failure::Reason::kDeviceMemory;
   failure.limit_bytes = 0;
-  Device* device = stream_->device();
+  Device* device = chain_stream().device();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   if (device != nullptr &&

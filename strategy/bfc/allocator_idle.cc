@@ -1,7 +1,5 @@
 // The idle regions of BfcAllocator: what its ChunkHolder side does.
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <mutex>
 
@@ -22,10 +20,7 @@ Chunk* BfcAllocator::DetachOne(std::size_t bytes) noexcept {
 
 std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
   if (regions == nullptr) return 0;
-  const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "bfc: giving regions back although their streams could not be waited "
-      << "for: " << ToString(status);
+  WaitForWork();
   std::size_t given = 0;
   while (regions != nullptr) {
     auto* region = static_cast<BfcRegion*>(regions);
@@ -33,7 +28,7 @@ std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
     given += region->size;
     for (Block* piece = region->memory->block(); piece != nullptr;) {
       Block* next = piece->next;
-      pool_->DoFree(piece->allocation());
+      pool().DoFree(piece->allocation());
       piece = next;
     }
     {

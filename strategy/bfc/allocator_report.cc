@@ -1,11 +1,11 @@
 // What BfcAllocator says of itself.
 
-#include <glog/logging.h>
-
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
 #include "strata/strategy/bfc_allocator.h"
+#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {
@@ -16,6 +16,18 @@ const BfcNote& LiveNote(const Allocation& allocation) {
   CheckLive(*block, "bfc");
   return NoteOf(block);
 }
+
+// Lets go of them whatever happens: to copy their texts takes host memory.
+struct HeldAnnotations {
+  HeldAnnotations() = default;
+  HeldAnnotations(const HeldAnnotations&) = delete;
+  HeldAnnotations& operator=(const HeldAnnotations&) = delete;
+  ~HeldAnnotations() {
+    std::for_each(list.begin(), list.end(), &BfcAnnotations::LetGo);
+  }
+
+  std::vector<const BfcAnnotation*> list;
+};
 
 }  // namespace
 
@@ -36,6 +48,8 @@ Stats BfcAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = arena_.stats();
   stats.failures = failures_;
+  stats.cache_hits = stats.allocations - met_late_;
+  stats.cache_misses = met_late_ + failures_;
   if (knows_limit_ && !limit_is_all_) stats.limit_bytes = plan_.limit_bytes();
   return stats;
 }
@@ -45,7 +59,7 @@ void BfcAllocator::ResetPeak() {
     const std::lock_guard<SpinLock> guard(lock_);
     arena_.ResetPeak();
   }
-  pool_->ResetPeak();
+  pool().ResetPeak();
 }
 
 BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
@@ -63,20 +77,12 @@ void BfcAllocator::ClearStats() {
 void BfcAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);
   std::vector<BlockInfo> blocks;
-  std::size_t room = 0;
-  // The list is made without allocating under the lock.
-  do {
-    room = room * 2 + 1024;
-    blocks.clear();
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.block_count() <= room) {
-      arena_.Describe(blocks);
-      break;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return arena_.block_count(); },
+      [&](std::size_t count) { blocks.reserve(count); },
+      [&] { arena_.Describe(blocks); });
   visitor.VisitBlocks(*this, blocks);
-  pool_->Accept(visitor);
+  pool().Accept(visitor);
 }
 
 BfcSnapshot BfcAllocator::Snapshot() const {
@@ -86,29 +92,27 @@ BfcSnapshot BfcAllocator::Snapshot() const {
   if (options_.keep_annotations) {
     snapshot.size_history.reserve(BfcArena::kHistory);
   }
-  std::vector<const BfcAnnotation*> annotations;
-  std::size_t room = 0;
-  do {
-    room = room * 2 + 1024;
-    snapshot.regions.reserve(room);
-    snapshot.chunks.reserve(room);
-    annotations.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (arena_.block_count() <= room) {
-      arena_.Describe(snapshot, annotations);
-      arena_.Describe(snapshot.size_history);
-      snapshot.numbers.bytes_limit = plan_.limit_bytes();
-      snapshot.memory_limit_bytes = plan_.limit_bytes();
-      snapshot.growth_hint_bytes = plan_.hint_bytes();
-      break;
-    }
-  } while (true);
+  HeldAnnotations held;
+  std::vector<const BfcAnnotation*>& annotations = held.list;
+  ListUnderLock(
+      lock_, [this] { return arena_.block_count(); },
+      [&](std::size_t count) {
+        snapshot.regions.reserve(count);
+        snapshot.chunks.reserve(count);
+        annotations.reserve(count);
+      },
+      [&] {
+        arena_.Describe(snapshot, annotations);
+        arena_.Describe(snapshot.size_history);
+        snapshot.numbers.bytes_limit = plan_.limit_bytes();
+        snapshot.memory_limit_bytes = plan_.limit_bytes();
+        snapshot.growth_hint_bytes = plan_.hint_bytes();
+      });
   for (std::size_t i = 0; i < annotations.size(); ++i) {
     if (annotations[i] == nullptr) continue;
     snapshot.chunks[i].annotation = annotations[i]->text;
     snapshot.chunks[i].op_name = annotations[i]->op;
     snapshot.chunks[i].step_id = annotations[i]->step;
-    BfcAnnotations::LetGo(annotations[i]);
   }
   return snapshot;
 }

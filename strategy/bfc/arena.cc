@@ -5,14 +5,10 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/bfc/annotations.h"
+#include "strata/strategy/block_list.h"
 
 namespace strata {
 namespace {
-
-// The most records that are kept when blocks coalesce, and how many are fetched
-// at once.
-constexpr std::size_t kMaxSpareRecords = 1024;
-constexpr std::size_t kRecordBatch = 64;
 
 // What has to be skipped at the start of `block`.
 std::size_t Padding(const Block* block, std::size_t alignment) {
@@ -33,24 +29,8 @@ BfcArena::BfcArena(BfcArenaRules rules)
   if (rules_.keeps_history) history_.resize(kHistory);
 }
 
-BfcArena::~BfcArena() { RecordSlab::Noted().Drain(records_); }
-
-void BfcArena::AddRecords(RecordList& records) {
-  while (!records.empty()) records_.Push(records.Pop());
-}
-
-void BfcArena::ShedRecords() noexcept {
-  if (records_.size() <= kMaxSpareRecords) return;
-  RecordList surplus;
-  while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
-  RecordSlab::Noted().Drain(surplus);
-}
-
 Block* BfcArena::Take(const BfcAsk& ask) noexcept {
-  if (IsShortOfRecords()) {
-    RecordSlab::Noted().FillFromStock(records_, kRecordBatch);
-    if (IsShortOfRecords()) return nullptr;
-  }
+  if (!records_.Has(kRecordsPerTake)) return nullptr;
   Block* block = Find(ask);
   if (block != nullptr) {
     block =
@@ -58,10 +38,7 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   } else if (gap_ != nullptr) {
     block = TakeFromGap(ask);
   }
-  if (block == nullptr) {
-    ++stats_.cache_misses;
-    return nullptr;
-  }
+  if (block == nullptr) return nullptr;
   if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
 
   BfcNote& note = NoteOf(block);
@@ -75,7 +52,6 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   ++RegionOf(block).live_blocks;
 
   ++stats_.allocations;
-  ++stats_.cache_hits;
   stats_.requested_bytes += ask.bytes;
   stats_.total_requested_bytes += ask.bytes;
   ++numbers_.num_allocs;
@@ -153,7 +129,7 @@ const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
     block = Coalesce(block, /*ignores_stamps=*/false);
   }
   InsertFree(block);
-  ShedRecords();
+  records_.Shed();
   return annotation;
 }
 
@@ -193,7 +169,7 @@ void BfcArena::Join(Block* left, Block* right) noexcept {
   }
   note.action = std::max(note.action, other.action);
   if (note.end != other.end) note.end = BfcEnd::kGap;
-  BfcRegions::Join(left, right, records_);
+  JoinNextBlock(left, records_);
   --block_count_;
   ++stats_.coalesces;
 }
@@ -271,7 +247,7 @@ void BfcArena::RemoveRegion(BfcRegion* region) noexcept {
   }
   region->first = nullptr;
   ++actions_;
-  ShedRecords();
+  records_.Shed();
 }
 
 }  // namespace strata

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "strata/allocation/record_slab.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
 #include "strata/strategy/bfc/bfc_index.h"
@@ -16,6 +15,7 @@
 #include "strata/strategy/bfc/regions.h"
 #include "strata/strategy/bfc/snapshot.h"
 #include "strata/strategy/bfc/timestamps.h"
+#include "strata/strategy/record_stock.h"
 
 namespace strata {
 
@@ -70,15 +70,14 @@ class BfcArena {
   explicit BfcArena(BfcArenaRules rules);
   BfcArena(const BfcArena&) = delete;
   BfcArena& operator=(const BfcArena&) = delete;
-  ~BfcArena();
 
   // More than this is never wasted by not splitting (R10).
   void set_most_waste(std::size_t bytes) { most_waste_bytes_ = bytes; }
 
-  // Records, kept ready for Take and AddRegion.
+  // Records for Take and AddRegion.
   static constexpr std::size_t kRecordsPerTake = 2;
   bool IsShortOfRecords() const { return records_.size() < kRecordsPerTake; }
-  void AddRecords(RecordList& records);
+  RecordStock& records() { return records_; }
 
   // Null if no block fits, or IsShortOfRecords().
   Block* Take(const BfcAsk& ask) noexcept;
@@ -151,7 +150,6 @@ class BfcArena {
   std::size_t free_count() const;
   std::size_t free_bytes() const;
   void CountAction(Block* block);
-  void ShedRecords() noexcept;
 
   const BfcArenaRules rules_;
   std::size_t most_waste_bytes_;
@@ -160,7 +158,7 @@ class BfcArena {
   std::unique_ptr<BfcIndex> upper_;  // null without two ends
   Block* gap_ = nullptr;             // in no index
   WaitingList waiting_;
-  RecordList records_;
+  RecordStock records_{RecordSlab::Noted()};
   std::size_t block_count_ = 0;
   std::int64_t last_id_ = 0;
   std::uint64_t actions_ = 0;  // calls that changed something

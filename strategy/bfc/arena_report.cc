@@ -4,6 +4,7 @@
 
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc/arena.h"
+#include "strata/strategy/block_list.h"
 
 namespace strata {
 namespace {
@@ -71,15 +72,7 @@ void BfcArena::ClearNumbers() {
 void BfcArena::Describe(std::vector<BlockInfo>& blocks) const {
   for (const BfcRegion* region = regions_.first(); region != nullptr;
        region = region->next_region()) {
-    for (const Block* block = region->first; block != nullptr;
-         block = block->next) {
-      BlockInfo info;
-      info.data = block->data;
-      info.size_bytes = block->size;
-      info.chunk_base = region->begin();
-      info.is_free = block->is_free;
-      blocks.push_back(info);
-    }
+    DescribeBlocks(*region, blocks);
   }
 }
 

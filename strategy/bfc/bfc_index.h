@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "strata/allocation/allocation.h"
-#include "strata/strategy/bfc/ordered_index.h"
 #include "strata/strategy/free_index.h"
+#include "strata/strategy/ordered_index.h"
 
 namespace strata {
 

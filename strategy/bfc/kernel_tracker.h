@@ -15,9 +15,8 @@ namespace strata {
 // Knows which kernels of a stream are done, and so which frees are safe.
 //
 // Model: a kernel that is launched may be tracked: it gets the next count of
-// the
-//   device's counter, and the caller records an event behind it. When that is
-//   complete, Terminated says so. The frontier is the last count up to which
+//   the device's counter, and the caller records an event behind it. When that
+//   is complete, Terminated says so. The frontier is the last count up to which
 //   every tracked kernel is done; memory that was freed before it is safe,
 //   which is what BfcAllocator::SetSafeFrontier wants to know.
 // Threads: any thread.

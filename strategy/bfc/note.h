@@ -12,7 +12,7 @@ namespace strata {
 
 struct BfcAnnotation;
 
-// Which end of a two-ended pool a block belongs to (bfc/two_ends.h). Without
+// Which end of a two-ended pool a block belongs to (arena_ends.cc). Without
 // two ends, every block is kLower.
 enum class BfcEnd : std::uint8_t { kLower, kUpper, kGap };
 

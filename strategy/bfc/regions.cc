@@ -1,21 +1,15 @@
 #include "strata/strategy/bfc/regions.h"
 
 #include "strata/strategy/bfc/note.h"
+#include "strata/strategy/block_list.h"
 
 namespace strata {
 
 void BfcRegions::Add(BfcRegion* region, Block* block) {
-  const Block* memory = region->memory->block();
-  region->size = memory->size;
-  region->live_blocks = 0;
-  region->first = block;
-  block->data = memory->data;
-  block->size = memory->size;
-  block->place = memory->place;
-  block->chunk = region;
-  block->previous = nullptr;
-  block->next = nullptr;
+  StartChunk(region, block);
   StartNote(block);
+  region->size = block->size;
+  region->live_blocks = 0;
 
   Chunk* before = nullptr;
   Chunk* after = first_;
@@ -67,25 +61,9 @@ void BfcRegions::Append(BfcRegion* into, BfcRegion* from) {
 }
 
 Block* BfcRegions::Split(Block* block, std::size_t low_bytes, Block* record) {
-  record->data = block->data + low_bytes;
-  record->size = block->size - low_bytes;
-  record->place = block->place;
-  record->chunk = block->chunk;
-  record->previous = block;
-  record->next = block->next;
-  if (block->next != nullptr) block->next->previous = record;
-  block->next = record;
-  block->size = low_bytes;
+  SplitBlock(block, low_bytes, record);
   StartNote(record);
   return record;
-}
-
-void BfcRegions::Join(Block* left, Block* right, RecordList& records) {
-  left->size += right->size;
-  left->next = right->next;
-  if (right->next != nullptr) right->next->previous = left;
-  *right = Block();
-  records.Push(right);
 }
 
 bool BfcRegions::IsConsistent() const {

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
-#include "strata/allocation/record_slab.h"
 
 namespace strata {
 
@@ -39,7 +38,7 @@ class BfcRegions {
   void Add(BfcRegion* region, Block* block);
   // Takes it out; its blocks stay linked.
   void Remove(BfcRegion* region);
-  // The region that ends where `region` begins; null if there is none.
+  // The region that ends at `address`; null if there is none.
   BfcRegion* EndingAt(const std::byte* address) const;
   // `from`, which begins where `into` ends and is not in the list, becomes part
   // of it: pieces and blocks.
@@ -48,8 +47,6 @@ class BfcRegions {
   // Cuts `block`: it keeps the low `low_bytes`; `record`, with a fresh note,
   // becomes the rest, which is returned.
   static Block* Split(Block* block, std::size_t low_bytes, Block* record);
-  // Joins `right` to its neighbour `left`; its record goes to `records`.
-  static void Join(Block* left, Block* right, RecordList& records);
 
   BfcRegion* first() const { return static_cast<BfcRegion*>(first_); }
   std::size_t count() const { return count_; }

@@ -53,7 +53,7 @@ Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
 std::size_t BuddyStrategy::GiveBack(std::size_t bytes) noexcept {
   Allocation* memory = DetachIdle(bytes);
   if (memory == nullptr) return 0;
-  source_.WaitForWork();
+  WaitForWork();
   const std::size_t given = memory->size();
   source_.Give(memory);
   return given;
@@ -63,7 +63,7 @@ std::size_t BuddyStrategy::OfferIdle(std::size_t bytes) noexcept {
   Allocation* memory = DetachIdle(bytes);
   if (memory == nullptr) return 0;
   // There is no one stream whose event would say when its work is done.
-  source_.WaitForWork();
+  WaitForWork();
   const std::size_t offered = memory->size();
   source_.Offer(memory);
   return offered;
@@ -80,7 +80,7 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
     }
   }
   if (detached == nullptr) return 0;
-  source_.WaitForWork();
+  WaitForWork();
   std::size_t bytes = 0;
   while (detached != nullptr) {
     Block* next = detached->next;

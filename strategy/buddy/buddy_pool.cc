@@ -6,30 +6,15 @@
 #include <new>
 #include <utility>
 
+#include "strata/strategy/list_under_lock.h"
+
 namespace strata {
 namespace {
-
-// Records kept ready, so that a hit need not ask the slab, and the most that
-// are kept when blocks coalesce.
-constexpr std::size_t kRecordBatch = 64;
-constexpr std::size_t kMaxSpareRecords = 1024;
 
 // Blocks taken in while the lock is held once.
 constexpr int kTakeInBatch = 32;
 
-void Drain(RecordList& records) {
-  RecordList blank;
-  while (Block* record = records.Pop()) {
-    // Records keep the address of the block they were, until here.
-    *record = Block();
-    blank.Push(record);
-  }
-  RecordSlab::Instance().Drain(blank);
-}
-
 }  // namespace
-
-BuddyPool::~BuddyPool() { Drain(records_); }
 
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
@@ -47,12 +32,13 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   do {
     const std::lock_guard<SpinLock> guard(lock_);
     if (Block* block = FindAndCarve(size)) {
+      ++stats_.cache_hits;
       block->requested = request.bytes;
       return block->allocation();
     }
     out_of_records = records_.empty();
     if (!out_of_records) ++stats_.cache_misses;
-  } while (out_of_records && Restock());
+  } while (out_of_records && records_.Restock(lock_));
   if (out_of_records || (request.flags & kNoGrowth) != 0) {
     failure = source_.Refusal(out_of_records ? Failure::Reason::kHostMemory
                                              : Failure::Reason::kNoGrowth,
@@ -62,20 +48,11 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   return Grow(request, size, failure);
 }
 
-bool BuddyPool::Restock() noexcept {
-  RecordList fresh;
-  const bool filled = RecordSlab::Instance().Fill(fresh, kRecordBatch);
-  const std::lock_guard<SpinLock> guard(lock_);
-  while (!fresh.empty()) records_.Push(fresh.Pop());
-  return filled;
-}
-
 Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
                             Failure& failure) noexcept {
-  RecordList records;
+  RecordSupply supply(RecordSlab::Instance());
   std::unique_ptr<BuddyChunk> chunk(new (std::nothrow) BuddyChunk());
-  if (chunk == nullptr || !RecordSlab::Instance().Fill(records, kRecordBatch)) {
-    RecordSlab::Instance().Drain(records);
+  if (chunk == nullptr || !supply.Fill()) {
     failure = source_.Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
@@ -88,9 +65,7 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
   Block* block = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    while (!records.empty() && records_.size() < kRecordBatch) {
-      records_.Push(records.Pop());
-    }
+    records_.TakeFrom(supply);
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
       chunk->home = this;
@@ -101,7 +76,6 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
     // Another thread may have freed something meanwhile.
     block = FindAndCarve(size);
   }
-  RecordSlab::Instance().Drain(records);
   if (block == nullptr) {
     failure.requested_bytes = request.bytes;
     return nullptr;
@@ -115,16 +89,13 @@ void BuddyPool::Publish(BuddyChunk* chunk) noexcept {
   blocks_.AddChunk(chunk, block);
   block->is_free = true;
   OrderOf(block).Insert(block);
-  LinkIdle(chunk);
+  idle_.Add(chunk);
 }
 
 Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
-  for (const SizeOrder& order : orders_) {
-    Block* block = order.FindBestFit(size);
-    if (block == nullptr) continue;
-    block = Carve(block, size);
-    if (block != nullptr) ++stats_.cache_hits;
-    return block;
+  for (const SmallOrderedIndex& order : orders_) {
+    Block* block = order.Find(size);
+    if (block != nullptr) return Carve(block, size);
   }
   return nullptr;
 }
@@ -132,13 +103,10 @@ Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
 Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
   const bool split =
       block->size - size >= source_.sizes().min_remainder_bytes();
-  if (split && records_.empty()) {
-    RecordSlab::Instance().FillFromStock(records_, kRecordBatch);
-    if (records_.empty()) return nullptr;
-  }
-  SizeOrder& order = OrderOf(block);
+  if (split && !records_.Has(1)) return nullptr;
+  SmallOrderedIndex& order = OrderOf(block);
   order.Remove(block);
-  if (BlockList::IsWholeChunk(block)) UnlinkIdle(block->chunk);
+  if (BlockList::IsWholeChunk(block)) idle_.Remove(block->chunk);
   if (split) {
     Block* rest = blocks_.Split(block, size, records_.Pop());
     rest->is_free = true;
@@ -167,7 +135,7 @@ Block* BuddyPool::JoinNext(Block* block) noexcept {
 }
 
 void BuddyPool::Insert(Block* block) noexcept {
-  SizeOrder& order = OrderOf(block);
+  SmallOrderedIndex& order = OrderOf(block);
   block->flags = 0;
   if (BlockList::IsFree(block->next)) {
     order.Remove(block->next);
@@ -179,14 +147,8 @@ void BuddyPool::Insert(Block* block) noexcept {
   }
   block->is_free = true;
   order.Insert(block);
-  if (BlockList::IsWholeChunk(block)) LinkIdle(block->chunk);
-  if (records_.size() > kMaxSpareRecords) DropSurplusRecords();
-}
-
-void BuddyPool::DropSurplusRecords() noexcept {
-  RecordList surplus;
-  while (records_.size() > kMaxSpareRecords / 2) surplus.Push(records_.Pop());
-  Drain(surplus);
+  if (BlockList::IsWholeChunk(block)) idle_.Add(block->chunk);
+  records_.Shed();
 }
 
 void BuddyPool::Give(Block* block) noexcept {
@@ -221,44 +183,28 @@ Stats BuddyPool::stats() const {
   Stats stats = stats_;
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
-  for (const SizeOrder& order : orders_) {
+  for (const SmallOrderedIndex& order : orders_) {
     stats.in_use_bytes -= order.total_bytes();
     stats.free_blocks += order.count();
     stats.largest_free_bytes =
         std::max<std::uint64_t>(stats.largest_free_bytes, order.LargestBytes());
   }
   stats.chunks = blocks_.chunk_count();
-  stats.idle_bytes = idle_bytes_;
+  stats.idle_bytes = idle_.bytes();
   return stats;
 }
 
 void BuddyPool::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   const std::size_t before = blocks.size();
-  std::size_t room = before;
-  // The list is made without allocating under the lock.
-  do {
-    room = room * 2 + 1024;
-    blocks.resize(before);
-    blocks.reserve(room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (blocks_.block_count() <= room - before) {
-      blocks_.Describe(blocks);
-      return;
-    }
-  } while (true);
+  ListUnderLock(
+      lock_, [this] { return blocks_.block_count(); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] { blocks_.Describe(blocks); });
 }
 
 bool BuddyPool::IsConsistent() const {
   const std::lock_guard<SpinLock> guard(lock_);
-  std::size_t idle = 0;
-  for (const Chunk* chunk = idle_; chunk != nullptr; chunk = chunk->idle_next) {
-    if (!BlockList::IsWholeChunk(chunk->first) ||
-        !BlockList::IsFree(chunk->first)) {
-      return false;
-    }
-    idle += chunk->memory->size();
-  }
-  return idle == idle_bytes_ && blocks_.IsConsistent() &&
+  return idle_.IsConsistent() && blocks_.IsConsistent() &&
          orders_[0].IsConsistent() && orders_[1].IsConsistent();
 }
 

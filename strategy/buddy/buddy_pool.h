@@ -9,14 +9,15 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/failure.h"
-#include "strata/allocation/record_slab.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/buddy/buddy_source.h"
-#include "strata/strategy/buddy/size_order.h"
+#include "strata/strategy/idle_chunks.h"
+#include "strata/strategy/ordered_index.h"
+#include "strata/strategy/record_stock.h"
 
 namespace strata {
 
@@ -50,11 +51,10 @@ class BuddyPool {
   static constexpr std::size_t kPreferences = 2;
 
   // `source` outlives the pool.
+  // Every chunk has been detached when it is destroyed; what is left is lost.
   explicit BuddyPool(BuddySource& source) : source_(source) {}
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
-  // Every chunk has been detached; what is left is lost.
-  ~BuddyPool();
 
   // `size`: the rounded request. Takes in what waits, then searches, then grows
   // unless the request forbids it. On null nothing has changed.
@@ -96,20 +96,18 @@ class BuddyPool {
   BuddyPool* next_spare = nullptr;
 
  private:
-  SizeOrder& OrderOf(const Block* block) { return orders_[block->chunk->pool]; }
+  SmallOrderedIndex& OrderOf(const Block* block) {
+    return orders_[block->chunk->pool];
+  }
   // Hold lock_.
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
   Block* JoinNext(Block* block) noexcept;
   void Insert(Block* block) noexcept;
   void Publish(BuddyChunk* chunk) noexcept;
-  void DropSurplusRecords() noexcept;
-  void LinkIdle(Chunk* chunk) noexcept;
-  void UnlinkIdle(Chunk* chunk) noexcept;
-  Chunk* FindIdle(std::size_t bytes) const noexcept;
-  void Detach(Chunk* chunk) noexcept;
+  // Takes it out of all lists. Null for null.
+  Chunk* Detach(Chunk* chunk) noexcept;
 
-  bool Restock() noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
 
@@ -120,11 +118,9 @@ class BuddyPool {
   mutable SpinLock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
-  std::array<SizeOrder, kPreferences> orders_;
-  RecordList records_;
-  Chunk* idle_ = nullptr;
-  std::size_t idle_bytes_ = 0;
-  std::size_t idle_system_bytes_ = 0;
+  std::array<SmallOrderedIndex, kPreferences> orders_;
+  RecordStock records_{RecordSlab::Instance()};
+  IdleChunks idle_;
   Stats stats_;
 };
 

@@ -1,7 +1,5 @@
 #include "strata/strategy/buddy/buddy_source.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -132,13 +130,6 @@ void BuddySource::Give(Allocation* memory) noexcept {
 void BuddySource::Offer(Allocation* memory) noexcept {
   held_bytes_ -= memory->size();
   pool_->Offer(memory, *stream_);
-}
-
-void BuddySource::WaitForWork() noexcept {
-  const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << layer_ << ": giving memory back although its streams could not be "
-      << "waited for: " << ToString(status);
 }
 
 }  // namespace strata

@@ -34,7 +34,6 @@ class BuddySource {
 
   const BuddySizes& sizes() const { return sizes_; }
   ChunkPool& pool() const { return *pool_; }
-  ChainStream& stream() const { return *stream_; }
   const char* layer() const { return layer_; }
 
   // Larger requests go to the system one by one; 0: not known before Measure.
@@ -50,8 +49,6 @@ class BuddySource {
   void Give(Allocation* memory) noexcept;
   // To the ChunkPool, which counts it as held by nobody.
   void Offer(Allocation* memory) noexcept;
-  // Waits for the work of every stream; says so if it cannot.
-  void WaitForWork() noexcept;
 
   Failure Refusal(Failure::Reason reason, const Request& request) const;
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {
@@ -22,13 +23,14 @@ constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
 BuddyStrategy::BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
                              const StrategyOptions& options)
-    : source_(name, pool, std::move(stream),
-              BuddySizes(options, pool->place().kind)) {
-  source_.pool().AddHolder(*this);
+    : PoolingStrategy(pool, stream),
+      source_(name, std::move(pool), std::move(stream),
+              BuddySizes(options, this->pool().place().kind)) {
+  this->pool().AddHolder(*this);
 }
 
 BuddyStrategy::~BuddyStrategy() {
-  source_.pool().RemoveHolder(*this);
+  pool().RemoveHolder(*this);
   GiveBackAll();
   const Stats left = stats();
   LOG_IF(ERROR, left.chunks != 0)
@@ -54,10 +56,10 @@ BuddyPool* BuddyStrategy::AddPool() noexcept {
 Allocation* BuddyStrategy::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   if (request.bytes > kMaxBlockBytes || request.alignment > max_alignment()) {
-    failure = source_.Refusal(request.bytes > kMaxBlockBytes
-                                  ? Failure::Reason::kTooLarge
-                                  : Failure::Reason::kBadRequest,
-                              request);
+    failure =
+        Refusal(request.bytes > kMaxBlockBytes ? Failure::Reason::kTooLarge
+                                               : Failure::Reason::kBadRequest,
+                request);
     if (request.bytes <= kMaxBlockBytes) {
       failure.detail = "alignment above 256 needs the aligned layer";
     }
@@ -76,7 +78,7 @@ Allocation* BuddyStrategy::TryAllocate(const Request& request,
   } else if (BuddyPool* pool = PoolForRequest()) {
     result = pool->TryAllocate(request, size, failure);
   } else {
-    failure = source_.Refusal(Failure::Reason::kHostMemory, request);
+    failure = Refusal(Failure::Reason::kHostMemory, request);
   }
   if (result == nullptr && (failure.IsExhaustion() ||
                             failure.reason == Failure::Reason::kNoGrowth)) {
@@ -142,17 +144,9 @@ void BuddyStrategy::GiveHuge(Block* block) noexcept {
     --huge_count_;
     huge_bytes_ -= block->size;
   }
-  source_.WaitForWork();
+  WaitForWork();
   source_.Give(block->allocation());
 }
-
-bool BuddyStrategy::RecordStream(Allocation* /*allocation*/,
-                                 Stream /*stream*/) noexcept {
-  return false;
-}
-void BuddyStrategy::EraseStream(Allocation* /*allocation*/,
-                                Stream /*stream*/) noexcept {}
-void BuddyStrategy::StreamDestroyed(Stream /*stream*/) noexcept {}
 
 void BuddyStrategy::TakeInAll() const noexcept {
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
@@ -194,23 +188,16 @@ void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
     pool->AppendBlocks(blocks);
   }
   const std::size_t before = blocks.size();
-  std::size_t room = 0;
-  // Room is made without the lock.
-  do {
-    room = room * 2 + 64;
-    blocks.reserve(before + room);
-    const std::lock_guard<SpinLock> guard(huge_lock_);
-    if (huge_count_ > room) continue;
-    for (const Block* block = huge_; block != nullptr; block = block->next) {
-      BlockInfo info;
-      info.data = info.chunk_base = block->data;
-      info.size_bytes = block->size;
-      blocks.push_back(info);
-    }
-    break;
-  } while (true);
+  ListUnderLock(
+      huge_lock_, [this] { return huge_count_; },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] {
+        for (const Block* one = huge_; one != nullptr; one = one->next) {
+          blocks.push_back({one->data, one->size, one->data, false});
+        }
+      });
   visitor.VisitBlocks(*this, blocks);
-  source_.pool().Accept(visitor);
+  pool().Accept(visitor);
 }
 
 bool BuddyStrategy::IsConsistent() const {

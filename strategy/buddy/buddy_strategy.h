@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <memory>
 
-#include "strata/allocation/allocator.h"
-#include "strata/allocation/chain_stream.h"
-#include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/chunk_pool.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
+#include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -23,31 +20,19 @@ namespace strata {
 // Model: a request of more than BuddySource::max_block_bytes() is a huge block:
 //   the system's own, counted, and given back when freed. When the system has
 //   nothing for it, or for a pool to grow, whatever fits in any pool serves.
-// Threads: any thread. No lock is held while the system or the device is
-//   called.
+// Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
-class BuddyStrategy : public Allocator, private ChunkHolder {
+class BuddyStrategy : public PoolingStrategy {
  public:
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept final;
   void DoFree(Allocation* allocation) noexcept final;
-  // Waits for the work of every stream, then gives back the idle chunks of all
-  // pools.
-  std::size_t Release() noexcept final { return GiveBackAll(); }
-  bool RecordStream(Allocation* allocation, Stream stream) noexcept final;
-  void EraseStream(Allocation* allocation, Stream stream) noexcept final;
-  void StreamDestroyed(Stream stream) noexcept final;
 
-  Allocator* underlying() const final { return &source_.pool(); }
   const char* name() const final { return source_.layer(); }
-  Place place() const final { return source_.pool().place(); }
-  Stream stream() const final { return source_.stream().stream(); }
   std::size_t max_alignment() const final { return kAlignmentBytes; }
   std::size_t natural_alignment() const final { return kAlignmentBytes; }
   Stats stats() const final;
-  void ResetPeak() final { source_.pool().ResetPeak(); }
   void Accept(AllocatorVisitor& visitor) const final;
-  Reclaimer* reclaimer() const final { return source_.pool().reclaimer(); }
   // A free may have to call the system.
   HitPath* hit_path() final { return nullptr; }
 
@@ -61,7 +46,6 @@ class BuddyStrategy : public Allocator, private ChunkHolder {
   BuddyStrategy(const char* name, std::shared_ptr<ChunkPool> pool,
                 std::shared_ptr<ChainStream> stream,
                 const StrategyOptions& options);
-  // Every block has been freed; if not, their chunks are leaked and logged.
   ~BuddyStrategy() override;
 
   // The pool that serves the calling thread's requests; null if the host is
@@ -80,12 +64,10 @@ class BuddyStrategy : public Allocator, private ChunkHolder {
   static constexpr std::size_t kAlignmentBytes = 256;
 
   // ChunkHolder, over all pools.
-  Stream holder_stream() const noexcept final { return stream(); }
   std::size_t IdleBytes() const noexcept final;
   std::size_t IdleSystemBytes() const noexcept final;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept final;
   std::size_t LargestIdle() const noexcept final;
-  bool IdleIsDone() noexcept final { return source_.stream().IsDone(); }
   std::size_t GiveBack(std::size_t bytes) noexcept final;
   std::size_t OfferIdle(std::size_t bytes) noexcept final;
   std::size_t GiveBackAll() noexcept final;

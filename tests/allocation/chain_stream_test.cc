@@ -24,11 +24,37 @@ TEST_F(ChainStreamTest, WaitsForItsStream) {
 }
 
 TEST_F(ChainStreamTest, ARetiredStreamIsNotTouched) {
-  stream_->Retire();
-  EXPECT_TRUE(stream_->retired());
+  ChainStream stream(place_.device(), place_.NewStream());
+  stream.Retire();
+  EXPECT_TRUE(stream.retired());
   const std::uint64_t calls = place_.DeviceCalls();
-  EXPECT_EQ(stream_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(stream.Synchronize(), Status::kSuccess);
+  EXPECT_TRUE(stream.IsDone());
   EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+TEST_F(ChainStreamTest, TheWorkOfARetiredStreamIsKnownByItsLastEvent) {
+  PoolPlaceOptions manual;
+  manual.progress = "manual";
+  const PoolPlace place(manual);
+  DevicePtr memory = 0;
+  ASSERT_EQ(place.device().MemAlloc(&memory, 64), Status::kSuccess);
+  const auto stream = place.NewChainStream();
+  for (const bool waits : {false, true}) {
+    const auto one = waits ? place.NewChainStream() : stream;
+    EXPECT_EQ(place.device().MemsetAsync(memory, 1, 64, one->stream()),
+              Status::kSuccess);
+    place.timelines()->StreamDestroyed(one->stream());
+    one->Retire();
+    EXPECT_EQ(place.device().StreamDestroy(one->stream()), Status::kSuccess);
+    EXPECT_FALSE(one->IsDone());
+    if (waits) {
+      EXPECT_EQ(one->Synchronize(), Status::kSuccess);
+    } else {
+      place.device().StepAll();
+    }
+    EXPECT_TRUE(one->IsDone());
+  }
 }
 
 TEST_F(ChainStreamTest, HostMemoryHasNothingToWaitFor) {

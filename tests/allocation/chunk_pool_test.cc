@@ -258,9 +258,10 @@ TEST_F(ChunkPoolTest, ReleaseWaitsForTheEventsOfOffers) {
 }
 
 TEST_F(ChunkPoolTest, AnOfferOfARetiredStreamNeedsNoEvent) {
-  a_->Retire();
+  ChainStream retired(place_.device(), place_.NewStream());
+  retired.Retire();
   Allocation* chunk = Chunk(Mebibytes(10));
-  EXPECT_THAT(CallsOf([&] { pool_.Offer(chunk, *a_); }), ElementsAre());
+  EXPECT_THAT(CallsOf([&] { pool_.Offer(chunk, retired); }), ElementsAre());
   EXPECT_THAT(CallsOf([&] { chunk = ChunkFor(Mebibytes(10), *b_); }),
               ElementsAre());
   pool_.DoFree(chunk);

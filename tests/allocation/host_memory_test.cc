@@ -85,9 +85,17 @@ TEST_F(HostWarningTest, WarnsOfFiveLargePieces) {
   const std::string log = LogOf([&] {
     for (int i = 0; i < 8; ++i) allocator.Allocate(Mebibytes(10) + 1).reset();
   });
-  EXPECT_EQ(CountOf(log, "an allocation of 10.0 MiB is more than 10.0 MiB"), 5U)
+  // In bytes, because in MiB the two read alike.
+  EXPECT_EQ(CountOf(log, "an allocation of 10485761 B is more than 10485760 B"),
+            5U)
       << log;
   EXPECT_THAT(log, HasSubstr("100.0 MiB"));
+}
+
+TEST_F(HostWarningTest, SaysSizesInUnitsWhereTheyDiffer) {
+  HostAllocator allocator(host_, options_);
+  EXPECT_THAT(LogOf([&] { allocator.Allocate(Mebibytes(12)).reset(); }),
+              HasSubstr("an allocation of 12.0 MiB is more than 10.0 MiB"));
 }
 
 // The same rule: the total above 50 %, once.
@@ -103,7 +111,8 @@ TEST_F(HostWarningTest, WarnsOnceOfTheTotal) {
   const std::string log = LogOf([&] {
     for (int i = 0; i < 5; ++i) live.push_back(allocator.Allocate(4096));
   });
-  EXPECT_EQ(CountOf(log, "in use are more than 50.0 MiB"), 1U) << log;
+  EXPECT_EQ(CountOf(log, "52432896 B in use are more than 52428800 B"), 1U)
+      << log;
 }
 
 TEST_F(HostWarningTest, WhatWasFreedIsNotInTheTotal) {

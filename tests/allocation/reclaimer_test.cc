@@ -108,6 +108,49 @@ TEST_F(ReclaimerTest, SearchesAfterEveryStepThatGave) {
                        "callbacks"}));
 }
 
+TEST_F(ReclaimerTest, WaitsForFreesOnceNothingElseHelps) {
+  AddAll();
+  Add(ReclaimStep::kAwaitFrees, "await");
+  release_->available = Mebibytes(1);
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_,
+            (Log{"drain", "flush", "take", "release", "await", "callbacks"}));
+}
+
+// What came back may be an idle chunk, of any stream (pytorch.md §8 "retry
+// path").
+TEST_F(ReclaimerTest, SearchesAndTakesIdleChunksAfterWaitingForFrees) {
+  AddAll();
+  Add(ReclaimStep::kAwaitFrees, "await").gives = 1;
+  release_->available = Mebibytes(1);
+  EXPECT_FALSE(Climb(Exhausted(Mebibytes(1), 0)));
+  EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "await", "search",
+                       "take", "release", "callbacks"}));
+}
+
+TEST_F(ReclaimerTest, NoFreeIsWaitedForToMeetABudget) {
+  Add(ReclaimStep::kAwaitFrees, "await");
+  Failure failure = Exhausted(1, Gibibytes(1));
+  failure.reason = Failure::Reason::kBudget;
+  Climb(failure);
+  EXPECT_EQ(log_, Log());
+}
+
+TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
+  std::uint64_t searches = 0;
+  TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
+  callback.action = [&] {
+    reclaimer_->BeginGiving();
+    reclaimer_->EndGiving();
+  };
+  Failure failure = Exhausted(1, 1);
+  EXPECT_TRUE(reclaimer_->Climb(stream_, failure, [&] {
+    ++searches;
+    return true;
+  }));
+  EXPECT_EQ(searches, 1U);
+}
+
 TEST_F(ReclaimerTest, StopsAtTheFirstSearchThatFinds) {
   AddAll();
   found_ = true;

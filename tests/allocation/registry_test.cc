@@ -28,15 +28,15 @@ std::vector<std::string> LayersOf(const Allocator& outermost) {
 TEST(DecoratorRegistryTest, NamesEveryDecoratorOutermostFirst) {
   EXPECT_THAT(DecoratorNames(),
               ElementsAre("trace", "events", "log", "guard", "stat", "limit",
-                          "retry", "stream_safe", "aligned", "fault"));
+                          "retry", "cuda_graph", "stream_safe", "aligned", "fault"));
 }
 
-TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryStreamSafeAligned) {
+TEST(DecoratorRegistryTest, TheDefaultChainIsStatRetryCudaGraphStreamSafeAligned) {
   PoolPlace place;
   ChainContext context;
   context.platform = place.platform();
   EXPECT_THAT(LayersOf(*Decorate(place.pool(), DecoratorOptions(), context)),
-              ElementsAre("stat", "retry", "stream_safe", "aligned",
+              ElementsAre("stat", "retry", "cuda_graph", "stream_safe", "aligned",
                           "chunk_pool", "device"));
 }
 
@@ -62,7 +62,7 @@ TEST(DecoratorRegistryTest, EveryLayerThatIsAskedForIsInItsPlace) {
   EXPECT_THAT(
       LayersOf(*Decorate(place.pool(), options, context)),
       ElementsAre("trace", "log", "guard", "stat", "limit", "retry",
-                  "stream_safe", "aligned", "chunk_pool", "fault", "device"));
+                  "cuda_graph", "stream_safe", "aligned", "chunk_pool", "fault", "device"));
   std::remove(options.trace_path.c_str());
   std::remove(options.allocation_log_path.c_str());
 }

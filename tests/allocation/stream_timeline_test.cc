@@ -195,7 +195,42 @@ TEST_F(StreamTimelineTest, TicksOfAnEndedStreamAreDoneWithItsWork) {
 TEST_F(StreamTimelineTest, AnEndedStreamWithoutWorkIsDone) {
   const auto timeline = table_.Of(first_);
   table_.StreamDestroyed(first_);
+  timeline->Poll();
   EXPECT_TRUE(timeline->IsDone(timeline->Note()));
+}
+
+// Of memory still in use, nothing was noted: its work counts all the same.
+TEST_F(StreamTimelineTest, WorkThatWasNotNotedBeforeTheEndCounts) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  table_.StreamDestroyed(first_);
+  EXPECT_EQ(device().StreamDestroy(first_), Status::kSuccess);
+  const Tick late = timeline->Note();
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(late));
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(late));
+}
+
+TEST_F(StreamTimelineTest, AnEventBecomesAMomentOfItsOwn) {
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  Work(first_);
+  EXPECT_EQ(device().EventRecord(event, first_, 0), Status::kSuccess);
+  const TimelineTable::Moment moment = table_.MomentOf(first_, event);
+  ASSERT_NE(moment.timeline, nullptr);
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+  Work(first_);
+  moment.timeline->Close();
+  EXPECT_FALSE(moment.timeline->Poll() >= moment.tick);
+  device().Step(first_);
+  moment.timeline->Await(moment.tick);
+  EXPECT_TRUE(moment.timeline->IsDone(moment.tick));
+  EXPECT_EQ(device().PendingCount(), 1u);
+  EXPECT_EQ(table_.MomentOf(Stream(), event).timeline, nullptr);
+  EXPECT_EQ(table_.MomentOf(first_, Event()).timeline, nullptr);
 }
 
 TEST_F(StreamTimelineTest, TheEndWaitsIfItCannotRecord) {

@@ -10,35 +10,18 @@
 #include <thread>
 #include <vector>
 
+#include "strata/tests/testing/parked_thread.h"
+
 namespace strata {
 namespace {
 
 class ThreadCensusTest : public ::testing::Test {
  protected:
   // A thread counted at `places` that runs until it is told to end.
-  class Runner {
+  class Runner : public ParkedThread {
    public:
     explicit Runner(std::uint64_t places)
-        : thread_([this, places] {
-            CountAll(places);
-            ready_.count_down();
-            end_.wait();
-          }) {
-      ready_.wait();
-    }
-    Runner(const Runner&) = delete;
-    Runner& operator=(const Runner&) = delete;
-    ~Runner() { End(); }
-    void End() {
-      if (!thread_.joinable()) return;
-      end_.count_down();
-      thread_.join();
-    }
-
-   private:
-    std::latch ready_{1};
-    std::latch end_{1};
-    std::thread thread_;
+        : ParkedThread([places] { CountAll(places); }) {}
   };
 
   // A thread counted at `places` that waits at `place`, until told to end.

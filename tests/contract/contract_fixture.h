@@ -37,7 +37,7 @@ struct Subject {
     const Allocator* layer = top.get();
     for (std::string name = layer->name();
          name == "trace" || name == "events" || name == "log" ||
-         name == "retry" || name == "stream_safe" || name == "aligned" ||
+         name == "retry" || name == "cuda_graph" || name == "stream_safe" || name == "aligned" ||
          name == "direct";
          name = layer->name()) {
       layer = layer->underlying();

@@ -108,7 +108,9 @@ std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "guard") return {"size", "DoFree", "hit_path"};
   if (name == "stat") return {"stats"};
   if (name == "limit") return {"stats", "hit_path"};
-  if (name == "retry" || name == "stream_safe") return {};
+  if (name == "retry" || name == "cuda_graph" || name == "stream_safe") {
+    return {};
+  }
   if (name == "aligned") return {"max_alignment"};
   if (name == "fault") return {"stats", "hit_path"};
   if (name == "chunk_pool") {

@@ -106,6 +106,10 @@ TEST_F(CApiTest, RefusesNullArguments) {
   EXPECT_EQ(strata_free_on(nullptr, pointer, nullptr), STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_record_stream(nullptr, pointer, nullptr),
             STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_record_use(nullptr, pointer, nullptr, &pointer),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_record_use(facade_, pointer, nullptr, nullptr),
+            STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_erase_stream(nullptr, pointer, nullptr),
             STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_stream_create(nullptr, 0, &pointer),
@@ -152,6 +156,7 @@ TEST_F(CApiTest, ZeroBytesGiveANullPointer) {
   EXPECT_EQ(strata_free_on(facade_, nullptr, nullptr), STRATA_OK);
   EXPECT_EQ(strata_record_stream(facade_, nullptr, nullptr), STRATA_OK);
   EXPECT_EQ(strata_erase_stream(facade_, nullptr, nullptr), STRATA_OK);
+  EXPECT_EQ(strata_record_use(facade_, nullptr, nullptr, &pointer), STRATA_OK);
 }
 
 TEST_F(CApiTest, Aligns) {
@@ -212,6 +217,8 @@ TEST_F(CApiTest, NamesAPointerThatWasFreedAlready) {
   EXPECT_THAT(strata_last_error(), HasSubstr(address.str()));
   EXPECT_EQ(strata_free_on(facade_, pointer, nullptr), STRATA_UNKNOWN_POINTER);
   EXPECT_EQ(strata_record_stream(facade_, pointer, nullptr),
+            STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(strata_record_use(facade_, pointer, nullptr, &pointer),
             STRATA_UNKNOWN_POINTER);
   EXPECT_EQ(strata_erase_stream(facade_, pointer, nullptr),
             STRATA_UNKNOWN_POINTER);

@@ -26,8 +26,10 @@ class FacadeFixture : public testing::Test {
  protected:
   static constexpr std::size_t kMemoryBytes = Mebibytes(64);
 
-  explicit FacadeFixture(int devices = 1) {
+  explicit FacadeFixture(int devices = 1,
+                         const std::string& progress = "inline") {
     PlatformOptions options;
+    options.sim_progress = progress;
     options.sim_devices = devices;
     options.sim_memory_bytes = kMemoryBytes;
     platform_ = std::make_shared<SimPlatform>(options);

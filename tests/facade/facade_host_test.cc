@@ -118,6 +118,25 @@ TEST_F(FacadeHostTest, FlagsAboutDeviceChunksLeavePinnedMemoryAlone) {
   EXPECT_EQ(facade().GetStats(kPinned).reserved_bytes, Mebibytes(2));
 }
 
+// How much bfc may have, and whether it takes that at first, is said of the
+// memory of devices: a limit of them would be taken from the host, too.
+TEST_F(FacadeHostTest, FlagsAboutTheDevicesMemoryLeaveBfcOfTheHostAlone) {
+  for (const char* of_devices :
+       {"bfc_memory_limit=4MiB,bfc_allow_growth=false",
+        "bfc_memory_fraction=0.1,bfc_two_ended",
+        "bfc_system_memory_in_mb=1,bfc_allow_growth=false"}) {
+    Build(std::string("strata_host_strategy=bfc,strata_pinned_strategy=bfc,"
+                      "strata_host_limit=64MiB,strata_pinned_limit=64MiB,")
+              .append(of_devices));
+    for (const Place place : {HostPlace(), kPinned}) {
+      facade().Alloc(place, 1000).reset();
+      EXPECT_EQ(facade().GetStats(place).reserved_bytes, Mebibytes(2))
+          << of_devices;
+      EXPECT_NE(facade().Alloc(place, Mebibytes(40)), nullptr) << of_devices;
+    }
+  }
+}
+
 TEST_F(FacadeHostTest, LimitsBoundWhatIsHeld) {
   Build("strata_pinned_limit=4MiB,strata_host_limit=1MiB");
   const AllocationPtr pinned = facade().Alloc(kPinned, Mebibytes(4));

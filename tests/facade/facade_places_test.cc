@@ -211,16 +211,16 @@ class LayerNames final : public AllocatorVisitor {
 TEST_F(FacadePlacesTest, HasTheDefaultLayers) {
   Build();
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
-              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "device"));
   EXPECT_THAT(facade().Layers(ManagedPlace(0)),
-              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "managed"));
   EXPECT_THAT(facade().Layers(PinnedPlace(0)),
-              ElementsAre("front", "stat", "retry", "stream_safe", "aligned",
+              ElementsAre("front", "stat", "retry", "cuda_graph", "stream_safe", "aligned",
                           "auto_growth", "chunk_pool", "pinned"));
   EXPECT_THAT(facade().Layers(HostPlace()),
-              ElementsAre("front", "stat", "stream_safe", "aligned", "direct",
+              ElementsAre("front", "stat", "cuda_graph", "stream_safe", "aligned", "direct",
                           "chunk_pool", "host"));
 }
 
@@ -230,7 +230,7 @@ TEST_F(FacadePlacesTest, HasEveryLayerThatIsAskedFor) {
         ",strata_in_use_limit=1GiB,strata_fault=nth=9,use_system_allocator");
   EXPECT_THAT(
       facade().Layers(DevicePlace(0)),
-      ElementsAre("front", "trace", "stat", "limit", "retry", "stream_safe",
+      ElementsAre("front", "trace", "stat", "limit", "retry", "cuda_graph", "stream_safe",
                   "aligned", "direct", "chunk_pool", "fault", "device"));
   std::remove(path.c_str());
 }
@@ -238,6 +238,7 @@ TEST_F(FacadePlacesTest, HasEveryLayerThatIsAskedFor) {
 TEST_F(FacadePlacesTest, HasNoLayerThatIsTurnedOff) {
   Build(
       "strata_stat=0,use_stream_safe_cuda_allocator=0,strata_aligned=0,"
+      "strata_cuda_graph=0,"
       "gpu_allocator_retry_time=0,allocator_strategy=direct");
   EXPECT_THAT(facade().Layers(DevicePlace(0)),
               ElementsAre("front", "direct", "chunk_pool", "device"));

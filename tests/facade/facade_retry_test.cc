@@ -9,6 +9,7 @@
 #include <chrono>
 #include <latch>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
+#include "strata/tests/testing/parked_thread.h"
 
 namespace strata {
 namespace {
@@ -41,17 +43,8 @@ class FacadeRetryTest : public FacadeFixture {
   // nothing.
   template <class Body>
   void BesideAnotherThread(Place place, Body body) {
-    std::latch ready(1);
-    std::latch end(1);
-    std::thread other([&] {
-      facade().Alloc(place, 100).reset();
-      ready.count_down();
-      end.wait();
-    });
-    ready.wait();
+    const ParkedThread other([&] { facade().Alloc(place, 100).reset(); });
     body();
-    end.count_down();
-    other.join();
   }
 
   // A request on `stream` in a thread of its own, that waits when this returns.
@@ -140,6 +133,29 @@ TEST_F(FacadeRetryTest, SaysHowLongItWaited) {
   clock_.Advance(std::chrono::milliseconds(2500));
   EXPECT_EQ(waiting.Get(), nullptr);
   EXPECT_THAT(waiting.failure().ToString(), HasSubstr("waited 2500 ms"));
+}
+
+// tf_bfc.md R45: how long requests waited, whether they were met or not.
+TEST_F(FacadeRetryTest, StatisticsSayHowOftenAndHowLongRequestsWaited) {
+  BuildWithClock();
+  const auto stats = [this] {
+    return nlohmann::json::parse(facade().StatsJson());
+  };
+  AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);
+  Waiting met(*this, 100, NewStream());
+  clock_.Advance(std::chrono::milliseconds(1500));
+  EXPECT_EQ(stats()["device:0"]["retry_waits"], 0);
+  held.reset();
+  EXPECT_NE(met.Get(), nullptr);
+  EXPECT_EQ(stats()["device:0"]["retry_waits"], 1);
+  EXPECT_EQ(stats()["device:0"]["retry_waited_us"], 1'500'000);
+  held = facade().Alloc(kPlace, kMemoryBytes);
+  Waiting refused(*this, 100, NewStream());
+  clock_.Advance(std::chrono::seconds(10));
+  EXPECT_EQ(refused.Get(), nullptr);
+  EXPECT_EQ(stats()["device:0"]["retry_waits"], 2);
+  EXPECT_EQ(stats()["device:0"]["retry_waited_us"], 11'500'000);
+  EXPECT_EQ(stats()["pinned:0"]["retry_waits"], 0);
 }
 
 // paddle.md §5-B7

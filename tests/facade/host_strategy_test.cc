@@ -132,11 +132,21 @@ TEST_F(HostStrategyTest, WhatAnOptionSaysWins) {
   EXPECT_EQ(Pinned(variables), (HostStrategy{"direct", 200}));
 }
 
+// As with the variables about devices.
+TEST_F(HostStrategyTest, AnEmptyVariableIsNotSet) {
+  options_.tf_environment = true;
+  EXPECT_EQ(Host({{"TF_CPU_ALLOCATOR_USE_BFC", ""}}).name, "direct");
+  EXPECT_EQ(Pinned({{"TF_GPU_HOST_MEM_LIMIT_IN_MB", ""},
+                    {"TF_CUDA_HOST_MEM_LIMIT_IN_MB", "5"}})
+                .limit_bytes,
+            Mebibytes(5));
+}
+
 TEST_F(HostStrategyTest, NamesAVariableWhoseValueIsWrong) {
   options_.tf_environment = true;
   EXPECT_THAT(ErrorOf({{"TF_CPU_ALLOCATOR_USE_BFC", "maybe"}}),
               AllOf(HasSubstr("TF_CPU_ALLOCATOR_USE_BFC"), HasSubstr("maybe")));
-  for (const char* wrong : {"", "0", "-1", "1x", "99999999999999999999"}) {
+  for (const char* wrong : {"0", "-1", "1x", "99999999999999999999"}) {
     for (const char* name :
          {"TF_GPU_HOST_MEM_LIMIT_IN_MB", "TF_CUDA_HOST_MEM_LIMIT_IN_MB"}) {
       EXPECT_THAT(ErrorOf({{name, wrong}}), HasSubstr(name)) << wrong;

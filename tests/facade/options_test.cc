@@ -184,6 +184,12 @@ TEST(OptionsTest, AFillContradictsNoFill) {
 }
 
 TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
+  for (const char* other : {"strata_trace_file", "strata_trace_events_file"}) {
+    const std::string text =
+        std::string("strata_allocation_log_file=a,").append(other) + "=a";
+    EXPECT_THAT(ParseError(text), AllOf(HasSubstr("strata_allocation_log_file"),
+                                        HasSubstr(other)));
+  }
   EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
                     HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));

@@ -134,6 +134,8 @@ TEST(FaultInjectorTest, DelaysAddUpUntilAFailureDecides) {
 TEST(FaultInjectorTest, RuleWithADelayAloneFailsNothing) {
   EXPECT_EQ(PatternOf("mem_alloc:delay_ns=5", 3), "...");
   EXPECT_EQ(PatternOf("mem_alloc:delay_ns=5,status=Unknown", 3), "xxx");
+  EXPECT_EQ(PatternOf("mem_alloc:invalidate=1", 3), "...");
+  EXPECT_EQ(PatternOf("mem_alloc:invalidate=1,nth=2,status=Unknown", 3), ".x.");
 }
 
 TEST(FaultInjectorTest, ClearEndsAllRules) {
@@ -165,6 +167,7 @@ TEST(FaultInjectorTest, TextErrorsNameTheFlagAndThePart) {
       {"mem_alloc:often=1", "'often=1'"},
       {"mem_alloc:sticky=2", "'sticky=2'"},
       {"mem_alloc:delay_ns=0", "'delay_ns=0'"},
+      {"mem_alloc:invalidate=2", "'invalidate=2'"},
       {"mem_alloc:delay_ns=9999999999999999", "'delay_ns=9999999999999999'"},
       {"mem_alloc:", "'mem_alloc:'"},
       {"mem_alloc:nth=1,", "'mem_alloc:nth=1,'"},

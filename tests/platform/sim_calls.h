@@ -30,7 +30,10 @@ struct SimCallWorld {
   Shareable exported;
   MemPool pool;
   DevicePtr pool_ptr = 0;
-  Shareable shared;          // of the pool
+  Shareable shared;  // of the pool
+  Stream capture_stream;
+  Graph graph;  // of one node
+  GraphNode node;
   std::vector<char> memory;  // registered
   std::vector<char> spare;   // not registered
   int host_function_runs = 0;
@@ -53,6 +56,15 @@ struct SimCallWorld {
   MemPool new_pool;
   std::uint64_t new_value = 77;
   Shareable new_shared;
+  CaptureMode mode = CaptureMode::kThreadLocal;
+  CaptureStatus capture_status = CaptureStatus::kInvalidated;
+  CaptureInfo capture_info{CaptureStatus::kInvalidated, 77, {}, {}};
+  Graph new_graph;
+  Graph captured_graph;
+  GraphExec exec;
+  UserObject new_object;
+  std::uint64_t graph_bytes = 77;
+  std::vector<GraphNode> predecessors{GraphNode{}};
 };
 
 inline constexpr std::size_t kWorldFrameBytes = std::size_t{2} << 20;
@@ -136,6 +148,98 @@ inline std::vector<SimCallCase> SimPoolCallCases() {
   };
 }
 
+// Captures a graph of one node.
+inline bool PrepareGraph(SimCallWorld* w) {
+  Device& d = *w->device;
+  CaptureInfo info;
+  if (d.StreamCreate(&w->capture_stream, kStreamNonBlocking) !=
+          Status::kSuccess ||
+      d.StreamBeginCapture(w->capture_stream, CaptureMode::kRelaxed) !=
+          Status::kSuccess ||
+      d.MemsetAsync(w->managed, 7, 4096, w->capture_stream) !=
+          Status::kSuccess ||
+      d.StreamCaptureInfo(w->capture_stream, &info) != Status::kSuccess) {
+    return false;
+  }
+  w->node = info.dependencies.at(0);
+  return d.StreamEndCapture(w->capture_stream, &w->graph) == Status::kSuccess;
+}
+
+// The calls of captures and graphs.
+inline std::vector<SimCallCase> SimGraphCallCases() {
+  using W = SimCallWorld;
+  using C = DeviceCall;
+  const auto end = [](W* w) {
+    return w->device->StreamEndCapture(w->capture_stream, &w->captured_graph);
+  };
+  return {
+      {C::kThreadExchangeCaptureMode,
+       [](W* w) { return w->device->ThreadExchangeCaptureMode(&w->mode); }},
+      {C::kStreamBeginCapture,
+       [](W* w) {
+         return w->device->StreamBeginCapture(w->capture_stream,
+                                              CaptureMode::kRelaxed);
+       }},
+      {C::kStreamIsCapturing,
+       [](W* w) {
+         return w->device->StreamIsCapturing(w->capture_stream,
+                                             &w->capture_status);
+       }},
+      {C::kStreamCaptureInfo,
+       [](W* w) {
+         return w->device->StreamCaptureInfo(w->capture_stream,
+                                             &w->capture_info);
+       }},
+      {C::kStreamUpdateCaptureDependencies,
+       [](W* w) {
+         return w->device->StreamUpdateCaptureDependencies(w->capture_stream,
+                                                           nullptr, 0, true);
+       }},
+      {C::kStreamEndCapture, end},
+      {C::kGraphCreate,
+       [](W* w) { return w->device->GraphCreate(&w->new_graph); }},
+      {C::kStreamBeginCaptureToGraph,
+       [](W* w) {
+         return w->device->StreamBeginCaptureToGraph(w->capture_stream,
+                                                     w->new_graph, nullptr, 0,
+                                                     CaptureMode::kRelaxed);
+       }},
+      {C::kStreamEndCapture, end},
+      {C::kGraphNodePredecessors,
+       [](W* w) {
+         return w->device->GraphNodePredecessors(w->node, &w->predecessors);
+       }},
+      {C::kUserObjectCreate,
+       [](W* w) {
+         return w->device->UserObjectCreate(&w->new_object, nullptr,
+                                            [](void*) {});
+       }},
+      {C::kGraphRetainUserObject,
+       [](W* w) {
+         return w->device->GraphRetainUserObject(w->graph, w->new_object,
+                                                 false);
+       }},
+      {C::kUserObjectRelease,
+       [](W* w) { return w->device->UserObjectRelease(w->new_object); }},
+      {C::kGraphInstantiate,
+       [](W* w) { return w->device->GraphInstantiate(&w->exec, w->graph, 0); }},
+      {C::kGraphLaunch,
+       [](W* w) { return w->device->GraphLaunch(w->exec, w->stream); }},
+      {C::kGraphMemTrim, [](W* w) { return w->device->GraphMemTrim(); }},
+      {C::kGraphMemAttribute,
+       [](W* w) {
+         return w->device->GraphMemAttribute(
+             GraphMemAttributeKind::kReservedCurrent, &w->graph_bytes);
+       }},
+      {C::kGraphExecUpdate,
+       [](W* w) { return w->device->GraphExecUpdate(w->exec, w->graph); }},
+      {C::kGraphExecDestroy,
+       [](W* w) { return w->device->GraphExecDestroy(w->exec); }},
+      {C::kGraphDestroy,
+       [](W* w) { return w->device->GraphDestroy(w->graph); }},
+  };
+}
+
 // Makes what the calls act on.
 inline bool PrepareWorld(SimCallWorld* w) {
   Device& d = *w->device;
@@ -152,7 +256,7 @@ inline bool PrepareWorld(SimCallWorld* w) {
              Status::kSuccess &&
          d.HostRegister(w->memory.data(), w->memory.size(), 0) ==
              Status::kSuccess &&
-         PrepareVirtualMemory(w);
+         PrepareVirtualMemory(w) && PrepareGraph(w);
 }
 
 // Closes the descriptors that the world and the calls got.
@@ -229,6 +333,8 @@ inline std::vector<SimCallCase> SimCallCases() {
   std::vector<SimCallCase> cases = SimPoolCallCases();
   std::vector<SimCallCase> virtual_memory = VirtualMemoryCallCases();
   cases.insert(cases.end(), virtual_memory.begin(), virtual_memory.end());
+  std::vector<SimCallCase> graphs = SimGraphCallCases();
+  cases.insert(cases.end(), graphs.begin(), graphs.end());
   std::vector<SimCallCase> others = {
       {C::kMemGetInfo,
        [](W* w) {

@@ -211,6 +211,20 @@ TEST(AutoGrowthExhaustionTest, Rule10CachesWhatTheFlagsSay) {
   }
 }
 
+// The growth is refused, so a long-lived block is cut from a free one after
+// all: that is a miss, and no hit.
+TEST(AutoGrowthExhaustionTest, ARequestMetInTheEndIsOneMiss) {
+  TestPlace place(ExactMemory(12));
+  const TestChain chain = place.AddChain();
+  const AllocationPtr kept = chain->Allocate(Mebibytes(2));
+  chain->Allocate(Mebibytes(10)).reset();
+  const AllocationPtr cut =
+      chain->Allocate(Request{Mebibytes(1), 0, kLongLived | kNoRetry});
+  EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(12));
+  EXPECT_EQ(chain.auto_growth().stats().cache_misses, 3U);
+  EXPECT_EQ(chain.auto_growth().stats().cache_hits, 0U);
+}
+
 // A source that frees what a test gives it.
 class FreeingSource final : public ReclaimSource {
  public:

@@ -230,6 +230,9 @@ TEST(BfcAllocatorTest, TheLayersCountersAreExact) {
   EXPECT_EQ(stats.chunks, 1U);
   EXPECT_EQ(stats.free_blocks, 2U);
   EXPECT_EQ(stats.limit_bytes, 8192U);
+  // The first one grew the pool, the last one was refused.
+  EXPECT_EQ(stats.cache_hits, 1U);
+  EXPECT_EQ(stats.cache_misses, 2U);
 }
 
 TEST(BfcAllocatorTest, AHitCallsNoHeap) {
@@ -269,6 +272,9 @@ TEST(BfcAllocatorTest, TheHitPathServesAsAWalkDoes) {
     path->GiveCached(block);
   }
   EXPECT_EQ(pool.bfc().stats().frees, 2U);
+  // What the hit path did not serve is counted where it is walked.
+  EXPECT_EQ(pool.bfc().stats().cache_hits, 1U);
+  EXPECT_EQ(pool.bfc().stats().cache_misses, 1U);
   EXPECT_EQ(pool.bfc().GetNumbers().bytes_in_use, 0U);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "strata/strategy/bfc/timestamps.h"
 #include "strata/strategy/bfc_allocator.h"
 #include "strata/tests/strategy/bfc_fixture.h"
+#include "strata/tests/testing/manual_clock.h"
 
 namespace strata {
 namespace {
@@ -110,6 +112,33 @@ TEST(BfcStampsTest, BlocksFreedBeforeTheFrontierAreJoined) {  // R38, R40
   pool.SetSafeFrontier(3);
   pool.SetSafeFrontier(1);  // it does not go back
   EXPECT_EQ(pool.Offset(512, 2), 0);
+}
+
+// R37: the frontier tells those that wait, as a free does.
+TEST(BfcStampsTest, AnAdvancingFrontierServesRequestsThatWait) {
+  ManualClock clock;
+  RetryOptions retry;
+  retry.time = std::chrono::seconds(10);
+  retry.alone = true;
+  retry.clock = &clock;
+  BfcPool pool(Stamped(BfcWhole(1024)), {}, std::make_shared<Reclaimer>(retry));
+  Allocation* const first = pool.Take(256);
+  Allocation* const second = pool.Take(256);
+  pool.Take(512);
+  pool.Free(first);   // 1
+  pool.Free(second);  // 2
+  AllocationPtr found;
+  std::thread asker([&] {
+    Request request{512};
+    request.freed_before = 2;
+    Failure failure;
+    found = pool.bfc().AllocateOrNull(request, failure);
+  });
+  clock.AwaitWaiters(1);
+  pool.bfc().SetSafeFrontier(3);
+  asker.join();
+  EXPECT_NE(found, nullptr);
+  EXPECT_EQ(clock.waits(), 1U);
 }
 
 TEST(BfcStampsTest, OnlyAsManyBlocksAreJoinedAsItTakes) {  // R39, R40

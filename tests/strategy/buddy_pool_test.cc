@@ -275,6 +275,16 @@ TEST_F(BuddyPoolTest, NoGrowthIsKept) {
   EXPECT_EQ(Growths(), 0U);
 }
 
+TEST_F(BuddyPoolTest, EveryRequestIsOneHitOrOneMiss) {
+  Block* grown = Get(1000);
+  Block* found = Get(1000);
+  EXPECT_EQ(Get(Mebibytes(1), kNoGrowth), nullptr);
+  EXPECT_EQ(pool_->stats().cache_hits, 1U);
+  EXPECT_EQ(pool_->stats().cache_misses, 2U);
+  pool_->Give(grown);
+  pool_->Give(found);
+}
+
 TEST_F(BuddyPoolTest, WhatIsGivenLaterIsReusedAtTheNextRequest) {
   Block* block = Get(Mebibytes(1));
   pool_->GiveLater(block);

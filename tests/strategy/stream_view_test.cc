@@ -17,18 +17,47 @@ namespace {
 class StreamViewTest : public ::testing::Test {
  protected:
   std::unique_ptr<StreamView> NewView() {
-    return std::make_unique<StreamView>(strategy_, order_,
-                                        place_.NewChainStream());
+    return std::make_unique<StreamView>(
+        strategy_, order_, place_.NewChainStream(), place_.frees());
   }
   std::uint64_t Waits() const {
     return place_.device().CallCount(DeviceCall::kStreamWaitEvent);
   }
 
-  PoolPlace place_;
+  static PoolPlaceOptions Manual() {
+    PoolPlaceOptions options;
+    options.progress = "manual";
+    return options;
+  }
+  SimDevice& device() { return place_.device(); }
+  void Work(const StreamView& view) {
+    EXPECT_EQ(device().MemsetAsync(scratch_.ptr, 1, 64, view.stream()),
+              Status::kSuccess);
+  }
+  // Both streams are in use.
+  void UseBoth() {
+    a_->Allocate(256).reset();
+    b_->Allocate(256).reset();
+    EXPECT_TRUE(order_->several());
+  }
+
+  struct Scratch {
+    explicit Scratch(SimDevice& on) {
+      EXPECT_EQ(on.MemAlloc(&ptr, 4096), Status::kSuccess);
+    }
+    DevicePtr ptr = 0;
+  };
+
+  PoolPlace place_{Manual()};
+  Scratch scratch_{place_.device()};
   std::shared_ptr<SharedOrder> order_ = std::make_shared<SharedOrder>();
   std::shared_ptr<AutoGrowthAllocator> strategy_ =
       std::make_shared<AutoGrowthAllocator>(
           place_.pool(), order_, AutoGrowthPolicy(StrategyOptions()));
+  struct Closer {
+    PoolPlace& place;
+    ~Closer() { place.frees()->Close(); }
+  } closer_{place_};
   std::unique_ptr<StreamView> a_ = NewView();
   std::unique_ptr<StreamView> b_ = NewView();
 };
@@ -42,13 +71,137 @@ TEST_F(StreamViewTest, AStreamGetsItsOwnBlockBackWithoutWaiting) {
   EXPECT_EQ(Waits(), 0U);
 }
 
-TEST_F(StreamViewTest, AnotherStreamWaitsBeforeItReusesABlock) {
+// What one stream freed while it was alone is not parked: the second one waits
+// for it, once.
+TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
   AllocationPtr block = a_->Allocate(4096);
   const void* data = block->data();
   block.reset();
+  EXPECT_FALSE(place_.frees()->any());
   block = b_->Allocate(4096);
   EXPECT_EQ(block->data(), data);
   EXPECT_EQ(Waits(), 1U);
+  const AllocationPtr more = b_->Allocate(4096);
+  EXPECT_EQ(Waits(), 1U);
+}
+
+// DESIGN §4: freed on stream A, a block stays in A's list.
+TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(4096);
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  const std::uint64_t calls = place_.DeviceCalls();
+  block = a_->Allocate(4000);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_EQ(block->requested_bytes(), 4000U);
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+// DESIGN §4: it reaches the shared strategy when A's event is complete.
+TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
+  UseBoth();
+  const std::uint64_t waits = Waits();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  AllocationPtr other = b_->Allocate(Mebibytes(20));
+  EXPECT_NE(other->data(), data);
+  device().StepAll();
+  AllocationPtr again = b_->Allocate(Mebibytes(20));
+  EXPECT_EQ(again->data(), data);
+  EXPECT_EQ(Waits(), waits);
+}
+
+TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(1));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  EXPECT_NE(a_->Allocate(Mebibytes(1) / 2)->data(), data);
+  EXPECT_EQ(a_->Allocate(Mebibytes(1) - 1000)->data(), data);
+}
+
+TEST_F(StreamViewTest, ExhaustionWaitsForParkedBlocks) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(200));
+  Work(*a_);
+  block.reset();
+  block = b_->Allocate(Mebibytes(150));
+  EXPECT_EQ(device().PendingCount(), 0U);
+  EXPECT_FALSE(place_.frees()->any());
+}
+
+TEST_F(StreamViewTest, RecordsOneEventIn64Frees) {
+  UseBoth();
+  a_->Allocate(4096).reset();
+  const std::uint64_t before = device().CallCount(DeviceCall::kEventRecord);
+  for (int i = 0; i < 640; ++i) a_->Allocate(4096).reset();
+  EXPECT_LE(device().CallCount(DeviceCall::kEventRecord) - before, 10U);
+}
+
+TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  const Stream stream = a_->stream();
+  Work(*a_);
+  block.reset();
+  place_.timelines()->StreamDestroyed(stream);
+  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
+  a_.reset();
+  EXPECT_NE(b_->Allocate(Mebibytes(20))->data(), data);
+  device().StepAll();
+  b_->Allocate(Mebibytes(60)).reset();  // a miss
+  EXPECT_EQ(place_.frees()->count(), 0U);
+}
+
+TEST_F(StreamViewTest, FreeingAParkedBlockAgainIsFatal) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(4096);
+  Allocation* const raw = block.get();
+  Work(*a_);
+  block.reset();
+  EXPECT_DEATH(AllocationDeleter()(raw), "double free");
+}
+
+// Whatever fails, what is in use is not handed out, and nothing is lost.
+TEST_F(StreamViewTest, AFailingDeviceLosesNothing) {
+  UseBoth();
+  for (const DeviceCall call :
+       {DeviceCall::kEventCreate, DeviceCall::kEventRecord,
+        DeviceCall::kEventQuery, DeviceCall::kStreamWaitEvent}) {
+    AllocationPtr block = a_->Allocate(Mebibytes(20));
+    const void* const data = block->data();
+    Work(*a_);
+    device().AddFault(FailAll(call));
+    block.reset();
+    EXPECT_NE(b_->Allocate(Mebibytes(20))->data(), data)
+        << DeviceCallName(call);
+    device().ClearFaults();
+    device().StepAll();
+    place_.frees()->Await();
+    EXPECT_FALSE(place_.frees()->any()) << DeviceCallName(call);
+  }
+}
+
+TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
+  StreamView a(strategy_, order_, place_.NewChainStream());
+  StreamView b(strategy_, order_, place_.NewChainStream());
+  const AllocationPtr first = b.Allocate(256);
+  AllocationPtr block = a.Allocate(4096);
+  const void* const data = block->data();
+  Work(a);
+  block.reset();
+  const std::uint64_t waits = Waits();
+  block = b.Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_GT(Waits(), waits);
+  Work(b);
+  EXPECT_FALSE(device().Step(b.stream()));
 }
 
 TEST_F(StreamViewTest, CountsItsOwnStreamOnly) {
@@ -63,6 +216,7 @@ TEST_F(StreamViewTest, CountsItsOwnStreamOnly) {
 
 TEST_F(StreamViewTest, AnOrderThatFailsHandsNothingOut) {
   a_->Allocate(4096).reset();
+  // Freed while the stream was alone.
   place_.device().AddFault(FailAll(DeviceCall::kEventRecord));
   place_.device().AddFault(FailAll(DeviceCall::kStreamSynchronize));
   place_.device().AddFault(FailAll(DeviceCall::kSynchronize));
@@ -103,6 +257,7 @@ TEST_F(StreamViewTest, ViewsServeThreadsTogether) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  views.front()->Release();
   EXPECT_EQ(strategy_->stats().in_use_bytes, 0U);
   EXPECT_TRUE(strategy_->IsConsistent());
 }

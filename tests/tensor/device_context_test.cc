@@ -114,6 +114,16 @@ TEST_F(DeviceContextTest, MemoryElsewhereIsReplaced) {
   EXPECT_EQ(facade().GetStats(DevicePlace(0)).live_allocations(), 0U);
 }
 
+// A holder of no bytes says where a tensor is, too.
+TEST_F(DeviceContextTest, ATensorWithoutElementsMovesToo) {
+  const DeviceContext& context = Context();
+  DenseTensor tensor = Of({0});
+  context.HostAlloc<float>(tensor);
+  EXPECT_EQ(tensor.place(), HostPlace());
+  context.Alloc<float>(tensor);
+  EXPECT_EQ(tensor.place(), DevicePlace(0));
+}
+
 TEST_F(DeviceContextTest, AFailureLeavesMemoryElsewhere) {
   const DeviceContext& context = Context();
   DenseTensor tensor = Of({100});

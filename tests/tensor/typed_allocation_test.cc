@@ -139,6 +139,15 @@ TEST_F(TypedAllocationTest, AHandleGetsNoObjects) {
   EXPECT_EQ(handles.live(), 0);
 }
 
+// Handles have no alignment, whatever the objects would need in memory.
+TEST_F(TypedAllocationTest, AHandleIsNotAligned) {
+  HandleAllocator handles;
+  EXPECT_EQ(AlignmentToAsk(handles, 4096), 0U);
+  EXPECT_TRUE(Allocate<Wide>(handles, 1, failure_));
+  EXPECT_EQ(AlignmentToAsk(host_, 4096), 4096U);
+  EXPECT_EQ(AlignmentToAsk(host_, host_.natural_alignment()), 0U);
+}
+
 TEST_F(TypedAllocationTest, NoObjectsAreNoFailure) {
   const auto none = Allocate<Noisy>(host_, 0, failure_);
   EXPECT_TRUE(none);

@@ -40,6 +40,8 @@ std::vector<DeviceCall> HarmlessFaults();
 // Threads: one.
 class FacadeModel {
  public:
+  static constexpr int kDevices = 2;
+
   explicit FacadeModel(const FacadeModelOptions& options);
 
   SimPlatform& platform() const { return *platform_; }
@@ -69,6 +71,12 @@ class FacadeModel {
   void Finish() { Finish(Lost()); }
 
  private:
+  // Of each device, besides the legacy one.
+  static constexpr std::size_t kStreams = 3;
+  static constexpr std::size_t kNaturalAlignment = 256;  // of device memory
+  // No simulated device of these tests has as much.
+  static constexpr std::size_t kAbsurdBytes = std::size_t{1} << 40;
+
   struct Live {
     AllocationPtr allocation;
     Place place;

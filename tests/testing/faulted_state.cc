@@ -30,16 +30,26 @@ void FaultedState::EndMapped(DevicePtr ptr, std::size_t bytes) {
 }
 
 std::string FaultedState::Snapshot() const {
+  // No capture may be hit. A device that refuses this refuses all that follows.
+  CaptureMode mode = CaptureMode::kRelaxed;
+  const Status relaxed = sim_->sim_device(0).ThreadExchangeCaptureMode(&mode);
+  const std::string state = Text();
+  if (relaxed == Status::kSuccess) {
+    sim_->sim_device(0).ThreadExchangeCaptureMode(&mode);
+  }
+  return state;
+}
+
+std::string FaultedState::Text() const {
   std::ostringstream out;
   for (int i = 0; i < sim_->device_count(); ++i) out << OfDevice(i);
-  for (const Stream& stream : streams_) {
-    out << "stream " << stream.uid << ": "
-        << ToString(sim_->sim_device(stream.device).StreamQuery(stream))
-        << '\n';
-  }
-  for (const Event event : events_) {
-    out << "event " << event.value << ": "
-        << ToString(sim_->sim_device(0).EventQuery(event)) << '\n';
+  for (const Stream& stream : streams_) out << OfStream(stream);
+  for (const Stream& stream : captures_) out << OfStream(stream);
+  if (captures_.empty()) {
+    for (const Event event : events_) {
+      out << "event " << event.value << ": "
+          << ToString(sim_->sim_device(0).EventQuery(event)) << '\n';
+    }
   }
   for (const Pool& pool : pools_) out << OfPool(pool);
   for (const DevicePtr ptr : mapped_) out << OfMapped(ptr);
@@ -54,8 +64,29 @@ std::string FaultedState::OfDevice(int ordinal) const {
   std::ostringstream out;
   out << "device " << ordinal << ": " << ToString(status) << ", " << free_bytes
       << " of " << total_bytes << " free, peak " << device.peak_used_bytes()
-      << ", live: " << ToString(device.Leaks()) << ", legacy stream "
-      << ToString(device.StreamQuery(device.LegacyStream())) << '\n';
+      << ", live: " << ToString(device.Leaks()) << '\n'
+      << OfStream(device.LegacyStream());
+  return out.str();
+}
+
+std::string FaultedState::OfStream(const Stream& stream) const {
+  SimDevice& device = sim_->sim_device(stream.device);
+  CaptureInfo info;
+  // Refused for the legacy stream beside the capture of a blocking one.
+  Status status = device.StreamCaptureInfo(stream, &info);
+  if (status == Status::kSuccess && info.status == CaptureStatus::kNone) {
+    status = device.StreamQuery(stream);
+  }
+  std::ostringstream out;
+  out << "stream " << stream.uid << " of device " << stream.device << ": "
+      << ToString(status);
+  if (info.status != CaptureStatus::kNone) {
+    out << ", " << (info.status == CaptureStatus::kActive ? "" : "invalidated ")
+        << "capture " << info.id << " of graph " << info.graph.value
+        << " behind";
+    for (const GraphNode node : info.dependencies) out << ' ' << node.value;
+  }
+  out << '\n';
   return out.str();
 }
 

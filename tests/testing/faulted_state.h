@@ -11,8 +11,8 @@
 namespace strata {
 
 // What callers can see of simulated devices, as text: memory taken, leaks,
-// pools' attributes, access to mapped addresses, what is pending in streams
-// and events.
+// pools' attributes, access to mapped addresses, captures, what is pending in
+// streams and, while nothing is captured, in events.
 //
 // Model: sees the objects that it was told of and that nobody ended.
 // Threads: one.
@@ -26,13 +26,16 @@ class FaultedState {
   void Add(MemPool pool, int device);
   // Of an address whose access can be asked for.
   void AddMapped(DevicePtr ptr) { mapped_.push_back(ptr); }
+  // That it has begun to capture.
+  void AddCapture(const Stream& stream) { captures_.push_back(stream); }
 
   void End(const Stream& stream);
   void End(Event event);
   void End(MemPool pool);
   void EndMapped(DevicePtr ptr, std::size_t bytes);
+  void EndCapture(const Stream& stream) { std::erase(captures_, stream); }
 
-  // Makes device calls, of which none fails.
+  // Makes device calls, of which none fails or hits a capture.
   std::string Snapshot() const;
 
  private:
@@ -43,7 +46,9 @@ class FaultedState {
     friend bool operator==(const Pool&, const Pool&) = default;
   };
 
+  std::string Text() const;
   std::string OfDevice(int ordinal) const;
+  std::string OfStream(const Stream& stream) const;
   std::string OfPool(const Pool& pool) const;
   std::string OfMapped(DevicePtr ptr) const;
 
@@ -52,6 +57,7 @@ class FaultedState {
   std::vector<Event> events_;
   std::vector<Pool> pools_;
   std::vector<DevicePtr> mapped_;
+  std::vector<Stream> captures_;  // those that capture, by their origins
 };
 
 }  // namespace strata

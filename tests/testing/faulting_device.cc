@@ -84,9 +84,10 @@ Status FaultingDevice::Try(DeviceCall call,
 }
 
 bool FaultingDevice::RefusesAll() {
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  return sim_.MemGetInfo(&free_bytes, &total_bytes) != Status::kSuccess;
+  CaptureMode mode = CaptureMode::kRelaxed;
+  if (sim_.ThreadExchangeCaptureMode(&mode) != Status::kSuccess) return true;
+  EXPECT_EQ(sim_.ThreadExchangeCaptureMode(&mode), Status::kSuccess);
+  return false;
 }
 
 void FaultingDevice::Inject(DeviceCall call) {
@@ -373,6 +374,118 @@ Status FaultingDevice::ImportMemory(MemHandle* handle, ShareType type,
 
 Status FaultingDevice::RetainMemory(DevicePtr ptr, MemHandle* handle) {
   return Try(DeviceCall::kRetainMemory, &Device::RetainMemory, ptr, handle);
+}
+
+Status FaultingDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
+  const Status status = Try(DeviceCall::kStreamBeginCapture,
+                            &Device::StreamBeginCapture, stream, mode);
+  if (status == Status::kSuccess) state_.AddCapture(stream);
+  return status;
+}
+
+Status FaultingDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
+                                                 const GraphNode* dependencies,
+                                                 std::size_t count,
+                                                 CaptureMode mode) {
+  const Status status = Try(DeviceCall::kStreamBeginCaptureToGraph,
+                            &Device::StreamBeginCaptureToGraph, stream, graph,
+                            dependencies, count, mode);
+  if (status == Status::kSuccess) state_.AddCapture(stream);
+  return status;
+}
+
+Status FaultingDevice::StreamEndCapture(Stream stream, Graph* graph) {
+  const Status status = Try(DeviceCall::kStreamEndCapture,
+                            &Device::StreamEndCapture, stream, graph);
+  CaptureStatus left = CaptureStatus::kNone;
+  if (sim_.StreamIsCapturing(stream, &left) == Status::kSuccess &&
+      left == CaptureStatus::kNone) {
+    state_.EndCapture(stream);
+  }
+  return status;
+}
+
+Status FaultingDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
+  return Try(DeviceCall::kStreamIsCapturing, &Device::StreamIsCapturing, stream,
+             status);
+}
+
+Status FaultingDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
+  return Try(DeviceCall::kStreamCaptureInfo, &Device::StreamCaptureInfo, stream,
+             info);
+}
+
+Status FaultingDevice::StreamUpdateCaptureDependencies(
+    Stream stream, const GraphNode* dependencies, std::size_t count,
+    bool replace) {
+  return Try(DeviceCall::kStreamUpdateCaptureDependencies,
+             &Device::StreamUpdateCaptureDependencies, stream, dependencies,
+             count, replace);
+}
+
+Status FaultingDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
+  return Try(DeviceCall::kThreadExchangeCaptureMode,
+             &Device::ThreadExchangeCaptureMode, mode);
+}
+
+Status FaultingDevice::GraphCreate(Graph* graph) {
+  return Try(DeviceCall::kGraphCreate, &Device::GraphCreate, graph);
+}
+
+Status FaultingDevice::GraphDestroy(Graph graph) {
+  return Try(DeviceCall::kGraphDestroy, &Device::GraphDestroy, graph);
+}
+
+Status FaultingDevice::GraphNodePredecessors(
+    GraphNode node, std::vector<GraphNode>* predecessors) {
+  return Try(DeviceCall::kGraphNodePredecessors, &Device::GraphNodePredecessors,
+             node, predecessors);
+}
+
+Status FaultingDevice::GraphInstantiate(GraphExec* exec, Graph graph,
+                                        unsigned flags) {
+  return Try(DeviceCall::kGraphInstantiate, &Device::GraphInstantiate, exec,
+             graph, flags);
+}
+
+Status FaultingDevice::GraphExecDestroy(GraphExec exec) {
+  return Try(DeviceCall::kGraphExecDestroy, &Device::GraphExecDestroy, exec);
+}
+
+Status FaultingDevice::GraphLaunch(GraphExec exec, Stream stream) {
+  return Try(DeviceCall::kGraphLaunch, &Device::GraphLaunch, exec, stream);
+}
+
+Status FaultingDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
+  return Try(DeviceCall::kGraphExecUpdate, &Device::GraphExecUpdate, exec,
+             graph);
+}
+
+Status FaultingDevice::GraphMemTrim() {
+  return Try(DeviceCall::kGraphMemTrim, &Device::GraphMemTrim);
+}
+
+Status FaultingDevice::GraphMemAttribute(GraphMemAttributeKind kind,
+                                         std::uint64_t* value) {
+  return Try(DeviceCall::kGraphMemAttribute, &Device::GraphMemAttribute, kind,
+             value);
+}
+
+Status FaultingDevice::UserObjectCreate(UserObject* object, void* pointer,
+                                        HostFunction destroy) {
+  return Try(DeviceCall::kUserObjectCreate, &Device::UserObjectCreate, object,
+             pointer, destroy);
+}
+
+Status FaultingDevice::GraphRetainUserObject(Graph graph, UserObject object,
+                                             bool move) {
+  return Try(DeviceCall::kGraphRetainUserObject, &Device::GraphRetainUserObject,
+             graph, object, move);
+}
+
+Status FaultingDevice::UserObjectRelease(UserObject object) {
+  return Try(DeviceCall::kUserObjectRelease, &Device::UserObjectRelease,
+             object);
 }
 
 }  // namespace strata

@@ -91,6 +91,37 @@ class FaultingDevice final : public Device {
                       const Shareable& shareable) override;
   Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
 
+  Status StreamBeginCapture(Stream stream, CaptureMode mode) override;
+  Status StreamBeginCaptureToGraph(Stream stream, Graph graph,
+                                   const GraphNode* dependencies,
+                                   std::size_t count,
+                                   CaptureMode mode) override;
+  Status StreamEndCapture(Stream stream, Graph* graph) override;
+  Status StreamIsCapturing(Stream stream, CaptureStatus* status) override;
+  Status StreamCaptureInfo(Stream stream, CaptureInfo* info) override;
+  Status StreamUpdateCaptureDependencies(Stream stream,
+                                         const GraphNode* dependencies,
+                                         std::size_t count,
+                                         bool replace) override;
+  Status ThreadExchangeCaptureMode(CaptureMode* mode) override;
+  Status GraphCreate(Graph* graph) override;
+  Status GraphDestroy(Graph graph) override;
+  Status GraphNodePredecessors(GraphNode node,
+                               std::vector<GraphNode>* predecessors) override;
+  Status GraphInstantiate(GraphExec* exec, Graph graph,
+                          unsigned flags) override;
+  Status GraphExecDestroy(GraphExec exec) override;
+  Status GraphLaunch(GraphExec exec, Stream stream) override;
+  Status GraphExecUpdate(GraphExec exec, Graph graph) override;
+  Status GraphMemTrim() override;
+  Status GraphMemAttribute(GraphMemAttributeKind kind,
+                           std::uint64_t* value) override;
+  Status UserObjectCreate(UserObject* object, void* pointer,
+                          HostFunction destroy) override;
+  Status GraphRetainUserObject(Graph graph, UserObject object,
+                               bool move) override;
+  Status UserObjectRelease(UserObject object) override;
+
  private:
   // Makes the call as the class comment of FaultingPlatform says.
   template <class... Parameters, class... Arguments>

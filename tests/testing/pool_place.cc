@@ -64,6 +64,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   options.stat = name == "stat";
   options.aligned = name == "aligned";
   options.stream_safe = name == "stream_safe";
+  options.cuda_graph = name == "cuda_graph";
   options.guard = name == "guard";
   if (name == "retry") options.retry_time_ms = 10000;
   if (name == "limit") options.in_use_limit_bytes = Gibibytes(64);
@@ -87,7 +88,9 @@ PoolPlace::PoolPlace(const PoolPlaceOptions& options)
       pool_(std::make_shared<ChunkPool>(
           DecorateSystem(system_, options.decorators, ChainContext()),
           options.limit_bytes, reclaimer_)),
-      timelines_(std::make_shared<TimelineTable>(platform_)) {}
+      timelines_(std::make_shared<TimelineTable>(platform_)),
+      frees_(std::make_shared<DeferredFrees>(timelines_, reclaimer_,
+                                             options.cross_stream_wait)) {}
 
 Stream PoolPlace::NewStream() const {
   Stream stream;

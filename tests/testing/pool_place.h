@@ -10,6 +10,7 @@
 #include "strata/allocation/decorator_options.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -20,6 +21,7 @@ namespace strata {
 inline DecoratorOptions NoDecorators() {
   DecoratorOptions options;
   options.stat = options.stream_safe = options.aligned = false;
+  options.cuda_graph = false;
   options.retry_time_ms = 0;
   return options;
 }
@@ -38,6 +40,7 @@ struct PoolPlaceOptions {
   std::size_t limit_bytes = 0;
   std::string data = "phantom";     // as PlatformOptions::sim_data
   std::string progress = "inline";  // as PlatformOptions::sim_progress
+  bool cross_stream_wait = false;
   DecoratorOptions decorators = NoDecorators();
 };
 
@@ -54,8 +57,9 @@ class PoolPlace {
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
 
   Stream NewStream() const;
-  // What its streams share.
+  // What its streams share, and what waits for them.
   const std::shared_ptr<TimelineTable>& timelines() const { return timelines_; }
+  const std::shared_ptr<DeferredFrees>& frees() const { return frees_; }
   // For a new stream; for none if the place is on the host.
   std::shared_ptr<ChainStream> NewChainStream() const;
   // Calls of every kind that reached the device so far.
@@ -68,6 +72,7 @@ class PoolPlace {
   std::shared_ptr<Allocator> system_;
   std::shared_ptr<ChunkPool> pool_;
   std::shared_ptr<TimelineTable> timelines_;
+  std::shared_ptr<DeferredFrees> frees_;
 };
 
 // The rule that fails the nth `call`.

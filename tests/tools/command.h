@@ -32,7 +32,8 @@ inline std::string ShellQuoted(const std::string& word) {
   return quoted.str();
 }
 
-// Runs the `strata` program. `environment` has assignments, "NAME=value".
+// Runs the `strata` program, with nothing to read. `environment` has
+// assignments, "NAME=value".
 inline CommandResult RunStrata(
     const std::vector<std::string>& arguments,
     const std::vector<std::string>& environment = {}) {
@@ -43,7 +44,7 @@ inline CommandResult RunStrata(
   for (const std::string& one : environment) command << ' ' << ShellQuoted(one);
   command << ' ' << ShellQuoted(STRATA_BINARY);
   for (const std::string& one : arguments) command << ' ' << ShellQuoted(one);
-  command << " >" << ShellQuoted(out.path()) << " 2>"
+  command << " </dev/null >" << ShellQuoted(out.path()) << " 2>"
           << ShellQuoted(err.path());
   const int status = std::system(command.str().c_str());
   CommandResult result;

@@ -1,5 +1,5 @@
-#ifndef STRATA_STRATEGY_BFC_ORDERED_INDEX_H_
-#define STRATA_STRATEGY_BFC_ORDERED_INDEX_H_
+#ifndef STRATA_STRATEGY_ORDERED_INDEX_H_
+#define STRATA_STRATEGY_ORDERED_INDEX_H_
 
 #include <array>
 #include <cstddef>
@@ -10,34 +10,38 @@
 
 namespace strata {
 
-// Free blocks in the exact order of size, then address: what the original's
-// binned trees order them by.
+// Free blocks in the exact order of size, then address: finds the smallest that
+// fits.
 //
-// Model: a treap per size class (SizeClasses), its links in the blocks, its
-//   priorities a hash of their addresses; so a class that holds one or a few
-//   blocks, as most do, costs a few instructions, and one that holds 10^5 of
-//   equal size is still found, and kept, in logarithmic time.
-// Units: bytes; every size is a multiple of SizeClasses::kGranuleBytes.
+// Model: a treap per size class, its links in the blocks, its priorities a hash
+//   of their addresses; so a class that holds one or a few blocks, as most do,
+//   costs a few instructions, and one that holds 10^5 of equal size is still
+//   searched, and kept, in logarithmic time.
+// Units: bytes; every size is a multiple of 256 and below 2^48.
 // Threads: none; the strategy's lock guards it.
 // Cost: O(log n) in the blocks of one class, O(1) in the number of classes and
-//   of smaller blocks; 67 KiB per index, no heap.
-// Source: tf_bfc.md R6, R8, W14, §5.1.
-class OrderedIndex {
+//   of smaller blocks; no heap.
+// Source: tf_bfc.md R6, R8, W14, §5.1; paddle.md §3.4 rule 3. Both originals
+//   have this order from search trees.
+template <class Classes>
+class BasicOrderedIndex {
  public:
   // Which of two blocks of equal size comes first.
   enum class AddressOrder : std::uint8_t { kAscending, kDescending };
 
-  explicit OrderedIndex(AddressOrder order = AddressOrder::kAscending)
+  explicit BasicOrderedIndex(AddressOrder order = AddressOrder::kAscending)
       : order_(order) {}
-  OrderedIndex(const OrderedIndex&) = delete;
-  OrderedIndex& operator=(const OrderedIndex&) = delete;
+  BasicOrderedIndex(const BasicOrderedIndex&) = delete;
+  BasicOrderedIndex& operator=(const BasicOrderedIndex&) = delete;
 
   void Insert(Block* block);
   // `block` is in this index.
   void Remove(Block* block);
-  // The first block of at least `bytes`, still in the index; null if none.
+  // The smallest block of at least `bytes`, first among equals, still in the
+  // index; null if there is none.
   Block* Find(std::size_t bytes) const;
-  // The first such block that `accepts`. O(blocks passed over).
+  // The first that `accepts` of such blocks, in their order. O(blocks passed
+  // over).
   template <class Accepts>
   Block* FindIf(std::size_t bytes, const Accepts& accepts) const;
 
@@ -48,40 +52,56 @@ class OrderedIndex {
 
   // Whether order, shape and counters are right. For tests; O(blocks).
   bool IsConsistent() const;
+  // The most blocks on a way down. For tests; O(blocks).
+  std::size_t Depth() const;
 
  private:
   static Block*& Left(Block* block) { return block->free_previous; }
   static Block*& Right(Block* block) { return block->free_next; }
   static std::uint64_t Priority(const Block* block) {
-    // Fibonacci hashing of the granule's number.
-    return (reinterpret_cast<std::uintptr_t>(block->data) >> 8) *
-           0x9E3779B97F4A7C15U;
+    // Blocks often lie at equal distances, at some of which one multiplication
+    // gives priorities that rise from each block to the next: a tree without
+    // branches. Folding and multiplying once more breaks that.
+    std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(block->data) >> 8) *
+                         0x9E3779B97F4A7C15U;
+    hash ^= hash >> 32;
+    return hash * 0xD6E8FEB86659FD93U;
   }
   bool IsBefore(const Block* a, const Block* b) const {
     if (a->size != b->size) return a->size < b->size;
     return (a->data < b->data) == (order_ == AddressOrder::kAscending);
   }
 
+  static std::size_t DepthOf(Block* tree);
   static Block* LowerBound(Block* tree, std::size_t bytes);
   template <class Accepts>
   static Block* FirstIf(Block* tree, std::size_t bytes, const Accepts& accepts);
 
   const AddressOrder order_;
-  std::array<Block*, SizeClasses::kCount> roots_{};
-  SizeClasses classes_;  // marked: the root is not null
+  std::array<Block*, Classes::kCount> roots_{};
+  Classes classes_;  // marked: the root is not null
   std::size_t count_ = 0;
   std::size_t total_bytes_ = 0;
 };
 
+// 67 KiB; next to no class has more than one size.
+using OrderedIndex = BasicOrderedIndex<SizeClasses>;
+// 2.5 KiB: small enough to have one per thread.
+using SmallOrderedIndex = BasicOrderedIndex<CoarseSizeClasses>;
+
 // Inline, because they are most of a hit.
 
-inline void OrderedIndex::Insert(Block* block) {
-  const unsigned size_class = SizeClasses::Of(block->size);
+template <class Classes>
+inline void BasicOrderedIndex<Classes>::Insert(Block* block) {
+  const unsigned size_class = Classes::Of(block->size);
   Block** link = &roots_[size_class];
-  if (*link == nullptr) classes_.Mark(size_class);
-  const std::uint64_t priority = Priority(block);
-  while (*link != nullptr && Priority(*link) >= priority) {
-    link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
+  if (*link == nullptr) {
+    classes_.Mark(size_class);
+  } else {
+    const std::uint64_t priority = Priority(block);
+    while (*link != nullptr && Priority(*link) >= priority) {
+      link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
+    }
   }
   // Splits the tree below into what comes before the block and after it.
   Block* rest = *link;
@@ -105,8 +125,9 @@ inline void OrderedIndex::Insert(Block* block) {
   total_bytes_ += block->size;
 }
 
-inline void OrderedIndex::Remove(Block* block) {
-  const unsigned size_class = SizeClasses::Of(block->size);
+template <class Classes>
+inline void BasicOrderedIndex<Classes>::Remove(Block* block) {
+  const unsigned size_class = Classes::Of(block->size);
   Block** link = &roots_[size_class];
   while (*link != block) {
     link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
@@ -132,7 +153,9 @@ inline void OrderedIndex::Remove(Block* block) {
 }
 
 // Equal sizes are in address order, so the leftmost one comes first.
-inline Block* OrderedIndex::LowerBound(Block* tree, std::size_t bytes) {
+template <class Classes>
+inline Block* BasicOrderedIndex<Classes>::LowerBound(Block* tree,
+                                                     std::size_t bytes) {
   Block* best = nullptr;
   while (tree != nullptr) {
     if (tree->size >= bytes) {
@@ -145,21 +168,23 @@ inline Block* OrderedIndex::LowerBound(Block* tree, std::size_t bytes) {
   return best;
 }
 
-inline Block* OrderedIndex::Find(std::size_t bytes) const {
-  const unsigned own_class = SizeClasses::Of(bytes);
+template <class Classes>
+inline Block* BasicOrderedIndex<Classes>::Find(std::size_t bytes) const {
+  const unsigned own_class = Classes::Of(bytes);
+  if (own_class >= Classes::kCount) return nullptr;
   unsigned size_class = classes_.Next(own_class);
   if (size_class == own_class) {
     if (Block* block = LowerBound(roots_[own_class], bytes)) return block;
     size_class = classes_.Next(own_class + 1);
   }
-  return size_class < SizeClasses::kCount
-             ? LowerBound(roots_[size_class], bytes)
-             : nullptr;
+  return size_class < Classes::kCount ? LowerBound(roots_[size_class], bytes)
+                                      : nullptr;
 }
 
+template <class Classes>
 template <class Accepts>
-Block* OrderedIndex::FirstIf(Block* tree, std::size_t bytes,
-                             const Accepts& accepts) {
+Block* BasicOrderedIndex<Classes>::FirstIf(Block* tree, std::size_t bytes,
+                                           const Accepts& accepts) {
   while (tree != nullptr) {
     if (tree->size >= bytes) {
       if (Block* block = FirstIf(Left(tree), bytes, accepts)) return block;
@@ -170,10 +195,12 @@ Block* OrderedIndex::FirstIf(Block* tree, std::size_t bytes,
   return nullptr;
 }
 
+template <class Classes>
 template <class Accepts>
-Block* OrderedIndex::FindIf(std::size_t bytes, const Accepts& accepts) const {
-  for (unsigned i = classes_.Next(SizeClasses::Of(bytes));
-       i < SizeClasses::kCount; i = classes_.Next(i + 1)) {
+Block* BasicOrderedIndex<Classes>::FindIf(std::size_t bytes,
+                                          const Accepts& accepts) const {
+  for (unsigned i = classes_.Next(Classes::Of(bytes)); i < Classes::kCount;
+       i = classes_.Next(i + 1)) {
     if (Block* block = FirstIf(roots_[i], bytes, accepts)) return block;
   }
   return nullptr;
@@ -181,4 +208,4 @@ Block* OrderedIndex::FindIf(std::size_t bytes, const Accepts& accepts) const {
 
 }  // namespace strata
 
-#endif  // STRATA_STRATEGY_BFC_ORDERED_INDEX_H_
+#endif  // STRATA_STRATEGY_ORDERED_INDEX_H_

@@ -1,8 +1,12 @@
-// tf_bfc.md R6, R8, W14: the order of size, then address.
+// tf_bfc.md R6, R8, W14, paddle.md §3.4 rule 3: the order of size, then
+// address.
+
+#include "strata/strategy/ordered_index.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
@@ -11,8 +15,6 @@
 
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
-#include "strata/strategy/bfc/bfc_index.h"
-#include "strata/strategy/bfc/ordered_index.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
@@ -34,9 +36,37 @@ class Blocks {
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 
-TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
+template <class Index>
+class OrderedIndexTest : public ::testing::Test {};
+
+using Indices = ::testing::Types<OrderedIndex, SmallOrderedIndex>;
+TYPED_TEST_SUITE(OrderedIndexTest, Indices);
+
+TYPED_TEST(OrderedIndexTest, AnEmptyOneFindsNothing) {
+  TypeParam index;
+  EXPECT_EQ(index.Find(1), nullptr);
+  EXPECT_EQ(index.Find(std::size_t{1} << 48), nullptr);
+  EXPECT_EQ(index.Find(SIZE_MAX), nullptr);
+  EXPECT_EQ(index.LargestBytes(), 0U);
+  EXPECT_TRUE(index.IsConsistent());
+}
+
+// Sizes of one class, which an index by classes alone would not tell apart.
+TYPED_TEST(OrderedIndexTest, TellsSizesOfOneClassApart) {
   Blocks blocks;
-  OrderedIndex index;
+  TypeParam index;
+  Block* larger = blocks.Add(0x10000, Mebibytes(1) + 512);
+  Block* smaller = blocks.Add(0x800000, Mebibytes(1) + 256);
+  index.Insert(larger);
+  index.Insert(smaller);
+  EXPECT_EQ(index.Find(Mebibytes(1) + 1), smaller);
+  EXPECT_EQ(index.Find(Mebibytes(1) + 257), larger);
+  EXPECT_EQ(index.Find(Mebibytes(1) + 513), nullptr);
+}
+
+TYPED_TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
+  Blocks blocks;
+  TypeParam index;
   Block* high = blocks.Add(0x9000, 512);
   Block* low = blocks.Add(0x1000, 512);
   Block* large = blocks.Add(0x0100, 1024);
@@ -52,9 +82,9 @@ TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
   EXPECT_EQ(index.total_bytes(), 1536U);
 }
 
-TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
+TYPED_TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
   Blocks blocks;
-  OrderedIndex index(OrderedIndex::AddressOrder::kDescending);
+  TypeParam index(TypeParam::AddressOrder::kDescending);
   Block* high = blocks.Add(0x9000, 512);
   index.Insert(blocks.Add(0x1000, 512));
   index.Insert(high);
@@ -63,9 +93,9 @@ TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
   EXPECT_TRUE(index.IsConsistent());
 }
 
-TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
+TYPED_TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
   Blocks blocks;
-  OrderedIndex index;
+  TypeParam index;
   for (std::uintptr_t i = 0; i < 40; ++i) {
     index.Insert(blocks.Add(0x1000 + i * 0x1000, 256 * (1 + i % 5)));
   }
@@ -85,10 +115,10 @@ TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->data), 0x5000U);
 }
 
-TEST(OrderedIndexTest, AgreesWithASet) {
+TYPED_TEST(OrderedIndexTest, AgreesWithASet) {
   std::mt19937_64 random(5);
   Blocks blocks;
-  OrderedIndex index;
+  TypeParam index;
   std::vector<Block*> all;
   for (std::uintptr_t i = 0; i < 3000; ++i) {
     const std::size_t bytes = 256 * (1 + random() % (1U << (random() % 14)));
@@ -99,14 +129,17 @@ TEST(OrderedIndexTest, AgreesWithASet) {
     return std::pair(a->size, a->data) < std::pair(b->size, b->data);
   };
   std::set<Block*, decltype(before)> ordered(before);
+  std::size_t bytes_in = 0;
   for (int i = 0; i < 30'000; ++i) {
     const std::size_t which = random() % all.size();
     if (in[which]) {
       index.Remove(all[which]);
       ordered.erase(all[which]);
+      bytes_in -= all[which]->size;
     } else {
       index.Insert(all[which]);
       ordered.insert(all[which]);
+      bytes_in += all[which]->size;
     }
     in[which] = !in[which];
     const std::size_t wanted = 256 * (1 + random() % (1U << (random() % 15)));
@@ -116,6 +149,8 @@ TEST(OrderedIndexTest, AgreesWithASet) {
     ASSERT_EQ(index.Find(wanted),
               expected == ordered.end() ? nullptr : *expected);
     if (i % 3000 == 0) {
+      ASSERT_EQ(index.count(), ordered.size());
+      ASSERT_EQ(index.total_bytes(), bytes_in);
       ASSERT_TRUE(index.IsConsistent());
       ASSERT_EQ(index.LargestBytes(),
                 ordered.empty() ? 0 : (*ordered.rbegin())->size);
@@ -125,10 +160,10 @@ TEST(OrderedIndexTest, AgreesWithASet) {
 
 // W14: no scan of smaller or equal ones. A list in address order would take
 // 10^10 steps for this.
-TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
+TYPED_TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
   constexpr std::size_t kBlocks = 200'000;
   Blocks blocks;
-  OrderedIndex index;
+  TypeParam index;
   std::vector<Block*> all;
   for (std::uintptr_t i = 0; i < kBlocks; ++i) {
     // In an order that is neither ascending nor random.
@@ -150,23 +185,31 @@ TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
   EXPECT_EQ(index.count(), 0U);
 }
 
-TEST(BfcIndexTest, TheFastIndexTakesWhatSurelyFits) {
+// Blocks at equal distances, as all that have one size are in a fresh chunk. At
+// some distances, such as the Fibonacci numbers, priorities that are the hash
+// of one multiplication rise with the address: then each block has one child.
+TYPED_TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
+  constexpr std::size_t kBlocks = 4000;
+  for (const std::size_t granules :
+       {2U, 3U, 16U, 144U, 1597U, 2584U, 4096U, 4181U, 17711U, 65536U}) {
+    Blocks blocks;
+    TypeParam index;
+    for (std::size_t i = 1; i <= kBlocks; ++i) {
+      index.Insert(blocks.Add(256 * granules * i, 512));
+    }
+    // 12 levels would hold them all; chance takes about 28.
+    EXPECT_LE(index.Depth(), 48U) << granules;
+  }
+}
+
+TYPED_TEST(OrderedIndexTest, NoticesABlockThatChangedItsSize) {
   Blocks blocks;
-  BfcIndex fast(BfcPlacement::kFast, OrderedIndex::AddressOrder::kAscending);
-  Block* small = blocks.Add(0x1100, 1024);
-  Block* large = blocks.Add(0x5000, 8192);
-  fast.Insert(small);
-  fast.Insert(large);
-  EXPECT_TRUE(small->is_free);
-  EXPECT_EQ(fast.Find(1024), small);
-  EXPECT_EQ(fast.FindIf(1024, 1024 + 4096 - 256, [](Block*) { return true; }),
-            large);
-  EXPECT_EQ(fast.LargestBytes(), 8192U);
-  EXPECT_EQ(fast.total_bytes(), 9216U);
-  EXPECT_TRUE(fast.IsConsistent());
-  fast.Remove(small);
-  EXPECT_FALSE(small->is_free);
-  EXPECT_EQ(fast.count(), 1U);
+  TypeParam index;
+  Block* block = blocks.Add(0x10000, 512);
+  index.Insert(block);
+  EXPECT_TRUE(index.IsConsistent());
+  block->size = 768;
+  EXPECT_FALSE(index.IsConsistent());
 }
 
 }  // namespace

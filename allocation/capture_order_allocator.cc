@@ -1,0 +1,190 @@
+#include "strata/allocation/capture_order_allocator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <unordered_set>
+#include <utility>
+
+namespace strata {
+namespace {
+
+bool Precede(Device& device, const std::vector<GraphNode>& earlier,
+             std::vector<GraphNode> open) {
+  std::unordered_set<void*> missing;
+  for (const GraphNode& node : earlier) missing.insert(node.value);
+  std::unordered_set<void*> seen;
+  std::vector<GraphNode> before;
+  while (!missing.empty() && !open.empty()) {
+    const GraphNode node = open.back();
+    open.pop_back();
+    if (!seen.insert(node.value).second) continue;
+    missing.erase(node.value);
+    before.clear();
+    if (device.GraphNodePredecessors(node, &before) != Status::kSuccess) {
+      return false;
+    }
+    open.insert(open.end(), before.begin(), before.end());
+  }
+  return missing.empty();
+}
+
+}  // namespace
+
+bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
+                const std::vector<GraphNode>& later) noexcept {
+  try {
+    return Precede(device, earlier, later);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+bool CaptureFrontier(Device& device, const Stream& stream,
+                     std::vector<GraphNode>* nodes) noexcept {
+  CaptureInfo info;
+  if (device.StreamCaptureInfo(stream, &info) != Status::kSuccess ||
+      info.status != CaptureStatus::kActive) {
+    return false;
+  }
+  *nodes = std::move(info.dependencies);
+  return true;
+}
+
+CaptureOrderAllocator::CaptureOrderAllocator(
+    std::shared_ptr<Allocator> underlying, std::shared_ptr<ChainStream> own)
+    : Decorator(std::move(underlying)), own_(std::move(own)) {}
+
+CaptureOrderAllocator::~CaptureOrderAllocator() { CaptureEnded(); }
+
+bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
+                                         Stream stream) noexcept {
+  if (stream.uid == 0 || stream == own_->stream()) return false;
+  Block* block = allocation->block();
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    auto& entry = by_block_[block];
+    if ((block->flags & kBlockMarked) == 0) {
+      marked_.push_back({allocation, {}, {}, false});
+      entry = std::prev(marked_.end());
+      block->flags |= kBlockMarked;
+    }
+    std::vector<Stream>& streams = entry->streams;
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+      streams.push_back(stream);
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "capture_order: no host memory for a mark; free "
+               << allocation->data() << " only after its last use is joined";
+    return false;
+  }
+}
+
+void CaptureOrderAllocator::EraseStream(Allocation* allocation,
+                                        Stream stream) noexcept {
+  Block* block = allocation->block();
+  if ((block->flags & kBlockMarked) == 0) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = by_block_.find(block);
+  if (found == by_block_.end()) return;
+  std::erase(found->second->streams, stream);
+}
+
+void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  if ((block->flags & kBlockMarked) == 0) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  List freed;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = by_block_.find(block);
+    if (found != by_block_.end()) {
+      freed.splice(freed.begin(), marked_, found->second);
+      by_block_.erase(found);
+    }
+    block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
+  }
+  if (freed.empty()) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  Marked& mark = freed.front();
+  Device& device = *own_->device();
+  try {
+    std::vector<GraphNode> nodes;
+    for (const Stream& stream : mark.streams) {
+      // Of a stream that is not capturing nothing is in the graph.
+      if (!CaptureFrontier(device, stream, &nodes)) continue;
+      mark.frontier.insert(mark.frontier.end(), nodes.begin(), nodes.end());
+    }
+  } catch (const std::bad_alloc&) {
+    mark.unknown = true;
+  }
+  if (!mark.unknown && mark.frontier.empty()) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  parked_.splice(parked_.end(), freed);
+}
+
+void CaptureOrderAllocator::TakeReady(List* ready) noexcept {
+  List parked;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    parked.splice(parked.end(), parked_);
+  }
+  if (parked.empty()) return;
+  Device& device = *own_->device();
+  std::vector<GraphNode> now;
+  const bool is_capturing = CaptureFrontier(device, own_->stream(), &now);
+  for (auto mark = parked.begin(); is_capturing && mark != parked.end();) {
+    const auto next = std::next(mark);
+    if (!mark->unknown && AllPrecede(device, mark->frontier, now)) {
+      ready->splice(ready->end(), parked, mark);
+    }
+    mark = next;
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  parked_.splice(parked_.begin(), parked);
+}
+
+void CaptureOrderAllocator::GiveAll(List* ready) noexcept {
+  for (const Marked& mark : *ready) underlying()->DoFree(mark.allocation);
+  ready->clear();
+}
+
+Allocation* CaptureOrderAllocator::TryAllocate(const Request& request,
+                                               Failure& failure) noexcept {
+  Request cached = request;
+  cached.flags |= kNoGrowth;
+  if (Allocation* found = underlying()->TryAllocate(cached, failure)) {
+    return found;
+  }
+  List ready;
+  TakeReady(&ready);
+  if (!ready.empty()) {
+    GiveAll(&ready);
+    if (Allocation* found = underlying()->TryAllocate(cached, failure)) {
+      return found;
+    }
+  }
+  if ((request.flags & kNoGrowth) != 0) return nullptr;
+  return underlying()->TryAllocate(request, failure);
+}
+
+void CaptureOrderAllocator::CaptureEnded() noexcept {
+  List ready;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    ready.splice(ready.end(), parked_);
+  }
+  GiveAll(&ready);
+}
+
+}  // namespace strata

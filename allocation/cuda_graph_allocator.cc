@@ -1,0 +1,152 @@
+#include "strata/allocation/cuda_graph_allocator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/registry.h"
+#include "strata/allocation/streams/timeline_table.h"
+
+namespace strata {
+namespace {
+
+// Passes an allocation from one hold to the next; the last gives it back.
+class NextHold final : public Decorator {
+ public:
+  NextHold(std::shared_ptr<Allocator> layer,
+           std::shared_ptr<CaptureHold> following)
+      : Decorator(layer),
+        layer_(std::move(layer)),
+        following_(std::move(following)) {}
+
+  void DoFree(Allocation* allocation) noexcept override {
+    following_->Keep(layer_, allocation);
+  }
+  const char* name() const override { return "next_hold"; }
+
+ private:
+  const std::shared_ptr<Allocator> layer_;
+  const std::shared_ptr<CaptureHold> following_;
+};
+
+}  // namespace
+
+CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
+                                       std::shared_ptr<Platform> platform,
+                                       std::shared_ptr<CaptureHolds> captures,
+                                       const CaptureGate* gate)
+    : Decorator(std::move(underlying)),
+      platform_(std::move(platform)),
+      captures_(std::move(captures)),
+      gate_(captures_ != nullptr && platform_ != nullptr ? gate : nullptr) {}
+
+std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
+    const Stream& stream) const noexcept {
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= platform_->device_count()) {
+    return nullptr;
+  }
+  return captures_->HoldOf(platform_->device(stream.device), stream);
+}
+
+bool CudaGraphAllocator::RecordStream(Allocation* allocation,
+                                      Stream stream) noexcept {
+  const bool noted = underlying()->RecordStream(allocation, stream);
+  if (!any() || stream == this->stream()) return noted;
+  Block* block = allocation->block();
+  std::shared_ptr<CaptureHold> hold = HoldOf(stream);
+  if (hold == nullptr) return noted;
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::vector<Use>& uses = uses_[block];
+    const bool known =
+        std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+          return use.stream == stream && use.hold == hold;
+        });
+    if (!known) uses.push_back({stream, std::move(hold)});
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "cuda_graph: no host memory to note that a capture uses "
+               << allocation->data() << "; free it only after its graphs";
+    return noted;
+  }
+  block->flags |= kBlockMarked;
+  return true;
+}
+
+bool CudaGraphAllocator::RecordUse(Allocation* allocation, Stream stream,
+                                   Event event) noexcept {
+  // What a graph does again at each launch, no event ends.
+  if (any() && stream != this->stream() && HoldOf(stream) != nullptr) {
+    return RecordStream(allocation, stream);
+  }
+  return underlying()->RecordUse(allocation, stream, event);
+}
+
+void CudaGraphAllocator::EraseStream(Allocation* allocation,
+                                     Stream stream) noexcept {
+  underlying()->EraseStream(allocation, stream);
+  if (gate_ == nullptr) return;
+  std::vector<Use> erased;  // destroyed after the lock
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto entry = uses_.find(allocation->block());
+  if (entry == uses_.end()) return;
+  std::vector<Use>& uses = entry->second;
+  const auto kept = std::stable_partition(
+      uses.begin(), uses.end(),
+      [&](const Use& use) { return !(use.stream == stream); });
+  erased.assign(std::make_move_iterator(kept),
+                std::make_move_iterator(uses.end()));
+  uses.erase(kept, uses.end());
+  if (uses.empty()) uses_.erase(entry);
+}
+
+void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  if (gate_ == nullptr) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  Uses::node_type noted;
+  if ((block->flags & kBlockMarked) != 0) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    noted = uses_.extract(block);
+  }
+  std::shared_ptr<Allocator> layer = shared_underlying();
+  std::shared_ptr<CaptureHold> hold;
+  if (gate_->any()) hold = HoldOf(stream());
+  try {
+    if (noted) {
+      for (Use& use : noted.mapped()) {
+        if (hold == nullptr) {
+          hold = std::move(use.hold);
+        } else if (hold != use.hold) {
+          layer =
+              std::make_shared<NextHold>(std::move(layer), std::move(use.hold));
+        }
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "cuda_graph: no host memory to keep " << allocation->data()
+               << " for every graph that uses it; it is never reused";
+    return;
+  }
+  if (hold == nullptr) {
+    underlying()->DoFree(allocation);
+  } else {
+    hold->Keep(std::move(layer), allocation);
+  }
+}
+
+std::shared_ptr<Allocator> MakeCudaGraphAllocator(
+    std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
+    const ChainContext& context) {
+  if (!options.cuda_graph) return underlying;
+  const CaptureGate* gate =
+      context.timelines != nullptr ? &context.timelines->gate() : nullptr;
+  return std::make_shared<CudaGraphAllocator>(
+      std::move(underlying), context.platform, context.captures, gate);
+}
+
+}  // namespace strata

@@ -1,0 +1,65 @@
+#ifndef STRATA_ALLOCATION_CUDA_GRAPH_ALLOCATOR_H_
+#define STRATA_ALLOCATION_CUDA_GRAPH_ALLOCATOR_H_
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "strata/allocation/decorator.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/capture_hold.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+
+// Keeps memory that was allocated outside a capture from being reused while
+// graphs of the capture may use it.
+//
+// Model: a graph reads and writes the addresses that were passed while it was
+//   captured, at each launch. So an allocation that is freed while its stream
+//   is capturing, or that a capturing stream was recorded for, is handed to the
+//   capture's pool when it is freed, and comes back here, through the layers
+//   below, when the last graph is gone. What is allocated inside a capture
+//   never gets here: it comes from the pool (facade/graph_pool.h).
+// Threads: any thread.
+// Cost: one load per call while no capture is announced. During one, a device
+//   call per free, and a heap object per allocation kept.
+// Source: cuda_semantics.md C25, C26, K1, K4, K5, M7; paddle.md §3.7-5 (cell
+//   "allocated outside, freed inside").
+class CudaGraphAllocator final : public Decorator {
+ public:
+  // `platform`, `captures` and `gate` may be null: then nothing is kept.
+  // `captures` and `gate` outlive this layer.
+  CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
+                     std::shared_ptr<Platform> platform,
+                     std::shared_ptr<CaptureHolds> captures,
+                     const CaptureGate* gate);
+
+  void DoFree(Allocation* allocation) noexcept override;
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
+  void EraseStream(Allocation* allocation, Stream stream) noexcept override;
+  const char* name() const override { return "cuda_graph"; }
+
+ private:
+  struct Use {
+    Stream stream;
+    std::shared_ptr<CaptureHold> hold;
+  };
+  using Uses = std::unordered_map<const Block*, std::vector<Use>>;
+
+  std::shared_ptr<CaptureHold> HoldOf(const Stream& stream) const noexcept;
+  bool any() const { return gate_ != nullptr && gate_->any(); }
+
+  const std::shared_ptr<Platform> platform_;
+  const std::shared_ptr<CaptureHolds> captures_;
+  const CaptureGate* const gate_;
+  std::mutex mutex_;
+  Uses uses_;  // of live allocations, in captures; guarded by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_CUDA_GRAPH_ALLOCATOR_H_

@@ -1,0 +1,46 @@
+#ifndef STRATA_ALLOCATION_STREAMS_CAPTURE_HOLD_H_
+#define STRATA_ALLOCATION_STREAMS_CAPTURE_HOLD_H_
+
+#include <memory>
+
+#include "strata/allocation/allocator.h"
+#include "strata/platform/device.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// Who keeps memory for as long as graphs of a capture may use it.
+//
+// Threads: any thread.
+class CaptureHold {
+ public:
+  CaptureHold() = default;
+  CaptureHold(const CaptureHold&) = delete;
+  CaptureHold& operator=(const CaptureHold&) = delete;
+  virtual ~CaptureHold() = default;
+
+  // Takes over a freed allocation: calls DoFree of `layer` when the last graph
+  // and its last launch are gone.
+  virtual void Keep(std::shared_ptr<Allocator> layer,
+                    Allocation* allocation) noexcept = 0;
+};
+
+// Which captures are under way, as the layers of a chain ask.
+//
+// Threads: any thread.
+class CaptureHolds {
+ public:
+  CaptureHolds() = default;
+  CaptureHolds(const CaptureHolds&) = delete;
+  CaptureHolds& operator=(const CaptureHolds&) = delete;
+  virtual ~CaptureHolds() = default;
+
+  // Of the announced capture that `stream` takes part in; null if it takes part
+  // in none. Device calls only while captures are announced.
+  virtual std::shared_ptr<CaptureHold> HoldOf(
+      Device& device, const Stream& stream) noexcept = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STREAMS_CAPTURE_HOLD_H_

@@ -1,0 +1,130 @@
+#include "strata/allocation/streams/deferred_frees.h"
+
+#include <utility>
+
+#include "strata/allocation/streams/marked_frees.h"
+
+namespace strata {
+
+class DeferredFrees::Step final : public ReclaimSource {
+ public:
+  Step(DeferredFrees& frees, std::size_t (DeferredFrees::*run)() noexcept)
+      : frees_(frees), run_(run) {}
+  // It goes to the strategies, not to the system.
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream /*stream*/,
+                      std::size_t /*bytes*/) noexcept override {
+    return (frees_.*run_)();
+  }
+
+ private:
+  DeferredFrees& frees_;
+  std::size_t (DeferredFrees::*const run_)() noexcept;
+};
+
+DeferredFrees::DeferredFrees(std::shared_ptr<TimelineTable> timelines,
+                             std::shared_ptr<Reclaimer> reclaimer,
+                             bool waits_on_device)
+    : timelines_(std::move(timelines)),
+      reclaimer_(std::move(reclaimer)),
+      waits_on_device_(waits_on_device),
+      marked_(std::make_shared<MarkedFrees>(*this)),
+      drain_step_(std::make_unique<Step>(*this, &DeferredFrees::Drain)),
+      await_step_(std::make_unique<Step>(*this, &DeferredFrees::Await)) {
+  AddSource(marked_);
+  if (reclaimer_ == nullptr) return;
+  registrations_ = {
+      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, *drain_step_),
+      Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees, *await_step_)};
+}
+
+DeferredFrees::~DeferredFrees() {
+  for (Reclaimer::Registration& registration : registrations_) {
+    registration.Reset();
+  }
+  Close();
+  if (any()) Ask(&FreeSource::FreeUnproven);
+}
+
+void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(sources_, [](const auto& old) { return old->IsOver(); });
+  sources_.push_back(std::move(source));
+}
+
+std::shared_ptr<FreeSource> DeferredFrees::SourceAt(
+    std::size_t index) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return index < sources_.size() ? sources_[index] : nullptr;
+}
+
+std::size_t DeferredFrees::Ask(
+    std::size_t (FreeSource::*what)() noexcept) noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; any(); ++i) {
+    const std::shared_ptr<FreeSource> source = SourceAt(i);
+    if (source == nullptr) break;
+    bytes += (source.get()->*what)();
+  }
+  return bytes;
+}
+
+std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
+
+std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
+
+void DeferredFrees::Close() noexcept {
+  closed_ = true;
+  while (Await() != 0) {
+  }
+}
+
+DeferredFrees::Giving::Giving(const DeferredFrees& frees)
+    : reclaimer_(frees.reclaimer_.get()) {
+  if (reclaimer_ != nullptr) reclaimer_->BeginGiving();
+}
+
+DeferredFrees::Giving::~Giving() {
+  if (reclaimer_ != nullptr) reclaimer_->EndGiving();
+}
+
+void DeferredFrees::Defer(Block& block) noexcept {
+  bytes_ += block.size;
+  ++count_;
+}
+
+void DeferredFrees::TakeBack(Block& block) noexcept {
+  bytes_ -= block.size;
+  --count_;
+}
+
+void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
+  const std::size_t bytes = block.size;
+  block.flags |= kBlockLive;
+  below.DoFree(block.allocation());
+  // Only now, so that who finds nothing deferred finds it below.
+  bytes_ -= bytes;
+  --count_;
+  if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(bytes);
+}
+
+Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
+  HitPath* hit_path = below.hit_path();
+  const bool is_plain = request.alignment <= below.natural_alignment() &&
+                        request.flags == 0 && request.freed_before == 0;
+  if (hit_path != nullptr && is_plain) {
+    const std::lock_guard<SpinLock> guard(hit_path->hit_lock());
+    Block* block = hit_path->TakeCached(request.bytes);
+    if (block == nullptr) return nullptr;
+    block->requested = request.bytes;
+    return block->allocation();
+  }
+  // Where to put what lives long, strategies decide as they grow.
+  if ((request.flags & ~kNoGrowth) != 0) return nullptr;
+  Request held = request;
+  held.flags |= kNoGrowth;
+  Failure ignored;
+  return below.TryAllocate(held, ignored);
+}
+
+}  // namespace strata

@@ -1,0 +1,143 @@
+#ifndef STRATA_ALLOCATION_STREAMS_DEFERRED_FREES_H_
+#define STRATA_ALLOCATION_STREAMS_DEFERRED_FREES_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/streams/timeline_table.h"
+
+namespace strata {
+
+class DeferredFrees;
+class MarkedFrees;
+
+// Frees of one kind, kept until the streams that they wait for are done.
+//
+// Threads: every function from any thread, with no lock held.
+class FreeSource {
+ public:
+  FreeSource() = default;
+  FreeSource(const FreeSource&) = delete;
+  FreeSource& operator=(const FreeSource&) = delete;
+  virtual ~FreeSource() = default;
+
+  // Frees what is done, after closing what is open and asking each stream once.
+  // Never waits. Returns the bytes freed.
+  virtual std::size_t Drain() noexcept = 0;
+  // Waits on the host for what was deferred before the call, then frees it.
+  virtual std::size_t Await() noexcept = 0;
+  // Frees the rest, though nobody knows whether it is done.
+  virtual std::size_t FreeUnproven() noexcept = 0;
+  // Nothing is deferred, nor ever will be.
+  virtual bool IsOver() const noexcept = 0;
+};
+
+// What was freed at one place but may still be used by work in streams.
+//
+// Model: sources defer; whoever misses at the place has them all drained, on
+//   whatever stream: that closes batches, asks each stream once and frees what
+//   is done. Two rungs of the place's ladder do the same: one drains, a later
+//   one waits on the host. Once the facade has let go, each free drains, and
+//   the end waits for the rest.
+// Errors: what cannot be proven done stays deferred and is tried again; only at
+//   the end, when nobody can be given the memory any more, it goes all the same
+//   and is logged.
+// Threads: any thread; no lock is held while a source works.
+// Cost: one load while nothing is deferred.
+// Lifetime: sources are shared. Call Close where what is deferred might keep
+//   this object alive.
+// Source: DESIGN §5; paddle.md §5 B3 (only the same stream's next allocation
+//   drained, with a query per block).
+class DeferredFrees {
+ public:
+  // `reclaimer` is the ladder of the place; null: there is none. With
+  // `waits_on_device`, a stream that would have to grow is made to wait, on the
+  // device, for what other streams still do with the memory it has freed.
+  DeferredFrees(std::shared_ptr<TimelineTable> timelines,
+                std::shared_ptr<Reclaimer> reclaimer,
+                bool waits_on_device = false);
+  DeferredFrees(const DeferredFrees&) = delete;
+  DeferredFrees& operator=(const DeferredFrees&) = delete;
+  ~DeferredFrees();
+
+  TimelineTable& timelines() const { return *timelines_; }
+  MarkedFrees& marked() const { return *marked_; }
+  bool waits_on_device() const { return waits_on_device_; }
+
+  // Errors: std::bad_alloc.
+  void AddSource(std::shared_ptr<FreeSource> source);
+
+  bool any() const noexcept {
+    return count_.load(std::memory_order_acquire) != 0;
+  }
+  std::size_t count() const noexcept { return count_.load(); }
+  std::size_t bytes() const noexcept { return bytes_.load(); }
+
+  // As those of FreeSource, of all sources.
+  std::size_t Drain() noexcept;
+  std::size_t Await() noexcept;
+  // Nobody allocates here any more: waits for all that is deferred. What is
+  // deferred later drains with each free; what then is left waits for the next
+  // Close, or the end.
+  void Close() noexcept;
+
+  // Call after a free: once closed, that is who drains.
+  void AfterFree() noexcept {
+    if (closed_.load(std::memory_order_acquire)) Drain();
+  }
+
+  // For sources: held while blocks are neither deferred nor free below, so that
+  // a request that finds nothing knows of them.
+  class Giving {
+   public:
+    explicit Giving(const DeferredFrees& frees);
+    Giving(const Giving&) = delete;
+    Giving& operator=(const Giving&) = delete;
+    ~Giving();
+
+   private:
+    Reclaimer* const reclaimer_;
+  };
+
+  // For sources: a block is deferred from here until FreeNow, which gives it to
+  // `below`.
+  void Defer(Block& block) noexcept;
+  void FreeNow(Block& block, Allocator& below) noexcept;
+  // The same without giving it to anybody: its stream has it again.
+  void TakeBack(Block& block) noexcept;
+
+ private:
+  class Step;
+
+  std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
+  // Null: there are no more.
+  std::shared_ptr<FreeSource> SourceAt(std::size_t index) noexcept;
+
+  const std::shared_ptr<TimelineTable> timelines_;
+  const std::shared_ptr<Reclaimer> reclaimer_;
+  const bool waits_on_device_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<bool> closed_{false};
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<FreeSource>> sources_;  // guarded by mutex_
+  std::shared_ptr<MarkedFrees> marked_;
+  std::unique_ptr<ReclaimSource> drain_step_;
+  std::unique_ptr<ReclaimSource> await_step_;
+  std::array<Reclaimer::Registration, 2> registrations_;
+};
+
+// What `below` holds ready for `request`, without growing; null: nothing, or it
+// cannot say.
+Allocation* TryHeld(Allocator& below, const Request& request) noexcept;
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STREAMS_DEFERRED_FREES_H_

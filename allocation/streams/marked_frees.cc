@@ -1,0 +1,185 @@
+#include "strata/allocation/streams/marked_frees.h"
+
+#include <glog/logging.h>
+
+#include <limits>
+#include <utility>
+
+namespace strata {
+
+StreamMark* MarkedBlock::Find(const Stream& stream) const noexcept {
+  StreamMark* mark = marks.get();
+  while (mark != nullptr && !(mark->stream == stream)) mark = mark->next.get();
+  return mark;
+}
+
+std::unique_ptr<StreamMark> MarkedBlock::Remove(const Stream& stream) noexcept {
+  std::unique_ptr<StreamMark>* link = &marks;
+  while (*link != nullptr && !((*link)->stream == stream)) {
+    link = &(*link)->next;
+  }
+  if (*link == nullptr) return nullptr;
+  std::unique_ptr<StreamMark> removed = std::move(*link);
+  *link = std::move(removed->next);
+  return removed;
+}
+
+MarkedFrees::MarkedFrees(DeferredFrees& frees) : frees_(frees) {}
+
+MarkedFrees::~MarkedFrees() = default;
+
+std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
+    const std::shared_ptr<StreamTimeline>& timeline) {
+  const std::lock_guard<std::mutex> guard(queues_mutex_);
+  for (const std::shared_ptr<Queue>& queue : queues_) {
+    if (queue->timeline == timeline) return queue;
+  }
+  // Those of streams that have gone, and that nobody waits for.
+  std::erase_if(queues_, [](const std::shared_ptr<Queue>& queue) {
+    return queue.use_count() == 1 && queue->timeline->ended();
+  });
+  queues_.push_back(std::make_shared<Queue>(timeline));
+  return queues_.back();
+}
+
+std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueAt(
+    std::size_t index) noexcept {
+  const std::lock_guard<std::mutex> guard(queues_mutex_);
+  return index < queues_.size() ? queues_[index] : nullptr;
+}
+
+void MarkedFrees::Link(StreamMark& mark) noexcept {
+  Queue& queue = *mark.queue;
+  // Nearly always the last: threads that free together may have passed it.
+  StreamMark* before = queue.last;
+  while (before != nullptr && before->tick > mark.tick) {
+    before = before->previous;
+  }
+  mark.previous = before;
+  mark.following = before != nullptr ? before->following : queue.first;
+  (before != nullptr ? before->following : queue.first) = &mark;
+  (mark.following != nullptr ? mark.following->previous : queue.last) = &mark;
+}
+
+void MarkedFrees::Unlink(StreamMark& mark) noexcept {
+  Queue& queue = *mark.queue;
+  (mark.previous != nullptr ? mark.previous->following : queue.first) =
+      mark.following;
+  (mark.following != nullptr ? mark.following->previous : queue.last) =
+      mark.previous;
+  mark.previous = mark.following = nullptr;
+}
+
+void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
+  frees_.Defer(*marked->block);
+  for (StreamMark* mark = marked->marks.get(); mark != nullptr;
+       mark = mark->next.get()) {
+    mark->marked = marked.get();
+    if (mark->tick == 0) mark->tick = mark->queue->timeline->Note();
+    ++marked->waits;
+  }
+  // The queues have it; whoever passes the last mark deletes it.
+  const MarkedBlock* deferred = marked.release();
+  const std::lock_guard<SpinLock> guard(lock_);
+  for (StreamMark* mark = deferred->marks.get(); mark != nullptr;
+       mark = mark->next.get()) {
+    Link(*mark);
+  }
+}
+
+MarkedFrees::Tick MarkedFrees::LastTick(const Queue& queue,
+                                        const Allocator* below) const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  const StreamMark* mark = queue.last;
+  while (below != nullptr && mark != nullptr &&
+         mark->marked->below.get() != below) {
+    mark = mark->previous;
+  }
+  return mark != nullptr ? mark->tick : 0;
+}
+
+std::size_t MarkedFrees::Pass(Queue& queue, Tick tick,
+                              const Allocator* below) noexcept {
+  const DeferredFrees::Giving giving(frees_);
+  MarkedBlock* ready = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    StreamMark* mark = queue.first;
+    while (mark != nullptr && mark->tick <= tick) {
+      StreamMark* const following = mark->following;
+      MarkedBlock* const marked = mark->marked;
+      if (below == nullptr || marked->below.get() == below) {
+        Unlink(*mark);
+        if (--marked->waits == 0) marked->next = std::exchange(ready, marked);
+      }
+      mark = following;
+    }
+  }
+  return FreeAll(ready);
+}
+
+std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
+  std::size_t bytes = 0;
+  while (ready != nullptr) {
+    const std::unique_ptr<MarkedBlock> marked(
+        std::exchange(ready, ready->next));
+    bytes += marked->block->size;
+    frees_.FreeNow(*marked->block, *marked->below);
+  }
+  return bytes;
+}
+
+std::size_t MarkedFrees::Drain() noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<Queue> queue = QueueAt(i);
+    if (queue == nullptr) return bytes;
+    if (LastTick(*queue, nullptr) == 0) continue;
+    // If it fails, what is open stays deferred.
+    static_cast<void>(queue->timeline->Close());
+    bytes += Pass(*queue, queue->timeline->Poll(), nullptr);
+  }
+}
+
+std::size_t MarkedFrees::Await() noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<Queue> queue = QueueAt(i);
+    if (queue == nullptr) return bytes;
+    const Tick tick = LastTick(*queue, nullptr);
+    if (tick == 0) continue;
+    const bool passed = queue->timeline->Await(tick) == Status::kSuccess;
+    bytes += Pass(*queue, passed ? tick : queue->timeline->done(), nullptr);
+  }
+}
+
+std::size_t MarkedFrees::FreeUnproven() noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<Queue> queue = QueueAt(i);
+    if (queue == nullptr) break;
+    bytes += Pass(*queue, std::numeric_limits<Tick>::max(), nullptr);
+  }
+  LOG_IF(ERROR, bytes != 0)
+      << "stream_safe: " << bytes
+      << " bytes go to the system although the streams that used them could "
+         "not be waited for";
+  return bytes;
+}
+
+std::size_t MarkedFrees::FreeBehind(const Allocator& below, Device& device,
+                                    const Stream& stream) noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<Queue> queue = QueueAt(i);
+    if (queue == nullptr) return bytes;
+    const Tick tick = LastTick(*queue, &below);
+    if (tick == 0 || queue->timeline->OrderBefore(tick, device, stream) !=
+                         Status::kSuccess) {
+      continue;
+    }
+    bytes += Pass(*queue, tick, &below);
+  }
+}
+
+}  // namespace strata

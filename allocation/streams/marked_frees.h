@@ -1,0 +1,119 @@
+#ifndef STRATA_ALLOCATION_STREAMS_MARKED_FREES_H_
+#define STRATA_ALLOCATION_STREAMS_MARKED_FREES_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/streams/deferred_frees.h"
+#include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+struct MarkedBlock;
+
+// The deferred blocks that wait for one stream, in the order of their ticks.
+struct StreamMarkQueue {
+  explicit StreamMarkQueue(std::shared_ptr<StreamTimeline> of)
+      : timeline(std::move(of)) {}
+
+  const std::shared_ptr<StreamTimeline> timeline;
+  struct StreamMark* first = nullptr;  // guarded by the lock of MarkedFrees
+  struct StreamMark* last = nullptr;   // likewise
+};
+
+// One stream's use of a marked block. While the block is deferred it is a link
+// of the stream's queue.
+struct StreamMark {
+  Stream stream;  // whose use it is
+  std::shared_ptr<StreamMarkQueue> queue;
+  // What has to be done; 0: the moment of the free, not known yet.
+  StreamTimeline::Tick tick = 0;
+  std::unique_ptr<StreamMark> next;  // of the same block
+
+  MarkedBlock* marked = nullptr;   // while deferred, as the rest
+  StreamMark* previous = nullptr;  // in the queue
+  StreamMark* following = nullptr;
+};
+
+// What the stream-safe layer remembers of an allocation that other streams use.
+struct MarkedBlock {
+  Block* block = nullptr;
+  std::unique_ptr<StreamMark> marks;
+  std::shared_ptr<Allocator> below;  // whom it is freed to; set when deferred
+  std::size_t waits = 0;             // marks still in a queue
+  MarkedBlock* next = nullptr;       // among those that are ready
+
+  // Null if there is none.
+  StreamMark* Find(const Stream& stream) const noexcept;
+  std::unique_ptr<StreamMark> Remove(const Stream& stream) noexcept;
+};
+
+// The marked blocks of a place that were freed.
+//
+// Model: at the free, the moment is noted on the timeline of every stream that
+//   marked the block. The block waits in the queue of each, and is freed to the
+//   chain it came from once all of them have passed. What it needs was made
+//   when it was marked, so that a free allocates nothing.
+// Threads: any thread. No device call, and no call of a layer below, with the
+//   lock held.
+// Cost: a free is O(streams of the block), without a device call but for one
+//   event in 64 frees per stream. Draining is two device calls at most per
+//   stream that has something deferred, and O(1) per block that is ready.
+// Source: cuda_semantics.md §5.2 M4; paddle.md §5 A2, A3, B3.
+class MarkedFrees final : public FreeSource {
+ public:
+  using Queue = StreamMarkQueue;
+
+  // `frees` has this as a source, and outlives it.
+  explicit MarkedFrees(DeferredFrees& frees);
+  ~MarkedFrees() override;
+
+  // That of the stream that `timeline` is of. No device call.
+  //
+  // Errors: std::bad_alloc.
+  std::shared_ptr<Queue> QueueOf(
+      const std::shared_ptr<StreamTimeline>& timeline);
+
+  // `marked` has marks and `below`.
+  void Free(std::unique_ptr<MarkedBlock> marked) noexcept;
+  // Has what waits to go to `below` wait on the device instead: what is
+  // submitted to `stream`, which is the one that uses what `below` gives,
+  // starts after the work that the blocks wait for. Frees what then waits for
+  // nothing; returns its bytes. Nothing changes where a capture or the device
+  // does not allow it.
+  std::size_t FreeBehind(const Allocator& below, Device& device,
+                         const Stream& stream) noexcept;
+
+  std::size_t Drain() noexcept override;
+  std::size_t Await() noexcept override;
+  std::size_t FreeUnproven() noexcept override;
+  bool IsOver() const noexcept override { return false; }
+
+ private:
+  using Tick = StreamTimeline::Tick;
+
+  // Null: there are no more.
+  std::shared_ptr<Queue> QueueAt(std::size_t index) noexcept;
+  Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
+  // What waits for `queue` up to `tick` (if `below`, only what goes there)
+  // waits for it no longer. Frees what waits for nothing more.
+  std::size_t Pass(Queue& queue, Tick tick, const Allocator* below) noexcept;
+  std::size_t FreeAll(MarkedBlock* ready) noexcept;
+  static void Link(StreamMark& mark) noexcept;
+  static void Unlink(StreamMark& mark) noexcept;
+
+  DeferredFrees& frees_;
+  std::mutex queues_mutex_;
+  // Of streams that are not over; guarded by queues_mutex_.
+  std::vector<std::shared_ptr<Queue>> queues_;
+  mutable SpinLock lock_;  // guards what is in the queues
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_STREAMS_MARKED_FREES_H_

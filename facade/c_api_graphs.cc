@@ -1,0 +1,35 @@
+// The C ABI: captures of CUDA graphs.
+
+#include <cstdint>
+
+#include "strata/facade/c_api_call.h"
+#include "strata/facade/graph_pool_id.h"
+#include "strata/platform/memory_types.h"
+
+strata_status strata_capture_begin(strata_facade* facade, int32_t device,
+                                   void* stream, int64_t* pool) {
+  return strata::GuardCall("strata_capture_begin", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(pool, "pool");
+    const strata::Stream origin = facade->facade.Wrap(stream, device);
+    *pool = facade->facade.PrepareMemoryPoolForCUDAGraph(*pool, origin);
+  });
+}
+
+strata_status strata_capture_end(strata_facade* facade, int32_t device,
+                                 int64_t pool, void* graph) {
+  return strata::GuardCall("strata_capture_end", [&] {
+    strata::Require(facade, "facade");
+    if (graph != nullptr) {
+      facade->facade.KeepForGraph(pool, device, strata::Graph{graph});
+    }
+    facade->facade.CaptureEnded(pool);
+  });
+}
+
+strata_status strata_graph_pool_remove(strata_facade* facade, int64_t pool) {
+  return strata::GuardCall("strata_graph_pool_remove", [&] {
+    strata::Require(facade, "facade");
+    facade->facade.RemoveMemoryPoolOfCUDAGraph(pool);
+  });
+}

@@ -1,0 +1,83 @@
+#include "strata/facade/capture_guard.h"
+
+#include <glog/logging.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/error.h"
+#include "strata/platform/platform.h"
+
+namespace strata {
+namespace {
+
+Device& DeviceOf(AllocatorFacade& facade, const Stream& stream) {
+  if (stream.uid == 0 || stream.device < 0 ||
+      stream.device >= facade.platform().device_count()) {
+    throw std::invalid_argument("CaptureGuard: the stream names none");
+  }
+  return facade.platform().device(stream.device);
+}
+
+}  // namespace
+
+CaptureGuard::CaptureGuard(AllocatorFacade& facade, Stream stream,
+                           GraphPoolId pool, CaptureMode mode)
+    : facade_(facade),
+      device_(DeviceOf(facade, stream)),
+      stream_(stream),
+      pool_(facade.PrepareMemoryPoolForCUDAGraph(pool, stream)) {
+  const Status status = device_.StreamBeginCapture(stream_, mode);
+  if (status != Status::kSuccess) {
+    Finish();
+    throw DeviceError("cannot capture stream " + std::to_string(stream_.uid),
+                      status);
+  }
+  is_capturing_ = true;
+}
+
+CaptureGuard::~CaptureGuard() {
+  if (!is_capturing_) return;
+  Graph graph;
+  // A capture that failed has no graph; either way the stream is free again.
+  if (device_.StreamEndCapture(stream_, &graph) == Status::kSuccess) {
+    const Status status = device_.GraphDestroy(graph);
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << "cannot destroy a graph: " << ToString(status);
+  }
+  Finish();
+}
+
+Graph CaptureGuard::End() {
+  if (!is_capturing_) {
+    throw std::logic_error("CaptureGuard: the capture has ended already");
+  }
+  Graph graph;
+  const Status status = device_.StreamEndCapture(stream_, &graph);
+  // Anything but the wrong thread or stream ends the capture.
+  if (status == Status::kStreamCaptureWrongThread) {
+    throw DeviceError("the capture has to be ended by its own thread", status);
+  }
+  is_capturing_ = false;
+  try {
+    if (status != Status::kSuccess) {
+      throw DeviceError(
+          "the capture of stream " + std::to_string(stream_.uid) + " failed",
+          status);
+    }
+    facade_.KeepForGraph(pool_, device_.ordinal(), graph);
+  } catch (...) {
+    if (graph) device_.GraphDestroy(graph);
+    Finish();
+    throw;
+  }
+  Finish();
+  return graph;
+}
+
+void CaptureGuard::Finish() noexcept {
+  facade_.CaptureEnded(pool_);
+  facade_.RemoveMemoryPoolOfCUDAGraph(pool_);
+}
+
+}  // namespace strata

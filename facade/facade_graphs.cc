@@ -1,0 +1,57 @@
+// What AllocatorFacade does for CUDA graphs.
+
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/error.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/graph_pools.h"
+
+namespace strata {
+
+GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id) {
+  return PrepareMemoryPoolForCUDAGraph(id, Stream());
+}
+
+GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id,
+                                                           Stream stream) {
+  // An earlier capture that was not said to have ended may have.
+  for (int i = 0; i < platform_->device_count(); ++i) {
+    graph_pools_->CloseEnded(platform_->device(i));
+  }
+  const GraphPoolId prepared = graph_pools_->Prepare(id);
+  try {
+    graph_pools_->Announce(prepared, stream);
+  } catch (...) {
+    graph_pools_->Release(prepared);
+    throw;
+  }
+  return prepared;
+}
+
+void AllocatorFacade::CaptureEnded(GraphPoolId id) {
+  graph_pools_->Withdraw(id);
+}
+
+void AllocatorFacade::KeepForGraph(GraphPoolId id, int device, Graph graph) {
+  if (device < 0 || device >= platform_->device_count()) {
+    throw std::invalid_argument("there is no device " + std::to_string(device));
+  }
+  const Status status =
+      graph_pools_->Retain(id, platform_->device(device), graph);
+  if (status != Status::kSuccess) {
+    throw DeviceError("graph pool " + std::to_string(id) +
+                          ": the graph cannot keep its memory",
+                      status);
+  }
+}
+
+void AllocatorFacade::RemoveMemoryPoolOfCUDAGraph(GraphPoolId id) {
+  graph_pools_->Remove(id);
+}
+
+std::size_t AllocatorFacade::GraphPoolReserved(GraphPoolId id) const {
+  return graph_pools_->Get(id)->reserved_bytes();
+}
+
+}  // namespace strata

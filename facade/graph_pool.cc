@@ -1,0 +1,154 @@
+#include "strata/facade/graph_pool.h"
+
+#include <glog/logging.h>
+
+#include <new>
+#include <set>
+#include <utility>
+
+#include "strata/allocation/registry.h"
+
+namespace strata {
+namespace {
+
+// A chunk of a graph pool never leaves it, so nothing may be tuned to do so.
+StrategyOptions SettingsOf(const StrategyOptions& options) {
+  StrategyOptions settings = options;
+  settings.free_idle_chunk = false;
+  settings.free_when_no_cache_hit = false;
+  settings.auto_growth_give_back_limit = 0;
+  return settings;
+}
+
+// Marks are for the layer below; the rest is as outside.
+DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
+  DecoratorOptions decorators = options;
+  decorators.cuda_graph = false;
+  decorators.stream_safe = false;
+  decorators.retry_time_ms = 0;
+  decorators.guard = false;
+  decorators.fault.clear();
+  return decorators;
+}
+
+}  // namespace
+
+Status GraphPoolStream::Synchronize() noexcept {
+  if (timelines_->gate().any()) return Status::kNotReady;
+  return device()->Synchronize();
+}
+
+std::shared_ptr<GraphPool> GraphPool::Make(
+    GraphPoolId id, std::shared_ptr<TimelineTable> timelines) {
+  return {new GraphPool(id, std::move(timelines)), [](GraphPool* pool) {
+            // The gate has to outlive the call, and the pool may be gone.
+            const std::shared_ptr<TimelineTable> held = pool->timelines_;
+            held->gate().EndLater(*pool);
+          }};
+}
+
+GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
+    : id_(id), timelines_(std::move(timelines)) {}
+
+GraphPool::~GraphPool() {
+  // Launches may still be running, on any stream.
+  std::set<Device*> devices;
+  for (const auto& [state, at] : places_) devices.insert(state->device());
+  for (Device* device : devices) {
+    if (device == nullptr) continue;
+    const Status status = device->Synchronize();
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << "graph pool " << id_
+        << ": cannot wait for the last launch: " << ToString(status);
+  }
+  GiveKept();
+  for (const auto& [state, at] : places_) {
+    for (Front* front : at->fronts.Entries()) front->Drop();
+  }
+}
+
+GraphPool::AtPlace& GraphPool::PlaceOf(
+    const std::shared_ptr<PlaceState>& state) {
+  std::unique_ptr<AtPlace>& at = places_[state.get()];
+  if (at != nullptr) return *at;
+  auto made = std::make_unique<AtPlace>();
+  made->state = state;
+  // A ladder of its own: nobody may take what is idle here.
+  made->reclaimer = std::make_shared<Reclaimer>();
+  made->pool = std::make_shared<ChunkPool>(state->pool(), /*limit_bytes=*/0,
+                                           made->reclaimer);
+  made->strategy = std::make_unique<StrategySource>(
+      "auto_growth", made->pool, SettingsOf(state->strategy_options()));
+  at = std::move(made);
+  return *at;
+}
+
+Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
+                          const Stream& stream) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  AtPlace& at = PlaceOf(state);
+  if (Front* front = at.fronts.FindLocked(stream.uid)) return *front;
+  auto own =
+      std::make_shared<GraphPoolStream>(*state->device(), stream, timelines_);
+  auto order =
+      std::make_shared<CaptureOrderAllocator>(at.strategy->For(own), own);
+  orders_.push_back(order);
+  Front* front = state->AddGraphFront(
+      own, order, DecoratorsOf(state->decorator_options()), at.reclaimer);
+  try {
+    at.fronts.Insert(stream.uid, front);
+  } catch (...) {
+    front->Drop();
+    throw;
+  }
+  return *front;
+}
+
+void GraphPool::CaptureEnded() noexcept {
+  // By index: the list may grow meanwhile, and a copy could fail.
+  for (std::size_t i = 0;; ++i) {
+    std::shared_ptr<CaptureOrderAllocator> order;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (i >= orders_.size()) return;
+      order = orders_[i].lock();
+    }
+    if (order != nullptr) order->CaptureEnded();
+  }
+}
+
+void GraphPool::Keep(std::shared_ptr<Allocator> layer,
+                     Allocation* allocation) noexcept {
+  std::unique_ptr<Kept> kept(new (std::nothrow) Kept);
+  if (kept == nullptr) {
+    LOG(ERROR) << "graph pool " << id_ << ": no host memory to keep "
+               << allocation->data() << "; it is never reused";
+    return;
+  }
+  kept->layer = std::move(layer);
+  kept->allocation = allocation;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  kept->next = std::move(kept_);
+  kept_ = std::move(kept);
+}
+
+void GraphPool::GiveKept() noexcept {
+  std::unique_ptr<Kept> kept;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    kept = std::move(kept_);
+  }
+  while (kept != nullptr) {
+    kept->layer->DoFree(kept->allocation);
+    kept = std::move(kept->next);
+  }
+}
+
+std::size_t GraphPool::reserved_bytes() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [state, at] : places_) bytes += at->pool->reserved_bytes();
+  return bytes;
+}
+
+}  // namespace strata

@@ -1,0 +1,14 @@
+#ifndef STRATA_FACADE_GRAPH_POOL_ID_H_
+#define STRATA_FACADE_GRAPH_POOL_ID_H_
+
+#include <cstdint>
+
+namespace strata {
+
+// Names a pool of memory for graphs. Chosen by the caller, above 0 and below
+// 2^32, or new for the life of the process.
+using GraphPoolId = std::int64_t;
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_GRAPH_POOL_ID_H_

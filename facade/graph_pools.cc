@@ -1,0 +1,291 @@
+#include "strata/facade/graph_pools.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace strata {
+namespace {
+
+// Ids that nobody chose come from here on, above those that people choose.
+constexpr GraphPoolId kFirstOwnId = GraphPoolId{1} << 32;
+
+GraphPoolId NewId() {
+  static std::atomic<GraphPoolId> next{kFirstOwnId};
+  return next++;
+}
+
+std::invalid_argument NoSuchPool(GraphPoolId id) {
+  return std::invalid_argument("there is no graph pool " + std::to_string(id));
+}
+
+}  // namespace
+
+// What a graph has of its pool.
+struct GraphPools::Ticket {
+  std::shared_ptr<GraphPool> pool;
+  Ticket* next = nullptr;
+};
+
+std::atomic<GraphPools::Ticket*>& GraphPools::GoneGraphs() {
+  // Of the process, as a graph may be gone after its facade.
+  static std::atomic<Ticket*> tickets{nullptr};
+  return tickets;
+}
+
+// Runs in a thread of the driver, which must neither call it nor wait
+// (cuda_semantics.md C29).
+void GraphPools::OnGraphGone(void* argument) {
+  auto* ticket = static_cast<Ticket*>(argument);
+  std::atomic<Ticket*>& gone = GoneGraphs();
+  Ticket* first = gone.load(std::memory_order_relaxed);
+  do {
+    ticket->next = first;
+  } while (
+      !gone.compare_exchange_weak(first, ticket, std::memory_order_acq_rel));
+}
+
+GraphPoolId GraphPools::Prepare(GraphPoolId id) {
+  Sweep();
+  if (id <= 0) id = NewId();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Entry& entry = pools_[id];
+  if (entry.pool == nullptr) {
+    try {
+      entry.pool = GraphPool::Make(id, timelines_);
+    } catch (...) {
+      pools_.erase(id);
+      throw;
+    }
+  }
+  ++entry.references;
+  return id;
+}
+
+void GraphPools::Remove(GraphPoolId id) {
+  Get(id);
+  Release(id);
+}
+
+void GraphPools::Release(GraphPoolId id) noexcept {
+  std::shared_ptr<GraphPool> last;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = pools_.find(id);
+    if (found == pools_.end()) return;
+    if (--found->second.references == 0) {
+      last = std::move(found->second.pool);
+      pools_.erase(found);
+    }
+  }
+  // Nobody is left who would say that its capture is over.
+  if (last != nullptr) Withdraw(id);
+  last.reset();
+  Sweep();
+}
+
+std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = pools_.find(id);
+  if (found == pools_.end()) throw NoSuchPool(id);
+  return found->second.pool;
+}
+
+void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = pools_.find(id);
+  if (found == pools_.end()) throw NoSuchPool(id);
+  for (const Announced& other : announced_) {
+    if (other.pool == found->second.pool) {
+      throw std::logic_error("graph pool " + std::to_string(id) +
+                             " has a capture already: captures that share a "
+                             "pool come one after another");
+    }
+    if (stream.uid != 0 && other.stream == stream) {
+      throw std::logic_error("a capture of stream " +
+                             std::to_string(stream.uid) +
+                             " was announced already");
+    }
+  }
+  announced_.push_back({stream, 0, found->second.pool});
+  timelines_->gate().Announce();
+}
+
+void GraphPools::Withdraw(GraphPoolId id) noexcept {
+  std::shared_ptr<GraphPool> pool;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = std::find_if(
+        announced_.begin(), announced_.end(),
+        [id](const Announced& other) { return other.pool->id() == id; });
+    if (found == announced_.end()) return;
+    pool = std::move(found->pool);
+    announced_.erase(found);
+  }
+  pool->CaptureEnded();
+  timelines_->gate().Withdraw();
+  pool.reset();
+  Sweep();
+}
+
+Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
+  auto ticket = std::make_unique<Ticket>();
+  ticket->pool = Get(id);
+  UserObject object;
+  Status status =
+      device.UserObjectCreate(&object, ticket.get(), &GraphPools::OnGraphGone);
+  if (status != Status::kSuccess) return status;
+  ticket.release();  // the object's
+  status = device.GraphRetainUserObject(graph, object, /*move=*/true);
+  if (status != Status::kSuccess) device.UserObjectRelease(object);
+  return status;
+}
+
+std::shared_ptr<GraphPool> GraphPools::PoolOf(Device& device,
+                                              const Stream& stream,
+                                              std::uint64_t capture) {
+  std::vector<Stream> origins;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const Announced& other : announced_) {
+      if (other.capture == capture) return other.pool;
+      if (other.capture == 0 && other.stream.uid != 0 &&
+          other.stream.device == stream.device) {
+        origins.push_back(other.stream);
+      }
+    }
+  }
+  // The id of a capture is not known before it has begun.
+  Stream origin;
+  for (const Stream& candidate : origins) {
+    CaptureInfo info;
+    if (candidate == stream ||
+        (device.StreamCaptureInfo(candidate, &info) == Status::kSuccess &&
+         info.status == CaptureStatus::kActive && info.id == capture)) {
+      origin = candidate;
+      break;
+    }
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (Announced& other : announced_) {
+    if (other.capture == capture) return other.pool;
+    if (other.capture != 0 || !(other.stream == origin)) continue;
+    other.capture = capture;
+    if (other.stream.uid == 0) other.stream = stream;
+    return other.pool;
+  }
+  return nullptr;
+}
+
+void GraphPools::CloseEnded(Device& device) noexcept {
+  std::vector<std::pair<Stream, GraphPoolId>> known;
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const Announced& other : announced_) {
+      if (other.capture == 0 || other.stream.device != device.ordinal()) {
+        continue;
+      }
+      known.emplace_back(other.stream, other.pool->id());
+    }
+  } catch (const std::bad_alloc&) {
+    return;  // the next request looks again
+  }
+  for (const auto& [stream, id] : known) {
+    CaptureStatus status = CaptureStatus::kActive;
+    if (device.StreamIsCapturing(stream, &status) == Status::kSuccess &&
+        status == CaptureStatus::kNone) {
+      Withdraw(id);
+    }
+  }
+}
+
+std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
+                                             const Stream& stream,
+                                             Failure& failure) noexcept {
+  failure.reason = Failure::Reason::kNone;
+  if (!device.caps().capture) return nullptr;
+  const auto refuse = [&](Failure::Reason reason, Status status,
+                          const char* detail) {
+    failure = Failure();
+    failure.reason = reason;
+    failure.status = status;
+    failure.layer = "graph_pools";
+    failure.detail = detail;
+    return nullptr;
+  };
+  CaptureInfo info;
+  const Status status = device.StreamCaptureInfo(stream, &info);
+  // The legacy stream takes part in no capture (cuda_semantics.md C12).
+  if (status == Status::kStreamCaptureImplicit) return nullptr;
+  if (status != Status::kSuccess) {
+    return refuse(Failure::Reason::kDevice, status,
+                  "cannot ask whether the stream is capturing");
+  }
+  if (info.status == CaptureStatus::kInvalidated) {
+    return refuse(Failure::Reason::kDevice, Status::kStreamCaptureInvalidated,
+                  "the capture of the stream has failed; end it first");
+  }
+  if (info.status == CaptureStatus::kNone) {
+    CloseEnded(device);
+    return nullptr;
+  }
+  try {
+    std::shared_ptr<GraphPool> pool = PoolOf(device, stream, info.id);
+    if (pool != nullptr) return pool;
+  } catch (const std::bad_alloc&) {
+    return refuse(Failure::Reason::kHostMemory, Status::kSuccess,
+                  "no memory to find the capture's pool");
+  }
+  return refuse(Failure::Reason::kDevice, Status::kNotPermitted,
+                "the stream is capturing, but no pool was prepared for the "
+                "capture; see PrepareMemoryPoolForCUDAGraph");
+}
+
+std::shared_ptr<CaptureHold> GraphPools::HoldOf(Device& device,
+                                                const Stream& stream) noexcept {
+  if (!gate().any()) return nullptr;
+  Failure failure;
+  return Route(device, stream, failure);
+}
+
+void GraphPools::Sweep() noexcept {
+  CaptureGate& gate = timelines_->gate();
+  if (gate.any()) return;
+  Ticket* ticket = GoneGraphs().exchange(nullptr, std::memory_order_acq_rel);
+  while (ticket != nullptr) {
+    const std::unique_ptr<Ticket> gone(ticket);
+    ticket = gone->next;
+  }
+  gate.EndPostponed();
+}
+
+std::size_t GraphPools::Reclaim(Stream /*stream*/, std::size_t bytes) noexcept {
+  if (GoneGraphs().load(std::memory_order_acquire) == nullptr) return 0;
+  Sweep();
+  return bytes;
+}
+
+void GraphPools::Close() noexcept {
+  for (;;) {
+    GraphPoolId id = 0;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (announced_.empty()) break;
+      id = announced_.back().pool->id();
+    }
+    Withdraw(id);
+  }
+  std::map<GraphPoolId, Entry> pools;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    pools.swap(pools_);
+  }
+  pools.clear();
+  Sweep();
+}
+
+}  // namespace strata

@@ -1,0 +1,115 @@
+#ifndef STRATA_FACADE_GRAPH_POOLS_H_
+#define STRATA_FACADE_GRAPH_POOLS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/failure.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/capture_hold.h"
+#include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/graph_pool.h"
+#include "strata/platform/device.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// The graph pools of a facade, and which capture allocates from which.
+//
+// Model: a capture is announced with the pool it is to use, before or after it
+//   begins. It is known by its id, which every stream that takes part in it
+//   has, so that forked streams and other threads find the same pool while
+//   everybody else goes on outside. An announcement that names no stream is for
+//   the first capture that nobody else announced. The gate stays open until
+//   each announced capture was seen to have ended.
+//   A pool lives until everybody who prepared it has removed it and its last
+//   graph is gone; one that ends while captures are under way waits for them,
+//   as memory may not go back to the system meanwhile.
+// Threads: any thread.
+// Cost: nothing while no capture is announced; then one device call per
+// request. Source: DESIGN §5; cuda_semantics.md C10, C29, C31; paddle.md §3.8.
+class GraphPools final : public CaptureHolds, public ReclaimSource {
+ public:
+  explicit GraphPools(std::shared_ptr<TimelineTable> timelines)
+      : timelines_(std::move(timelines)) {}
+
+  const CaptureGate& gate() const { return timelines_->gate(); }
+
+  // One more that needs the pool; makes it if it is not there. 0 or less: a new
+  // id. Returns the id.
+  GraphPoolId Prepare(GraphPoolId id);
+  // One less. The last one ends the pool, once its graphs are gone.
+  //
+  // Errors: std::invalid_argument if nobody has prepared it.
+  void Remove(GraphPoolId id);
+  // The same for whoever has prepared it and could not go on.
+  void Release(GraphPoolId id) noexcept;
+  // Errors: std::invalid_argument if there is no such pool.
+  std::shared_ptr<GraphPool> Get(GraphPoolId id) const;
+
+  // The capture of `stream` (of any stream, if it has no uid), which is under
+  // way or about to begin, uses the pool.
+  //
+  // Errors: std::logic_error if the pool or the stream is announced already;
+  //   std::invalid_argument if there is no such pool.
+  void Announce(GraphPoolId id, const Stream& stream);
+  // The capture is over, or never began. Ignored if it was not announced.
+  void Withdraw(GraphPoolId id) noexcept;
+  // Withdraws what was announced on `device`, began and is over.
+  void CloseEnded(Device& device) noexcept;
+  // The graph keeps the pool alive, through a user object that instances of it
+  // share, until its last launch is over.
+  //
+  // Errors: the device's; kNotSupported if it has no user objects.
+  Status Retain(GraphPoolId id, Device& device, Graph graph);
+
+  // The pool of the capture that `stream` takes part in. Null, and no failure:
+  // it takes part in none. Null and a failure: it may not allocate.
+  std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
+                                   Failure& failure) noexcept;
+  std::shared_ptr<CaptureHold> HoldOf(Device& device,
+                                      const Stream& stream) noexcept override;
+
+  // Ends what waits for captures to be over, and pools whose last graph is
+  // gone. Nothing while a capture is announced.
+  void Sweep() noexcept;
+  // At exhaustion: a sweep.
+  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+  // Withdraws everything and forgets every pool: the facade goes away.
+  void Close() noexcept;
+
+ private:
+  struct Entry {
+    std::shared_ptr<GraphPool> pool;
+    int references = 0;
+  };
+  struct Announced {
+    Stream stream;              // uid 0: not known yet
+    std::uint64_t capture = 0;  // 0: not known yet
+    std::shared_ptr<GraphPool> pool;
+  };
+  struct Ticket;
+
+  static void OnGraphGone(void* ticket);
+  static std::atomic<Ticket*>& GoneGraphs();
+  // The pool announced for the capture, by id or by asking the streams that
+  // were announced.
+  std::shared_ptr<GraphPool> PoolOf(Device& device, const Stream& stream,
+                                    std::uint64_t capture);
+  const std::shared_ptr<TimelineTable> timelines_;
+  mutable std::mutex mutex_;
+  std::map<GraphPoolId, Entry> pools_;  // guarded by mutex_
+  std::vector<Announced> announced_;    // guarded by mutex_
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_GRAPH_POOLS_H_

@@ -1,0 +1,63 @@
+#ifndef STRATA_PLATFORM_SIM_EXEC_PLAN_H_
+#define STRATA_PLATFORM_SIM_EXEC_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/sim/graph_action.h"
+#include "strata/platform/sim/graph_heap.h"
+#include "strata/platform/sim/node_set.h"
+#include "strata/platform/sim/sim_graph.h"
+#include "strata/platform/sim/user_objects.h"
+
+namespace strata {
+
+// What an instantiated graph runs, frozen: the nodes of the graph with those of
+// its children in their place, dealt to lanes.
+//
+// Model: nodes are in a topological order. A lane is a stream of its own at a
+//   launch: each node in it comes after the one before, in the graph too, so
+//   that lanes add no order. Lane 0 is that of the launch itself.
+// Threads: immutable.
+// Cost: making it looks, for each node, at its lanes.
+class ExecPlan {
+ public:
+  struct Node {
+    int device = 0;
+    std::uint64_t cost_ns = 0;
+    GraphAction action;
+    std::uint32_t lane = 0;
+    std::vector<NodeIndex> waits;  // nodes of other lanes to come after
+    bool is_awaited = false;       // by a node of another lane
+  };
+
+  // `device` is that of lane 0.
+  ExecPlan(const SimGraph& graph, const GraphMemoryUse& memory, int device,
+           std::vector<UserObjectRef> objects);
+
+  // A copy of the graph that this was made from.
+  const std::shared_ptr<const SimGraph>& graph() const { return graph_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  // The devices of the lanes.
+  const std::vector<int>& lanes() const { return lanes_; }
+  const std::vector<UserObjectRef>& objects() const { return objects_; }
+  // What memory nodes allocate; what they free of other graphs.
+  const std::vector<GraphHeapUse>& heaps() const { return heaps_; }
+  const std::vector<DevicePtr>& foreign_frees() const { return foreign_frees_; }
+
+ private:
+  class Builder;
+
+  const std::shared_ptr<const SimGraph> graph_;
+  const std::vector<UserObjectRef> objects_;
+  const std::vector<DevicePtr> foreign_frees_;
+  std::vector<GraphHeapUse> heaps_;
+  std::vector<Node> nodes_;
+  std::vector<int> lanes_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_EXEC_PLAN_H_

@@ -1,0 +1,73 @@
+#ifndef STRATA_PLATFORM_SIM_GRAPH_ACTION_H_
+#define STRATA_PLATFORM_SIM_GRAPH_ACTION_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <variant>
+
+#include "strata/platform/device_work.h"
+#include "strata/platform/memory_types.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+class SimGraph;
+
+// Who may do what with the memory of an allocation, by device.
+using GraphRights = std::shared_ptr<const std::map<int, Access>>;
+
+// What the node of a graph does at its turn. Operands are by value: addresses,
+// not what is there (cuda_semantics.md C25). Where an operand's device counts,
+// it is that at the capture; -1: the host.
+struct EmptyAction {};
+struct CopyAction {
+  DevicePtr target = 0;
+  DevicePtr source = 0;
+  std::size_t bytes = 0;
+  int target_device = -1;
+  int source_device = -1;
+};
+struct FillAction {
+  DevicePtr ptr = 0;
+  int value = 0;
+  std::size_t bytes = 0;
+  int ptr_device = -1;
+};
+struct HostAction {
+  HostFunction function = nullptr;
+  void* argument = nullptr;
+};
+struct WorkAction {
+  std::array<WorkRange, kMaxWorkRanges> ranges;
+  std::size_t count = 0;
+  std::uint64_t pattern = 0;
+};
+struct RecordAction {
+  Event event;
+};
+struct WaitAction {
+  Event event;
+};
+struct ChildAction {
+  std::shared_ptr<const SimGraph> graph;
+};
+struct AllocAction {
+  DevicePtr ptr = 0;
+  std::uint64_t bytes = 0;
+  GraphRights rights;
+};
+struct FreeAction {
+  DevicePtr ptr = 0;
+};
+
+using GraphAction =
+    std::variant<EmptyAction, CopyAction, FillAction, HostAction, WorkAction,
+                 RecordAction, WaitAction, ChildAction, AllocAction,
+                 FreeAction>;
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_GRAPH_ACTION_H_

@@ -1,0 +1,204 @@
+// Graphs of the simulated device. In call records the graph, instantiated
+// graph, node or user object that a call is about is `ptr`; the other handle,
+// if any, is `value`.
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "strata/platform/sim/exec_plan.h"
+#include "strata/platform/sim/graph_table.h"
+#include "strata/platform/sim/sim_device.h"
+#include "strata/platform/sim/sim_device_run.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/sim/stream_table.h"
+
+namespace strata {
+namespace {
+
+template <class Tag>
+std::uint64_t NumberOf(Handle<Tag> handle) {
+  return reinterpret_cast<std::uintptr_t>(handle.value);
+}
+
+template <class Tag>
+CallRecord CallAbout(DeviceCall device_call, Handle<Tag> handle,
+                     std::uint64_t value = 0) {
+  return RecordOf(device_call, NumberOf(handle), 0, value);
+}
+
+}  // namespace
+
+Status SimDevice::GraphCreate(Graph* graph) {
+  return Run(CallAbout(DeviceCall::kGraphCreate, Graph()),
+             [&](CallRecord* seen) {
+               if (graph == nullptr) return Status::kInvalidValue;
+               std::lock_guard lock(mutex_);
+               *graph = platform_->graphs().Create(ordinal_);
+               seen->ptr = NumberOf(*graph);
+               return Status::kSuccess;
+             });
+}
+
+Status SimDevice::GraphDestroy(Graph graph) {
+  return Run(CallAbout(DeviceCall::kGraphDestroy, graph), [&](CallRecord*) {
+    std::lock_guard lock(mutex_);
+    GraphTable& graphs = platform_->graphs();
+    const GraphEntry* entry = graphs.Find(graph);
+    // A graph that a capture adds to may not be destroyed: C11.
+    if (entry == nullptr || entry->capturing) return Status::kInvalidValue;
+    graphs.Destroy(graph);
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::GraphNodePredecessors(GraphNode node,
+                                        std::vector<GraphNode>* predecessors) {
+  return Run(CallAbout(DeviceCall::kGraphNodePredecessors, node),
+             [&](CallRecord*) {
+               if (predecessors == nullptr) return Status::kInvalidValue;
+               std::lock_guard lock(mutex_);
+               NodeIndex index = 0;
+               const SimGraph* graph = platform_->graphs().Find(node, &index);
+               if (graph == nullptr) return Status::kInvalidValue;
+               predecessors->clear();
+               for (const NodeIndex p : graph->nodes()[index].predecessors) {
+                 predecessors->push_back(graph->nodes()[p].handle);
+               }
+               return Status::kSuccess;
+             });
+}
+
+Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
+                                   unsigned flags) {
+  CallRecord call =
+      CallAbout(DeviceCall::kGraphInstantiate, GraphExec(), NumberOf(graph));
+  return Run(call, [&](CallRecord* seen) {
+    if (exec == nullptr || (flags & ~unsigned{kGraphAutoFreeOnLaunch}) != 0) {
+      return Status::kInvalidValue;
+    }
+    std::lock_guard lock(mutex_);
+    GraphEntry* entry = platform_->graphs().Find(graph);
+    // No capture may be adding to it: C13.
+    if (entry == nullptr || entry->capturing) return Status::kInvalidValue;
+    if (entry->graph.HasMemoryNodes() && !entry->instance.expired()) {
+      return Status::kNotSupported;  // P15
+    }
+    SimExec made;
+    made.device = ordinal_;
+    made.frees_leftovers = (flags & kGraphAutoFreeOnLaunch) != 0;
+    made.plan = std::make_shared<const ExecPlan>(entry->graph, entry->memory,
+                                                 ordinal_, entry->objects);
+    made.token = std::make_shared<const char>();
+    for (const int device : made.plan->lanes()) {
+      const Stream lane{nullptr, device, NewStreamUid()};
+      scheduler_.AddStream(lane, StreamKind::kGraph);
+      made.lanes.push_back(lane);
+    }
+    entry->instance = made.token;
+    for (const GraphHeapUse& use : made.plan->heaps()) {
+      use.heap->instance = made.token;
+    }
+    *exec = platform_->graphs().AddExec(std::move(made));
+    seen->ptr = NumberOf(*exec);
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::GraphExecDestroy(GraphExec exec) {
+  return Run(CallAbout(DeviceCall::kGraphExecDestroy, exec), [&](CallRecord*) {
+    std::lock_guard lock(mutex_);
+    const SimExec* found = platform_->graphs().Find(exec);
+    if (found == nullptr) return Status::kInvalidValue;
+    // What was launched still runs: C27.
+    for (const Stream& lane : found->lanes) scheduler_.DestroyStream(lane);
+    platform_->graphs().Destroy(exec);
+    return Status::kSuccess;
+  });
+}
+
+Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
+  CallRecord call = CallAbout(DeviceCall::kGraphLaunch, exec);
+  call.stream_uid = stream.uid;
+  return Run(call, [&](CallRecord* seen) {
+    SimLock lock(mutex_);
+    if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    SimExec* found = platform_->graphs().Find(exec);
+    if (found == nullptr) return Status::kInvalidValue;
+    SimCapture* capture = CaptureOf(stream);
+    if (capture == nullptr) return Launch(found, stream, &lock);
+    const std::shared_ptr<const SimGraph>& graph = found->plan->graph();
+    // Memory nodes cannot be cloned: C20, P15.
+    if (graph->HasMemoryNodes()) return Status::kNotSupported;
+    const Status status = AddNode(capture, stream, 0, ChildAction{graph}, seen);
+    if (status != Status::kSuccess) return status;
+    std::vector<UserObjectRef>& objects =
+        platform_->graphs().Find(capture->handle)->objects;
+    const auto& cloned = found->plan->objects();
+    objects.insert(objects.end(), cloned.begin(), cloned.end());
+    return status;
+  });
+}
+
+Status SimDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
+  return Run(CallAbout(DeviceCall::kGraphExecUpdate, exec, NumberOf(graph)),
+             [&](CallRecord*) {
+               std::lock_guard lock(mutex_);
+               SimExec* found = platform_->graphs().Find(exec);
+               const GraphEntry* entry = platform_->graphs().Find(graph);
+               if (found == nullptr || entry == nullptr || entry->capturing) {
+                 return Status::kInvalidValue;
+               }
+               const SimGraph& before = *found->plan->graph();
+               if (!before.IsLike(entry->graph) || before.HasMemoryNodes()) {
+                 return Status::kGraphExecUpdateFailure;
+               }
+               // Launches under way keep the old one: C28.
+               found->plan = std::make_shared<const ExecPlan>(
+                   entry->graph, entry->memory, found->device, entry->objects);
+               return Status::kSuccess;
+             });
+}
+
+Status SimDevice::UserObjectCreate(UserObject* object, void* pointer,
+                                   HostFunction destroy) {
+  return Run(CallAbout(DeviceCall::kUserObjectCreate, UserObject()),
+             [&](CallRecord* seen) {
+               if (object == nullptr || destroy == nullptr) {
+                 return Status::kInvalidValue;
+               }
+               std::lock_guard lock(mutex_);
+               *object =
+                   platform_->user_objects().Create(ordinal_, pointer, destroy);
+               seen->ptr = NumberOf(*object);
+               return Status::kSuccess;
+             });
+}
+
+Status SimDevice::GraphRetainUserObject(Graph graph, UserObject object,
+                                        bool move) {
+  return Run(
+      CallAbout(DeviceCall::kGraphRetainUserObject, graph, NumberOf(object)),
+      [&](CallRecord*) {
+        std::lock_guard lock(mutex_);
+        GraphEntry* entry = platform_->graphs().Find(graph);
+        if (entry == nullptr) return Status::kInvalidValue;
+        UserObjectRef reference;
+        const Status status =
+            platform_->user_objects().Retain(object, move, &reference);
+        if (status == Status::kSuccess) {
+          entry->objects.push_back(std::move(reference));
+        }
+        return status;
+      });
+}
+
+Status SimDevice::UserObjectRelease(UserObject object) {
+  return Run(CallAbout(DeviceCall::kUserObjectRelease, object),
+             [&](CallRecord*) {
+               std::lock_guard lock(mutex_);
+               return platform_->user_objects().Release(object);
+             });
+}
+
+}  // namespace strata

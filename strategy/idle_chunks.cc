@@ -1,0 +1,52 @@
+#include "strata/strategy/idle_chunks.h"
+
+#include <algorithm>
+
+#include "strata/strategy/block_list.h"
+
+namespace strata {
+
+Chunk* IdleChunks::Smallest(std::size_t bytes) const {
+  Chunk* best = nullptr;
+  for (Chunk* chunk = first_; chunk != nullptr; chunk = chunk->idle_next) {
+    const std::size_t size = chunk->memory->size();
+    if (size >= bytes && (best == nullptr || size < best->memory->size())) {
+      best = chunk;
+    }
+  }
+  return best;
+}
+
+std::size_t IdleChunks::SmallestBytes(std::size_t bytes) const {
+  const Chunk* chunk = Smallest(bytes);
+  return chunk != nullptr ? chunk->memory->size() : 0;
+}
+
+std::size_t IdleChunks::LargestBytes() const {
+  std::size_t largest = 0;
+  for (const Chunk* chunk = first_; chunk != nullptr;
+       chunk = chunk->idle_next) {
+    largest = std::max(largest, chunk->memory->size());
+  }
+  return largest;
+}
+
+bool IdleChunks::IsConsistent() const {
+  std::size_t bytes = 0;
+  std::size_t system_bytes = 0;
+  const Chunk* previous = nullptr;
+  for (const Chunk* chunk = first_; chunk != nullptr;
+       chunk = chunk->idle_next) {
+    if (chunk->idle_previous != previous ||
+        !BlockList::IsWholeChunk(chunk->first) ||
+        !BlockList::IsFree(chunk->first)) {
+      return false;
+    }
+    previous = chunk;
+    bytes += chunk->memory->size();
+    system_bytes += SystemBytes(chunk);
+  }
+  return bytes == bytes_ && system_bytes == system_bytes_;
+}
+
+}  // namespace strata

@@ -1,0 +1,75 @@
+#ifndef STRATA_STRATEGY_IDLE_CHUNKS_H_
+#define STRATA_STRATEGY_IDLE_CHUNKS_H_
+
+#include <cstddef>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+
+// The chunks of a strategy without a live block, linked through
+// Chunk::idle_previous and idle_next.
+//
+// Units: bytes.
+// Threads: none; the strategy's lock guards it.
+// Cost: O(1) to add or remove one; O(idle chunks) to search.
+class IdleChunks {
+ public:
+  IdleChunks() = default;
+  IdleChunks(const IdleChunks&) = delete;
+  IdleChunks& operator=(const IdleChunks&) = delete;
+
+  void Add(Chunk* chunk);
+  void Remove(Chunk* chunk);
+
+  // The chunk added last; null if there is none.
+  Chunk* first() const { return first_; }
+  // The smallest of at least `bytes`; null if there is none.
+  Chunk* Smallest(std::size_t bytes) const;
+  // The sizes of that one and of the largest one; 0 if there is none.
+  std::size_t SmallestBytes(std::size_t bytes) const;
+  std::size_t LargestBytes() const;
+
+  std::size_t bytes() const { return bytes_; }
+  // Each chunk in whole steps of the system.
+  std::size_t system_bytes() const { return system_bytes_; }
+
+  // Whether each is one free block, and the sums are right. For tests.
+  bool IsConsistent() const;
+
+ private:
+  static std::size_t SystemBytes(const Chunk* chunk) {
+    return AlignUp(chunk->memory->size(), kSystemStepBytes);
+  }
+
+  Chunk* first_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t system_bytes_ = 0;
+};
+
+// Inline, because they are part of the hits that use up a chunk.
+
+inline void IdleChunks::Add(Chunk* chunk) {
+  chunk->idle_previous = nullptr;
+  chunk->idle_next = first_;
+  if (first_ != nullptr) first_->idle_previous = chunk;
+  first_ = chunk;
+  bytes_ += chunk->memory->size();
+  system_bytes_ += SystemBytes(chunk);
+}
+
+inline void IdleChunks::Remove(Chunk* chunk) {
+  (chunk->idle_previous != nullptr ? chunk->idle_previous->idle_next : first_) =
+      chunk->idle_next;
+  if (chunk->idle_next != nullptr) {
+    chunk->idle_next->idle_previous = chunk->idle_previous;
+  }
+  bytes_ -= chunk->memory->size();
+  system_bytes_ -= SystemBytes(chunk);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_IDLE_CHUNKS_H_

@@ -1,0 +1,31 @@
+#ifndef STRATA_STRATEGY_LIST_UNDER_LOCK_H_
+#define STRATA_STRATEGY_LIST_UNDER_LOCK_H_
+
+#include <cstddef>
+#include <mutex>
+
+#include "strata/platform/spin_lock.h"
+
+namespace strata {
+
+// Calls `list` under `lock` once there is room for the `count()` things that it
+// lists. `reserve(n)` makes room for n of them, without the lock: so nothing is
+// allocated while it is held.
+template <class Count, class Reserve, class List>
+void ListUnderLock(SpinLock& lock, const Count& count, const Reserve& reserve,
+                   const List& list) {
+  std::size_t room = 0;
+  while (true) {
+    reserve(room);
+    const std::lock_guard<SpinLock> guard(lock);
+    if (count() <= room) {
+      list();
+      return;
+    }
+    room = 2 * count();  // there may be more by then
+  }
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_LIST_UNDER_LOCK_H_

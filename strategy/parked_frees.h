@@ -1,0 +1,83 @@
+#ifndef STRATA_STRATEGY_PARKED_FREES_H_
+#define STRATA_STRATEGY_PARKED_FREES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/allocator.h"
+#include "strata/allocation/record_slab.h"
+#include "strata/allocation/streams/deferred_frees.h"
+#include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/spin_lock.h"
+#include "strata/strategy/free_index.h"
+
+namespace strata {
+
+// What one stream has freed of a strategy that several streams share: its own
+// to use again at once, the others' when its work is done.
+//
+// Model: a parked block is still in use as far as the strategy knows. A request
+//   of the stream takes the smallest parked block that fits, unless that wastes
+//   more than the strategy's rounding would: more than an eighth, of a block
+//   that was given for less.
+// Threads: any thread. No device call and no call of the strategy with the lock
+//   held.
+// Cost: O(1) under one spin lock; a tick per free, so an event per 64 frees at
+//   most. 67 KiB of index once something may be parked, and 128 bytes for every
+//   block that can be.
+// Source: DESIGN §4 (a strategy shared by place).
+class ParkedFrees final : public FreeSource {
+ public:
+  // `frees`, of the place, has this as a source, and outlives it.
+  ParkedFrees(DeferredFrees& frees, std::shared_ptr<Allocator> strategy,
+              std::shared_ptr<StreamTimeline> timeline);
+  ~ParkedFrees() override;
+
+  // Makes room for `count` blocks, those parked included. False if the host is
+  // out of memory.
+  bool Reserve(std::size_t count) noexcept;
+  // False, and nothing is done, if there is no room.
+  bool Park(Block* block) noexcept;
+  // A live block for a request of the stream, with `requested` set; null if
+  // none fits.
+  Block* Take(const Request& request) noexcept;
+  bool empty() const noexcept { return count_.load() == 0; }
+  // The stream's view is gone: nothing will be parked any more.
+  void Leave() noexcept { is_left_ = true; }
+
+  std::size_t Drain() noexcept override;
+  std::size_t Await() noexcept override;
+  std::size_t FreeUnproven() noexcept override;
+  bool IsOver() const noexcept override { return is_left_ && empty(); }
+
+ private:
+  using Tick = StreamTimeline::Tick;
+  // Behind the record that stands for a parked block in the index.
+  struct Note;
+
+  static Note& NoteOf(Block* proxy);
+  // Hold lock_.
+  void Unlink(Block* proxy) noexcept;
+  Block* FindFit(const Request& request) noexcept;
+  std::size_t FreeUpTo(Tick tick) noexcept;
+
+  DeferredFrees& frees_;
+  const std::shared_ptr<Allocator> strategy_;
+  const std::shared_ptr<StreamTimeline> timeline_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> is_left_{false};
+
+  SpinLock lock_;
+  // All below guarded by lock_. A parked block's neighbours in address order
+  // are the strategy's, so a record of its own stands for it here.
+  std::unique_ptr<FreeIndex> index_;  // null until there is room
+  RecordList room_;                   // records, each for one block more
+  Block* oldest_ = nullptr;
+  Block* newest_ = nullptr;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_PARKED_FREES_H_

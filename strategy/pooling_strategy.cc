@@ -1,0 +1,30 @@
+#include "strata/strategy/pooling_strategy.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+namespace strata {
+
+PoolingStrategy::PoolingStrategy(std::shared_ptr<ChunkPool> pool,
+                                 std::shared_ptr<ChainStream> stream)
+    : pool_(std::move(pool)), stream_(std::move(stream)) {}
+
+Failure PoolingStrategy::Refusal(Failure::Reason reason,
+                                 const Request& request) const {
+  Failure failure;
+  failure.reason = reason;
+  failure.layer = name();
+  failure.place = place();
+  failure.requested_bytes = request.bytes;
+  return failure;
+}
+
+void PoolingStrategy::WaitForWork() const noexcept {
+  const Status status = stream_->Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << name() << ": giving memory back although its streams could not be "
+      << "waited for: " << ToString(status);
+}
+
+}  // namespace strata

@@ -1,0 +1,186 @@
+// RecordUse, and waiting on the device: the callers' ways to have memory back
+// sooner.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/tests/allocation/stream_safe_fixture.h"
+
+namespace strata {
+namespace {
+
+class RecordUseTest : public StreamSafeFixture {
+ protected:
+  RecordUseTest() {
+    EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
+              Status::kSuccess);
+  }
+  ~RecordUseTest() override {
+    if (event_) {
+      EXPECT_EQ(device().EventDestroy(event_), Status::kSuccess);
+    }
+  }
+  // Work in `stream`, then the event.
+  void Use(const Stream& stream) {
+    Work(stream);
+    EXPECT_EQ(device().EventRecord(event_, stream, 0), Status::kSuccess);
+  }
+
+  Event event_;
+};
+
+// DESIGN §5: the caller's exception.
+TEST_F(RecordUseTest, WorkAfterTheEventDoesNotDelayTheMemory) {
+  AllocationPtr allocation = Marked({a_});
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  Work(a_);  // with other memory
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  EXPECT_TRUE(device().Step(a_));
+  // The last piece of a_ never ran.
+  EXPECT_EQ(place_.frees()->Await(), kBytes);
+  EXPECT_EQ(device().PendingCount(), 1U);
+}
+
+TEST_F(RecordUseTest, TheMemoryIsNotReusedBeforeTheEvent) {
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+TEST_F(RecordUseTest, TheEventMayBeUsedAgainAtOnce) {
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  EXPECT_EQ(device().EventRecord(event_, b_, 0), Status::kSuccess);
+  EXPECT_EQ(device().EventDestroy(std::exchange(event_, Event())),
+            Status::kSuccess);
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+TEST_F(RecordUseTest, ALaterMarkCountsAgain) {
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  device().StepAll();
+  Work(a_);
+  EXPECT_TRUE(layer().RecordStream(allocation.get(), a_));
+  allocation.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+TEST_F(RecordUseTest, OtherStreamsKeepTheirMarks) {
+  AllocationPtr allocation = Marked({b_});
+  Use(a_);
+  Work(b_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  allocation.reset();
+  device().Step(a_);
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+TEST_F(RecordUseTest, AUseCanBeErased) {
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+  layer().EraseStream(allocation.get(), a_);
+  allocation.reset();
+  EXPECT_FALSE(place_.frees()->any());
+}
+
+TEST_F(RecordUseTest, AUseOfItsOwnStreamIsNone) {
+  AllocationPtr allocation = layer().Allocate(kBytes);
+  EXPECT_FALSE(layer().RecordUse(allocation.get(), own(), event_));
+}
+
+// Whatever the device refuses, the use is remembered: as a mark.
+TEST_F(RecordUseTest, IsAMarkIfTheDeviceRefuses) {
+  for (const DeviceCall call :
+       {DeviceCall::kStreamCreate, DeviceCall::kStreamWaitEvent}) {
+    AllocationPtr allocation = layer().Allocate(kBytes);
+    Use(a_);
+    FailAlways(call);
+    EXPECT_TRUE(layer().RecordUse(allocation.get(), a_, event_));
+    device().ClearFaults();
+    Work(a_);
+    allocation.reset();
+    EXPECT_TRUE(device().Step(a_));
+    EXPECT_EQ(place_.frees()->Drain(), 0U) << DeviceCallName(call);
+    device().StepAll();
+    EXPECT_EQ(place_.frees()->Drain(), kBytes) << DeviceCallName(call);
+  }
+}
+
+class CrossStreamWaitTest : public StreamSafeFixture {
+ protected:
+  CrossStreamWaitTest() : StreamSafeFixture(/*cross_stream_wait=*/true) {}
+};
+
+// cuda_semantics.md §5.2 M3.
+TEST_F(CrossStreamWaitTest, ANeedyStreamWaitsOnTheDeviceAndHasItsMemoryBack) {
+  AllocationPtr allocation = Marked({a_, b_});
+  const void* const data = allocation->data();
+  Work(a_);
+  Work(b_);
+  allocation.reset();
+  const std::uint64_t waits = Waits();
+  AllocationPtr again = layer().Allocate(kBytes);
+  EXPECT_EQ(again->data(), data);
+  EXPECT_EQ(Waits(), waits);
+  Work(own());
+  EXPECT_FALSE(device().Step(own())) << "its user has to wait for both";
+  device().Step(a_);
+  EXPECT_FALSE(device().Step(own()));
+  device().Step(b_);
+  EXPECT_TRUE(device().Step(own()));
+}
+
+TEST_F(CrossStreamWaitTest, AnotherStreamsMemoryIsNotWaitedFor) {
+  Chain second = NewChain();
+  Marked({a_}).reset();
+  Work(a_);
+  place_.frees()->Drain();
+  const std::uint64_t waits = Count(DeviceCall::kStreamWaitEvent);
+  const AllocationPtr other = second.layer->Allocate(kBytes);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), waits);
+}
+
+TEST_F(CrossStreamWaitTest, OneWaitPerStreamServesAllItsBlocks) {
+  std::vector<AllocationPtr> held;
+  for (int i = 0; i < 10; ++i) held.push_back(Marked({a_}));
+  Work(a_);
+  held.clear();
+  const AllocationPtr first = layer().Allocate(kBytes);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
+  EXPECT_FALSE(place_.frees()->any());
+}
+
+TEST_F(CrossStreamWaitTest, AWaitThatFailsHandsNothingOut) {
+  AllocationPtr allocation = Marked({a_});
+  const void* const data = allocation->data();
+  Work(a_);
+  allocation.reset();
+  FailAlways(DeviceCall::kStreamWaitEvent);
+  const AllocationPtr other = layer().Allocate(kBytes);
+  EXPECT_NE(other->data(), data);
+  EXPECT_EQ(place_.frees()->count(), 1U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,122 @@
+// Who else wakes requests that wait: the chunk pool, whatever layer is above
+// it, and layers that held a part of a limit for a moment.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <utility>
+
+#include "strata/allocation/limit_allocator.h"
+#include "strata/tests/allocation/retry_fixture.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+class RetryWakersTest : public RetryFixture {};
+
+TEST_F(RetryWakersTest, AChunkThatGoesBackToTheSystemWakesWaiters) {
+  const PoolPlace system_place;
+  ChunkPool pool(system_place.system(), Mebibytes(10),
+                 std::make_shared<Reclaimer>(Options()));
+  pool.reclaimer()->retry().CountThread();
+  for (const bool offer : {false, true}) {
+    Failure failure;
+    Allocation* chunk = pool.TryAllocate(Request{Mebibytes(10)}, failure);
+    ASSERT_NE(chunk, nullptr);
+    Asker asker(pool, Mebibytes(8));
+    clock_.AwaitWaiters(1);
+    ChainStream no_stream;
+    if (offer) {
+      pool.Offer(chunk, no_stream);
+    } else {
+      pool.DoFree(chunk);
+    }
+    EXPECT_NE(asker.Get(), nullptr);
+    asker.Get().reset();
+  }
+}
+
+// Refuses the first request, once the test lets it.
+class SlowRefusal final : public Decorator {
+ public:
+  explicit SlowRefusal(std::shared_ptr<Allocator> underlying)
+      : Decorator(std::move(underlying)) {}
+
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override {
+    if (calls_++ != 0) return Decorator::TryAllocate(request, failure);
+    inside.count_down();
+    refuse.wait();
+    failure = Failure();
+    failure.reason = Failure::Reason::kDevice;
+    failure.layer = name();
+    return nullptr;
+  }
+  const char* name() const override { return "slow_refusal"; }
+  HitPath* hit_path() override { return nullptr; }
+
+  std::latch inside{1};
+  std::latch refuse{1};
+
+ private:
+  std::atomic<int> calls_{0};
+};
+
+TEST_F(RetryWakersTest, AClaimOnTheLimitThatCameToNothingWakesWaiters) {
+  const PoolPlace pool_place;
+  auto slow = std::make_shared<SlowRefusal>(pool_place.system());
+  auto pool = std::make_shared<ChunkPool>(
+      slow, Mebibytes(10), std::make_shared<Reclaimer>(Options()));
+  // Without the retry layer, whose own notice is not what is tested.
+  pool->reclaimer()->retry().CountThread();
+  Asker in_vain(*pool, Mebibytes(8));
+  slow->inside.wait();
+  Asker asker(*pool, Mebibytes(8));
+  clock_.AwaitWaiters(1);
+  slow->refuse.count_down();
+  EXPECT_EQ(in_vain.Get(), nullptr);
+  EXPECT_NE(asker.Get(), nullptr);
+  asker.Get().reset();
+}
+
+TEST_F(RetryWakersTest, ABudgetReservedInVainWakesWaiters) {
+  auto slow =
+      std::make_shared<SlowRefusal>(std::make_shared<ArenaSystem>(kArenaBytes));
+  auto hooked = std::make_shared<HookedAllocator>(slow, nullptr);
+  hooked->set_ladder(std::make_shared<Reclaimer>(Options()));
+  LimitAllocator limit(hooked, std::make_shared<Budget>(50));
+  hooked->reclaimer()->retry().CountThread();
+  Asker in_vain(limit, 40);
+  slow->inside.wait();
+  Asker asker(limit, 40);
+  clock_.AwaitWaiters(1);
+  slow->refuse.count_down();
+  EXPECT_EQ(in_vain.Get(), nullptr);
+  EXPECT_NE(asker.Get(), nullptr);
+  asker.Get().reset();
+}
+
+TEST_F(RetryWakersTest, ABudgetIsWaitedForToo) {
+  auto retry = std::make_shared<RetryAllocator>(
+      std::shared_ptr<Allocator>(&*place_, [](Allocator*) {}));
+  LimitAllocator limit(retry, std::make_shared<Budget>(50));
+  AllocationPtr held = limit.Allocate(40);
+  Asker asker(limit, 40);
+  clock_.AwaitWaiters(1);
+  held.reset();
+  EXPECT_NE(asker.Get(), nullptr);
+  asker.Get().reset();
+  // Above the budget there is nothing to wait for.
+  const Bystander bystander(limit);
+  Failure failure;
+  held = limit.Allocate(50);
+  EXPECT_EQ(limit.AllocateOrNull(Request{51}, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kBudget);
+  held.reset();
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,259 @@
+// Calls that conflict with a capture whatever the modes are: check A of
+// cuda_semantics.md §2.2 (C12, C16) and T26, T27, T30-T33.
+
+#include <atomic>
+#include <string>
+
+#include "strata/tests/testing/capture_fixture.h"
+
+namespace strata {
+namespace {
+
+class CaptureConflictsConformanceTest : public CaptureFixture {
+ protected:
+  // The capture has been hit: it ends without a graph.
+  void ExpectHit(const Stream& stream) {
+    EXPECT_EQ(StatusOf(stream), CaptureStatus::kInvalidated);
+    ExpectEnd(stream, Status::kStreamCaptureInvalidated);
+  }
+
+  // What Synchronize returns in another thread, beside a capture of `mode`.
+  void PinSynchronizeElsewhere(CaptureMode mode) {
+    const Stream stream = NewStream();
+    Begin(stream, mode);
+    Status status = Status::kSuccess;
+    Elsewhere([&] { status = device().Synchronize(); });
+    std::string what = "synchronize_elsewhere_";
+    what += NameOf(mode);
+    Pin(what, status);
+    EXPECT_EQ(StatusOf(stream), status == Status::kSuccess
+                                    ? CaptureStatus::kActive
+                                    : CaptureStatus::kInvalidated);
+    Abandon(stream);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, CaptureConflictsConformanceTest,
+                         ::testing::ValuesIn(AllDevices()), NameOfDevice);
+
+TEST_P(CaptureConflictsConformanceTest, T26CapturingStreamCannotBeQueried) {
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream();
+    Begin(stream, mode);
+    EXPECT_EQ(device().StreamQuery(stream), Status::kStreamCaptureUnsupported)
+        << NameOf(mode);
+    ExpectHit(stream);
+  }
+}
+
+TEST_P(CaptureConflictsConformanceTest, T26CapturingStreamCannotBeWaitedFor) {
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream();
+    Begin(stream, mode);
+    EXPECT_EQ(device().StreamSynchronize(stream),
+              Status::kStreamCaptureUnsupported)
+        << NameOf(mode);
+    ExpectHit(stream);
+  }
+}
+
+// The thread's mode is no help either.
+TEST_P(CaptureConflictsConformanceTest, T26RelaxedThreadIsRefusedToo) {
+  const Stream stream = NewStream();
+  Begin(stream);
+  {
+    const ThreadCaptureMode relaxed(&device(), CaptureMode::kRelaxed);
+    EXPECT_EQ(device().StreamQuery(stream), Status::kStreamCaptureUnsupported);
+  }
+  ExpectHit(stream);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T27CapturedEventCannotBeQueried) {
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream();
+    const Event event = NewEvent();
+    Begin(stream, mode);
+    ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+    EXPECT_EQ(device().EventQuery(event), Status::kCapturedEvent)
+        << NameOf(mode);
+    ExpectHit(stream);
+  }
+}
+
+TEST_P(CaptureConflictsConformanceTest, T27CapturedEventCannotBeWaitedFor) {
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream();
+    const Event event = NewEvent();
+    Begin(stream, mode);
+    ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+    EXPECT_EQ(device().EventSynchronize(event), Status::kCapturedEvent)
+        << NameOf(mode);
+    ExpectHit(stream);
+  }
+}
+
+// What comes of an event whose capture is over.
+TEST_P(CaptureConflictsConformanceTest, T27PinsEventsOfAFinishedCapture) {
+  const Stream stream = NewStream();
+  const Event event = NewEvent();
+  Begin(stream);
+  ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+  End(stream);
+  Pin("query_after_the_capture", device().EventQuery(event));
+  Pin("wait_after_the_capture", device().StreamWaitEvent(stream, event, 0));
+  ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+  EXPECT_EQ(device().EventSynchronize(event), Status::kSuccess);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T30DeviceCannotBeWaitedFor) {
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream();
+    Begin(stream, mode);
+    EXPECT_EQ(device().Synchronize(), Status::kStreamCaptureUnsupported)
+        << NameOf(mode);
+    ExpectHit(stream);
+  }
+}
+
+TEST_P(CaptureConflictsConformanceTest, T30OtherThreadsCannotWaitEither) {
+  const Stream stream = NewStream();
+  Begin(stream, CaptureMode::kGlobal);
+  Elsewhere([&] {
+    EXPECT_EQ(device().Synchronize(), Status::kStreamCaptureUnsupported);
+  });
+  ExpectHit(stream);
+}
+
+// C23: the sources contradict each other.
+TEST_P(CaptureConflictsConformanceTest, T30PinsDeviceWaitsOfOtherThreads) {
+  PinSynchronizeElsewhere(CaptureMode::kThreadLocal);
+  PinSynchronizeElsewhere(CaptureMode::kRelaxed);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T31OtherDevicesTakeNoPart) {
+  STRATA_REQUIRE(HasTwoDevices(), kNeedsTwoDevices);
+  const Stream stream = NewStream(kStreamDefault, 0);
+  const DevicePtr ptr = NewMemory(kBlockBytes, 1);
+  std::atomic<int>* const runs = NewCounter();
+  Begin(stream, CaptureMode::kThreadLocal);
+  Elsewhere([&] {
+    EXPECT_EQ(
+        device(1).MemsetAsync(ptr, 0x11, kBlockBytes, device(1).LegacyStream()),
+        Status::kSuccess);
+    EXPECT_EQ(device(1).Synchronize(), Status::kSuccess);
+  });
+  EXPECT_EQ(StatusOf(stream), CaptureStatus::kActive);
+  Count(stream, runs);
+  Replay(NewExec(End(stream)));
+  EXPECT_EQ(*runs, 1);
+  ExpectWords(ptr, kBlockBytes, kFirst, 1);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T32LegacyWorkHitsBlockingStreams) {
+  const DevicePtr ptr = NewMemory(kBlockBytes);
+  const DevicePtr other = NewMemory(kBlockBytes);
+  const Stream legacy = device().LegacyStream();
+  std::atomic<int>* const runs = NewCounter();
+  Write(ptr, kBlockBytes, kFirst, legacy);
+  ASSERT_EQ(device().Synchronize(), Status::kSuccess);
+  for (const CaptureMode mode : kCaptureModes) {
+    const Stream stream = NewStream(kStreamDefault);
+    Begin(stream, mode);
+    EXPECT_EQ(device().MemsetAsync(ptr, 0, kBlockBytes, legacy),
+              Status::kStreamCaptureImplicit);
+    ExpectHit(stream);
+    Begin(stream, mode);
+    EXPECT_EQ(device().MemcpyAsync(other, ptr, kBlockBytes, legacy),
+              Status::kStreamCaptureImplicit);
+    ExpectHit(stream);
+    Begin(stream, mode);
+    EXPECT_EQ(
+        device().LaunchHostFunc(
+            legacy, [](void*) { ADD_FAILURE() << "refused and run"; }, runs),
+        Status::kStreamCaptureImplicit);
+    ExpectHit(stream);
+  }
+  ExpectWords(ptr, kBlockBytes, kFirst);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T32LegacyWaitsHitBlockingStreams) {
+  const Stream legacy = device().LegacyStream();
+  const Stream stream = NewStream(kStreamDefault);
+  Begin(stream, CaptureMode::kRelaxed);
+  EXPECT_EQ(device().StreamQuery(legacy), Status::kStreamCaptureImplicit);
+  ExpectHit(stream);
+  Begin(stream, CaptureMode::kRelaxed);
+  EXPECT_EQ(device().StreamSynchronize(legacy), Status::kStreamCaptureImplicit);
+  ExpectHit(stream);
+}
+
+// A blocking stream that joins a capture is a capturing stream as well.
+TEST_P(CaptureConflictsConformanceTest, T32LegacyWorkHitsBlockingForks) {
+  const DevicePtr ptr = NewMemory(kBlockBytes);
+  const Stream stream = NewStream(kStreamNonBlocking);
+  const Stream fork = NewStream(kStreamDefault);
+  const Event event = NewEvent();
+  Begin(stream);
+  Order(stream, fork, event);
+  EXPECT_EQ(device().MemsetAsync(ptr, 0, kBlockBytes, device().LegacyStream()),
+            Status::kStreamCaptureImplicit);
+  ExpectHit(stream);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T32LegacyWorkBesideNonBlockingStreams) {
+  const DevicePtr ptr = NewMemory(kBlockBytes);
+  const Stream stream = NewStream(kStreamNonBlocking);
+  Begin(stream, CaptureMode::kThreadLocal);
+  Elsewhere([&] {
+    EXPECT_EQ(
+        device().MemsetAsync(ptr, 0x11, kBlockBytes, device().LegacyStream()),
+        Status::kSuccess);
+  });
+  EXPECT_EQ(StatusOf(stream), CaptureStatus::kActive);
+  End(stream);
+  ExpectWords(ptr, kBlockBytes, kFirst);
+}
+
+// C12: to ask is no use of the stream.
+TEST_P(CaptureConflictsConformanceTest, T33AskingTheLegacyStreamIsRefused) {
+  const Stream stream = NewStream(kStreamDefault);
+  Begin(stream);
+  auto status = static_cast<CaptureStatus>(7);
+  EXPECT_EQ(device().StreamIsCapturing(device().LegacyStream(), &status),
+            Status::kStreamCaptureImplicit);
+  EXPECT_EQ(status, static_cast<CaptureStatus>(7));
+  CaptureInfo info;
+  EXPECT_EQ(device().StreamCaptureInfo(device().LegacyStream(), &info),
+            Status::kStreamCaptureImplicit);
+  EXPECT_EQ(StatusOf(stream), CaptureStatus::kActive);
+  End(stream);
+}
+
+TEST_P(CaptureConflictsConformanceTest, T33LegacyStreamIsNeverCapturing) {
+  const Stream stream = NewStream(kStreamNonBlocking);
+  EXPECT_EQ(StatusOf(device().LegacyStream()), CaptureStatus::kNone);
+  Begin(stream);
+  EXPECT_EQ(StatusOf(device().LegacyStream()), CaptureStatus::kNone);
+  End(stream);
+}
+
+// What destroying a stream does to the capture that it is part of.
+TEST_P(CaptureConflictsConformanceTest, RuleC3PinsDestroyingAForkedStream) {
+  const Stream stream = NewStream();
+  const Event event = NewEvent();
+  Stream fork;
+  ASSERT_EQ(device().StreamCreate(&fork, kStreamNonBlocking), Status::kSuccess);
+  Begin(stream, CaptureMode::kRelaxed);
+  Order(stream, fork, event);
+  const Status destroyed = device().StreamDestroy(fork);
+  Pin("destroy_of_a_fork", destroyed);
+  Pin("status_after_destroy_of_a_fork",
+      static_cast<std::uint64_t>(StatusOf(stream)));
+  Abandon(stream);
+  if (destroyed != Status::kSuccess) {
+    EXPECT_EQ(device().StreamDestroy(fork), Status::kSuccess);
+  }
+}
+
+}  // namespace
+}  // namespace strata

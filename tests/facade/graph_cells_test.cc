@@ -1,0 +1,176 @@
+// The four cells of {allocated, freed} x {inside, outside a capture}, for every
+// strategy (paddle.md §3.7-5, DESIGN §5).
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/strategy/registry.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kBytes = Mebibytes(2);
+
+class GraphCellsTest : public GraphFixture,
+                       public testing::WithParamInterface<std::string> {
+ protected:
+  GraphCellsTest() : stream_(NewStream()) {
+    std::string options = "allocator_strategy=";
+    options.append(GetParam());
+    Build(options);
+  }
+
+  // Whether eager requests, as many as fit, ever get memory at `data`.
+  bool EagerGets(const void* data) {
+    std::vector<AllocationPtr> held;
+    Failure failure;
+    for (;;) {
+      AllocationPtr more =
+          facade().TryAlloc(Here(), Request{kBytes}, stream_, failure);
+      if (more == nullptr) break;
+      held.push_back(std::move(more));
+    }
+    EXPECT_FALSE(held.empty());
+    const auto* wanted = static_cast<const char*>(data);
+    bool found = false;
+    for (const AllocationPtr& allocation : held) {
+      const auto* begin = static_cast<const char*>(allocation->data());
+      found = found ||
+              (begin < wanted + kBytes && wanted < begin + allocation->size());
+    }
+    return found;
+  }
+
+  const Stream stream_;
+};
+
+TEST_P(GraphCellsTest, AllocatedInsideFreedInside) {
+  CaptureGuard guard(facade(), stream_);
+  AllocationPtr first = Alloc(kBytes, stream_);
+  Use(first, stream_);
+  const void* const data = first->data();
+  first.reset();
+  // Its own capture uses it again at once.
+  AllocationPtr second = Alloc(kBytes, stream_);
+  EXPECT_EQ(second->data(), data);
+  Use(second, stream_);
+  second.reset();
+  const GraphExec exec = Finish(guard);
+  Launch(exec, stream_);
+  EXPECT_FALSE(EagerGets(data));
+  Launch(exec, stream_);
+  DropGraphs();
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_P(GraphCellsTest, AllocatedInsideFreedOutside) {
+  const GraphPoolId pool = 7;
+  facade().PrepareMemoryPoolForCUDAGraph(pool, stream_);
+  facade().CaptureEnded(pool);
+  AllocationPtr inside;
+  {
+    CaptureGuard guard(facade(), stream_, pool);
+    inside = Alloc(kBytes, stream_);
+    Use(inside, stream_);
+    Launch(Finish(guard), stream_);
+  }
+  const void* const data = inside->data();
+  inside.reset();
+  EXPECT_FALSE(EagerGets(data)) << "the graph still writes there";
+  {
+    // The pool's next capture may have it.
+    CaptureGuard guard(facade(), stream_, pool);
+    EXPECT_EQ(Alloc(kBytes, stream_)->data(), data);
+    Finish(guard);
+  }
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_P(GraphCellsTest, AllocatedInsideOutlivesItsGraph) {
+  AllocationPtr inside;
+  {
+    CaptureGuard guard(facade(), stream_);
+    inside = Alloc(kBytes, stream_);
+    Use(inside, stream_);
+    Launch(Finish(guard), stream_);
+  }
+  DropGraphs();
+  Sweep();
+  EXPECT_FALSE(EagerGets(inside->data())) << "it is allocated";
+  Use(inside, stream_);
+  inside.reset();
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_P(GraphCellsTest, AllocatedOutsideFreedInside) {
+  AllocationPtr outside = Alloc(kBytes, stream_);
+  const void* const data = outside->data();
+  GraphExec exec;
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(outside, stream_);
+    outside.reset();
+    EXPECT_NE(Alloc(kBytes, stream_)->data(), data);
+    exec = Finish(guard);
+  }
+  EXPECT_FALSE(EagerGets(data)) << "the graph still writes there";
+  Launch(exec, stream_);
+  DropGraphs();
+  Sweep();
+  EXPECT_TRUE(EagerGets(data));
+}
+
+TEST_P(GraphCellsTest, AllocatedAndFreedOutside) {
+  const void* data = nullptr;
+  {
+    CaptureGuard guard(facade(), stream_);
+    const Stream other = NewStream();
+    AllocationPtr outside = Alloc(kBytes, other);
+    Use(outside, other);
+    data = outside->data();
+    outside.reset();
+    Finish(guard);
+  }
+  EXPECT_TRUE(EagerGets(data)) << "no graph has to do with it";
+}
+
+// cuda_semantics.md C33.
+TEST_P(GraphCellsTest, AFailedCaptureGivesEverythingBack) {
+  AllocationPtr outside = Alloc(kBytes, stream_);
+  const void* const data = outside->data();
+  {
+    CaptureGuard guard(facade(), stream_);
+    AllocationPtr inside = Alloc(kBytes, stream_);
+    outside.reset();
+    // Ends the capture.
+    EXPECT_NE(device().StreamSynchronize(stream_), Status::kSuccess);
+    Failure failure;
+    EXPECT_EQ(facade().TryAlloc(Here(), Request{kBytes}, stream_, failure),
+              nullptr);
+    EXPECT_EQ(failure.status, Status::kStreamCaptureInvalidated);
+    EXPECT_THROW(guard.End(), DeviceError);
+  }
+  Sweep();
+  EXPECT_TRUE(EagerGets(data));
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, GraphCellsTest,
+                         testing::Values("auto_growth", "bfc",
+                                         "cuda_malloc_async", "direct",
+                                         "naive_best_fit", "thread_local"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,81 @@
+#ifndef STRATA_TESTS_FACADE_GRAPH_FIXTURE_H_
+#define STRATA_TESTS_FACADE_GRAPH_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/facade/capture_guard.h"
+#include "strata/platform/device_work.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/print_status.h"
+
+namespace strata {
+
+// A facade on a simulated device that captures. Graphs that a test made are
+// gone when it ends, before the facade.
+class GraphFixture : public FacadeFixture {
+ protected:
+  explicit GraphFixture(int devices = 1) : FacadeFixture(devices) {}
+  ~GraphFixture() override { DropGraphs(); }
+
+  static Place Here() { return DevicePlace(0); }
+  AllocationPtr Alloc(std::size_t bytes, const Stream& stream) {
+    return facade().Alloc(Here(), bytes, stream);
+  }
+  std::size_t Reserved() { return facade().GetStats(Here()).reserved_bytes; }
+
+  // Work in `stream` that writes the whole allocation.
+  void Use(const AllocationPtr& allocation, const Stream& stream) {
+    const WorkRange range{reinterpret_cast<DevicePtr>(allocation->data()),
+                          allocation->size() / 8 * 8, true};
+    EXPECT_EQ(platform_->work(0)->Enqueue(stream, &range, 1, 0, 1),
+              Status::kSuccess);
+  }
+  // `later` waits for what `earlier` has been given; both are captured, or
+  // neither.
+  void Join(const Stream& earlier, const Stream& later) {
+    Event event;
+    ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+              Status::kSuccess);
+    EXPECT_EQ(device().EventRecord(event, earlier, 0), Status::kSuccess);
+    EXPECT_EQ(device().StreamWaitEvent(later, event, 0), Status::kSuccess);
+    EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+  }
+
+  // Ends the capture; the graph and an instance of it last until DropGraphs.
+  GraphExec Finish(CaptureGuard& guard) {
+    graphs_.push_back(guard.End());
+    GraphExec exec;
+    EXPECT_EQ(device().GraphInstantiate(&exec, graphs_.back(), 0),
+              Status::kSuccess);
+    execs_.push_back(exec);
+    return exec;
+  }
+  void Launch(GraphExec exec, const Stream& stream) {
+    EXPECT_EQ(device().GraphLaunch(exec, stream), Status::kSuccess);
+  }
+  void DropGraphs() {
+    for (const GraphExec& exec : execs_) {
+      EXPECT_EQ(device().GraphExecDestroy(exec), Status::kSuccess);
+    }
+    for (const Graph& graph : graphs_) {
+      EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+    }
+    execs_.clear();
+    graphs_.clear();
+  }
+  // Makes the facade notice that graphs are gone.
+  void Sweep() { facade().Release(Here()); }
+
+ private:
+  std::vector<Graph> graphs_;
+  std::vector<GraphExec> execs_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_FACADE_GRAPH_FIXTURE_H_

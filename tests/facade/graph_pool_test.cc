@@ -1,0 +1,355 @@
+#include "strata/facade/graph_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kBytes = Mebibytes(2);
+
+class GraphPoolTest : public GraphFixture {
+ protected:
+  GraphPoolTest() : stream_(NewStream()), other_(NewStream()) { Build(); }
+
+  const Stream stream_;
+  const Stream other_;
+};
+
+// cuda_semantics.md C31: by the capture of the stream, not by thread.
+TEST_F(GraphPoolTest, AForkedStreamUsesTheSamePool) {
+  CaptureGuard guard(facade(), stream_);
+  Join(stream_, other_);
+  const AllocationPtr on_fork = Alloc(kBytes, other_);
+  const AllocationPtr on_origin = Alloc(kBytes, stream_);
+  EXPECT_EQ(facade().GraphPoolReserved(guard.pool()), Reserved());
+  Join(other_, stream_);
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, OtherStreamsAndThreadsGoOnOutside) {
+  CaptureGuard guard(facade(), stream_);
+  const AllocationPtr inside = Alloc(kBytes, stream_);
+  const std::size_t pool = facade().GraphPoolReserved(guard.pool());
+  std::thread thread([&] {
+    AllocationPtr outside = Alloc(kBytes, other_);
+    EXPECT_EQ(facade().GraphPoolReserved(guard.pool()), pool);
+    Use(outside, other_);
+  });
+  thread.join();
+  const AllocationPtr legacy = facade().Alloc(Here(), kBytes);
+  EXPECT_EQ(facade().GraphPoolReserved(guard.pool()), pool);
+  Finish(guard);
+}
+
+// cuda_semantics.md C17-C19: under every mode of capture, what the allocator
+// does in other threads harms no capture.
+TEST_F(GraphPoolTest, WorkOutsideHarmsNoCapture) {
+  for (const CaptureMode mode :
+       {CaptureMode::kGlobal, CaptureMode::kThreadLocal,
+        CaptureMode::kRelaxed}) {
+    CaptureGuard guard(facade(), stream_, 0, mode);
+    const AllocationPtr inside = Alloc(kBytes, stream_);
+    std::thread thread([&] {
+      for (int i = 0; i < 3; ++i) {
+        AllocationPtr outside = Alloc(Mebibytes(3), other_);
+        Use(outside, other_);
+        facade().RecordStream(outside, stream_);
+      }
+      Alloc(kBytes, other_);
+    });
+    thread.join();
+    Alloc(kBytes, other_);
+    Finish(guard);
+  }
+}
+
+TEST_F(GraphPoolTest, DuringACaptureNothingIsRecordedAskedOrFreed) {
+  AllocationPtr outside = Alloc(kBytes, stream_);
+  facade().RecordStream(outside, other_);
+  CaptureGuard guard(facade(), stream_);
+  {
+    CallLog log(device());
+    AllocationPtr inside = Alloc(kBytes, stream_);
+    AllocationPtr more = Alloc(Mebibytes(8), stream_);
+    inside.reset();
+    outside.reset();
+    more.reset();
+    EXPECT_EQ(log.Failed(), 0u);
+    for (const DeviceCall call :
+         {DeviceCall::kEventRecord, DeviceCall::kEventQuery,
+          DeviceCall::kStreamSynchronize, DeviceCall::kSynchronize,
+          DeviceCall::kStreamQuery, DeviceCall::kMemFree}) {
+      EXPECT_TRUE(log.Of(call).empty()) << DeviceCallName(call);
+    }
+  }
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, TwoCapturesAtOnceHaveTheirOwnPools) {
+  CaptureGuard first(facade(), stream_, 0, CaptureMode::kRelaxed);
+  CaptureGuard second(facade(), other_, 0, CaptureMode::kRelaxed);
+  EXPECT_NE(first.pool(), second.pool());
+  const AllocationPtr in_first = Alloc(kBytes, stream_);
+  EXPECT_EQ(facade().GraphPoolReserved(second.pool()), 0u);
+  const AllocationPtr in_second = Alloc(kBytes, other_);
+  EXPECT_NE(facade().GraphPoolReserved(first.pool()), 0u);
+  EXPECT_NE(facade().GraphPoolReserved(second.pool()), 0u);
+  Finish(first);
+  EXPECT_NE(Alloc(kBytes, other_)->data(), in_second->data());
+  Finish(second);
+}
+
+TEST_F(GraphPoolTest, CapturesThatShareAPoolComeOneAfterAnother) {
+  CaptureGuard first(facade(), stream_, 5);
+  EXPECT_THROW(CaptureGuard(facade(), other_, 5), std::logic_error);
+  Alloc(kBytes, stream_);
+  Finish(first);
+}
+
+// Issue: ten graphs in one pool need the maximum, not the sum.
+TEST_F(GraphPoolTest, GraphsOfOnePoolShareItsMemory) {
+  const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(3, stream_);
+  facade().CaptureEnded(pool);
+  std::size_t largest = 0;
+  std::vector<GraphExec> execs;
+  for (std::size_t i = 0; i < 10; ++i) {
+    CaptureGuard guard(facade(), stream_, pool);
+    const std::size_t bytes = Mebibytes(2 + 2 * (i % 5));
+    largest = std::max(largest, bytes);
+    for (int step = 0; step < 3; ++step) Use(Alloc(bytes, stream_), stream_);
+    execs.push_back(Finish(guard));
+  }
+  EXPECT_LE(facade().GraphPoolReserved(pool), 2 * largest);
+  for (const GraphExec& exec : execs) Launch(exec, other_);
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_F(GraphPoolTest, LivesUntilRemovedAndItsGraphsAreGone) {
+  const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(9, stream_);
+  facade().CaptureEnded(pool);
+  {
+    CaptureGuard guard(facade(), stream_, pool);
+    Use(Alloc(kBytes, stream_), stream_);
+    Finish(guard);
+  }
+  DropGraphs();
+  Sweep();
+  EXPECT_NE(facade().GraphPoolReserved(pool), 0u) << "it is still prepared";
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+  EXPECT_EQ(Reserved(), 0u);
+  EXPECT_THROW(facade().RemoveMemoryPoolOfCUDAGraph(pool),
+               std::invalid_argument);
+  EXPECT_THROW(facade().GraphPoolReserved(pool), std::invalid_argument);
+}
+
+// paddle.md §3.8: the names of the original, without a stream.
+TEST_F(GraphPoolTest, ThePoolPreparedServesTheNextCapture) {
+  const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph();
+  ASSERT_EQ(device().StreamBeginCapture(stream_, CaptureMode::kThreadLocal),
+            Status::kSuccess);
+  AllocationPtr inside = Alloc(kBytes, stream_);
+  EXPECT_NE(facade().GraphPoolReserved(pool), 0u);
+  inside.reset();
+  Graph graph;
+  ASSERT_EQ(device().StreamEndCapture(stream_, &graph), Status::kSuccess);
+  const std::size_t reserved = facade().GraphPoolReserved(pool);
+  // Notices by itself that the capture is over.
+  AllocationPtr outside = Alloc(kBytes, stream_);
+  EXPECT_EQ(facade().GraphPoolReserved(pool), reserved);
+  {
+    CallLog log(device());
+    AllocationPtr hit = Alloc(Mebibytes(1), stream_);
+    hit.reset();
+    Alloc(Mebibytes(1), stream_);
+    EXPECT_TRUE(log.Of(DeviceCall::kStreamCaptureInfo).empty());
+  }
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+}
+
+TEST_F(GraphPoolTest, ACaptureThatNobodyPreparedIsNamed) {
+  CaptureGuard guard(facade(), stream_);
+  ASSERT_EQ(device().StreamBeginCapture(other_, CaptureMode::kThreadLocal),
+            Status::kSuccess);
+  try {
+    Alloc(kBytes, other_);
+    ADD_FAILURE() << "it has no pool";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("PrepareMemoryPoolForCUDAGraph"));
+  }
+  Graph graph;
+  EXPECT_EQ(device().StreamEndCapture(other_, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  Finish(guard);
+}
+
+// cuda_semantics.md K2: used again once the fork has joined.
+TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainByAncestry) {
+  CaptureGuard guard(facade(), stream_);
+  AllocationPtr shared = Alloc(kBytes, stream_);
+  Use(shared, stream_);
+  Join(stream_, other_);
+  Use(shared, other_);
+  EXPECT_TRUE(facade().RecordStream(shared, other_));
+  const void* const data = shared->data();
+  shared.reset();
+  AllocationPtr before = Alloc(kBytes, stream_);
+  EXPECT_NE(before->data(), data) << "the fork may still use it";
+  Join(other_, stream_);
+  AllocationPtr after = Alloc(kBytes, stream_);
+  EXPECT_EQ(after->data(), data);
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainAfterTheCapture) {
+  const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(0, stream_);
+  facade().CaptureEnded(pool);
+  const void* data = nullptr;
+  {
+    CaptureGuard guard(facade(), stream_, pool);
+    AllocationPtr shared = Alloc(kBytes, stream_);
+    Join(stream_, other_);
+    Use(shared, other_);
+    facade().RecordStream(shared, other_);
+    data = shared->data();
+    shared.reset();
+    Join(other_, stream_);
+    Finish(guard);
+  }
+  CaptureGuard guard(facade(), stream_, pool);
+  EXPECT_EQ(Alloc(kBytes, stream_)->data(), data);
+  Finish(guard);
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+}
+
+TEST_F(GraphPoolTest, AMarkTakenBackDoesNotWait) {
+  CaptureGuard guard(facade(), stream_);
+  AllocationPtr shared = Alloc(kBytes, stream_);
+  Join(stream_, other_);
+  Use(shared, other_);
+  facade().RecordStream(shared, other_);
+  facade().EraseStream(*shared, other_);
+  const void* const data = shared->data();
+  shared.reset();
+  EXPECT_EQ(Alloc(kBytes, stream_)->data(), data);
+  Join(other_, stream_);
+  Finish(guard);
+}
+
+// cuda_semantics.md K4, K5: recorded for a capture, freed long after it.
+TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
+  AllocationPtr input = Alloc(kBytes, other_);
+  const void* const data = input->data();
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(input, stream_);
+    EXPECT_TRUE(facade().RecordStream(input, stream_));
+    Finish(guard);
+  }
+  input.reset();
+  EXPECT_NE(Alloc(kBytes, other_)->data(), data);
+  DropGraphs();
+  Sweep();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+// cuda_semantics.md M7: the host must not get it back while replays read it.
+TEST_F(GraphPoolTest, PinnedMemoryIsKeptForItsGraphToo) {
+  Build("use_auto_growth_pinned_allocator=1");
+  const AllocationPtr target = Alloc(kBytes, stream_);
+  AllocationPtr pinned = facade().Alloc(PinnedPlace(0), 4096);
+  const void* const data = pinned->data();
+  {
+    CaptureGuard guard(facade(), stream_);
+    EXPECT_EQ(device().MemcpyAsync(reinterpret_cast<DevicePtr>(target->data()),
+                                   reinterpret_cast<DevicePtr>(pinned->data()),
+                                   4096, stream_),
+              Status::kSuccess);
+    EXPECT_TRUE(facade().RecordStream(pinned, stream_));
+    pinned.reset();
+    Finish(guard);
+  }
+  EXPECT_NE(facade().Alloc(PinnedPlace(0), 4096)->data(), data);
+  DropGraphs();
+}
+
+TEST_F(GraphPoolTest, ExhaustionFailsTheRequestNotTheCapture) {
+  AllocationPtr eager = Alloc(Mebibytes(20), other_);
+  eager.reset();  // idle, but nothing goes back to the driver in a capture
+  CaptureGuard guard(facade(), stream_);
+  try {
+    Alloc(Mebibytes(60), stream_);
+    ADD_FAILURE() << "there is no room";
+  } catch (const OutOfMemory& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a capture is under way"));
+  }
+  Use(Alloc(kBytes, stream_), stream_);
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, TheLimitOfThePlaceHoldsForItsPools) {
+  Build("gpu_memory_limit_mb=8");
+  CaptureGuard guard(facade(), stream_);
+  EXPECT_THROW(Alloc(Mebibytes(10), stream_), OutOfMemory);
+  Alloc(kBytes, stream_);
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, StatisticsCountWhatPoolsHold) {
+  CaptureGuard guard(facade(), stream_);
+  const AllocationPtr inside = Alloc(kBytes, stream_);
+  const Stats stats = facade().GetStats(Here());
+  EXPECT_EQ(stats.in_use_bytes, inside->size());
+  EXPECT_EQ(stats.reserved_bytes, facade().GraphPoolReserved(guard.pool()));
+  Finish(guard);
+}
+
+TEST_F(GraphPoolTest, AFacadeMayGoBeforeItsGraphs) {
+  GraphExec exec;
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(Alloc(kBytes, stream_), stream_);
+    exec = Finish(guard);
+  }
+  facade_.reset();
+  Launch(exec, stream_);
+  DropGraphs();
+  // Any facade notices that the graph is gone.
+  Build();
+  Sweep();
+}
+
+TEST_F(GraphPoolTest, AGuardThatIsLeftEndsItsCapture) {
+  { const CaptureGuard guard(facade(), stream_); }
+  CaptureStatus status = CaptureStatus::kActive;
+  EXPECT_EQ(device().StreamIsCapturing(stream_, &status), Status::kSuccess);
+  EXPECT_EQ(status, CaptureStatus::kNone);
+  const CaptureGuard again(facade(), stream_);
+}
+
+TEST_F(GraphPoolTest, AGuardSaysWhyItCannotBegin) {
+  EXPECT_THROW(CaptureGuard(facade(), device().LegacyStream()), DeviceError);
+  EXPECT_THROW(CaptureGuard(facade(), Stream()), std::invalid_argument);
+  CaptureGuard guard(facade(), stream_);
+  Finish(guard);
+  EXPECT_THROW(guard.End(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace strata

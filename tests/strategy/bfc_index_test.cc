@@ -1,0 +1,36 @@
+#include "strata/strategy/bfc/bfc_index.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace strata {
+namespace {
+
+Block FreeBlock(std::uintptr_t address, std::size_t bytes) {
+  Block block;
+  block.data = reinterpret_cast<std::byte*>(address);
+  block.size = bytes;
+  return block;
+}
+
+TEST(BfcIndexTest, TheFastIndexTakesWhatSurelyFits) {
+  BfcIndex fast(BfcPlacement::kFast, OrderedIndex::AddressOrder::kAscending);
+  Block small = FreeBlock(0x1100, 1024);
+  Block large = FreeBlock(0x5000, 8192);
+  fast.Insert(&small);
+  fast.Insert(&large);
+  EXPECT_TRUE(small.is_free);
+  EXPECT_EQ(fast.Find(1024), &small);
+  EXPECT_EQ(fast.FindIf(1024, 1024 + 4096 - 256, [](Block*) { return true; }),
+            &large);
+  EXPECT_EQ(fast.LargestBytes(), 8192U);
+  EXPECT_EQ(fast.total_bytes(), 9216U);
+  EXPECT_TRUE(fast.IsConsistent());
+  fast.Remove(&small);
+  EXPECT_FALSE(small.is_free);
+  EXPECT_EQ(fast.count(), 1U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,214 @@
+// What a FacadeModel compares, and how it ends.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/size.h"
+#include "strata/facade/options.h"
+#include "strata/tests/testing/facade_model.h"
+
+namespace strata {
+namespace {
+
+// Adds up the blocks of every chain of a place.
+class BlockCounter final : public AllocatorVisitor {
+ public:
+  void VisitLayer(const Allocator& layer) override {
+    if (std::strcmp(layer.name(), "chunk_pool") == 0) {
+      offered_bytes = layer.stats().idle_bytes;
+    }
+  }
+  void VisitBlocks(const Allocator& layer,
+                   const std::vector<BlockInfo>& blocks) override {
+    has_blocks = true;
+    // Several chains may end in one strategy.
+    if (!visited_.insert(&layer).second) return;
+    for (const BlockInfo& block : blocks) {
+      bytes += block.size_bytes;
+      if (block.is_free) continue;
+      ++live;
+      live_bytes += block.size_bytes;
+    }
+  }
+
+  bool has_blocks = false;
+  std::uint64_t live = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t offered_bytes = 0;
+
+ private:
+  std::set<const Allocator*> visited_;
+};
+
+}  // namespace
+
+void FacadeModel::ExpectExhausted(Place place, const Request& request,
+                                  const Failure& failure) {
+  const std::string text = failure.ToString() + "; " + Where();
+  const bool absurd = request.bytes >= kAbsurdBytes;
+  const std::size_t bytes =
+      absurd ? request.bytes : request.bytes + request.alignment;
+  const bool tried_all = (request.flags & kNoRetry) == 0;
+  switch (failure.reason) {
+    case Failure::Reason::kTooLarge:
+    case Failure::Reason::kHostMemory:
+      EXPECT_TRUE(absurd || options_.has_faults) << text;
+      return;
+    case Failure::Reason::kNoGrowth:
+      EXPECT_NE(request.flags & kNoGrowth, 0U) << text;
+      return;
+    case Failure::Reason::kBudget:
+      EXPECT_GT(request.bytes,
+                facade_->options().decorators.in_use_limit_bytes -
+                    sums_[place].requested_bytes)
+          << text;
+      return;
+    case Failure::Reason::kLimit:
+      if (absurd || !tried_all) return;
+      EXPECT_GT(AlignUp(bytes, kNaturalAlignment),
+                Mebibytes(facade_->options().gpu_memory_limit_mb) -
+                    facade_->GetStats(place).reserved_bytes)
+          << text;
+      return;
+    case Failure::Reason::kDeviceMemory: {
+      if (absurd || !tried_all || options_.has_faults) return;
+      std::size_t free_bytes = 0;
+      std::size_t total_bytes = 0;
+      EXPECT_EQ(
+          platform_->device(place.index).MemGetInfo(&free_bytes, &total_bytes),
+          Status::kSuccess);
+      EXPECT_GT(AlignUp(bytes, kFrameBytes), free_bytes) << text;
+      return;
+    }
+    case Failure::Reason::kDevice:
+      EXPECT_TRUE(options_.has_faults) << text;
+      return;
+    default:
+      ADD_FAILURE() << "refused for no reason: " << text;
+  }
+}
+
+void FacadeModel::Check() {
+  for (const Place place : facade_->places()) CheckPlace(place);
+  if (options_.has_faults) return;
+  for (int device = 0; device < kDevices; ++device) CheckDevice(device);
+}
+
+void FacadeModel::CheckPlace(Place place) {
+  const Stats stats = facade_->GetStats(place);
+  const PlaceSums& sums = sums_[place];
+  const auto where = [&] { return ToString(place) + "; " + Where(); };
+  EXPECT_EQ(stats.allocations, sums.allocations) << where();
+  EXPECT_EQ(stats.live_allocations(), sums.live) << where();
+  EXPECT_EQ(stats.requested_bytes, sums.requested_bytes) << where();
+  EXPECT_EQ(stats.in_use_bytes, sums.in_use_bytes) << where();
+  EXPECT_GE(stats.reserved_bytes, sums.in_use_bytes) << where();
+  const Options& options = facade_->options();
+  if (options.decorators.exact_peak) {
+    EXPECT_EQ(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
+  } else {
+    EXPECT_GE(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
+  }
+  // What could not be filled was in use too, for a moment.
+  if (!options_.has_faults || options.alloc_fill_value < 0) {
+    EXPECT_LE(facade_->LargestStreamPeak(place), sums.peak_in_use_bytes)
+        << where();
+  }
+  if (options.decorators.in_use_limit_bytes != 0) {
+    EXPECT_LE(stats.requested_bytes, options.decorators.in_use_limit_bytes)
+        << where();
+  }
+  if (options.gpu_memory_limit_mb != 0 && place.kind == PlaceKind::kDevice) {
+    EXPECT_LE(stats.reserved_bytes, Mebibytes(options.gpu_memory_limit_mb))
+        << where();
+  }
+}
+
+void FacadeModel::CheckBlocks(Place place) {
+  BlockCounter counter;
+  facade_->AcceptAll(place, counter);
+  if (!counter.has_blocks) return;
+  const PlaceSums& sums = sums_[place];
+  // Below the guard, blocks in quarantine and red zones are in use.
+  if (!facade_->options().decorators.guard) {
+    EXPECT_EQ(counter.live, sums.live) << Where();
+    EXPECT_EQ(counter.live_bytes, sums.in_use_bytes) << Where();
+  }
+  EXPECT_EQ(counter.bytes + counter.offered_bytes,
+            facade_->GetStats(place).reserved_bytes)
+      << Where();
+}
+
+void FacadeModel::CheckDevice(int device) {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  ASSERT_EQ(platform_->device(device).MemGetInfo(&free_bytes, &total_bytes),
+            Status::kSuccess);
+  const Stats stats = facade_->GetStats(DevicePlace(device));
+  EXPECT_GE(total_bytes - free_bytes, stats.reserved_bytes) << Where();
+  EXPECT_LE(total_bytes - free_bytes,
+            stats.reserved_bytes + stats.chunks * kFrameBytes)
+      << Where();
+}
+
+void FacadeModel::FreeEverything() {
+  while (!live_.empty()) Free(live_.size() - 1, false);
+  Check();
+  for (const Place place : facade_->places()) {
+    facade_->Release(place);
+    const Stats stats = facade_->GetStats(place);
+    EXPECT_EQ(stats.reserved_bytes, 0U) << ToString(place) << "; " << Where();
+    EXPECT_EQ(stats.chunks, 0U) << ToString(place) << "; " << Where();
+  }
+  EXPECT_EQ(ranges_.count(), 0U) << Where();
+}
+
+void FacadeModel::ExpectUsable() {
+  const Options& facade = facade_->options();
+  Request half{options_.device_memory_bytes / 2};
+  for (const std::size_t limit : {Mebibytes(facade.gpu_memory_limit_mb),
+                                  facade.decorators.in_use_limit_bytes}) {
+    if (limit != 0) half.bytes = std::min(half.bytes, limit / 2);
+  }
+  for (int device = 0; device < kDevices; ++device) {
+    const Place place = DevicePlace(device);
+    for (const Stream stream : streams_[static_cast<std::size_t>(device)]) {
+      Failure failure;
+      AllocationPtr made = facade_->TryAlloc(place, half, stream, failure);
+      ASSERT_NE(made, nullptr) << failure.ToString() << "; " << Where();
+      Note(std::move(made), place, half, stream);
+      Free(live_.size() - 1, false);
+      Check();
+    }
+  }
+}
+
+void FacadeModel::Finish(const Lost& lost) {
+  facade_.reset();
+  Lost found;
+  for (int device = 0; device < kDevices; ++device) {
+    auto& streams = streams_[static_cast<std::size_t>(device)];
+    for (std::size_t i = 0; i < kStreams; ++i) {
+      EXPECT_EQ(platform_->device(device).StreamDestroy(streams[i]),
+                Status::kSuccess);
+    }
+    const SimLeaks leaks = platform_->sim_device(device).Leaks();
+    found.allocations +=
+        leaks.allocations + leaks.pinned_ranges + leaks.managed_ranges;
+    found.events += leaks.events;
+    EXPECT_EQ(leaks.streams, 0U) << Where();
+  }
+  EXPECT_EQ(found.allocations, lost.allocations)
+      << platform_->LeakReport() << Where();
+  EXPECT_EQ(found.events, lost.events) << platform_->LeakReport() << Where();
+}
+
+}  // namespace strata

@@ -1,0 +1,84 @@
+#ifndef STRATA_TESTS_TESTING_UNSAFE_CALLS_H_
+#define STRATA_TESTS_TESTING_UNSAFE_CALLS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "strata/platform/device.h"
+
+namespace strata {
+
+// What a call is about: one thing of each kind, made when told to. A step that
+// fails fails the test.
+class CallSubject {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{2} << 20;
+
+  explicit CallSubject(Device* of) : device(*of) {}
+
+  void Nothing() {}
+  void NewStream();
+  void EndStream();
+  void NewEvent();
+  void EndEvent();
+  void NewMemory();
+  void EndMemory();
+  void NewHost();
+  void EndHost();
+  void NewPageable() { pageable.resize(kBytes); }
+  void Register();
+  void Unregister();
+  void NewPool();
+  void EndPool();
+  void NewStreamAndPool();
+  void EndStreamAndPool();
+  void NewBlock();  // of a pool
+  void EndBlock();
+  void NewRange();
+  void EndRange();
+  void NewHandle();
+  void EndHandle();
+  void NewRangeAndHandle();
+  void EndRangeAndHandle();
+  void NewMapping();
+  void EndMapping();
+  void NewGraph();
+  void EndGraph();
+  void NewExec();  // and its graph
+  void EndExec();
+  void NewStreamAndExec();
+  void EndStreamAndExec();
+
+  Device& device;
+  Stream stream;
+  Event event;
+  DevicePtr ptr = 0;
+  void* host = nullptr;
+  std::vector<unsigned char> pageable;
+  MemPool pool;
+  MemHandle handle;
+  Graph graph;
+  GraphExec exec;
+};
+
+// A call that a capture may refuse although it is about something else.
+struct UnsafeCall {
+  using Step = void (CallSubject::*)();
+
+  const char* name;
+  bool (*available)(const Caps& caps);
+  Step prepare;  // nothing may be capturing
+  Status (*call)(CallSubject& subject);
+  Step undo_made;     // if the call was made
+  Step undo_refused;  // if it was refused
+};
+
+// Those that CUDA is known to call potentially unsafe, by documents, tests or
+// reports of several projects (cuda_semantics.md C19, "sure").
+std::vector<UnsafeCall> CallsKnownToBeUnsafe();
+// Those of which one report or none tells (C19, "reported" and "unknown").
+std::vector<UnsafeCall> CallsOfUnknownSafety();
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_UNSAFE_CALLS_H_

@@ -1,0 +1,105 @@
+// `strata bench` as users call it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "strata/tests/tools/bench_fixture.h"
+#include "strata/tests/tools/command.h"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+CommandResult RunBench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "bench");
+  return RunStrata(arguments);
+}
+
+TEST(BenchCommandTest, MeasuresInWorkers) {
+  const CommandResult result =
+      RunBench({"--format=json", "--bench_rounds=2", "--bench_operations=10",
+                "--bench_workloads=pair,lifo",
+                "--bench_allocators=null,auto_growth,glibc"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json.size(), 6U);
+  for (const auto& row : json) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["rounds"], 2);
+    EXPECT_TRUE(row["ns_median"].is_number());
+  }
+  EXPECT_EQ(json[4]["workload"], "lifo");
+  EXPECT_EQ(json[4]["allocator"], "auto_growth");
+}
+
+TEST(BenchCommandTest, GivesTheWorkersTheFlagsOfStrategies) {
+  const CommandResult result =
+      RunBench({"--format=json", "--bench_rounds=1", "--bench_operations=10",
+                "--bench_workloads=random", "--bench_allocators=auto_growth",
+                "--strata_platform=sim", "--strata_sim_memory=1GiB"});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("cannot allocate"));
+}
+
+TEST(BenchCommandTest, MeasuresATrace) {
+  const ScratchFolder folder;
+  std::string trace = "--bench_trace=";
+  trace += folder.Write("trace.csv", kTraceText);
+  const CommandResult result = RunBench(
+      {"--bench_rounds=1", "--bench_operations=10", "--bench_allocators=null",
+       "--bench_workloads=training", trace});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("training"));
+}
+
+struct WrongArguments {
+  std::vector<std::string> arguments;
+  const char* reason;
+};
+std::ostream& operator<<(std::ostream& out, const WrongArguments& wrong) {
+  for (const std::string& one : wrong.arguments) out << one << ' ';
+  return out;
+}
+
+class BenchRefusalTest : public ::testing::TestWithParam<WrongArguments> {};
+
+TEST_P(BenchRefusalTest, IsOneLineThatNamesTheReason) {
+  const CommandResult result = RunBench(GetParam().arguments);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(GetParam().reason));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1)
+      << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BenchRefusalTest,
+    ::testing::Values(
+        WrongArguments{{"--bench_workloads=pear"}, "known: pair"},
+        WrongArguments{{"--bench_workloads=pair,"}, "there is no workload ''"},
+        WrongArguments{{"--bench_allocators=dlmalloc"}, "known: null"},
+        WrongArguments{{"--bench_rounds=0"}, "bench_rounds"},
+        WrongArguments{{"--bench_rounds=many"}, "'many'"},
+        WrongArguments{{"--bench_operations=-1"}, "bench_operations"},
+        WrongArguments{{"--bench_workloads=training"}, "--bench_trace"},
+        WrongArguments{{"--bench_trace=/no/such/file"}, "/no/such/file"},
+        WrongArguments{{"--format=xml"}, "known: table, json"},
+        WrongArguments{{"pair"}, "no argument 'pair'"},
+        WrongArguments{{"worker", "null"}, "an allocator and a workload"},
+        WrongArguments{{"--bench_wrong=1"}, "bench_wrong"}));
+
+TEST(BenchCommandTest, AWorkerWithoutItsLibrarySaysSo) {
+  const CommandResult result = RunBench({"worker", "jemalloc", "pair"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("could not be preloaded"));
+}
+
+}  // namespace
+}  // namespace strata

@@ -70,7 +70,7 @@ void ChunkPool::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
   BuryRetired();
 }
 
-void ChunkPool::BuryRetired() noexcept {
+std::size_t ChunkPool::BuryRetired() noexcept {
   std::unique_ptr<ChunkHolder> ended;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -87,10 +87,13 @@ void ChunkPool::BuryRetired() noexcept {
     }
   }
   // One by one, as each may take a while.
+  std::size_t given = 0;
   while (ended != nullptr) {
+    given += ended->IdleBytes();
     std::unique_ptr<ChunkHolder> next = std::move(ended->next_retired_);
     ended = std::move(next);
   }
+  return given;
 }
 
 }  // namespace strata

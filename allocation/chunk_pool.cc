@@ -253,7 +253,7 @@ std::size_t ChunkPool::Release() noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     offered.swap(offered_);
   }
-  std::size_t given = 0;
+  std::size_t given = BuryRetired();
   for (const Idle& idle : offered) {
     if (idle.ready) {
       const Status status = idle.device->EventSynchronize(idle.ready);

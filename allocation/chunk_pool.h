@@ -149,7 +149,9 @@ class ChunkPool final : public Decorator {
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
   void NotifyIdle() noexcept;
-  void BuryRetired() noexcept;
+  // Ends the retired holders that have no loan out; returns the bytes of their
+  // idle chunks.
+  std::size_t BuryRetired() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 

@@ -2,6 +2,7 @@
 #define STRATA_STRATEGY_AUTO_GROWTH_ALLOCATOR_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -95,6 +96,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   // Nobody allocates here any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
+  // From here on the stream may be destroyed.
+  void LeaveStream() noexcept;
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -154,6 +157,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Allocation* LendOrdered(const LoanRequest& request) noexcept;
 
   const AutoGrowthPolicy policy_;
+  std::atomic<bool> has_stream_{true};  // or else all its work is done
 
   mutable SpinLock lock_;
   // All below guarded by lock_.

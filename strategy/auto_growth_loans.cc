@@ -29,7 +29,16 @@ void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   strategy->ReturnLoans(/*wait=*/true);
   if (pool->has_lenders()) pool->RecallLoans(/*wait=*/false);
   strategy->GiveBackIdle();
+  strategy->LeaveStream();
   pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
+}
+
+void AutoGrowthAllocator::LeaveStream() noexcept {
+  if (EndLending()) return;
+  WaitForWork();
+  const std::lock_guard<SpinLock> guard(lock_);
+  epochs_.PassAll();
+  has_stream_ = false;
 }
 
 bool AutoGrowthAllocator::EndLending() noexcept {
@@ -133,12 +142,8 @@ bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
 
 void AutoGrowthAllocator::LookAtStream() noexcept {
   StreamTimeline& timeline = *chain_stream().timeline();
-  const StreamTimeline::Tick tick = timeline.noted();
   // An idle stream needs no event.
-  if (chain_stream().IsDone()) {
-    timeline.SawIdle(tick);
-    return;
-  }
+  if (timeline.SeeIdle()) return;
   bool may_record = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -178,14 +183,15 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
     return epochs_.IsOver(block.offset_units);
   };
   // What is freed during a capture belongs to it.
-  if (!chain_stream().timeline()->MayTouch()) return nullptr;
+  if (has_stream_ && !chain_stream().timeline()->MayTouch()) return nullptr;
   switch (request.effort) {
     case Effort::kNone:
       return LendIf(request.bytes, is_over);
     case Effort::kAsk:
-      return Ask(request.bytes) ? LendIf(request.bytes, is_over) : nullptr;
+      return has_stream_ && Ask(request.bytes) ? LendIf(request.bytes, is_over)
+                                               : nullptr;
     case Effort::kOrder:
-      return LendOrdered(request);
+      return has_stream_ ? LendOrdered(request) : nullptr;
   }
   return nullptr;
 }

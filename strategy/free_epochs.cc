@@ -21,6 +21,11 @@ void FreeEpochs::Close(StreamTimeline& timeline) {
   ++current_;
 }
 
+void FreeEpochs::PassAll() {
+  over_ = current_;
+  closed_count_ = 0;
+}
+
 StreamTimeline::Tick FreeEpochs::TickOf(Epoch epoch) const {
   for (std::size_t i = 0; i < closed_count_; ++i) {
     if (closed_[i].epoch >= epoch) return closed_[i].tick;

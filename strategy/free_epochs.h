@@ -36,6 +36,8 @@ class FreeEpochs {
   void Update(const StreamTimeline& timeline);
   // Ends the current epoch; an event that is recorded from now on covers it.
   void Close(StreamTimeline& timeline);
+  // All work of the stream is done, and there will be none any more.
+  void PassAll();
   // The tick to wait for before blocks of a closed `epoch` may be used.
   StreamTimeline::Tick TickOf(Epoch epoch) const;
 

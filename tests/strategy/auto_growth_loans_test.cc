@@ -59,7 +59,7 @@ class AutoGrowthLoansTest : public ::testing::Test {
     return place_->device().CallCount(call);
   }
   std::uint64_t Growths() const { return Calls(DeviceCall::kMemAlloc); }
-  // Leaves chain A with one chunk of 20 MiB that begins with 8 MiB free.
+  // Leaves chain A with one chunk of 20 MiB that begins with 11 MiB free.
   AllocationPtr LeaveFreeBlock() {
     AllocationPtr used = a_->Allocate(9 * kMiB);
     AllocationPtr low = a_->Allocate(8 * kMiB);
@@ -102,11 +102,11 @@ TEST_F(AutoGrowthLoansTest, NotWhileTheLendersWorkMayStillUseIt) {
   AllocationPtr low = a_->Allocate(8 * kMiB);
   Submit(a_);
   low.reset();
-  const AllocationPtr first = b_->Allocate(4 * kMiB);
+  const AllocationPtr first = b_->Allocate(11 * kMiB);
   EXPECT_NE(first->base(), used->base());
 
   Finish();
-  const AllocationPtr second = b_->Allocate(8 * kMiB);
+  const AllocationPtr second = b_->Allocate(10 * kMiB);
   EXPECT_EQ(second->base(), used->base());
 }
 
@@ -143,14 +143,18 @@ TEST_F(AutoGrowthLoansTest, AJoinedBlockWaitsForTheLatestOfItsParts) {
   AllocationPtr high = a_->Allocate(4 * kMiB);
   AllocationPtr low = a_->Allocate(4 * kMiB);
   low.reset();
-  // Closes the epoch of the first part.
-  b_->Allocate(11 * kMiB).reset();
-  const AllocationPtr part = b_->Allocate(3 * kMiB);
-  Finish();
+  AllocationPtr part = b_->Allocate(3 * kMiB);
+  ASSERT_EQ(part->base(), used->base());
   Submit(a_);
   high.reset();
-  const AllocationPtr other = b_->Allocate(8 * kMiB);
+  part.reset();
+  // What was lent comes home between a block that is over and one that is not.
+  const AllocationPtr other = b_->Allocate(11 * kMiB);
   EXPECT_NE(other->base(), used->base());
+  EXPECT_EQ(a_.strategy->stats().largest_free_bytes, 11 * kMiB);
+  Finish();
+  const AllocationPtr whole = b_->Allocate(10 * kMiB);
+  EXPECT_EQ(whole->base(), used->base());
 }
 
 TEST_F(AutoGrowthLoansTest, ALoanComesHomeAndCoalescesWhenTheLenderNeedsIt) {
@@ -223,9 +227,21 @@ TEST_F(AutoGrowthLoansTest, ALoanOutlivesTheLendersChain) {
   a_ = TestChain();
   EXPECT_EQ(place_->pool()->reserved_bytes(), 20 * kMiB);
   // What is left of the chunk serves others meanwhile.
-  const AllocationPtr more = b_->Allocate(12 * kMiB);
+  const AllocationPtr more = b_->Allocate(9 * kMiB);
   EXPECT_EQ(more->base(), borrowed->base());
   borrowed.reset();
+}
+
+TEST_F(AutoGrowthLoansTest, ReleaseOfThePoolReachesWhatEndedChainsLeft) {
+  Use({});
+  AllocationPtr used = LeaveFreeBlock();
+  AllocationPtr borrowed = b_->Allocate(4 * kMiB);
+  used.reset();
+  a_ = TestChain();
+  borrowed.reset();
+  b_->Release();
+  EXPECT_EQ(place_->pool()->Release(), 20 * kMiB);
+  EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
 }
 
 TEST_F(AutoGrowthLoansTest, LendersThatBorrowFromEachOtherEndInAnyOrder) {
@@ -325,7 +341,7 @@ TEST_P(AutoGrowthLoansFaultTest, ALoanThatFailsChangesNothing) {
   UseManual(GetParam().wait);
   const AllocationPtr used = a_->Allocate(9 * kMiB);
   AllocationPtr low = a_->Allocate(8 * kMiB);
-  if (GetParam().wait) Submit(a_);
+  Submit(a_);
   low.reset();
   const Stats before = a_.strategy->stats();
   place_->device().AddFault(FailAll(GetParam().call));
@@ -337,11 +353,12 @@ TEST_P(AutoGrowthLoansFaultTest, ALoanThatFailsChangesNothing) {
   EXPECT_EQ(after.in_use_bytes, before.in_use_bytes);
   EXPECT_EQ(after.largest_free_bytes, before.largest_free_bytes);
   EXPECT_TRUE(a_.auto_growth().IsConsistent());
-  // And the next try succeeds.
-  const AllocationPtr borrowed = b_->Allocate(6 * kMiB);
-  const AllocationPtr again = b_->Allocate(8 * kMiB);
-  EXPECT_EQ(again->base(), used->base());
+  // Once the work is done, the next try succeeds.
   Finish();
+  const AllocationPtr own = b_->Allocate(16 * kMiB);
+  EXPECT_EQ(own->base(), grown->base());
+  const AllocationPtr borrowed = b_->Allocate(11 * kMiB);
+  EXPECT_EQ(borrowed->base(), used->base());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -349,6 +366,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(FailingCall{DeviceCall::kEventCreate, false},
                       FailingCall{DeviceCall::kEventRecord, false},
                       FailingCall{DeviceCall::kEventQuery, false},
+                      FailingCall{DeviceCall::kStreamQuery, false},
                       FailingCall{DeviceCall::kEventCreate, true},
                       FailingCall{DeviceCall::kEventRecord, true},
                       FailingCall{DeviceCall::kStreamWaitEvent, true}),

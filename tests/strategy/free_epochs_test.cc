@@ -70,6 +70,13 @@ TEST_F(FreeEpochsTest, EpochsThatDoNotFitWaitForTheNext) {
   EXPECT_FALSE(epochs_.IsOver(21));
 }
 
+TEST_F(FreeEpochsTest, AllPassAtTheEndOfTheStream) {
+  epochs_.Close(timeline());
+  const Epoch last = epochs_.current();
+  epochs_.PassAll();
+  EXPECT_TRUE(epochs_.IsOver(last));
+}
+
 TEST_F(FreeEpochsTest, StartsAgainWithoutForgettingWhatIsPending) {
   while (!epochs_.is_spent()) {
     epochs_.Close(timeline());

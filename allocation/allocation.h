@@ -11,6 +11,7 @@ namespace strata {
 
 class Allocator;
 class Allocation;
+class ChunkHolder;
 struct Chunk;
 struct GuardRecord;
 
@@ -77,7 +78,13 @@ struct Chunk {
   Chunk* next = nullptr;
   Chunk* idle_previous = nullptr;  // in the strategy's list of idle chunks
   Chunk* idle_next = nullptr;
-  std::uint32_t pool = 0;  // which of the strategy's pools it belongs to
+  // The strategy, if it lends blocks of the chunk to others.
+  ChunkHolder* owner = nullptr;
+  std::uint32_t loans = 0;  // blocks of it that are lent
+  std::uint32_t pool = 0;   // which of the strategy's pools it belongs to
+
+  // Whether the memory is a block of another strategy's chunk.
+  bool is_loan() const;
 };
 
 // A piece of memory that a user holds.
@@ -115,8 +122,12 @@ inline Allocation* Block::allocation() {
   return static_cast<Allocation*>(this);
 }
 
+inline bool Chunk::is_loan() const { return memory->block()->chunk != nullptr; }
+
 inline void* Allocation::base() const {
-  return chunk != nullptr ? chunk->memory->data() : Block::data;
+  const Block* block = this;
+  while (block->chunk != nullptr) block = block->chunk->memory;
+  return block->data;
 }
 
 // Frees through Allocation::owner(). Stateless, so a pointer is one word.

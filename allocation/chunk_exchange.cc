@@ -15,6 +15,7 @@ void ChunkPool::AddHolder(ChunkHolder& holder) {
   entry->holder = &holder;
   const std::lock_guard<std::mutex> guard(lists_mutex_);
   holders_.push_back(std::move(entry));
+  holder_count_ = holders_.size();
 }
 
 void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
@@ -27,6 +28,7 @@ void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
     if (found == holders_.end()) return;
     entry = *found;
     holders_.erase(found);
+    holder_count_ = holders_.size();
   }
   entry->gate.Close();
 }
@@ -131,10 +133,14 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;
   if (given >= bytes && given != 0) return given;
+  const std::size_t returned = RecallLoans(/*wait=*/true);
   ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
   // The holders have waited for what the driver could not give at first.
   if (held != nullptr) given += held->GiveBack();
-  return given + Release();
+  given += Release();
+  // A loan that came back to a chunk in use gives the system nothing, but may
+  // be what is missing.
+  return given != 0 ? given : returned;
 }
 
 std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,

@@ -2,19 +2,40 @@
 #define STRATA_ALLOCATION_CHUNK_HOLDER_H_
 
 #include <cstddef>
+#include <memory>
 
+#include "strata/allocation/allocation.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
+
+class ChainStream;
 
 // Memory moves between the system and us in steps of this size on every known
 // device (cuda_semantics.md D5, V3), so a chunk may free up to one step more
 // than its size.
 inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
 
+// A wish for memory that another stream has left over.
+struct LoanRequest {
+  // What may be done to have it.
+  enum class Effort {
+    kNone,   // no device call: what is known to be free
+    kAsk,    // an event is recorded and asked for
+    kOrder,  // the borrower's stream is made to wait for the lender's
+  };
+
+  std::size_t bytes;      // at least
+  ChainStream& borrower;  // whose work will use it
+  Effort effort = Effort::kNone;
+};
+
 // A strategy as the ChunkPool of its place sees it: somebody who keeps idle
 // chunks and can part with them.
 //
+// Model: besides idle chunks, a holder may lend a free block. The borrower has
+//   it as a chunk from the pool; to the lender it is a block in use until it
+//   comes back by TakeBack, when the borrower frees the chunk.
 // Threads: every function from any thread, with no lock held.
 class ChunkHolder {
  public:
@@ -44,6 +65,29 @@ class ChunkHolder {
   virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
+
+  // The size of the smallest block of at least `bytes` that could be lent once
+  // its last use is over; 0: none.
+  virtual std::size_t SmallestLendable(std::size_t /*bytes*/) const noexcept {
+    return 0;
+  }
+  // An idle chunk of at most a quarter more than the bytes, or a block of just
+  // those bytes; null, and nothing has changed, if there is none whose last use
+  // comes before what the borrower submits from now on.
+  virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
+    return nullptr;
+  }
+  // What Lend gave, if it was a block. Every use is over.
+  virtual void TakeBack(Allocation* /*loan*/) noexcept {}
+  // Returns idle chunks that are loans to their lenders, if their last use is
+  // over; with `wait`, all after waiting for it. Returns their bytes.
+  virtual std::size_t ReturnLoans(bool /*wait*/) noexcept { return 0; }
+  // Whether nothing is lent; from then on, nothing will be.
+  virtual bool EndLending() noexcept { return true; }
+
+ private:
+  friend class ChunkPool;
+  std::unique_ptr<ChunkHolder> next_retired_;  // by the lock of the pool
 };
 
 }  // namespace strata

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/stream_timeline.h"
 
 namespace strata {
 namespace {
@@ -155,6 +156,10 @@ Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
 
 Allocation* ChunkPool::TakeOffered(std::size_t bytes,
                                    ChainStream& user) noexcept {
+  // A wait inside a capture would end it.
+  if (user.timeline() != nullptr && !user.timeline()->MayTouch()) {
+    return nullptr;
+  }
   Idle best;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -220,6 +225,11 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
 }
 
 void ChunkPool::DoFree(Allocation* chunk) noexcept {
+  if (const Chunk* lent_from = chunk->block()->chunk) {
+    lent_from->owner->TakeBack(chunk);
+    NotifyIdle();
+    return;
+  }
   Visit(*chunk, -1);
   const std::size_t bytes = chunk->size();
   // Before another thread can be given the same memory: what is counted as
@@ -243,7 +253,7 @@ std::size_t ChunkPool::Release() noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     offered.swap(offered_);
   }
-  std::size_t given = 0;
+  std::size_t given = BuryRetired();
   for (const Idle& idle : offered) {
     if (idle.ready) {
       const Status status = idle.device->EventSynchronize(idle.ready);

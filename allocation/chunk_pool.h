@@ -25,11 +25,13 @@ namespace strata {
 // Model: bytes are claimed from the limit before the system is asked, so
 //   concurrent growth cannot exceed it. A chunk a strategy no longer needs is
 //   freed, or offered: an offered one keeps an event and serves the next growth
-//   of any stream, which is first ordered after the event. reserved_bytes()
-//   counts both, always exact. When memory is exhausted the pool moves an idle
-//   chunk of another stream within reach, then gives all idle chunks of all
-//   strategies to the system. Memory that the driver pools for the strategies
-//   (DriverHeld) counts as reserved too, and goes back with the idle chunks.
+//   of any stream, which is first ordered after the event. Before a strategy
+//   grows it may Borrow what those of other streams have left over, once their
+//   work there is done. reserved_bytes() counts all of it once, always exact.
+//   When memory is exhausted the pool moves an idle chunk of another stream
+//   within reach, then gives all idle chunks of all strategies to the system.
+//   Memory that the driver pools for the strategies (DriverHeld) counts as
+//   reserved too, and goes back with the idle chunks.
 // Threads: any thread. No lock is held during a call of the device, of the
 //   layer below, of a holder or of a visitor.
 // Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
@@ -47,6 +49,25 @@ class ChunkPool final : public Decorator {
                              Failure& failure) noexcept;
   // Takes over a chunk that all work submitted to `last_user` may still use.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
+
+  // In place of growth: an idle chunk, or a free block as a loan, of a holder
+  // other than `borrower`, the one with least to spare; null, and nothing has
+  // changed, if nobody has any whose earlier use comes before what the user
+  // submits from now on. Never during a capture on one of the two streams. It
+  // is given back by DoFree. Device calls: at most one event per holder; see
+  // LoanRequest::Effort.
+  Allocation* Borrow(const LoanRequest& request,
+                     const ChunkHolder& borrower) noexcept;
+  // Has every holder return its idle loans, those whose last use is over, or,
+  // with `wait`, all after waiting for its stream. Returns their bytes.
+  std::size_t RecallLoans(bool wait) noexcept;
+  // Whether there is anybody to borrow from.
+  bool has_lenders() const noexcept {
+    return holder_count_.load(std::memory_order_relaxed) > 1;
+  }
+  // Keeps `holder`, which serves nobody any more, until the last loan of it has
+  // come back. May be the end of the pool, unless the caller holds it.
+  void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
 
   // Takes over all idle chunks of the strategies of `stream` alone, which is
   // about to be destroyed.
@@ -95,7 +116,7 @@ class ChunkPool final : public Decorator {
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
-  // Every use of the chunk is complete.
+  // Every use of the chunk is complete. A loan goes to its lender.
   void DoFree(Allocation* chunk) noexcept override;
   // Frees the offered chunks.
   std::size_t Release() noexcept override;
@@ -128,6 +149,9 @@ class ChunkPool final : public Decorator {
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
   void NotifyIdle() noexcept;
+  // Ends the retired holders that have no loan out; returns the bytes of their
+  // idle chunks.
+  std::size_t BuryRetired() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 
@@ -154,12 +178,15 @@ class ChunkPool final : public Decorator {
 
   mutable SpinLock lock_;
   std::vector<Idle> offered_;  // guarded by lock_
+  // Linked through ChunkHolder::next_retired_. Guarded by lock_.
+  std::unique_ptr<ChunkHolder> retired_;
 
   mutable std::mutex lists_mutex_;
   // Replaced, never changed: readers copy the pointer. Guarded by lists_mutex_.
   std::shared_ptr<const std::vector<Visitor>> visitors_;
   std::vector<std::shared_ptr<HolderEntry>> holders_;  // by lists_mutex_
-  std::weak_ptr<DriverHeld> driver_held_;              // by lists_mutex_
+  std::atomic<std::size_t> holder_count_{0};
+  std::weak_ptr<DriverHeld> driver_held_;  // by lists_mutex_
 
   std::unique_ptr<ReclaimSource> take_step_;
   std::unique_ptr<ReclaimSource> release_step_;

@@ -45,6 +45,7 @@ constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 // take all of it at first: a host place has a limit of its own.
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
+  settings.cross_stream_wait = options.decorators.cross_stream_wait;
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
     return settings;
   }

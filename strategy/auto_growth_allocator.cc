@@ -34,7 +34,8 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
-  GiveBackAll();
+  ReturnLoans(/*wait=*/true);
+  GiveBackIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";
@@ -89,23 +90,32 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     const std::lock_guard<SpinLock> guard(lock_);
     is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
-  if (policy_.free_when_no_cache_hit()) GiveBackAll();
+  if (policy_.free_when_no_cache_hit()) GiveBackIdle();
 
+  Block* block = nullptr;
+  chunk->memory = BorrowFor(size, &block);
   const auto sizes = policy_.GrowthSizes(size, is_first);
-  if (policy_.give_back_limit() > 0) {
+  if (chunk->memory == nullptr && block == nullptr &&
+      policy_.give_back_limit() > 0) {
     pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   for (const std::size_t bytes : sizes) {
-    if (bytes == 0 || chunk->memory != nullptr) break;
+    if (bytes == 0 || chunk->memory != nullptr || block != nullptr) break;
     chunk->memory = pool().TryAllocateFor(
         Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
     if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
   }
-  Block* block = nullptr;
+  if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
+    // A stream that waits is better than a request that is refused.
+    chunk->memory = Borrow(size, LoanRequest::Effort::kOrder);
+  }
   {
     const std::lock_guard<SpinLock> guard(lock_);
     records_.TakeFrom(supply);
-    if (chunk->memory != nullptr) {
+    if (block != nullptr) {
+      // The pool has not grown, so its first growth is still to come.
+      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
+    } else if (chunk->memory != nullptr) {
       chunk->pool = static_cast<std::uint32_t>(own);
       block = Publish(chunk.release(), size);
     } else {
@@ -114,8 +124,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
-      failure.in_use_bytes = blocks_.chunk_bytes() - index_[0].total_bytes() -
-                             index_[1].total_bytes();
+      failure.in_use_bytes = blocks_.chunk_bytes() - lent_bytes_ -
+                             index_[0].total_bytes() - index_[1].total_bytes();
     }
   }
   if (block == nullptr) {
@@ -128,10 +138,14 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
 
 Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
   Block* block = records_.Pop();
+  chunk->owner = this;
   blocks_.AddChunk(chunk, block);
   block->is_free = true;
+  // What other streams left may still be in use there, before what this one
+  // does next.
+  block->offset_units = epochs_.current();
   index(static_cast<Pool>(chunk->pool)).Insert(block);
-  idle_.Add(chunk);
+  IdleListOf(chunk).Add(chunk);
   return Carve(block, size);
 }
 
@@ -140,7 +154,9 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   if (split && !records_.Has(1)) return nullptr;
   FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
   blocks.Remove(block);
-  if (BlockList::IsWholeChunk(block)) idle_.Remove(block->chunk);
+  if (BlockList::IsWholeChunk(block)) {
+    IdleListOf(block->chunk).Remove(block->chunk);
+  }
   if (split) {
     Block* high = blocks_.Split(block, block->size - size, records_.Pop());
     blocks.Insert(block);
@@ -178,21 +194,31 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 }
 
 void AutoGrowthAllocator::GiveCached(Block* block) noexcept {
+  ++frees_;
+  Insert(block, epochs_.current());
+}
+
+void AutoGrowthAllocator::Insert(Block* block,
+                                 FreeEpochs::Epoch epoch) noexcept {
   FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
   block->flags = 0;
   if (BlockList::IsFree(block->previous)) {
     blocks.Remove(block->previous);
+    epoch = std::max(epoch, block->previous->offset_units);
     block = blocks_.CoalesceWithPrevious(block, records_);
     ++stats_.coalesces;
   }
   if (BlockList::IsFree(block->next)) {
     blocks.Remove(block->next);
+    epoch = std::max(epoch, block->next->offset_units);
     block = blocks_.CoalesceWithNext(block, records_);
     ++stats_.coalesces;
   }
   block->is_free = true;
+  block->offset_units = epoch;
   blocks.Insert(block);
-  if (BlockList::IsWholeChunk(block)) idle_.Add(block->chunk);
+  if (BlockList::IsWholeChunk(block))
+    IdleListOf(block->chunk).Add(block->chunk);
   records_.Shed();
 }
 
@@ -214,7 +240,8 @@ HitPath* AutoGrowthAllocator::hit_path() {
 Stats AutoGrowthAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
   Stats stats = stats_;
-  stats.reserved_bytes = blocks_.chunk_bytes();
+  // What is lent is counted by the borrower.
+  stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = stats.reserved_bytes;
   for (const FreeIndex& blocks : index_) {
     stats.in_use_bytes -= blocks.total_bytes();
@@ -240,15 +267,16 @@ void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
 
 bool AutoGrowthAllocator::IsConsistent() const {
   const std::lock_guard<SpinLock> guard(lock_);
-  return idle_.IsConsistent() && blocks_.IsConsistent() &&
-         index_[0].IsConsistent() && index_[1].IsConsistent();
+  return idle_.IsConsistent() && idle_loans_.IsConsistent() &&
+         blocks_.IsConsistent() && index_[0].IsConsistent() &&
+         index_[1].IsConsistent();
 }
 
 std::shared_ptr<Allocator> MakeAutoGrowthAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& options) {
-  return std::make_shared<AutoGrowthAllocator>(
-      std::move(pool), std::move(stream), AutoGrowthPolicy(options));
+  return AutoGrowthAllocator::MakeLender(std::move(pool), std::move(stream),
+                                         AutoGrowthPolicy(options));
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #define STRATA_STRATEGY_AUTO_GROWTH_ALLOCATOR_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "strata/allocation/hit_path.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
+#include "strata/strategy/free_epochs.h"
 #include "strata/strategy/free_index.h"
 #include "strata/strategy/idle_chunks.h"
 #include "strata/strategy/pooling_strategy.h"
@@ -28,6 +30,9 @@ namespace strata {
 //   the other pool. A freed block joins its free neighbours in the chunk. A
 //   chunk whose last block is freed is idle: kept for the next request, and
 //   given back as PoolingStrategy says, and before growth as the policy says.
+//   Before it grows, it takes what other streams of the place have left over:
+//   an idle chunk, or a free block, which is then a chunk of its own here and a
+//   block in use there until it is idle and given back (ChunkPool::Borrow).
 // Threads: any thread.
 // Cost: a hit is O(1) under one spin lock, without heap or device call.
 // Source: paddle.md §3.3 (rules 1 to 11), without its faults: §5 A1 (Release
@@ -43,6 +48,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
                       std::shared_ptr<ChainStream> stream,
                       const AutoGrowthPolicy& policy);
   ~AutoGrowthAllocator() override;
+
+  // One that also lends to other streams; what is lent may outlive the result.
+  static std::shared_ptr<AutoGrowthAllocator> MakeLender(
+      std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+      const AutoGrowthPolicy& policy);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -78,6 +88,16 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
+  Allocation* Lend(const LoanRequest& request) noexcept override;
+  void TakeBack(Allocation* loan) noexcept override;
+  std::size_t ReturnLoans(bool wait) noexcept override;
+  bool EndLending() noexcept override;
+
+  // Nobody allocates here any more.
+  static void Retire(AutoGrowthAllocator* strategy) noexcept;
+  // From here on the stream may be destroyed.
+  void LeaveStream() noexcept;
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -90,6 +110,12 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
   Block* Publish(Chunk* chunk, std::size_t size) noexcept;
+  // The memory of a new chunk, from other streams, in place of growth; null and
+  // `block` if it turned up here meanwhile.
+  Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
+  Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // Makes a block free, joined with its neighbours, since `epoch`.
+  void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
   // The same for the smallest of at least `bytes`; null if there is none. Takes
@@ -98,8 +124,40 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Gives detached chunks, linked by `next`, to the system, after the work that
   // used them.
   std::size_t ReturnToSystem(Chunk* chunks) noexcept;
+  // Gives detached chunks, linked by `next`, to the pool; returns their bytes.
+  std::size_t FreeChunks(Chunk* chunks) noexcept;
+  std::size_t GiveBackIdle() noexcept;
+
+  // Of loans: auto_growth_loans.cc. Hold lock_.
+  IdleChunks& IdleListOf(const Chunk* chunk) {
+    return chunk->is_loan() ? idle_loans_ : idle_;
+  }
+  bool IsLendable(const Block& block) const {
+    return may_lend_ && !block.chunk->is_loan();
+  }
+  // A block to lend, by `is_fit`; null if there is none.
+  template <class Predicate>
+  Block* FindToLend(std::size_t bytes, Predicate is_fit) const;
+  // Takes the block, or all of its idle chunk, out; `emptied` gets the chunk
+  // that is left over.
+  Allocation* CarveLoan(Block* block, std::size_t bytes,
+                        Chunk** emptied) noexcept;
+  void CloseEpoch(StreamTimeline& timeline) noexcept;
+  // Takes out the idle loans, or those whose last use is over; linked by
+  // `next`.
+  Chunk* DetachLoans(bool all) noexcept;
+
+  // Of loans, without the lock.
+  template <class Predicate>
+  Allocation* LendIf(std::size_t bytes, Predicate is_fit) noexcept;
+  // If a fitting block waits for work in the stream: looks how far it is.
+  bool Ask(std::size_t bytes) noexcept;
+  // Asks the stream, or else, if it is not too soon, an event.
+  void LookAtStream() noexcept;
+  Allocation* LendOrdered(const LoanRequest& request) noexcept;
 
   const AutoGrowthPolicy policy_;
+  std::atomic<bool> has_stream_{true};  // or else all its work is done
 
   mutable SpinLock lock_;
   // All below guarded by lock_.
@@ -107,6 +165,15 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;
+  IdleChunks idle_loans_;  // chunks that go back to their lenders
+  bool may_lend_ = false;
+  std::size_t loans_ = 0;  // blocks lent and not come back
+  std::size_t lent_bytes_ = 0;
+  std::size_t lending_system_bytes_ = 0;  // of each chunk with loans
+  FreeEpochs epochs_;                     // of free blocks: Block::offset_units
+  std::uint64_t frees_ = 0;
+  // When an event was last recorded for loans; one serves a batch.
+  std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   Stats stats_;
 };

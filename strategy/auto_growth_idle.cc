@@ -9,7 +9,7 @@ namespace strata {
 
 Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
   if (chunk == nullptr) return nullptr;
-  idle_.Remove(chunk);
+  IdleListOf(chunk).Remove(chunk);
   index(static_cast<Pool>(chunk->pool)).Remove(chunk->first);
   blocks_.RemoveChunk(chunk, records_);
   chunk->next = nullptr;
@@ -24,6 +24,10 @@ Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
 std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
   if (chunks == nullptr) return 0;
   WaitForWork();
+  return FreeChunks(chunks);
+}
+
+std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks) noexcept {
   std::size_t bytes = 0;
   while (chunks != nullptr) {
     Chunk* chunk = std::exchange(chunks, chunks->next);
@@ -41,7 +45,7 @@ std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
 
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  return idle_.system_bytes();
+  return idle_.system_bytes() + lending_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(
@@ -69,6 +73,12 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
 }
 
 std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
+  // Chunks of which only loans are in use become idle.
+  if (pool().has_lenders()) pool().RecallLoans(/*wait=*/true);
+  return GiveBackIdle();
+}
+
+std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
   Chunk* chunks = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);

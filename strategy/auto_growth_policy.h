@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/allocation/chunk_holder.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -43,10 +44,21 @@ class AutoGrowthPolicy {
   std::array<std::size_t, kGrowthSteps> GrowthSizes(std::size_t size,
                                                     bool is_first) const;
 
+  // The least that a block of `size` borrows from another stream: small blocks
+  // share what they borrow.
+  std::size_t LoanSize(std::size_t size) const {
+    return PoolOf(size) == Pool::kSmall ? GrowthSizes(size, false)[0] : size;
+  }
+
   // Sizes are rounded up to a multiple of it.
   std::size_t granule_bytes() const { return granule_bytes_; }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
+  // What may be done to have memory of another stream instead of growing.
+  LoanRequest::Effort loan_effort() const {
+    return cross_stream_wait_ ? LoanRequest::Effort::kOrder
+                              : LoanRequest::Effort::kAsk;
+  }
   // See ChunkPool::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 
@@ -59,6 +71,7 @@ class AutoGrowthPolicy {
   bool free_idle_chunk_;
   bool free_when_no_cache_hit_;
   double give_back_limit_;
+  bool cross_stream_wait_;
 };
 
 }  // namespace strata

@@ -35,6 +35,10 @@ class FreeIndex {
   void Remove(Block* block);
   // A block of at least `bytes`, still in the index; null if there is none.
   Block* FindBestFit(std::size_t bytes) const;
+  // The smallest block of at least `bytes` that `is_fit` says yes to, still in
+  // the index; null if there is none. O(blocks of at least that size).
+  template <class Predicate>
+  Block* FindBest(std::size_t bytes, Predicate is_fit) const;
   // A block of exactly `bytes`, still in the index; null if there is none among
   // the first kProbes of its class.
   Block* FindExact(std::size_t bytes) const;
@@ -56,6 +60,26 @@ class FreeIndex {
   std::size_t count_ = 0;
   std::size_t total_bytes_ = 0;
 };
+
+template <class Predicate>
+Block* FreeIndex::FindBest(std::size_t bytes, Predicate is_fit) const {
+  unsigned size_class = SizeClasses::Of(bytes);
+  Block* best = nullptr;
+  while (best == nullptr && size_class < SizeClasses::kCount) {
+    size_class = classes_.Next(size_class);
+    if (size_class >= SizeClasses::kCount) break;
+    for (Block* block = heads_[size_class]; block != nullptr;
+         block = block->free_next) {
+      if (block->size >= bytes && is_fit(*block) &&
+          (best == nullptr || block->size < best->size ||
+           (block->size == best->size && block->data < best->data))) {
+        best = block;
+      }
+    }
+    ++size_class;
+  }
+  return best;
+}
 
 // Inline, because they are most of a hit.
 

@@ -43,6 +43,7 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
                   std::shared_ptr<ChainStream> stream);
 
   ChunkPool& pool() const { return *pool_; }
+  const std::shared_ptr<ChunkPool>& shared_pool() const { return pool_; }
   ChainStream& chain_stream() const { return *stream_; }
 
   // Names the layer, the place and the request.

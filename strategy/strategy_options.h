@@ -20,6 +20,9 @@ struct StrategyOptions {
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
 
+  // Not an option of its own: DecoratorOptions has it.
+  bool cross_stream_wait = false;
+
   double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
   std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;
   std::string cuda_malloc_async_pool = "own";  // or "default"

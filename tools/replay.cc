@@ -9,6 +9,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/platform/device_call.h"
+#include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/block_checker.h"
 #include "strata/tools/peers/registry.h"
@@ -89,11 +90,12 @@ void AddCounts(const DeviceCounts& before, const DeviceCounts& after,
 template <class Heap, bool kIsChecked>
 class Run {
  public:
-  Run(const Trace& trace, SimDevice& device, Heap& heap)
+  Run(const Trace& trace, SimPlatform& platform, Heap& heap)
       : trace_(trace),
-        device_(device),
+        device_(platform.sim_device(0)),
+        work_(*platform.work(0)),
         heap_(heap),
-        streams_(trace, device, heap),
+        streams_(trace, device_, heap),
         live_(trace.slots) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -148,11 +150,23 @@ class Run {
         if constexpr (kIsChecked) checker_.Freeing(Heap::View(block));
         heap_.Free(block);
       }
+      if (trace_.work_ns != 0) Work(event);
     }
+  }
+
+  void Work(TraceEvent event) {
+    const Stream& stream = streams_[event.stream()];
+    if (event.is_allocate()) {
+      CheckStatus(work_.Enqueue(stream, nullptr, 0, trace_.work_ns, 0),
+                  "submitting work");
+    }
+    const Status status = device_.StreamQuery(stream);
+    if (status != Status::kNotReady) CheckStatus(status, "asking a stream");
   }
 
   const Trace& trace_;
   SimDevice& device_;
+  DeviceWork& work_;
   Heap& heap_;
   TraceStreams<Heap> streams_;
   std::vector<Block> live_;  // by slot
@@ -166,7 +180,7 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options) {
   ReplayResult result;
   {
     Heap heap(options, platform);
-    result = Run<Heap, kIsChecked>(trace, platform->sim_device(0), heap).Play();
+    result = Run<Heap, kIsChecked>(trace, *platform, heap).Play();
   }
   const std::string leaks = platform->LeakReport();
   if (!leaks.empty()) {

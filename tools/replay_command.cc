@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,6 +43,11 @@ TRACE is one of these, plain or compressed by gzip:
   --strata_sim_memory=SIZE    memory of the device (default: 80GiB)
   --trace_device=N            whose entries of a snapshot (default: the first
                               device that has any)
+  --streams=N                 put what happened on stream n on n modulo N: with
+                              1, what the trace needs without streams
+  --work_ns=N                 work of so many modelled ns in the stream of each
+                              allocation, and a query of the stream after each
+                              event, which takes 250; see --strata_sim_progress
   --fit                       search the smallest device that each trace fits on
   --check=false               do not check the blocks (no overlap, large enough)
   --format=table|json         for people (default) or programs
@@ -68,18 +74,26 @@ void CheckReadable(const std::vector<std::string>& paths) {
   }
 }
 
+// Nothing if it is not given.
+std::optional<std::uint64_t> TakeNumber(Arguments& arguments,
+                                        const std::string& name,
+                                        const char* meaning) {
+  const std::string text = arguments.TakeText(name, "");
+  if (text.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) {
+    throw std::invalid_argument("--" + name + ": '" + text + "' is not " +
+                                meaning);
+  }
+  return number;
+}
+
 TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
   TraceReaderOptions options;
-  const std::string text = arguments.TakeText("trace_device", "");
-  if (text.empty()) return options;
-  std::uint64_t device = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, device);
-  if (error != std::errc() || stop != end) {
-    throw std::invalid_argument("--trace_device: '" + text +
-                                "' is not the number of a device");
-  }
-  options.device = device;
+  options.device =
+      TakeNumber(arguments, "trace_device", "the number of a device");
   return options;
 }
 
@@ -137,6 +151,14 @@ int RunReplay(int argc, char** argv) {
   settings.fit = arguments.TakeBool("fit", false);
   settings.check = arguments.TakeBool("check", true);
   const TraceReaderOptions reader_options = TakeReaderOptions(arguments);
+  const std::uint64_t streams =
+      TakeNumber(arguments, "streams", "a number of streams")
+          .value_or(TraceEvent::kMaxStreams);
+  if (streams == 0) {
+    throw std::invalid_argument("--streams: '0' is not a number of streams");
+  }
+  const std::uint64_t work_ns =
+      TakeNumber(arguments, "work_ns", "a time in ns").value_or(0);
   const bool as_json =
       arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
   const std::vector<std::string> paths = arguments.ParseFlags();
@@ -154,7 +176,9 @@ int RunReplay(int argc, char** argv) {
   ProgressLine progress;
   for (const std::string& path : paths) {
     progress.Show(path + ": reading");
-    const Trace trace = ReadTrace(path, reader_options);
+    Trace trace = ReadTrace(path, reader_options);
+    trace.FoldStreams(streams);
+    trace.work_ns = work_ns;
     progress.Clear();
     Warn(trace);
     for (const Options& options : strategies) {

@@ -28,6 +28,16 @@ std::string Trace::Where(std::size_t event) const {
   return text += std::to_string(LineOf(event));
 }
 
+void Trace::FoldStreams(std::size_t count) {
+  if (count >= streams.size()) return;
+  streams.resize(count);
+  for (TraceEvent& event : events) {
+    const auto stream = static_cast<std::uint32_t>(event.stream() % count);
+    event = event.is_allocate() ? TraceEvent::Allocate(event.slot(), stream)
+                                : TraceEvent::Free(event.slot(), stream);
+  }
+}
+
 std::uint64_t Trace::LineOf(std::size_t event) const {
   const auto after =
       std::upper_bound(line_jumps.begin(), line_jumps.end(), event,

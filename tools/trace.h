@@ -70,6 +70,9 @@ struct Trace {
   std::uint64_t LineOf(std::size_t event) const;
   // The same with the path, as errors begin: "file:7", "file: entry 7".
   std::string Where(std::size_t event) const;
+  // Puts what happened on stream number n on number n modulo `count`, which is
+  // not 0.
+  void FoldStreams(std::size_t count);
 
   std::string path;  // as the user wrote it
   Unit unit = Unit::kLine;
@@ -79,6 +82,10 @@ struct Trace {
   std::size_t slots = 0;
   // The recorded identities of the streams; the first is the default stream.
   std::vector<std::uint64_t> streams;
+  // What a replay adds, as no recording tells: work that takes so long after
+  // each allocate in its stream, and a query of the stream after each event, so
+  // that time passes; 0: none.
+  std::uint64_t work_ns = 0;
   std::uint64_t peak_live_bytes = 0;  // of the sum of what was asked for
 
   std::uint64_t failures_skipped = 0;     // "allocate failure" rows

@@ -36,7 +36,7 @@ StreamTimeline::~StreamTimeline() {
 }
 
 Tick StreamTimeline::Note() noexcept {
-  const Tick tick = noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const Tick tick = NoteOnly();
   const Tick covered = recorded();
   // A try that failed is made again one batch later, not at every tick.
   if (tick > covered && (tick - covered) % kBatch == 0) Close();
@@ -129,6 +129,12 @@ Status StreamTimeline::Record() noexcept {
 }
 
 Status StreamTimeline::Close() noexcept {
+  const CallGate::Pass pass(uses_);
+  if (!pass && !closed()) return Status::kInvalidResourceHandle;
+  return CloseNow();
+}
+
+Status StreamTimeline::CloseNow() noexcept {
   if (closed() || open() == 0) return Status::kSuccess;
   if (ended()) return Status::kInvalidResourceHandle;
   if (!gate_.MayTouch(device_, stream_)) return Status::kNotReady;
@@ -145,6 +151,16 @@ void StreamTimeline::Complain(Status status) noexcept {
              << ToString(status)
              << "); memory that was used there is kept until the stream or its "
                 "device has been waited for";
+}
+
+bool StreamTimeline::SeeIdle() noexcept {
+  const CallGate::Pass pass(uses_);
+  if (!pass) return false;
+  const RelaxedCaptureScope relaxed(gate_, &device_);
+  const Tick tick = noted();
+  if (device_.StreamQuery(stream_) != Status::kSuccess) return false;
+  RaiseDone(tick);
+  return true;
 }
 
 Tick StreamTimeline::Poll() noexcept {
@@ -217,12 +233,13 @@ void StreamTimeline::End() noexcept {
   if (ended()) return;
   // Of memory that is still in use, the work is submitted but not noted.
   noted_.fetch_add(1, std::memory_order_acq_rel);
-  Status status = Close();
+  Status status = CloseNow();
   if (status != Status::kSuccess && status != Status::kNotReady) {
     status = AwaitDevice();
   }
   closed_.store(status == Status::kSuccess, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
+  uses_.Close();
   Recorded* last = Hold(0);
   if (last != nullptr) {
     Drop(last, /*passed=*/false);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/allocation/call_gate.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/platform/device.h"
@@ -53,16 +54,29 @@ class StreamTimeline {
 
   // The tick of all work submitted to the stream so far. Closes a full batch.
   Tick Note() noexcept;
+  // The same without a device call, for a caller that holds a lock.
+  Tick NoteOnly() noexcept {
+    return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
   // All work of these ticks is done, and the host has seen it.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
+  // Tells an observer that this thread goes by done().
+  void AcquireDone() noexcept;
+  // Whether captures allow recording and asking now.
+  bool MayTouch() const noexcept {
+    return ended() || gate_.MayTouch(device_, stream_);
+  }
   // Ticks that no event covers yet.
   Tick open() const noexcept;
 
   // Records an event after all work submitted so far, unless no tick is open.
   // kNotReady: a capture does not allow it now.
   Status Close() noexcept;
+  // Asks the stream itself whether it has work left; if not, all that was noted
+  // is done, without an event. Not while MayTouch is false.
+  bool SeeIdle() noexcept;
   // Asks for events until one is not done. Returns done(). Never waits.
   Tick Poll() noexcept;
   // Makes what is submitted to `later` from now on start after the work of
@@ -73,7 +87,8 @@ class StreamTimeline {
   // for, its device.
   Status Await(Tick tick) noexcept;
   // The stream is about to be destroyed: records its last event, which covers
-  // ticks noted later as well. Work in it may be running.
+  // ticks noted later as well. Work in it may be running. Waits for calls of
+  // other threads that use the stream; none uses it afterwards.
   void End() noexcept;
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
@@ -106,17 +121,17 @@ class StreamTimeline {
   void Drop(Recorded* recorded, bool passed) noexcept;
   // False if there is no slot for it.
   bool Keep(Event event, Tick tick) noexcept;
+  Status CloseNow() noexcept;
   Status Record() noexcept;
   Status AwaitDevice() noexcept;
   void RaiseDone(Tick tick) noexcept;
-  // Tells an observer that this thread goes by done().
-  void AcquireDone() noexcept;
   void Complain(Status status) noexcept;
 
   Device& device_;
   const Stream stream_;
   const std::shared_ptr<EventPool> events_;
   const CaptureGate& gate_;
+  CallGate uses_;  // of the stream; closed once it ended
   std::atomic<Tick> noted_{0};
   std::atomic<Tick> recorded_{0};  // covered by an event, or done
   std::atomic<Tick> done_{0};

@@ -128,6 +128,17 @@ TEST_F(CommandLineTest, WarnsOnceOfWhatItSkips) {
   EXPECT_THAT(result.err, HasSubstr(": 1 allocate failures"));
 }
 
+TEST_F(CommandLineTest, NumbersOfAReplayAreChecked) {
+  EXPECT_EQ(RunStrata({"replay", small_.path(), "--streams=1", "--work_ns=100",
+                       "--strata_sim_progress=timed"})
+                .code,
+            0);
+  ExpectRefused(RunStrata({"replay", small_.path(), "--streams=0"}),
+                "--streams");
+  ExpectRefused(RunStrata({"replay", small_.path(), "--work_ns=1us"}),
+                "--work_ns");
+}
+
 TEST_F(CommandLineTest, MissingFileIsRefused) {
   ExpectRefused(RunStrata({"replay", small_.path(), "/nowhere/x.csv"}),
                 "strata: /nowhere/x.csv: cannot be opened: No such file");

@@ -67,18 +67,24 @@ TEST_P(GoldenTracesTest, DefaultStrategyFitsOnASmallDevice) {
 
 INSTANTIATE_TEST_SUITE_P(
     Bundled, GoldenTracesTest,
-    ::testing::Values(Golden{"resnet50_train", 7560, 3829, 815, 4535563664, 1,
-                             1.05, 1.05},
-                      Golden{"gpt_varlen_train", 23747, 11948, 790, 13809079892,
-                             1, 1.05, 1.05},
-                      Golden{"gpt_varlen_two_streams", 23747, 11948, 790,
-                             13809079892, 2, 1.06, 1.06},
-                      Golden{"llama1b_ckpt_varlen", 39843, 20068, 1478,
-                             22978112108, 1, 1.04, 1.04},
-                      Golden{"mobilenet_multiscale", 11287, 5670, 867,
-                             5564031000, 1, 1.06, 1.06},
-                      Golden{"gpt_serve_kvcache", 89997, 45141, 297, 1834678784,
-                             1, 1.15, 1.15}),
+    ::testing::Values(
+        Golden{"resnet50_train", 7560, 3829, 815, 4535563664, 1, 1.05, 1.05},
+        Golden{"gpt_varlen_train", 23747, 11948, 790, 13809079892, 1, 1.05,
+               1.05},
+        Golden{"gpt_varlen_two_streams", 23747, 11948, 790, 13809079892, 2,
+               1.07, 1.08},
+        Golden{"llama1b_ckpt_varlen", 39843, 20068, 1478, 22978112108, 1, 1.04,
+               1.04},
+        Golden{"mobilenet_multiscale", 11287, 5670, 867, 5564031000, 1, 1.06,
+               1.06},
+        Golden{"gpt_serve_kvcache", 89997, 45141, 297, 1834678784, 1, 1.15,
+               1.15},
+        Golden{"gen_pipeline4", 60774, 30536, 740, 24492580752, 4, 1.14, 1.10},
+        Golden{"gen_producer_consumer8", 39024, 19512, 67, 943943739, 8, 1.27,
+               1.20},
+        Golden{"gen_fsdp", 14750, 7426, 221, 21947565008, 2, 1.06, 1.06},
+        Golden{"gen_recompute_offload", 11979, 6042, 122, 12631883484, 2, 1.06,
+               1.06}),
     [](const ::testing::TestParamInfo<Golden>& test) {
       return std::string(test.param.name);
     });

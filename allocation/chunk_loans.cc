@@ -1,0 +1,99 @@
+// How memory that one strategy has left over serves another in place of growth:
+// the part of ChunkPool that arranges loans.
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/streams/stream_timeline.h"
+
+namespace strata {
+namespace {
+
+using Effort = LoanRequest::Effort;
+
+}  // namespace
+
+Allocation* ChunkPool::Borrow(const LoanRequest& request,
+                              const ChunkHolder& borrower) noexcept {
+  // Memory that a capture uses has to stay with it.
+  StreamTimeline* timeline = request.borrower.timeline();
+  if (timeline == nullptr || !timeline->MayTouch()) return nullptr;
+  struct Lender {
+    std::shared_ptr<HolderEntry> entry;
+    std::size_t bytes;
+  };
+  try {
+    std::vector<Lender> lenders;
+    for (const auto& entry : Holders()) {
+      if (entry->holder == &borrower) continue;
+      const CallGate::Pass pass(entry->gate);
+      const std::size_t bytes =
+          pass ? entry->holder->SmallestLendable(request.bytes) : 0;
+      if (bytes != 0) lenders.push_back({entry, bytes});
+    }
+    std::stable_sort(
+        lenders.begin(), lenders.end(),
+        [](const Lender& a, const Lender& b) { return a.bytes < b.bytes; });
+    for (const Effort effort : {Effort::kNone, Effort::kAsk, Effort::kOrder}) {
+      if (effort > request.effort) break;
+      for (const Lender& lender : lenders) {
+        const CallGate::Pass pass(lender.entry->gate);
+        if (!pass) continue;
+        if (Allocation* memory = lender.entry->holder->Lend(
+                {request.bytes, request.borrower, effort})) {
+          return memory;
+        }
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    // No host memory for the list: nobody is asked.
+  }
+  return nullptr;
+}
+
+std::size_t ChunkPool::RecallLoans(bool wait) noexcept {
+  std::size_t returned = 0;
+  ForEachHolder(
+      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(wait); });
+  return returned;
+}
+
+void ChunkPool::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    holder->next_retired_ = std::move(retired_);
+    retired_ = std::move(holder);
+  }
+  BuryRetired();
+}
+
+std::size_t ChunkPool::BuryRetired() noexcept {
+  std::unique_ptr<ChunkHolder> ended;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::unique_ptr<ChunkHolder>* link = &retired_;
+    while (*link != nullptr) {
+      if (!(*link)->EndLending()) {
+        link = &(*link)->next_retired_;
+        continue;
+      }
+      std::unique_ptr<ChunkHolder> holder = std::move(*link);
+      *link = std::move(holder->next_retired_);
+      holder->next_retired_ = std::move(ended);
+      ended = std::move(holder);
+    }
+  }
+  // One by one, as each may take a while.
+  std::size_t given = 0;
+  while (ended != nullptr) {
+    given += ended->IdleBytes();
+    std::unique_ptr<ChunkHolder> next = std::move(ended->next_retired_);
+    ended = std::move(next);
+  }
+  return given;
+}
+
+}  // namespace strata

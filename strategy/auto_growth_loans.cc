@@ -1,0 +1,270 @@
+// What AutoGrowthAllocator lends to other streams and borrows from them.
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/auto_growth_allocator.h"
+
+namespace strata {
+
+using Effort = LoanRequest::Effort;
+
+std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const AutoGrowthPolicy& policy) {
+  auto strategy = std::make_unique<AutoGrowthAllocator>(
+      std::move(pool), std::move(stream), policy);
+  // With idle chunks given back at once, there is little to lend.
+  strategy->may_lend_ = strategy->chain_stream().timeline() != nullptr &&
+                        !policy.free_idle_chunk();
+  return {strategy.release(), &AutoGrowthAllocator::Retire};
+}
+
+void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
+  const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
+  strategy->ReturnLoans(/*wait=*/false);
+  strategy->ReturnLoans(/*wait=*/true);
+  if (pool->has_lenders()) pool->RecallLoans(/*wait=*/false);
+  strategy->GiveBackIdle();
+  strategy->LeaveStream();
+  pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
+}
+
+void AutoGrowthAllocator::LeaveStream() noexcept {
+  if (EndLending()) return;
+  WaitForWork();
+  const std::lock_guard<SpinLock> guard(lock_);
+  epochs_.PassAll();
+  has_stream_ = false;
+}
+
+bool AutoGrowthAllocator::EndLending() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (loans_ != 0) return false;
+  may_lend_ = false;
+  return true;
+}
+
+void AutoGrowthAllocator::CloseEpoch(StreamTimeline& timeline) noexcept {
+  if (epochs_.is_spent()) {
+    const FreeEpochs::Epoch over = epochs_.over();
+    const FreeEpochs::Epoch pending = epochs_.Restart();
+    for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
+         chunk = chunk->next) {
+      for (Block* block = chunk->first; block != nullptr; block = block->next) {
+        if (!block->is_free) continue;
+        block->offset_units =
+            block->offset_units <= over ? FreeEpochs::kNone : pending;
+      }
+    }
+  }
+  epochs_.Close(timeline);
+}
+
+template <class Predicate>
+Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
+                                       Predicate is_fit) const {
+  const auto fits = [&](const Block& block) {
+    return IsLendable(block) && is_fit(block);
+  };
+  // Of idle chunks last: while they are whole, the system can have them.
+  for (const bool idle : {false, true}) {
+    Block* best = nullptr;
+    for (const FreeIndex& blocks : index_) {
+      Block* block = blocks.FindBest(bytes, [&](const Block& b) {
+        return BlockList::IsWholeChunk(&b) == idle && fits(b);
+      });
+      if (block != nullptr && (best == nullptr || block->size < best->size)) {
+        best = block;
+      }
+    }
+    if (best != nullptr) return best;
+  }
+  return nullptr;
+}
+
+std::size_t AutoGrowthAllocator::SmallestLendable(
+    std::size_t bytes) const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  const Block* block = FindToLend(bytes, [](const Block&) { return true; });
+  return block != nullptr ? block->size : 0;
+}
+
+Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
+                                           Chunk** emptied) noexcept {
+  Chunk* chunk = block->chunk;
+  if (BlockList::IsWholeChunk(block) && block->size - bytes <= bytes / 4) {
+    Detach(chunk);
+    *emptied = chunk;
+    return chunk->memory;
+  }
+  block = Carve(block, bytes);
+  if (block == nullptr) return nullptr;
+  if (chunk->loans++ == 0) {
+    lending_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
+  }
+  ++loans_;
+  lent_bytes_ += block->size;
+  return block->allocation();
+}
+
+template <class Predicate>
+Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
+                                        Predicate is_fit) noexcept {
+  Chunk* emptied = nullptr;
+  Allocation* memory = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    epochs_.Update(*chain_stream().timeline());
+    Block* block = FindToLend(bytes, is_fit);
+    if (block != nullptr) memory = CarveLoan(block, bytes, &emptied);
+  }
+  if (memory != nullptr) chain_stream().timeline()->AcquireDone();
+  delete emptied;
+  return memory;
+}
+
+bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    const Block* block = FindToLend(bytes, [](const Block&) { return true; });
+    if (block == nullptr) return false;
+    if (block->offset_units == epochs_.current()) {
+      CloseEpoch(*chain_stream().timeline());
+    }
+  }
+  LookAtStream();
+  return true;
+}
+
+void AutoGrowthAllocator::LookAtStream() noexcept {
+  StreamTimeline& timeline = *chain_stream().timeline();
+  // An idle stream needs no event.
+  if (timeline.SeeIdle()) return;
+  bool may_record = false;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    may_record = frees_ - frees_at_event_ >= StreamTimeline::kBatch;
+    if (may_record) frees_at_event_ = frees_;
+  }
+  if (may_record) timeline.Close();
+  timeline.Poll();
+}
+
+Allocation* AutoGrowthAllocator::LendOrdered(
+    const LoanRequest& request) noexcept {
+  Device* device = request.borrower.device();
+  if (device == nullptr || request.borrower.retired()) return nullptr;
+  StreamTimeline& timeline = *chain_stream().timeline();
+  StreamTimeline::Tick tick = 0;
+  FreeEpochs::Epoch epoch = FreeEpochs::kNone;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    const Block* block =
+        FindToLend(request.bytes, [](const Block&) { return true; });
+    if (block == nullptr) return nullptr;
+    epoch = block->offset_units;
+    if (epoch == epochs_.current()) CloseEpoch(timeline);
+    tick = epochs_.TickOf(epoch);
+  }
+  const Status status =
+      timeline.OrderBefore(tick, *device, request.borrower.stream());
+  if (status != Status::kSuccess) return nullptr;
+  return LendIf(request.bytes, [&](const Block& block) {
+    return block.offset_units <= epoch || epochs_.IsOver(block.offset_units);
+  });
+}
+
+Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
+  const auto is_over = [this](const Block& block) {
+    return epochs_.IsOver(block.offset_units);
+  };
+  // What is freed during a capture belongs to it.
+  if (has_stream_ && !chain_stream().timeline()->MayTouch()) return nullptr;
+  switch (request.effort) {
+    case Effort::kNone:
+      return LendIf(request.bytes, is_over);
+    case Effort::kAsk:
+      return has_stream_ && Ask(request.bytes) ? LendIf(request.bytes, is_over)
+                                               : nullptr;
+    case Effort::kOrder:
+      return has_stream_ ? LendOrdered(request) : nullptr;
+  }
+  return nullptr;
+}
+
+void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  Block* block = loan->block();
+  Chunk* chunk = block->chunk;
+  if (--chunk->loans == 0) {
+    lending_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
+  }
+  --loans_;
+  lent_bytes_ -= block->size;
+  Insert(block, FreeEpochs::kNone);
+}
+
+Chunk* AutoGrowthAllocator::DetachLoans(bool all) noexcept {
+  Chunk* loans = nullptr;
+  Chunk* next = nullptr;
+  for (Chunk* chunk = idle_loans_.first(); chunk != nullptr; chunk = next) {
+    next = chunk->idle_next;
+    if (!all && !epochs_.IsOver(chunk->first->offset_units)) continue;
+    Detach(chunk);
+    chunk->next = loans;
+    loans = chunk;
+  }
+  return loans;
+}
+
+std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
+  Chunk* loans = nullptr;
+  bool is_pending = false;
+  StreamTimeline* timeline = chain_stream().timeline();
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (idle_loans_.first() == nullptr) return 0;
+    if (!wait) epochs_.Update(*timeline);
+    loans = DetachLoans(wait);
+    is_pending = idle_loans_.first() != nullptr;
+    for (const Chunk* chunk = idle_loans_.first(); chunk != nullptr;
+         chunk = chunk->idle_next) {
+      if (chunk->first->offset_units != epochs_.current()) continue;
+      CloseEpoch(*timeline);
+      break;
+    }
+  }
+  if (wait && loans != nullptr) WaitForWork();
+  std::size_t bytes = FreeChunks(loans);
+  if (!is_pending || !timeline->MayTouch()) return bytes;
+  LookAtStream();
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    epochs_.Update(*timeline);
+    loans = DetachLoans(/*all=*/false);
+  }
+  return bytes + FreeChunks(loans);
+}
+
+Allocation* AutoGrowthAllocator::Borrow(std::size_t size,
+                                        Effort effort) noexcept {
+  return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this);
+}
+
+Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
+                                           Block** block) noexcept {
+  if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
+  // First what lies idle elsewhere is joined with what it was cut from.
+  if (pool().RecallLoans(/*wait=*/false) != 0) {
+    const std::lock_guard<SpinLock> guard(lock_);
+    *block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
+    if (*block != nullptr) return nullptr;
+  }
+  return Borrow(size, policy_.loan_effort());
+}
+
+}  // namespace strata

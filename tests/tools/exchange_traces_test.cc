@@ -1,0 +1,78 @@
+// What streams of one place need together: no more than a little above what the
+// same trace needs on one stream. Replays are deterministic.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "strata/tests/tools/temp_file.h"
+#include "strata/tools/replay.h"
+#include "strata/tools/rmm_log.h"
+
+namespace strata {
+namespace {
+
+struct Exchange {
+  const char* name;
+  std::size_t streams;
+
+  friend std::ostream& operator<<(std::ostream& out, const Exchange& exchange) {
+    return out << exchange.name << "_on_" << exchange.streams;
+  }
+};
+
+std::uint64_t CallsOf(const ReplayResult& result, const char* name) {
+  const auto found = result.device_calls.find(name);
+  return found == result.device_calls.end() ? 0 : found->second;
+}
+
+class ExchangeTracesTest : public ::testing::TestWithParam<Exchange> {
+ protected:
+  ReplayResult On(std::size_t streams, const Options& options = {}) const {
+    Trace trace = trace_;
+    trace.FoldStreams(streams);
+    return CheckedReplay(trace, options);
+  }
+  std::uint64_t frees() const {
+    return trace_.events.size() - trace_.allocated_bytes.size();
+  }
+
+  const Trace trace_ = ReadRmmLog(BundledTrace(GetParam().name));
+};
+
+TEST_P(ExchangeTracesTest, StreamsNeedWhatOneStreamNeeds) {
+  const auto one = static_cast<double>(On(1).peak_reserved_bytes);
+  const auto several =
+      static_cast<double>(On(GetParam().streams).peak_reserved_bytes);
+  EXPECT_LE(several, 1.05 * one);
+}
+
+TEST_P(ExchangeTracesTest, OneEventServesManyFrees) {
+  EXPECT_LE(64 * CallsOf(On(GetParam().streams), "event_record"), frees());
+}
+
+// The same where work is under way when memory is freed.
+TEST_P(ExchangeTracesTest, OneEventServesManyFreesOfABusyDevice) {
+  Options options;
+  options.platform.sim_progress = "timed";
+  Trace trace = trace_;
+  trace.FoldStreams(GetParam().streams);
+  trace.work_ns = 4000;
+  const ReplayResult result = CheckedReplay(trace, options);
+  EXPECT_LE(64 * CallsOf(result, "event_record"), frees());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bundled, ExchangeTracesTest,
+    ::testing::Values(Exchange{"gen_pipeline4", 4},
+                      Exchange{"gen_producer_consumer8", 8},
+                      Exchange{"gen_producer_consumer8", 2},
+                      Exchange{"gen_fsdp", 2},
+                      Exchange{"gen_recompute_offload", 2},
+                      Exchange{"gpt_varlen_two_streams", 2}),
+    ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace strata

@@ -143,7 +143,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
 std::shared_ptr<Allocator> MakeCudaGraphAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
-  if (!options.cuda_graph) return underlying;
+  if (!options.cuda_graph || context.platform == nullptr) return underlying;
   const CaptureGate* gate =
       context.timelines != nullptr ? &context.timelines->gate() : nullptr;
   return std::make_shared<CudaGraphAllocator>(

@@ -56,7 +56,7 @@ bool ParkedFrees::Reserve(std::size_t count) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     has_index = index_ != nullptr;
-    const std::size_t room = room_.size() + count_;
+    const std::size_t room = room_.size();
     missing = count > room ? count - room : 0;
   }
   std::unique_ptr<FreeIndex> index(has_index ? nullptr

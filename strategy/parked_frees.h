@@ -35,8 +35,7 @@ class ParkedFrees final : public FreeSource {
               std::shared_ptr<StreamTimeline> timeline);
   ~ParkedFrees() override;
 
-  // Makes room for `count` blocks, those parked included. False if the host is
-  // out of memory.
+  // Makes room for `count` blocks more. False if the host is out of memory.
   bool Reserve(std::size_t count) noexcept;
   // False, and nothing is done, if there is no room.
   bool Park(Block* block) noexcept;

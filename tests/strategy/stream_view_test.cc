@@ -159,6 +159,22 @@ TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
   EXPECT_EQ(place_.frees()->count(), 0U);
 }
 
+// Those parked before do not take the room of those still in use.
+TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
+  UseBoth();
+  const AllocationPtr other = b_->Allocate(256);
+  const std::uint64_t waits = Waits();
+  for (const std::size_t bytes : {4096U, 16384U, 65536U}) {
+    std::vector<AllocationPtr> held;
+    for (int i = 0; i < 40; ++i) held.push_back(a_->Allocate(bytes));
+    Work(*a_);
+    held.clear();
+  }
+  EXPECT_EQ(place_.frees()->count(), 120U);
+  const AllocationPtr more = b_->Allocate(4096);
+  EXPECT_EQ(Waits(), waits);
+}
+
 TEST_F(StreamViewTest, FreeingAParkedBlockAgainIsFatal) {
   UseBoth();
   AllocationPtr block = a_->Allocate(4096);

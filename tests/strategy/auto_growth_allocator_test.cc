@@ -379,8 +379,9 @@ TEST_F(AutoGrowthTest, TheErrorCarriesTheNumbersOfEveryLayer) {
     for (const LayerReport& report : error.layers()) {
       layers.push_back(report.layer);
     }
-    EXPECT_THAT(layers, ElementsAre("stat", "retry", "stream_safe", "aligned",
-                                    "auto_growth", "chunk_pool", "device"));
+    EXPECT_THAT(layers,
+                ElementsAre("stat", "retry", "cuda_graph", "stream_safe",
+                            "aligned", "auto_growth", "chunk_pool", "device"));
     EXPECT_EQ(error.layers().front().stats.requested_bytes, Mebibytes(5));
     const Failure& failure = error.failure();
     EXPECT_EQ(failure.requested_bytes, Mebibytes(4));

@@ -228,11 +228,8 @@ TEST_F(SimGraphMemoryTest, SmallAllocationsShareAFrame) {
 // cuda_semantics P13: only between its allocation and its free.
 TEST_F(SimGraphMemoryTest, WorkOutsideTheLifeOfAnAllocationFails) {
   const Stream stream = NewStream();
-  const Stream fork = NewStream();
-  const Event event = NewEvent();
   Begin(stream);
   const DevicePtr ptr = Take(1, stream);
-  ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
   Give(ptr, stream);
   Touch(ptr, stream);  // behind the free
   const GraphExec exec = Instantiate(End(stream));

@@ -16,8 +16,9 @@ TEST(HazardStressTest, VerdictsAreThoseOfBruteForce) {
   const std::uint64_t operations = StressOperations(50'000);
   std::uint64_t seed = StressSeed() << 32;
   for (std::uint64_t done = 0; done < operations;) {
+    ++seed;
     const auto program =
-        MakeRandomProgram(++seed, 20 + static_cast<int>(seed % 150));
+        MakeRandomProgram(seed, 20 + static_cast<int>(seed % 150));
     done += program.size();
     ASSERT_EQ(VerdictDifference(program), "") << "program " << seed;
   }

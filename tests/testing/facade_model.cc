@@ -241,7 +241,8 @@ void FacadeModel::Release() {
   const std::size_t given = OneIn(2)
                                 ? facade_->Release(place)
                                 : facade_->Release(place, StreamFor(place));
-  EXPECT_EQ(facade_->GetStats(place).reserved_bytes, before - given) << Where();
+  // What it finds done on the way may go to the system by itself.
+  EXPECT_LE(facade_->GetStats(place).reserved_bytes, before - given) << Where();
 }
 
 void FacadeModel::ReplaceStream() {

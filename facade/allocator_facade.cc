@@ -272,7 +272,13 @@ std::size_t AllocatorFacade::Release(Place place) {
   graph_pools_->Sweep();
   if (graph_pools_->gate().any()) return 0;
   std::size_t bytes = 0;
-  state.ForEachFront([&](Front& front) { bytes += front.Release(); });
+  // What one chain lets go of may be what another has lent: until two rounds in
+  // a row have given nothing.
+  for (int rounds = 0; rounds < 2; ++rounds) {
+    const std::size_t before = bytes;
+    state.ForEachFront([&](Front& front) { bytes += front.Release(); });
+    if (bytes != before) rounds = -1;
+  }
   return bytes + state.pool()->Release();
 }
 std::size_t AllocatorFacade::Release(Place place, Stream stream) {

@@ -2,7 +2,6 @@
 #define STRATA_STRATEGY_AUTO_GROWTH_ALLOCATOR_H_
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,6 +72,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   bool IsConsistent() const;
 
  private:
+  // Two streams that take turns would pass small memory to and fro for ever. So
+  // many requests of small blocks look for a loan before they grow, and one
+  // more for so many frees; with a chunk of its own a stream needs none.
+  static constexpr std::uint64_t kSmallLoans = 64;
+  static constexpr std::uint64_t kFreesPerSmallLoan = 16;
   using Pool = AutoGrowthPolicy::Pool;
 
   // HitPath.
@@ -114,6 +118,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // Whether a small block may be borrowed instead of growing; counts it.
+  bool MayBorrowSmall() noexcept;
   // Makes a block free, joined with its neighbours, since `epoch`.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
@@ -175,6 +181,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
+  std::uint64_t small_loans_ = 0;  // requests that looked for one
   Stats stats_;
 };
 

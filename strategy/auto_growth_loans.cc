@@ -255,11 +255,19 @@ Allocation* AutoGrowthAllocator::Borrow(std::size_t size,
   return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this);
 }
 
+bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (small_loans_ >= kSmallLoans + frees_ / kFreesPerSmallLoan) return false;
+  ++small_loans_;
+  return true;
+}
+
 Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
                                            Block** block) noexcept {
   if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
-  // Two streams that take turns would pass small memory to and fro for ever.
-  if (policy_.PoolOf(size) == Pool::kSmall) return nullptr;
+  if (policy_.PoolOf(size) == Pool::kSmall && !MayBorrowSmall()) {
+    return nullptr;
+  }
   // First what lies idle elsewhere is joined with what it was cut from.
   if (pool().RecallLoans(/*wait=*/false) != 0) {
     const std::lock_guard<SpinLock> guard(lock_);

@@ -86,8 +86,8 @@ Allocation* Allocator::AllocateRecord(const Request& request,
                            : refuse(Failure::Reason::kHostMemory, "no record");
   }
   Allocation* allocation = Attempt(request, failure);
-  if (allocation == nullptr && failure.IsExhaustion() &&
-      !failure.during_capture && (request.flags & kNoRetry) == 0) {
+  if (allocation == nullptr && failure.MayReclaim() &&
+      (request.flags & kNoRetry) == 0) {
     allocation = Reclaim(request, failure);
   }
   return allocation == nullptr ? nullptr : Adopt(allocation, failure);

@@ -43,10 +43,15 @@ bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
 }
 
 bool CaptureFrontier(Device& device, const Stream& stream,
-                     std::vector<GraphNode>* nodes) noexcept {
+                     std::vector<GraphNode>* nodes, bool* unknown) noexcept {
   CaptureInfo info;
-  if (device.StreamCaptureInfo(stream, &info) != Status::kSuccess ||
-      info.status != CaptureStatus::kActive) {
+  const Status status = device.StreamCaptureInfo(stream, &info);
+  // The legacy stream takes part in no capture (cuda_semantics.md C12).
+  if (status != Status::kSuccess && status != Status::kStreamCaptureImplicit &&
+      unknown != nullptr) {
+    *unknown = true;
+  }
+  if (status != Status::kSuccess || info.status != CaptureStatus::kActive) {
     return false;
   }
   *nodes = std::move(info.dependencies);
@@ -119,7 +124,7 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
     std::vector<GraphNode> nodes;
     for (const Stream& stream : mark.streams) {
       // Of a stream that is not capturing nothing is in the graph.
-      if (!CaptureFrontier(device, stream, &nodes)) continue;
+      if (!CaptureFrontier(device, stream, &nodes, &mark.unknown)) continue;
       mark.frontier.insert(mark.frontier.end(), nodes.begin(), nodes.end());
     }
   } catch (const std::bad_alloc&) {

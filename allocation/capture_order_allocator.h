@@ -23,9 +23,10 @@ bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
                 const std::vector<GraphNode>& later) noexcept;
 
 // What is submitted to `stream` next would depend on `nodes`. False if the
-// stream is not capturing.
+// stream is not capturing, or if the device cannot tell, which `unknown` says.
 bool CaptureFrontier(Device& device, const Stream& stream,
-                     std::vector<GraphNode>* nodes) noexcept;
+                     std::vector<GraphNode>* nodes,
+                     bool* unknown = nullptr) noexcept;
 
 // Orders reuse of memory inside captures: the layer of a graph pool's chain in
 // the place that StreamSafe has outside.

@@ -12,8 +12,11 @@ Status ChainStream::Synchronize() noexcept {
     return timeline_ != nullptr ? timeline_->Await(last_tick_)
                                 : Status::kSuccess;
   }
+  // It would end the capture.
+  if (timeline_ != nullptr && !timeline_->MayTouch()) return Status::kNotReady;
   Status status = device_->StreamSynchronize(stream_);
   if (status == Status::kSuccess) return status;
+  if (timeline_ != nullptr && timeline_->during_capture()) return status;
   // A stream destroyed without notice, or a passing fault: the device's own
   // synchronisation covers its work too (cuda_semantics.md M9).
   LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise ("
@@ -28,6 +31,7 @@ bool ChainStream::IsDone() noexcept {
     timeline_->Poll();
     return timeline_->IsDone(last_tick_);
   }
+  if (timeline_ != nullptr && !timeline_->MayTouch()) return false;
   return device_->StreamQuery(stream_) == Status::kSuccess;
 }
 

@@ -32,16 +32,34 @@ class NextHold final : public Decorator {
   const std::shared_ptr<CaptureHold> following_;
 };
 
+// A free that waits for captures to be over.
+class LaterFree final : public Postponable {
+ public:
+  LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
+      : layer_(std::move(layer)), allocation_(allocation) {}
+
+ private:
+  void End() noexcept override {
+    layer_->DoFree(allocation_);
+    delete this;
+  }
+
+  const std::shared_ptr<Allocator> layer_;
+  Allocation* const allocation_;
+};
+
 }  // namespace
 
 CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                                        std::shared_ptr<Platform> platform,
                                        std::shared_ptr<CaptureHolds> captures,
-                                       const CaptureGate* gate)
+                                       CaptureGate* gate,
+                                       const CaptureHold* own)
     : Decorator(std::move(underlying)),
       platform_(std::move(platform)),
       captures_(std::move(captures)),
-      gate_(captures_ != nullptr && platform_ != nullptr ? gate : nullptr) {}
+      gate_(captures_ != nullptr && platform_ != nullptr ? gate : nullptr),
+      own_(own) {}
 
 std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
     const Stream& stream) const noexcept {
@@ -49,7 +67,18 @@ std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
       stream.device >= platform_->device_count()) {
     return nullptr;
   }
-  return captures_->HoldOf(platform_->device(stream.device), stream);
+  std::shared_ptr<CaptureHold> hold =
+      captures_->HoldOf(platform_->device(stream.device), stream);
+  if (hold.get() == own_) hold.reset();
+  return hold;
+}
+
+// Whether freeing below could wait for a stream that captures forbid to touch.
+// A strategy that keeps what is freed waits for nobody.
+bool CudaGraphAllocator::MustWait() noexcept {
+  const Stream own = stream();
+  return gate_->any() && underlying()->hit_path() == nullptr && own.uid != 0 &&
+         !gate_->MayTouch(platform_->device(own.device), own);
 }
 
 bool CudaGraphAllocator::RecordStream(Allocation* allocation,
@@ -62,11 +91,12 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::vector<Use>& uses = uses_[block];
+    std::erase_if(uses, [](const Use& use) { return use.hold.expired(); });
     const bool known =
         std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-          return use.stream == stream && use.hold == hold;
+          return use.stream == stream && use.hold.lock() == hold;
         });
-    if (!known) uses.push_back({stream, std::move(hold)});
+    if (!known) uses.push_back({stream, hold});
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_graph: no host memory to note that a capture uses "
                << allocation->data() << "; free it only after its graphs";
@@ -100,7 +130,12 @@ void CudaGraphAllocator::EraseStream(Allocation* allocation,
   erased.assign(std::make_move_iterator(kept),
                 std::make_move_iterator(uses.end()));
   uses.erase(kept, uses.end());
-  if (uses.empty()) uses_.erase(entry);
+  if (uses.empty()) {
+    uses_.erase(entry);
+  } else {
+    // Whatever the layers below have made of it.
+    AddFlag(*allocation->block(), kBlockMarked);
+  }
 }
 
 void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
@@ -114,29 +149,33 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     noted = uses_.extract(block);
   }
-  std::shared_ptr<Allocator> layer = shared_underlying();
-  std::shared_ptr<CaptureHold> hold;
-  if (gate_->any()) hold = HoldOf(stream());
   try {
+    std::vector<std::shared_ptr<CaptureHold>> holds;
+    if (gate_->any()) holds.push_back(HoldOf(stream()));
     if (noted) {
-      for (Use& use : noted.mapped()) {
-        if (hold == nullptr) {
-          hold = std::move(use.hold);
-        } else if (hold != use.hold) {
-          layer =
-              std::make_shared<NextHold>(std::move(layer), std::move(use.hold));
-        }
-      }
+      for (const Use& use : noted.mapped()) holds.push_back(use.hold.lock());
     }
+    std::erase(holds, nullptr);
+    std::sort(holds.begin(), holds.end(), [](const auto& a, const auto& b) {
+      return a->order() < b->order();
+    });
+    holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
+    std::shared_ptr<Allocator> layer = shared_underlying();
+    if (holds.empty()) {
+      if (MustWait()) {
+        gate_->EndLater(*new LaterFree(std::move(layer), allocation));
+      } else {
+        underlying()->DoFree(allocation);
+      }
+      return;
+    }
+    for (std::size_t i = holds.size() - 1; i != 0; --i) {
+      layer = std::make_shared<NextHold>(std::move(layer), holds[i]);
+    }
+    holds.front()->Keep(std::move(layer), allocation);
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_graph: no host memory to keep " << allocation->data()
                << " for every graph that uses it; it is never reused";
-    return;
-  }
-  if (hold == nullptr) {
-    underlying()->DoFree(allocation);
-  } else {
-    hold->Keep(std::move(layer), allocation);
   }
 }
 
@@ -144,10 +183,11 @@ std::shared_ptr<Allocator> MakeCudaGraphAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (!options.cuda_graph || context.platform == nullptr) return underlying;
-  const CaptureGate* gate =
+  CaptureGate* gate =
       context.timelines != nullptr ? &context.timelines->gate() : nullptr;
   return std::make_shared<CudaGraphAllocator>(
-      std::move(underlying), context.platform, context.captures, gate);
+      std::move(underlying), context.platform, context.captures, gate,
+      context.own_hold);
 }
 
 }  // namespace strata

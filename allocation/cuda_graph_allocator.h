@@ -21,7 +21,9 @@ namespace strata {
 //   is capturing, or that a capturing stream was recorded for, is handed to the
 //   capture's pool when it is freed, and comes back here, through the layers
 //   below, when the last graph is gone. What is allocated inside a capture
-//   never gets here: it comes from the pool (facade/graph_pool.h).
+//   comes from its pool (facade/graph_pool.h), where this layer keeps it for
+//   other captures that use it. A strategy that would have to wait for the
+//   legacy stream at each free gets its frees when no capture is announced.
 // Threads: any thread.
 // Cost: one load per call while no capture is announced. During one, a device
 //   call per free, and a heap object per allocation kept.
@@ -29,12 +31,13 @@ namespace strata {
 //   "allocated outside, freed inside").
 class CudaGraphAllocator final : public Decorator {
  public:
-  // `platform`, `captures` and `gate` may be null: then nothing is kept.
-  // `captures` and `gate` outlive this layer.
+  // `platform`, `captures` and `gate` may be null: then nothing is kept. In the
+  // chain of a graph pool, `own` is that pool: it keeps its memory by itself.
+  // `gate` outlives this layer.
   CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                      std::shared_ptr<Platform> platform,
-                     std::shared_ptr<CaptureHolds> captures,
-                     const CaptureGate* gate);
+                     std::shared_ptr<CaptureHolds> captures, CaptureGate* gate,
+                     const CaptureHold* own = nullptr);
 
   void DoFree(Allocation* allocation) noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
@@ -46,16 +49,19 @@ class CudaGraphAllocator final : public Decorator {
  private:
   struct Use {
     Stream stream;
-    std::shared_ptr<CaptureHold> hold;
+    // A pool that is gone has no graphs any more.
+    std::weak_ptr<CaptureHold> hold;
   };
   using Uses = std::unordered_map<const Block*, std::vector<Use>>;
 
   std::shared_ptr<CaptureHold> HoldOf(const Stream& stream) const noexcept;
+  bool MustWait() noexcept;
   bool any() const { return gate_ != nullptr && gate_->any(); }
 
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureHolds> captures_;
-  const CaptureGate* const gate_;
+  CaptureGate* const gate_;
+  const CaptureHold* const own_;
   std::mutex mutex_;
   Uses uses_;  // of live allocations, in captures; guarded by mutex_
 };

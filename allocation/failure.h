@@ -51,6 +51,9 @@ struct Failure {
            reason == Reason::kLimit || reason == Reason::kBudget;
   }
 
+  // Whether the ladder may be climbed for it.
+  bool MayReclaim() const { return IsExhaustion() && !during_capture; }
+
   // One sentence with the numbers, without advice:
   // "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use of 10.0 MiB
   // allowed".

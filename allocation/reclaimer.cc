@@ -201,7 +201,7 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
     if (given == 0) continue;
     seen = given_.load();
     if (search()) return true;
-    if (!failure.IsExhaustion()) return false;
+    if (!failure.MayReclaim()) return false;
     if (step == ReclaimStep::kAwaitFrees) {
       awaited = true;
       i = kFirstAfterAwait - 1;
@@ -218,12 +218,12 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
   do {
     gave = false;
     for (const auto& entry : Sources(ReclaimStep::kCallbacks)) {
-      if (!failure.IsExhaustion()) return false;
+      if (!failure.MayReclaim()) return false;
       if (entry->Reclaim(stream, failure.rounded_bytes) == 0) continue;
       gave = true;
       seen = ++given_;
       if (search() ||
-          (failure.IsExhaustion() && RunSteps(stream, failure, search, seen))) {
+          (failure.MayReclaim() && RunSteps(stream, failure, search, seen))) {
         return true;
       }
     }
@@ -235,7 +235,7 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
 bool Reclaimer::SearchBehindOthers(const Failure& failure,
                                    const std::function<bool()>& search,
                                    std::uint64_t& seen) const {
-  for (int i = 0; i < kMostYields && failure.IsExhaustion(); ++i) {
+  for (int i = 0; i < kMostYields && failure.MayReclaim(); ++i) {
     const bool done = giving_.load() == 0;
     const std::uint64_t given = given_.load();
     if (given != seen) {
@@ -257,9 +257,9 @@ bool Reclaimer::Retry(Stream stream, Failure& failure,
   do {
     stay.BeginSearch();
     seen = given_.load();
-    if (search() || (failure.IsExhaustion() &&
-                     (RunSteps(stream, failure, search, seen) ||
-                      SearchBehindOthers(failure, search, seen)))) {
+    if (search() ||
+        (failure.MayReclaim() && (RunSteps(stream, failure, search, seen) ||
+                                  SearchBehindOthers(failure, search, seen)))) {
       return true;
     }
   } while (stay.Wait(failure));

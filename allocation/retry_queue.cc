@@ -65,7 +65,7 @@ bool RetryQueue::IsCapturing(Stream stream) const noexcept {
 }
 
 bool RetryQueue::MayWait(Stream stream, const Failure& failure) noexcept {
-  if (!is_on() || !failure.IsExhaustion()) return false;
+  if (!is_on() || !failure.MayReclaim()) return false;
   if (failure.requested_bytes > CeilingOf(failure)) return false;
   CountThread();
   if (!options_.alone && !ThreadCensus::Instance().WasShared(place_)) {
@@ -162,7 +162,7 @@ void RetryQueue::Stay::BeginSearch() noexcept {
 
 bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   t_searching = nullptr;
-  if (!failure.IsExhaustion() || is_last_search_) return false;
+  if (!failure.MayReclaim() || is_last_search_) return false;
   const PlaceUsage* usage = queue_.options_.usage;
   const bool is_budget = failure.reason == Failure::Reason::kBudget;
   std::size_t live = 0;

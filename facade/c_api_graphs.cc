@@ -20,8 +20,13 @@ strata_status strata_capture_end(strata_facade* facade, int32_t device,
                                  int64_t pool, void* graph) {
   return strata::GuardCall("strata_capture_end", [&] {
     strata::Require(facade, "facade");
-    if (graph != nullptr) {
-      facade->facade.KeepForGraph(pool, device, strata::Graph{graph});
+    try {
+      if (graph != nullptr) {
+        facade->facade.KeepForGraph(pool, device, strata::Graph{graph});
+      }
+    } catch (...) {
+      facade->facade.CaptureEnded(pool);  // it is over all the same
+      throw;
     }
     facade->facade.CaptureEnded(pool);
   });

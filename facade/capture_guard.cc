@@ -41,9 +41,7 @@ CaptureGuard::~CaptureGuard() {
   Graph graph;
   // A capture that failed has no graph; either way the stream is free again.
   if (device_.StreamEndCapture(stream_, &graph) == Status::kSuccess) {
-    const Status status = device_.GraphDestroy(graph);
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << "cannot destroy a graph: " << ToString(status);
+    DestroyGraph(graph);
   }
   Finish();
 }
@@ -67,12 +65,22 @@ Graph CaptureGuard::End() {
     }
     facade_.KeepForGraph(pool_, device_.ordinal(), graph);
   } catch (...) {
-    if (graph) device_.GraphDestroy(graph);
+    if (graph) DestroyGraph(graph);
     Finish();
     throw;
   }
   Finish();
   return graph;
+}
+
+void CaptureGuard::DestroyGraph(Graph graph) noexcept {
+  // This thread may capture another stream.
+  CaptureMode mode = CaptureMode::kRelaxed;
+  device_.ThreadExchangeCaptureMode(&mode);
+  const Status status = device_.GraphDestroy(graph);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << "cannot destroy a graph: " << ToString(status);
+  device_.ThreadExchangeCaptureMode(&mode);
 }
 
 void CaptureGuard::Finish() noexcept {

@@ -39,6 +39,7 @@ class [[nodiscard]] CaptureGuard {
   Graph End();
 
  private:
+  void DestroyGraph(Graph graph) noexcept;
   void Finish() noexcept;
 
   AllocatorFacade& facade_;

@@ -40,6 +40,8 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
   if (name == kPerThreadHandle) return on.PerThreadStream();
   if (name < kPerThreadHandle) return on.LegacyStream();
   Stream stream;
+  // Looking it up ends captures of a thread that is not relaxed.
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), &on);
   const Status status = on.WrapStream(stream_handle, &stream);
   if (status != Status::kSuccess) {
     throw std::invalid_argument(
@@ -65,6 +67,7 @@ void AllocatorFacade::CheckStream(Stream stream) {
         "PrepareMemoryPoolForCUDAGraph");
   }
   Stream now;
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
   if (device.WrapStream(stream.handle, &now) != Status::kSuccess ||
       now != stream) {
     ThrowStale(stream, now);
@@ -106,6 +109,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
           ToString(state.place()));
     }
   });
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(),
+                                    &platform_->device(stream.device));
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });

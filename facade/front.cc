@@ -109,7 +109,8 @@ void Front::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if (!MayHit() || (block->flags & kBlockMarked) != 0 ||
       block->offset_units != 0) {
-    const RelaxedCaptureScope scope(gate_, state_->device());
+    const std::shared_ptr<PlaceState> held = state_;
+    const RelaxedCaptureScope scope(gate_, held->device());
     underlying()->DoFree(allocation);
     Unpin();
     return;

@@ -73,7 +73,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Past the layers: no layer or capture has to see this call.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
   // Now, or once no capture is announced.
-  void Destroy() noexcept { gate_.EndLater(*this); }
+  void Destroy() noexcept {
+    // The gate has to outlive the call, and this may be gone.
+    const std::shared_ptr<PlaceState> held = state_;
+    gate_.EndLater(*this);
+  }
   void End() noexcept override;
 
   const std::shared_ptr<PlaceState> state_;

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <atomic>
 #include <new>
 #include <set>
 #include <utility>
@@ -10,6 +11,11 @@
 
 namespace strata {
 namespace {
+
+std::uint64_t NextOrder() {
+  static std::atomic<std::uint64_t> next{0};
+  return ++next;
+}
 
 // A chunk of a graph pool never leaves it, so nothing may be tuned to do so.
 StrategyOptions SettingsOf(const StrategyOptions& options) {
@@ -23,7 +29,6 @@ StrategyOptions SettingsOf(const StrategyOptions& options) {
 // Marks are for the layer below; the rest is as outside.
 DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
   DecoratorOptions decorators = options;
-  decorators.cuda_graph = false;
   decorators.stream_safe = false;
   decorators.retry_time_ms = 0;
   decorators.guard = false;
@@ -48,7 +53,7 @@ std::shared_ptr<GraphPool> GraphPool::Make(
 }
 
 GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
-    : id_(id), timelines_(std::move(timelines)) {}
+    : id_(id), order_(NextOrder()), timelines_(std::move(timelines)) {}
 
 GraphPool::~GraphPool() {
   // Launches may still be running, on any stream.
@@ -69,8 +74,8 @@ GraphPool::~GraphPool() {
 
 GraphPool::AtPlace& GraphPool::PlaceOf(
     const std::shared_ptr<PlaceState>& state) {
-  std::unique_ptr<AtPlace>& at = places_[state.get()];
-  if (at != nullptr) return *at;
+  const auto found = places_.find(state.get());
+  if (found != places_.end()) return *found->second;
   auto made = std::make_unique<AtPlace>();
   made->state = state;
   // A ladder of its own: nobody may take what is idle here.
@@ -79,8 +84,7 @@ GraphPool::AtPlace& GraphPool::PlaceOf(
                                            made->reclaimer);
   made->strategy = std::make_unique<StrategySource>(
       "auto_growth", made->pool, SettingsOf(state->strategy_options()));
-  at = std::move(made);
-  return *at;
+  return *places_.emplace(state.get(), std::move(made)).first->second;
 }
 
 Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
@@ -93,8 +97,9 @@ Front& GraphPool::FrontOf(const std::shared_ptr<PlaceState>& state,
   auto order =
       std::make_shared<CaptureOrderAllocator>(at.strategy->For(own), own);
   orders_.push_back(order);
-  Front* front = state->AddGraphFront(
-      own, order, DecoratorsOf(state->decorator_options()), at.reclaimer);
+  Front* front =
+      state->AddGraphFront(own, order, DecoratorsOf(state->decorator_options()),
+                           at.reclaimer, *this);
   try {
     at.fronts.Insert(stream.uid, front);
   } catch (...) {

@@ -72,6 +72,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   // All streams of the capture have joined, or it failed.
   void CaptureEnded() noexcept;
 
+  std::uint64_t order() const noexcept override { return order_; }
   void Keep(std::shared_ptr<Allocator> layer,
             Allocation* allocation) noexcept override;
 
@@ -101,6 +102,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   void GiveKept() noexcept;
 
   const GraphPoolId id_;
+  const std::uint64_t order_;
   const std::shared_ptr<TimelineTable> timelines_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:

@@ -82,8 +82,11 @@ void GraphPools::Release(GraphPoolId id) noexcept {
       pools_.erase(found);
     }
   }
-  // Nobody is left who would say that its capture is over.
-  if (last != nullptr) Withdraw(id);
+  // Nobody is left who would say that its capture is over. By now another pool
+  // may have the number.
+  if (last != nullptr) {
+    WithdrawIf([&](const Announced& other) { return other.pool == last; });
+  }
   last.reset();
   Sweep();
 }
@@ -96,6 +99,18 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
 }
 
 void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+  // Without the lock: what is ending now may need it.
+  CaptureGate& gate = timelines_->gate();
+  gate.Announce();
+  try {
+    Enter(id, stream);
+  } catch (...) {
+    gate.Withdraw();
+    throw;
+  }
+}
+
+void GraphPools::Enter(GraphPoolId id, const Stream& stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = pools_.find(id);
   if (found == pools_.end()) throw NoSuchPool(id);
@@ -112,16 +127,15 @@ void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
     }
   }
   announced_.push_back({stream, 0, found->second.pool});
-  timelines_->gate().Announce();
 }
 
-void GraphPools::Withdraw(GraphPoolId id) noexcept {
+template <class Predicate>
+void GraphPools::WithdrawIf(Predicate is_meant) noexcept {
   std::shared_ptr<GraphPool> pool;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto found = std::find_if(
-        announced_.begin(), announced_.end(),
-        [id](const Announced& other) { return other.pool->id() == id; });
+    const auto found =
+        std::find_if(announced_.begin(), announced_.end(), is_meant);
     if (found == announced_.end()) return;
     pool = std::move(found->pool);
     announced_.erase(found);
@@ -130,6 +144,10 @@ void GraphPools::Withdraw(GraphPoolId id) noexcept {
   timelines_->gate().Withdraw();
   pool.reset();
   Sweep();
+}
+
+void GraphPools::Withdraw(GraphPoolId id) noexcept {
+  WithdrawIf([id](const Announced& other) { return other.pool->id() == id; });
 }
 
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
@@ -141,7 +159,10 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   if (status != Status::kSuccess) return status;
   ticket.release();  // the object's
   status = device.GraphRetainUserObject(graph, object, /*move=*/true);
-  if (status != Status::kSuccess) device.UserObjectRelease(object);
+  if (status != Status::kSuccess) {
+    const RelaxedCaptureScope relaxed(gate(), &device);
+    device.UserObjectRelease(object);
+  }
   return status;
 }
 
@@ -182,24 +203,28 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(Device& device,
 }
 
 void GraphPools::CloseEnded(Device& device) noexcept {
-  std::vector<std::pair<Stream, GraphPoolId>> known;
+  std::vector<Announced> known;
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const Announced& other : announced_) {
       if (other.capture == 0 || other.stream.device != device.ordinal()) {
         continue;
       }
-      known.emplace_back(other.stream, other.pool->id());
+      known.push_back(other);
     }
   } catch (const std::bad_alloc&) {
     return;  // the next request looks again
   }
-  for (const auto& [stream, id] : known) {
+  for (const Announced& seen : known) {
     CaptureStatus status = CaptureStatus::kActive;
-    if (device.StreamIsCapturing(stream, &status) == Status::kSuccess &&
-        status == CaptureStatus::kNone) {
-      Withdraw(id);
+    if (device.StreamIsCapturing(seen.stream, &status) != Status::kSuccess ||
+        status != CaptureStatus::kNone) {
+      continue;
     }
+    // The next capture of the pool may have been announced since.
+    WithdrawIf([&](const Announced& other) {
+      return other.pool == seen.pool && other.capture == seen.capture;
+    });
   }
 }
 

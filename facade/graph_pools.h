@@ -98,6 +98,10 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   };
   struct Ticket;
 
+  void Enter(GraphPoolId id, const Stream& stream);
+  // Withdraws the first that is meant.
+  template <class Predicate>
+  void WithdrawIf(Predicate is_meant) noexcept;
   static void OnGraphGone(void* ticket);
   static std::atomic<Ticket*>& GoneGraphs();
   // The pool announced for the capture, by id or by asking the streams that

@@ -257,10 +257,12 @@ Front* PlaceState::MakeFront(const Stream& stream) {
 Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
                                  std::shared_ptr<Allocator> strategy,
                                  const DecoratorOptions& decorators,
-                                 std::shared_ptr<Reclaimer> reclaimer) {
+                                 std::shared_ptr<Reclaimer> reclaimer,
+                                 const CaptureHold& pool) {
   ChainContext context = context_;
   context.stream = stream;
   context.reclaimer = std::move(reclaimer);
+  context.own_hold = &pool;
   auto chain = Decorate(std::move(strategy), decorators, context);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   fronts_.reserve(fronts_.size() + 1);

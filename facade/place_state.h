@@ -31,6 +31,7 @@
 
 namespace strata {
 
+class CaptureHold;
 class Front;
 class GraphPools;
 
@@ -110,7 +111,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front* AddGraphFront(const std::shared_ptr<ChainStream>& stream,
                        std::shared_ptr<Allocator> strategy,
                        const DecoratorOptions& decorators,
-                       std::shared_ptr<Reclaimer> reclaimer);
+                       std::shared_ptr<Reclaimer> reclaimer,
+                       const CaptureHold& pool);
   // Serves the request from the pool of the capture that the stream of `front`
   // takes part in, if `is_captured`.
   Allocation* TryAllocateCaptured(const Front& front, const Request& request,

@@ -90,13 +90,13 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     const std::lock_guard<SpinLock> guard(lock_);
     is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
-  if (policy_.free_when_no_cache_hit()) GiveBackIdle();
+  if (policy_.free_when_no_cache_hit() && !IsDuringCapture()) GiveBackIdle();
 
   Block* block = nullptr;
   chunk->memory = BorrowFor(size, &block);
   const auto sizes = policy_.GrowthSizes(size, is_first);
   if (chunk->memory == nullptr && block == nullptr &&
-      policy_.give_back_limit() > 0) {
+      policy_.give_back_limit() > 0 && !IsDuringCapture()) {
     pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   for (const std::size_t bytes : sizes) {

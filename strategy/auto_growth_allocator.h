@@ -118,6 +118,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // Whether captures are announced, so that nothing goes to the system.
+  bool IsDuringCapture() const noexcept;
   // Whether a small block may be borrowed instead of growing; counts it.
   bool MayBorrowSmall() noexcept;
   // Makes a block free, joined with its neighbours, since `epoch`.

@@ -161,20 +161,23 @@ Allocation* AutoGrowthAllocator::LendOrdered(
   StreamTimeline& timeline = *chain_stream().timeline();
   StreamTimeline::Tick tick = 0;
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
+  std::uint64_t restarts = 0;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     const Block* block =
         FindToLend(request.bytes, [](const Block&) { return true; });
     if (block == nullptr) return nullptr;
-    epoch = block->offset_units;
-    if (epoch == epochs_.current()) CloseEpoch(timeline);
+    if (block->offset_units == epochs_.current()) CloseEpoch(timeline);
+    epoch = block->offset_units;  // which closing may have changed
+    restarts = epochs_.restarts();
     tick = epochs_.TickOf(epoch);
   }
   const Status status =
       timeline.OrderBefore(tick, *device, request.borrower.stream());
   if (status != Status::kSuccess) return nullptr;
   return LendIf(request.bytes, [&](const Block& block) {
-    return block.offset_units <= epoch || epochs_.IsOver(block.offset_units);
+    return (block.offset_units <= epoch && epochs_.restarts() == restarts) ||
+           epochs_.IsOver(block.offset_units);
   });
 }
 
@@ -253,6 +256,11 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size,
                                         Effort effort) noexcept {
   return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this);
+}
+
+bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
+  const StreamTimeline* timeline = chain_stream().timeline();
+  return timeline != nullptr && timeline->during_capture();
 }
 
 bool AutoGrowthAllocator::MayBorrowSmall() noexcept {

@@ -34,17 +34,13 @@ StreamTimeline::Tick FreeEpochs::TickOf(Epoch epoch) const {
 }
 
 FreeEpochs::Epoch FreeEpochs::Restart() {
-  // The last tick covers them all.
-  if (closed_count_ != 0) {
-    closed_[0] = {1, closed_[closed_count_ - 1].tick};
-    closed_count_ = 1;
-    over_ = 0;
-    current_ = 2;
-  } else {
-    over_ = 0;
-    current_ = 1;
-  }
-  return 1;
+  // Blocks of closed epochs and of the current one get a new tick together: it
+  // comes later than any they had.
+  closed_count_ = 0;
+  over_ = 0;
+  current_ = 1;
+  ++restarts_;
+  return current_;
 }
 
 }  // namespace strata

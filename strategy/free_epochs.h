@@ -42,11 +42,14 @@ class FreeEpochs {
   StreamTimeline::Tick TickOf(Epoch epoch) const;
 
   // No epoch is left: before the next Close, every block that is not over has
-  // to be put into the epoch that Restart returns, and every other into kNone.
+  // to be put into the epoch that Restart returns, the current one, and every
+  // other into kNone.
   bool is_spent() const {
     return current_ == std::numeric_limits<Epoch>::max();
   }
   Epoch Restart();
+  // How often: numbers from before one mean nothing after it.
+  std::uint64_t restarts() const { return restarts_; }
 
  private:
   // Closed epochs not known to be over; when there are more, the newest is
@@ -61,6 +64,7 @@ class FreeEpochs {
   Epoch over_ = 0;
   std::array<Closed, kClosed> closed_;  // oldest first
   std::size_t closed_count_ = 0;
+  std::uint64_t restarts_ = 0;
 };
 
 }  // namespace strata

@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <thread>
+
 namespace strata {
 
 bool CaptureGate::IsCapturing(Device& device,
@@ -30,14 +32,25 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
   EndPostponed();
 }
 
+void CaptureGate::Announce() noexcept {
+  ++announced_;
+  // What ends now waits for devices and frees memory.
+  while (ending_.load() != 0) std::this_thread::yield();
+}
+
 void CaptureGate::EndPostponed() noexcept {
-  if (any()) return;
+  ++ending_;
+  if (announced_.load() != 0) {
+    --ending_;
+    return;
+  }
   Postponable* what = postponed_.exchange(nullptr, std::memory_order_acq_rel);
   while (what != nullptr) {
     Postponable* const next = what->next_;
     what->End();
     what = next;
   }
+  --ending_;
 }
 
 void RelaxedCaptureScope::Enter(Device& device) noexcept {

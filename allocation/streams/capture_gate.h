@@ -37,7 +37,8 @@ class Postponable {
 // Source: cuda_semantics.md C16-C21, K4.
 class CaptureGate {
  public:
-  void Announce() noexcept { ++announced_; }
+  // Announce waits for ends under way; never call it from one.
+  void Announce() noexcept;
   void Withdraw() noexcept { --announced_; }
   bool any() const noexcept {
     return announced_.load(std::memory_order_acquire) != 0;
@@ -57,6 +58,7 @@ class CaptureGate {
 
  private:
   std::atomic<std::uint32_t> announced_{0};
+  std::atomic<std::uint32_t> ending_{0};  // threads inside EndPostponed
   std::atomic<Postponable*> postponed_{nullptr};
 };
 

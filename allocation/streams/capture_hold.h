@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_STREAMS_CAPTURE_HOLD_H_
 #define STRATA_ALLOCATION_STREAMS_CAPTURE_HOLD_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "strata/allocation/allocator.h"
@@ -19,6 +20,9 @@ class CaptureHold {
   CaptureHold& operator=(const CaptureHold&) = delete;
   virtual ~CaptureHold() = default;
 
+  // Rises with creation: holds that keep things for each other do so in this
+  // order, so that none waits for itself.
+  virtual std::uint64_t order() const noexcept = 0;
   // Takes over a freed allocation: calls DoFree of `layer` when the last graph
   // and its last launch are gone.
   virtual void Keep(std::shared_ptr<Allocator> layer,

@@ -63,12 +63,16 @@ StreamTimeline::Recorded* StreamTimeline::Hold(Tick tick) noexcept {
 void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
   std::array<Event, kPending> unused;
   std::size_t unused_count = 0;
-  Tick tick = 0;
+  // Held, so its tick stays. Raised first: who finds the event gone has to find
+  // the tick done.
+  const Tick tick = passed ? used->tick : 0;
+  if (passed) RaiseDone(tick);
+  // Before looking: the last event is on the list when this is true.
+  const bool was_closed = closed();
   bool any_left = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     --used->users;
-    if (passed) tick = used->tick;
     for (Recorded& recorded : pending_) {
       if (!recorded.event) continue;
       // An event of the same stream that is covered by one that was passed.
@@ -79,16 +83,16 @@ void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
       any_left = any_left || (recorded.event && !recorded.passed);
     }
   }
-  if (passed) {
-    // Of a closed stream nothing comes after its last event.
-    const bool is_over = closed() && !any_left;
-    RaiseDone(is_over ? std::numeric_limits<Tick>::max() : tick);
+  // Of a closed stream nothing comes after its last event.
+  if (passed && was_closed && !any_left) {
+    RaiseDone(std::numeric_limits<Tick>::max());
   }
   for (std::size_t i = 0; i < unused_count; ++i) events_->Give(unused[i]);
 }
 
 bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
   Event replaced = event;
+  bool is_kept = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     Recorded* slot = nullptr;
@@ -101,14 +105,18 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
       // No slot is free: the new event stands for the newest one as well.
       if (slot == nullptr || recorded.tick > slot->tick) slot = &recorded;
     }
-    if (slot != nullptr) {
+    // One that was recorded later stands for this one, not the other way round.
+    const bool is_covered =
+        slot != nullptr && slot->event && slot->tick >= tick;
+    if (slot != nullptr && !is_covered) {
       replaced = std::exchange(slot->event, event);
-      slot->tick = replaced ? std::max(slot->tick, tick) : tick;
+      slot->tick = tick;
       slot->passed = false;
     }
+    is_kept = slot != nullptr;
   }
   if (replaced) events_->Give(replaced);
-  return !(replaced == event);
+  return is_kept;
 }
 
 Status StreamTimeline::Record() noexcept {
@@ -122,6 +130,11 @@ Status StreamTimeline::Record() noexcept {
   if (status != Status::kSuccess) {
     events_->Give(event);
     return status;
+  }
+  // A capture that began meanwhile has taken the event: it says nothing.
+  if (!gate_.MayTouch(device_, stream_)) {
+    events_->Give(event);
+    return Status::kNotReady;
   }
   if (!Keep(event, tick)) return Status::kNotReady;
   RaiseTo(recorded_, tick);
@@ -234,12 +247,12 @@ void StreamTimeline::End() noexcept {
   // Of memory that is still in use, the work is submitted but not noted.
   noted_.fetch_add(1, std::memory_order_acq_rel);
   Status status = CloseNow();
-  if (status != Status::kSuccess && status != Status::kNotReady) {
-    status = AwaitDevice();
-  }
+  const bool is_recorded = status == Status::kSuccess;
+  if (!is_recorded && status != Status::kNotReady) status = AwaitDevice();
   closed_.store(status == Status::kSuccess, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
   uses_.Close();
+  if (!is_recorded && closed()) RaiseDone(std::numeric_limits<Tick>::max());
   Recorded* last = Hold(0);
   if (last != nullptr) {
     Drop(last, /*passed=*/false);

@@ -66,8 +66,12 @@ class StreamTimeline {
   void AcquireDone() noexcept;
   // Whether captures allow recording and asking now.
   bool MayTouch() const noexcept {
-    return ended() || gate_.MayTouch(device_, stream_);
+    if (!gate_.any()) return true;
+    const CallGate::Pass pass(uses_);
+    return !pass || gate_.MayTouch(device_, stream_);
   }
+  // Whether captures are announced.
+  bool during_capture() const noexcept { return gate_.any(); }
   // Ticks that no event covers yet.
   Tick open() const noexcept;
 
@@ -131,7 +135,7 @@ class StreamTimeline {
   const Stream stream_;
   const std::shared_ptr<EventPool> events_;
   const CaptureGate& gate_;
-  CallGate uses_;  // of the stream; closed once it ended
+  mutable CallGate uses_;  // of the stream; closed once it ended
   std::atomic<Tick> noted_{0};
   std::atomic<Tick> recorded_{0};  // covered by an event, or done
   std::atomic<Tick> done_{0};

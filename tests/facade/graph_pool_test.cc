@@ -323,6 +323,106 @@ TEST_F(GraphPoolTest, StatisticsCountWhatPoolsHold) {
   Finish(guard);
 }
 
+// Growth elsewhere looks for idle memory: it must not ask a stream that
+// captures.
+TEST_F(GraphPoolTest, GrowthElsewhereLeavesIdleMemoryOfTheCaptureAlone) {
+  Alloc(Mebibytes(20), stream_).reset();
+  facade().Alloc(Here(), Mebibytes(12)).reset();
+  CaptureGuard guard(facade(), stream_);
+  const AllocationPtr grown = Alloc(Mebibytes(14), other_);
+  Alloc(kBytes, stream_);
+  Finish(guard);
+}
+
+// Memory of one pool that another pool's capture uses is kept for both.
+TEST_F(GraphPoolTest, MemoryOfAPoolIsKeptForGraphsOfAnother) {
+  const GraphPoolId first = facade().PrepareMemoryPoolForCUDAGraph(11, stream_);
+  facade().CaptureEnded(first);
+  AllocationPtr shared;
+  {
+    CaptureGuard guard(facade(), stream_, first);
+    shared = Alloc(kLargeBytes, stream_);
+    Finish(guard);
+  }
+  const void* const data = shared->data();
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(shared, stream_);
+    shared.reset();
+    Finish(guard);
+  }
+  {
+    CaptureGuard guard(facade(), stream_, first);
+    EXPECT_NE(Alloc(kLargeBytes, stream_)->data(), data)
+        << "a graph of another pool uses it";
+    Finish(guard);
+  }
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(first);
+  Release();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+// Two blocks that two captures use, each freed inside the other's: no pool may
+// wait for itself.
+TEST_F(GraphPoolTest, PoolsThatKeepMemoryForEachOtherEnd) {
+  AllocationPtr one = Alloc(kBytes, other_);
+  AllocationPtr two = Alloc(kBytes, other_);
+  {
+    CaptureGuard guard(facade(), stream_);
+    facade().RecordStream(one, stream_);
+    facade().RecordStream(two, stream_);
+    Finish(guard);
+  }
+  {
+    CaptureGuard guard(facade(), stream_);
+    facade().RecordStream(one, stream_);
+    facade().RecordStream(two, stream_);
+    two.reset();
+    Finish(guard);
+  }
+  one.reset();
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+// A long-lived input of many captures keeps none of their pools.
+TEST_F(GraphPoolTest, AnInputDoesNotKeepPoolsWhoseGraphsAreGone) {
+  const AllocationPtr input = Alloc(kBytes, other_);
+  const std::size_t before = Reserved();
+  for (int i = 0; i < 3; ++i) {
+    {
+      CaptureGuard guard(facade(), stream_);
+      facade().RecordStream(input, stream_);
+      Alloc(kBytes, stream_);
+      Finish(guard);
+    }
+    DropGraphs();
+    Sweep();
+    EXPECT_EQ(Reserved(), before);
+  }
+}
+
+// `direct` waits at each free; on the legacy stream that would end the capture.
+TEST_F(GraphPoolTest, FreesThatWouldWaitForTheLegacyStreamComeLater) {
+  Build("allocator_strategy=direct");
+  Stream blocking;
+  ASSERT_EQ(device().StreamCreate(&blocking, kStreamDefault), Status::kSuccess);
+  AllocationPtr eager = facade().Alloc(Here(), kBytes);
+  {
+    CaptureGuard guard(facade(), blocking);
+    CallLog log(device());
+    eager.reset();
+    EXPECT_TRUE(log.Of(DeviceCall::kMemFree).empty());
+    Finish(guard);
+  }
+  EXPECT_EQ(Reserved(), 0u);
+  DropGraphs();
+  facade_.reset();
+  EXPECT_EQ(device().StreamDestroy(blocking), Status::kSuccess);
+}
+
 TEST_F(GraphPoolTest, AFacadeMayGoBeforeItsGraphs) {
   GraphExec exec;
   {

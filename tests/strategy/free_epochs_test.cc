@@ -85,9 +85,18 @@ TEST_F(FreeEpochsTest, StartsAgainWithoutForgettingWhatIsPending) {
       epochs_.Update(timeline());
     }
   }
+  EXPECT_EQ(epochs_.restarts(), 0u);
   const Epoch pending = epochs_.Restart();
+  EXPECT_EQ(epochs_.restarts(), 1u);
   EXPECT_FALSE(epochs_.IsOver(pending));
+  // Neither the ticks of closed epochs cover it, nor those to come before
+  // Close.
+  Pass();
+  epochs_.Update(timeline());
+  EXPECT_FALSE(epochs_.IsOver(pending));
+  epochs_.Close(timeline());
   EXPECT_LT(pending, epochs_.current());
+  EXPECT_NE(epochs_.TickOf(pending), 0u);
   Pass();
   epochs_.Update(timeline());
   EXPECT_TRUE(epochs_.IsOver(pending));

@@ -25,21 +25,19 @@ void Device::ChangeObservers(Change change) {
       former != nullptr ? *former : Observers(1, CallObserver());
   change(&observers);
   const bool any = observers.size() > 1 || observers.front() != nullptr;
-  observers_ = any ? std::make_shared<const Observers>(std::move(observers))
-                   : nullptr;
+  observers_ =
+      any ? std::make_shared<const Observers>(std::move(observers)) : nullptr;
   observed_.store(any, std::memory_order_release);
 }
 
 void Device::SetCallObserver(CallObserver observer) {
-  ChangeObservers([&](Observers* observers) {
-    observers->front() = std::move(observer);
-  });
+  ChangeObservers(
+      [&](Observers* observers) { observers->front() = std::move(observer); });
 }
 
 void Device::AddCallObserver(CallObserver observer) {
-  ChangeObservers([&](Observers* observers) {
-    observers->push_back(std::move(observer));
-  });
+  ChangeObservers(
+      [&](Observers* observers) { observers->push_back(std::move(observer)); });
   observed_for_life_.store(true, std::memory_order_release);
 }
 

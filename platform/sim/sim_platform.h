@@ -32,8 +32,9 @@ namespace strata {
 // Errors: the constructor throws std::invalid_argument naming the flag that is
 //   wrong: strata_sim_devices, strata_sim_memory, strata_sim_data,
 //   strata_sim_fault, strata_sim_progress, strata_sim_free,
-//   strata_sim_check_hazards or strata_sim_capacity_steps, and std::runtime_error naming strata_sim_data if
-//   the host has no room for the devices' bytes.
+//   strata_sim_check_hazards or strata_sim_capacity_steps, and
+//   std::runtime_error naming strata_sim_data if the host has no room for the
+//   devices' bytes.
 // Threads: any thread.
 // Lifetime: two platforms know nothing of each other.
 class SimPlatform final : public Platform {

@@ -23,11 +23,12 @@ void RaiseTo(std::atomic<Tick>& value, Tick tick) noexcept {
 
 StreamTimeline::StreamTimeline(Device& device, Stream stream,
                                std::shared_ptr<EventPool> events,
-                               const CaptureGate& gate)
+                               std::shared_ptr<const CaptureGate> gate)
     : device_(device),
       stream_(stream),
       events_(std::move(events)),
-      gate_(gate) {}
+      held_gate_(std::move(gate)),
+      gate_(*held_gate_) {}
 
 StreamTimeline::~StreamTimeline() {
   for (const Recorded& recorded : pending_) {

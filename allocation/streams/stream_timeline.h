@@ -31,7 +31,7 @@ namespace strata {
 //   saw it done.
 // Cost: Note is one atomic addition; Close and Poll are one device call each if
 //   there is something to record or to ask for, else none.
-// Lifetime: `device`, `gate` outlive it. The stream may go first: see End.
+// Lifetime: `device` outlives it. The stream may go first: see End.
 // Source: DESIGN §5 (one event per stream and batch); cuda_semantics.md E1-E6,
 //   §5.2 M2-M4; papers.md on epoch-based reclamation.
 class StreamTimeline {
@@ -44,7 +44,8 @@ class StreamTimeline {
   static constexpr std::size_t kPending = 16;
 
   StreamTimeline(Device& device, Stream stream,
-                 std::shared_ptr<EventPool> events, const CaptureGate& gate);
+                 std::shared_ptr<EventPool> events,
+                 std::shared_ptr<const CaptureGate> gate);
   StreamTimeline(const StreamTimeline&) = delete;
   StreamTimeline& operator=(const StreamTimeline&) = delete;
   ~StreamTimeline();
@@ -134,6 +135,7 @@ class StreamTimeline {
   Device& device_;
   const Stream stream_;
   const std::shared_ptr<EventPool> events_;
+  const std::shared_ptr<const CaptureGate> held_gate_;
   const CaptureGate& gate_;
   mutable CallGate uses_;  // of the stream; closed once it ended
   std::atomic<Tick> noted_{0};

@@ -24,7 +24,7 @@ namespace strata {
 //   them: so the caller may record or destroy his event at once.
 // Threads: any thread. No device call with the lock held.
 // Cost: a tree under a mutex; callers keep what they got.
-// Lifetime: timelines may not outlive it. `platform` is shared.
+// Lifetime: timelines may outlive it. `platform` is shared.
 class TimelineTable {
  public:
   // A moment of a stream.
@@ -40,8 +40,8 @@ class TimelineTable {
 
   const std::shared_ptr<Platform>& platform() const { return platform_; }
 
-  CaptureGate& gate() { return gate_; }
-  const CaptureGate& gate() const { return gate_; }
+  CaptureGate& gate() { return *gate_; }
+  const CaptureGate& gate() const { return *gate_; }
 
   // Makes no device call. Null if the platform has no such device, or the
   // stream no uid.
@@ -72,7 +72,7 @@ class TimelineTable {
   std::shared_ptr<StreamTimeline> WaitingOn(Device& device);
 
   const std::shared_ptr<Platform> platform_;
-  CaptureGate gate_;
+  const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<EventPool>> events_;  // by device; by mutex_
   // Guarded by mutex_.

@@ -116,7 +116,8 @@ TEST_F(GraphPoolTest, TwoCapturesAtOnceHaveTheirOwnPools) {
 
 TEST_F(GraphPoolTest, CapturesThatShareAPoolComeOneAfterAnother) {
   CaptureGuard first(facade(), stream_, 5);
-  EXPECT_THROW(CaptureGuard(facade(), other_, 5), std::logic_error);
+  EXPECT_THROW(static_cast<void>(CaptureGuard(facade(), other_, 5)),
+               std::logic_error);
   Alloc(kBytes, stream_);
   Finish(first);
 }
@@ -447,8 +448,11 @@ TEST_F(GraphPoolTest, AGuardThatIsLeftEndsItsCapture) {
 }
 
 TEST_F(GraphPoolTest, AGuardSaysWhyItCannotBegin) {
-  EXPECT_THROW(CaptureGuard(facade(), device().LegacyStream()), DeviceError);
-  EXPECT_THROW(CaptureGuard(facade(), Stream()), std::invalid_argument);
+  EXPECT_THROW(
+      static_cast<void>(CaptureGuard(facade(), device().LegacyStream())),
+      DeviceError);
+  EXPECT_THROW(static_cast<void>(CaptureGuard(facade(), Stream())),
+               std::invalid_argument);
   CaptureGuard guard(facade(), stream_);
   Finish(guard);
   EXPECT_THROW(guard.End(), std::logic_error);

@@ -157,7 +157,7 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   Status status =
       device.UserObjectCreate(&object, ticket.get(), &GraphPools::OnGraphGone);
   if (status != Status::kSuccess) return status;
-  ticket.release();  // the object's
+  static_cast<void>(ticket.release());  // the object's
   status = device.GraphRetainUserObject(graph, object, /*move=*/true);
   if (status != Status::kSuccess) {
     const RelaxedCaptureScope relaxed(gate(), &device);

@@ -102,7 +102,7 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // Withdraws the first that is meant.
   template <class Predicate>
   void WithdrawIf(Predicate is_meant) noexcept;
-  static void OnGraphGone(void* ticket);
+  static void OnGraphGone(void* argument);
   static std::atomic<Ticket*>& GoneGraphs();
   // The pool announced for the capture, by id or by asking the streams that
   // were announced.

@@ -217,8 +217,9 @@ void AutoGrowthAllocator::Insert(Block* block,
   block->is_free = true;
   block->offset_units = epoch;
   blocks.Insert(block);
-  if (BlockList::IsWholeChunk(block))
+  if (BlockList::IsWholeChunk(block)) {
     IdleListOf(block->chunk).Add(block->chunk);
+  }
   records_.Shed();
 }
 

@@ -123,7 +123,7 @@ class StreamTimeline {
   // if there is none.
   Recorded* Hold(Tick tick) noexcept;
   // `passed`: the device is known to have passed it.
-  void Drop(Recorded* recorded, bool passed) noexcept;
+  void Drop(Recorded* used, bool passed) noexcept;
   // False if there is no slot for it.
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;

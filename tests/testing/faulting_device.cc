@@ -27,7 +27,9 @@ class OutBytes {
   explicit OutBytes(Argument argument) : argument_(argument) {
     if constexpr (kIsOut) {
       if (argument != nullptr) {
-        std::memcpy(bytes_.data(), argument, bytes_.size());
+        // Also of what has a constructor: the bytes are only compared.
+        std::memcpy(bytes_.data(), static_cast<const void*>(argument),
+                    bytes_.size());
       }
     }
   }

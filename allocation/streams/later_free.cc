@@ -1,0 +1,39 @@
+#include "strata/allocation/streams/later_free.h"
+
+#include <utility>
+
+namespace strata {
+namespace {
+
+class LaterFree final : public Postponable {
+ public:
+  LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
+      : layer_(std::move(layer)), allocation_(allocation) {}
+
+ private:
+  void End() noexcept override {
+    layer_->DoFree(allocation_);
+    delete this;
+  }
+
+  const std::shared_ptr<Allocator> layer_;
+  Allocation* const allocation_;
+};
+
+}  // namespace
+
+bool MustFreeLater(const CaptureGate& gate, Platform& platform,
+                   Allocator& layer) noexcept {
+  if (!gate.any() || layer.hit_path() != nullptr) return false;
+  const Stream own = layer.stream();
+  return own.uid != 0 && own.device >= 0 &&
+         own.device < platform.device_count() &&
+         !gate.MayTouch(platform.device(own.device), own);
+}
+
+void FreeLater(CaptureGate& gate, std::shared_ptr<Allocator> layer,
+               Allocation* allocation) {
+  gate.EndLater(*new LaterFree(std::move(layer), allocation));
+}
+
+}  // namespace strata

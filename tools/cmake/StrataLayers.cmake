@@ -40,6 +40,10 @@ function(strata_layer name)
   target_link_libraries(strata_${name} PUBLIC strata_${name}_api)
   set_target_properties(strata_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   strata_target_defaults(strata_${name})
+  if(STRATA_FUZZ)
+    # Counts what an input reaches; the tests do without.
+    target_compile_options(strata_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # strata_read_table(<variable> <file> <macro>...): the first argument of every

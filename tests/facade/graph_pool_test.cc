@@ -55,8 +55,8 @@ TEST_F(GraphPoolTest, OtherStreamsAndThreadsGoOnOutside) {
   Finish(guard);
 }
 
-// cuda_semantics.md C17-C19: under every mode of capture, what the allocator
-// does in other threads harms no capture.
+// cuda_semantics.md C17-C19, paddle.md §5 A4: under every mode of capture, what
+// the allocator does in other threads harms no capture.
 TEST_F(GraphPoolTest, WorkOutsideHarmsNoCapture) {
   for (const CaptureMode mode :
        {CaptureMode::kGlobal, CaptureMode::kThreadLocal,
@@ -122,7 +122,8 @@ TEST_F(GraphPoolTest, CapturesThatShareAPoolComeOneAfterAnother) {
   Finish(first);
 }
 
-// Issue: ten graphs in one pool need the maximum, not the sum.
+// paddle.md §5 A4 (#60516): a pool for each graph wasted memory. Ten graphs in
+// one pool need the maximum, not the sum.
 TEST_F(GraphPoolTest, GraphsOfOnePoolShareItsMemory) {
   const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(3, stream_);
   facade().CaptureEnded(pool);

@@ -193,9 +193,10 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   return block;
 }
 
-void AutoGrowthAllocator::GiveCached(Block* block) noexcept {
+bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   ++frees_;
   Insert(block, epochs_.current());
+  return true;
 }
 
 void AutoGrowthAllocator::Insert(Block* block,

@@ -80,9 +80,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   using Pool = AutoGrowthPolicy::Pool;
 
   // HitPath.
-  SpinLock& hit_lock() override { return lock_; }
+  SpinLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
-  void GiveCached(Block* block) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;

@@ -86,9 +86,9 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   class MapSource;
 
   // HitPath.
-  SpinLock& hit_lock() override { return lock_; }
+  SpinLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
-  void GiveCached(Block* block) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;

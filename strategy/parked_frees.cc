@@ -124,8 +124,8 @@ Block* ParkedFrees::FindFit(const Request& request) noexcept {
 }
 
 Block* ParkedFrees::Take(const Request& request) noexcept {
-  if (empty() || request.freed_before != 0 || request.flags != 0 ||
-      request.bytes > kMaxParkedBytes) {
+  if (empty() || request.freed_before != 0 ||
+      (request.flags & ~kNoGrowth) != 0 || request.bytes > kMaxParkedBytes) {
     return nullptr;
   }
   Block* block = nullptr;

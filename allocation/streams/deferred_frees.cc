@@ -126,8 +126,8 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
   HitPath* hit_path = below.hit_path();
   const bool is_plain = request.alignment <= below.natural_alignment() &&
                         request.flags == 0 && request.freed_before == 0;
-  if (hit_path != nullptr && is_plain) {
-    const std::lock_guard<SpinLock> guard(hit_path->hit_lock());
+  if (hit_path != nullptr && is_plain && hit_path->finds_all()) {
+    const HitGuard guard(*hit_path);
     Block* block = hit_path->TakeCached(request.bytes);
     if (block == nullptr) return nullptr;
     block->requested = request.bytes;

@@ -16,6 +16,16 @@ constexpr int kTakeInBatch = 32;
 
 }  // namespace
 
+Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
+  if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
+  const std::lock_guard<SpinLock> guard(lock_);
+  Block* block = FindAndCarve(size);
+  if (block == nullptr) return nullptr;
+  ++stats_.cache_hits;
+  block->requested = bytes;
+  return block;
+}
+
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);

@@ -116,6 +116,20 @@ void BuddyStrategy::DoFree(Allocation* allocation) noexcept {
   }
 }
 
+Block* BuddyStrategy::TakeCached(std::size_t bytes) noexcept {
+  if (bytes > source_.max_block_bytes()) return nullptr;
+  const std::size_t size = AlignUp(bytes, source_.sizes().min_block_bytes());
+  if (size > source_.max_block_bytes()) return nullptr;
+  BuddyPool* pool = PoolAtHand();
+  return pool != nullptr ? pool->TakeHit(bytes, size) : nullptr;
+}
+
+bool BuddyStrategy::GiveCached(Block* block) noexcept {
+  if (block->chunk == nullptr) return false;
+  GiveToPool(*static_cast<BuddyChunk*>(block->chunk)->home, block);
+  return true;
+}
+
 Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
                                     Failure& failure) noexcept {
   Allocation* result = source_.Take(size, failure);

@@ -36,10 +36,14 @@ class NextHold final : public Decorator {
 class LaterFree final : public Postponable {
  public:
   LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
-      : layer_(std::move(layer)), allocation_(allocation) {}
+      : layer_(std::move(layer)), allocation_(allocation) {
+    // Nobody may free it again.
+    RemoveFlag(*allocation_->block(), kBlockLive);
+  }
 
  private:
   void End() noexcept override {
+    AddFlag(*allocation_->block(), kBlockLive);
     layer_->DoFree(allocation_);
     delete this;
   }
@@ -74,10 +78,12 @@ std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
 }
 
 // Whether freeing below could wait for a stream that captures forbid to touch.
-// A strategy that keeps what is freed waits for nobody.
-bool CudaGraphAllocator::MustWait() noexcept {
+// A strategy keeps what it cut from a chunk, and waits for nobody.
+bool CudaGraphAllocator::MustWait(const Block& block) noexcept {
   const Stream own = stream();
-  return gate_->any() && underlying()->hit_path() == nullptr && own.uid != 0 &&
+  const bool is_kept =
+      block.chunk != nullptr && underlying()->hit_path() != nullptr;
+  return gate_->any() && !is_kept && own.uid != 0 &&
          !gate_->MayTouch(platform_->device(own.device), own);
 }
 
@@ -162,7 +168,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
     std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
-      if (MustWait()) {
+      if (MustWait(*block)) {
         gate_->EndLater(*new LaterFree(std::move(layer), allocation));
       } else {
         underlying()->DoFree(allocation);

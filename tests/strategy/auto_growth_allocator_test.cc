@@ -292,7 +292,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   HitPath* hits = chain_->hit_path();
   ASSERT_NE(hits, nullptr);
   const auto take = [hits](std::size_t bytes) {
-    const std::lock_guard<SpinLock> guard(hits->hit_lock());
+    const HitGuard guard(*hits);
     return hits->TakeCached(bytes);
   };
   EXPECT_EQ(take(1000), nullptr);
@@ -304,7 +304,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   EXPECT_EQ(take(Mebibytes(1)), nullptr);
   EXPECT_EQ(take(SIZE_MAX), nullptr);
   {
-    const std::lock_guard<SpinLock> guard(hits->hit_lock());
+    const HitGuard guard(*hits);
     hits->GiveCached(block);
   }
   EXPECT_EQ(stats().in_use_bytes, 0U);

@@ -139,7 +139,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
     std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
-      if (MustFreeLater(*gate_, *platform_, *layer)) {
+      if (MustFreeLater(*gate_, *platform_, *layer, *block)) {
         FreeLater(*gate_, std::move(layer), allocation);
       } else {
         underlying()->DoFree(allocation);

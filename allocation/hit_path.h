@@ -12,9 +12,10 @@ namespace strata {
 // from a strategy and gives it back without a walk.
 //
 // Model: a layer that must see every call has no hit path, and hides that of
-//   the layers below it.
-// Threads: hold hit_lock() around Take and Give.
-// Cost: no heap call, no device call, no other lock.
+//   the layers below it. What cannot be served this way is declined, and walks.
+// Threads: hold hit_lock() around Take and Give, if there is one.
+// Cost: no heap call, no device call. A strategy that streams share takes locks
+//   of its own below that of the stream.
 class HitPath {
  public:
   HitPath() = default;
@@ -22,12 +23,32 @@ class HitPath {
   HitPath& operator=(const HitPath&) = delete;
   virtual ~HitPath() = default;
 
-  virtual SpinLock& hit_lock() = 0;
+  // Null: Take and Give lock by themselves. Always the same one.
+  virtual SpinLock* hit_lock() = 0;
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   virtual Block* TakeCached(std::size_t bytes) noexcept = 0;
-  // Takes back a live block without mark or offset.
-  virtual void GiveCached(Block* block) noexcept = 0;
+  // Takes back a live block without mark or offset. False, and nothing is done,
+  // if this free has to walk; never for what Take gave under the same lock.
+  virtual bool GiveCached(Block* block) noexcept = 0;
+  // Whether Take finds whatever a walk would find without growing.
+  virtual bool finds_all() const noexcept { return true; }
+};
+
+// Holds the lock of a hit path, if it has one.
+class HitGuard {
+ public:
+  explicit HitGuard(HitPath& path) : lock_(path.hit_lock()) {
+    if (lock_ != nullptr) lock_->lock();
+  }
+  HitGuard(const HitGuard&) = delete;
+  HitGuard& operator=(const HitGuard&) = delete;
+  ~HitGuard() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
+
+ private:
+  SpinLock* const lock_;
 };
 
 }  // namespace strata

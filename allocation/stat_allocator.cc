@@ -9,7 +9,8 @@ namespace strata {
 namespace {
 
 SpinLock& LockOf(HitPath* hit_path, SpinLock& own) {
-  return hit_path != nullptr ? hit_path->hit_lock() : own;
+  SpinLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+  return lock != nullptr ? *lock : own;
 }
 
 }  // namespace

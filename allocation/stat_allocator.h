@@ -42,9 +42,15 @@ class StatAllocator final : public Decorator {
   StatAllocator(std::shared_ptr<Allocator> underlying,
                 std::shared_ptr<PlaceMeter> meter);
 
-  // For the front. Hold the hit lock of the chain.
+  // For the front. Hold lock(): the hit lock of the chain, if it has one.
+  SpinLock& lock() const { return lock_; }
   void CountHit(const Block& block) { Count(block); }
   void CountGiven(const Block& block) { Uncount(block); }
+  // It was not given back after all.
+  void CountKept(const Block& block) {
+    RecountUse(stats_, block);
+    if (meter_ != nullptr) meter_->Add(block.size);
+  }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;

@@ -26,6 +26,13 @@ inline void UncountUse(Stats& stats, const Block& block) {
   stats.in_use_bytes -= block.size;
 }
 
+// Undoes UncountUse, with the lock held ever since.
+inline void RecountUse(Stats& stats, const Block& block) {
+  --stats.frees;
+  stats.requested_bytes += block.requested;
+  stats.in_use_bytes += block.size;
+}
+
 }  // namespace strata
 
 #endif  // STRATA_ALLOCATION_USAGE_H_

@@ -380,7 +380,7 @@ void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
 void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
   PlaceState& state = Find(place);
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
-  state.ForEachFront([&](Front& front) { front.Accept(visitor); });
+  state.AcceptAll(visitor);
 }
 
 std::vector<std::string> AllocatorFacade::Layers(Place place) {

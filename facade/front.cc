@@ -15,6 +15,13 @@ StatAllocator* FindStat(Allocator* layer) {
   return static_cast<StatAllocator*>(layer);
 }
 
+// One lock for all that a hit counts. The Stat layer has the hit path's.
+SpinLock& LockOf(StatAllocator* stat, HitPath* hit_path, SpinLock& own) {
+  if (stat != nullptr) return stat->lock();
+  SpinLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+  return lock != nullptr ? *lock : own;
+}
+
 }  // namespace
 
 Front::Front(std::shared_ptr<PlaceState> state,
@@ -29,7 +36,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
       role_(role),
-      lock_(hit_path_ != nullptr ? hit_path_->hit_lock() : own_lock_) {
+      lock_(LockOf(stat_, hit_path_, own_lock_)) {
   set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
@@ -109,29 +116,41 @@ void Front::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if (!MayHit() || (block->flags & kBlockMarked) != 0 ||
       block->offset_units != 0) {
-    const std::shared_ptr<PlaceState> held = state_;
-    const RelaxedCaptureScope scope(gate_, held->device());
-    underlying()->DoFree(allocation);
-    Unpin();
-    return;
+    return WalkFree(allocation);
   }
   retry_.CountThread();
   const std::size_t bytes = block->size;
-  bool is_last = false;
+  bool is_given = false;
   bool is_awaited = false;
+  bool is_last = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
+    // Counted first: once given, it may be somebody else's.
     if (stat_ != nullptr) stat_->CountGiven(*block);
-    hit_path_->GiveCached(block);
-    is_awaited = retry_.has_waiters();
-    // This front must last until the waiters know.
-    is_last = !is_awaited && --live_ == 0 && orphan_;
+    is_given = hit_path_->GiveCached(block);
+    if (is_given) {
+      is_awaited = retry_.has_waiters();
+      // This front must last until the waiters know.
+      is_last = !is_awaited && --live_ == 0 && orphan_;
+    } else if (stat_ != nullptr) {
+      stat_->CountKept(*block);
+    }
   }
+  if (!is_given) return WalkFree(allocation);
   if (is_awaited) {
     retry_.NotifyFree(bytes);
     Unpin();
   }
   if (is_last) Destroy();
+}
+
+void Front::WalkFree(Allocation* allocation) noexcept {
+  // The scope, if there is a capture to be careful of, ends after this front.
+  const std::shared_ptr<PlaceState> held = gate_.any() ? state_ : nullptr;
+  const RelaxedCaptureScope scope(gate_,
+                                  held != nullptr ? held->device() : nullptr);
+  underlying()->DoFree(allocation);
+  Unpin();
 }
 
 bool Front::TryPin() noexcept {

@@ -67,6 +67,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
+  void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.
   Allocation* TryAllocateGated(const Request& request,
                                Failure& failure) noexcept;
@@ -89,7 +90,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const std::size_t hit_alignment_;
   const Role role_;
   SpinLock own_lock_;
-  SpinLock& lock_;          // the hit path's, or own_lock_
+  SpinLock& lock_;          // that of stat_, the hit path's, or own_lock_
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_
   std::atomic<bool> was_used_{false};

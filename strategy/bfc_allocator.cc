@@ -213,7 +213,10 @@ Block* BfcAllocator::TakeCached(std::size_t bytes) noexcept {
   return TakeLocked(ask);
 }
 
-void BfcAllocator::GiveCached(Block* block) noexcept { arena_.Give(block); }
+bool BfcAllocator::GiveCached(Block* block) noexcept {
+  arena_.Give(block);
+  return true;
+}
 
 HitPath* BfcAllocator::hit_path() {
   // That way brings no stamp, and notes nothing of the caller.

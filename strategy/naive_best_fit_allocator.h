@@ -36,6 +36,7 @@ class NaiveBestFitAllocator final : public BuddyStrategy {
 
  private:
   BuddyPool* PoolForRequest() noexcept override { return first_pool(); }
+  BuddyPool* PoolAtHand() noexcept override { return first_pool(); }
   void GiveToPool(BuddyPool& home, Block* block) noexcept override {
     home.Give(block);
   }

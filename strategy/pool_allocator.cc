@@ -12,6 +12,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/usage.h"
+#include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
@@ -95,6 +96,36 @@ void PoolAllocator::Stop(Block* block) {
   UncountUse(stats_, *block);
 }
 
+Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
+  Block* block = cached_.Take(size);
+  if (block == nullptr) return nullptr;
+  cached_system_bytes_ -= SystemBytes(*block);
+  ++stats_.cache_hits;
+  ++rates_.hits;
+  Start(block, requested);
+  return block;
+}
+
+void PoolAllocator::Keep(Block* block) {
+  ++rates_.puts;
+  block->flags = 0;
+  block->is_free = true;
+  cached_.Insert(block);
+  cached_system_bytes_ += SystemBytes(*block);
+}
+
+Block* PoolAllocator::TakeCached(std::size_t bytes) noexcept {
+  const std::optional<std::size_t> size = RoundedSize(bytes);
+  return size ? TakeKept(*size, bytes) : nullptr;
+}
+
+bool PoolAllocator::GiveCached(Block* block) noexcept {
+  if (!HasRoom(block->size)) return false;
+  Stop(block);
+  Keep(block);
+  return true;
+}
+
 Allocation* PoolAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   const std::optional<std::size_t> size = RoundedSize(request.bytes);
@@ -106,11 +137,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
   }
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (Block* block = cached_.Take(*size)) {
-      cached_system_bytes_ -= SystemBytes(*block);
-      ++stats_.cache_hits;
-      ++rates_.hits;
-      Start(block, request.bytes);
+    if (Block* block = TakeKept(*size, request.bytes)) {
       return block->allocation();
     }
   }
@@ -154,6 +181,12 @@ bool PoolAllocator::Keeps(std::size_t bytes) const {
          (cached_limit_bytes_ == 0 || bytes <= cached_limit_bytes_);
 }
 
+bool PoolAllocator::HasRoom(std::size_t bytes) const {
+  return Keeps(bytes) && cached_.count() < size_limit_ &&
+         (cached_limit_bytes_ == 0 ||
+          cached_.total_bytes() <= cached_limit_bytes_ - bytes);
+}
+
 void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   RecordList leaving;
@@ -161,14 +194,11 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
     Stop(block);
-    block->flags = 0;
     if (Keeps(block->size)) {
-      ++rates_.puts;
       MakeRoom(block->size, leaving, emptied);
-      block->is_free = true;
-      cached_.Insert(block);
-      cached_system_bytes_ += SystemBytes(*block);
+      Keep(block);
     } else {
+      block->flags = 0;
       cached_.Close(block->size, emptied);
       leaving.Push(block);
     }
@@ -277,28 +307,26 @@ void PoolAllocator::ResetPeak() {
   stats_.peak_in_use_bytes = stats_.in_use_bytes;
 }
 
-void PoolAllocator::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
-  std::vector<BlockInfo> blocks;
-  const auto add = [&blocks](const BlockQueue& queue, bool is_free) {
+void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
+  const std::size_t before = blocks.size();
+  const auto add = [&blocks](const BlockQueue& queue) {
     for (const Block* block = queue.front(); block != nullptr;
          block = block->next) {
-      blocks.push_back({block->data, block->size, block->data, is_free});
+      blocks.push_back(
+          {block->data, block->size, block->data, StateOf(*block)});
     }
   };
   ListUnderLock(
       lock_, [this] { return cached_.count() + stats_.live_allocations(); },
-      [&](std::size_t count) { blocks.reserve(count); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        add(cached_.queue(), true);
-        add(live_, false);
+        add(cached_.queue());
+        add(live_);
       });
-  std::sort(blocks.begin(), blocks.end(),
+  std::sort(blocks.begin() + static_cast<std::ptrdiff_t>(before), blocks.end(),
             [](const BlockInfo& a, const BlockInfo& b) {
               return std::less<>()(a.data, b.data);
             });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 bool PoolAllocator::IsConsistent() const {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "strata/allocation/hit_path.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
@@ -29,7 +31,7 @@ namespace strata {
 //   without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
-class PoolAllocator final : public PoolingStrategy {
+class PoolAllocator final : public PoolingStrategy, private HitPath {
  public:
   // Errors: std::invalid_argument if `options` name no rounder.
   PoolAllocator(std::shared_ptr<ChunkPool> pool,
@@ -46,9 +48,7 @@ class PoolAllocator final : public PoolingStrategy {
   std::size_t natural_alignment() const override { return alignment_; }
   Stats stats() const override;
   void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
-  // A free may have to call the system.
-  HitPath* hit_path() override { return nullptr; }
+  HitPath* hit_path() override { return this; }
 
   // The most pieces kept, as it is now.
   std::size_t size_limit() const;
@@ -66,6 +66,11 @@ class PoolAllocator final : public PoolingStrategy {
     std::uint64_t misses = 0;
   };
 
+  // HitPath. A free for which others have to leave walks.
+  SpinLock* hit_lock() override { return &lock_; }
+  Block* TakeCached(std::size_t bytes) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
+
   // ChunkHolder. Pieces are of use to their own sizes only, so none is offered
   // to other streams.
   std::size_t IdleBytes() const noexcept override;
@@ -78,6 +83,7 @@ class PoolAllocator final : public PoolingStrategy {
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t GiveBackAll() noexcept override;
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   std::optional<std::size_t> RoundedSize(std::size_t bytes) const;
   Allocation* Refuse(Failure::Reason reason, const Request& request,
@@ -89,7 +95,11 @@ class PoolAllocator final : public PoolingStrategy {
   // Hold lock_.
   void Start(Block* block, std::size_t requested);
   void Stop(Block* block);
+  // A kept piece of this size, handed out; null if there is none.
+  Block* TakeKept(std::size_t size, std::size_t requested);
+  void Keep(Block* block);
   bool Keeps(std::size_t bytes) const;
+  bool HasRoom(std::size_t bytes) const;
   void MakeRoom(std::size_t bytes, RecordList& evicted,
                 ExactIndex::Supplies& emptied);
   void Evict(RecordList& evicted, ExactIndex::Supplies& emptied);

@@ -80,13 +80,6 @@ void SharedOrder::Leave(Share& share) noexcept {
   if (share.is_active_.exchange(false)) --active_;
 }
 
-void SharedOrder::NoteFree(Share& share) noexcept {
-  // In this order, so that a reader who takes the count of a share first never
-  // counts fewer frees of the others than there were.
-  ++frees_;
-  ++share.frees_;
-}
-
 SharedOrder::Shares SharedOrder::Others(const Share* share,
                                         std::uint64_t& frees) const {
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -105,11 +98,7 @@ SharedOrder::Shares SharedOrder::All() const {
 }
 
 Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
-  const std::uint64_t own = share.frees_.load();
-  // May count frees that are just being noted, of this share or another. So it
-  // tells whether there may be something new, and not how much was seen.
-  const std::uint64_t at_most = frees_.load() - own;
-  if (at_most == share.seen_in_all_.load()) return Status::kSuccess;
+  if (IsOrdered(share)) return Status::kSuccess;
   std::uint64_t seen = 0;
   try {
     for (const auto& other : Others(&share, seen)) {

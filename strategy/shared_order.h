@@ -46,6 +46,8 @@ class SharedOrder final : public ChainStream {
   void Leave(Share& share) noexcept;
   // Whether more than one stream is in use.
   bool several() const noexcept { return active_.load() > 1; }
+  // Whether the stream of `share` is.
+  bool IsActive(const Share& share) const noexcept;
 
   // `share` is about to give memory back to the strategy, which its stream may
   // still use.
@@ -53,6 +55,8 @@ class SharedOrder final : public ChainStream {
   // Orders what is next submitted to the stream of `share` after the work of
   // every free noted so far. On failure nothing may be handed out.
   Status OrderAfterOthers(Share& share) noexcept;
+  // Whether it is so ordered already.
+  bool IsOrdered(const Share& share) const noexcept;
 
   // That of the streams that joined; null before the first.
   Device* memory_device() const override { return memory_device_.load(); }
@@ -99,6 +103,27 @@ class SharedOrder::Share {
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_
 };
+
+// Of every hit, so inline.
+
+inline bool SharedOrder::IsActive(const Share& share) const noexcept {
+  return share.is_active_.load(std::memory_order_relaxed);
+}
+
+inline bool SharedOrder::IsOrdered(const Share& share) const noexcept {
+  const std::uint64_t own = share.frees_.load();
+  // May count frees that are just being noted, of this share or another. So it
+  // tells whether there may be something new, and not how much was seen.
+  const std::uint64_t at_most = frees_.load() - own;
+  return at_most == share.seen_in_all_.load();
+}
+
+inline void SharedOrder::NoteFree(Share& share) noexcept {
+  // In this order, so that a reader who takes the count of a share first never
+  // counts fewer frees of the others than there were.
+  ++frees_;
+  ++share.frees_;
+}
 
 }  // namespace strata
 

@@ -28,6 +28,7 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<ChainStream> stream,
                        std::shared_ptr<DeferredFrees> frees)
     : Decorator(strategy),
+      below_(strategy->hit_path()),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
@@ -36,6 +37,33 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
   order_->Leave(*share_);
+}
+
+Block* StreamView::TakeCached(std::size_t bytes) noexcept {
+  // The first request walks; what is parked comes first.
+  if (!order_->IsActive(*share_) || !IsDirect()) return nullptr;
+  if (parked_ != nullptr && !parked_->empty()) return nullptr;
+  const HitGuard guard(*below_);
+  Block* block = below_->TakeCached(bytes);
+  if (block == nullptr) return nullptr;
+  // Asked only now, so that who freed the block has noted it.
+  if (!order_->IsOrdered(*share_)) {
+    below_->GiveCached(block);
+    return nullptr;
+  }
+  block->requested = bytes;
+  CountUse(stats_, *block);
+  return block;
+}
+
+bool StreamView::GiveCached(Block* block) noexcept {
+  if (!IsDirect()) return false;
+  UncountUse(stats_, *block);
+  order_->NoteFree(*share_);
+  const HitGuard guard(*below_);
+  if (below_->GiveCached(block)) return true;
+  RecountUse(stats_, *block);
+  return false;
 }
 
 Allocation* StreamView::TakeFromStrategy(const Request& request,
@@ -99,7 +127,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     UncountUse(stats_, *block);
   }
-  if (parked_ != nullptr && order_->several() && parked_->Park(block)) return;
+  if (!IsDirect() && parked_->Park(block)) return;
   order_->NoteFree(*share_);
   underlying()->DoFree(allocation);
 }

@@ -39,6 +39,7 @@ class ThreadLocalAllocator final : public BuddyStrategy {
 
  private:
   BuddyPool* PoolForRequest() noexcept override;
+  BuddyPool* PoolAtHand() noexcept override { return owners_->Find(); }
   void GiveToPool(BuddyPool& home, Block* block) noexcept override;
 
   const std::shared_ptr<PoolOwners> owners_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/marked_frees.h"
 
 namespace strata {
@@ -114,7 +115,7 @@ void DeferredFrees::TellObserver(const Block& block) const noexcept {
 void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
   const std::size_t bytes = block.size;
   TellObserver(block);
-  block.flags |= kBlockLive;
+  AddFlag(block, kBlockLive);
   below.DoFree(block.allocation());
   // Only now, so that who finds nothing deferred finds it below.
   bytes_ -= bytes;
@@ -126,8 +127,8 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
   HitPath* hit_path = below.hit_path();
   const bool is_plain = request.alignment <= below.natural_alignment() &&
                         request.flags == 0 && request.freed_before == 0;
-  if (hit_path != nullptr && is_plain) {
-    const std::lock_guard<SpinLock> guard(hit_path->hit_lock());
+  if (hit_path != nullptr && is_plain && hit_path->finds_all()) {
+    const HitGuard guard(*hit_path);
     Block* block = hit_path->TakeCached(request.bytes);
     if (block == nullptr) return nullptr;
     block->requested = request.bytes;

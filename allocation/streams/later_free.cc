@@ -2,16 +2,21 @@
 
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
+
 namespace strata {
 namespace {
 
 class LaterFree final : public Postponable {
  public:
   LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
-      : layer_(std::move(layer)), allocation_(allocation) {}
+      : layer_(std::move(layer)), allocation_(allocation) {
+    RemoveFlag(*allocation_->block(), kBlockLive);
+  }
 
  private:
   void End() noexcept override {
+    AddFlag(*allocation_->block(), kBlockLive);
     layer_->DoFree(allocation_);
     delete this;
   }
@@ -23,8 +28,9 @@ class LaterFree final : public Postponable {
 }  // namespace
 
 bool MustFreeLater(const CaptureGate& gate, Platform& platform,
-                   Allocator& layer) noexcept {
-  if (!gate.any() || layer.hit_path() != nullptr) return false;
+                   Allocator& layer, const Block& block) noexcept {
+  const bool is_kept = block.chunk != nullptr && layer.hit_path() != nullptr;
+  if (!gate.any() || is_kept) return false;
   const Stream own = layer.stream();
   return own.uid != 0 && own.device >= 0 &&
          own.device < platform.device_count() &&

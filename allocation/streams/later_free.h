@@ -9,14 +9,16 @@
 
 namespace strata {
 
-// Whether a free to `layer` could wait for a stream that captures forbid to
-// touch. A strategy that keeps what is freed waits for nobody.
+// Whether a free of `block` to `layer` could wait for a stream that captures
+// forbid to touch. A strategy keeps what it cut from a chunk, and waits for
+// nobody.
 //
 // Cost: a device call if captures are announced and the strategy may wait.
 bool MustFreeLater(const CaptureGate& gate, Platform& platform,
-                   Allocator& layer) noexcept;
+                   Allocator& layer, const Block& block) noexcept;
 
-// Calls DoFree of `layer` once no capture is announced.
+// Calls DoFree of `layer` once no capture is announced. Until then nobody may
+// free it again.
 //
 // Errors: std::bad_alloc; then nothing has changed.
 void FreeLater(CaptureGate& gate, std::shared_ptr<Allocator> layer,

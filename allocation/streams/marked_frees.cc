@@ -154,8 +154,8 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
         std::exchange(ready, ready->next));
     bytes += marked->block->size;
     TimelineTable& timelines = frees_.timelines();
-    if (MustFreeLater(timelines.gate(), *timelines.platform(),
-                      *marked->below)) {
+    if (MustFreeLater(timelines.gate(), *timelines.platform(), *marked->below,
+                      *marked->block)) {
       FreesLater later(timelines.gate(), marked->below);
       frees_.FreeNow(*marked->block, later);
     } else {

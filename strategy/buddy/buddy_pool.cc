@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/strategy/list_under_lock.h"
 
 namespace strata {
@@ -15,6 +16,16 @@ namespace {
 constexpr int kTakeInBatch = 32;
 
 }  // namespace
+
+Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
+  if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
+  const std::lock_guard<SpinLock> guard(lock_);
+  Block* block = FindAndCarve(size);
+  if (block == nullptr) return nullptr;
+  ++stats_.cache_hits;
+  block->requested = bytes;
+  return block;
+}
 
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
@@ -157,7 +168,7 @@ void BuddyPool::Give(Block* block) noexcept {
 }
 
 void BuddyPool::GiveLater(Block* block) noexcept {
-  block->flags = 0;
+  SetFlags(*block, 0);
   Block* head = waiting_.load(std::memory_order_relaxed);
   do {
     block->free_previous = head;

@@ -60,6 +60,9 @@ class BuddyPool {
   // unless the request forbids it. On null nothing has changed.
   Allocation* TryAllocate(const Request& request, std::size_t size,
                           Failure& failure) noexcept;
+  // What is at hand for a request of `bytes`; null if there is nothing, or
+  // something waits to be taken in.
+  Block* TakeHit(std::size_t bytes, std::size_t size) noexcept;
   // The search alone; null if there is nothing.
   Allocation* TryCached(const Request& request, std::size_t size) noexcept;
 

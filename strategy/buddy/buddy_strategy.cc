@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 
 namespace strata {
@@ -116,6 +117,20 @@ void BuddyStrategy::DoFree(Allocation* allocation) noexcept {
   }
 }
 
+Block* BuddyStrategy::TakeCached(std::size_t bytes) noexcept {
+  if (bytes > source_.max_block_bytes()) return nullptr;
+  const std::size_t size = AlignUp(bytes, source_.sizes().min_block_bytes());
+  if (size > source_.max_block_bytes()) return nullptr;
+  BuddyPool* pool = PoolAtHand();
+  return pool != nullptr ? pool->TakeHit(bytes, size) : nullptr;
+}
+
+bool BuddyStrategy::GiveCached(Block* block) noexcept {
+  if (block->chunk == nullptr) return false;
+  GiveToPool(*static_cast<BuddyChunk*>(block->chunk)->home, block);
+  return true;
+}
+
 Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,
                                     Failure& failure) noexcept {
   Allocation* result = source_.Take(size, failure);
@@ -180,10 +195,8 @@ std::size_t BuddyStrategy::pool_count() const {
   return count;
 }
 
-void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
+void BuddyStrategy::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   TakeInAll();
-  std::vector<BlockInfo> blocks;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     pool->AppendBlocks(blocks);
   }
@@ -193,11 +206,9 @@ void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
         for (const Block* one = huge_; one != nullptr; one = one->next) {
-          blocks.push_back({one->data, one->size, one->data, false});
+          blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
         }
       });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 bool BuddyStrategy::IsConsistent() const {

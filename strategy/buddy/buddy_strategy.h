@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
+#include "strata/allocation/hit_path.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
@@ -22,7 +24,7 @@ namespace strata {
 //   nothing for it, or for a pool to grow, whatever fits in any pool serves.
 // Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
-class BuddyStrategy : public PoolingStrategy {
+class BuddyStrategy : public PoolingStrategy, private HitPath {
  public:
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept final;
@@ -32,9 +34,7 @@ class BuddyStrategy : public PoolingStrategy {
   std::size_t max_alignment() const final { return kAlignmentBytes; }
   std::size_t natural_alignment() const final { return kAlignmentBytes; }
   Stats stats() const final;
-  void Accept(AllocatorVisitor& visitor) const final;
-  // A free may have to call the system.
-  HitPath* hit_path() final { return nullptr; }
+  HitPath* hit_path() final { return this; }
 
   // Huge blocks that are live.
   std::size_t huge_count() const;
@@ -51,6 +51,8 @@ class BuddyStrategy : public PoolingStrategy {
   // The pool that serves the calling thread's requests; null if the host is
   // out of memory.
   virtual BuddyPool* PoolForRequest() noexcept = 0;
+  // The same, null if one would have to be made.
+  virtual BuddyPool* PoolAtHand() noexcept = 0;
   // Returns `block` to its pool.
   virtual void GiveToPool(BuddyPool& home, Block* block) noexcept = 0;
 
@@ -63,7 +65,15 @@ class BuddyStrategy : public PoolingStrategy {
  private:
   static constexpr std::size_t kAlignmentBytes = 256;
 
+  // HitPath. Each pool has its lock; huge blocks, which are the system's, walk.
+  SpinLock* hit_lock() final { return nullptr; }
+  Block* TakeCached(std::size_t bytes) noexcept final;
+  bool GiveCached(Block* block) noexcept final;
+  // Not what waits to be taken in.
+  bool finds_all() const noexcept final { return false; }
+
   // ChunkHolder, over all pools.
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   std::size_t IdleBytes() const noexcept final;
   std::size_t IdleSystemBytes() const noexcept final;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept final;

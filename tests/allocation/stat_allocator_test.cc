@@ -23,15 +23,16 @@ class CachingAllocator final : public Decorator, private HitPath {
   HitPath* hit_path() override { return this; }
 
  private:
-  SpinLock& hit_lock() override { return lock_; }
+  SpinLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t /*bytes*/) noexcept override {
     Block* block = RecordSlab::Instance().Take();
     block->size = 512;
     block->flags = kBlockLive;
     return block;
   }
-  void GiveCached(Block* block) noexcept override {
+  bool GiveCached(Block* block) noexcept override {
     RecordSlab::Instance().Give(block);
+    return true;
   }
 
   SpinLock lock_;
@@ -81,7 +82,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   ASSERT_NE(hits, nullptr);
   Block* block = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(hits->hit_lock());
+    const HitGuard guard(*hits);
     block = hits->TakeCached(300);
     block->requested = 300;
     stat.CountHit(*block);
@@ -92,7 +93,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   EXPECT_EQ(stat.stats().in_use_bytes, 1512U);
   EXPECT_EQ(meter_->in_use_bytes(), 1512U);
   {
-    const std::lock_guard<SpinLock> guard(hits->hit_lock());
+    const HitGuard guard(*hits);
     stat.CountGiven(*block);
     hits->GiveCached(block);
   }
@@ -100,6 +101,22 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   EXPECT_EQ(stat.stats().requested_bytes, 1000U);
   EXPECT_EQ(stat.stats().peak_in_use_bytes, 1512U);
   EXPECT_EQ(meter_->peak_in_use_bytes(), 1512U);
+}
+
+// A free that the hit path declines walks, and counts once.
+TEST_F(StatAllocatorTest, WhatIsKeptCountsAsBefore) {
+  StatAllocator stat(below_, meter_);
+  const AllocationPtr live = stat.Allocate(1000);
+  const Stats before = stat.stats();
+  {
+    const std::lock_guard<SpinLock> guard(stat.lock());
+    stat.CountGiven(*live->block());
+    stat.CountKept(*live->block());
+  }
+  EXPECT_EQ(stat.stats().frees, before.frees);
+  EXPECT_EQ(stat.stats().requested_bytes, before.requested_bytes);
+  EXPECT_EQ(stat.stats().in_use_bytes, before.in_use_bytes);
+  EXPECT_EQ(meter_->in_use_bytes(), before.in_use_bytes);
 }
 
 // paddle.md §5 B12: peaks of alternating threads were missed, and the numbers

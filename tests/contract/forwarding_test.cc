@@ -91,9 +91,9 @@ class RecordingAllocator final : public Allocator, private HitPath {
   std::shared_ptr<Reclaimer> ladder = std::make_shared<Reclaimer>();
 
  private:
-  SpinLock& hit_lock() override { return lock_; }
+  SpinLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t /*bytes*/) noexcept override { return nullptr; }
-  void GiveCached(Block* /*block*/) noexcept override {}
+  bool GiveCached(Block* /*block*/) noexcept override { return false; }
   void Note(const char* call) { calls_.emplace_back(call); }
 
   SpinLock lock_;

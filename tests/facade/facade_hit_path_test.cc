@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/allocation/streams/event_pool.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
@@ -37,6 +39,60 @@ TEST_F(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
   for (int i = 0; i < 100; ++i) pair();
   EXPECT_EQ(heap.calls(), 0U);
   EXPECT_EQ(CountAll(), device_calls);
+}
+
+// With one stream in use, a strategy that streams share needs no walk either.
+TEST_F(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
+  for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
+    SCOPED_TRACE(name);
+    Build(std::string("allocator_strategy=").append(name));
+    for (int i = 0; i < 10; ++i) facade().Alloc(kPlace, 1000).reset();
+    EXPECT_NE(facade().GetAllocator(kPlace).hit_path(), nullptr);
+    const std::uint64_t device_calls = CountAll();
+    const HeapCallCounter heap;
+    for (int i = 0; i < 100; ++i) facade().Alloc(kPlace, 1000).reset();
+    EXPECT_EQ(heap.calls(), 0U);
+    EXPECT_EQ(CountAll(), device_calls);
+    EXPECT_EQ(facade().GetStats(kPlace).frees, 110U);
+  }
+}
+
+// A free that has to reach the system walks, and is counted once.
+TEST_F(FacadeHitPathTest, AHugeBlockIsNoHit) {
+  Build(
+      "allocator_strategy=naive_best_fit,initial_gpu_memory_in_mb=4,"
+      "reallocate_gpu_memory_in_mb=4");
+  facade().Alloc(kPlace, 1000).reset();
+  const std::uint64_t frees = Count(DeviceCall::kMemFree);
+  facade().Alloc(kPlace, Mebibytes(16)).reset();
+  EXPECT_EQ(Count(DeviceCall::kMemFree), frees + 1);
+  const Stats stats = facade().GetStats(kPlace);
+  EXPECT_EQ(stats.allocations, 2U);
+  EXPECT_EQ(stats.frees, 2U);
+  EXPECT_EQ(stats.in_use_bytes, 0U);
+  EXPECT_EQ(stats.requested_bytes, 0U);
+}
+
+// With several, what a stream freed is its own again, and no request asks the
+// device as long as there is something.
+TEST_F(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
+  for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
+    SCOPED_TRACE(name);
+    Build(std::string("allocator_strategy=").append(name));
+    const Stream stream = NewStream();
+    facade().Alloc(kPlace, 1000).reset();
+    AllocationPtr block = facade().Alloc(kPlace, 1000, stream);
+    const void* const data = block->data();
+    block.reset();
+    const std::uint64_t device_calls = CountAll();
+    for (int i = 0; i < 640; ++i) {
+      block = facade().Alloc(kPlace, 1000, stream);
+      EXPECT_EQ(block->data(), data);
+      block.reset();
+    }
+    // One event for 64 frees; the first ones make some ahead.
+    EXPECT_LE(CountAll(), device_calls + 10 + EventPool::kBatch);
+  }
 }
 
 TEST_F(FacadeHitPathTest, TheCounterSeesAMiss) {

@@ -263,7 +263,7 @@ TEST(BfcAllocatorTest, TheHitPathServesAsAWalkDoes) {
   HitPath* path = pool.bfc().hit_path();
   ASSERT_NE(path, nullptr);
   {
-    const std::lock_guard<SpinLock> guard(path->hit_lock());
+    const HitGuard guard(*path);
     Block* block = path->TakeCached(300);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->size, 512U);

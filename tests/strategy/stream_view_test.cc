@@ -115,6 +115,17 @@ TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
   EXPECT_EQ(Waits(), waits);
 }
 
+// Also by a request that must not grow, as the layer above asks first.
+TEST_F(StreamViewTest, AParkedBlockIsThereWithoutGrowth) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  block = a_->Allocate(Request{Mebibytes(20), 0, kNoGrowth});
+  EXPECT_EQ(block->data(), data);
+}
+
 TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(1));
@@ -218,6 +229,89 @@ TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
   EXPECT_GT(Waits(), waits);
   Work(b);
   EXPECT_FALSE(device().Step(b.stream()));
+}
+
+// While a stream is the only one in use, the front of its chain need not walk.
+TEST_F(StreamViewTest, AStreamAloneHasAHitPath) {
+  a_->Allocate(4096).reset();
+  HitPath* const path = a_->hit_path();
+  ASSERT_NE(path, nullptr);
+  const std::uint64_t calls = place_.DeviceCalls();
+  {
+    const HitGuard guard(*path);
+    Block* const block = path->TakeCached(4000);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(block->requested, 4000U);
+    EXPECT_TRUE(path->GiveCached(block));
+  }
+  EXPECT_EQ(place_.DeviceCalls(), calls);
+  EXPECT_EQ(a_->stats().allocations, 2U);
+  EXPECT_EQ(a_->stats().frees, 2U);
+  EXPECT_EQ(a_->stats().requested_bytes, 0U);
+  EXPECT_EQ(strategy_->stats().in_use_bytes, 0U);
+}
+
+TEST_F(StreamViewTest, TheFirstRequestOfAStreamIsNoHit) {
+  a_->Allocate(4096).reset();
+  HitPath* const path = b_->hit_path();
+  const HitGuard guard(*path);
+  EXPECT_EQ(path->TakeCached(4096), nullptr);
+}
+
+TEST_F(StreamViewTest, AnotherStreamWaitsForWhatAHitGave) {
+  Block* block = a_->Allocate(4096).release()->block();
+  const void* const data = block->data;
+  Work(*a_);
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_TRUE(a_->hit_path()->GiveCached(block));
+  }
+  const AllocationPtr other = b_->Allocate(4096);
+  EXPECT_EQ(other->data(), data);
+  EXPECT_EQ(Waits(), 1U);
+}
+
+TEST_F(StreamViewTest, StreamsThatParkWalk) {
+  UseBoth();
+  AllocationPtr held = a_->Allocate(4096);
+  const Stats before = a_->stats();
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_EQ(a_->hit_path()->TakeCached(4096), nullptr);
+    EXPECT_FALSE(a_->hit_path()->GiveCached(held->block()));
+  }
+  EXPECT_EQ(a_->stats().frees, before.frees);
+  EXPECT_EQ(a_->stats().in_use_bytes, before.in_use_bytes);
+  held.reset();
+  EXPECT_TRUE(place_.frees()->any());
+}
+
+// The stream that freed the block is gone, but its work may not be done.
+TEST_F(StreamViewTest, AHitDoesNotOvertakeAStreamThatIsGone) {
+  auto a =
+      std::make_unique<StreamView>(strategy_, order_, place_.NewChainStream());
+  StreamView b(strategy_, order_, place_.NewChainStream());
+  const AllocationPtr first = b.Allocate(256);
+  AllocationPtr block = a->Allocate(4096);
+  const void* const data = block->data();
+  Work(*a);
+  block.reset();
+  a.reset();
+  const auto hit = [&b] {
+    const HitGuard guard(*b.hit_path());
+    return b.hit_path()->TakeCached(4096);
+  };
+  EXPECT_EQ(hit(), nullptr);
+  EXPECT_EQ(b.stats().live_allocations(), 1U);
+  const std::uint64_t waits = Waits();
+  block = b.Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  EXPECT_GT(Waits(), waits);
+  block.reset();
+  Block* const again = hit();
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->data, data);
+  b.DoFree(again->allocation());
 }
 
 TEST_F(StreamViewTest, CountsItsOwnStreamOnly) {

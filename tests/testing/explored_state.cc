@@ -240,9 +240,10 @@ class ExploredProgram::StateWriter {
     for (const auto& [event, recorded] : program_.order_->events()) {
       if (recorded.seen) continue;
       text_.clear();
+      const std::uint64_t handle = event;  // clang 14 captures no binding
       const bool is_own = std::any_of(
           program_.events_.begin(), program_.events_.end(),
-          [&](const Event& own) { return AddressOf(own.value) == event; });
+          [&](const Event& own) { return AddressOf(own.value) == handle; });
       // Those of live blocks are written with them.
       if (is_own) continue;
       Number(NameOf(recorded.at.stream));
@@ -276,7 +277,7 @@ class ExploredProgram::StateWriter {
             std::distance(chunks_.begin(), chunks_.find(chunk))));
         Number(AddressOf(block.data) - chunk);
         Number(block.size_bytes);
-        Number(block.is_free ? 1 : 0);
+        Number(static_cast<std::uint64_t>(block.state));
         Address(AddressOf(block.data));
       }
       layers.push_back(text_);

@@ -8,6 +8,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
+#include "strata/allocation/streams/later_free.h"
 #include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {
@@ -30,26 +31,6 @@ class NextHold final : public Decorator {
  private:
   const std::shared_ptr<Allocator> layer_;
   const std::shared_ptr<CaptureHold> following_;
-};
-
-// A free that waits for captures to be over.
-class LaterFree final : public Postponable {
- public:
-  LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
-      : layer_(std::move(layer)), allocation_(allocation) {
-    // Nobody may free it again.
-    RemoveFlag(*allocation_->block(), kBlockLive);
-  }
-
- private:
-  void End() noexcept override {
-    AddFlag(*allocation_->block(), kBlockLive);
-    layer_->DoFree(allocation_);
-    delete this;
-  }
-
-  const std::shared_ptr<Allocator> layer_;
-  Allocation* const allocation_;
 };
 
 }  // namespace
@@ -75,16 +56,6 @@ std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
       captures_->HoldOf(platform_->device(stream.device), stream);
   if (hold.get() == own_) hold.reset();
   return hold;
-}
-
-// Whether freeing below could wait for a stream that captures forbid to touch.
-// A strategy keeps what it cut from a chunk, and waits for nobody.
-bool CudaGraphAllocator::MustWait(const Block& block) noexcept {
-  const Stream own = stream();
-  const bool is_kept =
-      block.chunk != nullptr && underlying()->hit_path() != nullptr;
-  return gate_->any() && !is_kept && own.uid != 0 &&
-         !gate_->MayTouch(platform_->device(own.device), own);
 }
 
 bool CudaGraphAllocator::RecordStream(Allocation* allocation,
@@ -168,8 +139,8 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
     std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
-      if (MustWait(*block)) {
-        gate_->EndLater(*new LaterFree(std::move(layer), allocation));
+      if (MustFreeLater(*gate_, *platform_, *layer, *block)) {
+        FreeLater(*gate_, std::move(layer), allocation);
       } else {
         underlying()->DoFree(allocation);
       }

@@ -55,7 +55,6 @@ class CudaGraphAllocator final : public Decorator {
   using Uses = std::unordered_map<const Block*, std::vector<Use>>;
 
   std::shared_ptr<CaptureHold> HoldOf(const Stream& stream) const noexcept;
-  bool MustWait(const Block& block) noexcept;
   bool any() const { return gate_ != nullptr && gate_->any(); }
 
   const std::shared_ptr<Platform> platform_;

@@ -330,6 +330,9 @@ void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
 
 Stats AllocatorFacade::GetStats(Place place) {
   PlaceState& state = Find(place);
+  // A driver's pool is asked for its size, which ends captures of a thread
+  // that is not relaxed.
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
   Stats sum = state.SumOfFronts();
   // What the strategies hold is the pool's to say.
   const Stats pool = state.pool()->stats();
@@ -347,7 +350,11 @@ std::size_t AllocatorFacade::LargestStreamPeak(Place place) {
   return Find(place).LargestPeak();
 }
 
-void AllocatorFacade::ResetPeak(Place place) { Find(place).ResetPeak(); }
+void AllocatorFacade::ResetPeak(Place place) {
+  PlaceState& state = Find(place);
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  state.ResetPeak();
+}
 
 std::string AllocatorFacade::StatsJson() {
   std::string json;
@@ -366,10 +373,14 @@ std::string AllocatorFacade::StatsJson() {
 }
 
 void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
+  // Visitors ask layers for their statistics.
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), Find(place).device());
   GetAllocator(place).Accept(visitor);
 }
 void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
-  Find(place).AcceptAll(visitor);
+  PlaceState& state = Find(place);
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  state.AcceptAll(visitor);
 }
 
 std::vector<std::string> AllocatorFacade::Layers(Place place) {

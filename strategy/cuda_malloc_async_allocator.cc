@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/stream_timeline.h"
 #include "strata/allocation/usage.h"
 #include "strata/strategy/registry.h"
 
@@ -29,15 +30,19 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
       stream_(std::move(stream)),
       driver_(std::move(driver)) {
   pool_->AddHolder(*this);
+  if (stream_->timeline() != nullptr)
+    driver_->Heed(stream_->timeline()->gate());
 }
 
 CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   pool_->RemoveHolder(*this);
+  FreeWaiting();
   FreeKept();
-  LOG_IF(ERROR, stats_.live_allocations() != 0 || !kept_.empty())
-      << "cuda_malloc_async: destroyed with "
-      << stats_.live_allocations() + kept_.size() << " blocks on "
-      << ToString(place()) << " that the driver still holds";
+  const std::size_t left =
+      stats_.live_allocations() + waiting_.load() + kept_.size();
+  LOG_IF(ERROR, left != 0) << "cuda_malloc_async: destroyed with " << left
+                           << " blocks on " << ToString(place())
+                           << " that the driver still holds";
 }
 
 Failure CudaMallocAsyncAllocator::Refusal(Failure::Reason reason,
@@ -88,6 +93,7 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
 Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
                                                  std::size_t size,
                                                  Failure& failure) noexcept {
+  FreeWaiting();
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) {
     return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
@@ -150,12 +156,69 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     UncountUse(stats_, *block);
   }
-  const bool freed = FreeWith(*block, marked ? &marked.mapped() : nullptr);
-  if (marked && --marked_frees_ == 0) marked_frees_.notify_all();
-  if (freed) {
-    Finish(block);
+  if (marked) {
+    FreeMarked(block, std::move(marked));
+    if (--marked_frees_ == 0) marked_frees_.notify_all();
+  } else {
+    FreeOrKeep(block, nullptr);
+  }
+}
+
+bool CudaMallocAsyncAllocator::IsForbidden(const Mark& mark) noexcept {
+  const StreamTimeline* timeline = stream_->timeline();
+  if (timeline == nullptr || !timeline->gate()->any()) return false;
+  return std::any_of(
+      mark.streams.begin(), mark.streams.end(), [&](const Stream& stream) {
+        return !timeline->gate()->MayTouch(*stream_->device(), stream);
+      });
+}
+
+void CudaMallocAsyncAllocator::FreeMarked(Block* block,
+                                          Marks::node_type marked) noexcept {
+  if (!IsForbidden(marked.mapped())) {
+    FreeOrKeep(block, &marked.mapped());
     return;
   }
+  marked.mapped().is_waiting = true;
+  try {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    marks_.insert(std::move(marked));
+    ++waiting_;
+  } catch (const std::bad_alloc&) {
+    Keep(block);
+  }
+}
+
+void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
+  for (std::size_t left = waiting_.load(); left != 0; --left) {
+    Marks::node_type marked;
+    {
+      const std::lock_guard<std::mutex> guard(marks_mutex_);
+      const auto found = std::find_if(
+          marks_.begin(), marks_.end(),
+          [](const auto& entry) { return entry.second.is_waiting; });
+      if (found == marks_.end()) return;
+      marked = marks_.extract(found);
+      --waiting_;
+      ++marked_frees_;
+    }
+    const bool is_forbidden = IsForbidden(marked.mapped());
+    FreeMarked(marked.mapped().block, std::move(marked));
+    if (--marked_frees_ == 0) marked_frees_.notify_all();
+    if (is_forbidden) return;  // the others may wait as well
+  }
+}
+
+void CudaMallocAsyncAllocator::FreeOrKeep(Block* block,
+                                          const Mark* mark) noexcept {
+  if (FreeWith(*block, mark)) {
+    Finish(block);
+  } else {
+    Keep(block);
+  }
+}
+
+void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
   // Its marks are dropped: it goes after a wait for the whole device.
   LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
              << static_cast<void*>(block->data)
@@ -202,6 +265,7 @@ void CudaMallocAsyncAllocator::FreeKept() noexcept {
 
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
+  FreeWaiting();
   FreeKept();
   const Status status = stream_->Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
@@ -227,7 +291,9 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
   }
   try {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
-    std::vector<Stream>& streams = marks_[block].streams;
+    Mark& mark = marks_[block];
+    mark.block = block;
+    std::vector<Stream>& streams = mark.streams;
     // From here on, so that the mark goes with the block whatever happens.
     block->flags |= kBlockMarkedBelow;
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {

@@ -77,9 +77,12 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
 
   // The other streams that use an allocation.
   struct Mark {
+    Block* block = nullptr;
     std::vector<Stream> streams;
     // The free stream is behind one that is gone, so free there.
     bool is_aside = false;
+    // Freed, while a stream of the mark captured.
+    bool is_waiting = false;
   };
   using Marks = std::unordered_map<const Block*, Mark>;
 
@@ -106,6 +109,14 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   void Throttle() noexcept;
   bool IsCapturing() noexcept;
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
+  // Whether a capture forbids to order anything behind a stream of the mark.
+  bool IsForbidden(const Mark& mark) noexcept;
+  void FreeMarked(Block* block, Marks::node_type marked) noexcept;
+  void FreeOrKeep(Block* block, const Mark* mark) noexcept;
+  // The driver did not take it, and its marks are dropped.
+  void Keep(Block* block) noexcept;
+  // Those that waited for captures, where these are over.
+  void FreeWaiting() noexcept;
   // Gives the record of freed memory back.
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
@@ -119,8 +130,11 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   std::atomic<std::uint64_t> waited_bytes_{0};
 
   std::mutex marks_mutex_;
-  Marks marks_;  // of live allocations; guarded by marks_mutex_
-  std::atomic<int> marked_frees_{0};  // of marked blocks, in flight
+  // Of live allocations, and of freed ones that wait for captures; guarded by
+  // marks_mutex_.
+  Marks marks_;
+  std::atomic<std::size_t> waiting_{0};  // of those that wait
+  std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
 
   mutable SpinLock lock_;
   Stats stats_;      // guarded by lock_

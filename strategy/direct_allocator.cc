@@ -2,8 +2,12 @@
 
 #include <glog/logging.h>
 
+#include <cstdint>
+#include <mutex>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
+#include "strata/allocation/usage.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -11,6 +15,16 @@ namespace strata {
 DirectAllocator::DirectAllocator(std::shared_ptr<ChunkPool> pool,
                                  std::shared_ptr<ChainStream> stream)
     : Decorator(std::move(pool)), stream_(std::move(stream)) {}
+
+DirectAllocator::~DirectAllocator() {
+  FreeKept();
+  while (Block* block = kept_.Pop()) {
+    LOG(ERROR) << "direct: freeing " << static_cast<void*>(block->data)
+               << " although its stream could not be waited for";
+    block->flags |= kBlockLive;
+    underlying()->DoFree(block->allocation());
+  }
+}
 
 Allocation* DirectAllocator::TryAllocate(const Request& request,
                                          Failure& failure) noexcept {
@@ -22,15 +36,51 @@ Allocation* DirectAllocator::TryAllocate(const Request& request,
     failure.requested_bytes = request.bytes;
     return nullptr;
   }
+  FreeKept();
   return underlying()->TryAllocate(request, failure);
 }
 
 void DirectAllocator::DoFree(Allocation* allocation) noexcept {
   const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "direct: freeing " << allocation->data()
-      << " although its stream could not be waited for: " << ToString(status);
-  underlying()->DoFree(allocation);
+  if (status == Status::kSuccess) {
+    underlying()->DoFree(allocation);
+    return;
+  }
+  Block* block = allocation->block();
+  CheckLive(*block, name());
+  LOG(ERROR) << "direct: " << allocation->data()
+             << " is kept until its stream can be waited for: "
+             << ToString(status);
+  // Until it is free below, nobody may free it again.
+  block->flags &= static_cast<std::uint8_t>(~kBlockLive);
+  const std::lock_guard<SpinLock> guard(lock_);
+  kept_.Push(block);
+  ++kept_count_;
+}
+
+std::size_t DirectAllocator::FreeKept() noexcept {
+  if (kept_count_.load() == 0) return 0;
+  // Before the wait, which has to cover all of them.
+  RecordList kept;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::swap(kept, kept_);
+    kept_count_ = 0;
+  }
+  const bool waited = stream_->Synchronize() == Status::kSuccess;
+  std::size_t bytes = 0;
+  while (Block* block = kept.Pop()) {
+    if (waited) {
+      bytes += block->size;
+      block->flags |= kBlockLive;
+      underlying()->DoFree(block->allocation());
+      continue;
+    }
+    const std::lock_guard<SpinLock> guard(lock_);
+    kept_.Push(block);
+    ++kept_count_;
+  }
+  return bytes;
 }
 
 std::shared_ptr<Allocator> MakeDirectAllocator(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_holder.h"
@@ -188,6 +189,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
 }
 
 bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
+  if (DuringCapture()) return false;
   const Status status = device_.Synchronize();
   if (IsFailure(status)) return false;
   return Freed(device_.MemFree(ptr), ptr, bytes);
@@ -231,7 +233,22 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
   return status == Status::kSuccess;
 }
 
+void DriverPool::Heed(std::shared_ptr<const CaptureGate> gate) {
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (gate_ == nullptr) gate_ = std::move(gate);
+}
+
+bool DriverPool::DuringCapture() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return gate_ != nullptr && gate_->any();
+}
+
 bool DriverPool::WaitOnHost(Stream stream) noexcept {
+  // To wait for the whole device, where the stream cannot be waited for, would
+  // end captures (cuda_semantics.md C16).
+  if (DuringCapture()) {
+    return device_.StreamSynchronize(stream) == Status::kSuccess;
+  }
   return ChainStream(device_, stream).Synchronize() == Status::kSuccess;
 }
 

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "strata/allocation/driver_held.h"
 #include "strata/allocation/failure.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/device.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/strategy_options.h"
@@ -35,6 +37,9 @@ class DriverPool final : public DriverHeld {
   DriverPool(Device& device, const StrategyOptions& options,
              std::size_t limit_bytes);
   ~DriverPool() override;
+
+  // While captures are announced there, the device is not waited for.
+  void Heed(std::shared_ptr<const CaptureGate> gate);
 
   bool is_open() const { return pool_.load() != nullptr; }
 
@@ -98,6 +103,7 @@ class DriverPool final : public DriverHeld {
   // Makes `waiter` wait, on the device, for what `stream` has now.
   bool Wait(Stream waiter, Stream stream) noexcept;
   bool WaitOnHost(Stream stream) noexcept;
+  bool DuringCapture() const noexcept;
   // Makes `waiter`, or the host if there is none, wait for `stream`.
   bool Order(Stream waiter, Stream stream) noexcept;
   bool Freed(Status status, DevicePtr ptr, std::size_t bytes) noexcept;
@@ -119,7 +125,8 @@ class DriverPool final : public DriverHeld {
   std::atomic<std::size_t> last_reserved_{0};
   std::atomic<std::size_t> last_peak_{0};
 
-  SpinLock lock_;
+  mutable SpinLock lock_;
+  std::shared_ptr<const CaptureGate> gate_;  // null: none; guarded by lock_
   Stream free_stream_;  // without uid until it is needed; guarded by lock_
 };
 

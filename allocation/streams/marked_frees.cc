@@ -3,9 +3,38 @@
 #include <glog/logging.h>
 
 #include <limits>
+#include <new>
 #include <utility>
 
+#include "strata/allocation/decorator.h"
+#include "strata/allocation/streams/later_free.h"
+
 namespace strata {
+namespace {
+
+// In place of a strategy that would have to wait for a stream which captures:
+// it gets what is freed when they are over.
+class FreesLater final : public Decorator {
+ public:
+  FreesLater(CaptureGate& gate, std::shared_ptr<Allocator> layer)
+      : Decorator(layer), gate_(gate), layer_(std::move(layer)) {}
+
+  void DoFree(Allocation* allocation) noexcept override {
+    try {
+      FreeLater(gate_, layer_, allocation);
+    } catch (const std::bad_alloc&) {
+      LOG(ERROR) << "stream_safe: no host memory to free " << allocation->data()
+                 << " after the captures under way; it is never reused";
+    }
+  }
+  const char* name() const override { return "frees_later"; }
+
+ private:
+  CaptureGate& gate_;
+  const std::shared_ptr<Allocator> layer_;
+};
+
+}  // namespace
 
 StreamMark* MarkedBlock::Find(const Stream& stream) const noexcept {
   StreamMark* mark = marks.get();
@@ -124,7 +153,14 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
     const std::unique_ptr<MarkedBlock> marked(
         std::exchange(ready, ready->next));
     bytes += marked->block->size;
-    frees_.FreeNow(*marked->block, *marked->below);
+    TimelineTable& timelines = frees_.timelines();
+    if (MustFreeLater(timelines.gate(), *timelines.platform(), *marked->below,
+                      *marked->block)) {
+      FreesLater later(timelines.gate(), marked->below);
+      frees_.FreeNow(*marked->block, later);
+    } else {
+      frees_.FreeNow(*marked->block, *marked->below);
+    }
   }
   return bytes;
 }

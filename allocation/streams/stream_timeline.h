@@ -52,6 +52,7 @@ class StreamTimeline {
 
   Device& device() const { return device_; }
   const Stream& stream() const { return stream_; }
+  const std::shared_ptr<const CaptureGate>& gate() const { return held_gate_; }
 
   // The tick of all work submitted to the stream so far. Closes a full batch.
   Tick Note() noexcept;

@@ -23,6 +23,7 @@ struct NodeUse {
   std::shared_ptr<MemoryRegion> region;  // null: the memory was gone
   std::shared_ptr<BlockLife> life;       // null: of no block
   bool was_freed = false;                // `life` was over
+  std::uint64_t capture = 0;             // the graph it was captured into
 };
 
 struct GraphNodeModel {

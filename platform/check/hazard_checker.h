@@ -86,6 +86,9 @@ class HazardChecker {
                     const std::shared_ptr<BlockLife>& life);
   void TakeBack(const CallRecord& record);
   void Mark(const CallRecord& record);
+  // Notes that the block was freed in a capture, or marked in it: a graph may
+  // name it for as long as nobody else gets it (K5).
+  void KeepForCapture(const CallRecord& record, BlockLife& life);
   // The work of `record`'s stream so far counts as a use of the block.
   void UseByStream(const CallRecord& record,
                    const std::shared_ptr<BlockLife>& life, bool host_too);

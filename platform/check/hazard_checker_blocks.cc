@@ -106,6 +106,7 @@ void HazardChecker::TakeBack(const CallRecord& record) {
     const std::shared_ptr<BlockLife> life = found->second;
     blocks_.erase(found);
     if (record.stream_uid != 0) UseByStream(record, life, false);
+    KeepForCapture(record, *life);
     life->freed = now_;
   }
   order_.ReleaseDevice(record.device, record.thread);
@@ -115,6 +116,14 @@ void HazardChecker::Mark(const CallRecord& record) {
   const auto found = blocks_.find(record.ptr);
   if (found != blocks_.end() && record.stream_uid != 0) {
     UseByStream(record, found->second, true);
+    KeepForCapture(record, *found->second);
+  }
+}
+
+void HazardChecker::KeepForCapture(const CallRecord& record, BlockLife& life) {
+  const CaptureModel::Place place = captures_.Find(record.stream_uid);
+  if (place && life.capture != place.graph->id) {
+    life.kept_for.push_back(place.graph->id);
   }
 }
 

@@ -106,6 +106,7 @@ void HazardChecker::UsePieceInCapture(GraphModel* graph,
         use.access = now_;
         use.region = piece.region;
         use.life = segment.life;
+        use.capture = graph->id;
         use.was_freed = use.life != nullptr && use.life->freed.has_value();
         CheckNodeUse(graph, graph->nodes[node], use);
         graph->nodes[node].uses.push_back(std::move(use));
@@ -282,13 +283,17 @@ const AccessSite* HazardChecker::WhyDangling(const NodeUse& use,
                                              const MemorySegment& segment) {
   if (use.life == nullptr) return nullptr;
   const bool is_eager = use.life->capture == 0;
-  if (use.life->freed && (is_eager || use.was_freed)) {
+  const std::vector<std::uint64_t>& kept_for = use.life->kept_for;
+  const bool is_kept = std::find(kept_for.begin(), kept_for.end(),
+                                 use.capture) != kept_for.end();
+  if (use.life->freed && (use.was_freed || (is_eager && !is_kept))) {
     return &*use.life->freed;
   }
-  // Private memory of a graph that was handed to somebody outside (K1).
+  // Private memory of a graph that was handed to somebody outside (K1), or what
+  // was kept for it that was handed to anybody (K5).
   const std::shared_ptr<BlockLife>& now = segment.life;
-  const bool is_taken =
-      !is_eager && now != nullptr && now != use.life && now->capture == 0;
+  const bool is_taken = now != nullptr && now != use.life &&
+                        (is_eager ? is_kept : now->capture == 0);
   return is_taken ? &now->allocated : nullptr;
 }
 

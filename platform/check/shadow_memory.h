@@ -15,6 +15,9 @@ namespace strata {
 // The life of a block, as an allocator above the device reported it.
 struct BlockLife : Lifetime {
   std::uint64_t capture = 0;  // in which it was allocated; 0: in none
+  // Captures of other blocks' graphs in which it was freed, or marked for one
+  // of their streams: its allocator keeps it for them.
+  std::vector<std::uint64_t> kept_for;
   // Of the graph that was captured; gone once nothing can launch it any more.
   std::weak_ptr<const void> graph;
 

@@ -271,6 +271,49 @@ TEST_F(HazardGraphsTest, BlockOfOutsideHandedOnNamesItsNewOwner) {
   EXPECT_EQ(run_.checker.hazards()[0].second_life->allocated.number, owner);
 }
 
+// cuda_semantics K5: who frees it in the capture, or marks it for one of its
+// streams, leaves it to the graph.
+TEST_F(HazardGraphsTest, BlockOfOutsideFreedInsideIsTheGraphs) {
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  run_.Free(kChunk, kA);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "");
+  // Until somebody else has it.
+  run_.Alloc(kChunk, kBlock, kA);
+  const std::uint64_t owner = run_.records.size();
+  run_.Launch(kExec, kA);
+  ASSERT_EQ(run_.Kinds(), "dangling-operand");
+  EXPECT_EQ(run_.checker.hazards()[0].first.number, owner);
+}
+
+TEST_F(HazardGraphsTest, BlockOfOutsideMarkedInsideIsTheGraphs) {
+  run_.Alloc(kChunk, kBlock, kB);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  run_.Mark(kChunk, kA);
+  EndAndInstantiate();
+  run_.Free(kChunk, kB);
+  run_.Record(kEvent, kB);
+  run_.Wait(kA, kEvent);
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+TEST_F(HazardGraphsTest, BlockOfOutsideFreedInAnotherCaptureIsFound) {
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  run_.Begin(kA);
+  run_.Free(kChunk, kA);
+  run_.End(kA, kGraph + 0x10);
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "dangling-operand");
+}
+
 // T47
 TEST_F(HazardGraphsTest, MemoryFreedBeforeALaunchIsFound) {
   run_.Begin(kA);

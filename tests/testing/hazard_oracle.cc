@@ -238,7 +238,7 @@ void HazardOracle::StepBlock(const CallRecord& call) {
   if (call.call == DeviceCall::kBlockAlloc) {
     const int host = HostVertex(call.thread, tags_[kDeviceTag]);
     const int life = static_cast<int>(lives_.size());
-    lives_.push_back({capture != nullptr ? capture->graph : -1, false});
+    lives_.push_back({capture != nullptr ? capture->graph : -1, false, {}});
     for (std::uint64_t at = call.ptr; at < call.ptr + call.bytes; at += kStep) {
       const int index = RegionAt(at);
       if (index < 0) continue;
@@ -305,6 +305,10 @@ void HazardOracle::StepBlock(const CallRecord& call) {
             .push_back({capture->last[call.stream_uid], use});
       }
     }
+  }
+  if (block != blocks_.end() && capture != nullptr) {
+    lives_[static_cast<std::size_t>(block->second)].kept_for.insert(
+        capture->graph);
   }
   if (call.call != DeviceCall::kBlockFree) return;
   if (block != blocks_.end()) {
@@ -574,11 +578,14 @@ void HazardOracle::StepLaunch(const CallRecord& call) {
       const int now = found == current_.end() ? -1 : found->second;
       if (!is_remapped && use.life >= 0) {
         const Life& life = lives_[static_cast<std::size_t>(use.life)];
-        if (life.freed && (life.capture < 0 || use.was_freed)) Flag();
-        if (life.capture >= 0 && now != use.life && now >= 0 &&
-            lives_[static_cast<std::size_t>(now)].capture < 0) {
-          Flag();
-        }
+        const bool is_eager = life.capture < 0;
+        const bool is_kept = life.kept_for.count(exec.graph) != 0;
+        if (life.freed && (use.was_freed || (is_eager && !is_kept))) Flag();
+        const bool is_taken =
+            now != use.life && now >= 0 &&
+            (is_eager ? is_kept
+                      : lives_[static_cast<std::size_t>(now)].capture < 0);
+        if (is_taken) Flag();
       }
       AddUse(physical,
              {vertex, is_remapped ? now : use.life, index, use.write, record_},

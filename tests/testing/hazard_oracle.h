@@ -43,6 +43,7 @@ class HazardOracle {
   struct Life {
     int capture = -1;  // a graph
     bool freed = false;
+    std::set<int> kept_for;  // graphs in whose captures it was freed or marked
   };
   struct Use {
     int vertex;

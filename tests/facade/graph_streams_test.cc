@@ -1,0 +1,95 @@
+// Streams that capture and streams that do not, at one place: what the
+// exploration of programs found (tests/explore).
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "strata/strategy/registry.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+class GraphStreamsTest : public GraphFixture,
+                         public testing::WithParamInterface<std::string> {
+ protected:
+  GraphStreamsTest() : first_(NewStream()), second_(NewStream()) {
+    std::string options = "allocator_strategy=";
+    options.append(GetParam());
+    Build(options);
+  }
+
+  const Stream first_;
+  const Stream second_;
+};
+
+class CountingVisitor final : public AllocatorVisitor {
+ public:
+  void VisitLayer(const Allocator& layer) override {
+    bytes += layer.stats().reserved_bytes;
+  }
+  std::uint64_t bytes = 0;
+};
+
+// Asking a driver's pool for its size is a call that captures of this thread
+// refuse (cuda_semantics C17).
+TEST_P(GraphStreamsTest, StatisticsEndNoCapture) {
+  const AllocationPtr block = Alloc(kBytes, first_);
+  CaptureGuard guard(facade(), first_);
+  EXPECT_GE(facade().GetStats(Here()).reserved_bytes, kBytes);
+  EXPECT_NE(facade().StatsJson(), "");
+  facade().ResetPeak(Here());
+  CountingVisitor visitor;
+  facade().AcceptAll(Here(), visitor);
+  EXPECT_GE(visitor.bytes, kBytes);
+  facade().Accept(Here(), visitor);
+  Finish(guard);
+}
+
+// What was marked for a stream before it captures is freed when it does not any
+// more: to order anything behind it would make that part of the capture.
+TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
+  AllocationPtr block = Alloc(kBytes, first_);
+  Use(block, second_);
+  EXPECT_TRUE(facade().RecordStream(block, second_));
+  {
+    CaptureGuard guard(facade(), second_);
+    block.reset();
+    Alloc(kBytes, first_).reset();
+    Finish(guard);
+  }
+  EXPECT_EQ(facade().GetStats(Here()).in_use_bytes, 0U);
+  Alloc(kBytes, first_).reset();
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+// Another stream's request drains what was marked, while its own stream, which
+// `direct` has to wait for, captures.
+TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {
+  AllocationPtr block = Alloc(kBytes, first_);
+  Use(block, first_);
+  EXPECT_TRUE(facade().RecordStream(block, second_));
+  block.reset();
+  const std::uint64_t freed = Count(DeviceCall::kMemFree);
+  {
+    CaptureGuard guard(facade(), first_);
+    const AllocationPtr other = Alloc(kBytes, second_);
+    EXPECT_EQ(Count(DeviceCall::kMemFree), freed);
+    Finish(guard);
+  }
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, GraphStreamsTest,
+                         testing::ValuesIn(StrategyNames()),
+                         [](const auto& instance) { return instance.param; });
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,208 @@
+#ifndef STRATA_TESTS_TESTING_EXPLORED_PROGRAM_H_
+#define STRATA_TESTS_TESTING_EXPLORED_PROGRAM_H_
+
+#include <glog/logging.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/capture_guard.h"
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/tests/testing/explored_order.h"
+
+namespace strata {
+
+// What a program under exploration may do next.
+enum class StepKind : std::uint8_t {
+  kAlloc,     // a block for `stream`
+  kUse,       // work in `stream` writes the block `index`
+  kMark,      // RecordStream of the block for `stream`
+  kFree,      // the block
+  kComplete,  // the next work of `stream` is done; nobody is told
+  kBegin,     // `stream` captures, with a new pool
+  kEnd,       // the capture `index` ends; its graph is launched
+  kLaunch,    // the graph of the capture `index` is launched again
+};
+
+// Blocks and captures are numbered as they come.
+struct ExploredStep {
+  StepKind kind = StepKind::kAlloc;
+  std::uint8_t stream = 0;
+  std::uint8_t index = 0;
+};
+
+// "alloc 0 in stream 1"
+std::string ToString(const ExploredStep& step);
+
+struct ExploreOptions {
+  std::string facade;  // as Options::Parse reads them
+  std::size_t block_bytes = std::size_t{1} << 20;
+  std::uint64_t device_bytes = std::uint64_t{64} << 20;
+  // Blocks that surely fit; a request may be refused once as many are live or
+  // graphs keep memory. 0: none is refused.
+  std::size_t fitting_blocks = 0;
+  // Streams share a strategy, so that one that captures may keep others from
+  // what it freed before.
+  bool shares_strategy = false;
+  std::size_t streams = 3;
+  std::size_t blocks = 4;       // live at once
+  std::size_t captures = 2;     // of one program
+  std::string data = "backed";  // as PlatformOptions::sim_data
+};
+
+// A facade on a simulated device whose work runs when it is told to, under the
+// checker, and a correct program that is run on it step by step.
+//
+// Model: the program says what a user has to say, and no more: a stream waits
+//   for the allocation of a block, not for its uses, before it uses it; each
+//   block is marked for the streams that use it before it is freed; a graph is
+//   launched behind what its nodes use, and not once an input of it was freed
+//   that nothing keeps. Enabled() lists the steps that are correct now. Streams
+//   are alike, so of those that did nothing yet only the first takes a step.
+//   After each step the checker must be silent, no error may be logged, live
+//   blocks must not overlap and must hold what their own work wrote.
+// Threads: one.
+class ExploredProgram final : private google::LogSink {
+ public:
+  explicit ExploredProgram(const ExploreOptions& options);
+  ExploredProgram(const ExploredProgram&) = delete;
+  ExploredProgram& operator=(const ExploredProgram&) = delete;
+  ~ExploredProgram() override;
+
+  std::vector<ExploredStep> Enabled() const;
+  void Do(const ExploredStep& step);
+  // The state up to the names of streams and blocks (explored_state.cc).
+  std::string State();
+  // Ends captures, launches each graph again, frees and releases everything:
+  // nothing may be left. The last call.
+  void Finish();
+  // What was wrong so far; empty: nothing.
+  const std::string& findings() const { return findings_; }
+  std::uint64_t refusals() const {
+    return refused_[0] + refused_[1] + refused_[2];
+  }
+
+ private:
+  using Position = ExploredOrder::Position;
+  using Mask = std::uint32_t;  // of streams or captures
+
+  static constexpr std::size_t kMaxStreams = 3;
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  struct Life {
+    AllocationPtr allocation;  // null: freed
+    std::uintptr_t address = 0;
+    std::size_t owner = 0;
+    std::size_t capture = kNone;  // it was allocated in
+    Mask marks = 0;               // streams
+    Mask needs = 0;               // streams that need a mark before the free
+    Mask ordered = 0;             // streams that come after the allocation
+    Mask held = 0;                // captures that keep it
+    Event ready;                  // recorded at the allocation
+    std::array<Position, kMaxStreams> last_use{};
+    std::array<Position, kMaxStreams> freed_at{};
+    std::vector<std::uint64_t> words;  // that its work writes
+    bool written = false;              // by work outside captures
+    bool captured_use = false;
+  };
+  struct Work {
+    Position position = 0;
+    std::size_t life = kNone;     // or
+    std::size_t capture = kNone;  // a launch
+  };
+  struct Capture {
+    std::size_t origin = 0;
+    Mask streams = 0;
+    std::unique_ptr<CaptureGuard> guard;  // null: ended
+    Graph graph;
+    GraphExec exec;
+    bool valid = true;  // it may be launched
+    std::vector<std::size_t> inputs;
+    std::vector<Event> later_uses;  // of its pool's blocks
+    Position launched_at = 0;
+    std::string history;  // for the state
+  };
+
+  class StateWriter;
+
+  static Mask Bit(std::size_t index) { return Mask{1} << index; }
+  Device& device() { return platform_->sim_device(0); }
+  const Stream& stream(std::size_t index) const {
+    return order_->stream(index);
+  }
+  bool IsCapturing(std::size_t stream) const {
+    return capture_of_[stream] != kNone;
+  }
+  bool IsActive(std::size_t capture) const {
+    return captures_[capture].guard != nullptr;
+  }
+  bool IsInput(const Capture& capture, std::size_t life) const;
+  std::size_t LiveCount() const;
+
+  bool MayRefuse(const Failure& failure) const;
+  bool MayUse(const Life& life, std::size_t stream) const;
+  bool MayMark(const Life& life, std::size_t stream) const;
+  bool MayFree(std::size_t life) const;
+  bool MayBegin(std::size_t stream) const;
+  bool MayLaunch(const Capture& capture) const;
+
+  void Alloc(std::size_t stream);
+  void Use(std::size_t index, std::size_t stream);
+  void UseCaptured(std::size_t index, std::size_t stream, std::size_t capture);
+  void Mark(std::size_t index, std::size_t stream);
+  void Free(std::size_t index);
+  void Complete(std::size_t stream);
+  void Begin(std::size_t stream);
+  void End(std::size_t capture);
+  void Launch(std::size_t capture);
+  void JoinCapture(std::size_t stream, std::size_t capture);
+  void WaitForReady(Life& life, std::size_t stream);
+  void Note(std::size_t capture, StepKind kind, std::size_t stream,
+            std::uintptr_t address);
+
+  void EndAll();
+  void FreeAll();
+  void DropGraphs();
+  void ReleaseAll();
+  void Close();
+
+  Event RecordNew(std::size_t stream);
+  void Record(Event event, std::size_t stream);
+  void WaitFor(Event event, std::size_t stream);
+  std::uint64_t Word(std::uintptr_t address);
+  void CheckContents(bool graphs_too);
+  void send(google::LogSeverity severity, const char* full_filename,
+            const char* base_filename, int line,
+            const google::LogMessageTime& time, const char* message,
+            std::size_t message_bytes) override;
+  void Expect(bool holds, const char* what);
+  void Expect(Status status, const char* call);
+
+  const ExploreOptions& options_;
+  std::shared_ptr<SimPlatform> platform_;
+  std::unique_ptr<AllocatorFacade> facade_;
+  std::unique_ptr<ExploredOrder> order_;
+  std::vector<Event> events_;
+  std::size_t next_event_ = 0;
+  std::vector<Life> lives_;
+  std::vector<Capture> captures_;
+  std::array<std::vector<Work>, kMaxStreams> work_;
+  std::array<std::size_t, kMaxStreams> capture_of_{};
+  Mask used_ = 0;       // streams
+  Mask has_chain_ = 0;  // streams
+  // How much each stream has freed, and had when another last asked.
+  std::array<std::size_t, kMaxStreams> frees_{};
+  std::array<std::array<std::size_t, kMaxStreams>, kMaxStreams> frees_seen_{};
+  std::uint64_t word_ = 0;
+  std::array<std::uint64_t, kMaxStreams> refused_{};  // requests
+  std::string findings_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TESTS_TESTING_EXPLORED_PROGRAM_H_

@@ -25,6 +25,8 @@ enum BlockFlags : std::uint8_t {
   kBlockMarkedBelow = 1U << 3,
   // `owner` was set by the layer that made it: it is not of this chain.
   kBlockRouted = 1U << 4,
+  // It is a chunk of another strategy; set by the one that lent it.
+  kBlockLent = 1U << 5,
 };
 
 // The record of one piece of memory, for the layers of a chain. A live one is
@@ -33,7 +35,8 @@ enum BlockFlags : std::uint8_t {
 // Model: one record serves all layers, so that no layer needs a heap object.
 //   `owner` and `requested` mean something while live, the free links while
 //   free. The neighbours' side (`previous`, `next`, `is_free`) belongs to the
-//   strategy's lock; `flags` and `offset_units` to whoever holds the block.
+//   strategy's lock; `flags` and `offset_units` to whoever holds the block. It
+//   writes `flags` as block_flags.h does, since a memory map reads them.
 // Cost: 64 bytes, one cache line.
 struct alignas(64) Block {
   std::byte* data = nullptr;

@@ -13,6 +13,20 @@ namespace strata {
 void AllocatorVisitor::VisitBlocks(const Allocator& /*layer*/,
                                    const std::vector<BlockInfo>& /*blocks*/) {}
 
+const char* ToString(BlockState state) {
+  switch (state) {
+    case BlockState::kLive:
+      return "live";
+    case BlockState::kFree:
+      return "free";
+    case BlockState::kDeferred:
+      return "deferred";
+    case BlockState::kLent:
+      return "lent";
+  }
+  return "?";
+}
+
 namespace {
 
 const char* StateOf(const Block& block) {

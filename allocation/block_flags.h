@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// Flags of a live block that several threads may mark at once. Who allocates or
-// frees it has it alone, and needs none of these.
+// Flags of a block, which a memory map may read at any time. Several threads
+// may mark a live one at once; who allocates or frees it has it alone.
 
 inline bool HasFlag(const Block& block, BlockFlags flag) noexcept {
   // There is no reference to a constant.
@@ -24,6 +24,12 @@ inline void AddFlag(Block& block, BlockFlags flag) noexcept {
 inline void RemoveFlag(Block& block, BlockFlags flag) noexcept {
   std::atomic_ref(block.flags)
       .fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed);
+}
+
+// By who has the block alone.
+inline void SetFlags(Block& block, unsigned flags) noexcept {
+  std::atomic_ref(block.flags)
+      .store(static_cast<std::uint8_t>(flags), std::memory_order_relaxed);
 }
 
 }  // namespace strata

@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
+
 namespace strata {
 namespace {
 
@@ -74,7 +76,7 @@ bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
     if ((block->flags & kBlockMarked) == 0) {
       marked_.push_back({allocation, {}, {}, false});
       entry = std::prev(marked_.end());
-      block->flags |= kBlockMarked;
+      AddFlag(*block, kBlockMarked);
     }
     std::vector<Stream>& streams = entry->streams;
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
@@ -112,7 +114,7 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
       freed.splice(freed.begin(), marked_, found->second);
       by_block_.erase(found);
     }
-    block->flags &= static_cast<std::uint8_t>(~kBlockMarked);
+    RemoveFlag(*block, kBlockMarked);
   }
   if (freed.empty()) {
     underlying()->DoFree(allocation);

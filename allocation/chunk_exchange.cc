@@ -68,6 +68,29 @@ void ChunkPool::ForEachHolder(
   }
 }
 
+std::vector<BlockInfo> ChunkPool::BlocksBeside(
+    const std::set<const Allocator*>& listed) const {
+  std::vector<BlockInfo> blocks;
+  for (const auto& entry : Holders()) {
+    const CallGate::Pass pass(entry->gate);
+    if (!pass || listed.contains(entry->holder->holder_layer())) continue;
+    entry->holder->AppendBlocks(blocks);
+  }
+  const std::size_t before = blocks.size();
+  for (std::size_t room = 0;;) {
+    blocks.reserve(before + room);
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (offered_.size() <= room) {
+      for (const Idle& idle : offered_) {
+        blocks.push_back({idle.chunk->data(), idle.chunk->size(),
+                          idle.chunk->base(), BlockState::kFree});
+      }
+      return blocks;
+    }
+    room = 2 * offered_.size();
+  }
+}
+
 std::size_t ChunkPool::IdleBytes() noexcept {
   std::size_t bytes = 0;
   {

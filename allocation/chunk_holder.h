@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "strata/allocation/allocation.h"
+#include "strata/allocation/visitor.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
 
+class Allocator;
 class ChainStream;
 
 // Memory moves between the system and us in steps of this size on every known
@@ -82,6 +85,13 @@ class ChunkHolder {
   // Returns idle chunks that are loans to their lenders, if their last use is
   // over; with `wait`, all after waiting for it. Returns their bytes.
   virtual std::size_t ReturnLoans(bool /*wait*/) noexcept { return 0; }
+  // The layer that holds them, and its blocks, added to `blocks` as
+  // AllocatorVisitor::VisitBlocks has them.
+  //
+  // Errors: std::bad_alloc.
+  virtual const Allocator* holder_layer() const noexcept { return nullptr; }
+  virtual void AppendBlocks(std::vector<BlockInfo>& /*blocks*/) const {}
+
   // Whether nothing is lent; from then on, nothing will be.
   virtual bool EndLending() noexcept { return true; }
 

@@ -154,40 +154,80 @@ Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
   return TryAllocate(request, failure);
 }
 
+ChunkPool::Idle ChunkPool::TakeOutLocked(
+    std::vector<Idle>::iterator found) noexcept {
+  if (found == offered_.end()) return Idle();
+  const Idle idle = *found;
+  *found = offered_.back();
+  offered_.pop_back();
+  ++taken_out_;
+  return idle;
+}
+
+ChunkPool::Idle ChunkPool::TakeOut(std::size_t bytes) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  auto found = offered_.end();
+  for (auto i = offered_.begin(); i != offered_.end(); ++i) {
+    const std::size_t size = i->chunk->size();
+    if (size < bytes || size - bytes > bytes) continue;
+    if (found == offered_.end() || size < found->chunk->size()) found = i;
+  }
+  return TakeOutLocked(found);
+}
+
+ChunkPool::Idle ChunkPool::TakeAnyOut() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return TakeOutLocked(offered_.begin());
+}
+
+void ChunkPool::PutBack(const Idle& idle) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  --taken_out_;
+  offered_.push_back(idle);  // into the place it had
+}
+
+void ChunkPool::GiveUpPlace() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  --taken_out_;
+}
+
 Allocation* ChunkPool::TakeOffered(std::size_t bytes,
                                    ChainStream& user) noexcept {
   // A wait inside a capture would end it.
   if (user.timeline() != nullptr && !user.timeline()->MayTouch()) {
     return nullptr;
   }
-  Idle best;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    auto found = offered_.end();
-    for (auto i = offered_.begin(); i != offered_.end(); ++i) {
-      const std::size_t size = i->chunk->size();
-      if (size < bytes || size - bytes > bytes) continue;
-      if (found == offered_.end() || size < found->chunk->size()) found = i;
-    }
-    if (found == offered_.end()) return nullptr;
-    best = *found;
-    *found = offered_.back();
-    offered_.pop_back();
-  }
+  const Idle best = TakeOut(bytes);
+  if (best.chunk == nullptr) return nullptr;
   if (best.ready && !OrderAfter(*best.device, best.ready, user)) {
-    // Not provably ours to use: keep it offered.
-    LOG_IF(ERROR, !Keep(best)) << "chunk_pool: no room to keep a chunk";
+    // Not provably ours to use: it stays offered.
+    PutBack(best);
     return nullptr;
   }
+  GiveUpPlace();
   DestroyEvent(best.device, best.ready);
   return best.chunk;
 }
 
 bool ChunkPool::Keep(const Idle& idle) noexcept {
+  std::vector<Idle> larger;  // made and destroyed without the lock
   try {
-    const std::lock_guard<SpinLock> guard(lock_);
-    offered_.push_back(idle);
-    return true;
+    while (true) {
+      std::size_t places = 0;
+      {
+        const std::lock_guard<SpinLock> guard(lock_);
+        places = offered_.size() + taken_out_;
+        if (places >= offered_.capacity() && places < larger.capacity()) {
+          larger.assign(offered_.begin(), offered_.end());
+          offered_.swap(larger);
+        }
+        if (places < offered_.capacity()) {
+          offered_.push_back(idle);
+          return true;
+        }
+      }
+      larger.reserve(2 * places + 1);
+    }
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -248,13 +288,9 @@ void ChunkPool::NotifyIdle() noexcept {
 }
 
 std::size_t ChunkPool::Release() noexcept {
-  std::vector<Idle> offered;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    offered.swap(offered_);
-  }
   std::size_t given = BuryRetired();
-  for (const Idle& idle : offered) {
+  for (Idle idle = TakeAnyOut(); idle.chunk != nullptr; idle = TakeAnyOut()) {
+    GiveUpPlace();
     if (idle.ready) {
       const Status status = idle.device->EventSynchronize(idle.ready);
       if (status != Status::kSuccess) idle.device->Synchronize();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "strata/allocation/call_gate.h"
@@ -110,6 +111,14 @@ class ChunkPool final : public Decorator {
   // chunks. False if chunks come and go meanwhile.
   bool IsUnused() noexcept;
 
+  // What is at the place beside the blocks of the layers `listed`: those of
+  // other strategies that use this pool, whose chains are gone, and the chunks
+  // that it offers. With those that are listed, all that is reserved.
+  //
+  // Errors: std::bad_alloc.
+  std::vector<BlockInfo> BlocksBeside(
+      const std::set<const Allocator*>& listed) const;
+
   std::size_t limit_bytes() const { return limit_bytes_; }
   // Driver calls only if the driver pools memory for a strategy.
   std::size_t reserved_bytes() const noexcept;
@@ -148,6 +157,14 @@ class ChunkPool final : public Decorator {
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
+  // Takes one of at least `bytes` and at most twice that off the list, or one
+  // of any size, and keeps its place until PutBack or GiveUp. One without chunk
+  // if there is none.
+  Idle TakeOut(std::size_t bytes) noexcept;
+  Idle TakeAnyOut() noexcept;
+  Idle TakeOutLocked(std::vector<Idle>::iterator found) noexcept;
+  void PutBack(const Idle& idle) noexcept;
+  void GiveUpPlace() noexcept;
   void NotifyIdle() noexcept;
   // Ends the retired holders that have no loan out; returns the bytes of their
   // idle chunks.
@@ -178,6 +195,7 @@ class ChunkPool final : public Decorator {
 
   mutable SpinLock lock_;
   std::vector<Idle> offered_;  // guarded by lock_
+  std::size_t taken_out_ = 0;  // that may be put back; guarded by lock_
   // Linked through ChunkHolder::next_retired_. Guarded by lock_.
   std::unique_ptr<ChunkHolder> retired_;
 

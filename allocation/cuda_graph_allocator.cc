@@ -36,10 +36,14 @@ class NextHold final : public Decorator {
 class LaterFree final : public Postponable {
  public:
   LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
-      : layer_(std::move(layer)), allocation_(allocation) {}
+      : layer_(std::move(layer)), allocation_(allocation) {
+    // Nobody may free it again.
+    RemoveFlag(*allocation_->block(), kBlockLive);
+  }
 
  private:
   void End() noexcept override {
+    AddFlag(*allocation_->block(), kBlockLive);
     layer_->DoFree(allocation_);
     delete this;
   }

@@ -152,11 +152,12 @@ void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     entry = marks_.extract(block);
     // Until it is free below, nobody may free it again.
-    block->flags &= static_cast<std::uint8_t>(~(kBlockMarked | kBlockLive));
+    RemoveFlag(*block, kBlockMarked);
+    RemoveFlag(*block, kBlockLive);
   }
   if (!entry) {
     // Marked for another layer alone.
-    block->flags |= kBlockLive;
+    AddFlag(*block, kBlockLive);
     underlying()->DoFree(allocation);
     return;
   }

@@ -369,7 +369,7 @@ void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
   GetAllocator(place).Accept(visitor);
 }
 void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {
-  Find(place).ForEachFront([&](Front& front) { front.Accept(visitor); });
+  Find(place).AcceptAll(visitor);
 }
 
 std::vector<std::string> AllocatorFacade::Layers(Place place) {

@@ -216,8 +216,12 @@ class AllocatorFacade {
   // (retry_waits, retry_waited_us).
   std::string StatsJson();
 
-  // Visits the chain of the place's default stream, or of every stream.
+  // Visits the chain of the place's default stream.
   void Accept(Place place, AllocatorVisitor& visitor);
+  // Visits the chains of all streams, each layer once, and all that is
+  // reserved: with strategies that list their blocks, their bytes but for
+  // BlockState::kLent are the place's reserved bytes, unless a pool of graphs
+  // has some that its chains are done with.
   void AcceptAll(Place place, AllocatorVisitor& visitor);
   // The layers of a chain, outermost first, as names.
   std::vector<std::string> Layers(Place place);

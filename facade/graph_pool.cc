@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
 
 namespace strata {
@@ -132,6 +133,8 @@ void GraphPool::Keep(std::shared_ptr<Allocator> layer,
   }
   kept->layer = std::move(layer);
   kept->allocation = allocation;
+  // Nobody may free it again.
+  RemoveFlag(*allocation->block(), kBlockLive);
   const std::lock_guard<std::mutex> guard(mutex_);
   kept->next = std::move(kept_);
   kept_ = std::move(kept);
@@ -144,6 +147,7 @@ void GraphPool::GiveKept() noexcept {
     kept = std::move(kept_);
   }
   while (kept != nullptr) {
+    AddFlag(*kept->allocation->block(), kBlockLive);
     kept->layer->DoFree(kept->allocation);
     kept = std::move(kept->next);
   }

@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/device_allocator.h"
 #include "strata/allocation/guard_settings.h"
 #include "strata/allocation/host_allocator.h"
@@ -93,6 +95,28 @@ RetryOptions RetryOf(Place place, const Options& options,
   retry.usage = &usage;
   return retry;
 }
+
+// Passes on what several chains have in common once.
+class OncePerLayer final : public AllocatorVisitor {
+ public:
+  explicit OncePerLayer(AllocatorVisitor& visitor) : visitor_(visitor) {}
+
+  const std::set<const Allocator*>& layers() const { return layers_; }
+
+  void VisitLayer(const Allocator& layer) override {
+    is_new_ = layers_.insert(&layer).second;
+    if (is_new_) visitor_.VisitLayer(layer);
+  }
+  void VisitBlocks(const Allocator& layer,
+                   const std::vector<BlockInfo>& blocks) override {
+    if (is_new_) visitor_.VisitBlocks(layer, blocks);
+  }
+
+ private:
+  AllocatorVisitor& visitor_;
+  std::set<const Allocator*> layers_;
+  bool is_new_ = false;
+};
 
 const char* Environment(const char* name) { return std::getenv(name); }
 
@@ -291,7 +315,7 @@ Allocation* PlaceState::TryAllocateCaptured(const Front& front,
     Allocation* allocation = graph_front.TryAllocate(request, failure);
     if (allocation == nullptr) return nullptr;
     allocation->block()->owner = &graph_front;
-    allocation->block()->flags |= kBlockRouted;
+    AddFlag(*allocation->block(), kBlockRouted);
     return allocation;
   } catch (const std::bad_alloc&) {
     failure = Failure();
@@ -440,6 +464,13 @@ void PlaceState::ForEachFront(const std::function<void(Front&)>& visit) const {
     pinned = PinAll();
   }
   for (const PinnedFront& front : pinned) visit(*front);
+}
+
+void PlaceState::AcceptAll(AllocatorVisitor& visitor) const {
+  OncePerLayer once(visitor);
+  ForEachFront([&](Front& front) { front.Accept(once); });
+  const std::vector<BlockInfo> rest = pool_->BlocksBeside(once.layers());
+  if (!rest.empty()) visitor.VisitBlocks(*pool_, rest);
 }
 
 Stats PlaceState::SumOfFronts() const {

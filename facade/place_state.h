@@ -141,6 +141,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Calls `visit` with every front, orphans too, with no lock held; a front
   // lives at least until its visit is over.
   void ForEachFront(const std::function<void(Front&)>& visit) const;
+  // Visits every layer of every chain once, and what is left of chains that are
+  // gone; what comes and goes meanwhile may be missed.
+  void AcceptAll(AllocatorVisitor& visitor) const;
 
   // The numbers of every front there is or was, added up.
   Stats SumOfFronts() const;

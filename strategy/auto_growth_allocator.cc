@@ -256,15 +256,12 @@ Stats AutoGrowthAllocator::stats() const {
   return stats;
 }
 
-void AutoGrowthAllocator::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
-  std::vector<BlockInfo> blocks;
+void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
+  const std::size_t before = blocks.size();
   ListUnderLock(
       lock_, [this] { return blocks_.block_count(); },
-      [&](std::size_t count) { blocks.reserve(count); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
       [&] { blocks_.Describe(blocks); });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {

@@ -65,7 +65,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
     return FreeIndex::kGranuleBytes;
   }
   Stats stats() const override;
-  void Accept(AllocatorVisitor& visitor) const override;
   HitPath* hit_path() override;
 
   // Whether lists, indices and counters agree. For tests; O(blocks).
@@ -92,6 +91,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
   void TakeBack(Allocation* loan) noexcept override;

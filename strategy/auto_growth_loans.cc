@@ -106,6 +106,7 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
   if (chunk->loans++ == 0) {
     lending_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
   }
+  block->flags = kBlockLive | kBlockLent;
   ++loans_;
   lent_bytes_ += block->size;
   return block->allocation();

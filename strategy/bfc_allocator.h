@@ -50,7 +50,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   std::size_t natural_alignment() const override { return kBfcGranuleBytes; }
   Stats stats() const override;
   void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
   HitPath* hit_path() override;
 
   // Memory freed with a stamp below `count` is safe for everybody (R37).
@@ -99,6 +98,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // A region serves every stream of the place already.
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   // R7, steps 3 and 4. Null if there is none, or if records ran out: then
   // `failure` says so.

@@ -1,5 +1,7 @@
 #include "strata/strategy/block_list.h"
 
+#include "strata/allocation/block_flags.h"
+
 namespace strata {
 
 void StartChunk(Chunk* chunk, Block* block) {
@@ -13,11 +15,17 @@ void StartChunk(Chunk* chunk, Block* block) {
   chunk->first = block;
 }
 
+BlockState StateOf(const Block& block) {
+  if (block.is_free) return BlockState::kFree;
+  if (HasFlag(block, kBlockLent)) return BlockState::kLent;
+  return HasFlag(block, kBlockLive) ? BlockState::kLive : BlockState::kDeferred;
+}
+
 void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks) {
   for (const Block* block = chunk.first; block != nullptr;
        block = block->next) {
     blocks.push_back(
-        {block->data, block->size, chunk.memory->data(), block->is_free});
+        {block->data, block->size, chunk.memory->data(), StateOf(*block)});
   }
 }
 

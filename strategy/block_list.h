@@ -18,6 +18,8 @@ void StartChunk(Chunk* chunk, Block* block);
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
 // Joins `block` with the next one, whose record goes to `records`.
 void JoinNextBlock(Block* block, RecordList& records);
+// What a memory map says of a block of a strategy. Hold the strategy's lock.
+BlockState StateOf(const Block& block);
 // Appends every block of `chunk` to `blocks`.
 void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks);
 

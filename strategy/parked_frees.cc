@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/size.h"
 
 namespace strata {
@@ -82,7 +83,7 @@ bool ParkedFrees::Park(Block* block) noexcept {
   Note* note = new (RecordSlab::NoteOf(proxy)) Note();
   note->block = block;
   note->requested = block->requested;
-  block->flags &= static_cast<std::uint8_t>(~kBlockLive);
+  RemoveFlag(*block, kBlockLive);
   note->tick = timeline_->Note();
   frees_.Defer(*block);
   const std::lock_guard<SpinLock> guard(lock_);
@@ -138,7 +139,7 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
     room_.Push(proxy);
   }
   frees_.TakeBack(*block);
-  block->flags = kBlockLive;
+  SetFlags(*block, kBlockLive);
   block->offset_units = 0;
   block->requested = request.bytes;
   return block;

@@ -12,6 +12,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/usage.h"
+#include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
@@ -306,28 +307,26 @@ void PoolAllocator::ResetPeak() {
   stats_.peak_in_use_bytes = stats_.in_use_bytes;
 }
 
-void PoolAllocator::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
-  std::vector<BlockInfo> blocks;
-  const auto add = [&blocks](const BlockQueue& queue, bool is_free) {
+void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
+  const std::size_t before = blocks.size();
+  const auto add = [&blocks](const BlockQueue& queue) {
     for (const Block* block = queue.front(); block != nullptr;
          block = block->next) {
-      blocks.push_back({block->data, block->size, block->data, is_free});
+      blocks.push_back(
+          {block->data, block->size, block->data, StateOf(*block)});
     }
   };
   ListUnderLock(
       lock_, [this] { return cached_.count() + stats_.live_allocations(); },
-      [&](std::size_t count) { blocks.reserve(count); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        add(cached_.queue(), true);
-        add(live_, false);
+        add(cached_.queue());
+        add(live_);
       });
-  std::sort(blocks.begin(), blocks.end(),
+  std::sort(blocks.begin() + static_cast<std::ptrdiff_t>(before), blocks.end(),
             [](const BlockInfo& a, const BlockInfo& b) {
               return std::less<>()(a.data, b.data);
             });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 bool PoolAllocator::IsConsistent() const {

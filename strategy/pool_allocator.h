@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/record_slab.h"
@@ -47,7 +48,6 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   std::size_t natural_alignment() const override { return alignment_; }
   Stats stats() const override;
   void ResetPeak() override;
-  void Accept(AllocatorVisitor& visitor) const override;
   HitPath* hit_path() override { return this; }
 
   // The most pieces kept, as it is now.
@@ -83,6 +83,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t GiveBackAll() noexcept override;
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   std::optional<std::size_t> RoundedSize(std::size_t bytes) const;
   Allocation* Refuse(Failure::Reason reason, const Request& request,

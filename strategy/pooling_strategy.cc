@@ -27,4 +27,12 @@ void PoolingStrategy::WaitForWork() const noexcept {
       << "waited for: " << ToString(status);
 }
 
+void PoolingStrategy::Accept(AllocatorVisitor& visitor) const {
+  visitor.VisitLayer(*this);
+  std::vector<BlockInfo> blocks;
+  AppendBlocks(blocks);
+  visitor.VisitBlocks(*this, blocks);
+  pool_->Accept(visitor);
+}
+
 }  // namespace strata

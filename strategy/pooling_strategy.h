@@ -35,6 +35,7 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   Place place() const final { return pool_->place(); }
   Stream stream() const final { return stream_->stream(); }
   Reclaimer* reclaimer() const final { return pool_->reclaimer(); }
+  void Accept(AllocatorVisitor& visitor) const final;
   void ResetPeak() override { pool_->ResetPeak(); }
 
  protected:
@@ -54,6 +55,7 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
 
   // ChunkHolder.
   Stream holder_stream() const noexcept final { return stream(); }
+  const Allocator* holder_layer() const noexcept final { return this; }
   bool IdleIsDone() noexcept override { return stream_->IsDone(); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/marked_frees.h"
 
 namespace strata {
@@ -114,7 +115,7 @@ void DeferredFrees::TellObserver(const Block& block) const noexcept {
 void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
   const std::size_t bytes = block.size;
   TellObserver(block);
-  block.flags |= kBlockLive;
+  AddFlag(block, kBlockLive);
   below.DoFree(block.allocation());
   // Only now, so that who finds nothing deferred finds it below.
   bytes_ -= bytes;

@@ -34,6 +34,11 @@ Status EventPool::Take(Event* event) noexcept {
   return Status::kSuccess;
 }
 
+std::size_t EventPool::kept() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return free_.size();
+}
+
 void EventPool::Give(Event event) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);

@@ -30,12 +30,14 @@ class EventPool {
   Status Take(Event* event) noexcept;
   // `event` may be pending.
   void Give(Event event) noexcept;
+  // Events that wait for their next use.
+  std::size_t kept() const noexcept;
 
  private:
   void Destroy(Event event) noexcept;
 
   Device& device_;
-  SpinLock lock_;
+  mutable SpinLock lock_;
   std::vector<Event> free_;  // never grows beyond kKept; guarded by lock_
 };
 

@@ -106,4 +106,13 @@ void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
   timeline->End();
 }
 
+std::size_t TimelineTable::kept_events() const noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::size_t count = 0;
+  for (const auto& events : events_) {
+    if (events != nullptr) count += events->kept();
+  }
+  return count;
+}
+
 }  // namespace strata

@@ -60,6 +60,8 @@ class TimelineTable {
   // Ends the stream's timeline, if there is one, and forgets it: a legacy or
   // per-thread stream that is used again has a new one.
   void StreamDestroyed(const Stream& stream) noexcept;
+  // Events of all devices that wait for their next use.
+  std::size_t kept_events() const noexcept;
 
  private:
   using Key = std::pair<std::int32_t, std::uint64_t>;  // device, uid

@@ -74,15 +74,12 @@ void BfcAllocator::ClearStats() {
   arena_.ClearNumbers();
 }
 
-void BfcAllocator::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
-  std::vector<BlockInfo> blocks;
+void BfcAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
+  const std::size_t before = blocks.size();
   ListUnderLock(
       lock_, [this] { return arena_.block_count(); },
-      [&](std::size_t count) { blocks.reserve(count); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
       [&] { arena_.Describe(blocks); });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 BfcSnapshot BfcAllocator::Snapshot() const {

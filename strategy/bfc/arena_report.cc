@@ -95,6 +95,7 @@ void BfcArena::Describe(BfcSnapshot& snapshot,
       chunk.size = block->size;
       chunk.requested_bytes = note.requested_bytes;
       chunk.in_use = !block->is_free;
+      chunk.deferred = StateOf(*block) == BlockState::kDeferred;
       chunk.bin = block->is_free ? BfcBinOf(block->size) : -1;
       chunk.allocation_id = note.allocation_id;
       chunk.freed_at_count = note.freed_at;

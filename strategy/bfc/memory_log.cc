@@ -217,6 +217,7 @@ std::string ChunkLine(const BfcSnapshot& snapshot, std::size_t index) {
   line << "  " << (chunk.in_use ? "InUse" : "Free ") << " at 0x" << std::hex
        << chunk.address << std::dec << " of size " << chunk.size;
   if (chunk.in_use) line << ", asked for " << chunk.requested_bytes;
+  if (chunk.deferred) line << ", freed but not yet reusable";
   if (!chunk.annotation.empty()) line << " by " << OneLine(chunk.annotation);
   if (chunk.step_id >= 0) line << " step " << chunk.step_id;
   if (chunk.action_count != 0) line << " action " << chunk.action_count;

@@ -47,7 +47,8 @@ void WriteChunks(const BfcSnapshot& snapshot, std::ostream& out) {
           << (chunk.in_use ? 0 : chunk.freed_at_count);
     }
     out << R"(,"action_count":)" << chunk.action_count << R"(,"in_use":)"
-        << (chunk.in_use ? "true" : "false") << R"(,"step_id":)"
+        << (chunk.in_use ? "true" : "false")
+        << (chunk.deferred ? R"(,"deferred":true)" : "") << R"(,"step_id":)"
         << chunk.step_id << R"(,"annotation":)" << JsonString(chunk.annotation)
         << "}}\n";
   }

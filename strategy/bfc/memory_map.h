@@ -22,7 +22,9 @@ namespace strata {
 //
 // Model: the allocator's name starts with its place, "device:0_bfc"; `bin` is
 //   -1 for a chunk in use; freed_at_count is there only with a timing counter;
-//   `annotation` is our own, all that annotation.h knows of the allocation.
+//   `annotation` is our own, all that annotation.h knows of the allocation, and
+//   so is "deferred":true after in_use, of a chunk that was freed but that
+//   streams may still use (BlockState::kDeferred).
 // Errors: those of `out`.
 // Cost: O(chunks), on a snapshot: no lock is held.
 // Source: tf_bfc.md R54.

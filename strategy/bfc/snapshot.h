@@ -19,6 +19,7 @@ struct BfcSnapshot {
     std::size_t requested_bytes = 0;  // 0 while free
     int bin = -1;                     // of a free chunk; -1 while in use
     bool in_use = false;
+    bool deferred = false;  // in use, but freed: see BlockState::kDeferred
     std::int64_t allocation_id = -1;   // -1 while free
     std::uint64_t freed_at_count = 0;  // of the timing counter; 0: none
     std::uint64_t action_count = 0;    // of the call that made this state

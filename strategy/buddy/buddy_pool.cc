@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/strategy/list_under_lock.h"
 
 namespace strata {
@@ -167,7 +168,7 @@ void BuddyPool::Give(Block* block) noexcept {
 }
 
 void BuddyPool::GiveLater(Block* block) noexcept {
-  block->flags = 0;
+  SetFlags(*block, 0);
   Block* head = waiting_.load(std::memory_order_relaxed);
   do {
     block->free_previous = head;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 
 namespace strata {
@@ -194,10 +195,8 @@ std::size_t BuddyStrategy::pool_count() const {
   return count;
 }
 
-void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
-  visitor.VisitLayer(*this);
+void BuddyStrategy::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   TakeInAll();
-  std::vector<BlockInfo> blocks;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     pool->AppendBlocks(blocks);
   }
@@ -207,11 +206,9 @@ void BuddyStrategy::Accept(AllocatorVisitor& visitor) const {
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
         for (const Block* one = huge_; one != nullptr; one = one->next) {
-          blocks.push_back({one->data, one->size, one->data, false});
+          blocks.push_back({one->data, one->size, one->data, StateOf(*one)});
         }
       });
-  visitor.VisitBlocks(*this, blocks);
-  pool().Accept(visitor);
 }
 
 bool BuddyStrategy::IsConsistent() const {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "strata/allocation/hit_path.h"
 #include "strata/platform/spin_lock.h"
@@ -33,7 +34,6 @@ class BuddyStrategy : public PoolingStrategy, private HitPath {
   std::size_t max_alignment() const final { return kAlignmentBytes; }
   std::size_t natural_alignment() const final { return kAlignmentBytes; }
   Stats stats() const final;
-  void Accept(AllocatorVisitor& visitor) const final;
   HitPath* hit_path() final { return this; }
 
   // Huge blocks that are live.
@@ -73,6 +73,7 @@ class BuddyStrategy : public PoolingStrategy, private HitPath {
   bool finds_all() const noexcept final { return false; }
 
   // ChunkHolder, over all pools.
+  void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   std::size_t IdleBytes() const noexcept final;
   std::size_t IdleSystemBytes() const noexcept final;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept final;

@@ -128,6 +128,7 @@ TEST_F(StreamTimelineTest, EventsAreUsedAgain) {
     timeline->Poll();
   }
   EXPECT_EQ(Count(DeviceCall::kEventCreate), EventPool::kBatch);
+  EXPECT_EQ(table_.kept_events(), EventPool::kBatch);
 }
 
 TEST_F(StreamTimelineTest, AnotherStreamIsOrderedOnTheDevice) {

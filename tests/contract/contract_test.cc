@@ -367,7 +367,7 @@ class LayerLister final : public AllocatorVisitor {
     EXPECT_EQ(t_held_locks, 0);
     EXPECT_EQ(&layer, layers.back());
     for (const BlockInfo& block : blocks) {
-      if (!block.is_free) in_use.push_back(block.data);
+      if (!block.is_free()) in_use.push_back(block.data);
     }
   }
   std::vector<const Allocator*> layers;

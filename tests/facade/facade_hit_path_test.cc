@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/allocation/streams/event_pool.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
@@ -89,7 +90,8 @@ TEST_F(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
       EXPECT_EQ(block->data(), data);
       block.reset();
     }
-    EXPECT_LE(CountAll(), device_calls + 10);
+    // One event for 64 frees; the first ones make some ahead.
+    EXPECT_LE(CountAll(), device_calls + 10 + EventPool::kBatch);
   }
 }
 

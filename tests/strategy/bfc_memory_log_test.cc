@@ -156,6 +156,15 @@ TEST(BfcMemoryLogTest, R53LongerLogsHaveEveryChunkWithItsNeighbours) {
   EXPECT_THAT(lines.back(), StartsWith("  Free  at"));
 }
 
+TEST(BfcMemoryLogTest, TellsWhatIsFreedButNotYetReusable) {
+  BfcSnapshotBuilder example = Example();
+  example.snapshot().chunks[0].deferred = true;
+  const auto lines = Lines(MemoryLog(example.snapshot(), 4096, 1000));
+  EXPECT_THAT(lines, Contains(StartsWith(
+                         "  InUse at 0x1010000 of size 256, asked for 100, "
+                         "freed but not yet reusable by train")));
+}
+
 // tf_bfc W11: bounded, whatever the pool looks like.
 TEST(BfcMemoryLogTest, W11NeverHasMoreLinesThanAllowed) {
   BfcSnapshotBuilder builder;

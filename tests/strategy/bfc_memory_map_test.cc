@@ -53,6 +53,16 @@ std::string MapOf(const BfcSnapshot& snapshot) {
   return text.str();
 }
 
+TEST(BfcMemoryMapTest, TellsWhatIsDeferred) {
+  BfcSnapshot example = Example();
+  example.chunks[2].deferred = true;
+  const auto chunks = Values(MapOf(example), "chunk");
+  ASSERT_EQ(chunks.size(), 3U);
+  EXPECT_FALSE(chunks[0].contains("deferred"));
+  EXPECT_EQ(chunks[2]["in_use"], true);
+  EXPECT_EQ(chunks[2]["deferred"], true);
+}
+
 // tf_bfc R54: MemChunk for every chunk.
 TEST(BfcMemoryMapTest, R54HasEveryChunk) {
   const BfcSnapshot example = Example();

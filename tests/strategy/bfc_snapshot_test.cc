@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/annotation.h"
+#include "strata/allocation/block_flags.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc_allocator.h"
 #include "strata/tests/strategy/bfc_fixture.h"
@@ -97,6 +98,20 @@ TEST(BfcSnapshotTest, NamesWhoAllocated) {  // R57
     EXPECT_EQ(snapshot.chunks[i].step_id, -1);
   }
   EXPECT_EQ(pool.bfc().hit_path(), nullptr);
+}
+
+// What was freed, but not to the allocator so far.
+TEST(BfcSnapshotTest, KnowsWhatIsDeferred) {
+  BfcPool pool(Annotated(kMiB));
+  Allocation* one = pool.Take(256);
+  pool.Take(512);
+  RemoveFlag(*one->block(), kBlockLive);
+  const BfcSnapshot snapshot = pool.bfc().Snapshot();
+  EXPECT_TRUE(snapshot.chunks[0].in_use);
+  EXPECT_TRUE(snapshot.chunks[0].deferred);
+  EXPECT_FALSE(snapshot.chunks[1].deferred);
+  EXPECT_FALSE(snapshot.chunks[2].deferred);
+  AddFlag(*one->block(), kBlockLive);
 }
 
 TEST(BfcSnapshotTest, KeepsTheLastSizes) {

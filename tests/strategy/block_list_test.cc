@@ -112,10 +112,23 @@ TEST_F(BlockListTest, DescribesBlocksInAddressOrder) {
   ASSERT_EQ(blocks.size(), 2U);
   EXPECT_EQ(blocks[0].data, low->data);
   EXPECT_EQ(blocks[0].size_bytes, Kibibytes(512));
-  EXPECT_TRUE(blocks[0].is_free);
+  EXPECT_EQ(blocks[0].state, BlockState::kFree);
   EXPECT_EQ(blocks[1].data, high->data);
-  EXPECT_FALSE(blocks[1].is_free);
+  EXPECT_FALSE(blocks[1].is_free());
   EXPECT_EQ(blocks[1].chunk_base, memory_->data());
+}
+
+TEST_F(BlockListTest, TheStateOfABlockIsInItsFlags) {
+  Block* block = AddChunk();
+  block->flags = kBlockLive | kBlockMarked;
+  EXPECT_EQ(StateOf(*block), BlockState::kLive);
+  block->flags = kBlockLive | kBlockLent;
+  EXPECT_EQ(StateOf(*block), BlockState::kLent);
+  block->flags = 0;
+  EXPECT_EQ(StateOf(*block), BlockState::kDeferred);
+  Free(block);
+  EXPECT_EQ(StateOf(*block), BlockState::kFree);
+  EXPECT_STREQ(ToString(BlockState::kDeferred), "deferred");
 }
 
 TEST_F(BlockListTest, SeesGapsOverlapsAndFreeNeighbours) {

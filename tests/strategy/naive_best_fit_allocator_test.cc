@@ -157,7 +157,7 @@ class BlockLister final : public AllocatorVisitor {
   void VisitBlocks(const Allocator& /*layer*/,
                    const std::vector<BlockInfo>& blocks) override {
     for (const BlockInfo& block : blocks) {
-      if (!block.is_free) in_use.insert(block.data);
+      if (!block.is_free()) in_use.insert(block.data);
     }
   }
   std::set<void*> in_use;

@@ -385,8 +385,8 @@ TEST_F(PoolAllocatorTest, ShowsEveryPieceInAddressOrder) {
   ASSERT_EQ(log.blocks.size(), 2U);
   EXPECT_LT(log.blocks[0].data, log.blocks[1].data);
   for (const BlockInfo& block : log.blocks) {
-    EXPECT_EQ(block.is_free, block.data == kept);
-    EXPECT_EQ(block.size_bytes, block.is_free ? 500U : 1000U);
+    EXPECT_EQ(block.is_free(), block.data == kept);
+    EXPECT_EQ(block.size_bytes, block.is_free() ? 500U : 1000U);
     EXPECT_EQ(block.chunk_base, block.data);
   }
 }

@@ -235,16 +235,6 @@ void FacadeModel::Mark() {
       << Where();
 }
 
-void FacadeModel::Release() {
-  const Place place = AnyPlace();
-  const std::uint64_t before = facade_->GetStats(place).reserved_bytes;
-  const std::size_t given = OneIn(2)
-                                ? facade_->Release(place)
-                                : facade_->Release(place, StreamFor(place));
-  // What it finds done on the way may go to the system by itself.
-  EXPECT_LE(facade_->GetStats(place).reserved_bytes, before - given) << Where();
-}
-
 void FacadeModel::ReplaceStream() {
   const int device = static_cast<int>(Below(kDevices));
   Stream& stream = streams_[static_cast<std::size_t>(device)][Below(kStreams)];

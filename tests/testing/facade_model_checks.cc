@@ -5,50 +5,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "strata/allocation/size.h"
 #include "strata/facade/options.h"
+#include "strata/tests/testing/block_counter.h"
 #include "strata/tests/testing/facade_model.h"
 
 namespace strata {
-namespace {
-
-// Adds up the blocks of every chain of a place.
-class BlockCounter final : public AllocatorVisitor {
- public:
-  void VisitLayer(const Allocator& layer) override {
-    if (std::strcmp(layer.name(), "chunk_pool") == 0) {
-      offered_bytes = layer.stats().idle_bytes;
-    }
-  }
-  void VisitBlocks(const Allocator& layer,
-                   const std::vector<BlockInfo>& blocks) override {
-    has_blocks = true;
-    // Several chains may end in one strategy.
-    if (!visited_.insert(&layer).second) return;
-    for (const BlockInfo& block : blocks) {
-      bytes += block.size_bytes;
-      if (block.is_free) continue;
-      ++live;
-      live_bytes += block.size_bytes;
-    }
-  }
-
-  bool has_blocks = false;
-  std::uint64_t live = 0;
-  std::uint64_t live_bytes = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t offered_bytes = 0;
-
- private:
-  std::set<const Allocator*> visited_;
-};
-
-}  // namespace
 
 void FacadeModel::ExpectExhausted(Place place, const Request& request,
                                   const Failure& failure) {
@@ -137,15 +103,32 @@ void FacadeModel::CheckBlocks(Place place) {
   facade_->AcceptAll(place, counter);
   if (!counter.has_blocks) return;
   const PlaceSums& sums = sums_[place];
-  // Strategies count as in use what other streams still use, what is lent to
-  // them and, below the guard, quarantine and red zones.
-  EXPECT_GE(counter.live, sums.live) << Where();
-  EXPECT_GE(counter.live_bytes, sums.in_use_bytes) << Where();
-  // What is lent is in two chunks, and a chain that is gone may have lent some.
-  if (facade_->options().Strategy() == "auto_growth") return;
-  EXPECT_EQ(counter.bytes + counter.offered_bytes,
-            facade_->GetStats(place).reserved_bytes)
-      << Where();
+  if (facade_->options().decorators.guard) {
+    // To the strategy, quarantine and red zones are live, too.
+    EXPECT_GE(counter.live, sums.live) << Where();
+    EXPECT_GE(counter.live_bytes, sums.in_use_bytes) << Where();
+  } else {
+    EXPECT_EQ(counter.live, sums.live) << Where();
+    EXPECT_EQ(counter.live_bytes, sums.in_use_bytes) << Where();
+  }
+  EXPECT_EQ(counter.bytes, facade_->GetStats(place).reserved_bytes) << Where();
+}
+
+void FacadeModel::Release() {
+  const Place place = AnyPlace();
+  BlockCounter counter;
+  facade_->AcceptAll(place, counter);
+  const std::uint64_t before = facade_->GetStats(place).reserved_bytes;
+  const std::size_t given = OneIn(2)
+                                ? facade_->Release(place)
+                                : facade_->Release(place, StreamFor(place));
+  const std::uint64_t after = facade_->GetStats(place).reserved_bytes;
+  if (counter.has_blocks && counter.deferred == 0) {
+    EXPECT_EQ(after, before - given) << Where();
+  } else {
+    // What was deferred may go to the system by itself, as it is freed.
+    EXPECT_LE(after, before - given) << Where();
+  }
 }
 
 void FacadeModel::CheckDevice(int device) {
@@ -168,6 +151,9 @@ void FacadeModel::FreeEverything() {
     const Stats stats = facade_->GetStats(place);
     EXPECT_EQ(stats.reserved_bytes, 0U) << ToString(place) << "; " << Where();
     EXPECT_EQ(stats.chunks, 0U) << ToString(place) << "; " << Where();
+    BlockCounter counter;
+    facade_->AcceptAll(place, counter);
+    EXPECT_EQ(counter.bytes, 0U) << ToString(place) << "; " << Where();
   }
   EXPECT_EQ(ranges_.count(), 0U) << Where();
 }

@@ -12,7 +12,7 @@ AutoGrowthAllocator& TestChain::auto_growth() const {
 TestPlace::TestPlace(const TestPlaceOptions& options)
     : PoolPlace(options),
       options_(options),
-      source_(options.strategy, pool(), options.strategy_options) {}
+      source_(options.strategy, pool(), options.strategy_options, frees()) {}
 
 TestChain TestPlace::AddChain() {
   TestChain chain;
@@ -22,6 +22,8 @@ TestChain TestPlace::AddChain() {
   context.platform = platform();
   context.stream = chain.chain_stream;
   context.reclaimer = reclaimer();
+  context.timelines = timelines();
+  context.frees = frees();
   chain.strategy = source_.For(chain.chain_stream);
   chain.top = Decorate(chain.strategy, options_.decorators, context);
   return chain;

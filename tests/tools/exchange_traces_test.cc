@@ -75,5 +75,19 @@ INSTANTIATE_TEST_SUITE_P(
                       Exchange{"gpt_varlen_two_streams", 2}),
     ::testing::PrintToStringParamName());
 
+// A strategy that streams share needs for two what it needs for one: what a
+// stream freed serves it again before anything else.
+TEST(SharedTracesTest, TwoStreamsOfBfcNeedWhatOneNeeds) {
+  const Trace two = ReadRmmLog(BundledTrace("gpt_varlen_two_streams"));
+  Trace one = two;
+  one.FoldStreams(1);
+  const Options options = Options::Parse("allocator_strategy=bfc");
+  const ReplayResult result = CheckedReplay(two, options);
+  EXPECT_EQ(result.peak_reserved_bytes,
+            CheckedReplay(one, options).peak_reserved_bytes);
+  const std::uint64_t frees = two.events.size() - two.allocated_bytes.size();
+  EXPECT_LE(32 * CallsOf(result, "event_record"), frees);
+}
+
 }  // namespace
 }  // namespace strata

@@ -6,6 +6,12 @@
 
 namespace strata {
 
+Status DeviceWork::Launch(Stream /*stream*/, const WorkRange* /*ranges*/,
+                          std::size_t /*count*/, HostKernel /*kernel*/,
+                          void* /*argument*/) {
+  return Status::kNotSupported;
+}
+
 bool IsValidWork(const WorkRange* ranges, std::size_t count) {
   constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
   if (count > kMaxWorkRanges || (ranges == nullptr && count != 0)) return false;

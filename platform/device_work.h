@@ -19,8 +19,12 @@ struct WorkRange {
   bool write = false;
 };
 
-// Work whose accesses are known: what tests and benchmarks put into streams in
-// place of kernels.
+// A function that stands in for a kernel. ranges[i] is where the host finds the
+// i-th range of the work. It computes, and calls no device and no allocator.
+using HostKernel = void (*)(void* argument, void* const* ranges);
+
+// Work whose accesses are known: what tests, benchmarks and examples put into
+// streams in place of kernels.
 //
 // Errors: as Device: all or nothing; a bad argument is kInvalidValue. Memory
 //   that the device may not access shows when the work runs, as a sticky
@@ -42,6 +46,19 @@ class DeviceWork {
   virtual Status Enqueue(Stream stream, const WorkRange* ranges,
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) = 0;
+
+  // Submits to `stream` work that calls `kernel`, which reads and writes the
+  // ranges as they say: at most kMaxWorkRanges, none empty, and no alignment is
+  // asked for. In a capture it is a node, and each launch of the graph calls it
+  // again. Not called where the device keeps no bytes (Caps::phantom_memory),
+  // nor where one of the ranges is not to be accessed. It runs as a function of
+  // LaunchHostFunc does.
+  //
+  // Errors: kNotSupported on a device that has kernels of its own.
+  // Lifetime: `argument` is good until the work is done, in a capture until the
+  //   graph and what was made of it are gone.
+  virtual Status Launch(Stream stream, const WorkRange* ranges,
+                        std::size_t count, HostKernel kernel, void* argument);
 };
 
 inline constexpr std::size_t kMaxWorkRanges = 8;

@@ -1,7 +1,9 @@
 #ifndef STRATA_PLATFORM_PLATFORM_H_
 #define STRATA_PLATFORM_PLATFORM_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "strata/platform/host_system.h"
 
@@ -28,6 +30,11 @@ class Platform {
   virtual Device& device(int ordinal) = 0;
   // For tests and benchmarks; null if the platform has none.
   virtual DeviceWork* work(int /*ordinal*/) { return nullptr; }
+  // How many uses of memory that nothing orders were found so far; nothing if
+  // the calls of the devices are not checked.
+  virtual std::optional<std::uint64_t> hazard_count() const {
+    return std::nullopt;
+  }
   // The host that the devices are attached to.
   virtual std::shared_ptr<HostSystem> host() { return MakeHostSystem(); }
 };

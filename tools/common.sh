@@ -34,7 +34,7 @@ run_logged() {
     printf 'ok      %5d s\n' $((SECONDS - start))
   else
     printf 'FAILED  %5d s\n' $((SECONDS - start))
-    grep -vE '^ *Start +[0-9]|Test +#.* Passed |[0-9] warnings? generated' "$log" | tail -n 80
+    grep -vE '^ *Start +[0-9]|Test +#.* Passed |^\[ RUN      |^\[       OK |[0-9] warnings? generated' "$log" | tail -n 80
     printf '(all of it: %s)\n' "$log"
     return 1
   fi
@@ -50,19 +50,19 @@ configure_and_build() {
 
 # build_fuzz_targets: they, and the files that they begin with.
 build_fuzz_targets() {
-  configure_and_build fuzz fuzz_targets fuzz_seeds
+  configure_and_build asan fuzz_targets fuzz_seeds
 }
 
 # fuzz_targets: the names of the targets built, one per line.
 fuzz_targets() {
-  find "$root/build/fuzz/bin" -name 'fuzz_*' -type f -printf '%f\n' | sort
+  find "$root/build/asan/bin" -name 'fuzz_*' ! -name fuzz_tests -type f -printf '%f\n' | sort
 }
 
 # run_fuzz_target <target> <seconds>: begins with the inputs that are kept in
 # tests/data/fuzz or made; what it finds joins what earlier runs found; an input
 # that breaks it is kept, and named in the output.
 run_fuzz_target() {
-  local folder=$root/build/fuzz
+  local folder=$root/build/asan
   local kept=$root/tests/data/fuzz/${1#fuzz_strategy_} begin=()
   [[ -d $kept ]] && begin+=("$kept")
   [[ $1 == fuzz_strategy_* ]] || begin+=("$folder/fuzz_seeds")

@@ -45,7 +45,7 @@ Status CudaWork::WarmUp() {
   CUstream stream = nullptr;
   CUresult result = driver_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) return ToStatus(result);
-  Status status = Launch(stream, nullptr, 0, 0, 0);
+  Status status = Submit(stream, nullptr, 0, 0, 0);
   if (status == Status::kSuccess) {
     status = ToStatus(driver_.StreamSynchronize(stream));
   }
@@ -53,7 +53,7 @@ Status CudaWork::WarmUp() {
   return status == Status::kSuccess ? ToStatus(result) : status;
 }
 
-Status CudaWork::Launch(CUstream stream, const WorkRange* ranges,
+Status CudaWork::Submit(CUstream stream, const WorkRange* ranges,
                         std::size_t count, std::uint64_t busy_ns,
                         std::uint64_t pattern) {
   CudaWorkArguments arguments = {};
@@ -84,7 +84,7 @@ Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
   CudaContextScope scope(device_.context());
   if (scope.status() != Status::kSuccess) return scope.status();
   const Status launched =
-      Launch(ToCuda(stream), ranges, count, busy_ns, pattern);
+      Submit(ToCuda(stream), ranges, count, busy_ns, pattern);
   if (launched == Status::kSuccess) NoteUses(device_, stream, ranges, count);
   return launched;
 }

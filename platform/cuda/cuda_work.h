@@ -31,7 +31,7 @@ class CudaWork final : public DeviceWork {
  private:
   Status Load();
   Status WarmUp();
-  Status Launch(CUstream stream, const WorkRange* ranges, std::size_t count,
+  Status Submit(CUstream stream, const WorkRange* ranges, std::size_t count,
                 std::uint64_t busy_ns, std::uint64_t pattern);
 
   const CudaDriver& driver_;

@@ -45,6 +45,12 @@ struct WorkAction {
   std::size_t count = 0;
   std::uint64_t pattern = 0;
 };
+struct KernelAction {
+  std::array<WorkRange, kMaxWorkRanges> ranges;
+  std::size_t count = 0;
+  HostKernel kernel = nullptr;
+  void* argument = nullptr;
+};
 struct RecordAction {
   Event event;
 };
@@ -65,8 +71,8 @@ struct FreeAction {
 
 using GraphAction =
     std::variant<EmptyAction, CopyAction, FillAction, HostAction, WorkAction,
-                 RecordAction, WaitAction, ChildAction, AllocAction,
-                 FreeAction>;
+                 KernelAction, RecordAction, WaitAction, ChildAction,
+                 AllocAction, FreeAction>;
 
 }  // namespace strata
 

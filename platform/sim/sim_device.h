@@ -240,6 +240,9 @@ class SimDevice final : public Device {
                      std::size_t count, std::uint64_t busy_ns,
                      std::uint64_t pattern);
 
+  // DeviceWork::Launch, likewise.
+  Status LaunchKernel(const Stream& stream, const KernelAction& kernel);
+
   // Live device allocations, pools and what was allocated from them, host
   // ranges and reservations made by this device, memory of it that is there to
   // be mapped, streams, events.
@@ -318,6 +321,16 @@ class SimDevice final : public Device {
   void RunAction(const GraphAction& action, SimLock* lock);
   // Releases the lock while the function runs.
   void CallHostFunction(HostFunction function, void* argument, SimLock* lock);
+  // What EnqueueWork and LaunchKernel have in common (sim_work.cc).
+  template <class Body>
+  Status RunLaunch(const Stream& stream, const WorkRange* ranges,
+                   std::size_t count, Body submit);
+  void RunKernel(const KernelAction& kernel, SimLock* lock);
+  // HostView of what is memory, also for work before a free in its stream.
+  // Under the platform's mutex.
+  void* ViewOf(DevicePtr ptr, std::size_t bytes);
+  // Whether work of this device may use the ranges. Under the platform's mutex.
+  bool MayWork(const WorkRange* ranges, std::size_t count) const;
 
   // Memory nodes (sim_device_graph_memory.cc). Under mutex_.
   Status CaptureAlloc(SimCapture* capture, const Stream& stream,

@@ -82,16 +82,19 @@ Status SimDevice::ExecuteFill(DevicePtr ptr, int value, std::size_t bytes) {
   return Status::kSuccess;
 }
 
-Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
-                              std::uint64_t pattern) {
+bool SimDevice::MayWork(const WorkRange* ranges, std::size_t count) const {
   const AddressSpace& space = platform_->address_space();
-  const WorkRange* end = ranges + count;
-  const auto may = [&](const WorkRange& range) {
+  return std::all_of(ranges, ranges + count, [&](const WorkRange& range) {
     return range.bytes == 0 ||
            space.MayWork(ordinal_, peers_, range.ptr, range.bytes, range.write);
-  };
-  if (!std::all_of(ranges, end, may)) return Status::kIllegalAddress;
-  for (const WorkRange* range = ranges; range != end; ++range) {
+  });
+}
+
+Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
+                              std::uint64_t pattern) {
+  if (!MayWork(ranges, count)) return Status::kIllegalAddress;
+  const AddressSpace& space = platform_->address_space();
+  for (const WorkRange* range = ranges; range != ranges + count; ++range) {
     if (!range->write) continue;
     VisitPieces(space, range->ptr, range->bytes,
                 [pattern](char* bytes, std::uint64_t size) {
@@ -103,8 +106,14 @@ Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
 
 void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {
   std::lock_guard lock(mutex_);
+  if (bytes == 0 || !platform_->address_space().IsMemory(ptr, bytes)) {
+    return nullptr;
+  }
+  return ViewOf(ptr, bytes);
+}
+
+void* SimDevice::ViewOf(DevicePtr ptr, std::size_t bytes) {
   const AddressSpace& space = platform_->address_space();
-  if (bytes == 0 || !space.IsMemory(ptr, bytes)) return nullptr;
   const AddressSpace::Piece first = space.At(ptr);
   if (first.bytes == nullptr || first.count >= bytes) return first.bytes;
   HostViews& views = platform_->host_views();

@@ -111,6 +111,8 @@ void SimDevice::RunAction(const GraphAction& action, SimLock* lock) {
     NoteOutcome(ExecuteFill(fill->ptr, fill->value, fill->bytes));
   } else if (const auto* work = std::get_if<WorkAction>(&action)) {
     NoteOutcome(ExecuteWork(work->ranges.data(), work->count, work->pattern));
+  } else if (const auto* kernel = std::get_if<KernelAction>(&action)) {
+    RunKernel(*kernel, lock);
   } else if (const auto* host = std::get_if<HostAction>(&action)) {
     CallHostFunction(host->function, host->argument, lock);
   } else if (const auto* alloc = std::get_if<AllocAction>(&action)) {

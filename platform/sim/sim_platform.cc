@@ -88,6 +88,11 @@ DeviceWork* SimPlatform::work(int ordinal) {
   return works_[static_cast<std::size_t>(ordinal)].get();
 }
 
+std::optional<std::uint64_t> SimPlatform::hazard_count() const {
+  if (hazard_monitor_ == nullptr) return std::nullopt;
+  return hazard_monitor_->hazard_count();
+}
+
 SimDevice& SimPlatform::sim_device(int ordinal) {
   return *devices_[static_cast<std::size_t>(ordinal)];
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class SimPlatform final : public Platform {
   int device_count() const override;
   Device& device(int ordinal) override { return sim_device(ordinal); }
   DeviceWork* work(int ordinal) override;
+  std::optional<std::uint64_t> hazard_count() const override;
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
 

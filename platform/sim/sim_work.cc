@@ -15,6 +15,10 @@ constexpr std::uint64_t kLaunchNs = 2'500;
 
 using Ranges = std::array<WorkRange, kMaxWorkRanges>;
 
+bool IsEmpty(const WorkRange& range) {
+  return range.ptr == 0 || range.bytes == 0;
+}
+
 }  // namespace
 
 Status SimWork::Enqueue(Stream stream, const WorkRange* ranges,
@@ -23,12 +27,28 @@ Status SimWork::Enqueue(Stream stream, const WorkRange* ranges,
   return device_->EnqueueWork(stream, ranges, count, busy_ns, pattern);
 }
 
-Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
-                              std::size_t count, std::uint64_t busy_ns,
-                              std::uint64_t pattern) {
+Status SimWork::Launch(Stream stream, const WorkRange* ranges,
+                       std::size_t count, HostKernel kernel, void* argument) {
+  if (kernel == nullptr || count > kMaxWorkRanges ||
+      (ranges == nullptr && count != 0) ||
+      std::any_of(ranges, ranges + count, IsEmpty)) {
+    return Status::kInvalidValue;
+  }
+  KernelAction action;
+  std::copy_n(ranges, count, action.ranges.begin());
+  action.count = count;
+  action.kernel = kernel;
+  action.argument = argument;
+  return device_->LaunchKernel(stream, action);
+}
+
+// `submit(capture, seen, lock)` submits, or adds a node to the capture if there
+// is one.
+template <class Body>
+Status SimDevice::RunLaunch(const Stream& stream, const WorkRange* ranges,
+                            std::size_t count, Body submit) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
-  if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
   const auto order = HoldOrder();
   // As for any launch (capture_rules.def).
   const Status refusal = CheckCaptures(CaptureRuleOf(DeviceCall::kMemsetAsync),
@@ -38,22 +58,66 @@ Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
   {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    Ranges held;
-    std::copy_n(ranges, count, held.begin());
-    if (SimCapture* capture = CaptureOf(stream)) {
-      const Status added = AddNode(capture, stream, busy_ns,
-                                   WorkAction{held, count, pattern}, &seen);
-      if (added != Status::kSuccess) return added;
-    } else {
-      const auto work = [=, this] {
-        return ExecuteWork(held.data(), count, pattern);
-      };
-      Submit(stream, busy_ns, work, &lock);
-    }
+    const Status submitted = submit(CaptureOf(stream), &seen, &lock);
+    if (submitted != Status::kSuccess) return submitted;
   }
   PassTime(kLaunchNs);
   NoteUses(*this, stream, ranges, count, seen.node);
   return Status::kSuccess;
+}
+
+Status SimDevice::EnqueueWork(const Stream& stream, const WorkRange* ranges,
+                              std::size_t count, std::uint64_t busy_ns,
+                              std::uint64_t pattern) {
+  if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
+  Ranges held;
+  std::copy_n(ranges, count, held.begin());
+  return RunLaunch(stream, ranges, count,
+                   [&](SimCapture* capture, CallRecord* seen, SimLock* lock) {
+                     if (capture != nullptr) {
+                       return AddNode(capture, stream, busy_ns,
+                                      WorkAction{held, count, pattern}, seen);
+                     }
+                     const auto work = [=, this] {
+                       return ExecuteWork(held.data(), count, pattern);
+                     };
+                     Submit(stream, busy_ns, work, lock);
+                     return Status::kSuccess;
+                   });
+}
+
+Status SimDevice::LaunchKernel(const Stream& stream,
+                               const KernelAction& kernel) {
+  return RunLaunch(stream, kernel.ranges.data(), kernel.count,
+                   [&](SimCapture* capture, CallRecord* seen, SimLock* lock) {
+                     if (capture != nullptr) {
+                       return AddNode(capture, stream, 0, kernel, seen);
+                     }
+                     const auto run = [this, kernel](SimLock* held) {
+                       if (sticky_error() != Status::kSuccess) return;  // S11
+                       RunKernel(kernel, held);
+                     };
+                     scheduler_.SubmitUnlocked(stream, 0, run, lock);
+                     return Status::kSuccess;
+                   });
+}
+
+void SimDevice::RunKernel(const KernelAction& kernel, SimLock* lock) {
+  if (!MayWork(kernel.ranges.data(), kernel.count)) {
+    NoteOutcome(Status::kIllegalAddress);
+    return;
+  }
+  std::array<void*, kMaxWorkRanges> views;
+  for (std::size_t i = 0; i < kernel.count; ++i) {
+    views[i] = ViewOf(kernel.ranges[i].ptr, kernel.ranges[i].bytes);
+    if (views[i] == nullptr) return;
+  }
+  lock->unlock();
+  {
+    HostFunctionScope scope;
+    kernel.kernel(kernel.argument, views.data());
+  }
+  lock->lock();
 }
 
 }  // namespace strata

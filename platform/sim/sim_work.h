@@ -19,6 +19,8 @@ class SimWork final : public DeviceWork {
 
   Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
                  std::uint64_t busy_ns, std::uint64_t pattern) override;
+  Status Launch(Stream stream, const WorkRange* ranges, std::size_t count,
+                HostKernel kernel, void* argument) override;
 
  private:
   SimDevice* const device_;

@@ -27,10 +27,15 @@ class FacadeFixture : public testing::Test {
   static constexpr std::size_t kMemoryBytes = Mebibytes(64);
 
   explicit FacadeFixture(int devices = 1,
-                         const std::string& progress = "inline") {
-    PlatformOptions options;
-    options.sim_progress = progress;
-    options.sim_devices = devices;
+                         const std::string& progress = "inline")
+      : FacadeFixture([&] {
+          PlatformOptions options;
+          options.sim_progress = progress;
+          options.sim_devices = devices;
+          return options;
+        }()) {}
+  // The size of the memory is not for the options to say.
+  explicit FacadeFixture(PlatformOptions options) {
     options.sim_memory_bytes = kMemoryBytes;
     platform_ = std::make_shared<SimPlatform>(options);
   }

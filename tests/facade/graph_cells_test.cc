@@ -1,5 +1,6 @@
 // The four cells of {allocated, freed} x {inside, outside a capture}, for every
-// strategy (paddle.md §3.7-5, DESIGN §5).
+// strategy (paddle.md §3.7-5, DESIGN §5). With cuda_malloc_async, one of them
+// was the other way round (paddle.md §5 B2).
 
 #include <gtest/gtest.h>
 

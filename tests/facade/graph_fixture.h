@@ -20,9 +20,11 @@ namespace strata {
 class GraphFixture : public FacadeFixture {
  protected:
   explicit GraphFixture(int devices = 1) : FacadeFixture(devices) {
-    // Ahead: a capture may not allow it.
-    EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
-              Status::kSuccess);
+    MakeEvent();
+  }
+  explicit GraphFixture(const PlatformOptions& options)
+      : FacadeFixture(options) {
+    MakeEvent();
   }
   ~GraphFixture() override {
     DropGraphs();
@@ -84,6 +86,12 @@ class GraphFixture : public FacadeFixture {
   void Release() { facade().Release(Here()); }
 
  private:
+  // Ahead: a capture may not allow it.
+  void MakeEvent() {
+    EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
+              Status::kSuccess);
+  }
+
   Event event_;
   std::vector<Graph> graphs_;
   std::vector<GraphExec> execs_;

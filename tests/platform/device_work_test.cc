@@ -33,5 +33,22 @@ TEST(DeviceWorkTest, NoRangesAreFineButAMissingArrayIsNot) {
   EXPECT_FALSE(IsValidWork(nullptr, 1));
 }
 
+// Work of a device that has kernels of its own.
+class KernelsOnly final : public DeviceWork {
+ public:
+  Status Enqueue(Stream /*stream*/, const WorkRange* /*ranges*/,
+                 std::size_t /*count*/, std::uint64_t /*busy_ns*/,
+                 std::uint64_t /*pattern*/) override {
+    return Status::kSuccess;
+  }
+};
+
+TEST(DeviceWorkTest, HostFunctionsAreNotForEveryDevice) {
+  KernelsOnly work;
+  const HostKernel kernel = [](void* /*argument*/, void* const* /*ranges*/) {};
+  EXPECT_EQ(work.Launch(Stream(), nullptr, 0, kernel, nullptr),
+            Status::kNotSupported);
+}
+
 }  // namespace
 }  // namespace strata

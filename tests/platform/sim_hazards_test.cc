@@ -216,6 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(SimCheckHazardsTest, IsOffUnlessAskedFor) {
   const SimPlatform platform{PlatformOptions()};
   EXPECT_EQ(const_cast<SimPlatform&>(platform).hazard_monitor(), nullptr);
+  EXPECT_EQ(platform.hazard_count(), std::nullopt);
 }
 
 TEST(SimCheckHazardsTest, UnknownChoiceIsNamed) {

@@ -97,6 +97,20 @@ TEST_F(AutoGrowthTest, Rule3TakesTheBestFitAtTheLowestAddress) {
   EXPECT_EQ(Growths(), 1U);
 }
 
+// paddle.md §5 B1: frees went to one index and requests searched another, so
+// that nothing was ever used again.
+TEST_F(AutoGrowthTest, B1WhatIsFreedIsFoundAgain) {
+  Use(WithChunks(4));
+  for (const std::size_t bytes :
+       {std::size_t{1000}, Kibibytes(700), Mebibytes(3)}) {
+    Get(bytes).reset();
+    const std::uint64_t growths = Growths();
+    for (int i = 0; i < 100; ++i) Get(bytes).reset();
+    EXPECT_EQ(Growths(), growths) << bytes;
+  }
+  EXPECT_LE(stats().reserved_bytes, Mebibytes(8));
+}
+
 // paddle.md §5 B16: any multiple of 256 bytes was split off.
 TEST_F(AutoGrowthTest, NoSliverBelow512) {
   Use(WithChunks(0));

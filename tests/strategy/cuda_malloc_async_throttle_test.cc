@@ -146,7 +146,8 @@ TEST_F(CudaMallocAsyncThrottleTest, DoesNotWaitAtTheRatio) {
   EXPECT_FALSE(Waits(chain_));
 }
 
-// Counted twice, what is pending would make 48 MiB of what is 32.
+// paddle.md §5 B2: counted twice, what is pending would make 48 MiB of what is
+// 32.
 TEST_F(CudaMallocAsyncThrottleTest, CountsPendingMemoryOnce) {
   BuildWith(0.7);
   EXPECT_FALSE(Waits(chain_));

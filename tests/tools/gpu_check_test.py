@@ -143,6 +143,19 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.check().returncode, 1)
         self.assertIn("it is wrong", self.out.read_text())
 
+    def test_example_is_a_test_by_its_exit_code(self):
+        for code, outcome in ((0, "2 passed, 0 failed"), (1, "1 passed, 1 failed")):
+            self.program("strata", STRATA)
+            self.program("platform_gpu_tests", TESTS.format(mode="pass"))
+            self.program("example_eager_mlp", f"""
+                import sys
+                print("hazards:" if "--strata_platform=cuda" in sys.argv else "no platform")
+                sys.exit({code})
+                """)
+            self.assertEqual(self.check().returncode, code)
+            self.assertIn(outcome, self.out.read_text())
+        self.assertIn("| example_eager_mlp | example_eager_mlp | hazards: |", self.out.read_text())
+
     def test_crash_costs_only_its_own_test(self):
         self.program("strata", STRATA)
         self.program("platform_gpu_tests", TESTS.format(mode="crash"))

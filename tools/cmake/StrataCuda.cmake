@@ -36,3 +36,23 @@ function(strata_cuda_platform target)
   target_sources(${target} PRIVATE ${source})
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()
+
+# strata_cuda_sources(<target> <include folder> <source>...): adds objects that
+# nvcc makes of CUDA sources, for the same GPUs, and the runtime that they need.
+function(strata_cuda_sources target include)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source STEM name)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/${name}.cu.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND
+        ${CUDAToolkit_NVCC_EXECUTABLE} -c -O2 -std=c++17 -Werror all-warnings
+        -gencode arch=compute_75,code=compute_75 -I ${include} -MD
+        -MF ${object}.d -o ${object} ${source}
+      DEPENDS ${source}
+      DEPFILE ${object}.d
+      VERBATIM)
+    target_sources(${target} PRIVATE ${object})
+  endforeach()
+  target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+endfunction()

@@ -23,11 +23,8 @@ if(PROJECT_IS_TOP_LEVEL)
     add_link_options(-fsanitize=${STRATA_SANITIZE})
   endif()
 
-  if(STRATA_FUZZ)
-    if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      message(FATAL_ERROR "STRATA_FUZZ needs clang, for its libFuzzer")
-    endif()
-    add_compile_options(-fsanitize=fuzzer-no-link)
+  if(STRATA_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "STRATA_FUZZ needs clang, for its libFuzzer")
   endif()
 endif()
 

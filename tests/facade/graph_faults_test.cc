@@ -1,0 +1,236 @@
+// Faults of PaddlePaddle's graphs and of its facade, as regression tests
+// (paddle.md §5 A4, B1, B13; pytorch.md §8). docs/known_faults.md lists them.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/record_slab.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{256} << 10;
+// A chunk of its own.
+constexpr std::size_t kLargeBytes = Mebibytes(12);
+
+class GraphFaultsTest : public GraphFixture {
+ protected:
+  explicit GraphFaultsTest(int devices = 1) : GraphFixture(devices) {}
+};
+
+// paddle.md §5 A4 (#78272): with the system allocator a free during capture was
+// a cudaFree, which ends the capture.
+TEST_F(GraphFaultsTest, A4SystemAllocatorFreesNothingWhileCapturing) {
+  Build("use_system_allocator=1");
+  const Stream stream = NewStream();
+  AllocationPtr before = Alloc(kBytes, stream);
+  CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
+  {
+    const CallLog log(device());
+    AllocationPtr inside = Alloc(kBytes, stream);
+    Use(inside, stream);
+    inside.reset();
+    before.reset();
+    EXPECT_TRUE(log.Of(DeviceCall::kMemFree).empty());
+    EXPECT_EQ(log.Failed(), 0U);
+  }
+  Launch(Finish(guard), stream);
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+// paddle.md §5 A4 (#37814): a data loader that allocated during a capture ended
+// it, unless the capture was made thread-local.
+TEST_F(GraphFaultsTest, A4DataLoaderMayGrowDuringAGlobalCapture) {
+  Build();
+  const Stream stream = NewStream();
+  const Stream copy = NewStream();
+  CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
+  std::thread loader([&] {
+    for (int i = 0; i < 4; ++i) {
+      AllocationPtr batch = Alloc(kLargeBytes, copy);
+      AllocationPtr staging = facade().Alloc(PinnedPlace(0), kLargeBytes);
+      Use(batch, copy);
+      facade().RecordStream(staging, copy);
+    }
+  });
+  loader.join();
+  Use(Alloc(kBytes, stream), stream);
+  Launch(Finish(guard), stream);
+}
+
+// paddle.md §5 A4 (#73103): the pool was gone, or its memory somebody else's,
+// when the graph was replayed again.
+TEST_F(GraphFaultsTest, A4ReplaysAfterEverythingElseIsGone) {
+  Build();
+  const Stream stream = NewStream();
+  GraphExec exec;
+  {
+    CaptureGuard guard(facade(), stream);
+    AllocationPtr inside = Alloc(kLargeBytes, stream);
+    Use(inside, stream);
+    exec = Finish(guard);
+  }
+  for (int i = 0; i < 3; ++i) {
+    Release();
+    facade().EmptyCache();
+    const AllocationPtr other = Alloc(kLargeBytes, stream);
+    Launch(exec, stream);
+    EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  }
+}
+
+// paddle.md §5 B1: a pool whose allocator gives idle chunks back unmapped the
+// addresses that its graphs had captured.
+TEST_F(GraphFaultsTest, B1PoolsKeepIdleChunksWhateverTheOption) {
+  for (const char* options :
+       {"free_idle_chunk=1", "free_idle_chunk=1,free_when_no_cache_hit=1",
+        "auto_growth_give_back_limit=0"}) {
+    SCOPED_TRACE(options);
+    Build(options);
+    const Stream stream = NewStream();
+    GraphExec exec;
+    {
+      CaptureGuard guard(facade(), stream);
+      AllocationPtr idle = Alloc(kLargeBytes, stream);
+      Use(idle, stream);
+      idle.reset();
+      exec = Finish(guard);
+    }
+    Release();
+    Alloc(Mebibytes(20), stream).reset();
+    Launch(exec, stream);
+    // An address that is gone shows here.
+    EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+    DropGraphs();
+    Release();
+    EXPECT_EQ(Reserved(), 0U);
+  }
+}
+
+// paddle.md §5 B13: the map of pools and its counts were not synchronised, and
+// a flag that one thread set told all of them that there was a capture.
+TEST_F(GraphFaultsTest, B13ThreadsPrepareCaptureAndRemoveSideBySide) {
+  Build();
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 20;
+  std::vector<Stream> streams;
+  for (int i = 0; i < 2 * kThreads; ++i) streams.push_back(NewStream());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const Stream& own = streams[2 * t];
+      const Stream& eager = streams[2 * t + 1];
+      const GraphPoolId kept = facade().PrepareMemoryPoolForCUDAGraph(0, own);
+      facade().CaptureEnded(kept);
+      for (int round = 0; round < kRounds; ++round) {
+        EXPECT_EQ(facade().PrepareMemoryPoolForCUDAGraph(kept, own), kept);
+        facade().CaptureEnded(kept);
+        // Few new pools: while anybody captures, none that ends gives its
+        // memory back.
+        CaptureGuard guard(facade(), own, round % 10 == 0 ? 0 : kept);
+        AllocationPtr inside = Alloc(kBytes, own);
+        AllocationPtr outside = Alloc(kBytes, eager);
+        EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kBytes);
+        Use(inside, own);
+        Use(outside, eager);
+        const Graph graph = guard.End();
+        EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+        facade().RemoveMemoryPoolOfCUDAGraph(kept);
+      }
+      facade().RemoveMemoryPoolOfCUDAGraph(kept);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  DropGraphs();  // so that the device tells of the last one's end
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+// paddle.md §5 B13: references that had been given out named what was replaced.
+TEST_F(GraphFaultsTest, B13ChainsStayWhereTheyAre) {
+  Build();
+  const Stream stream = NewStream();
+  Allocator* const chain = &facade().GetAllocator(Here(), stream);
+  Allocator* const of_default = &facade().GetAllocator(Here());
+  for (int i = 0; i < 100; ++i) Alloc(kBytes, NewStream());
+  {
+    CaptureGuard guard(facade(), stream);
+    EXPECT_EQ(&facade().GetAllocator(Here(), stream), chain);
+    // The same object serves the capture from its pool.
+    const AllocationPtr inside = chain->Allocate(kBytes);
+    EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kBytes);
+    Finish(guard);
+  }
+  facade().EmptyCache();
+  EXPECT_EQ(&facade().GetAllocator(Here(), stream), chain);
+  EXPECT_EQ(&facade().GetAllocator(Here()), of_default);
+}
+
+// paddle.md §5 B13: the facade's destructor left its state behind on purpose.
+TEST_F(GraphFaultsTest, B13AFacadeTakesEverythingWithIt) {
+  const std::size_t records = RecordSlab::Instance().taken();
+  for (int i = 0; i < 3; ++i) {
+    Build();
+    const Stream stream = NewStream();
+    CaptureGuard guard(facade(), stream);
+    Alloc(kBytes, stream);
+    Finish(guard);
+    DropGraphs();
+  }
+  const std::weak_ptr<SimPlatform> platform = platform_;
+  const long users = platform.use_count();  // NOLINT(google-runtime-int)
+  facade_.reset();
+  EXPECT_LT(platform.use_count(), users);
+  EXPECT_EQ(device().Leaks().allocations, 0U);
+  EXPECT_EQ(RecordSlab::Instance().taken(), records);
+}
+
+// pytorch.md §8 "retry path" (#159674): while a pool was in use nobody tried
+// again, although idle memory of another stream would have done.
+TEST_F(GraphFaultsTest, RetryPathTakesIdleChunksBesideACapture) {
+  Build();
+  const Stream stream = NewStream();
+  const Stream idle = NewStream();
+  const Stream eager = NewStream();
+  Alloc(Mebibytes(40), idle).reset();
+  CaptureGuard guard(facade(), stream);
+  const AllocationPtr inside = Alloc(kBytes, stream);
+  const AllocationPtr taken = Alloc(Mebibytes(36), eager);
+  Use(taken, eager);
+  Launch(Finish(guard), stream);
+}
+
+class GraphFaultsDevicesTest : public GraphFaultsTest {
+ protected:
+  GraphFaultsDevicesTest() : GraphFaultsTest(4) {}
+};
+
+// paddle.md §5 B13: each pool built its stacks for all devices.
+TEST_F(GraphFaultsDevicesTest, B13APoolTouchesItsOwnDeviceAlone) {
+  Build();
+  const Stream stream = NewStream();
+  const std::uint64_t calls[] = {CountAll(1), CountAll(2), CountAll(3)};
+  const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(1, stream);
+  facade().CaptureEnded(pool);
+  {
+    CaptureGuard guard(facade(), stream, pool);
+    Use(Alloc(kBytes, stream), stream);
+    Launch(Finish(guard), stream);
+  }
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(pool);
+  for (int other = 1; other < 4; ++other) {
+    EXPECT_EQ(CountAll(other), calls[other - 1]) << "device " << other;
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -30,8 +30,9 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
       stream_(std::move(stream)),
       driver_(std::move(driver)) {
   pool_->AddHolder(*this);
-  if (stream_->timeline() != nullptr)
+  if (stream_->timeline() != nullptr) {
     driver_->Heed(stream_->timeline()->gate());
+  }
 }
 
 CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
@@ -203,7 +204,8 @@ void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
       ++marked_frees_;
     }
     const bool is_forbidden = IsForbidden(marked.mapped());
-    FreeMarked(marked.mapped().block, std::move(marked));
+    Block* block = marked.mapped().block;
+    FreeMarked(block, std::move(marked));
     if (--marked_frees_ == 0) marked_frees_.notify_all();
     if (is_forbidden) return;  // the others may wait as well
   }

@@ -11,6 +11,7 @@ class LaterFree final : public Postponable {
  public:
   LaterFree(std::shared_ptr<Allocator> layer, Allocation* allocation)
       : layer_(std::move(layer)), allocation_(allocation) {
+    // Nobody may free it again.
     RemoveFlag(*allocation_->block(), kBlockLive);
   }
 

@@ -167,7 +167,8 @@ TEST_F(FacadeCudaMallocAsyncTest, ABlockOutlivesItsStream) {
   EXPECT_EQ(log.Failed(), 0U);
 }
 
-// paddle.md §5 B2: what was to be freed later called an allocator that was gone.
+// paddle.md §5 B2: what was to be freed later called an allocator that was no
+// longer there.
 TEST_F(FacadeCudaMallocAsyncTest, BlocksOutliveTheFacade) {
   BuildAsync();
   const Stream user = NewStream();

@@ -25,7 +25,8 @@ class MemoryMapTest : public FacadeFixture {
     BlockCounter map;
     facade().AcceptAll(kPlace, map);
     EXPECT_EQ(map.bytes, facade().GetStats(kPlace).reserved_bytes);
-    return map;
+    const BlockCounts& counts = map;
+    return counts;
   }
   void Submit(const Stream& stream) {
     EXPECT_EQ(device().EnqueueWork(stream, nullptr, 0, 1000, 0),

@@ -145,8 +145,8 @@ TEST_F(CudaMallocAsyncAllocatorTest, MarkedMemoryIsReusedAfterItsUsers) {
   EXPECT_EQ(ran, "ur");
 }
 
-// 3.7-4: on the place's device, whichever was used last (paddle.md §5 B2: it was
-// on the one that was current).
+// 3.7-4: on the place's device, whichever was used last (paddle.md §5 B2: it
+// was on the one that was current).
 TEST_F(CudaMallocAsyncAllocatorTest, TheFreeStreamIsOnTheDeviceOfThePlace) {
   setting_.devices = 2;
   setting_.ordinal = 1;

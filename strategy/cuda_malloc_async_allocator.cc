@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/allocation/usage.h"
@@ -297,7 +298,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     mark.block = block;
     std::vector<Stream>& streams = mark.streams;
     // From here on, so that the mark goes with the block whatever happens.
-    block->flags |= kBlockMarkedBelow;
+    AddFlag(*block, kBlockMarkedBelow);
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
     }
@@ -321,7 +322,7 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
                 streams.end());
   if (!streams.empty() || found->second.is_aside) return;
   marks_.erase(found);
-  block->flags &= static_cast<std::uint8_t>(~kBlockMarkedBelow);
+  RemoveFlag(*block, kBlockMarkedBelow);
 }
 
 void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {

@@ -2,7 +2,6 @@
 
 #include <glog/logging.h>
 
-#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -21,7 +20,7 @@ DirectAllocator::~DirectAllocator() {
   while (Block* block = kept_.Pop()) {
     LOG(ERROR) << "direct: freeing " << static_cast<void*>(block->data)
                << " although its stream could not be waited for";
-    block->flags |= kBlockLive;
+    AddFlag(*block, kBlockLive);
     underlying()->DoFree(block->allocation());
   }
 }
@@ -52,7 +51,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
              << " is kept until its stream can be waited for: "
              << ToString(status);
   // Until it is free below, nobody may free it again.
-  block->flags &= static_cast<std::uint8_t>(~kBlockLive);
+  RemoveFlag(*block, kBlockLive);
   const std::lock_guard<SpinLock> guard(lock_);
   kept_.Push(block);
   ++kept_count_;
@@ -72,7 +71,7 @@ std::size_t DirectAllocator::FreeKept() noexcept {
   while (Block* block = kept.Pop()) {
     if (waited) {
       bytes += block->size;
-      block->flags |= kBlockLive;
+      AddFlag(*block, kBlockLive);
       underlying()->DoFree(block->allocation());
       continue;
     }

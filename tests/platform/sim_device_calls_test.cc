@@ -207,8 +207,9 @@ TEST_F(SimDeviceCallsTest, ObserverMayChangeWhileOthersCall) {
   std::thread caller([&] {
     while (!stop.load()) device().Synchronize();
   });
-  for (int i = 0; i < 200 || seen.load() == 0; ++i) {
+  for (int i = 0; i < 200; ++i) {
     device().SetCallObserver([&](const CallRecord&) { ++seen; });
+    while (seen.load() == 0) std::this_thread::yield();
     device().SetCallObserver(nullptr);
   }
   stop.store(true);

@@ -291,6 +291,9 @@ TEST_F(GraphPoolTest, AnInputOfTwoGraphsIsKeptForBoth) {
   }
   input.reset();
   EXPECT_EQ(device().GraphDestroy(first), Status::kSuccess);
+  // The device tells who held the graph at its next call.
+  EXPECT_EQ(device().Synchronize(), Status::kSuccess);
+  Sweep();
   Release();
   EXPECT_GE(Reserved(), kBytes) << "replays of the second read it";
   DropGraphs();

@@ -158,8 +158,8 @@ class ChunkPool final : public Decorator {
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
   // Takes one of at least `bytes` and at most twice that off the list, or one
-  // of any size, and keeps its place until PutBack or GiveUp. One without chunk
-  // if there is none.
+  // of any size, and keeps its place until PutBack or GiveUpPlace. One without
+  // chunk if there is none.
   Idle TakeOut(std::size_t bytes) noexcept;
   Idle TakeAnyOut() noexcept;
   Idle TakeOutLocked(std::vector<Idle>::iterator found) noexcept;

@@ -99,6 +99,8 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
 }
 
 void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+  // A stream that captures cannot say when it was done with something.
+  timelines_->Settle();
   // Without the lock: what is ending now may need it.
   CaptureGate& gate = timelines_->gate();
   gate.Announce();

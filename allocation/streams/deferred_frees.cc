@@ -73,6 +73,14 @@ std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
 
+void DeferredFrees::MakeRoom() noexcept {
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<FreeSource> source = SourceAt(i);
+    if (source == nullptr) break;
+    source->MakeRoom();
+  }
+}
+
 void DeferredFrees::Close() noexcept {
   closed_ = true;
   while (Await() != 0) {

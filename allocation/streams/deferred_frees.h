@@ -35,6 +35,9 @@ class FreeSource {
   virtual std::size_t Await() noexcept = 0;
   // Frees the rest, though nobody knows whether it is done.
   virtual std::size_t FreeUnproven() noexcept = 0;
+  // Makes room for frees that might have to be deferred: a capture was
+  // announced.
+  virtual void MakeRoom() noexcept {}
   // Nothing is deferred, nor ever will be.
   virtual bool IsOver() const noexcept = 0;
 };
@@ -83,6 +86,7 @@ class DeferredFrees {
   // As those of FreeSource, of all sources.
   std::size_t Drain() noexcept;
   std::size_t Await() noexcept;
+  void MakeRoom() noexcept;
   // Nobody allocates here any more: waits for all that is deferred. What is
   // deferred later drains with each free; what then is left waits for the next
   // Close, or the end.

@@ -148,6 +148,11 @@ Status StreamTimeline::Close() noexcept {
   return CloseNow();
 }
 
+Status StreamTimeline::Settle() noexcept {
+  if (owed() > noted()) NoteOnly();
+  return Close();
+}
+
 Status StreamTimeline::CloseNow() noexcept {
   if (closed() || open() == 0) return Status::kSuccess;
   if (ended()) return Status::kInvalidResourceHandle;
@@ -285,6 +290,8 @@ void StreamTimeline::RaiseDone(Tick tick) noexcept {
   }
   RaiseTo(done_, tick);
 }
+
+void StreamTimeline::RaiseOwed(Tick tick) noexcept { RaiseTo(owed_, tick); }
 
 void StreamTimeline::AcquireDone() noexcept {
   if (!device_.observed() || done() == 0) return;

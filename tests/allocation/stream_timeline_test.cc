@@ -174,6 +174,41 @@ TEST_F(StreamTimelineTest, EventsThatCannotBeMadeLeaveTicksOpen) {
   EXPECT_EQ(timeline->Close(), Status::kSuccess);
 }
 
+TEST_F(StreamTimelineTest, WhatIsOwedIsNotedOnce) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  timeline->Owe();
+  timeline->Owe();
+  const Tick owed = timeline->owed();
+  EXPECT_EQ(timeline->noted(), 0u);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1u);
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(owed));
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(owed));
+  // Of work that comes later, somebody may want a later moment.
+  timeline->Owe();
+  EXPECT_GT(timeline->owed(), owed);
+}
+
+TEST_F(StreamTimelineTest, TheTableSettlesEveryStream) {
+  const auto first = table_.Of(first_);
+  const auto second = table_.Of(second_);
+  table_.Settle();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  first->Owe();
+  second->NoteOnly();
+  FailCalls(DeviceCall::kEventRecord, 1);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 1u);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 0u);
+}
+
 // cuda_semantics.md S9, E6: the event outlives the stream.
 TEST_F(StreamTimelineTest, TicksOfAnEndedStreamAreDoneWithItsWork) {
   const auto timeline = table_.Of(first_);

@@ -43,8 +43,7 @@ DeferredFrees::~DeferredFrees() {
   for (Reclaimer::Registration& registration : registrations_) {
     registration.Reset();
   }
-  Close();
-  if (any()) Ask(&FreeSource::FreeUnproven);
+  End();
 }
 
 void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
@@ -88,6 +87,11 @@ void DeferredFrees::Close() noexcept {
   }
 }
 
+void DeferredFrees::End() noexcept {
+  Close();
+  Ask(&FreeSource::FreeUnproven);
+}
+
 DeferredFrees::Giving::Giving(const DeferredFrees& frees)
     : reclaimer_(frees.reclaimer_.get()) {
   if (reclaimer_ != nullptr) reclaimer_->BeginGiving();
@@ -105,6 +109,11 @@ void DeferredFrees::Defer(Block& block) noexcept {
 void DeferredFrees::TakeBack(Block& block) noexcept {
   bytes_ -= block.size;
   --count_;
+}
+
+void DeferredFrees::PassOn(Block& block) noexcept {
+  TellObserver(block);
+  TakeBack(block);
 }
 
 void DeferredFrees::TellObserver(const Block& block) const noexcept {

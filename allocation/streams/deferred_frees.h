@@ -50,7 +50,7 @@ class FreeSource {
 //   one waits on the host. Once the facade has let go, each free drains, and
 //   the end waits for the rest.
 // Errors: what cannot be proven done stays deferred and is tried again; only at
-//   the end, when nobody can be given the memory any more, it goes all the same
+//   the End, when nobody can be given the memory any more, it goes all the same
 //   and is logged.
 // Threads: any thread; no lock is held while a source works.
 // Cost: one load while nothing is deferred.
@@ -91,6 +91,9 @@ class DeferredFrees {
   // deferred later drains with each free; what then is left waits for the next
   // Close, or the end.
   void Close() noexcept;
+  // All chains are gone, so nobody can be given what is freed here: the same,
+  // and what cannot be waited for goes to the system all the same.
+  void End() noexcept;
 
   // Call after a free: once closed, that is who drains.
   void AfterFree() noexcept {
@@ -116,6 +119,8 @@ class DeferredFrees {
   void FreeNow(Block& block, Allocator& below) noexcept;
   // The same without giving it to anybody: its stream has it again.
   void TakeBack(Block& block) noexcept;
+  // The same for one that `below` gets when captures are over.
+  void PassOn(Block& block) noexcept;
 
  private:
   class Step;

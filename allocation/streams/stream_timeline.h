@@ -101,6 +101,9 @@ class StreamTimeline {
   // Waits on the host until `tick` is done; for a stream that cannot be waited
   // for, its device.
   Status Await(Tick tick) noexcept;
+  // The same for all work submitted so far, by waiting for the stream itself
+  // and without an event. kNotReady as Close.
+  Status AwaitAll() noexcept;
   // The stream is about to be destroyed: records its last event, which covers
   // ticks noted later as well. Work in it may be running. Waits for calls of
   // other threads that use the stream; none uses it afterwards.

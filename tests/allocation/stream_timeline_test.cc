@@ -91,6 +91,37 @@ TEST_F(StreamTimelineTest, OneEventCoversAllTicksBeforeIt) {
   EXPECT_FALSE(timeline->IsDone(later));
 }
 
+// However near: the event of the tick before says nothing of this one.
+TEST_F(StreamTimelineTest, AnEventBeforeATickIsNotTakenForIt) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->OrderBefore(tick, device(), second_), Status::kSuccess);
+  Work(second_);
+  EXPECT_TRUE(device().Step(first_));
+  EXPECT_FALSE(device().Step(second_)) << "the second piece has not run";
+  EXPECT_TRUE(device().Step(first_));
+  EXPECT_TRUE(device().Step(second_));
+}
+
+TEST_F(StreamTimelineTest, AwaitWaitsForTheEventOfItsOwnTick) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick earlier = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  EXPECT_EQ(timeline->Await(tick), Status::kSuccess);
+  EXPECT_TRUE(timeline->IsDone(earlier));
+  EXPECT_TRUE(timeline->IsDone(tick));
+  EXPECT_EQ(device().PendingCount(), 1u) << "what came later is not waited for";
+}
+
 TEST_F(StreamTimelineTest, ClosingTwiceRecordsOnce) {
   const auto timeline = table_.Of(first_);
   timeline->Note();

@@ -97,7 +97,12 @@ bool ExploredProgram::MayFree(std::size_t index) const {
 }
 
 bool ExploredProgram::MayBegin(std::size_t stream) const {
-  return captures_.size() < options_.captures && !IsCapturing(stream);
+  if (captures_.size() >= options_.captures || IsCapturing(stream)) {
+    return false;
+  }
+  return !options_.shares_pool ||
+         std::none_of(captures_.begin(), captures_.end(),
+                      [](const Capture& c) { return c.guard != nullptr; });
 }
 
 bool ExploredProgram::MayLaunch(const Capture& capture) const {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -65,11 +67,25 @@ TEST(BenchCommandTest, RunsOneOnceForProfilers) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST(BenchCommandTest, DrawsWhatItMeasured) {
+  const ScratchFolder folder;
+  const std::string path = folder.Write("plot.svg", "");
+  std::string plot = "--bench_plot=";
+  plot += path;
+  const CommandResult result = RunBench(
+      {"--bench_rounds=1", "--bench_operations=10", "--bench_allocators=null",
+       "--bench_workloads=random_10,random_20", plot});
+  EXPECT_EQ(result.code, 0) << result.err;
+  std::ostringstream svg;
+  svg << std::ifstream(path).rdbuf();
+  EXPECT_THAT(svg.str(), HasSubstr(">random: ns a pair<"));
+}
+
 TEST(BenchCommandTest, HelpNamesWhatThereIs) {
   const CommandResult result = RunBench({"--help"});
   EXPECT_EQ(result.code, 0);
   for (const char* name : {"hand_over", "random_1000000*", "c:auto_growth",
-                           "peer:paddle", "bfc_fast*"}) {
+                           "peer:paddle", "bfc_fast*", "--bench_plot"}) {
     EXPECT_THAT(result.out, HasSubstr(name));
   }
 }
@@ -117,6 +133,10 @@ INSTANTIATE_TEST_SUITE_P(
         WrongArguments{{"--bench_workloads=trace:none"}, "known: pair"},
         WrongArguments{{"--bench_trace=/no/such/file"}, "/no/such/file"},
         WrongArguments{{"--bench_trace=/dev/null"}, "/dev/null"},
+        WrongArguments{{"--bench_plot=/dev/null", "--bench_workloads=pair"},
+                       "no workload has a number"},
+        WrongArguments{{"--bench_plot=/no/such/folder/plot.svg"},
+                       "cannot write /no/such/folder"},
         WrongArguments{{"--format=xml"}, "known: table, json"},
         WrongArguments{{"pair"}, "no argument 'pair'"},
         WrongArguments{{"worker", "null"}, "an allocator and a workload"},

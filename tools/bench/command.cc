@@ -3,9 +3,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <stdexcept>
@@ -18,6 +21,7 @@
 #include "strata/tools/arguments.h"
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/cores.h"
+#include "strata/tools/bench/plot.h"
 #include "strata/tools/commands.h"
 #include "strata/tools/progress.h"
 
@@ -46,6 +50,7 @@ over the most that was live. `run` runs one once, for profilers.
                             with `run`, exactly
   --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
                             those in it (default: %s, if it is there)
+  --bench_plot=FILE         draws cost against live blocks and threads, as SVG
   --format=table|json       for people (default) or programs
 
 A number in a workload's name may be another. Every flag that `strata info`
@@ -63,6 +68,7 @@ struct BenchSettings {
   int rounds = 0;
   std::size_t pairs = 0;
   BenchScriptOptions script;
+  std::string plot;  // path; empty: none
 };
 
 std::size_t TakePositive(Arguments& arguments, const std::string& name,
@@ -92,6 +98,7 @@ BenchSettings TakeSettings(Arguments& arguments) {
   settings.script.traces = BenchTraces(arguments.TakeText(
       "bench_trace",
       std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
+  settings.plot = arguments.TakeText("bench_plot", "");
   return settings;
 }
 
@@ -203,12 +210,33 @@ std::string Names(const std::vector<Row>& rows) {
   return text + line;
 }
 
-int RunMeasurements(const BenchPlan& plan, bool as_json) {
+// Before the minutes that the measurements take. Closed if there is no path.
+std::ofstream OpenPlot(const BenchPlan& plan, const std::string& path) {
+  if (path.empty()) return {};
+  if (std::none_of(plan.workloads.begin(), plan.workloads.end(), &IsPlotted)) {
+    throw std::invalid_argument(
+        "--bench_plot: no workload has a number to draw over, as random_100 "
+        "has");
+  }
+  std::ofstream file(path);
+  if (!file) {
+    throw std::invalid_argument("--bench_plot: cannot write " + path + ": " +
+                                std::strerror(errno));
+  }
+  return file;
+}
+
+int RunMeasurements(const BenchPlan& plan, const std::string& plot_path,
+                    bool as_json) {
+  std::ofstream plot = OpenPlot(plan, plot_path);
   ProgressLine progress;
   const std::vector<BenchRow> rows =
       Bench(plan, [&](const std::string& text) { progress.Show(text); });
   progress.Clear();
   std::fputs((as_json ? ToJson(rows) : ToTable(rows)).c_str(), stdout);
+  if (plot.is_open() && !(plot << ToSvg(rows) << std::flush)) {
+    throw std::runtime_error("--bench_plot: cannot write " + plot_path);
+  }
   for (const BenchRow& row : rows) {
     if (row.status == BenchRow::Status::kFailed) return 1;
   }
@@ -244,7 +272,7 @@ int RunBench(int argc, char** argv) {
     throw std::invalid_argument("bench: takes no argument '" + names[0] +
                                 "'; see strata bench --help");
   }
-  return RunMeasurements(MakePlan(settings, flags), as_json);
+  return RunMeasurements(MakePlan(settings, flags), settings.plot, as_json);
 }
 
 }  // namespace strata

@@ -275,9 +275,10 @@ std::string ToSvg(const std::vector<BenchRow>& rows) {
   SvgWriter svg(columns * kPanelWidth + kLegendWidth,
                 std::max(lines * kPanelHeight, legend_height));
   for (std::size_t i = 0; i < panels.size(); ++i) {
+    const std::size_t line = i / kColumns;
     DrawPanel(svg, panels[i], styles,
               static_cast<double>(i % kColumns) * kPanelWidth,
-              static_cast<double>(i / kColumns) * kPanelHeight);
+              static_cast<double>(line) * kPanelHeight);
   }
   DrawLegend(svg, styles, columns * kPanelWidth);
   return svg.Finish();

@@ -5,7 +5,8 @@
 namespace strata {
 
 BenchTeam::BenchTeam(std::size_t threads, const std::vector<int>& cores)
-    : times_(threads), errors_(threads) {
+    : times_(threads) {
+  errors_.resize(threads);
   for (std::size_t i = 0; i < threads; ++i) {
     const int core = cores.empty() ? -1 : cores[i % cores.size()];
     threads_.emplace_back([this, i, core] {

@@ -118,13 +118,13 @@ const std::vector<Family>& Families() {
        kMostLive,
        &RandomSmall},
       {"pair_own_streams_", {1, 2, 4}, 2, kMostThreads, &PairOwnStreams},
-      {"pair_one_stream_", {2, 4}, 2, kMostThreads, &PairOneStream},
+      {"pair_one_stream_", {1, 2, 4}, 2, kMostThreads, &PairOneStream},
       {"training_own_streams_",
        {1, 2, 4},
        2,
        kMostThreads,
        &TrainingOwnStreams},
-      {"training_one_stream_", {2, 4}, 2, kMostThreads, &TrainingOneStream},
+      {"training_one_stream_", {1, 2, 4}, 2, kMostThreads, &TrainingOneStream},
   };
   return *families;
 }

@@ -57,6 +57,43 @@ TEST_F(RecordUseTest, TheMemoryIsNotReusedBeforeTheEvent) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
+// All uses are moments of one stream: what an earlier one says is no news of a
+// later one.
+TEST_F(RecordUseTest, AnEarlierUseThatIsOverSaysNothingOfALaterOne) {
+  AllocationPtr first = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(first.get(), a_, event_));
+  first.reset();
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+
+  AllocationPtr second = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(second.get(), a_, event_));
+  second.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+}
+
+// The one that is over goes back; the other waits for its own event.
+TEST_F(RecordUseTest, UsesUnderWayTogetherAreToldApart) {
+  AllocationPtr first = layer().Allocate(kBytes);
+  AllocationPtr second = layer().Allocate(2 * kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(first.get(), a_, event_));
+  first.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  Use(b_);
+  EXPECT_TRUE(layer().RecordUse(second.get(), b_, event_));
+  second.reset();
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  EXPECT_TRUE(device().Step(a_));
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), 2 * kBytes);
+}
+
 TEST_F(RecordUseTest, TheEventMayBeUsedAgainAtOnce) {
   AllocationPtr allocation = layer().Allocate(kBytes);
   Use(a_);

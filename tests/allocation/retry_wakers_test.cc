@@ -6,11 +6,15 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "strata/allocation/limit_allocator.h"
+#include "strata/allocation/stream_safe_allocator.h"
+#include "strata/allocation/streams/deferred_frees.h"
 #include "strata/tests/allocation/retry_fixture.h"
 #include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/shelf_allocator.h"
 
 namespace strata {
 namespace {
@@ -97,6 +101,41 @@ TEST_F(RetryWakersTest, ABudgetReservedInVainWakesWaiters) {
   EXPECT_EQ(in_vain.Get(), nullptr);
   EXPECT_NE(asker.Get(), nullptr);
   asker.Get().reset();
+}
+
+// A marked block that was freed can be reused once its streams are done, which
+// nobody says: whoever takes it in then, has to.
+TEST_F(RetryWakersTest, ADeferredFreeThatIsTakenInWakesWaiters) {
+  PoolPlaceOptions manual;
+  manual.progress = "manual";
+  const PoolPlace pool_place(manual);
+  const auto ladder = std::make_shared<Reclaimer>(Options());
+  DeferredFrees frees(pool_place.timelines(), ladder);
+  const Stream user = pool_place.NewStream();
+  const auto shelf = std::make_shared<ShelfAllocator>(pool_place.pool());
+  StreamSafeAllocator layer(
+      shelf, std::shared_ptr<DeferredFrees>(&frees, [](DeferredFrees*) {}),
+      pool_place.NewChainStream());
+  AllocationPtr held = layer.Allocate(Mebibytes(1));
+  EXPECT_TRUE(layer.RecordStream(held.get(), user));
+  EXPECT_EQ(pool_place.device().MemsetAsync(
+                reinterpret_cast<DevicePtr>(held->data()), 1, 64, user),
+            Status::kSuccess);
+  held.reset();
+
+  Failure failure;
+  failure.reason = Failure::Reason::kDeviceMemory;
+  failure.place = DevicePlace(0);
+  failure.requested_bytes = Mebibytes(1);
+  RetryQueue::Stay stay(ladder->retry(), failure);
+  stay.BeginSearch();
+  std::thread([&] {
+    EXPECT_EQ(frees.Drain(), 0U);
+    pool_place.device().StepAll();
+    EXPECT_EQ(frees.Drain(), Mebibytes(1));
+  }).join();
+  // Nobody else could wake it: it would be refused.
+  EXPECT_TRUE(stay.Wait(failure));
 }
 
 TEST_F(RetryWakersTest, ABudgetIsWaitedForToo) {

@@ -91,6 +91,37 @@ TEST_F(StreamTimelineTest, OneEventCoversAllTicksBeforeIt) {
   EXPECT_FALSE(timeline->IsDone(later));
 }
 
+// However near: the event of the tick before says nothing of this one.
+TEST_F(StreamTimelineTest, AnEventBeforeATickIsNotTakenForIt) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->OrderBefore(tick, device(), second_), Status::kSuccess);
+  Work(second_);
+  EXPECT_TRUE(device().Step(first_));
+  EXPECT_FALSE(device().Step(second_)) << "the second piece has not run";
+  EXPECT_TRUE(device().Step(first_));
+  EXPECT_TRUE(device().Step(second_));
+}
+
+TEST_F(StreamTimelineTest, AwaitWaitsForTheEventOfItsOwnTick) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick earlier = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  EXPECT_EQ(timeline->Close(), Status::kSuccess);
+  Work(first_);
+  EXPECT_EQ(timeline->Await(tick), Status::kSuccess);
+  EXPECT_TRUE(timeline->IsDone(earlier));
+  EXPECT_TRUE(timeline->IsDone(tick));
+  EXPECT_EQ(device().PendingCount(), 1u) << "what came later is not waited for";
+}
+
 TEST_F(StreamTimelineTest, ClosingTwiceRecordsOnce) {
   const auto timeline = table_.Of(first_);
   timeline->Note();
@@ -172,6 +203,41 @@ TEST_F(StreamTimelineTest, EventsThatCannotBeMadeLeaveTicksOpen) {
   EXPECT_EQ(timeline->Close(), Status::kUnknown);
   EXPECT_EQ(timeline->open(), 1u);
   EXPECT_EQ(timeline->Close(), Status::kSuccess);
+}
+
+TEST_F(StreamTimelineTest, WhatIsOwedIsNotedOnce) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  timeline->Owe();
+  timeline->Owe();
+  const Tick owed = timeline->owed();
+  EXPECT_EQ(timeline->noted(), 0u);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1u);
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(owed));
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(owed));
+  // Of work that comes later, somebody may want a later moment.
+  timeline->Owe();
+  EXPECT_GT(timeline->owed(), owed);
+}
+
+TEST_F(StreamTimelineTest, TheTableSettlesEveryStream) {
+  const auto first = table_.Of(first_);
+  const auto second = table_.Of(second_);
+  table_.Settle();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  first->Owe();
+  second->NoteOnly();
+  FailCalls(DeviceCall::kEventRecord, 1);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 1u);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 0u);
 }
 
 // cuda_semantics.md S9, E6: the event outlives the stream.

@@ -20,6 +20,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t kSteps = 5;
+constexpr std::uint64_t kFewer = 1;  // where no program is left out
 // Programs that are run at least, by their steps.
 constexpr std::array<std::uint64_t, 9> kPrograms = {
     0, 2, 14, 110, 900, 8'000, 70'000, 600'000, 5'000'000};
@@ -27,6 +28,8 @@ constexpr std::array<std::uint64_t, 9> kPrograms = {
 struct ExploreCase {
   std::string name;
   ExploreOptions options;
+  std::uint64_t fewer_steps =
+      0;  // than the others, as more of them are enabled
 };
 
 std::ostream& operator<<(std::ostream& out, const ExploreCase& one) {
@@ -59,6 +62,33 @@ std::vector<ExploreCase> Cases() {
   cases.push_back(
       CaseOf("auto_growth_waits", "auto_growth", "strata_cross_stream_wait"));
   cases.push_back(CaseOf("bfc_waits", "bfc", "strata_cross_stream_wait"));
+  // Marks that name the event behind the use, not all that comes before the
+  // free.
+  for (const char* strategy : {"auto_growth", "bfc"}) {
+    ExploreCase named = CaseOf(strategy, strategy);
+    named.name.append("_record_use");
+    named.options.marks_name_events = true;
+    cases.push_back(named);
+  }
+  // Captures whose graphs share memory, once there is a graph: of two streams
+  // that used a block, which is still allocated.
+  ExploreCase pooled = CaseOf("auto_growth_one_pool", "auto_growth");
+  pooled.options.shares_pool = true;
+  pooled.options.begin_with = {{StepKind::kBegin, 0, 0},
+                               {StepKind::kAlloc, 0, 0},
+                               {StepKind::kUse, 1, 0},
+                               {StepKind::kMark, 1, 0},
+                               {StepKind::kEnd, 0, 0}};
+  pooled.options.streams = 2;
+  pooled.fewer_steps = 1;
+  cases.push_back(pooled);
+  // The next capture, of the other stream, which the first one has joined.
+  pooled.name.append("_joined");
+  pooled.options.begin_with.insert(pooled.options.begin_with.end(),
+                                   {{StepKind::kBegin, 1, 1},
+                                    {StepKind::kAlloc, 1, 1},
+                                    {StepKind::kUse, 0, 1}});
+  cases.push_back(pooled);
   // The ladder of reactions to exhaustion.
   for (const char* strategy : {"auto_growth", "bfc"}) {
     ExploreCase full = CaseOf(strategy, strategy, "gpu_allocator_retry_time=0");
@@ -74,14 +104,16 @@ std::vector<ExploreCase> Cases() {
   return cases;
 }
 
-std::uint64_t Steps() {
-  return NumberFromEnvironment("STRATA_EXPLORE_STEPS", kSteps);
+std::uint64_t StepsOf(const ExploreCase& one) {
+  const std::uint64_t steps =
+      NumberFromEnvironment("STRATA_EXPLORE_STEPS", kSteps);
+  return steps - std::min(steps, one.fewer_steps);
 }
 
 class ExplorationTest : public ::testing::TestWithParam<ExploreCase> {};
 
 TEST_P(ExplorationTest, NoProgramMeetsAHazardOrLeavesAnything) {
-  const std::uint64_t steps = Steps();
+  const std::uint64_t steps = StepsOf(GetParam());
   const Exploration found = Explore(GetParam().options, steps);
   EXPECT_EQ(found.finding, "");
   std::cout << "  " << steps << " steps: " << found.states << " states go on, "
@@ -98,7 +130,8 @@ TEST_P(ExplorationTest, EqualStatesHaveEqualFutures) {
   ExploreOptions options = GetParam().options;
   options.data = "phantom";
   // Without leaving any out, so of fewer steps.
-  EXPECT_EQ(DifferentFutures(options, std::min(Steps(), kSteps) - 1), "");
+  const std::uint64_t steps = std::min(StepsOf(GetParam()), kSteps);
+  EXPECT_EQ(DifferentFutures(options, steps - std::min(steps, kFewer)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExplorationTest, ::testing::ValuesIn(Cases()),

@@ -240,6 +240,31 @@ TEST_F(FacadeRetryTest, AStreamMayEndWhileOthersWait) {
   EXPECT_NE(waiting.Get(), nullptr);
 }
 
+// What was freed while its user could not be asked is deferred, and nobody may
+// free again: whoever takes it in wakes those that wait for it.
+TEST_F(FacadeRetryTest, ADeferredFreeThatIsTakenInWakes) {
+  BuildWithClock();
+  const Stream owner = NewStream();
+  const Stream user = NewStream();
+  AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), owner);
+  facade().RecordStream(held, user);
+  for (const DeviceCall call :
+       {DeviceCall::kEventRecord, DeviceCall::kStreamSynchronize,
+        DeviceCall::kSynchronize}) {
+    FaultRule rule;
+    rule.call = call;
+    rule.status = Status::kUnknown;
+    device().AddFault(rule);
+  }
+  held.reset();
+  Waiting waiting(*this, Mebibytes(40), NewStream());
+  device().ClearFaults();
+  // Misses, and meets its request from the system: it gives nothing back.
+  const AllocationPtr other = facade().Alloc(kPlace, Mebibytes(1), NewStream());
+  EXPECT_NE(other, nullptr);
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
 // ---- Out-of-memory callbacks.
 
 class FacadeCallbackOrderTest : public FacadeRetryTest {

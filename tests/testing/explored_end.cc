@@ -84,6 +84,7 @@ void ExploredProgram::DropGraphs() {
 }
 
 void ExploredProgram::ReleaseAll() {
+  if (pool_ != 0) facade_->RemoveMemoryPoolOfCUDAGraph(pool_);
   facade_->Release(kHere);
   const Stats stats = facade_->GetStats(kHere);
   Expect(stats.live_allocations() == 0, "something is counted as live");

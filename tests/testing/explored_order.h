@@ -59,8 +59,14 @@ class ExploredOrder {
     return stream < clock.size() ? clock[stream] : 0;
   }
 
+  static void Join(Clock& clock, const Clock& other);
+
   // What each event stands for that was recorded and not destroyed.
   const std::map<std::uint64_t, Recorded>& events() const { return events_; }
+  // Of an event that was recorded on a stream that does not capture.
+  const Recorded& recorded(Event event) const {
+    return events_.at(reinterpret_cast<std::uintptr_t>(event.value));
+  }
   const std::vector<Wait>& waits(std::size_t stream) const {
     return waits_[stream];
   }
@@ -74,7 +80,6 @@ class ExploredOrder {
   void SeeStream(std::size_t stream);
   std::size_t IndexOf(std::uint64_t uid) const;
   static void Raise(Clock& clock, std::size_t stream, Position position);
-  static void Join(Clock& clock, const Clock& other);
 
   SimPlatform* const platform_;
   std::vector<Stream> streams_;

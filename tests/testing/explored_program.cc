@@ -55,6 +55,10 @@ ExploredProgram::ExploredProgram(const ExploreOptions& options)
   facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options.facade),
                                               platform_);
   capture_of_.fill(kNone);
+  if (options.shares_pool) {
+    pool_ = facade_->PrepareMemoryPoolForCUDAGraph(0);
+    facade_->CaptureEnded(pool_);
+  }
 }
 
 ExploredProgram::~ExploredProgram() {
@@ -150,7 +154,7 @@ void ExploredProgram::Alloc(std::size_t index) {
   frees_seen_[index] = frees_;
   if (made == nullptr) {
     ++refused_[index];
-    if (!MayRefuse(failure)) {
+    if (!MayRefuse()) {
       findings_ += "refused: " + failure.ToString() + "\n";
     }
     return;
@@ -174,6 +178,12 @@ void ExploredProgram::Alloc(std::size_t index) {
     Note(life.capture, StepKind::kAlloc, index, life.address);
   }
   lives_.push_back(std::move(life));
+  const bool may_park = (has_chain_ & (has_chain_ - 1)) != 0 || IsAnyActive();
+  if (may_park && !IsCapturing(index)) MakeRoom(index);
+}
+
+void ExploredProgram::MakeRoom(std::size_t s) {
+  room_[s] = std::max(room_[s], LiveCount(s));
 }
 
 void ExploredProgram::Use(std::size_t index, std::size_t s) {
@@ -196,6 +206,7 @@ void ExploredProgram::Use(std::size_t index, std::size_t s) {
     return;
   }
   if (s != life.owner) life.needs |= Bit(s);
+  NoteUse(life, s);
   life.last_use[s] = order_->Submitted(s);
   work_[s].push_back(Work{life.last_use[s], index, kNone});
   if (life.capture != kNone) {
@@ -215,11 +226,33 @@ void ExploredProgram::UseCaptured(std::size_t index, std::size_t s,
   }
 }
 
+void ExploredProgram::NoteUse(Life& life, std::size_t s) {
+  if (!options_.marks_name_events || s == life.owner) return;
+  life.used[s] = RecordNew(s);
+  life.marks &= ~Bit(s);
+}
+
+bool ExploredProgram::MarkUse(Life& life, std::size_t s) {
+  Event event = life.used[s];
+  if (!event) {
+    event = events_[kMarkEvent];
+    Record(event, s);
+  }
+  ExploredOrder::Join(moment_, order_->recorded(event).before);
+  life.moments[s] = moment_;
+  return facade_->RecordUse(*life.allocation, stream(s), event);
+}
+
 void ExploredProgram::Mark(std::size_t index, std::size_t s) {
   Life& life = lives_[index];
-  const bool noted = facade_->RecordStream(life.allocation, stream(s));
+  life.moments[s].clear();
+  const bool names_event = options_.marks_name_events && !IsCapturing(s);
+  const bool noted = names_event
+                         ? MarkUse(life, s)
+                         : facade_->RecordStream(life.allocation, stream(s));
   Expect(noted || !facade_->IsStreamSafeCUDAAllocatorUsed(), "not marked");
   life.marks |= Bit(s);
+  life.marked |= Bit(s);
   if (IsCapturing(s)) {
     life.held |= Bit(capture_of_[s]);
     Note(capture_of_[s], StepKind::kMark, s, life.address);
@@ -270,7 +303,7 @@ void ExploredProgram::Begin(std::size_t s) {
   capture.origin = s;
   capture.streams = Bit(s);
   try {
-    capture.guard = std::make_unique<CaptureGuard>(*facade_, stream(s));
+    capture.guard = std::make_unique<CaptureGuard>(*facade_, stream(s), pool_);
   } catch (const std::exception& error) {
     findings_ += std::string(error.what()) + "\n";
     return;
@@ -278,6 +311,9 @@ void ExploredProgram::Begin(std::size_t s) {
   order_->SetCapturing(s, true);
   capture_of_[s] = captures_.size();
   captures_.push_back(std::move(capture));
+  for (std::size_t other = 0; other < options_.streams; ++other) {
+    MakeRoom(other);
+  }
 }
 
 void ExploredProgram::JoinCapture(std::size_t s, std::size_t capture) {
@@ -309,11 +345,24 @@ void ExploredProgram::End(std::size_t index) {
   }
   if (!capture.valid) return;
   Launch(index);
-  // What is still allocated may be used once the launch is over.
+  WaitForLaunch(index, capture.origin);
+}
+
+void ExploredProgram::WaitForLaunch(std::size_t capture, std::size_t origin) {
   for (Life& life : lives_) {
-    if (life.capture != index || life.allocation == nullptr) continue;
-    Record(life.ready, capture.origin);
-    life.ordered = Bit(capture.origin);
+    if (life.capture != capture || life.allocation == nullptr) continue;
+    Record(life.ready, origin);
+    life.ordered = Bit(origin);
+  }
+}
+
+void ExploredProgram::WaitForUsers(std::size_t index) {
+  if (has_launched_) WaitFor(events_[kLaunchEvent], captures_[index].origin);
+  for (std::size_t c = 0; c < captures_.size(); ++c) {
+    if (c != index && !options_.shares_pool) continue;
+    for (const Event event : captures_[c].later_uses) {
+      WaitFor(event, captures_[index].origin);
+    }
   }
 }
 
@@ -323,7 +372,7 @@ void ExploredProgram::Launch(std::size_t index) {
   for (const std::size_t input : capture.inputs) {
     WaitForReady(lives_[input], origin);
   }
-  for (const Event event : capture.later_uses) WaitFor(event, origin);
+  WaitForUsers(index);
   {
     const ThreadCaptureMode relaxed(&device(), CaptureMode::kRelaxed);
     Expect(device().GraphLaunch(capture.exec, stream(origin)), "GraphLaunch");
@@ -331,9 +380,16 @@ void ExploredProgram::Launch(std::size_t index) {
   capture.launched_at = order_->Submitted(origin);
   work_[origin].push_back(Work{capture.launched_at, kNone, index});
   for (const std::size_t input : capture.inputs) {
+    NoteUse(lives_[input], origin);
     lives_[input].last_use[origin] = capture.launched_at;
     const std::size_t pool = lives_[input].capture;
     if (pool != kNone) captures_[pool].later_uses.push_back(RecordNew(origin));
+  }
+  if (!options_.shares_pool) return;
+  Record(events_[kLaunchEvent], origin);
+  has_launched_ = true;
+  for (std::size_t c = 0; c < captures_.size(); ++c) {
+    if (!IsActive(c)) WaitForLaunch(c, origin);
   }
 }
 

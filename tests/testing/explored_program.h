@@ -21,10 +21,10 @@ namespace strata {
 enum class StepKind : std::uint8_t {
   kAlloc,     // a block for `stream`
   kUse,       // work in `stream` writes the block `index`
-  kMark,      // RecordStream of the block for `stream`
+  kMark,      // RecordStream, or RecordUse, of the block for `stream`
   kFree,      // the block
   kComplete,  // the next work of `stream` is done; nobody is told
-  kBegin,     // `stream` captures, with a new pool
+  kBegin,     // `stream` captures, with a new pool or that of all captures
   kEnd,       // the capture `index` ends; its graph is launched
   kLaunch,    // the graph of the capture `index` is launched again
 };
@@ -46,12 +46,18 @@ struct ExploreOptions {
   // Blocks that surely fit; a request may be refused once as many are live or
   // graphs keep memory. 0: none is refused.
   std::size_t fitting_blocks = 0;
-  // Streams share a strategy, so that one that captures may keep others from
-  // what it freed before.
+  // Streams share a strategy: who has freed something matters.
   bool shares_strategy = false;
+  // Outside captures marks are RecordUse, with an event right behind the last
+  // use of the block.
+  bool marks_name_events = false;
+  // All captures use one pool, one after another.
+  bool shares_pool = false;
   std::size_t streams = 3;
-  std::size_t blocks = 4;       // live at once
-  std::size_t captures = 2;     // of one program
+  std::size_t blocks = 4;    // live at once
+  std::size_t captures = 2;  // of one program
+  // What every program begins with; not counted as steps.
+  std::vector<ExploredStep> begin_with;
   std::string data = "backed";  // as PlatformOptions::sim_data
 };
 
@@ -62,10 +68,13 @@ struct ExploreOptions {
 //   for the allocation of a block, not for its uses, before it uses it; each
 //   block is marked for the streams that use it before it is freed; a graph is
 //   launched behind what its nodes use, and not once an input of it was freed
-//   that nothing keeps. Enabled() lists the steps that are correct now. Streams
-//   are alike, so of those that did nothing yet only the first takes a step.
-//   After each step the checker must be silent, no error may be logged, live
-//   blocks must not overlap and must hold what their own work wrote.
+//   that nothing keeps. A mark that names an event counts up to the next use.
+//   Graphs that share a pool are launched one after another, and what they left
+//   is used behind the last of them. Enabled() lists the steps that are correct
+//   now. Streams are alike, so of those that did nothing yet only the first
+//   takes a step. After each step the checker must be silent, no error may be
+//   logged, live blocks must not overlap and must hold what their own work
+//   wrote.
 // Threads: one.
 class ExploredProgram final : private google::LogSink {
  public:
@@ -93,18 +102,26 @@ class ExploredProgram final : private google::LogSink {
 
   static constexpr std::size_t kMaxStreams = 3;
   static constexpr std::size_t kNone = ~std::size_t{0};
+  // Events that are recorded again and again; the others are recorded once.
+  static constexpr std::size_t kMarkEvent = 0;
+  static constexpr std::size_t kLaunchEvent = 1;  // where captures share a pool
+  static constexpr std::size_t kFirstEvent = 2;
 
   struct Life {
     AllocationPtr allocation;  // null: freed
     std::uintptr_t address = 0;
     std::size_t owner = 0;
     std::size_t capture = kNone;  // it was allocated in
-    Mask marks = 0;               // streams
+    Mask marks = 0;               // streams whose uses the free waits for
+    Mask marked = 0;              // streams that ever had a mark
     Mask needs = 0;               // streams that need a mark before the free
     Mask ordered = 0;             // streams that come after the allocation
     Mask held = 0;                // captures that keep it
     Event ready;                  // recorded at the allocation
     std::array<Position, kMaxStreams> last_use{};
+    std::array<Event, kMaxStreams> used{};  // recorded behind the last use
+    // What the marks that name an event wait for; empty: no such mark.
+    std::array<ExploredOrder::Clock, kMaxStreams> moments;
     std::array<Position, kMaxStreams> freed_at{};
     std::vector<std::uint64_t> words;  // that its work writes
     bool written = false;              // by work outside captures
@@ -141,10 +158,13 @@ class ExploredProgram final : private google::LogSink {
   bool IsActive(std::size_t capture) const {
     return captures_[capture].guard != nullptr;
   }
+  bool IsAnyActive() const;
   bool IsInput(const Capture& capture, std::size_t life) const;
   std::size_t LiveCount() const;
+  // Those of one stream.
+  std::size_t LiveCount(std::size_t owner) const;
 
-  bool MayRefuse(const Failure& failure) const;
+  bool MayRefuse() const;
   bool MayUse(const Life& life, std::size_t stream) const;
   bool MayMark(const Life& life, std::size_t stream) const;
   bool MayFree(std::size_t life) const;
@@ -152,9 +172,13 @@ class ExploredProgram final : private google::LogSink {
   bool MayLaunch(const Capture& capture) const;
 
   void Alloc(std::size_t stream);
+  void MakeRoom(std::size_t stream);
   void Use(std::size_t index, std::size_t stream);
   void UseCaptured(std::size_t index, std::size_t stream, std::size_t capture);
   void Mark(std::size_t index, std::size_t stream);
+  bool MarkUse(Life& life, std::size_t stream);
+  // The marks of the stream say nothing of a use that comes after them.
+  void NoteUse(Life& life, std::size_t stream);
   void Free(std::size_t index);
   void Complete(std::size_t stream);
   void Begin(std::size_t stream);
@@ -162,6 +186,10 @@ class ExploredProgram final : private google::LogSink {
   void Launch(std::size_t capture);
   void JoinCapture(std::size_t stream, std::size_t capture);
   void WaitForReady(Life& life, std::size_t stream);
+  void WaitForUsers(std::size_t capture);
+  // What is still allocated in the capture may be used once the launch that
+  // `origin` made last is over.
+  void WaitForLaunch(std::size_t capture, std::size_t origin);
   void Note(std::size_t capture, StepKind kind, std::size_t stream,
             std::uintptr_t address);
 
@@ -188,7 +216,10 @@ class ExploredProgram final : private google::LogSink {
   std::unique_ptr<AllocatorFacade> facade_;
   std::unique_ptr<ExploredOrder> order_;
   std::vector<Event> events_;
-  std::size_t next_event_ = 0;
+  std::size_t next_event_ = kFirstEvent;
+  ExploredOrder::Clock moment_;  // what all marks that name an event wait for
+  GraphPoolId pool_ = 0;         // of all captures; 0: each has its own
+  bool has_launched_ = false;    // from that pool
   std::vector<Life> lives_;
   std::vector<Capture> captures_;
   std::array<std::vector<Work>, kMaxStreams> work_;
@@ -198,6 +229,8 @@ class ExploredProgram final : private google::LogSink {
   // How much each stream has freed, and had when another last asked.
   std::array<std::size_t, kMaxStreams> frees_{};
   std::array<std::array<std::size_t, kMaxStreams>, kMaxStreams> frees_seen_{};
+  // Own blocks that each stream had when room to park them was made.
+  std::array<std::size_t, kMaxStreams> room_{};
   std::uint64_t word_ = 0;
   std::array<std::uint64_t, kMaxStreams> refused_{};  // requests
   std::string findings_;

@@ -5,7 +5,7 @@
 //   - blocks as strategies show them, by rank of chunk and offset, with sizes,
 //     and what is reserved and in use at the place;
 //   - blocks of the program, live or freed last at their address: stream,
-//     marks, what orders, keeps and uses them;
+//     marks and the events that they name, what orders, keeps and uses them;
 //   - for each stream: its work that is not done and what that waits for; which
 //     work of the others, and of its own, it, the host and each event come
 //     after. Of the place in the stream only its order among the places that
@@ -16,7 +16,8 @@
 //   - how many requests of each stream were refused: bfc grows in smaller steps
 //     after one;
 //   - captures: who takes part; what was done in it, in order; what is in its
-//     graph, and which blocks it has got from outside.
+//     graph, and which blocks it has got from outside; where they share a pool,
+//     which graph was launched last.
 // Left out is what neither the checker nor an allocator can ask again: work
 // that is done and that nothing refers to, the values of addresses, events,
 // numbers and stored words, and counters that only rise. Policies may count
@@ -95,6 +96,9 @@ class ExploredProgram::StateWriter {
     streams_ = streams;
     WriteStreams();
     WriteEvents();
+    if (program_.has_launched_) {
+      WriteEvent(LastLaunch());
+    }
     WriteBlocks();
     for (const auto& [address, index] : latest_) WriteLife(index);
     for (const Capture& capture : program_.captures_) WriteCapture(capture);
@@ -108,7 +112,24 @@ class ExploredProgram::StateWriter {
   // Whether its free is one of that stream's work.
   static bool IsConcerned(const Life& life, std::size_t stream) {
     return life.allocation == nullptr &&
-           (stream == life.owner || (life.marks & Bit(stream)) != 0);
+           (stream == life.owner ||
+            ((life.marked & Bit(stream)) != 0 && life.moments[stream].empty()));
+  }
+
+  bool IsOwn(std::uint64_t event) const {
+    return std::any_of(
+        program_.events_.begin(), program_.events_.end(),
+        [event](const Event& own) { return AddressOf(own.value) == event; });
+  }
+  const ExploredOrder::Recorded& LastLaunch() const {
+    return program_.order_->recorded(program_.events_[kLaunchEvent]);
+  }
+  // Null: nobody can wait for it any more, or it was recorded in a capture.
+  const ExploredOrder::Recorded* ReadyOf(const Life& life) const {
+    const auto& events = program_.order_->events();
+    const auto ready = events.find(AddressOf(life.ready.value));
+    const bool is_known = life.allocation != nullptr && ready != events.end();
+    return is_known ? &ready->second : nullptr;
   }
 
   void RankAddresses() {
@@ -119,6 +140,11 @@ class ExploredProgram::StateWriter {
     }
     std::size_t rank = 0;
     for (const auto& [address, index] : latest_) ranks_[address] = rank++;
+  }
+
+  void RankEvent(const ExploredOrder::Recorded& recorded) {
+    if (recorded.seen) return;
+    places_[recorded.at.stream].insert(recorded.at.position);
   }
 
   // The places in streams that something refers to.
@@ -136,14 +162,25 @@ class ExploredProgram::StateWriter {
         if (IsConcerned(life, s)) places_[s].insert(life.freed_at[s]);
       }
     }
-    for (const auto& [event, recorded] : program_.order_->events()) {
-      if (!recorded.seen) {
-        places_[recorded.at.stream].insert(recorded.at.position);
+    for (const auto& [address, index] : latest_) {
+      const Life& life = program_.lives_[index];
+      if (const auto* ready = ReadyOf(life)) RankEvent(*ready);
+      for (const ExploredOrder::Clock& moment : life.moments) {
+        for (std::size_t s = 0; s < moment.size(); ++s) {
+          places_[s].insert(moment[s]);
+        }
       }
+    }
+    for (const auto& [event, recorded] : program_.order_->events()) {
+      if (!IsOwn(event)) RankEvent(recorded);
     }
     for (const Capture& capture : program_.captures_) {
       places_[capture.origin].insert(capture.launched_at);
+      for (const Event event : capture.later_uses) {
+        RankEvent(program_.order_->recorded(event));
+      }
     }
+    if (program_.has_launched_) RankEvent(LastLaunch());
     // All that comes after what the host has seen.
     for (std::size_t s = 0; s < stream_count(); ++s) {
       auto& places = places_[s];
@@ -216,6 +253,7 @@ class ExploredProgram::StateWriter {
 
   void WriteFrees(std::size_t s) {
     Number(program_.frees_[s]);
+    Number(program_.room_[s]);
     for (std::size_t name = 0; name < own_count(); ++name) {
       const std::size_t other = streams_[name];
       Number(program_.frees_seen_[other][s] != program_.frees_[s] ? 1 : 0);
@@ -240,24 +278,28 @@ class ExploredProgram::StateWriter {
     for (const auto& [event, recorded] : program_.order_->events()) {
       if (recorded.seen) continue;
       text_.clear();
-      const std::uint64_t handle = event;  // clang 14 captures no binding
-      const bool is_own = std::any_of(
-          program_.events_.begin(), program_.events_.end(),
-          [&](const Event& own) { return AddressOf(own.value) == handle; });
       // Those of live blocks are written with them.
-      if (is_own) continue;
-      Number(NameOf(recorded.at.stream));
-      Place(recorded.at.stream, recorded.at.position);
-      for (std::size_t name = 0; name < stream_count(); ++name) {
-        const std::size_t s = StreamOf(name);
-        Place(s, ExploredOrder::At(recorded.before, s));
-      }
+      if (IsOwn(event)) continue;
+      WriteEvent(recorded);
       events.push_back(text_);
     }
     std::sort(events.begin(), events.end());
     text_ = std::move(before);
     for (const std::string& event : events) text_ += event;
     text_ += '|';
+  }
+
+  void WriteEvent(const ExploredOrder::Recorded& recorded) {
+    Number(NameOf(recorded.at.stream));
+    Place(recorded.at.stream, recorded.at.position);
+    WriteClock(recorded.before);
+  }
+
+  void WriteClock(const ExploredOrder::Clock& clock) {
+    for (std::size_t name = 0; name < stream_count(); ++name) {
+      const std::size_t s = StreamOf(name);
+      Place(s, ExploredOrder::At(clock, s));
+    }
   }
 
   void WriteBlocks() {
@@ -297,6 +339,7 @@ class ExploredProgram::StateWriter {
     Number(NameOf(life.owner));
     Number(life.capture + 1);
     Streams(life.marks);
+    Streams(life.marked);
     Streams(life.needs);
     Streams(life.ordered);
     Number(life.held);
@@ -307,15 +350,19 @@ class ExploredProgram::StateWriter {
         Place(streams_[name], life.freed_at[streams_[name]]);
       }
     }
-    const auto& events = program_.order_->events();
-    const auto ready = events.find(AddressOf(life.ready.value));
-    if (life.allocation != nullptr && ready != events.end()) {
-      for (std::size_t name = 0; name < stream_count(); ++name) {
-        const std::size_t s = StreamOf(name);
-        Place(s, ExploredOrder::At(ready->second.before, s));
-      }
-    }
+    if (program_.options_.marks_name_events) WriteMoments(life);
+    if (const auto* ready = ReadyOf(life)) WriteClock(ready->before);
     text_ += '|';
+  }
+
+  // What its marks that name an event wait for, and which would name one next.
+  void WriteMoments(const Life& life) {
+    for (std::size_t name = 0; name < own_count(); ++name) {
+      const std::size_t s = streams_[name];
+      Number(life.used[s] ? 1 : 0);
+      Number(life.moments[s].empty() ? 0 : 1);
+      if (!life.moments[s].empty()) WriteClock(life.moments[s]);
+    }
   }
 
   void WriteCapture(const Capture& capture) {
@@ -331,8 +378,7 @@ class ExploredProgram::StateWriter {
     }
     text_ += '|';
     for (const Event event : capture.later_uses) {
-      const auto& recorded =
-          program_.order_->events().at(AddressOf(event.value));
+      const auto& recorded = program_.order_->recorded(event);
       Number(NameOf(recorded.at.stream));
       Place(recorded.at.stream, recorded.at.position);
     }

@@ -56,15 +56,36 @@ struct Open {
   std::vector<ExploredStep> enabled;
 };
 
+// The program that all others begin with, if it is one.
+Outcome RunFirst(const ExploreOptions& options) {
+  Program program;
+  Outcome outcome = Run(options, program, true);
+  for (const ExploredStep& step : options.begin_with) {
+    const bool is_enabled =
+        std::any_of(outcome.enabled.begin(), outcome.enabled.end(),
+                    [&](const ExploredStep& other) {
+                      return ToString(other) == ToString(step);
+                    });
+    if (!is_enabled) {
+      outcome.findings = "cannot begin with " + ToString(step);
+      break;
+    }
+    program.push_back(step);
+    outcome = Run(options, program, true);
+    if (!outcome.findings.empty()) break;
+  }
+  return outcome;
+}
+
 }  // namespace
 
 Exploration Explore(const ExploreOptions& options, std::size_t steps) {
   Exploration result;
   std::unordered_set<std::uint64_t> states;
-  const Outcome first = Run(options, {}, true);
+  const Outcome first = RunFirst(options);
   states.insert(first.state);
   result.finding = first.findings;
-  std::vector<Open> level = {{{}, first.enabled}};
+  std::vector<Open> level = {{options.begin_with, first.enabled}};
   for (std::size_t depth = 1; depth <= steps && result.finding.empty();
        ++depth) {
     std::vector<Open> next;
@@ -97,11 +118,12 @@ std::string DifferentFutures(const ExploreOptions& options, std::size_t steps) {
     std::set<std::uint64_t> next;
   };
   std::map<std::uint64_t, Known> known;
-  const Outcome first = Run(options, {}, true);
+  const Outcome first = RunFirst(options);
   struct Reached : Open {
     std::uint64_t state = 0;
   };
   std::vector<Reached> level(1);
+  level[0].program = options.begin_with;
   level[0].enabled = first.enabled;
   level[0].state = first.state;
   for (std::size_t depth = 1; depth <= steps; ++depth) {

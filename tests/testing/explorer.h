@@ -20,9 +20,10 @@ struct Exploration {
   std::string finding;
 };
 
-// Runs every program of up to `steps` steps, but of those that lead to states
-// alike only the first one goes on. A real state cannot be copied, so a program
-// is run from its beginning for each of its last steps.
+// Runs every program of up to `steps` steps after what all begin with, but of
+// those that lead to states alike only the first one goes on. A real state
+// cannot be copied, so a program is run from its beginning for each of its last
+// steps.
 //
 // Model: breadth first, so that a state is met first with the most steps left.
 //   Each program is ended and must leave nothing.

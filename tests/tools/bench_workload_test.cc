@@ -61,7 +61,7 @@ TEST(BenchWorkloadTest, AMillionBlocksAreSmallerSoThatADeviceHoldsThem) {
   EXPECT_THAT(FindBenchWorkload("random_100000", {}).summary,
               HasSubstr("64.0 MiB"));
   EXPECT_THAT(FindBenchWorkload("random_1000000", {}).summary,
-              HasSubstr("32.0 MiB"));
+              HasSubstr("16.0 MiB"));
 }
 
 TEST(BenchWorkloadTest, NamesTheKnownOnesWhenOneIsUnknown) {

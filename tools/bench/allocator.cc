@@ -17,9 +17,9 @@ constexpr const char* kFastBfc = "bfc_fast";
 
 // What people would ask about first; all of them together take too long.
 constexpr std::array kDefaults = {
-    "null",         "auto_growth", "c:auto_growth", "bfc",
-    "peer:pytorch", "peer:paddle", "peer:tf_bfc",   "glibc",
-    "jemalloc",     "mimalloc",    "tcmalloc"};
+    "null",  "null_locked",  "auto_growth", "c:auto_growth",
+    "bfc",   "peer:pytorch", "peer:paddle", "peer:tf_bfc",
+    "glibc", "jemalloc",     "mimalloc",    "tcmalloc"};
 
 BenchAllocator Row(const std::string& name, Kind kind) {
   BenchAllocator allocator;
@@ -44,7 +44,8 @@ BenchAllocator Malloc(const char* name, const char* library,
 }
 
 std::vector<BenchAllocator> MakeTable() {
-  std::vector<BenchAllocator> table = {Row("null", Kind::kNull)};
+  std::vector<BenchAllocator> table = {Row("null", Kind::kNull),
+                                       Row("null_locked", Kind::kLock)};
   for (const std::string& strategy : StrategyNames()) {
     table.push_back(Strategy(strategy, Kind::kFacade, strategy));
   }

@@ -13,6 +13,7 @@ namespace strata {
 struct BenchAllocator {
   enum class Kind {
     kNull,    // two calls that do nothing: what the driving loop costs
+    kLock,    // the same, each under a spin lock of its stream
     kFacade,  // a strategy, through the facade and the default chain
     kCAbi,    // the same through the C ABI: `c:<strategy>`
     kPeer,    // a peer (peers/registry.h), on a device as the facade's
@@ -32,7 +33,8 @@ struct BenchAllocator {
   bool is_default = false;
 };
 
-// null, every strategy of this build, every peer, and the host allocators.
+// null, null_locked, every strategy of this build, every peer, and the host
+// allocators.
 const std::vector<BenchAllocator>& BenchAllocators();
 
 // Errors: std::invalid_argument naming the known allocators.

@@ -38,8 +38,9 @@ compare with, for peers (rules of earlier allocators, docs/peers.md) and for the
 malloc of the C library and of jemalloc, mimalloc and tcmalloc, where they are
 installed. Each runs in a process of its own; all take turns on one core. Time
 is that of the processor; with several threads, that on the wall, of each. `null`
-is what measuring itself costs. Beside the time: the most that was reserved,
-over the most that was live. `run` runs one once, for profilers.
+is what measuring itself costs, `null_locked` with a spin lock of each stream.
+Beside the time: the most that was reserved, over the most that was live. `run`
+runs one once, for profilers.
 
   --bench_workloads=A,B,…   default: all but those with a *; all: those too
 %s

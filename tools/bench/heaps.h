@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "strata/facade/strata.h"
 #include "strata/platform/device.h"
 #include "strata/platform/platform.h"
+#include "strata/platform/spin_lock.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata {
@@ -71,6 +73,50 @@ class NullHeap {
     std::uint64_t value = 0;
   };
   std::deque<Count> counts_;  // one per lane
+};
+
+// The same, each call under a lock of its stream: what threads that share a
+// stream pay at least if it has one.
+class LockedNullHeap {
+ public:
+  using Slot = NullHeap::Slot;
+
+  class Lane {
+   public:
+    Lane(SpinLock* lock, NullHeap::Lane lane) : lock_(lock), lane_(lane) {}
+
+    void Allocate(Slot& slot, std::size_t bytes) {
+      const std::lock_guard<SpinLock> guard(*lock_);
+      lane_.Allocate(slot, bytes);
+    }
+    void Free(Slot& slot) {
+      const std::lock_guard<SpinLock> guard(*lock_);
+      lane_.Free(slot);
+    }
+
+   private:
+    SpinLock* lock_;
+    NullHeap::Lane lane_;
+  };
+
+  explicit LockedNullHeap(std::size_t streams) : locks_(streams) {}
+
+  Lane MakeLane(std::size_t stream) {
+    return {&locks_[stream].lock, heap_.MakeLane(stream)};
+  }
+  std::optional<std::uint64_t> allocations() const {
+    return heap_.allocations();
+  }
+  static std::optional<std::uint64_t> peak_reserved_bytes() {
+    return std::nullopt;
+  }
+
+ private:
+  struct alignas(128) Padded {
+    SpinLock lock;
+  };
+  NullHeap heap_;
+  std::deque<Padded> locks_;  // one per stream
 };
 
 // The process's malloc.

@@ -58,6 +58,9 @@ std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
   switch (allocator.kind) {
     case Kind::kNull:
       break;
+    case Kind::kLock:
+      return MakeOn<LockedNullHeap>(workload, std::move(script), cores,
+                                    streams);
     case Kind::kFacade:
       return MakeOn<FacadeHeap>(workload, std::move(script), cores,
                                 OptionsOf(allocator, options), streams);

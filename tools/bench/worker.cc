@@ -27,6 +27,9 @@ using Kind = BenchAllocator::Kind;
 
 // Long against the clock's own cost, short enough for many rounds.
 constexpr std::chrono::milliseconds kRoundTime{20};
+// Of several threads, timed on the wall: shorter than a time slice, so that on
+// a busy machine some rounds are not interrupted.
+constexpr std::chrono::milliseconds kTeamRoundTime{2};
 constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
 // Of what is live, for chunks that are not full.
 constexpr std::uint64_t kRoomFactor = 4;
@@ -58,7 +61,10 @@ std::optional<std::string> Hindrance(const BenchTask& task,
                                      const BenchScript& script,
                                      const Options& options) {
   const std::uint64_t live = LiveBytes(task, script);
-  if (task.allocator.kind == Kind::kNull) return std::nullopt;
+  if (task.allocator.kind == Kind::kNull ||
+      task.allocator.kind == Kind::kLock) {
+    return std::nullopt;
+  }
   if (task.allocator.kind == Kind::kMalloc) {
     if (live <= kMostForMalloc) return std::nullopt;
     return HumanBytes(live) + " at once: more than a malloc is asked for";
@@ -73,16 +79,20 @@ std::optional<std::string> Hindrance(const BenchTask& task,
          HumanBytes(total_bytes);
 }
 
+std::chrono::nanoseconds RoundTime(const BenchWorkload& workload) {
+  return workload.threads == BenchWorkload::Threads::kOne ? kRoundTime
+                                                          : kTeamRoundTime;
+}
+
 // Runs the whole loop once, which warms up: only then the script's blocks have
 // their sizes, and the heap its holes. Returns how many pairs a round has.
 std::size_t WarmUp(BenchSubject& subject, const BenchScript& script,
-                   std::size_t most) {
+                   std::chrono::nanoseconds round_time, std::size_t most) {
   const auto time =
       std::max(subject.Run(script.pairs()), std::chrono::nanoseconds(1));
-  const double affordable =
-      static_cast<double>(script.pairs()) *
-      static_cast<double>(std::chrono::nanoseconds(kRoundTime).count()) /
-      static_cast<double>(time.count());
+  const double affordable = static_cast<double>(script.pairs()) *
+                            static_cast<double>(round_time.count()) /
+                            static_cast<double>(time.count());
   const auto pairs = std::clamp<std::size_t>(
       static_cast<std::size_t>(affordable), 1, std::max<std::size_t>(most, 1));
   if (script.is_uniform) return pairs;
@@ -110,7 +120,8 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
   }
   const auto subject = MakeBenchSubject(task.allocator, task.workload, script,
                                         options, task.cores);
-  const std::size_t pairs = WarmUp(*subject, script, task.pairs);
+  const std::size_t pairs =
+      WarmUp(*subject, script, RoundTime(task.workload), task.pairs);
   // Now, when every allocator has done the same: how much the rounds do depends
   // on how fast they are.
   nlohmann::json answer;

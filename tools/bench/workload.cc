@@ -35,10 +35,10 @@ double ExpectedLiveBytes(std::size_t live, std::uint64_t largest) {
   return static_cast<double>(live) * top / std::log(top / 256);
 }
 
-// The largest block of `live` ones that a simulated device (4 TiB at most) can
-// hold, with something to spare for what allocators need beyond.
+// The largest block of `live` ones, so that half of a simulated device (4 TiB
+// at most) holds them: some allocators take twice as much.
 std::uint64_t LargestBytes(std::size_t live) {
-  const auto most = static_cast<double>(Gibibytes(3 * 1024));
+  const auto most = static_cast<double>(Gibibytes(2 * 1024));
   std::uint64_t largest = Mebibytes(64);
   while (ExpectedLiveBytes(live, largest) > most) largest /= 2;
   return largest;

@@ -221,6 +221,31 @@ TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainByAncestry) {
   Finish(guard);
 }
 
+TEST_F(GraphPoolTest, AMarkedBlockWaitsForEveryStreamOfTheCapture) {
+  const Stream third = NewStream();
+  for (const bool is_last_first : {false, true}) {
+    SCOPED_TRACE(is_last_first);
+    CaptureGuard guard(facade(), stream_);
+    AllocationPtr shared = Alloc(kLargeBytes, stream_);
+    for (const Stream fork : {other_, third}) {
+      Join(stream_, fork);
+      Use(shared, fork);
+      EXPECT_TRUE(facade().RecordStream(shared, fork));
+    }
+    const void* const data = shared->data();
+    shared.reset();
+    Join(is_last_first ? third : other_, stream_);
+    AllocationPtr before = Alloc(kLargeBytes, stream_);
+    EXPECT_NE(before->data(), data) << "one may still use it";
+    Join(is_last_first ? other_ : third, stream_);
+    AllocationPtr after = Alloc(kLargeBytes, stream_);
+    EXPECT_EQ(after->data(), data);
+    before.reset();
+    after.reset();
+    Finish(guard);
+  }
+}
+
 TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainAfterTheCapture) {
   const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(0, stream_);
   facade().CaptureEnded(pool);

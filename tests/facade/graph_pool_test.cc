@@ -299,6 +299,28 @@ TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
   EXPECT_EQ(Reserved(), 0u);
 }
 
+// What a graph does again at each launch, no event ends.
+TEST_F(GraphPoolTest, WhatACaptureUsesUpToAnEventIsKeptForItsGraph) {
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  EXPECT_EQ(device().EventRecord(event, stream_, 0), Status::kSuccess);
+  AllocationPtr input = Alloc(kBytes, other_);
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(input, stream_);
+    EXPECT_TRUE(facade().RecordUse(*input, stream_, event));
+    Finish(guard);
+  }
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+  input.reset();
+  Release();
+  EXPECT_GE(Reserved(), kBytes) << "replays read it";
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
 TEST_F(GraphPoolTest, AnInputOfTwoGraphsIsKeptForBoth) {
   AllocationPtr input = Alloc(kBytes, other_);
   Graph first;

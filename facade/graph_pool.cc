@@ -9,6 +9,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
+#include "strata/platform/platform.h"
 
 namespace strata {
 namespace {
@@ -60,6 +61,10 @@ GraphPool::~GraphPool() {
   // Launches may still be running, on any stream.
   std::set<Device*> devices;
   for (const auto& [state, at] : places_) devices.insert(state->device());
+  for (const Kept* kept = kept_.get(); kept != nullptr;
+       kept = kept->next.get()) {
+    devices.insert(DeviceOf(kept->allocation->place()));
+  }
   for (Device* device : devices) {
     if (device == nullptr) continue;
     const Status status = device->Synchronize();
@@ -71,6 +76,13 @@ GraphPool::~GraphPool() {
   for (const auto& [state, at] : places_) {
     for (Front* front : at->fronts.Entries()) front->Drop();
   }
+}
+
+Device* GraphPool::DeviceOf(Place place) const {
+  Platform& platform = *timelines_->platform();
+  const bool has_device =
+      place.kind != PlaceKind::kHost && place.index < platform.device_count();
+  return has_device ? &platform.device(place.index) : nullptr;
 }
 
 GraphPool::AtPlace& GraphPool::PlaceOf(

@@ -20,6 +20,8 @@
 #include "strata/facade/front_table.h"
 #include "strata/facade/graph_pool_id.h"
 #include "strata/facade/place_state.h"
+#include "strata/platform/device.h"
+#include "strata/platform/place.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -100,6 +102,8 @@ class GraphPool final : public CaptureHold, private Postponable {
   void End() noexcept override { delete this; }
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
   void GiveKept() noexcept;
+  // Null: nothing there is a device's.
+  Device* DeviceOf(Place place) const;
 
   const GraphPoolId id_;
   const std::uint64_t order_;

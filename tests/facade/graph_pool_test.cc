@@ -222,6 +222,31 @@ TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainByAncestry) {
   Finish(guard);
 }
 
+TEST_F(GraphPoolTest, AMarkedBlockWaitsForEveryStreamOfTheCapture) {
+  const Stream third = NewStream();
+  for (const bool is_last_first : {false, true}) {
+    SCOPED_TRACE(is_last_first);
+    CaptureGuard guard(facade(), stream_);
+    AllocationPtr shared = Alloc(kLargeBytes, stream_);
+    for (const Stream fork : {other_, third}) {
+      Join(stream_, fork);
+      Use(shared, fork);
+      EXPECT_TRUE(facade().RecordStream(shared, fork));
+    }
+    const void* const data = shared->data();
+    shared.reset();
+    Join(is_last_first ? third : other_, stream_);
+    AllocationPtr before = Alloc(kLargeBytes, stream_);
+    EXPECT_NE(before->data(), data) << "one may still use it";
+    Join(is_last_first ? other_ : third, stream_);
+    AllocationPtr after = Alloc(kLargeBytes, stream_);
+    EXPECT_EQ(after->data(), data);
+    before.reset();
+    after.reset();
+    Finish(guard);
+  }
+}
+
 TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainAfterTheCapture) {
   const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(0, stream_);
   facade().CaptureEnded(pool);
@@ -269,6 +294,28 @@ TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
   }
   input.reset();
   Release();  // waits for whoever may use what was freed
+  EXPECT_GE(Reserved(), kBytes) << "replays read it";
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+// What a graph does again at each launch, no event ends.
+TEST_F(GraphPoolTest, WhatACaptureUsesUpToAnEventIsKeptForItsGraph) {
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  EXPECT_EQ(device().EventRecord(event, stream_, 0), Status::kSuccess);
+  AllocationPtr input = Alloc(kBytes, other_);
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(input, stream_);
+    EXPECT_TRUE(facade().RecordUse(*input, stream_, event));
+    Finish(guard);
+  }
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+  input.reset();
+  Release();
   EXPECT_GE(Reserved(), kBytes) << "replays read it";
   DropGraphs();
   Release();

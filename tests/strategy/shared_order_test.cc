@@ -137,6 +137,22 @@ TEST_F(SharedOrderTest, TheLastWorkOfARetiredStreamComesFirst) {
   EXPECT_EQ(text_, "AB");
 }
 
+// A stream that joins has those forgotten that are over.
+TEST_F(SharedOrderTest, ARetiredStreamAtWorkIsNotForgotten) {
+  Submit(*a_, letter_a_);
+  order_.NoteFree(*share_a_);
+  a_->timeline()->End();
+  a_->Retire();
+  EXPECT_EQ(place_.device().StreamDestroy(a_->stream()), Status::kSuccess);
+  share_a_.reset();
+  const auto c = place_.NewChainStream();
+  const auto share_c = Join(c);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
+  Submit(*c, letter_b_);
+  EXPECT_EQ(c->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_, "AB");
+}
+
 TEST_F(SharedOrderTest, ARetiredStreamThatIsDoneIsForgotten) {
   order_.NoteFree(*share_a_);
   a_->timeline()->End();

@@ -1,0 +1,95 @@
+// What becomes of the memory of a graph pool that ends: whoever gets it comes
+// behind the last launch, as the checker of the simulated device sees it.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "strata/platform/check/hazard_monitor.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{256} << 10;
+
+// Work runs when a test says so, and nobody is told.
+class GraphPoolEndTest : public GraphFixture {
+ protected:
+  GraphPoolEndTest() : GraphFixture(Checked()) {
+    platform_->hazard_monitor()->SetHandler(
+        [this](const HazardReport& report) { found_ += ToString(report); });
+    Build();
+  }
+
+  ~GraphPoolEndTest() override {
+    facade_.reset();
+    EXPECT_EQ(found_, "");
+  }
+
+  static PlatformOptions Checked() {
+    PlatformOptions options;
+    options.sim_progress = "manual";
+    options.sim_check_hazards = "report";
+    return options;
+  }
+  // The last launch of the graph is over, and so is its pool.
+  void LaunchAndDrop(GraphExec exec) {
+    Launch(exec, other_);
+    device().StepAll();
+    DropGraphs();
+    Sweep();
+  }
+
+  const Stream stream_ = NewStream();
+  const Stream other_ = NewStream();
+  std::string found_;
+};
+
+TEST_F(GraphPoolEndTest, WhatItKeptComesBehindTheLastLaunch) {
+  AllocationPtr input = Alloc(kBytes, stream_);
+  const void* const data = input->data();
+  CaptureGuard guard(facade(), stream_);
+  Use(input, stream_);
+  input.reset();
+  Use(Alloc(kBytes, stream_), stream_);
+  LaunchAndDrop(Finish(guard));
+  const AllocationPtr again = Alloc(kBytes, stream_);
+  EXPECT_EQ(again->data(), data);
+  Use(again, stream_);
+}
+
+// Nothing was allocated inside, so the pool has memory of no place.
+TEST_F(GraphPoolEndTest, APoolThatOnlyKeptWaitsToo) {
+  AllocationPtr input = Alloc(kBytes, stream_);
+  const void* const data = input->data();
+  CaptureGuard guard(facade(), stream_);
+  Use(input, stream_);
+  input.reset();
+  LaunchAndDrop(Finish(guard));
+  const AllocationPtr again = Alloc(kBytes, stream_);
+  EXPECT_EQ(again->data(), data);
+  Use(again, stream_);
+}
+
+TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
+  AllocationPtr output;
+  {
+    CaptureGuard guard(facade(), stream_);
+    output = Alloc(kBytes, stream_);
+    Use(output, stream_);
+    const GraphExec exec = Finish(guard);
+    Launch(exec, other_);
+  }
+  Use(output, other_);
+  EXPECT_TRUE(facade().RecordStream(output, other_));
+  device().StepAll();
+  output.reset();
+  DropGraphs();
+  Sweep();
+  const AllocationPtr again = Alloc(Mebibytes(60), stream_);
+  Use(again, stream_);
+}
+
+}  // namespace
+}  // namespace strata

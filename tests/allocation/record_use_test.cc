@@ -94,6 +94,18 @@ TEST_F(RecordUseTest, UsesUnderWayTogetherAreToldApart) {
   EXPECT_EQ(place_.frees()->Drain(), 2 * kBytes);
 }
 
+TEST_F(RecordUseTest, BlocksMayBeFreedInAnotherOrderThanTheirUses) {
+  AllocationPtr first = layer().Allocate(kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(first.get(), a_, event_));
+  AllocationPtr second = layer().Allocate(2 * kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(second.get(), a_, event_));
+  second.reset();
+  first.reset();
+  EXPECT_EQ(place_.frees()->Await(), 3 * kBytes);
+}
+
 TEST_F(RecordUseTest, TheEventMayBeUsedAgainAtOnce) {
   AllocationPtr allocation = layer().Allocate(kBytes);
   Use(a_);
@@ -196,6 +208,21 @@ TEST_F(CrossStreamWaitTest, AnotherStreamsMemoryIsNotWaitedFor) {
   const std::uint64_t waits = Count(DeviceCall::kStreamWaitEvent);
   const AllocationPtr other = second.layer->Allocate(kBytes);
   EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), waits);
+}
+
+// Only the stream that waits may have what it waited for.
+TEST_F(CrossStreamWaitTest, WhatGoesToAnotherStreamStaysDeferred) {
+  Chain second = NewChain();
+  AllocationPtr others = Marked({a_});
+  AllocationPtr own = second.layer->Allocate(kBytes);
+  const void* const data = own->data();
+  EXPECT_TRUE(second.layer->RecordStream(own.get(), a_));
+  Work(a_);
+  others.reset();
+  own.reset();
+  const AllocationPtr again = second.layer->Allocate(kBytes);
+  EXPECT_EQ(again->data(), data);
+  EXPECT_EQ(place_.frees()->count(), 1U);
 }
 
 TEST_F(CrossStreamWaitTest, OneWaitPerStreamServesAllItsBlocks) {

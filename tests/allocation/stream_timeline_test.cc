@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/platform/call_record.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/testing/print_status.h"
 
@@ -298,6 +299,53 @@ TEST_F(StreamTimelineTest, AnEventBecomesAMomentOfItsOwn) {
   EXPECT_EQ(device().PendingCount(), 1u);
   EXPECT_EQ(table_.MomentOf(Stream(), event).timeline, nullptr);
   EXPECT_EQ(table_.MomentOf(first_, Event()).timeline, nullptr);
+}
+
+// What is noted while the device answers is not what it was asked about.
+TEST_F(StreamTimelineTest, ATickNotedDuringTheCallIsNotCoveredByIt) {
+  const auto timeline = table_.Of(first_);
+  for (const DeviceCall during :
+       {DeviceCall::kStreamQuery, DeviceCall::kEventRecord}) {
+    SCOPED_TRACE(DeviceCallName(during));
+    Tick late = 0;
+    device().SetCallObserver([&](const CallRecord& call) {
+      if (call.call == during) late = timeline->Note();
+    });
+    const Tick tick = timeline->Note();
+    if (during == DeviceCall::kStreamQuery) {
+      EXPECT_TRUE(timeline->SeeIdle());
+    } else {
+      EXPECT_EQ(timeline->Close(), Status::kSuccess);
+    }
+    device().SetCallObserver(nullptr);
+    timeline->Poll();
+    EXPECT_TRUE(timeline->IsDone(tick));
+    ASSERT_GT(late, tick);
+    EXPECT_FALSE(timeline->IsDone(late));
+    EXPECT_EQ(timeline->open(), 1U);
+  }
+}
+
+// The tick that fills a batch has an event recorded at once: behind the wait.
+TEST_F(StreamTimelineTest, AMomentThatFillsABatchWaitsForItsEvent) {
+  Event event;
+  ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
+            Status::kSuccess);
+  EXPECT_EQ(device().EventRecord(event, first_, 0), Status::kSuccess);
+  for (Tick i = 1; i < StreamTimeline::kBatch; ++i) {
+    table_.MomentOf(first_, event);
+  }
+  Work(first_);
+  EXPECT_EQ(device().EventRecord(event, first_, 0), Status::kSuccess);
+  const TimelineTable::Moment moment = table_.MomentOf(first_, event);
+  EXPECT_EQ(device().EventDestroy(event), Status::kSuccess);
+  ASSERT_NE(moment.timeline, nullptr);
+  EXPECT_EQ(moment.timeline->open(), 0U);
+  moment.timeline->Poll();
+  EXPECT_FALSE(moment.timeline->IsDone(moment.tick));
+  device().StepAll();
+  moment.timeline->Poll();
+  EXPECT_TRUE(moment.timeline->IsDone(moment.tick));
 }
 
 TEST_F(StreamTimelineTest, TheEndWaitsIfItCannotRecord) {

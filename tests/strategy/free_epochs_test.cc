@@ -58,8 +58,10 @@ TEST_F(FreeEpochsTest, TheTickOfAnEpochComesAfterItsEnd) {
 TEST_F(FreeEpochsTest, EpochsThatDoNotFitWaitForTheNext) {
   for (int i = 0; i < 20; ++i) {
     const Epoch epoch = epochs_.current();
+    const StreamTimeline::Tick before = timeline().noted();
     epochs_.Close(timeline());
     // Whatever was left out, no epoch gets an earlier tick than its own.
+    EXPECT_GT(epochs_.TickOf(epoch), before);
     EXPECT_EQ(epochs_.TickOf(epoch), timeline().noted());
     EXPECT_GE(epochs_.TickOf(static_cast<Epoch>(epoch - 1)),
               epoch > 1 ? timeline().noted() - 1 : 0);

@@ -31,6 +31,7 @@ class HazardOracle {
 
  private:
   static constexpr std::size_t kMaxVertices = 4 * kMaxSteps;
+  static constexpr std::uint64_t kStep = kGranuleBytes;
   using Vertices = std::bitset<kMaxVertices>;
 
   struct StreamState {
@@ -66,6 +67,11 @@ class HazardOracle {
     std::uint64_t frees = 0;
   };
   struct GraphState {
+    bool IsBefore(int earlier, int node) const {
+      return nodes[static_cast<std::size_t>(node)].ancestors.count(earlier) !=
+             0;
+    }
+
     std::vector<GraphNode> nodes;
     std::map<std::uint64_t, std::vector<std::pair<int, NodeUse>>> concluded;
     std::vector<std::uint64_t> hazards;
@@ -111,6 +117,14 @@ class HazardOracle {
 
   void Step(const CallRecord& call);
   void StepBlock(const CallRecord& call);
+  void StepBlockAlloc(const CallRecord& call, CaptureState* capture);
+  // A granule goes to a new block, in a capture or outside; `stream` 0: to the
+  // host.
+  void GiveInGraph(CaptureState* capture, std::uint64_t stream,
+                   std::uint64_t physical);
+  void Give(int host, std::uint64_t stream, std::uint64_t physical);
+  // A mark or a free stands for what its stream did last.
+  void Conclude(const CallRecord& call, CaptureState* capture, int life);
   void StepMemory(const CallRecord& call);
   void StepPool(const CallRecord& call);
   void StepCapture(const CallRecord& call);
@@ -121,6 +135,7 @@ class HazardOracle {
                   std::uint64_t bytes, bool write);
   void NodeConflicts(GraphState* graph, int node, const NodeUse& use);
   int NewNode(CaptureState* capture, std::uint64_t stream);
+  void FreeInGraph(CaptureState* capture, int node, int region);
   void AddUse(std::uint64_t physical, const Use& use, bool check);
   // The index of the region with this address that is live, or -1.
   int RegionAt(std::uint64_t address) const;
@@ -128,6 +143,10 @@ class HazardOracle {
   std::uint64_t Physical(int region, std::uint64_t address) const;
   void EndRegion(int region, int vertex);
   CaptureState* CaptureOf(std::uint64_t stream);
+  GraphState& GraphOf(const CaptureState& capture) {
+    return graphs_[static_cast<std::size_t>(capture.graph)];
+  }
+  Life& LifeOf(int index) { return lives_[static_cast<std::size_t>(index)]; }
   const Region& RegionOf(int index) const {
     return regions_[static_cast<std::size_t>(index)];
   }

@@ -92,6 +92,22 @@ class RecordScript {
     Add(DeviceCall::kBlockMark, ptr, 0, 0, uid);
   }
 
+  // A block that its stream writes, and frees behind that.
+  void AllocWrite(std::uint64_t ptr, std::uint64_t bytes, std::uint64_t uid) {
+    Alloc(ptr, bytes, uid);
+    Write(ptr, bytes, uid);
+  }
+  void AllocWriteFree(std::uint64_t ptr, std::uint64_t bytes,
+                      std::uint64_t uid) {
+    AllocWrite(ptr, bytes, uid);
+    Free(ptr, uid);
+  }
+  // What is submitted to `to` from now on comes after what was to `from`.
+  void Order(std::uint64_t event, std::uint64_t from, std::uint64_t to) {
+    Record(event, from);
+    Wait(to, event);
+  }
+
   void Begin(std::uint64_t uid) {
     Add(DeviceCall::kStreamBeginCapture, 0, 0, 0, uid);
   }

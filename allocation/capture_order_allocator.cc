@@ -100,6 +100,32 @@ void CaptureOrderAllocator::EraseStream(Allocation* allocation,
   std::erase(found->second->streams, stream);
 }
 
+void CaptureOrderAllocator::StreamDestroyed(Stream stream) noexcept {
+  underlying()->StreamDestroyed(stream);
+  const auto names = [&](const Marked& mark) {
+    return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
+           mark.streams.end();
+  };
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (std::none_of(marked_.begin(), marked_.end(), names)) return;
+  }
+  std::vector<GraphNode> nodes;
+  bool unknown = false;
+  CaptureFrontier(*own_->device(), stream, &nodes, &unknown);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (Marked& mark : marked_) {
+    if (!names(mark)) continue;
+    std::erase(mark.streams, stream);
+    try {
+      mark.frontier.insert(mark.frontier.end(), nodes.begin(), nodes.end());
+    } catch (const std::bad_alloc&) {
+      mark.unknown = true;
+    }
+    mark.unknown = mark.unknown || unknown;
+  }
+}
+
 void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if ((block->flags & kBlockMarked) == 0) {
@@ -107,8 +133,10 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
     return;
   }
   List freed;
+  std::uint64_t ended = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    ended = ended_;
     const auto found = by_block_.find(block);
     if (found != by_block_.end()) {
       freed.splice(freed.begin(), marked_, found->second);
@@ -132,19 +160,24 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
   } catch (const std::bad_alloc&) {
     mark.unknown = true;
   }
-  if (!mark.unknown && mark.frontier.empty()) {
-    underlying()->DoFree(allocation);
-    return;
-  }
+  Park(&freed, ended);
+  GiveAll(&freed);
+}
+
+void CaptureOrderAllocator::Park(List* freed, std::uint64_t ended) noexcept {
+  const Marked& mark = freed->front();
+  if (!mark.unknown && mark.frontier.empty()) return;
   const std::lock_guard<std::mutex> guard(mutex_);
-  parked_.splice(parked_.end(), freed);
+  if (ended == ended_) parked_.splice(parked_.end(), *freed);
 }
 
 void CaptureOrderAllocator::TakeReady(List* ready) noexcept {
   List parked;
+  std::uint64_t ended = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     parked.splice(parked.end(), parked_);
+    ended = ended_;
   }
   if (parked.empty()) return;
   Device& device = *own_->device();
@@ -158,7 +191,12 @@ void CaptureOrderAllocator::TakeReady(List* ready) noexcept {
     mark = next;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
-  parked_.splice(parked_.begin(), parked);
+  // What the end of a capture has not seen, it would have given.
+  if (ended == ended_) {
+    parked_.splice(parked_.begin(), parked);
+  } else {
+    ready->splice(ready->end(), parked);
+  }
 }
 
 void CaptureOrderAllocator::GiveAll(List* ready) noexcept {
@@ -189,6 +227,11 @@ void CaptureOrderAllocator::CaptureEnded() noexcept {
   List ready;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    ++ended_;
+    for (Marked& mark : marked_) {
+      mark.frontier.clear();
+      mark.unknown = false;
+    }
     ready.splice(ready.end(), parked_);
   }
   GiveAll(&ready);

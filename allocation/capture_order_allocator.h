@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_CAPTURE_ORDER_ALLOCATOR_H_
 #define STRATA_ALLOCATION_CAPTURE_ORDER_ALLOCATOR_H_
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,8 @@ class CaptureOrderAllocator final : public Decorator {
     return RecordStream(allocation, stream);
   }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
+  // Marks of it stay valid: what it captured is asked for now.
+  void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "capture_order"; }
 
   // The capture that this stream took part in has ended: every stream of it has
@@ -70,13 +73,16 @@ class CaptureOrderAllocator final : public Decorator {
   struct Marked {
     Allocation* allocation = nullptr;
     std::vector<Stream> streams;
-    // Of `streams`, at the free.
+    // Of `streams`, at the free, and of those that are gone.
     std::vector<GraphNode> frontier;
     // The frontier could not be read: wait for the end of the capture.
     bool unknown = false;
   };
   using List = std::list<Marked>;
 
+  // Keeps what was freed after the end of capture `ended`, unless nothing has
+  // to be waited for or another capture has ended since.
+  void Park(List* freed, std::uint64_t ended) noexcept;
   // Moves to `ready` what may be used again.
   void TakeReady(List* ready) noexcept;
   void GiveAll(List* ready) noexcept;
@@ -85,7 +91,8 @@ class CaptureOrderAllocator final : public Decorator {
   std::mutex mutex_;
   List marked_;  // live; guarded by mutex_
   std::unordered_map<const Block*, List::iterator> by_block_;  // by mutex_
-  List parked_;  // freed; guarded by mutex_
+  List parked_;              // freed; guarded by mutex_
+  std::uint64_t ended_ = 0;  // captures; guarded by mutex_
 };
 
 }  // namespace strata

@@ -8,15 +8,12 @@ namespace strata {
 
 Status ChainStream::Synchronize() noexcept {
   if (device_ == nullptr) return Status::kSuccess;
-  if (retired()) {
-    return timeline_ != nullptr ? timeline_->Await(last_tick_)
-                                : Status::kSuccess;
+  if (timeline_ != nullptr) {
+    return retired() ? timeline_->Await(last_tick_) : timeline_->AwaitAll();
   }
-  // It would end the capture.
-  if (timeline_ != nullptr && !timeline_->MayTouch()) return Status::kNotReady;
-  Status status = device_->StreamSynchronize(stream_);
+  if (retired()) return Status::kSuccess;
+  const Status status = device_->StreamSynchronize(stream_);
   if (status == Status::kSuccess) return status;
-  if (timeline_ != nullptr && timeline_->during_capture()) return status;
   // A stream destroyed without notice, or a passing fault: the device's own
   // synchronisation covers its work too (cuda_semantics.md M9).
   LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise ("
@@ -26,13 +23,14 @@ Status ChainStream::Synchronize() noexcept {
 
 bool ChainStream::IsDone() noexcept {
   if (device_ == nullptr) return true;
-  if (retired()) {
-    if (timeline_ == nullptr || timeline_->IsDone(last_tick_)) return true;
-    timeline_->Poll();
-    return timeline_->IsDone(last_tick_);
+  if (timeline_ == nullptr) {
+    return retired() || device_->StreamQuery(stream_) == Status::kSuccess;
   }
-  if (timeline_ != nullptr && !timeline_->MayTouch()) return false;
-  return device_->StreamQuery(stream_) == Status::kSuccess;
+  if (!retired() && !timeline_->ended()) {
+    return timeline_->MayTouch() && timeline_->SeeIdle();
+  }
+  const StreamTimeline::Tick tick = retired() ? last_tick_ : timeline_->Note();
+  return timeline_->IsDone(tick) || timeline_->Poll() >= tick;
 }
 
 void ChainStream::Retire() noexcept {

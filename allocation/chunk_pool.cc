@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -19,23 +20,6 @@ void StoreMax(std::atomic<std::size_t>& peak, std::size_t value) {
   std::size_t seen = peak.load();
   while (seen < value && !peak.compare_exchange_weak(seen, value)) {
   }
-}
-
-// True once `user` runs only after `ready`.
-bool OrderAfter(Device& device, Event ready, ChainStream& user) {
-  if (user.device() != nullptr && !user.retired() &&
-      user.device()->StreamWaitEvent(user.stream(), ready, 0) ==
-          Status::kSuccess) {
-    return true;
-  }
-  return device.EventSynchronize(ready) == Status::kSuccess;
-}
-
-void DestroyEvent(Device* device, Event event) {
-  if (!event) return;
-  const Status status = device->EventDestroy(event);
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "chunk_pool: cannot destroy an event: " << ToString(status);
 }
 
 }  // namespace
@@ -85,7 +69,7 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
 ChunkPool::~ChunkPool() {
   take_registration_.Reset();
   release_registration_.Reset();
-  Release();
+  Close();
   LOG_IF(ERROR, reserved_bytes() != 0)
       << "chunk_pool: " << reserved_bytes() << " bytes on " << ToString(place())
       << " were never freed";
@@ -157,9 +141,8 @@ Allocation* ChunkPool::TryAllocateFor(const Request& request, ChainStream& user,
 ChunkPool::Idle ChunkPool::TakeOutLocked(
     std::vector<Idle>::iterator found) noexcept {
   if (found == offered_.end()) return Idle();
-  const Idle idle = *found;
-  *found = offered_.back();
-  offered_.pop_back();
+  Idle idle = std::move(*found);
+  offered_.erase(found);
   ++taken_out_;
   return idle;
 }
@@ -175,7 +158,7 @@ ChunkPool::Idle ChunkPool::TakeOut(std::size_t bytes) noexcept {
   return TakeOutLocked(found);
 }
 
-ChunkPool::Idle ChunkPool::TakeAnyOut() noexcept {
+ChunkPool::Idle ChunkPool::TakeOldestOut() noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   return TakeOutLocked(offered_.begin());
 }
@@ -183,7 +166,7 @@ ChunkPool::Idle ChunkPool::TakeAnyOut() noexcept {
 void ChunkPool::PutBack(const Idle& idle) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   --taken_out_;
-  offered_.push_back(idle);  // into the place it had
+  offered_.push_back(idle);  // its place was kept
 }
 
 void ChunkPool::GiveUpPlace() noexcept {
@@ -199,14 +182,28 @@ Allocation* ChunkPool::TakeOffered(std::size_t bytes,
   }
   const Idle best = TakeOut(bytes);
   if (best.chunk == nullptr) return nullptr;
-  if (best.ready && !OrderAfter(*best.device, best.ready, user)) {
+  if (!OrderAfter(best, user)) {
     // Not provably ours to use: it stays offered.
     PutBack(best);
     return nullptr;
   }
   GiveUpPlace();
-  DestroyEvent(best.device, best.ready);
   return best.chunk;
+}
+
+bool ChunkPool::OrderAfter(const Idle& idle, ChainStream& user) noexcept {
+  if (idle.timeline == nullptr) return true;
+  if (user.device() != nullptr && !user.retired() &&
+      idle.timeline->OrderBefore(idle.tick, *user.device(), user.stream()) ==
+          Status::kSuccess) {
+    return true;
+  }
+  return AwaitLastUse(idle);
+}
+
+bool ChunkPool::AwaitLastUse(const Idle& idle) noexcept {
+  return idle.timeline == nullptr ||
+         idle.timeline->Await(idle.tick) == Status::kSuccess;
 }
 
 bool ChunkPool::Keep(const Idle& idle) noexcept {
@@ -218,7 +215,8 @@ bool ChunkPool::Keep(const Idle& idle) noexcept {
         const std::lock_guard<SpinLock> guard(lock_);
         places = offered_.size() + taken_out_;
         if (places >= offered_.capacity() && places < larger.capacity()) {
-          larger.assign(offered_.begin(), offered_.end());
+          larger.assign(std::make_move_iterator(offered_.begin()),
+                        std::make_move_iterator(offered_.end()));
           offered_.swap(larger);
         }
         if (places < offered_.capacity()) {
@@ -236,20 +234,12 @@ bool ChunkPool::Keep(const Idle& idle) noexcept {
 void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
   Idle idle;
   idle.chunk = chunk;
-  idle.device = last_user.device();
-  const bool retired = last_user.retired();
-  bool ordered = idle.device == nullptr || (retired && last_user.IsDone());
-  if (!ordered && !retired &&
-      idle.device->EventCreate(&idle.ready, kEventDisableTiming) ==
-          Status::kSuccess) {
-    ordered = idle.device->EventRecord(idle.ready, last_user.stream(), 0) ==
-              Status::kSuccess;
-    if (!ordered) {
-      DestroyEvent(idle.device, std::exchange(idle.ready, Event()));
-    }
-  }
-  if (!ordered) ordered = last_user.Synchronize() == Status::kSuccess;
-  if (!ordered) {
+  if (last_user.timeline() != nullptr) {
+    idle.timeline = last_user.shared_timeline();
+    idle.tick = idle.timeline->Note();
+    // If it fails, whoever wants the chunk tries again.
+    static_cast<void>(idle.timeline->Close());
+  } else if (last_user.Synchronize() != Status::kSuccess) {
     LOG(ERROR) << "chunk_pool: " << chunk->size() << " bytes at "
                << chunk->data() << " stay reserved: the device does not say "
                << "when they are free";
@@ -259,8 +249,14 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
     NotifyIdle();
     return;
   }
-  if (idle.ready) idle.device->EventSynchronize(idle.ready);
-  DestroyEvent(idle.device, idle.ready);
+  GiveToSystem(chunk, AwaitLastUse(idle));
+}
+
+void ChunkPool::GiveToSystem(Allocation* chunk, bool is_done) noexcept {
+  LOG_IF(ERROR, !is_done)
+      << "chunk_pool: " << chunk->size() << " bytes at " << chunk->data()
+      << " go to the system although the stream that used them could not be "
+         "waited for";
   DoFree(chunk);
 }
 
@@ -287,19 +283,29 @@ void ChunkPool::NotifyIdle() noexcept {
   if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(0);
 }
 
-std::size_t ChunkPool::Release() noexcept {
+std::size_t ChunkPool::Release() noexcept { return GiveOffered(/*all=*/false); }
+
+std::size_t ChunkPool::GiveOffered(bool all) noexcept {
   std::size_t given = BuryRetired();
-  for (Idle idle = TakeAnyOut(); idle.chunk != nullptr; idle = TakeAnyOut()) {
-    GiveUpPlace();
-    if (idle.ready) {
-      const Status status = idle.device->EventSynchronize(idle.ready);
-      if (status != Status::kSuccess) idle.device->Synchronize();
-      DestroyEvent(idle.device, idle.ready);
-    }
-    given += idle.chunk->size();
-    DoFree(idle.chunk);
+  std::size_t count = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    count = offered_.size();
   }
-  return given;
+  for (; count != 0; --count) {
+    const Idle idle = TakeOldestOut();
+    if (idle.chunk == nullptr) break;
+    const bool is_done = AwaitLastUse(idle);
+    if (!is_done && !all) {
+      PutBack(idle);
+      continue;
+    }
+    GiveUpPlace();
+    given += idle.chunk->size();
+    GiveToSystem(idle.chunk, is_done);
+  }
+  // Those that had lent what went back.
+  return given + BuryRetired();
 }
 
 std::size_t ChunkPool::reserved_bytes() const noexcept {

@@ -25,8 +25,9 @@ namespace strata {
 //
 // Model: bytes are claimed from the limit before the system is asked, so
 //   concurrent growth cannot exceed it. A chunk a strategy no longer needs is
-//   freed, or offered: an offered one keeps an event and serves the next growth
-//   of any stream, which is first ordered after the event. Before a strategy
+//   freed, or offered: an offered one serves the next growth of any stream,
+//   which is first ordered after the work that may still use it. Before a
+//   strategy
 //   grows it may Borrow what those of other streams have left over, once their
 //   work there is done. reserved_bytes() counts all of it once, always exact.
 //   When memory is exhausted the pool moves an idle chunk of another stream
@@ -49,6 +50,7 @@ class ChunkPool final : public Decorator {
   Allocation* TryAllocateFor(const Request& request, ChainStream& user,
                              Failure& failure) noexcept;
   // Takes over a chunk that all work submitted to `last_user` may still use.
+  // While that cannot be proven done, nobody gets it.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
 
   // In place of growth: an idle chunk, or a free block as a loan, of a holder
@@ -127,8 +129,11 @@ class ChunkPool final : public Decorator {
                           Failure& failure) noexcept override;
   // Every use of the chunk is complete. A loan goes to its lender.
   void DoFree(Allocation* chunk) noexcept override;
-  // Frees the offered chunks.
+  // Frees the offered chunks whose last use is over, after waiting for it.
   std::size_t Release() noexcept override;
+  // Nobody allocates here any more: the same, and what cannot be waited for
+  // goes to the system all the same, and is logged.
+  void Close() noexcept { GiveOffered(/*all=*/true); }
   const char* name() const override { return "chunk_pool"; }
   Stats stats() const override;
   void ResetPeak() override;
@@ -143,8 +148,9 @@ class ChunkPool final : public Decorator {
  private:
   struct Idle {
     Allocation* chunk = nullptr;
-    Device* device = nullptr;  // of `ready`
-    Event ready;               // null: free at once
+    // Of the last user; null: free at once.
+    std::shared_ptr<StreamTimeline> timeline;
+    std::uint64_t tick = 0;  // after its work
   };
   struct HolderEntry {
     ChunkHolder* holder;
@@ -161,9 +167,15 @@ class ChunkPool final : public Decorator {
   // of any size, and keeps its place until PutBack or GiveUpPlace. One without
   // chunk if there is none.
   Idle TakeOut(std::size_t bytes) noexcept;
-  Idle TakeAnyOut() noexcept;
+  Idle TakeOldestOut() noexcept;
   Idle TakeOutLocked(std::vector<Idle>::iterator found) noexcept;
   void PutBack(const Idle& idle) noexcept;
+  // True once `user` runs only after the last use.
+  static bool OrderAfter(const Idle& idle, ChainStream& user) noexcept;
+  // False if it could not be waited for.
+  static bool AwaitLastUse(const Idle& idle) noexcept;
+  std::size_t GiveOffered(bool all) noexcept;
+  void GiveToSystem(Allocation* chunk, bool is_done) noexcept;
   void GiveUpPlace() noexcept;
   void NotifyIdle() noexcept;
   // Ends the retired holders that have no loan out; returns the bytes of their

@@ -8,7 +8,6 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
-#include "strata/allocation/streams/later_free.h"
 #include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {
@@ -36,26 +35,49 @@ class NextHold final : public Decorator {
 }  // namespace
 
 CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
-                                       std::shared_ptr<Platform> platform,
-                                       std::shared_ptr<CaptureHolds> captures,
-                                       CaptureGate* gate,
-                                       const CaptureHold* own)
+                                       const ChainContext& context)
     : Decorator(std::move(underlying)),
-      platform_(std::move(platform)),
-      captures_(std::move(captures)),
-      gate_(captures_ != nullptr && platform_ != nullptr ? gate : nullptr),
-      own_(own) {}
+      platform_(context.platform),
+      captures_(context.captures),
+      gate_(captures_ != nullptr && platform_ != nullptr &&
+                    context.timelines != nullptr
+                ? &context.timelines->gate()
+                : nullptr),
+      own_(context.own_hold),
+      chain_stream_(context.stream),
+      later_(std::make_shared<LaterFrees>(shared_underlying())) {}
 
-std::shared_ptr<CaptureHold> CudaGraphAllocator::HoldOf(
-    const Stream& stream) const noexcept {
+void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds) const {
   if (stream.uid == 0 || stream.device < 0 ||
       stream.device >= platform_->device_count()) {
-    return nullptr;
+    return;
   }
-  std::shared_ptr<CaptureHold> hold =
-      captures_->HoldOf(platform_->device(stream.device), stream);
-  if (hold.get() == own_) hold.reset();
-  return hold;
+  captures_->AddHoldsOf(platform_->device(stream.device), stream, holds);
+  std::erase_if(holds, [this](const auto& hold) { return hold.get() == own_; });
+}
+
+bool CudaGraphAllocator::IsHeld(const Stream& stream) const noexcept {
+  try {
+    Holds holds;
+    AddHoldsOf(stream, holds);
+    return !holds.empty();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+}
+
+void CudaGraphAllocator::NoteUses(Block& block, const Stream& stream,
+                                  const Holds& holds) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<Use>& uses = uses_[&block];
+  std::erase_if(uses, [](const Use& use) { return use.hold.expired(); });
+  for (const std::shared_ptr<CaptureHold>& hold : holds) {
+    const bool known =
+        std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+          return use.stream == stream && use.hold.lock() == hold;
+        });
+    if (!known) uses.push_back({stream, hold});
+  }
 }
 
 bool CudaGraphAllocator::RecordStream(Allocation* allocation,
@@ -63,17 +85,11 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
   const bool noted = underlying()->RecordStream(allocation, stream);
   if (!any() || stream == this->stream()) return noted;
   Block* block = allocation->block();
-  std::shared_ptr<CaptureHold> hold = HoldOf(stream);
-  if (hold == nullptr) return noted;
   try {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::vector<Use>& uses = uses_[block];
-    std::erase_if(uses, [](const Use& use) { return use.hold.expired(); });
-    const bool known =
-        std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-          return use.stream == stream && use.hold.lock() == hold;
-        });
-    if (!known) uses.push_back({stream, hold});
+    Holds holds;
+    AddHoldsOf(stream, holds);
+    if (holds.empty()) return noted;
+    NoteUses(*block, stream, holds);
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_graph: no host memory to note that a capture uses "
                << allocation->data() << "; free it only after its graphs";
@@ -86,7 +102,7 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
 bool CudaGraphAllocator::RecordUse(Allocation* allocation, Stream stream,
                                    Event event) noexcept {
   // What a graph does again at each launch, no event ends.
-  if (any() && stream != this->stream() && HoldOf(stream) != nullptr) {
+  if (any() && stream != this->stream() && IsHeld(stream)) {
     return RecordStream(allocation, stream);
   }
   return underlying()->RecordUse(allocation, stream, event);
@@ -127,8 +143,10 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     noted = uses_.extract(block);
   }
   try {
-    std::vector<std::shared_ptr<CaptureHold>> holds;
-    if (gate_->any()) holds.push_back(HoldOf(stream()));
+    Holds holds;
+    // A stream that is gone captures nothing.
+    const bool is_gone = chain_stream_ != nullptr && chain_stream_->retired();
+    if (gate_->any() && !is_gone) AddHoldsOf(stream(), holds);
     if (noted) {
       for (const Use& use : noted.mapped()) holds.push_back(use.hold.lock());
     }
@@ -140,7 +158,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
       if (MustFreeLater(*gate_, *platform_, *layer, *block)) {
-        FreeLater(*gate_, std::move(layer), allocation);
+        later_->Add(*gate_, allocation);
       } else {
         underlying()->DoFree(allocation);
       }
@@ -160,11 +178,7 @@ std::shared_ptr<Allocator> MakeCudaGraphAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& context) {
   if (!options.cuda_graph || context.platform == nullptr) return underlying;
-  CaptureGate* gate =
-      context.timelines != nullptr ? &context.timelines->gate() : nullptr;
-  return std::make_shared<CudaGraphAllocator>(
-      std::move(underlying), context.platform, context.captures, gate,
-      context.own_hold);
+  return std::make_shared<CudaGraphAllocator>(std::move(underlying), context);
 }
 
 }  // namespace strata

@@ -6,9 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/registry.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/capture_hold.h"
+#include "strata/allocation/streams/later_free.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -31,13 +34,11 @@ namespace strata {
 //   "allocated outside, freed inside").
 class CudaGraphAllocator final : public Decorator {
  public:
-  // `platform`, `captures` and `gate` may be null: then nothing is kept. In the
-  // chain of a graph pool, `own` is that pool: it keeps its memory by itself.
-  // `gate` outlives this layer.
+  // Of `context`: the platform, captures and timelines, which outlive this
+  // layer; if one is null, nothing is kept. In the chain of a graph pool, which
+  // keeps its memory by itself, own_hold is that pool.
   CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
-                     std::shared_ptr<Platform> platform,
-                     std::shared_ptr<CaptureHolds> captures, CaptureGate* gate,
-                     const CaptureHold* own = nullptr);
+                     const ChainContext& context);
 
   void DoFree(Allocation* allocation) noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
@@ -54,13 +55,22 @@ class CudaGraphAllocator final : public Decorator {
   };
   using Uses = std::unordered_map<const Block*, std::vector<Use>>;
 
-  std::shared_ptr<CaptureHold> HoldOf(const Stream& stream) const noexcept;
+  using Holds = std::vector<std::shared_ptr<CaptureHold>>;
+
+  // Adds those of other pools than `own_`. Errors: std::bad_alloc.
+  void AddHoldsOf(const Stream& stream, Holds& holds) const;
+  // Whether a capture may be using what `stream` uses.
+  bool IsHeld(const Stream& stream) const noexcept;
+  void NoteUses(Block& block, const Stream& stream, const Holds& holds);
   bool any() const { return gate_ != nullptr && gate_->any(); }
 
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureHolds> captures_;
   CaptureGate* const gate_;
   const CaptureHold* const own_;
+  // The stream that the chain serves; null: not known.
+  const std::shared_ptr<ChainStream> chain_stream_;
+  const std::shared_ptr<LaterFrees> later_;
   std::mutex mutex_;
   Uses uses_;  // of live allocations, in captures; guarded by mutex_
 };

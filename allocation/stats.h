@@ -26,7 +26,8 @@ struct Stats {
   std::uint64_t peak_reserved_bytes = 0;
   std::uint64_t limit_bytes = 0;  // 0: none
 
-  // Requests met at once from what is held, and all others; each is one.
+  // Requests met at once from what is held, and all others; each is one, but
+  // for those that must not grow and find nothing.
   std::uint64_t cache_hits = 0;
   std::uint64_t cache_misses = 0;
   std::uint64_t splits = 0;

@@ -57,26 +57,54 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer) {
   return *allocation;
 }
 
+namespace {
+
+// The fixed names of default streams go up to here (cuda_semantics.md S2).
+constexpr std::uintptr_t kLastFixedHandle = 2;
+
+// Looks the handle up on the device `own`, then on the others.
+Stream LookUp(AllocatorFacade& facade, int own, void* handle) {
+  const int count = facade.platform().device_count();
+  for (int i = 0; i < count; ++i) {
+    try {
+      return facade.Wrap(handle, (own + i) % count);
+    } catch (const std::invalid_argument&) {
+      // Not of this one.
+    }
+  }
+  return facade.Wrap(handle, own);  // says what is wrong
+}
+
+}  // namespace
+
 Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   const int own = place.kind == PlaceKind::kHost ? 0 : place.index;
   if (handle == nullptr) {
     return facade.facade.GetDefaultStream(DevicePlace(own));
   }
-  Platform& platform = facade.facade.platform();
-  Stream stream;
-  if (platform.device(own).WrapStream(handle, &stream) == Status::kSuccess) {
-    return stream;
+  // A default stream of the device and, it may be, of the thread.
+  if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
+    return facade.facade.Wrap(handle, own);
   }
-  for (int i = 0; i < platform.device_count(); ++i) {
-    if (platform.device(i).WrapStream(handle, &stream) == Status::kSuccess) {
-      return stream;
-    }
+  {
+    const std::lock_guard<std::mutex> guard(facade.mutex);
+    const auto found = facade.known_streams.find(handle);
+    if (found != facade.known_streams.end()) return found->second;
   }
-  return facade.facade.Wrap(handle, own);  // says what is wrong
+  const Stream stream = LookUp(facade.facade, own, handle);
+  const std::lock_guard<std::mutex> guard(facade.mutex);
+  facade.known_streams.emplace(handle, stream);
+  return stream;
+}
+
+void AnnounceEnd(strata_facade& facade, Stream stream) {
+  facade.facade.StreamDestroyed(stream);
+  const std::lock_guard<std::mutex> guard(facade.mutex);
+  facade.known_streams.erase(stream.handle);
 }
 
 Status DestroyStream(strata_facade& facade, Stream stream) {
-  facade.facade.StreamDestroyed(stream);
+  AnnounceEnd(facade, stream);
   return facade.facade.platform().device(stream.device).StreamDestroy(stream);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -25,6 +26,9 @@ struct strata_facade {
   strata::PointerMap pointers;  // goes before the facade
   std::mutex mutex;
   std::vector<strata::Stream> streams;  // made here; guarded by mutex
+  // Those that were looked up, and have not been announced as destroyed, by
+  // handle; guarded by mutex.
+  std::map<void*, strata::Stream> known_streams;
 };
 
 namespace strata {
@@ -76,7 +80,11 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer);
 // The stream that `handle` names where memory of `place` is used.
 //
 // Errors: std::invalid_argument if it names none.
+// Cost: device calls when it is seen for the first time; then a lock and O(log
+//   streams).
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
+// Announces the end of a stream: its handle may name another one soon.
+void AnnounceEnd(strata_facade& facade, Stream stream);
 // Announces the end of a stream and destroys it.
 Status DestroyStream(strata_facade& facade, Stream stream);
 

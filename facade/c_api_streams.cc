@@ -119,6 +119,6 @@ strata_status strata_stream_destroyed(strata_facade* facade, int32_t device,
                                       void* stream) {
   return strata::GuardCall("strata_stream_destroyed", [&] {
     strata::Require(facade, "facade");
-    facade->facade.StreamDestroyed(facade->facade.Wrap(stream, device));
+    strata::AnnounceEnd(*facade, facade->facade.Wrap(stream, device));
   });
 }

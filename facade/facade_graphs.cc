@@ -6,6 +6,7 @@
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/graph_pools.h"
+#include "strata/facade/place_state.h"
 
 namespace strata {
 
@@ -26,6 +27,7 @@ GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id,
     graph_pools_->Release(prepared);
     throw;
   }
+  ForEachState([](PlaceState& state) { state.MakeRoomForFrees(); });
   return prepared;
 }
 

@@ -99,6 +99,8 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
 }
 
 void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+  // A stream that captures cannot say when it was done with something.
+  timelines_->Settle();
   // Without the lock: what is ending now may need it.
   CaptureGate& gate = timelines_->gate();
   gate.Announce();
@@ -270,11 +272,22 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
                 "capture; see PrepareMemoryPoolForCUDAGraph");
 }
 
-std::shared_ptr<CaptureHold> GraphPools::HoldOf(Device& device,
-                                                const Stream& stream) noexcept {
-  if (!gate().any()) return nullptr;
+void GraphPools::AddHoldsOf(Device& device, const Stream& stream,
+                            std::vector<std::shared_ptr<CaptureHold>>& holds) {
+  if (!gate().any()) return;
   Failure failure;
-  return Route(device, stream, failure);
+  if (std::shared_ptr<GraphPool> pool = Route(device, stream, failure)) {
+    holds.push_back(std::move(pool));
+    return;
+  }
+  // A capture that has failed leaves no graph. Of what cannot be told apart,
+  // any may be meant.
+  if (failure.reason == Failure::Reason::kNone ||
+      failure.status == Status::kStreamCaptureInvalidated) {
+    return;
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const Announced& other : announced_) holds.push_back(other.pool);
 }
 
 void GraphPools::Sweep() noexcept {

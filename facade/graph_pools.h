@@ -74,8 +74,8 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // it takes part in none. Null and a failure: it may not allocate.
   std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
                                    Failure& failure) noexcept;
-  std::shared_ptr<CaptureHold> HoldOf(Device& device,
-                                      const Stream& stream) noexcept override;
+  void AddHoldsOf(Device& device, const Stream& stream,
+                  std::vector<std::shared_ptr<CaptureHold>>& holds) override;
 
   // Ends what waits for captures to be over, and pools whose last graph is
   // gone. Nothing while a capture is announced.

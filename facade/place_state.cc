@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -96,28 +95,6 @@ RetryOptions RetryOf(Place place, const Options& options,
   return retry;
 }
 
-// Passes on what several chains have in common once.
-class OncePerLayer final : public AllocatorVisitor {
- public:
-  explicit OncePerLayer(AllocatorVisitor& visitor) : visitor_(visitor) {}
-
-  const std::set<const Allocator*>& layers() const { return layers_; }
-
-  void VisitLayer(const Allocator& layer) override {
-    is_new_ = layers_.insert(&layer).second;
-    if (is_new_) visitor_.VisitLayer(layer);
-  }
-  void VisitBlocks(const Allocator& layer,
-                   const std::vector<BlockInfo>& blocks) override {
-    if (is_new_) visitor_.VisitBlocks(layer, blocks);
-  }
-
- private:
-  AllocatorVisitor& visitor_;
-  std::set<const Allocator*> layers_;
-  bool is_new_ = false;
-};
-
 const char* Environment(const char* name) { return std::getenv(name); }
 
 }  // namespace
@@ -165,7 +142,8 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
 
 PlaceState::~PlaceState() {
   // Streams that share a strategy defer what belongs to it, and hold this.
-  context_.frees->Close();
+  context_.frees->End();
+  pool_->Close();
 }
 
 bool PlaceState::IsNumaNode() const {
@@ -405,102 +383,6 @@ OutOfMemoryCallback PlaceState::AddCallback(OutOfMemoryFunction callback,
     callbacks_.push_back(source);
   }
   return {std::move(source), reclaimer_, priority};
-}
-
-std::optional<Stats> PlaceState::ExactSum() const noexcept {
-  // Without that layer, strategies report what they serve together.
-  if (!options_.decorators.stat) return std::nullopt;
-  try {
-    return SumOfFronts();
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;
-  }
-}
-
-std::size_t PlaceState::LiveBytes() const noexcept {
-  const std::optional<Stats> sum = ExactSum();
-  return sum ? sum->in_use_bytes : 0;
-}
-
-std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
-  // An allocation is counted after its memory is taken, but before it can be
-  // freed; so one that was in use meanwhile shows in one of the three.
-  const std::optional<Stats> before = ExactSum();
-  const bool is_unused = pool_->IsUnused();
-  const std::optional<Stats> after = ExactSum();
-  if (!before || !is_unused || !after ||
-      before->allocations != after->allocations) {
-    return std::nullopt;
-  }
-  return after->allocations;
-}
-
-void PlaceState::Unpinner::operator()(Front* front) const noexcept {
-  front->Unpin();
-}
-
-void PlaceState::Finish(Front& front, const Stats& totals) {
-  const std::lock_guard<std::mutex> guard(list_mutex_);
-  fronts_.erase(std::remove(fronts_.begin(), fronts_.end(), &front),
-                fronts_.end());
-  Accumulate(finished_, totals);
-  finished_peak_bytes_ =
-      std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
-}
-
-std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {
-  std::vector<PinnedFront> pinned;
-  pinned.reserve(fronts_.size());
-  for (Front* front : fronts_) {
-    if (front->TryPin()) pinned.emplace_back(front);
-  }
-  return pinned;
-}
-
-void PlaceState::ForEachFront(const std::function<void(Front&)>& visit) const {
-  std::vector<PinnedFront> pinned;
-  {
-    const std::lock_guard<std::mutex> guard(list_mutex_);
-    pinned = PinAll();
-  }
-  for (const PinnedFront& front : pinned) visit(*front);
-}
-
-void PlaceState::AcceptAll(AllocatorVisitor& visitor) const {
-  OncePerLayer once(visitor);
-  ForEachFront([&](Front& front) { front.Accept(once); });
-  const std::vector<BlockInfo> rest = pool_->BlocksBeside(once.layers());
-  if (!rest.empty()) visitor.VisitBlocks(*pool_, rest);
-}
-
-Stats PlaceState::SumOfFronts() const {
-  Stats sum;
-  std::vector<PinnedFront> pinned;
-  {
-    // Both under one lock, so that a front on its way out is counted once.
-    const std::lock_guard<std::mutex> guard(list_mutex_);
-    sum = finished_;
-    pinned = PinAll();
-  }
-  for (const PinnedFront& front : pinned) Accumulate(sum, front->stats());
-  return sum;
-}
-
-std::uint64_t PlaceState::LargestPeak() const {
-  std::uint64_t largest = 0;
-  ForEachFront([&](Front& front) {
-    largest = std::max(largest, front.stats().peak_in_use_bytes);
-  });
-  const std::lock_guard<std::mutex> guard(list_mutex_);
-  return std::max(largest, finished_peak_bytes_);
-}
-
-void PlaceState::ResetPeak() {
-  ForEachFront([](Front& front) { front.ResetPeak(); });
-  context_.meter->ResetPeak();
-  const std::lock_guard<std::mutex> guard(list_mutex_);
-  finished_.peak_in_use_bytes = 0;
-  finished_peak_bytes_ = 0;
 }
 
 }  // namespace strata

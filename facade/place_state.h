@@ -73,6 +73,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const DecoratorOptions& decorator_options() const {
     return options_.decorators;
   }
+  // For frees while captures are announced.
+  void MakeRoomForFrees() noexcept { context_.frees->MakeRoom(); }
   CaptureGate& gate() const { return context_.timelines->gate(); }
 
   // Whether work on the memory is ordered by streams: requests name one.

@@ -65,7 +65,8 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
       return block->allocation();
     }
     out_of_records = records_.empty();
-    if (!out_of_records) ++stats_.cache_misses;
+    // A probe that may not grow is followed by the request itself.
+    if (!out_of_records && may_grow) ++stats_.cache_misses;
   } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory

@@ -133,7 +133,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // used them.
   std::size_t ReturnToSystem(Chunk* chunks) noexcept;
   // Gives detached chunks, linked by `next`, to the pool; returns their bytes.
-  std::size_t FreeChunks(Chunk* chunks) noexcept;
+  // If `waited` says that the work which used them may not be done, the pool
+  // keeps them until it is.
+  std::size_t FreeChunks(Chunk* chunks, Status waited) noexcept;
   std::size_t GiveBackIdle() noexcept;
 
   // Of loans: auto_growth_loans.cc. Hold lock_.

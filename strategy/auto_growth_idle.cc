@@ -1,5 +1,7 @@
 // The idle chunks of AutoGrowthAllocator: what its ChunkHolder side does.
 
+#include <glog/logging.h>
+
 #include <mutex>
 #include <utility>
 
@@ -23,16 +25,28 @@ Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
 
 std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
   if (chunks == nullptr) return 0;
-  WaitForWork();
-  return FreeChunks(chunks);
+  return FreeChunks(chunks, chain_stream().Synchronize());
 }
 
-std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks) noexcept {
+std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
+                                            Status waited) noexcept {
+  // A graph pool has waited for the device before.
+  const bool may_free =
+      waited == Status::kSuccess || chain_stream().timeline() == nullptr;
+  LOG_IF(ERROR, waited != Status::kSuccess)
+      << name() << ": cannot wait for stream " << stream().uid << " ("
+      << ToString(waited) << "); "
+      << (may_free ? "its memory goes back all the same"
+                   : "its memory is kept until it can be waited for");
   std::size_t bytes = 0;
   while (chunks != nullptr) {
     Chunk* chunk = std::exchange(chunks, chunks->next);
-    bytes += chunk->memory->size();
-    pool().DoFree(chunk->memory);
+    if (may_free) {
+      bytes += chunk->memory->size();
+      pool().DoFree(chunk->memory);
+    } else {
+      pool().Offer(chunk->memory, chain_stream());
+    }
     delete chunk;
   }
   return bytes;
@@ -64,6 +78,9 @@ std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
 }
 
 std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
+  // What a stream leaves during its capture cannot be used by others before.
+  const StreamTimeline* timeline = chain_stream().timeline();
+  if (timeline != nullptr && !timeline->MayTouch()) return 0;
   Chunk* chunk = DetachSmallest(bytes);
   if (chunk == nullptr) return 0;
   const std::size_t offered = chunk->memory->size();

@@ -1,5 +1,7 @@
 // What AutoGrowthAllocator lends to other streams and borrows from them.
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -35,9 +37,12 @@ void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
 
 void AutoGrowthAllocator::LeaveStream() noexcept {
   if (EndLending()) return;
-  WaitForWork();
+  const Status status = chain_stream().Synchronize();
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << name() << ": cannot wait for stream " << stream().uid << " ("
+      << ToString(status) << "); what is left of chunks it lent is not lent";
   const std::lock_guard<SpinLock> guard(lock_);
-  epochs_.PassAll();
+  if (status == Status::kSuccess) epochs_.PassAll();
   has_stream_ = false;
 }
 
@@ -242,8 +247,9 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
       break;
     }
   }
-  if (wait && loans != nullptr) WaitForWork();
-  std::size_t bytes = FreeChunks(loans);
+  Status status = Status::kSuccess;
+  if (wait && loans != nullptr) status = chain_stream().Synchronize();
+  std::size_t bytes = FreeChunks(loans, status);
   if (!is_pending || !timeline->MayTouch()) return bytes;
   LookAtStream();
   {
@@ -251,7 +257,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
     epochs_.Update(*timeline);
     loans = DetachLoans(/*all=*/false);
   }
-  return bytes + FreeChunks(loans);
+  return bytes + FreeChunks(loans, Status::kSuccess);
 }
 
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size,

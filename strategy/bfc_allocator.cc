@@ -242,7 +242,8 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
   failure.requested_bytes = ask.bytes;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    ++failures_;
+    // A probe that may not grow is followed by the request itself.
+    if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();
     failure.in_use_bytes = arena_.in_use_bytes();
     if (!failure.IsExhaustion()) return;

@@ -40,10 +40,12 @@ ParkedFrees::Note& ParkedFrees::NoteOf(Block* proxy) {
 
 ParkedFrees::ParkedFrees(DeferredFrees& frees,
                          std::shared_ptr<Allocator> strategy,
-                         std::shared_ptr<StreamTimeline> timeline)
+                         std::shared_ptr<StreamTimeline> timeline,
+                         const Allocator& view)
     : frees_(frees),
       strategy_(std::move(strategy)),
-      timeline_(std::move(timeline)) {}
+      timeline_(std::move(timeline)),
+      view_(&view) {}
 
 ParkedFrees::~ParkedFrees() {
   LOG_IF(ERROR, !empty()) << "stream_view: destroyed with " << count_
@@ -68,6 +70,23 @@ bool ParkedFrees::Reserve(std::size_t count) noexcept {
   if (index_ == nullptr) index_ = std::move(index);
   while (!fresh.empty()) room_.Push(fresh.Pop());
   return filled && index_ != nullptr;
+}
+
+void ParkedFrees::Leave() noexcept {
+  const std::lock_guard<std::mutex> guard(view_mutex_);
+  view_ = nullptr;
+  is_left_ = true;
+}
+
+void ParkedFrees::MakeRoom() noexcept {
+  std::uint64_t live = 0;
+  {
+    const std::lock_guard<std::mutex> guard(view_mutex_);
+    if (view_ == nullptr) return;
+    live = view_->stats().live_allocations();
+  }
+  // Without it they go to the strategy at once.
+  if (live != 0) static_cast<void>(Reserve(live));
 }
 
 bool ParkedFrees::Park(Block* block) noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/record_slab.h"
@@ -30,9 +31,10 @@ namespace strata {
 // Source: DESIGN §4 (a strategy shared by place).
 class ParkedFrees final : public FreeSource {
  public:
-  // `frees`, of the place, has this as a source, and outlives it.
+  // `frees`, of the place, has this as a source, and outlives it. `view` counts
+  // the blocks that may be parked.
   ParkedFrees(DeferredFrees& frees, std::shared_ptr<Allocator> strategy,
-              std::shared_ptr<StreamTimeline> timeline);
+              std::shared_ptr<StreamTimeline> timeline, const Allocator& view);
   ~ParkedFrees() override;
 
   // Makes room for `count` blocks more. False if the host is out of memory.
@@ -43,12 +45,13 @@ class ParkedFrees final : public FreeSource {
   // none fits.
   Block* Take(const Request& request) noexcept;
   bool empty() const noexcept { return count_.load() == 0; }
-  // The stream's view is gone: nothing will be parked any more.
-  void Leave() noexcept { is_left_ = true; }
+  // The stream's view goes: nothing will be parked any more.
+  void Leave() noexcept;
 
   std::size_t Drain() noexcept override;
   std::size_t Await() noexcept override;
   std::size_t FreeUnproven() noexcept override;
+  void MakeRoom() noexcept override;
   bool IsOver() const noexcept override { return is_left_ && empty(); }
 
  private:
@@ -67,6 +70,8 @@ class ParkedFrees final : public FreeSource {
   const std::shared_ptr<StreamTimeline> timeline_;
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> is_left_{false};
+  std::mutex view_mutex_;  // held while the view is asked, and while it goes
+  const Allocator* view_;  // null: gone; guarded by view_mutex_
 
   SpinLock lock_;
   // All below guarded by lock_. A parked block's neighbours in address order

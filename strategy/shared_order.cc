@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <new>
 
-#include "strata/allocation/streams/stream_timeline.h"
-
 namespace strata {
 namespace {
 
@@ -14,13 +12,18 @@ void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
   }
 }
 
-// Has `later` start what is next submitted to it after all that was submitted
-// to `earlier`.
+// Has `later` start what is next submitted to it after what was submitted to
+// `earlier` before its last free.
 Status Order(ChainStream& earlier, ChainStream& later) noexcept {
   StreamTimeline* timeline = earlier.timeline();
   if (timeline == nullptr) return earlier.Synchronize();
-  const StreamTimeline::Tick tick = timeline->Note();
-  Status status = Status::kInvalidResourceHandle;
+  const StreamTimeline::Tick tick = timeline->owed();
+  Status status = timeline->Settle();
+  const bool is_settled = status == Status::kSuccess ||
+                          // It may have been before the stream captured.
+                          status == Status::kNotReady;
+  if (!is_settled) return timeline->Await(tick);
+  status = Status::kInvalidResourceHandle;
   if (later.device() != nullptr && !later.retired()) {
     status = timeline->OrderBefore(tick, *later.device(), later.stream());
   }

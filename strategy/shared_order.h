@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/status.h"
 
 namespace strata {
@@ -83,7 +84,7 @@ class SharedOrder final : public ChainStream {
 class SharedOrder::Share {
  public:
   Share(std::shared_ptr<ChainStream> stream, std::size_t id)
-      : stream_(std::move(stream)), id_(id) {}
+      : stream_(std::move(stream)), timeline_(stream_->timeline()), id_(id) {}
 
   ChainStream& stream() const { return *stream_; }
 
@@ -95,7 +96,8 @@ class SharedOrder::Share {
   void See(const Share& other, std::uint64_t frees);
 
   const std::shared_ptr<ChainStream> stream_;
-  const std::size_t id_;  // position in the others' seen_
+  StreamTimeline* const timeline_;  // of stream_; null: none
+  const std::size_t id_;            // position in the others' seen_
   std::atomic<bool> is_active_{false};
   std::atomic<std::uint64_t> frees_{0};
   // Frees of all other shares that this stream is ordered after; at least.
@@ -119,6 +121,8 @@ inline bool SharedOrder::IsOrdered(const Share& share) const noexcept {
 }
 
 inline void SharedOrder::NoteFree(Share& share) noexcept {
+  // First, so that who sees the free knows its moment.
+  if (share.timeline_ != nullptr) share.timeline_->Owe();
   // In this order, so that a reader who takes the count of a share first never
   // counts fewer frees of the others than there were.
   ++frees_;

@@ -10,13 +10,10 @@ namespace {
 
 std::shared_ptr<ParkedFrees> MakeParked(
     const std::shared_ptr<Allocator>& strategy, const ChainStream& stream,
-    const std::shared_ptr<DeferredFrees>& frees) {
-  if (frees == nullptr || frees->waits_on_device() ||
-      stream.timeline() == nullptr) {
-    return nullptr;
-  }
-  auto parked =
-      std::make_shared<ParkedFrees>(*frees, strategy, stream.shared_timeline());
+    const std::shared_ptr<DeferredFrees>& frees, const StreamView& view) {
+  if (frees == nullptr || stream.timeline() == nullptr) return nullptr;
+  auto parked = std::make_shared<ParkedFrees>(*frees, strategy,
+                                              stream.shared_timeline(), view);
   frees->AddSource(parked);
   return parked;
 }
@@ -32,7 +29,7 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
-      parked_(MakeParked(strategy, share_->stream(), frees_)) {}
+      parked_(MakeParked(strategy, share_->stream(), frees_, *this)) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
@@ -116,7 +113,9 @@ Allocation* StreamView::TryAllocate(const Request& request,
     live = stats_.live_allocations();
   }
   // Without room, frees go past the park.
-  if (parked_ != nullptr && order_->several()) parked_->Reserve(live);
+  if (parked_ != nullptr && (order_->several() || !IsDirect())) {
+    parked_->Reserve(live);
+  }
   return allocation;
 }
 

@@ -22,8 +22,9 @@ namespace strata {
 //   itself has them again at once, and the strategy once its work is done; a
 //   miss of any stream drains. Where nothing can be parked, or the place waits
 //   on the device, they go to the strategy all the same, and SharedOrder has
-//   others wait. Counters are those of this stream; what the strategy holds,
-//   parked blocks too, is in its own stats().
+//   others wait. While captures are announced all are parked: a stream that
+//   captures could not be waited for. Counters are those of this stream; what
+//   the strategy holds, parked blocks too, is in its own stats().
 // Threads: any thread, if the strategy is.
 // Cost: where nothing is parked, a hit that takes the strategy's lock below its
 //   own; else a walk, and two uncontended locks more. See ParkedFrees.
@@ -59,7 +60,9 @@ class StreamView final : public Decorator, private HitPath {
 
   // Whether what is given back goes to the strategy at once.
   bool IsDirect() const noexcept {
-    return parked_ == nullptr || !order_->several();
+    return parked_ == nullptr ||
+           (!share_->stream().timeline()->during_capture() &&
+            (frees_->waits_on_device() || !order_->several()));
   }
   // Parked, or by the strategy.
   Allocation* Take(const Request& request, Failure& failure) noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "strata/allocation/allocator.h"
 #include "strata/platform/device.h"
@@ -39,10 +40,13 @@ class CaptureHolds {
   CaptureHolds& operator=(const CaptureHolds&) = delete;
   virtual ~CaptureHolds() = default;
 
-  // Of the announced capture that `stream` takes part in; null if it takes part
-  // in none. Device calls only while captures are announced.
-  virtual std::shared_ptr<CaptureHold> HoldOf(
-      Device& device, const Stream& stream) noexcept = 0;
+  // Adds the hold of the announced capture that `stream` takes part in, if it
+  // does; those of all announced captures if the device cannot tell. Device
+  // calls only while captures are announced.
+  //
+  // Errors: std::bad_alloc.
+  virtual void AddHoldsOf(Device& device, const Stream& stream,
+                          std::vector<std::shared_ptr<CaptureHold>>& holds) = 0;
 };
 
 }  // namespace strata

@@ -43,8 +43,7 @@ DeferredFrees::~DeferredFrees() {
   for (Reclaimer::Registration& registration : registrations_) {
     registration.Reset();
   }
-  Close();
-  if (any()) Ask(&FreeSource::FreeUnproven);
+  End();
 }
 
 void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
@@ -74,10 +73,23 @@ std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
 
+void DeferredFrees::MakeRoom() noexcept {
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<FreeSource> source = SourceAt(i);
+    if (source == nullptr) break;
+    source->MakeRoom();
+  }
+}
+
 void DeferredFrees::Close() noexcept {
   closed_ = true;
   while (Await() != 0) {
   }
+}
+
+void DeferredFrees::End() noexcept {
+  Close();
+  Ask(&FreeSource::FreeUnproven);
 }
 
 DeferredFrees::Giving::Giving(const DeferredFrees& frees)
@@ -97,6 +109,11 @@ void DeferredFrees::Defer(Block& block) noexcept {
 void DeferredFrees::TakeBack(Block& block) noexcept {
   bytes_ -= block.size;
   --count_;
+}
+
+void DeferredFrees::PassOn(Block& block) noexcept {
+  TellObserver(block);
+  TakeBack(block);
 }
 
 void DeferredFrees::TellObserver(const Block& block) const noexcept {

@@ -35,6 +35,9 @@ class FreeSource {
   virtual std::size_t Await() noexcept = 0;
   // Frees the rest, though nobody knows whether it is done.
   virtual std::size_t FreeUnproven() noexcept = 0;
+  // Makes room for frees that might have to be deferred: a capture was
+  // announced.
+  virtual void MakeRoom() noexcept {}
   // Nothing is deferred, nor ever will be.
   virtual bool IsOver() const noexcept = 0;
 };
@@ -47,7 +50,7 @@ class FreeSource {
 //   one waits on the host. Once the facade has let go, each free drains, and
 //   the end waits for the rest.
 // Errors: what cannot be proven done stays deferred and is tried again; only at
-//   the end, when nobody can be given the memory any more, it goes all the same
+//   the End, when nobody can be given the memory any more, it goes all the same
 //   and is logged.
 // Threads: any thread; no lock is held while a source works.
 // Cost: one load while nothing is deferred.
@@ -83,10 +86,14 @@ class DeferredFrees {
   // As those of FreeSource, of all sources.
   std::size_t Drain() noexcept;
   std::size_t Await() noexcept;
+  void MakeRoom() noexcept;
   // Nobody allocates here any more: waits for all that is deferred. What is
   // deferred later drains with each free; what then is left waits for the next
   // Close, or the end.
   void Close() noexcept;
+  // All chains are gone, so nobody can be given what is freed here: the same,
+  // and what cannot be waited for goes to the system all the same.
+  void End() noexcept;
 
   // Call after a free: once closed, that is who drains.
   void AfterFree() noexcept {
@@ -112,6 +119,8 @@ class DeferredFrees {
   void FreeNow(Block& block, Allocator& below) noexcept;
   // The same without giving it to anybody: its stream has it again.
   void TakeBack(Block& block) noexcept;
+  // The same for one that `below` gets when captures are over.
+  void PassOn(Block& block) noexcept;
 
  private:
   class Step;

@@ -6,23 +6,44 @@
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/platform.h"
+#include "strata/platform/spin_lock.h"
 
 namespace strata {
 
-// Whether a free of `block` to `layer` could wait for a stream that captures
-// forbid to touch. A strategy keeps what it cut from a chunk, and waits for
-// nobody.
+// Whether a free of `block` to `layer` has to wait until no capture is
+// announced: it could wait for a stream that captures forbid to touch, or give
+// locked pages to the driver, which may then wait for the device. A strategy
+// keeps what it cut from a chunk, and does neither.
 //
 // Cost: a device call if captures are announced and the strategy may wait.
+// Source: cuda_semantics.md C16, C19, M6.
 bool MustFreeLater(const CaptureGate& gate, Platform& platform,
                    Allocator& layer, const Block& block) noexcept;
 
-// Calls DoFree of `layer` once no capture is announced. Until then nobody may
-// free it again.
+// What is freed to one layer once no capture is announced.
 //
-// Errors: std::bad_alloc; then nothing has changed.
-void FreeLater(CaptureGate& gate, std::shared_ptr<Allocator> layer,
-               Allocation* allocation);
+// Model: linked through the records of what is freed, so that a free needs no
+//   host memory.
+// Threads: any thread.
+// Lifetime: shared; keeps itself and the layer while anything waits.
+class LaterFrees final : public std::enable_shared_from_this<LaterFrees>,
+                         private Postponable {
+ public:
+  explicit LaterFrees(std::shared_ptr<Allocator> layer);
+
+  // Calls DoFree of the layer when no capture is announced any more. Until then
+  // nobody may free it again.
+  void Add(CaptureGate& gate, Allocation* allocation) noexcept;
+
+ private:
+  void End() noexcept override;
+
+  const std::shared_ptr<Allocator> layer_;
+  SpinLock lock_;
+  // Linked by Block::free_previous; guarded by lock_, as is self_.
+  Block* first_ = nullptr;
+  std::shared_ptr<LaterFrees> self_;  // while postponed
+};
 
 }  // namespace strata
 

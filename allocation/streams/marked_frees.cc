@@ -3,38 +3,17 @@
 #include <glog/logging.h>
 
 #include <limits>
-#include <new>
 #include <utility>
 
-#include "strata/allocation/decorator.h"
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/later_free.h"
 
 namespace strata {
-namespace {
-
-// In place of a strategy that would have to wait for a stream which captures:
-// it gets what is freed when they are over.
-class FreesLater final : public Decorator {
- public:
-  FreesLater(CaptureGate& gate, std::shared_ptr<Allocator> layer)
-      : Decorator(layer), gate_(gate), layer_(std::move(layer)) {}
-
-  void DoFree(Allocation* allocation) noexcept override {
-    try {
-      FreeLater(gate_, layer_, allocation);
-    } catch (const std::bad_alloc&) {
-      LOG(ERROR) << "stream_safe: no host memory to free " << allocation->data()
-                 << " after the captures under way; it is never reused";
-    }
-  }
-  const char* name() const override { return "frees_later"; }
-
- private:
-  CaptureGate& gate_;
-  const std::shared_ptr<Allocator> layer_;
-};
-
-}  // namespace
+void MarkedBlock::End() noexcept {
+  AddFlag(*block, kBlockLive);
+  below->DoFree(block->allocation());
+  delete this;
+}
 
 StreamMark* MarkedBlock::Find(const Stream& stream) const noexcept {
   StreamMark* mark = marks.get();
@@ -150,14 +129,13 @@ std::size_t MarkedFrees::Pass(Queue& queue, Tick tick,
 std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
   std::size_t bytes = 0;
   while (ready != nullptr) {
-    const std::unique_ptr<MarkedBlock> marked(
-        std::exchange(ready, ready->next));
+    std::unique_ptr<MarkedBlock> marked(std::exchange(ready, ready->next));
     bytes += marked->block->size;
     TimelineTable& timelines = frees_.timelines();
     if (MustFreeLater(timelines.gate(), *timelines.platform(), *marked->below,
                       *marked->block)) {
-      FreesLater later(timelines.gate(), marked->below);
-      frees_.FreeNow(*marked->block, later);
+      frees_.PassOn(*marked->block);
+      timelines.gate().EndLater(*marked.release());
     } else {
       frees_.FreeNow(*marked->block, *marked->below);
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strata/allocation/allocator.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/spin_lock.h"
@@ -41,7 +42,9 @@ struct StreamMark {
 };
 
 // What the stream-safe layer remembers of an allocation that other streams use.
-struct MarkedBlock {
+// Once nothing waits for it, `below` gets it; during a capture it may have to
+// be put off.
+struct MarkedBlock final : Postponable {
   Block* block = nullptr;
   std::unique_ptr<StreamMark> marks;
   std::shared_ptr<Allocator> below;  // whom it is freed to; set when deferred
@@ -51,6 +54,9 @@ struct MarkedBlock {
   // Null if there is none.
   StreamMark* Find(const Stream& stream) const noexcept;
   std::unique_ptr<StreamMark> Remove(const Stream& stream) noexcept;
+
+ private:
+  void End() noexcept override;
 };
 
 // The marked blocks of a place that were freed.

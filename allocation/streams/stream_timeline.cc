@@ -148,6 +148,11 @@ Status StreamTimeline::Close() noexcept {
   return CloseNow();
 }
 
+Status StreamTimeline::Settle() noexcept {
+  if (owed() > noted()) NoteOnly();
+  return Close();
+}
+
 Status StreamTimeline::CloseNow() noexcept {
   if (closed() || open() == 0) return Status::kSuccess;
   if (ended()) return Status::kInvalidResourceHandle;
@@ -213,13 +218,29 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
 
 Status StreamTimeline::AwaitDevice() noexcept {
   const Tick tick = noted_.load(std::memory_order_acquire);
-  Status status = ended() ? Status::kInvalidResourceHandle
-                          : device_.StreamSynchronize(stream_);
+  Status status = Status::kNotReady;
+  {
+    const CallGate::Pass pass(uses_);
+    if (pass) status = device_.StreamSynchronize(stream_);
+    LOG_IF(ERROR, pass && status != Status::kSuccess)
+        << "stream " << stream_.uid << ": cannot synchronise ("
+        << ToString(status) << "); waiting for the device";
+  }
   // A stream destroyed without notice, or a passing fault: the device's own
-  // synchronisation covers its work too (cuda_semantics.md M9).
-  if (status != Status::kSuccess) status = device_.Synchronize();
+  // synchronisation covers its work too (cuda_semantics.md M9), but it would
+  // end captures.
+  if (status != Status::kSuccess && !gate_.any()) {
+    status = device_.Synchronize();
+  }
   if (status == Status::kSuccess) RaiseDone(tick);
   return status;
+}
+
+Status StreamTimeline::AwaitAll() noexcept {
+  if (ended()) return Await(NoteOnly());
+  if (!MayTouch()) return Status::kNotReady;
+  const RelaxedCaptureScope relaxed(gate_, &device_);
+  return AwaitDevice();
 }
 
 Status StreamTimeline::Await(Tick tick) noexcept {
@@ -239,7 +260,7 @@ Status StreamTimeline::Await(Tick tick) noexcept {
     if (status == Status::kSuccess) return status;
   }
   if (IsDone(tick)) return Status::kSuccess;
-  if (!gate_.MayTouch(device_, stream_)) return Status::kNotReady;
+  if (!MayTouch()) return Status::kNotReady;
   return AwaitDevice();
 }
 
@@ -269,6 +290,8 @@ void StreamTimeline::RaiseDone(Tick tick) noexcept {
   }
   RaiseTo(done_, tick);
 }
+
+void StreamTimeline::RaiseOwed(Tick tick) noexcept { RaiseTo(owed_, tick); }
 
 void StreamTimeline::AcquireDone() noexcept {
   if (!device_.observed() || done() == 0) return;

@@ -94,6 +94,20 @@ std::shared_ptr<StreamTimeline> TimelineTable::Find(
   return found == timelines_.end() ? nullptr : found->second;
 }
 
+void TimelineTable::Settle() {
+  std::vector<std::shared_ptr<StreamTimeline>> timelines;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    timelines.reserve(timelines_.size());
+    for (const auto& [key, timeline] : timelines_) {
+      timelines.push_back(timeline);
+    }
+  }
+  for (const auto& timeline : timelines) {
+    static_cast<void>(timeline->Settle());
+  }
+}
+
 void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
   std::shared_ptr<StreamTimeline> timeline;
   {

@@ -57,6 +57,11 @@ class TimelineTable {
   // Cost: a device call, two more and an event the first time; moments of one
   //   device pass in the order of these calls.
   Moment MomentOf(const Stream& stream, Event event);
+  // Records an event in every stream of which something is not covered by one:
+  // what captures would forbid. What cannot be covered stays as it is.
+  //
+  // Errors: std::bad_alloc.
+  void Settle();
   // Ends the stream's timeline, if there is one, and forgets it: a legacy or
   // per-thread stream that is used again has a new one.
   void StreamDestroyed(const Stream& stream) noexcept;

@@ -185,13 +185,26 @@ bool PoolBlocks::HasBlock(DevicePtr ptr) const {
   return block != blocks_.end() && block->second.live;
 }
 
-bool PoolBlocks::Covers(DevicePtr ptr, std::uint64_t bytes) const {
+const PoolBlocks::Block* PoolBlocks::FindCovering(DevicePtr ptr,
+                                                  std::uint64_t bytes) const {
   auto it = blocks_.upper_bound(ptr);
-  if (it == blocks_.begin()) return false;
+  if (it == blocks_.begin()) return nullptr;
   --it;
   const std::uint64_t offset = ptr - it->first;
   const std::uint64_t size = it->second.bytes;
-  return it->second.live && offset < size && bytes <= size - offset;
+  return offset < size && bytes <= size - offset ? &it->second : nullptr;
+}
+
+bool PoolBlocks::Covers(DevicePtr ptr, std::uint64_t bytes) const {
+  const Block* block = FindCovering(ptr, bytes);
+  return block != nullptr && block->live;
+}
+
+bool PoolBlocks::CoversFreed(DevicePtr ptr, std::uint64_t bytes,
+                             const StreamOrder& order) const {
+  const Block* block = FindCovering(ptr, bytes);
+  return block != nullptr && !block->live && block->freed &&
+         !order.IsDone(*block->freed);
 }
 
 const PoolChunk* PoolBlocks::FindChunk(DevicePtr ptr,

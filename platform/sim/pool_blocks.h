@@ -67,6 +67,9 @@ class PoolBlocks {
   bool HasBlock(DevicePtr ptr) const;
   // Whether one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
+  // The same for a block that work before its free may still use.
+  bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
+                   const StreamOrder& order) const;
   // The chunk that has all of [ptr, ptr + bytes), or null.
   const PoolChunk* FindChunk(DevicePtr ptr, std::uint64_t bytes) const;
 
@@ -89,6 +92,8 @@ class PoolBlocks {
   using ChunkMap = std::map<DevicePtr, ChunkState>;
 
   static bool Allows(const ReuseRule& rule, const Block& block);
+  // The block that has all of [ptr, ptr + bytes), or null.
+  const Block* FindCovering(DevicePtr ptr, std::uint64_t bytes) const;
   std::optional<DevicePtr> FindBlock(std::uint64_t bytes,
                                      const ReuseRule& rule) const;
   std::optional<DevicePtr> FindRow(std::uint64_t bytes,

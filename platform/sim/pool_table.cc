@@ -163,6 +163,13 @@ bool PoolTable::IsLive(DevicePtr ptr, std::uint64_t bytes) const {
   });
 }
 
+bool PoolTable::AwaitsFree(DevicePtr ptr, std::uint64_t bytes,
+                           const StreamOrder& order) const {
+  return std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
+    return pool->CoversFreed(ptr, bytes, order);
+  });
+}
+
 std::optional<Access> PoolTable::AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                           int device) const {
   const auto range = Resolve(ptr, bytes);

@@ -79,6 +79,9 @@ class PoolTable final : public MappedMemory {
   std::optional<Place> Locate(DevicePtr ptr) const override;
   // Whether one live block covers the range.
   bool IsLive(DevicePtr ptr, std::uint64_t bytes) const override;
+  // The same for a block that work before its free may still use.
+  bool AwaitsFree(DevicePtr ptr, std::uint64_t bytes,
+                  const StreamOrder& order) const;
 
   // Of all pools, destroyed ones included.
   std::uint64_t live_count() const;

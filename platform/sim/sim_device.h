@@ -193,8 +193,9 @@ class SimDevice final : public Device {
 
   // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
   // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
-  // there is no such memory; rights of devices are not asked for. Not an entry
-  // point: neither counted nor refused.
+  // there is no such memory: that of a pool is memory until the work before its
+  // FreeAsync is done. Rights of devices are not asked for. Not an entry point:
+  // neither counted nor refused.
   //
   // Threads: any thread.        Cost: as HostViews if the frames are scattered.
   // Lifetime: the pointer is good until any of the range is freed or unmapped,

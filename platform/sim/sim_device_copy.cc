@@ -106,8 +106,13 @@ Status SimDevice::ExecuteWork(const WorkRange* ranges, std::size_t count,
 
 void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes == 0 || !platform_->address_space().IsMemory(ptr, bytes)) {
-    return nullptr;
+  if (bytes == 0) return nullptr;
+  if (!platform_->address_space().IsMemory(ptr, bytes)) {
+    // Of a pool: functions that were submitted before its free still use it.
+    const SimDevice* owner = platform_->OwnerOf(ptr);
+    if (owner == nullptr || !owner->pools_.AwaitsFree(ptr, bytes, scheduler_)) {
+      return nullptr;
+    }
   }
   return ViewOf(ptr, bytes);
 }

@@ -89,6 +89,11 @@ class StreamPool {
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
     return blocks_.Covers(ptr, bytes);
   }
+  // The same for a block that work before its free may still use.
+  bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
+                   const StreamOrder& order) const {
+    return blocks_.CoversFreed(ptr, bytes, order);
+  }
   // The chunk that has all of [ptr, ptr + bytes), or null.
   const PoolChunk* FindChunk(DevicePtr ptr, std::uint64_t bytes) const {
     return blocks_.FindChunk(ptr, bytes);

@@ -39,6 +39,7 @@ Allocation* BuddyPool::TryCached(const Request& request,
 Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
                                    Failure& failure) noexcept {
   TakeIn();
+  const bool may_grow = (request.flags & kNoGrowth) == 0;
   bool out_of_records = false;
   do {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -48,9 +49,10 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
       return block->allocation();
     }
     out_of_records = records_.empty();
-    if (!out_of_records) ++stats_.cache_misses;
+    // A probe that may not grow is followed by the request itself.
+    if (!out_of_records && may_grow) ++stats_.cache_misses;
   } while (out_of_records && records_.Restock(lock_));
-  if (out_of_records || (request.flags & kNoGrowth) != 0) {
+  if (out_of_records || !may_grow) {
     failure = source_.Refusal(out_of_records ? Failure::Reason::kHostMemory
                                              : Failure::Reason::kNoGrowth,
                               request);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "strata/allocation/streams/stream_timeline.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {
@@ -68,6 +72,42 @@ TEST_F(ChainStreamTest, IfTheStreamIsGoneItWaitsForTheDevice) {
   EXPECT_EQ(place_.device().StreamDestroy(stream_->stream()), Status::kSuccess);
   EXPECT_EQ(stream_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(Waits(DeviceCall::kSynchronize), 1U);
+}
+
+// Another thread could destroy the stream between the test whether it is there
+// and the call that used it.
+TEST_F(ChainStreamTest, ItsEndWaitsForCallsThatUseTheStream) {
+  for (const DeviceCall used :
+       {DeviceCall::kStreamSynchronize, DeviceCall::kStreamQuery}) {
+    const auto stream = place_.NewChainStream();
+    std::atomic<bool> has_ended{false};
+    std::thread destroyer;
+    // Sees the call while it is still inside.
+    place_.device().SetCallObserver([&](const CallRecord& call) {
+      if (call.call != used || destroyer.joinable()) return;
+      destroyer = std::thread([&] {
+        place_.timelines()->StreamDestroyed(stream->stream());
+        has_ended = true;
+      });
+      while (!stream->timeline()->ended()) std::this_thread::yield();
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      EXPECT_FALSE(has_ended) << DeviceCallName(used);
+    });
+    if (used == DeviceCall::kStreamQuery) {
+      EXPECT_TRUE(stream->IsDone());
+    } else {
+      EXPECT_EQ(stream->Synchronize(), Status::kSuccess);
+    }
+    ASSERT_TRUE(destroyer.joinable());
+    destroyer.join();
+    place_.device().SetCallObserver(nullptr);
+    // Afterwards nobody uses it.
+    EXPECT_EQ(place_.device().StreamDestroy(stream->stream()),
+              Status::kSuccess);
+    EXPECT_TRUE(stream->IsDone());
+    EXPECT_EQ(stream->Synchronize(), Status::kSuccess);
+    EXPECT_EQ(Waits(DeviceCall::kSynchronize), 0U);
+  }
 }
 
 TEST_F(ChainStreamTest, SaysSoIfNothingCanBeWaitedFor) {

@@ -174,6 +174,21 @@ TEST_F(StreamTimelineTest, AnotherStreamIsOrderedOnTheDevice) {
   EXPECT_TRUE(device().Step(second_));
 }
 
+TEST_F(StreamTimelineTest, AStreamThatCapturesIsNotMadeToWait) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  table_.gate().Announce();
+  EXPECT_EQ(device().StreamBeginCapture(second_, CaptureMode::kRelaxed),
+            Status::kSuccess);
+  EXPECT_EQ(timeline->OrderBefore(tick, device(), second_), Status::kNotReady);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 0u);
+  Graph graph;
+  EXPECT_EQ(device().StreamEndCapture(second_, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  table_.gate().Withdraw();
+}
+
 TEST_F(StreamTimelineTest, AwaitWaitsOnTheHost) {
   const auto timeline = table_.Of(first_);
   Work(first_);
@@ -204,6 +219,41 @@ TEST_F(StreamTimelineTest, EventsThatCannotBeMadeLeaveTicksOpen) {
   EXPECT_EQ(timeline->Close(), Status::kUnknown);
   EXPECT_EQ(timeline->open(), 1u);
   EXPECT_EQ(timeline->Close(), Status::kSuccess);
+}
+
+TEST_F(StreamTimelineTest, WhatIsOwedIsNotedOnce) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  timeline->Owe();
+  timeline->Owe();
+  const Tick owed = timeline->owed();
+  EXPECT_EQ(timeline->noted(), 0u);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(timeline->Settle(), Status::kSuccess);
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 1u);
+  timeline->Poll();
+  EXPECT_FALSE(timeline->IsDone(owed));
+  device().StepAll();
+  timeline->Poll();
+  EXPECT_TRUE(timeline->IsDone(owed));
+  // Of work that comes later, somebody may want a later moment.
+  timeline->Owe();
+  EXPECT_GT(timeline->owed(), owed);
+}
+
+TEST_F(StreamTimelineTest, TheTableSettlesEveryStream) {
+  const auto first = table_.Of(first_);
+  const auto second = table_.Of(second_);
+  table_.Settle();
+  EXPECT_EQ(Count(DeviceCall::kEventRecord), 0u);
+  first->Owe();
+  second->NoteOnly();
+  FailCalls(DeviceCall::kEventRecord, 1);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 1u);
+  table_.Settle();
+  EXPECT_EQ(first->open() + second->open(), 0u);
 }
 
 // cuda_semantics.md S9, E6: the event outlives the stream.

@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "strata/facade/c_api_call.h"
 #include "strata/facade/strata.h"
+#include "strata/platform/device.h"
 
 namespace strata {
 namespace {
@@ -283,6 +285,35 @@ TEST_F(CApiTest, MarksByAStreamOfAnyDevice) {
     }
   }
   EXPECT_EQ(Live(), 0U);
+}
+
+// The driver was asked at every mark.
+TEST_F(CApiTest, AStreamIsLookedUpOnce) {
+  void* const stream = NewStream(1);
+  void* const pointer = Alloc(100);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, stream), STRATA_OK);
+  const auto look_ups = [this] {
+    Platform& platform = facade_->facade.platform();
+    return platform.device(0).CallCount(DeviceCall::kWrapStream) +
+           platform.device(1).CallCount(DeviceCall::kWrapStream);
+  };
+  const std::uint64_t before = look_ups();
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, stream), STRATA_OK);
+  EXPECT_EQ(strata_erase_stream(facade_, pointer, stream), STRATA_OK);
+  EXPECT_EQ(strata_free_on(facade_, pointer, stream), STRATA_OK);
+  EXPECT_EQ(look_ups(), before);
+}
+
+// Its handle may be another stream's then.
+TEST_F(CApiTest, AStreamThatIsGoneIsLookedUpAgain) {
+  void* const stream = NewStream();
+  void* const pointer = Alloc(100);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, stream), STRATA_OK);
+  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
+  EXPECT_EQ(strata_record_stream(facade_, pointer, stream),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
 }
 
 TEST_F(CApiTest, MemoryOutlivesItsStream) {

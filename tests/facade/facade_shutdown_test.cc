@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
+#include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -71,6 +74,33 @@ TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {
   of_early.reset();
   of_late.reset();
   EXPECT_EQ(log.Failed(), 0U);
+}
+
+// What was deferred kept the strategy that streams share, and so itself, alive:
+// memory that could not be waited for at the end was lost.
+TEST_F(FacadeShutdownTest, WhatCannotBeWaitedForGoesBackAtTheEnd) {
+  for (const std::string& strategy : StrategyNames()) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy);
+    const Stream own = NewStream();
+    const Stream other = NewStream();
+    AllocationPtr kept = facade().Alloc(kPlace, 1000, other);
+    AllocationPtr marked = facade().Alloc(kPlace, Mebibytes(2), own);
+    AllocationPtr parked = facade().Alloc(kPlace, Mebibytes(2), own);
+    EXPECT_TRUE(facade().RecordStream(marked, other));
+    marked.reset();
+    parked.reset();
+    kept.reset();
+    for (const DeviceCall call :
+         {DeviceCall::kStreamSynchronize, DeviceCall::kEventSynchronize,
+          DeviceCall::kEventRecord, DeviceCall::kSynchronize}) {
+      device().AddFault(FailAll(call));
+    }
+    facade_.reset();
+    device().ClearFaults();
+    EXPECT_EQ(LeakedAllocations(device()), 0U);
+    EXPECT_EQ(platform_.use_count(), 1);
+  }
 }
 
 TEST_F(FacadeShutdownTest, CallbacksAreGoneWithTheFacade) {

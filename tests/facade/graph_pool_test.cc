@@ -11,6 +11,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/tests/facade/graph_fixture.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -282,6 +283,24 @@ TEST_F(GraphPoolTest, AMarkTakenBackDoesNotWait) {
   Finish(guard);
 }
 
+TEST_F(GraphPoolTest, AMarkTakenBackLeavesThoseOfOtherStreams) {
+  const Stream third = NewStream();
+  CaptureGuard guard(facade(), stream_);
+  AllocationPtr shared = Alloc(kLargeBytes, stream_);
+  for (const Stream fork : {other_, third}) {
+    Join(stream_, fork);
+    Use(shared, fork);
+    facade().RecordStream(shared, fork);
+  }
+  Join(other_, stream_);
+  facade().EraseStream(*shared, other_);
+  const void* const data = shared->data();
+  shared.reset();
+  EXPECT_NE(Alloc(kLargeBytes, stream_)->data(), data);
+  Join(third, stream_);
+  Finish(guard);
+}
+
 // cuda_semantics.md K4, K5: recorded for a capture, freed long after it.
 TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
   AllocationPtr input = Alloc(kBytes, other_);
@@ -497,6 +516,64 @@ TEST_F(GraphPoolTest, FreesThatWouldWaitForTheLegacyStreamComeLater) {
   DropGraphs();
   facade_.reset();
   EXPECT_EQ(device().StreamDestroy(blocking), Status::kSuccess);
+}
+
+// cuda_semantics.md C19: FreeHost may wait for the device.
+TEST_F(GraphPoolTest, LockedPagesGoToTheDriverAfterTheCapture) {
+  Build("strata_pinned_strategy=direct");
+  AllocationPtr pinned = facade().Alloc(PinnedPlace(0), 4096);
+  AllocationPtr marked = facade().Alloc(PinnedPlace(0), 4096);
+  EXPECT_TRUE(facade().RecordStream(marked, other_));
+  marked.reset();
+  {
+    CaptureGuard guard(facade(), stream_);
+    const CallLog log(device());
+    pinned.reset();
+    const AllocationPtr drains = facade().Alloc(PinnedPlace(0), 4096);
+    EXPECT_TRUE(log.Of(DeviceCall::kFreeHost).empty());
+    Finish(guard);
+  }
+  EXPECT_EQ(device().Leaks().pinned_ranges, 0U);
+}
+
+// A device that could not tell was taken to say that there is no capture, and
+// the memory was reused while the graph had its address.
+TEST_F(GraphPoolTest, ADeviceThatCannotTellCountsAsCapturing) {
+  AllocationPtr freed = Alloc(kBytes, stream_);
+  AllocationPtr recorded = Alloc(kBytes, other_);
+  const void* const addresses[] = {freed->data(), recorded->data()};
+  {
+    CaptureGuard guard(facade(), stream_);
+    Use(freed, stream_);
+    Use(recorded, stream_);
+    device().AddFault(FailAll(DeviceCall::kStreamCaptureInfo));
+    freed.reset();
+    EXPECT_TRUE(facade().RecordStream(recorded, stream_));
+    device().ClearFaults();
+    Finish(guard);
+  }
+  recorded.reset();
+  {
+    const AllocationPtr first = Alloc(kBytes, stream_);
+    const AllocationPtr second = Alloc(kBytes, other_);
+    EXPECT_NE(first->data(), addresses[0]);
+    EXPECT_NE(second->data(), addresses[1]);
+  }
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0u);
+}
+
+TEST_F(GraphPoolTest, ARequestOfAStreamThatCannotTellFails) {
+  CaptureGuard guard(facade(), stream_);
+  device().AddFault(FailAll(DeviceCall::kStreamCaptureInfo));
+  Failure failure;
+  EXPECT_EQ(facade().TryAlloc(Here(), Request{kBytes}, stream_, failure),
+            nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDevice);
+  device().ClearFaults();
+  Use(Alloc(kBytes, stream_), stream_);
+  Finish(guard);
 }
 
 TEST_F(GraphPoolTest, AFacadeMayGoBeforeItsGraphs) {

@@ -68,6 +68,24 @@ TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
+// What a stream has freed while it was alone is ordered before the first
+// request of another, though it captures by then; so with the legacy stream,
+// which nobody may ask during any capture (cuda_semantics C16).
+TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
+  for (const Stream& stream : {first_, device().LegacyStream()}) {
+    Build(std::string("allocator_strategy=").append(GetParam()));
+    AllocationPtr block = Alloc(kBytes, stream);
+    Use(block, stream);
+    block.reset();
+    CaptureGuard guard(facade(), first_);
+    block = Alloc(kBytes, second_);
+    Use(block, second_);
+    Finish(guard);
+    block.reset();
+    DropGraphs();
+  }
+}
+
 // Another stream's request drains what was marked, while its own stream, which
 // `direct` has to wait for, captures.
 TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {

@@ -54,6 +54,39 @@ TEST_F(SimPoolOrderTest, EventRecordedAfterTheFreeOrdersIt) {  // P4
   EXPECT_EQ(Alloc(b), ptr);
 }
 
+// P1: a function of the host that stands in for a kernel got no pointer if the
+// free after it had been submitted before it ran.
+TEST_F(SimPoolOrderTest, HostViewLastsUntilTheWorkBeforeTheFreeIsDone) {
+  PlatformOptions options = SimOptions(2, kFrames);
+  options.sim_progress = "lazy";
+  options.sim_data = "backed";
+  Build(options);
+  ASSERT_EQ(device().DefaultMemPool(&pool_), Status::kSuccess);
+  const Stream a = NewStream();
+  struct Call {
+    SimDevice* device;
+    DevicePtr ptr;
+    int seen;
+  } call{&device(), Alloc(a), 0};
+  ASSERT_EQ(device().MemsetAsync(call.ptr, 7, kMiB, a), Status::kSuccess);
+  ASSERT_EQ(device().LaunchHostFunc(
+                a,
+                [](void* argument) {
+                  auto* c = static_cast<Call*>(argument);
+                  const void* view = c->device->HostView(c->ptr, kMiB);
+                  if (view != nullptr)
+                    c->seen = *static_cast<const char*>(view);
+                },
+                &call),
+            Status::kSuccess);
+  ASSERT_EQ(device().FreeAsync(call.ptr, a), Status::kSuccess);
+  EXPECT_NE(device().HostView(call.ptr, kMiB), nullptr);
+  EXPECT_EQ(device().HostView(call.ptr, 2 * kMiB), nullptr);
+  ASSERT_EQ(device().StreamSynchronize(a), Status::kSuccess);
+  EXPECT_EQ(call.seen, 7);
+  EXPECT_EQ(device().HostView(call.ptr, kMiB), nullptr);
+}
+
 TEST_F(SimPoolOrderTest, WorkBeforeTheFreeStillFindsItsBlock) {  // P1
   const Stream a = NewStream();
   const DevicePtr ptr = Alloc(a);

@@ -242,6 +242,20 @@ TEST_F(AutoGrowthTest, Rule11CountsHitsMissesSplitsAndCoalesces) {
   EXPECT_EQ(counted.reserved_bytes, Mebibytes(1));
 }
 
+// Layers above ask first without growth; that is no request.
+TEST_F(AutoGrowthTest, Rule11AProbeThatFindsNothingIsNoMiss) {
+  Use(WithChunks(1));
+  Failure failure;
+  EXPECT_EQ(chain_->AllocateOrNull(Request{1000, 0, kNoGrowth}, failure),
+            nullptr);
+  EXPECT_EQ(stats().cache_misses, 0U);
+  const AllocationPtr grown = Get(1000);
+  EXPECT_EQ(stats().cache_misses, 1U);
+  const AllocationPtr found =
+      chain_->AllocateOrNull(Request{1000, 0, kNoGrowth}, failure);
+  EXPECT_EQ(stats().cache_hits, 1U);
+}
+
 TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
   TestPlaceOptions options;
   options.decorators = DecoratorOptions();

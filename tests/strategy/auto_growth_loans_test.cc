@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -371,6 +372,85 @@ INSTANTIATE_TEST_SUITE_P(
                       FailingCall{DeviceCall::kEventRecord, true},
                       FailingCall{DeviceCall::kStreamWaitEvent, true}),
     ::testing::PrintToStringParamName());
+
+// Nothing can be waited for.
+constexpr std::array<DeviceCall, 3> kWaits = {DeviceCall::kStreamSynchronize,
+                                              DeviceCall::kEventSynchronize,
+                                              DeviceCall::kSynchronize};
+
+// M4: it went home, for the lender to use, although only the log said that the
+// borrower's work might not be done.
+TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
+  UseManual();
+  const AllocationPtr used = LeaveFreeBlock();
+  AllocationPtr borrowed = b_->Allocate(4 * kMiB);
+  ASSERT_EQ(borrowed->base(), used->base());
+  Submit(b_);
+  borrowed.reset();
+  for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
+  EXPECT_EQ(place_->pool()->RecallLoans(/*wait=*/true), 0U);
+  place_->device().ClearFaults();
+  const AllocationPtr other = a_->Allocate(11 * kMiB);
+  EXPECT_NE(other->base(), used->base());
+  Finish();
+  place_->pool()->Release();
+  const AllocationPtr whole = a_->Allocate(11 * kMiB);
+  EXPECT_EQ(whole->base(), used->base());
+}
+
+// The same at the end of the borrower's chain.
+TEST_F(AutoGrowthLoansTest, ALoanOfAChainThatEndsGoesHomeOnceItIsWaitedFor) {
+  UseManual();
+  const AllocationPtr used = LeaveFreeBlock();
+  AllocationPtr borrowed = b_->Allocate(4 * kMiB);
+  Submit(b_);
+  borrowed.reset();
+  for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
+  b_ = TestChain();
+  place_->device().ClearFaults();
+  const AllocationPtr other = a_->Allocate(11 * kMiB);
+  EXPECT_NE(other->base(), used->base());
+  Finish();
+  place_->pool()->Release();
+  const AllocationPtr whole = a_->Allocate(11 * kMiB);
+  EXPECT_EQ(whole->base(), used->base());
+}
+
+// The lender's own work, once its chain has ended.
+TEST_F(AutoGrowthLoansTest,
+       WhatALenderThatEndsLeavesIsLentOnlyIfItWasWaitedFor) {
+  for (const bool fails : {false, true}) {
+    SCOPED_TRACE(fails);
+    UseManual();
+    AllocationPtr used = LeaveFreeBlock();
+    AllocationPtr borrowed = b_->Allocate(4 * kMiB);
+    ASSERT_EQ(borrowed->base(), used->base());
+    const void* const base = used->base();
+    Submit(a_);
+    used.reset();
+    for (const DeviceCall call : kWaits) {
+      if (fails) place_->device().AddFault(FailAll(call));
+    }
+    a_ = TestChain();
+    place_->device().ClearFaults();
+    const AllocationPtr next = b_->Allocate(9 * kMiB);
+    EXPECT_EQ(next->base() == base, !fails);
+    Finish();
+  }
+}
+
+// M6: the system would give it to anybody at once.
+TEST_F(AutoGrowthLoansTest, AnIdleChunkThatCannotBeWaitedForStaysReserved) {
+  UseManual();
+  AllocationPtr used = a_->Allocate(9 * kMiB);
+  Submit(a_);
+  used.reset();
+  for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
+  EXPECT_EQ(a_->Release(), 0U);
+  EXPECT_EQ(place_->pool()->reserved_bytes(), 20 * kMiB);
+  place_->device().ClearFaults();
+  EXPECT_EQ(place_->pool()->Release(), 20 * kMiB);
+}
 
 // Four streams that ask each other all the time; two chains end in between.
 TEST(AutoGrowthLoansThreadsTest, StreamsAskEachOtherAtTheSameTime) {

@@ -41,6 +41,14 @@ class StreamViewTest : public ::testing::Test {
     EXPECT_TRUE(order_->several());
   }
 
+  void EndCapture() {
+    Graph graph;
+    EXPECT_EQ(device().StreamEndCapture(a_->stream(), &graph),
+              Status::kSuccess);
+    EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+    place_.timelines()->gate().Withdraw();
+  }
+
   struct Scratch {
     explicit Scratch(SimDevice& on) {
       EXPECT_EQ(on.MemAlloc(&ptr, 4096), Status::kSuccess);
@@ -229,6 +237,42 @@ TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
   EXPECT_GT(Waits(), waits);
   Work(b);
   EXPECT_FALSE(device().Step(b.stream()));
+}
+
+// cuda_semantics.md C16: nothing can be recorded in a stream that captures.
+TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
+  AllocationPtr block = a_->Allocate(4096);
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  place_.timelines()->Settle();
+  place_.timelines()->gate().Announce();
+  ASSERT_EQ(device().StreamBeginCapture(a_->stream(), CaptureMode::kRelaxed),
+            Status::kSuccess);
+  block = b_->Allocate(4096);
+  EXPECT_EQ(block->data(), data);
+  Work(*b_);
+  EXPECT_FALSE(device().Step(b_->stream()));  // waits for that of A
+  EndCapture();
+}
+
+TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
+  place_.timelines()->gate().Announce();
+  a_->Allocate(4096).reset();
+  EXPECT_EQ(place_.frees()->count(), 1U);
+  ASSERT_EQ(device().StreamBeginCapture(a_->stream(), CaptureMode::kRelaxed),
+            Status::kSuccess);
+  EXPECT_NO_THROW(b_->Allocate(4096));
+  EndCapture();
+}
+
+TEST_F(StreamViewTest, SoIsWhatWasAllocatedBeforeIt) {
+  AllocationPtr block = a_->Allocate(4096);
+  place_.timelines()->gate().Announce();
+  place_.frees()->MakeRoom();
+  block.reset();
+  EXPECT_EQ(place_.frees()->count(), 1U);
+  place_.timelines()->gate().Withdraw();
 }
 
 // While a stream is the only one in use, the front of its chain need not walk.

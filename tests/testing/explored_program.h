@@ -46,8 +46,7 @@ struct ExploreOptions {
   // Blocks that surely fit; a request may be refused once as many are live or
   // graphs keep memory. 0: none is refused.
   std::size_t fitting_blocks = 0;
-  // Streams share a strategy, so that one that captures may keep others from
-  // what it freed before.
+  // Streams share a strategy: who has freed something matters.
   bool shares_strategy = false;
   // Outside captures marks are RecordUse, with an event right behind the last
   // use of the block.
@@ -159,10 +158,13 @@ class ExploredProgram final : private google::LogSink {
   bool IsActive(std::size_t capture) const {
     return captures_[capture].guard != nullptr;
   }
+  bool IsAnyActive() const;
   bool IsInput(const Capture& capture, std::size_t life) const;
   std::size_t LiveCount() const;
+  // Those of one stream.
+  std::size_t LiveCount(std::size_t owner) const;
 
-  bool MayRefuse(const Failure& failure) const;
+  bool MayRefuse() const;
   bool MayUse(const Life& life, std::size_t stream) const;
   bool MayMark(const Life& life, std::size_t stream) const;
   bool MayFree(std::size_t life) const;
@@ -170,6 +172,7 @@ class ExploredProgram final : private google::LogSink {
   bool MayLaunch(const Capture& capture) const;
 
   void Alloc(std::size_t stream);
+  void MakeRoom(std::size_t stream);
   void Use(std::size_t index, std::size_t stream);
   void UseCaptured(std::size_t index, std::size_t stream, std::size_t capture);
   void Mark(std::size_t index, std::size_t stream);
@@ -226,6 +229,8 @@ class ExploredProgram final : private google::LogSink {
   // How much each stream has freed, and had when another last asked.
   std::array<std::size_t, kMaxStreams> frees_{};
   std::array<std::array<std::size_t, kMaxStreams>, kMaxStreams> frees_seen_{};
+  // Own blocks that each stream had when room to park them was made.
+  std::array<std::size_t, kMaxStreams> room_{};
   std::uint64_t word_ = 0;
   std::array<std::uint64_t, kMaxStreams> refused_{};  // requests
   std::string findings_;

@@ -6,6 +6,11 @@
 
 namespace strata {
 
+bool ExploredProgram::IsAnyActive() const {
+  return std::any_of(captures_.begin(), captures_.end(),
+                     [](const Capture& c) { return c.guard != nullptr; });
+}
+
 bool ExploredProgram::IsInput(const Capture& capture, std::size_t life) const {
   return std::find(capture.inputs.begin(), capture.inputs.end(), life) !=
          capture.inputs.end();
@@ -15,6 +20,13 @@ std::size_t ExploredProgram::LiveCount() const {
   return static_cast<std::size_t>(std::count_if(
       lives_.begin(), lives_.end(),
       [](const Life& life) { return life.allocation != nullptr; }));
+}
+
+std::size_t ExploredProgram::LiveCount(std::size_t owner) const {
+  return static_cast<std::size_t>(
+      std::count_if(lives_.begin(), lives_.end(), [&](const Life& life) {
+        return life.allocation != nullptr && life.owner == owner;
+      }));
 }
 
 std::vector<ExploredStep> ExploredProgram::Enabled() const {
@@ -97,16 +109,9 @@ bool ExploredProgram::MayLaunch(const Capture& capture) const {
   return capture.valid && !IsCapturing(capture.origin);
 }
 
-bool ExploredProgram::MayRefuse(const Failure& failure) const {
-  const bool is_full =
-      options_.fitting_blocks != 0 &&
-      (LiveCount() >= options_.fitting_blocks || !captures_.empty());
-  // docs/graphs.md.
-  const bool must_wait =
-      options_.shares_strategy && failure.status == Status::kNotReady &&
-      std::any_of(captures_.begin(), captures_.end(),
-                  [](const Capture& c) { return c.guard != nullptr; });
-  return is_full || must_wait;
+bool ExploredProgram::MayRefuse() const {
+  return options_.fitting_blocks != 0 &&
+         (LiveCount() >= options_.fitting_blocks || !captures_.empty());
 }
 
 }  // namespace strata

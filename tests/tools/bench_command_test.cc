@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -40,12 +42,52 @@ TEST(BenchCommandTest, MeasuresInWorkers) {
 }
 
 TEST(BenchCommandTest, GivesTheWorkersTheFlagsOfStrategies) {
-  const CommandResult result =
-      RunBench({"--format=json", "--bench_rounds=1", "--bench_operations=10",
-                "--bench_workloads=random", "--bench_allocators=auto_growth",
-                "--strata_platform=sim", "--strata_sim_memory=1GiB"});
+  const CommandResult result = RunBench(
+      {"--format=json", "--bench_rounds=1", "--bench_operations=10",
+       "--bench_workloads=random_10", "--bench_allocators=auto_growth",
+       "--strata_platform=sim", "--strata_sim_fault=mem_alloc:every=1"});
   EXPECT_EQ(result.code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("cannot allocate"));
+}
+
+TEST(BenchCommandTest, WhatIsLeftOutIsNoFailure) {
+  const CommandResult result =
+      RunBench({"--bench_rounds=1", "--bench_operations=10",
+                "--bench_workloads=random_1000", "--bench_allocators=direct",
+                "--strata_platform=sim", "--strata_sim_memory=1GiB"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the device has 1.0 GiB"));
+}
+
+TEST(BenchCommandTest, RunsOneOnceForProfilers) {
+  const CommandResult result =
+      RunBench({"run", "c:auto_growth", "pair_own_streams_2",
+                "--bench_operations=10", "--strata_platform=sim"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(BenchCommandTest, DrawsWhatItMeasured) {
+  const ScratchFolder folder;
+  const std::string path = folder.Write("plot.svg", "");
+  std::string plot = "--bench_plot=";
+  plot += path;
+  const CommandResult result = RunBench(
+      {"--bench_rounds=1", "--bench_operations=10", "--bench_allocators=null",
+       "--bench_workloads=random_10,random_20", plot});
+  EXPECT_EQ(result.code, 0) << result.err;
+  std::ostringstream svg;
+  svg << std::ifstream(path).rdbuf();
+  EXPECT_THAT(svg.str(), HasSubstr(">random: ns a pair<"));
+}
+
+TEST(BenchCommandTest, HelpNamesWhatThereIs) {
+  const CommandResult result = RunBench({"--help"});
+  EXPECT_EQ(result.code, 0);
+  for (const char* name : {"hand_over", "random_1000000*", "c:auto_growth",
+                           "peer:paddle", "bfc_fast*", "--bench_plot"}) {
+    EXPECT_THAT(result.out, HasSubstr(name));
+  }
 }
 
 TEST(BenchCommandTest, MeasuresATrace) {
@@ -54,9 +96,9 @@ TEST(BenchCommandTest, MeasuresATrace) {
   trace += folder.Write("trace.csv", kTraceText);
   const CommandResult result = RunBench(
       {"--bench_rounds=1", "--bench_operations=10", "--bench_allocators=null",
-       "--bench_workloads=training", trace});
+       "--bench_workloads=trace:trace", trace});
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("training"));
+  EXPECT_THAT(result.out, HasSubstr("trace:trace"));
 }
 
 struct WrongArguments {
@@ -88,11 +130,17 @@ INSTANTIATE_TEST_SUITE_P(
         WrongArguments{{"--bench_rounds=0"}, "bench_rounds"},
         WrongArguments{{"--bench_rounds=many"}, "'many'"},
         WrongArguments{{"--bench_operations=-1"}, "bench_operations"},
-        WrongArguments{{"--bench_workloads=training"}, "--bench_trace"},
+        WrongArguments{{"--bench_workloads=trace:none"}, "known: pair"},
         WrongArguments{{"--bench_trace=/no/such/file"}, "/no/such/file"},
+        WrongArguments{{"--bench_trace=/dev/null"}, "/dev/null"},
+        WrongArguments{{"--bench_plot=/dev/null", "--bench_workloads=pair"},
+                       "no workload has a number"},
+        WrongArguments{{"--bench_plot=/no/such/folder/plot.svg"},
+                       "cannot write /no/such/folder"},
         WrongArguments{{"--format=xml"}, "known: table, json"},
         WrongArguments{{"pair"}, "no argument 'pair'"},
         WrongArguments{{"worker", "null"}, "an allocator and a workload"},
+        WrongArguments{{"run", "null", "pear"}, "known: pair"},
         WrongArguments{{"--bench_wrong=1"}, "bench_wrong"}));
 
 TEST(BenchCommandTest, AWorkerWithoutItsLibrarySaysSo) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/tools/bench_script.h"
+#include "strata/tools/bench/workload.h"
 
 namespace strata {
 
@@ -42,18 +42,31 @@ inline constexpr const char* kTraceText =
     "1,00:00:00:000003,free,0x100,1000,0\n"
     "1,00:00:00:000004,allocate,0x300,500,0\n";
 
-// Every workload, with a loop of few pairs.
-inline std::vector<BenchScript> SmallScripts() {
-  const ScratchFolder folder;
-  BenchScriptOptions options;
-  options.pairs = 7;
-  options.trace = folder.Write("trace.csv", kTraceText);
-  std::vector<BenchScript> scripts;
-  for (const BenchWorkload& workload : BenchWorkloads()) {
-    scripts.push_back(workload.make(options));
+// One of each kind of workload, as small as it gets, with a trace of the above.
+class SmallBench {
+ public:
+  SmallBench() {
+    options_.pairs = 7;
+    options_.traces = {folder_.Write("small.csv", kTraceText)};
   }
-  return scripts;
-}
+
+  const BenchScriptOptions& options() const { return options_; }
+  std::vector<BenchWorkload> Workloads() const {
+    std::vector<BenchWorkload> workloads;
+    for (const char* name :
+         {"pair", "lifo", "fifo", "training", "training_jittered",
+          "trace:small", "random_50", "random_small_50", "pair_own_streams_3",
+          "pair_one_stream_3", "training_own_streams_2",
+          "training_one_stream_2", "hand_over"}) {
+      workloads.push_back(FindBenchWorkload(name, options_));
+    }
+    return workloads;
+  }
+
+ private:
+  const ScratchFolder folder_;
+  BenchScriptOptions options_;
+};
 
 }  // namespace strata
 

@@ -1,21 +1,22 @@
-#include "strata/tools/bench_script.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <stdexcept>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "strata/tests/tools/bench_fixture.h"
-#include "strata/tools/bench_subject.h"
+#include "strata/tools/bench/player.h"
+#include "strata/tools/bench/script.h"
+#include "strata/tools/trace.h"
 
 namespace strata {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 // Follows scripts and keeps account of them.
@@ -25,78 +26,172 @@ class StrictHeap {
     std::uint64_t bytes = 0;
   };
 
-  void Allocate(Slot& slot, std::uint64_t bytes) {
-    if (slot.bytes != 0) ++faults_;
-    slot.bytes = bytes;
-    live_bytes_ += bytes;
-    peak_ = std::max(peak_, live_bytes_);
-    ++allocations_;
-  }
-  void Free(Slot& slot) {
-    if (slot.bytes == 0) ++faults_;
-    live_bytes_ -= slot.bytes;
-    slot.bytes = 0;
-  }
-  std::optional<std::uint64_t> allocations() { return allocations_; }
-  std::optional<std::uint64_t> peak_reserved_bytes() { return peak_; }
-  std::uint64_t live_bytes() const { return live_bytes_; }
-  // Allocations into full slots and frees of empty ones.
-  int faults() const { return faults_; }
+  class Lane {
+   public:
+    explicit Lane(StrictHeap* heap) : heap_(heap) {}
+    void Allocate(Slot& slot, std::uint64_t bytes) {
+      if (slot.bytes != 0) ++heap_->faults;
+      slot.bytes = bytes;
+      heap_->live_bytes += bytes;
+      heap_->peak_bytes = std::max(heap_->peak_bytes, heap_->live_bytes);
+      ++heap_->allocations;
+    }
+    void Free(Slot& slot) {
+      if (slot.bytes == 0) ++heap_->faults;
+      heap_->live_bytes -= slot.bytes;
+      slot.bytes = 0;
+    }
 
- private:
-  std::uint64_t live_bytes_ = 0;
-  std::uint64_t peak_ = 0;
-  std::uint64_t allocations_ = 0;
-  int faults_ = 0;
+   private:
+    StrictHeap* heap_;
+  };
+
+  std::uint64_t live_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t allocations = 0;
+  // Allocations into full slots and frees of empty ones.
+  int faults = 0;
 };
+
+std::vector<BenchScript> SmallScripts() {
+  const SmallBench bench;
+  std::vector<BenchScript> scripts;
+  for (const BenchWorkload& workload : bench.Workloads()) {
+    scripts.push_back(workload.make(bench.options()));
+  }
+  return scripts;
+}
 
 TEST(BenchScriptTest, EveryLoopPairsItsCallsAndCanBeRepeated) {
   for (const BenchScript& script : SmallScripts()) {
-    HeapSubject<StrictHeap> subject(script);
-    subject.Run(1);
-    const std::uint64_t after_one = subject.heap().live_bytes();
-    subject.Run(2);
-    EXPECT_EQ(subject.heap().faults(), 0);
-    EXPECT_EQ(subject.heap().live_bytes(), after_one);
-    EXPECT_EQ(subject.allocations(),
-              script.prologue.size() + 3 * script.pairs());
+    StrictHeap heap;
+    BenchPlayer<StrictHeap> player(script, StrictHeap::Lane(&heap));
+    player.Play(script.pairs());
+    const std::uint64_t after_one = heap.live_bytes;
+    player.Play(2 * script.pairs());
+    EXPECT_EQ(heap.faults, 0);
+    EXPECT_EQ(heap.live_bytes, after_one);
+    EXPECT_EQ(heap.allocations, script.prologue.size() + 3 * script.pairs());
   }
 }
 
 TEST(BenchScriptTest, KnowsThePeakOfItsLiveBytes) {
   for (const BenchScript& script : SmallScripts()) {
-    HeapSubject<StrictHeap> subject(script);
-    subject.Run(3);
-    EXPECT_EQ(subject.peak_reserved_bytes(), script.peak_live_bytes);
+    StrictHeap heap;
+    BenchPlayer<StrictHeap> player(script, StrictHeap::Lane(&heap));
+    player.Play(3 * script.pairs());
+    EXPECT_EQ(heap.peak_bytes, script.peak_live_bytes);
   }
+}
+
+TEST(BenchScriptTest, AUniformLoopMayBeCutAfterAnyPair) {
+  int uniform = 0;
+  for (const BenchScript& script : SmallScripts()) {
+    if (!script.is_uniform) continue;
+    ++uniform;
+    for (std::size_t i = 0; i < script.loop.size(); i += 2) {
+      EXPECT_NE(script.loop[i].bytes == 0, script.loop[i + 1].bytes == 0);
+      EXPECT_EQ(script.loop[i].slot, script.loop[i + 1].slot);
+    }
+  }
+  EXPECT_GT(uniform, 0);
+}
+
+TEST(BenchScriptTest, APlayerGoesOnWhereItStopped) {
+  const BenchScript script = MakeTensorScript(1, FreeOrder::kLastFirst);
+  ASSERT_EQ(script.pairs(), 100U);
+  StrictHeap heap;
+  BenchPlayer<StrictHeap> player(script, StrictHeap::Lane(&heap));
+  player.Play(25);  // 50 calls, all of them allocations
+  EXPECT_EQ(heap.live_bytes, 50U * 4096);
+  player.Play(50);
+  EXPECT_EQ(heap.live_bytes, 50U * 4096);
+  player.Play(25);
+  EXPECT_EQ(heap.live_bytes, 0U);
+  EXPECT_EQ(heap.faults, 0);
+}
+
+// The order of the frees after the allocations of one round.
+std::vector<std::uint32_t> FreedSlots(const BenchScript& script) {
+  std::vector<std::uint32_t> slots;
+  for (std::size_t i = script.loop.size() / 2; i < script.loop.size(); ++i) {
+    EXPECT_EQ(script.loop[i].bytes, 0U);
+    slots.push_back(script.loop[i].slot);
+  }
+  return slots;
+}
+
+TEST(BenchScriptTest, TensorsAreFreedInTheOrderAskedFor) {
+  const auto first = FreedSlots(MakeTensorScript(1, FreeOrder::kFirstFirst));
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  const auto last = FreedSlots(MakeTensorScript(1, FreeOrder::kLastFirst));
+  EXPECT_TRUE(std::is_sorted(last.rbegin(), last.rend()));
 }
 
 TEST(BenchScriptTest, RandomBlocksStayWithinTheirSizes) {
-  BenchScriptOptions options;
-  const BenchScript script = FindBenchWorkload("random").make(options);
+  constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
+  const BenchScript script = MakeReplaceScript(5000, 10, kLargest);
+  std::uint64_t least = kLargest;
+  std::uint64_t most = 0;
   for (const BenchStep& step : script.loop) {
     if (step.bytes == 0) continue;
-    EXPECT_GE(step.bytes, 255U);
-    EXPECT_LE(step.bytes, std::uint64_t{64} << 20);
+    least = std::min(least, step.bytes);
+    most = std::max(most, step.bytes);
   }
+  EXPECT_GE(least, 255U);
+  EXPECT_LT(least, 512U);
+  EXPECT_GT(most, kLargest / 2);
+  EXPECT_LE(most, kLargest);
 }
 
-TEST(BenchScriptTest, TrainingFreesWhatTheTraceLeavesLive) {
+TEST(BenchScriptTest, ALoopReplacesAsManyBlocksAsThereAre) {
+  const BenchScript script = MakeReplaceScript(7, 5000, 1024);
+  EXPECT_EQ(script.prologue.size(), 5000U);
+  EXPECT_EQ(script.pairs(), 5000U);
+  std::set<std::uint32_t> replaced;
+  for (const BenchStep& step : script.loop) replaced.insert(step.slot);
+  EXPECT_GT(replaced.size(), 3000U);  // 63 % are drawn at least once
+}
+
+TEST(BenchScriptTest, AStepOfTrainingHas2300Pairs) {
+  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed).pairs(), 2300U);
+  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed).prologue.size(), 200U);
+}
+
+TEST(BenchScriptTest, JitterScalesTheShapesOfAStepAlike) {
+  const BenchScript fixed = MakeTrainingScript(Shapes::kFixed);
+  const BenchScript jittered = MakeTrainingScript(Shapes::kJittered);
+  ASSERT_EQ(jittered.loop.size() % fixed.loop.size(), 0U);
+  std::set<std::uint64_t> first_bytes;
+  for (std::size_t i = 0; i < jittered.loop.size(); ++i) {
+    const BenchStep& one = fixed.loop[i % fixed.loop.size()];
+    EXPECT_EQ(jittered.loop[i].slot, one.slot);
+    EXPECT_LE(jittered.loop[i].bytes, one.bytes);
+    EXPECT_GE(jittered.loop[i].bytes * 2, one.bytes);
+    if (i % fixed.loop.size() == 0) first_bytes.insert(jittered.loop[i].bytes);
+  }
+  EXPECT_GT(first_bytes.size(), 10U);
+}
+
+TEST(BenchScriptTest, ATraceFreesWhatItLeavesLive) {
   const ScratchFolder folder;
-  BenchScriptOptions options;
-  options.trace = folder.Write("trace.csv", kTraceText);
-  const BenchScript script = FindBenchWorkload("training").make(options);
+  const BenchScript script =
+      MakeTraceScript(folder.Write("trace.csv", kTraceText));
   EXPECT_EQ(script.pairs(), 3U);
   EXPECT_EQ(script.peak_live_bytes, 4000U);
 }
 
-TEST(BenchScriptTest, NamesTheKnownWorkloadsWhenOneIsUnknown) {
+TEST(BenchScriptTest, ATraceWithoutMemoryIsRefused) {
+  const ScratchFolder folder;
+  const std::string path =
+      folder.Write("empty.csv",
+                   "Thread,Time,Action,Pointer,Size,Stream\n"
+                   "1,00:00:00:000001,allocate,0x100,0,0\n");
   try {
-    FindBenchWorkload("pear");
-    FAIL() << "found a workload that does not exist";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'pear'"), HasSubstr("pair"),
-                                    HasSubstr("random_small")));
+    MakeTraceScript(path);
+    FAIL() << "made a script of nothing";
+  } catch (const TraceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nothing is allocated"));
   }
 }
 

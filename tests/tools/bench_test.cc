@@ -1,4 +1,4 @@
-#include "strata/tools/bench.h"
+#include "strata/tools/bench/bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 BenchPlan PlanFor(const std::string& allocator,
                   const std::vector<std::string>& worker_command) {
   BenchPlan plan;
-  plan.workloads = {FindBenchWorkload("pair")};
+  plan.workloads = {FindBenchWorkload("pair", {})};
   plan.allocators = {FindBenchAllocator(allocator)};
   plan.rounds = 3;
   plan.worker_command = worker_command;
@@ -64,6 +64,24 @@ TEST(BenchTest, ReportsTheWorkersError) {
       RunOne(PlanFor("null", Answering(R"({"error":"out of luck"})")));
   EXPECT_EQ(row.status, BenchRow::Status::kFailed);
   EXPECT_EQ(row.note, "out of luck");
+}
+
+TEST(BenchTest, ARowThatIsLeftOutSaysWhy) {
+  const BenchRow row =
+      RunOne(PlanFor("glibc", Answering(R"({"left_out":"too much"})")));
+  EXPECT_EQ(row.status, BenchRow::Status::kLeftOut);
+  EXPECT_EQ(row.note, "too much");
+  EXPECT_TRUE(row.pair_ns.empty());
+}
+
+TEST(BenchTest, ARowKnowsItsWorkload) {
+  BenchPlan plan = PlanFor("null", {"/no/such/program"});
+  plan.workloads = {FindBenchWorkload("random_30", {})};
+  EXPECT_EQ(RunOne(plan).live_blocks, 30U);
+  plan.workloads = {FindBenchWorkload("pair_one_stream_3", {})};
+  const BenchRow row = RunOne(plan);
+  EXPECT_EQ(row.threads, BenchWorkload::Threads::kOneStream);
+  EXPECT_EQ(row.thread_count, 3U);
 }
 
 TEST(BenchTest, ReportsAWorkerThatEnds) {

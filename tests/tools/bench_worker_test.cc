@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/tools/bench.h"
+#include "strata/tools/bench/bench.h"
 #include "strata/tools/child_process.h"
 
 namespace strata {
@@ -20,12 +20,21 @@ using testing::HasSubstr;
 
 constexpr const char* kSim = "strata_platform=sim";
 
-std::vector<nlohmann::json> Answers(const std::string& allocator,
-                                    const Options& options) {
+BenchTask TaskOf(const char* allocator, const char* workload,
+                 const char* options = kSim) {
+  BenchTask task;
+  task.allocator = FindBenchAllocator(allocator);
+  task.script.pairs = 5;
+  task.workload = FindBenchWorkload(workload, task.script);
+  task.pairs = 5;
+  task.options = Options::Parse(options);
+  return task;
+}
+
+std::vector<nlohmann::json> Answers(const BenchTask& task) {
   std::istringstream in("round\nround\nround\n");
   std::ostringstream out;
-  ServeBench(FindBenchAllocator(allocator), FindBenchWorkload("random_small"),
-             {.pairs = 5, .trace = ""}, 5, options, in, out);
+  ServeBench(task, in, out);
   std::vector<nlohmann::json> answers;
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) {
@@ -35,29 +44,71 @@ std::vector<nlohmann::json> Answers(const std::string& allocator,
 }
 
 TEST(BenchWorkerTest, AnswersEveryLineWithARound) {
-  const std::vector<nlohmann::json> answers =
-      Answers("auto_growth", Options::Parse(kSim));
-  ASSERT_EQ(answers.size(), 3U);
-  for (const nlohmann::json& answer : answers) {
-    EXPECT_TRUE(answer.at("pair_ns").is_number());
-    EXPECT_GE(answer.at("reserved_ratio"), 1);
+  for (const char* allocator : {"auto_growth", "c:auto_growth"}) {
+    const std::vector<nlohmann::json> answers =
+        Answers(TaskOf(allocator, "random_small_20"));
+    ASSERT_EQ(answers.size(), 3U);
+    for (const nlohmann::json& answer : answers) {
+      EXPECT_GT(answer.at("pair_ns"), 0);
+      EXPECT_GE(answer.at("reserved_ratio"), 1);
+    }
   }
 }
 
 TEST(BenchWorkerTest, HasNoReservedRatioForMalloc) {
   const std::vector<nlohmann::json> answers =
-      Answers("glibc", Options::Parse(kSim));
+      Answers(TaskOf("glibc", "random_small_20"));
   ASSERT_EQ(answers.size(), 3U);
   EXPECT_TRUE(answers[0].at("reserved_ratio").is_null());
 }
 
+// What is reserved is told of the same work, whatever a round has time for.
+TEST(BenchWorkerTest, TheReservedRatioIsTheSameInEveryRun) {
+  BenchTask task = TaskOf("auto_growth", "random_20");
+  task.script.pairs = 500;
+  const nlohmann::json ratio = Answers(task).at(0).at("reserved_ratio");
+  task.pairs = 5000;
+  EXPECT_EQ(Answers(task).at(2).at("reserved_ratio"), ratio);
+}
+
+TEST(BenchWorkerTest, ASimulatedDeviceIsAsLargeAsAWorkloadNeeds) {
+  // 100 GiB and more, where a device has 80 GiB if nobody says otherwise.
+  EXPECT_EQ(Answers(TaskOf("direct", "random_25000")).size(), 3U);
+}
+
+TEST(BenchWorkerTest, LeavesOutWhatTheDeviceCannotHold) {
+  for (const char* allocator : {"auto_growth", "c:bfc", "peer:paddle"}) {
+    const std::vector<nlohmann::json> answers =
+        Answers(TaskOf(allocator, "random_1000",
+                       "strata_platform=sim,strata_sim_memory=1GiB"));
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_THAT(answers[0].at("left_out").get<std::string>(),
+                HasSubstr("the device has 1.0 GiB"));
+  }
+}
+
+TEST(BenchWorkerTest, LeavesOutWhatAMallocIsNotAskedFor) {
+  const std::vector<nlohmann::json> answers =
+      Answers(TaskOf("glibc", "random_300000"));
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_THAT(answers[0].at("left_out").get<std::string>(),
+              HasSubstr("more than a malloc is asked for"));
+}
+
 TEST(BenchWorkerTest, ReportsExhaustionAsAnError) {
-  const std::vector<nlohmann::json> answers = Answers(
-      "auto_growth", Options::Parse("strata_platform=sim,strata_sim_memory="
-                                    "2MiB"));
+  const std::vector<nlohmann::json> answers =
+      Answers(TaskOf("direct", "random_small_20",
+                     "strata_platform=sim,strata_sim_fault='mem_alloc:nth=7'"));
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_THAT(answers[0].at("error").get<std::string>(),
               HasSubstr("cannot allocate"));
+}
+
+TEST(BenchWorkerTest, RunsATaskOnceForProfilers) {
+  EXPECT_NO_THROW(RunBenchTask(TaskOf("auto_growth", "hand_over")));
+  EXPECT_ANY_THROW(RunBenchTask(
+      TaskOf("direct", "random_small_20",
+             "strata_platform=sim,strata_sim_fault='mem_alloc:nth=22'")));
 }
 
 TEST(ChildProcessTest, AnswersLineForLine) {

@@ -1,4 +1,4 @@
-#include "strata/tools/bench.h"
+#include "strata/tools/bench/bench.h"
 
 #include <algorithm>
 #include <memory>
@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far more than a round takes on the slowest machine.
-constexpr std::chrono::seconds kAnswerTimeout{120};
+// Far more than a million live blocks take to set up on the slowest machine.
+constexpr std::chrono::seconds kAnswerTimeout{600};
 
 // A row being measured, and the process that measures it; null: no longer.
 struct Runner {
@@ -23,7 +23,7 @@ struct Runner {
   std::unique_ptr<ChildProcess> worker;
 };
 
-void Fail(Runner& runner, BenchRow::Status status, const std::string& note) {
+void GiveUp(Runner& runner, BenchRow::Status status, const std::string& note) {
   runner.row.status = status;
   runner.row.note = note;
   runner.row.pair_ns.clear();
@@ -35,14 +35,17 @@ Runner Start(const BenchPlan& plan, const BenchWorkload& workload,
              const BenchAllocator& allocator) {
   Runner runner;
   runner.row.workload = workload.name;
+  runner.row.live_blocks = workload.live_blocks;
+  runner.row.threads = workload.threads;
+  runner.row.thread_count = workload.thread_count;
   runner.row.allocator = allocator.name;
   runner.row.kind = allocator.kind;
   std::string preload;
   if (!allocator.library.empty()) {
     preload = FindLibrary(allocator.library, plan.library_folders).string();
     if (preload.empty()) {
-      Fail(runner, BenchRow::Status::kNotInstalled,
-           "not installed: no " + allocator.library + "*");
+      GiveUp(runner, BenchRow::Status::kNotInstalled,
+             "not installed: no " + allocator.library + "*");
       return runner;
     }
   }
@@ -53,21 +56,24 @@ Runner Start(const BenchPlan& plan, const BenchWorkload& workload,
   try {
     runner.worker = std::make_unique<ChildProcess>(command, preload);
   } catch (const std::runtime_error& error) {
-    Fail(runner, BenchRow::Status::kFailed, error.what());
+    GiveUp(runner, BenchRow::Status::kFailed, error.what());
   }
   return runner;
 }
 
-// Errors: std::runtime_error if `line` is not what ServeBench writes, or with
-//   the error that it reports.
-void ReadAnswer(const std::string& line, BenchRow& row) {
-  const auto answer =
-      nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (answer.is_object() && answer.contains("error")) {
-    throw std::runtime_error(answer["error"].is_string()
-                                 ? answer["error"].get<std::string>()
-                                 : answer["error"].dump());
-  }
+// What a worker has to say about `key`; empty if nothing.
+std::string TextOf(const nlohmann::json& answer, const char* key) {
+  if (!answer.is_object() || !answer.contains(key)) return "";
+  const nlohmann::json& text = answer[key];
+  return text.is_string() ? text.get<std::string>() : text.dump();
+}
+
+// Errors: std::runtime_error if `answer`, the text of which is `line`, is not
+//   what ServeBench writes, or with the error that it reports.
+void ReadRound(const nlohmann::json& answer, const std::string& line,
+               BenchRow& row) {
+  const std::string error = TextOf(answer, "error");
+  if (!error.empty()) throw std::runtime_error(error);
   if (!answer.is_object() || !answer.contains("pair_ns") ||
       !answer["pair_ns"].is_number() || !answer.contains("reserved_ratio")) {
     throw std::runtime_error("its answer is no result: " + line);
@@ -81,9 +87,17 @@ void ReadAnswer(const std::string& line, BenchRow& row) {
 void RunRound(Runner& runner) {
   if (runner.worker == nullptr) return;
   try {
-    ReadAnswer(runner.worker->Ask("round", kAnswerTimeout), runner.row);
+    const std::string line = runner.worker->Ask("round", kAnswerTimeout);
+    const auto answer =
+        nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string left_out = TextOf(answer, "left_out");
+    if (!left_out.empty()) {
+      GiveUp(runner, BenchRow::Status::kLeftOut, left_out);
+    } else {
+      ReadRound(answer, line, runner.row);
+    }
   } catch (const std::runtime_error& error) {
-    Fail(runner, BenchRow::Status::kFailed, error.what());
+    GiveUp(runner, BenchRow::Status::kFailed, error.what());
   }
 }
 
@@ -142,8 +156,7 @@ std::vector<BenchRow> Bench(
       runners.push_back(Start(plan, workload, allocator));
     }
     for (int round = 0; round < plan.rounds; ++round) {
-      progress(std::string(workload.name) + ": round " +
-               std::to_string(round + 1) + " of " +
+      progress(workload.name + ": round " + std::to_string(round + 1) + " of " +
                std::to_string(plan.rounds));
       for (Runner& runner : runners) RunRound(runner);
     }

@@ -1,5 +1,5 @@
-#ifndef STRATA_TOOLS_BENCH_H_
-#define STRATA_TOOLS_BENCH_H_
+#ifndef STRATA_TOOLS_BENCH_BENCH_H_
+#define STRATA_TOOLS_BENCH_BENCH_H_
 
 #include <cstddef>
 #include <filesystem>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "strata/facade/options.h"
-#include "strata/tools/bench_script.h"
-#include "strata/tools/bench_subject.h"
+#include "strata/tools/bench/allocator.h"
+#include "strata/tools/bench/workload.h"
 
 namespace strata {
 
@@ -36,15 +36,21 @@ struct BenchPlan {
 
 // One allocator under one workload: a row of `strata bench`.
 struct BenchRow {
-  enum class Status { kOk, kNotInstalled, kFailed };
+  // kLeftOut: it would need more memory than there is.
+  enum class Status { kOk, kNotInstalled, kLeftOut, kFailed };
 
   std::string workload;
+  std::size_t live_blocks = 0;  // as in BenchWorkload
+  BenchWorkload::Threads threads = BenchWorkload::Threads::kOne;
+  std::size_t thread_count = 1;
   std::string allocator;
   BenchAllocator::Kind kind = BenchAllocator::Kind::kNull;
   Status status = Status::kOk;
   std::string note;             // why it is not kOk
   std::vector<double> pair_ns;  // an allocation and its free; per round
-  // Peak reserved over peak live bytes; nothing if the allocator does not tell.
+  // Peak reserved over peak live bytes, after the first pass of the workload's
+  // loop, which is the same work for all; nothing if the allocator does not
+  // tell.
   std::optional<double> reserved_ratio;
 
   // Nothing without rounds.
@@ -75,15 +81,37 @@ std::string ToJson(const std::vector<BenchRow>& rows);
 // For people.
 std::string ToTable(const std::vector<BenchRow>& rows);
 
+// What a worker measures.
+struct BenchTask {
+  BenchAllocator allocator;
+  BenchWorkload workload;
+  BenchScriptOptions script;
+  std::size_t pairs = 1'000'000;  // in a round, at most
+  Options options;
+  // What threads are kept on. The one that serves is on the first, too, if
+  // there is any.
+  std::vector<int> cores;
+};
+
 // The worker's side: runs a round for every line of `in`, and answers with a
-// JSON object on one line: pair_ns and reserved_ratio, or error.
+// JSON object on one line: pair_ns and reserved_ratio, or left_out with a
+// reason, or error.
 //
-// Model: a round runs the script's loop as often as `pairs` asks, but not much
-//   longer than 20 ms.
-void ServeBench(const BenchAllocator& allocator, const BenchWorkload& workload,
-                const BenchScriptOptions& script_options, std::size_t pairs,
-                const Options& options, std::istream& in, std::ostream& out);
+// Model: a round runs as many pairs as the task asks for, but not much longer
+//   than 20 ms (2 ms with several threads); the whole of the script's loop if
+//   its parts differ. The loop has run once before. A simulated device is as
+//   large as the workload needs, unless strata_sim_memory says otherwise. What
+//   the device cannot hold is left out, and so is what takes a malloc more than
+//   1 TiB of addresses: the headers that it writes would fill the host's
+//   memory.
+void ServeBench(const BenchTask& task, std::istream& in, std::ostream& out);
+
+// Runs the task once, without measuring, for profilers: script, prologue and
+// exactly task.pairs pairs on each thread.
+//
+// Errors: as MakeBenchSubject and BenchSubject::Run.
+void RunBenchTask(const BenchTask& task);
 
 }  // namespace strata
 
-#endif  // STRATA_TOOLS_BENCH_H_
+#endif  // STRATA_TOOLS_BENCH_BENCH_H_

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "strata/tools/bench.h"
+#include "strata/tools/bench/bench.h"
 #include "strata/tools/table.h"
 
 namespace strata {
@@ -14,6 +14,8 @@ const char* Name(BenchRow::Status status) {
   switch (status) {
     case BenchRow::Status::kNotInstalled:
       return "not_installed";
+    case BenchRow::Status::kLeftOut:
+      return "left_out";
     case BenchRow::Status::kFailed:
       return "failed";
     case BenchRow::Status::kOk:

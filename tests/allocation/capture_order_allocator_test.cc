@@ -1,0 +1,156 @@
+// Reuse inside captures at the seams: streams that go, captures that end while
+// something is under way. What the layer does otherwise, graph_pool_test.cc
+// has.
+
+#include "strata/allocation/capture_order_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "strata/tests/testing/pool_place.h"
+#include "strata/tests/testing/print_status.h"
+#include "strata/tests/testing/shelf_allocator.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+// Stream A captures, and B with it.
+class CaptureOrderAllocatorTest : public ::testing::Test {
+ protected:
+  CaptureOrderAllocatorTest() {
+    EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
+              Status::kSuccess);
+    place_.timelines()->gate().Announce();
+    EXPECT_EQ(device().StreamBeginCapture(a(), CaptureMode::kRelaxed),
+              Status::kSuccess);
+    Join(a(), b_);
+  }
+  ~CaptureOrderAllocatorTest() override {
+    Join(b_, a());
+    Graph graph;
+    EXPECT_EQ(device().StreamEndCapture(a(), &graph), Status::kSuccess);
+    EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+    place_.timelines()->gate().Withdraw();
+    EXPECT_EQ(device().EventDestroy(event_), Status::kSuccess);
+  }
+
+  SimDevice& device() { return place_.device(); }
+  Stream a() const { return own_->stream(); }
+  void Join(const Stream& earlier, const Stream& later) {
+    EXPECT_EQ(device().EventRecord(event_, earlier, 0), Status::kSuccess);
+    EXPECT_EQ(device().StreamWaitEvent(later, event_, 0), Status::kSuccess);
+  }
+  // An allocation that a node of B uses.
+  AllocationPtr UsedByB() {
+    AllocationPtr used = layer_->Allocate(kBytes);
+    EXPECT_EQ(device().MemsetAsync(reinterpret_cast<DevicePtr>(used->data()), 0,
+                                   kBytes, b_),
+              Status::kSuccess);
+    EXPECT_TRUE(layer_->RecordStream(used.get(), b_));
+    return used;
+  }
+  // While `act` runs, the capture ends at the first call of this kind.
+  void EndsAt(DeviceCall call, const std::function<void()>& act) {
+    bool has_ended = false;
+    device().SetCallObserver([&](const CallRecord& seen) {
+      if (seen.call == call && !std::exchange(has_ended, true)) {
+        layer_->CaptureEnded();
+      }
+    });
+    act();
+    device().SetCallObserver(nullptr);
+    EXPECT_TRUE(has_ended);
+  }
+
+  PoolPlace place_;
+  std::shared_ptr<ChainStream> own_ = place_.NewChainStream();
+  std::shared_ptr<ShelfAllocator> shelf_ =
+      std::make_shared<ShelfAllocator>(place_.pool());
+  Stream b_ = place_.NewStream();
+  Event event_;
+  std::shared_ptr<CaptureOrderAllocator> layer_ =
+      std::make_shared<CaptureOrderAllocator>(shelf_, own_);
+};
+
+// cuda_semantics.md K2.
+TEST_F(CaptureOrderAllocatorTest, WaitsForTheForkToJoin) {
+  UsedByB().reset();
+  EXPECT_EQ(shelf_->live(), 1U);
+  layer_->Allocate(kBytes).reset();
+  EXPECT_EQ(shelf_->live(), 1U);
+  Join(b_, a());
+  layer_->Allocate(2 * kBytes).reset();
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// The blocks that were looked at meanwhile were put back as if it had not.
+TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringARequestGivesAllBack) {
+  UsedByB().reset();
+  EndsAt(DeviceCall::kStreamCaptureInfo,
+         [&] { layer_->Allocate(2 * kBytes).reset(); });
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// What was being freed came on the list after it had been emptied.
+TEST_F(CaptureOrderAllocatorTest, ACaptureThatEndsDuringAFreeGivesItBack) {
+  AllocationPtr used = UsedByB();
+  EndsAt(DeviceCall::kStreamCaptureInfo, [&] { used.reset(); });
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// Its handle may be another stream's by then.
+TEST_F(CaptureOrderAllocatorTest, AStreamThatIsGoneIsNotAsked) {
+  const Stream gone = place_.NewStream();
+  AllocationPtr used = layer_->Allocate(kBytes);
+  EXPECT_TRUE(layer_->RecordStream(used.get(), gone));
+  layer_->StreamDestroyed(gone);
+  int calls = 0;
+  device().SetCallObserver([&](const CallRecord& seen) {
+    if (seen.stream_uid == gone.uid) ++calls;
+  });
+  used.reset();
+  device().SetCallObserver(nullptr);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+TEST_F(CaptureOrderAllocatorTest, WhatAStreamCapturedBeforeItWentStillCounts) {
+  AllocationPtr used = UsedByB();
+  layer_->StreamDestroyed(b_);
+  used.reset();
+  layer_->Allocate(2 * kBytes).reset();
+  EXPECT_EQ(shelf_->live(), 1U);
+  Join(b_, a());
+  layer_->Allocate(4 * kBytes).reset();
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+TEST_F(CaptureOrderAllocatorTest, OfAStreamThatCannotTellAllIsWaitedFor) {
+  AllocationPtr used = UsedByB();
+  device().AddFault(FailAll(DeviceCall::kStreamCaptureInfo));
+  layer_->StreamDestroyed(b_);
+  device().ClearFaults();
+  used.reset();
+  Join(b_, a());
+  layer_->Allocate(2 * kBytes).reset();
+  EXPECT_EQ(shelf_->live(), 1U);
+  layer_->CaptureEnded();
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// Nodes of a capture that is over say nothing of the next.
+TEST_F(CaptureOrderAllocatorTest, WhatIsFreedAfterTheCaptureIsFreeAtOnce) {
+  AllocationPtr used = UsedByB();
+  layer_->StreamDestroyed(b_);
+  layer_->CaptureEnded();
+  used.reset();
+  EXPECT_EQ(shelf_->live(), 0U);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,279 @@
+// strata bench: what an allocation and its free cost on the host.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "strata/facade/flags.h"
+#include "strata/tools/arguments.h"
+#include "strata/tools/bench/bench.h"
+#include "strata/tools/bench/cores.h"
+#include "strata/tools/bench/plot.h"
+#include "strata/tools/commands.h"
+#include "strata/tools/progress.h"
+
+namespace strata {
+namespace {
+
+constexpr const char* kUsage =
+    R"(usage: strata bench [flags]
+       strata bench run ALLOCATOR WORKLOAD [flags]
+
+Measures what an allocation and its free cost on the host, in nanoseconds, for
+strategies of this build through the facade and (c:…) through the C ABI and, to
+compare with, for peers (rules of earlier allocators, docs/peers.md) and for the
+malloc of the C library and of jemalloc, mimalloc and tcmalloc, where they are
+installed. Each runs in a process of its own; all take turns on one core. Time
+is that of the processor; with several threads, that on the wall, of each. `null`
+is what measuring itself costs, `null_locked` with a spin lock of each stream.
+Beside the time: the most that was reserved, over the most that was live. `run`
+runs one once, for profilers.
+
+  --bench_workloads=A,B,…   default: all but those with a *; all: those too
+%s
+  --bench_allocators=A,B,…  default: those without a *; all: every one
+%s
+  --bench_rounds=N          measurements of each (default: 11)
+  --bench_operations=N      pairs in a measurement, at most (default: 1000000);
+                            with `run`, exactly
+  --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
+                            those in it (default: %s, if it is there)
+  --bench_plot=FILE         draws cost against live blocks and threads, as SVG
+  --format=table|json       for people (default) or programs
+
+A number in a workload's name may be another. Every flag that `strata info`
+lists works for the strategies, but --allocator_strategy. A simulated device is
+as large as a workload needs, unless --strata_sim_memory says otherwise.
+Exit code: 0; 1 if a measurement failed; 2 if nothing was measured.
+)";
+
+constexpr const char* kBundledTraces = "tests/data/traces";
+constexpr const char* kAll = "all";
+
+struct BenchSettings {
+  std::string workloads;
+  std::string allocators;
+  int rounds = 0;
+  std::size_t pairs = 0;
+  BenchScriptOptions script;
+  std::string plot;  // path; empty: none
+};
+
+std::size_t TakePositive(Arguments& arguments, const std::string& name,
+                         std::size_t default_value) {
+  constexpr std::size_t kMost = 1'000'000'000;
+  const std::string text =
+      arguments.TakeText(name, std::to_string(default_value));
+  std::size_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0 ||
+      value > kMost) {
+    throw std::invalid_argument("--" + name + ": '" + text +
+                                "' is not a number from 1 to 1000000000");
+  }
+  return value;
+}
+
+BenchSettings TakeSettings(Arguments& arguments) {
+  BenchSettings settings;
+  settings.workloads = arguments.TakeText("bench_workloads", "");
+  settings.allocators = arguments.TakeText("bench_allocators", "");
+  settings.rounds =
+      static_cast<int>(TakePositive(arguments, "bench_rounds", 11));
+  settings.pairs = TakePositive(arguments, "bench_operations", 1'000'000);
+  settings.script.pairs = std::min(settings.script.pairs, settings.pairs);
+  settings.script.traces = BenchTraces(arguments.TakeText(
+      "bench_trace",
+      std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
+  settings.plot = arguments.TakeText("bench_plot", "");
+  return settings;
+}
+
+std::vector<std::string> Split(std::string_view list) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    names.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return names;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// The rows that a list names; `find` looks one up.
+template <class Row, class Find>
+std::vector<Row> Select(const std::string& list, const std::vector<Row>& table,
+                        Find find) {
+  std::vector<Row> rows;
+  if (list.empty() || list == kAll) {
+    std::copy_if(
+        table.begin(), table.end(), std::back_inserter(rows),
+        [&](const Row& row) { return row.is_default || !list.empty(); });
+    return rows;
+  }
+  for (const std::string& name : Split(list)) rows.push_back(find(name));
+  return rows;
+}
+
+std::vector<BenchWorkload> SelectWorkloads(const BenchSettings& settings) {
+  std::vector<BenchWorkload> selected =
+      Select(settings.workloads, BenchWorkloads(settings.script),
+             [&](const std::string& name) {
+               return FindBenchWorkload(name, settings.script);
+             });
+  // A trace that cannot be read is not worth the minutes before it.
+  for (const BenchWorkload& workload : selected) {
+    if (workload.is_trace) workload.make(settings.script);
+  }
+  return selected;
+}
+
+BenchTask MakeTask(const BenchSettings& settings,
+                   const std::vector<std::string>& names,
+                   const Options& options) {
+  if (names.size() != 3) {
+    throw std::invalid_argument("bench " + names[0] +
+                                ": an allocator and a workload");
+  }
+  BenchTask task;
+  task.allocator = FindBenchAllocator(names[1]);
+  task.workload = FindBenchWorkload(names[2], settings.script);
+  task.script = settings.script;
+  task.pairs = settings.pairs;
+  task.options = options;
+  task.cores = AllowedCores();
+  return task;
+}
+
+int RunWorker(const BenchTask& task) {
+  if (!task.allocator.symbol.empty() &&
+      dlsym(RTLD_DEFAULT, task.allocator.symbol.c_str()) == nullptr) {
+    std::cout << R"({"error":"the library could not be preloaded"})"
+              << std::endl;
+    return 0;
+  }
+  ServeBench(task, std::cin, std::cout);
+  return 0;
+}
+
+// The worker gets the arguments that this process got, but what it is to do.
+BenchPlan MakePlan(const BenchSettings& settings,
+                   const std::vector<std::string>& flags) {
+  BenchPlan plan;
+  plan.workloads = SelectWorkloads(settings);
+  plan.allocators =
+      Select(settings.allocators, BenchAllocators(), &FindBenchAllocator);
+  plan.rounds = settings.rounds;
+  plan.worker_command = {
+      std::filesystem::read_symlink("/proc/self/exe").string(), "bench",
+      "worker"};
+  std::string traces;
+  for (const std::string& trace : settings.script.traces) {
+    traces += (traces.empty() ? "" : ",") + trace;
+  }
+  plan.worker_arguments = {
+      "--bench_operations=" + std::to_string(settings.pairs),
+      "--bench_trace=" + traces};
+  plan.worker_arguments.insert(plan.worker_arguments.end(), flags.begin(),
+                               flags.end());
+  plan.library_folders = SystemLibraryFolders();
+  return plan;
+}
+
+// In lines, indented as the help is.
+template <class Row>
+std::string Names(const std::vector<Row>& rows) {
+  constexpr std::size_t kWidth = 80;
+  const std::string indent(28, ' ');
+  std::string text;
+  std::string line = indent;
+  for (const Row& row : rows) {
+    const std::string name = row.name + (row.is_default ? "" : "*");
+    if (line.size() + name.size() + 2 > kWidth) {
+      text += line + "\n";
+      line = indent;
+    }
+    line += (line == indent ? "" : " ") + name;
+  }
+  return text + line;
+}
+
+// Before the minutes that the measurements take. Closed if there is no path.
+std::ofstream OpenPlot(const BenchPlan& plan, const std::string& path) {
+  if (path.empty()) return {};
+  if (std::none_of(plan.workloads.begin(), plan.workloads.end(), &IsPlotted)) {
+    throw std::invalid_argument(
+        "--bench_plot: no workload has a number to draw over, as random_100 "
+        "has");
+  }
+  std::ofstream file(path);
+  if (!file) {
+    throw std::invalid_argument("--bench_plot: cannot write " + path + ": " +
+                                std::strerror(errno));
+  }
+  return file;
+}
+
+int RunMeasurements(const BenchPlan& plan, const std::string& plot_path,
+                    bool as_json) {
+  std::ofstream plot = OpenPlot(plan, plot_path);
+  ProgressLine progress;
+  const std::vector<BenchRow> rows =
+      Bench(plan, [&](const std::string& text) { progress.Show(text); });
+  progress.Clear();
+  std::fputs((as_json ? ToJson(rows) : ToTable(rows)).c_str(), stdout);
+  if (plot.is_open() && !(plot << ToSvg(rows) << std::flush)) {
+    throw std::runtime_error("--bench_plot: cannot write " + plot_path);
+  }
+  for (const BenchRow& row : rows) {
+    if (row.status == BenchRow::Status::kFailed) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RunBench(int argc, char** argv) {
+  Arguments arguments(argc, argv);
+  const bool is_help = arguments.TakeBool("help", false);
+  const BenchSettings settings = TakeSettings(arguments);
+  if (is_help) {
+    std::printf(kUsage, Names(BenchWorkloads(settings.script)).c_str(),
+                Names(BenchAllocators()).c_str(), kBundledTraces);
+    return 0;
+  }
+  const bool as_json =
+      arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
+  const std::vector<std::string> flags = arguments.rest();
+  const std::vector<std::string> names = arguments.ParseFlags();
+  const Options options = OptionsFromFlags();
+  if (!names.empty() && (names[0] == "worker" || names[0] == "run")) {
+    const BenchTask task = MakeTask(settings, names, options);
+    // A process that never had a second thread leaves locks out (hotpath.md
+    // §8).
+    std::thread([] {}).join();
+    if (names[0] == "worker") return RunWorker(task);
+    RunBenchTask(task);
+    return 0;
+  }
+  if (!names.empty()) {
+    throw std::invalid_argument("bench: takes no argument '" + names[0] +
+                                "'; see strata bench --help");
+  }
+  return RunMeasurements(MakePlan(settings, flags), settings.plot, as_json);
+}
+
+}  // namespace strata

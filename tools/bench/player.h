@@ -1,0 +1,68 @@
+#ifndef STRATA_TOOLS_BENCH_PLAYER_H_
+#define STRATA_TOOLS_BENCH_PLAYER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "strata/tools/bench/script.h"
+
+namespace strata {
+
+// A thread's way through a script, on a lane of a heap (heaps.h). A template,
+// so that every heap is called as its users call it.
+//
+// Model: plays the prologue when it is made, then the loop, on from where it
+//   stopped, and frees at its end what it holds.
+// Lifetime: script and heap outlive it.
+template <class Heap>
+class BenchPlayer {
+ public:
+  BenchPlayer(const BenchScript& script, typename Heap::Lane lane)
+      : script_(script), lane_(lane), slots_(script.slots) {
+    try {
+      Follow(script_.prologue.data(), script_.prologue.size());
+    } catch (...) {
+      FreeAll();
+      throw;
+    }
+  }
+  BenchPlayer(const BenchPlayer&) = delete;
+  BenchPlayer& operator=(const BenchPlayer&) = delete;
+  ~BenchPlayer() { FreeAll(); }
+
+  // Errors: what the lane throws; then the player is of no more use.
+  void Play(std::size_t pairs) {
+    std::size_t left = 2 * pairs;
+    while (left != 0) {
+      const std::size_t steps = std::min(left, script_.loop.size() - next_);
+      Follow(script_.loop.data() + next_, steps);
+      left -= steps;
+      next_ += steps;
+      if (next_ == script_.loop.size()) next_ = 0;
+    }
+  }
+
+ private:
+  void Follow(const BenchStep* step, std::size_t count) {
+    for (const BenchStep* const end = step + count; step != end; ++step) {
+      if (step->bytes != 0) {
+        lane_.Allocate(slots_[step->slot], step->bytes);
+      } else {
+        lane_.Free(slots_[step->slot]);
+      }
+    }
+  }
+  void FreeAll() {
+    for (typename Heap::Slot& slot : slots_) lane_.Free(slot);
+  }
+
+  const BenchScript& script_;
+  typename Heap::Lane lane_;
+  std::vector<typename Heap::Slot> slots_;
+  std::size_t next_ = 0;  // of the loop
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_BENCH_PLAYER_H_

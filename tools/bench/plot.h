@@ -1,0 +1,22 @@
+#ifndef STRATA_TOOLS_BENCH_PLOT_H_
+#define STRATA_TOOLS_BENCH_PLOT_H_
+
+#include <string>
+#include <vector>
+
+#include "strata/tools/bench/bench.h"
+
+namespace strata {
+
+// Whether it is one of several workloads that differ in a number, over which a
+// plot can be drawn: of live blocks or threads.
+bool IsPlotted(const BenchWorkload& workload);
+
+// The medians as an SVG picture: a panel for each family of workloads that
+// IsPlotted, both axes logarithmic, and a line for each allocator. Rows without
+// a median are not in it.
+std::string ToSvg(const std::vector<BenchRow>& rows);
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_BENCH_PLOT_H_

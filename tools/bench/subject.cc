@@ -1,0 +1,79 @@
+#include "strata/tools/bench/subject.h"
+
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include "strata/tools/bench/heaps.h"
+#include "strata/tools/bench/subjects.h"
+
+namespace strata {
+namespace {
+
+std::size_t StreamCount(const BenchWorkload& workload) {
+  return workload.threads == BenchWorkload::Threads::kOwnStreams
+             ? workload.thread_count
+             : 1;
+}
+
+// The subject for the workload's threads; `arguments` are the heap's.
+template <class Heap, class... Arguments>
+std::unique_ptr<BenchSubject> MakeOn(const BenchWorkload& workload,
+                                     BenchScript script,
+                                     const std::vector<int>& cores,
+                                     const Arguments&... arguments) {
+  using Threads = BenchWorkload::Threads;
+  switch (workload.threads) {
+    case Threads::kOne:
+      break;
+    case Threads::kOwnStreams:
+    case Threads::kOneStream:
+      return std::make_unique<TeamSubject<Heap>>(
+          workload.thread_count, workload.threads == Threads::kOwnStreams,
+          cores, std::move(script), arguments...);
+    case Threads::kHandOver:
+      return std::make_unique<HandOverSubject<Heap>>(cores, std::move(script),
+                                                     arguments...);
+  }
+  return std::make_unique<OneThreadSubject<Heap>>(std::move(script),
+                                                  arguments...);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds ThreadTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
+                                               const BenchWorkload& workload,
+                                               BenchScript script,
+                                               const Options& options,
+                                               const std::vector<int>& cores) {
+  using Kind = BenchAllocator::Kind;
+  const std::size_t streams = StreamCount(workload);
+  switch (allocator.kind) {
+    case Kind::kNull:
+      break;
+    case Kind::kLock:
+      return MakeOn<LockedNullHeap>(workload, std::move(script), cores,
+                                    streams);
+    case Kind::kFacade:
+      return MakeOn<FacadeHeap>(workload, std::move(script), cores,
+                                OptionsOf(allocator, options), streams);
+    case Kind::kCAbi:
+      return MakeOn<CAbiHeap>(workload, std::move(script), cores,
+                              OptionsOf(allocator, options), streams);
+    case Kind::kPeer:
+      return MakeOn<PeerHeap>(workload, std::move(script), cores,
+                              allocator.name, options, streams);
+    case Kind::kMalloc:
+      return MakeOn<MallocHeap>(workload, std::move(script), cores);
+  }
+  return MakeOn<NullHeap>(workload, std::move(script), cores);
+}
+
+}  // namespace strata

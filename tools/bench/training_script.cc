@@ -1,0 +1,151 @@
+// The training workloads, with the proportions of hotpath.md §1 (w4, w4j).
+
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/tools/bench/random.h"
+#include "strata/tools/bench/script.h"
+
+namespace strata {
+namespace {
+
+constexpr std::uint32_t kWeights = 200;
+constexpr std::uint32_t kOperations = 500;
+// Every so many operations one has a weight.
+constexpr std::uint32_t kOperationsPerWeight = 5;
+constexpr std::uint32_t kGradientOperations =
+    kOperations / kOperationsPerWeight;  // have two weights each
+constexpr std::uint64_t kRoundBytes = 512;
+constexpr int kJitteredSteps = 20;
+
+// The slots of what may be live at once.
+constexpr std::uint32_t kWeightSlots = 0;
+constexpr std::uint32_t kWeightGradientSlots = kWeightSlots + kWeights;
+constexpr std::uint32_t kActivationSlots = kWeightGradientSlots + kWeights;
+// Of the gradients of activations, at most two are live.
+constexpr std::uint32_t kGradientSlots = kActivationSlots + kOperations;
+constexpr std::uint32_t kWorkspaceSlot = kGradientSlots + 2;
+
+struct Operation {
+  std::uint64_t activation_bytes;
+  std::uint64_t forward_workspace_bytes;
+  std::uint64_t backward_workspace_bytes;
+};
+
+struct Model {
+  std::vector<std::uint64_t> weight_bytes;
+  std::vector<Operation> operations;
+};
+
+std::uint64_t Round(double bytes) {
+  return AlignUp(static_cast<std::uint64_t>(bytes), kRoundBytes);
+}
+
+Model MakeModel(BenchRandom& random) {
+  const auto bytes = [&](std::uint64_t smallest, std::uint64_t largest) {
+    return Round(static_cast<double>(random.Bytes(smallest, largest)));
+  };
+  Model model;
+  for (std::uint32_t i = 0; i < kWeights; ++i) {
+    model.weight_bytes.push_back(bytes(Kibibytes(1), Mebibytes(16)));
+  }
+  for (std::uint32_t i = 0; i < kOperations; ++i) {
+    model.operations.push_back({bytes(Kibibytes(64), Mebibytes(16)),
+                                bytes(Kibibytes(16), Mebibytes(32)),
+                                bytes(Kibibytes(16), Mebibytes(32))});
+  }
+  return model;
+}
+
+// Appends steps of training to a loop.
+class StepWriter {
+ public:
+  StepWriter(const Model& model, std::vector<BenchStep>& loop)
+      : model_(model), loop_(loop) {}
+
+  void Step(double scale) {
+    scale_ = scale;
+    Forward();
+    Backward();
+    Update();
+  }
+
+ private:
+  void Allocate(std::uint32_t slot, std::uint64_t bytes) {
+    loop_.push_back({bytes, slot});
+  }
+  void Free(std::uint32_t slot) { loop_.push_back({0, slot}); }
+  std::uint64_t Scaled(std::uint64_t bytes) const {
+    return Round(static_cast<double>(bytes) * scale_);
+  }
+  void UseWorkspace(std::uint64_t bytes) {
+    Allocate(kWorkspaceSlot, bytes);
+    Free(kWorkspaceSlot);
+  }
+
+  void Forward() {
+    for (std::uint32_t i = 0; i < kOperations; ++i) {
+      const Operation& operation = model_.operations[i];
+      Allocate(kActivationSlots + i, Scaled(operation.activation_bytes));
+      UseWorkspace(Scaled(operation.forward_workspace_bytes));
+    }
+  }
+
+  // From the last operation to the first; a gradient lives until the one before
+  // it is there.
+  void Backward() {
+    for (std::uint32_t left = kOperations; left > 0; --left) {
+      const std::uint32_t i = left - 1;
+      const Operation& operation = model_.operations[i];
+      Allocate(kGradientSlots + i % 2, Scaled(operation.activation_bytes));
+      UseWorkspace(Scaled(operation.backward_workspace_bytes));
+      if (i % kOperationsPerWeight == 0) AllocateWeightGradients(i);
+      if (left < kOperations) Free(kGradientSlots + left % 2);
+      Free(kActivationSlots + i);
+    }
+    Free(kGradientSlots);
+  }
+
+  void AllocateWeightGradients(std::uint32_t operation) {
+    const std::uint32_t first = operation / kOperationsPerWeight * 2;
+    for (const std::uint32_t weight : {first, first + 1}) {
+      Allocate(kWeightGradientSlots + weight, model_.weight_bytes[weight]);
+    }
+  }
+
+  // Every second weight needs a temporary.
+  void Update() {
+    for (std::uint32_t i = 0; i < kWeights; ++i) {
+      if (i % 2 == 0) UseWorkspace(model_.weight_bytes[i]);
+      Free(kWeightGradientSlots + i);
+    }
+  }
+
+  const Model& model_;
+  std::vector<BenchStep>& loop_;
+  double scale_ = 1;
+};
+
+static_assert(kGradientOperations * 2 == kWeights);
+
+}  // namespace
+
+BenchScript MakeTrainingScript(Shapes shapes) {
+  BenchRandom random(1);
+  const Model model = MakeModel(random);
+  BenchScript script;
+  for (std::uint32_t i = 0; i < kWeights; ++i) {
+    script.prologue.push_back({model.weight_bytes[i], kWeightSlots + i});
+  }
+  StepWriter writer(model, script.loop);
+  if (shapes == Shapes::kFixed) {
+    writer.Step(1);
+  } else {
+    for (int i = 0; i < kJitteredSteps; ++i) {
+      writer.Step(0.5 + random.Unit() / 2);
+    }
+  }
+  return Finish(std::move(script));
+}
+
+}  // namespace strata

@@ -1,0 +1,155 @@
+// The worker's side of `strata bench`.
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "strata/allocation/size.h"
+#include "strata/platform/registry.h"
+#include "strata/platform/sim/device_memory.h"
+#include "strata/tools/bench/bench.h"
+#include "strata/tools/bench/cores.h"
+#include "strata/tools/bench/subject.h"
+
+namespace strata {
+namespace {
+
+using Kind = BenchAllocator::Kind;
+
+// Long against the clock's own cost, short enough for many rounds.
+constexpr std::chrono::milliseconds kRoundTime{20};
+// Of several threads, timed on the wall: shorter than a time slice, so that on
+// a busy machine some rounds are not interrupted.
+constexpr std::chrono::milliseconds kTeamRoundTime{2};
+constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
+// Of what is live, for chunks that are not full.
+constexpr std::uint64_t kRoomFactor = 4;
+
+void Answer(std::ostream& out, const char* key, const nlohmann::json& value) {
+  nlohmann::json answer;
+  answer[key] = value;
+  out << answer.dump() << std::endl;
+}
+
+std::uint64_t LiveBytes(const BenchTask& task, const BenchScript& script) {
+  return script.peak_live_bytes * task.workload.thread_count;
+}
+
+// The task's options, but for the memory of the simulated device.
+Options OptionsFor(const BenchTask& task, const BenchScript& script) {
+  Options options = task.options;
+  std::uint64_t& memory = options.platform.sim_memory_bytes;
+  if (memory == Options().platform.sim_memory_bytes) {
+    const std::uint64_t wanted =
+        std::min(kMaxDeviceMemoryBytes, kRoomFactor * LiveBytes(task, script));
+    memory = std::max<std::uint64_t>(memory, AlignUp(wanted, Gibibytes(1)));
+  }
+  return options;
+}
+
+// Why the task cannot be run, if so.
+std::optional<std::string> Hindrance(const BenchTask& task,
+                                     const BenchScript& script,
+                                     const Options& options) {
+  const std::uint64_t live = LiveBytes(task, script);
+  if (task.allocator.kind == Kind::kNull ||
+      task.allocator.kind == Kind::kLock) {
+    return std::nullopt;
+  }
+  if (task.allocator.kind == Kind::kMalloc) {
+    if (live <= kMostForMalloc) return std::nullopt;
+    return HumanBytes(live) + " at once: more than a malloc is asked for";
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const auto platform = MakePlatform(options.platform);
+  const Status status =
+      platform->device(0).MemGetInfo(&free_bytes, &total_bytes);
+  if (status != Status::kSuccess || live <= total_bytes) return std::nullopt;
+  return HumanBytes(live) + " at once: the device has " +
+         HumanBytes(total_bytes);
+}
+
+std::chrono::nanoseconds RoundTime(const BenchWorkload& workload) {
+  return workload.threads == BenchWorkload::Threads::kOne ? kRoundTime
+                                                          : kTeamRoundTime;
+}
+
+// Runs the whole loop once, which warms up: only then the script's blocks have
+// their sizes, and the heap its holes. Returns how many pairs a round has.
+std::size_t WarmUp(BenchSubject& subject, const BenchScript& script,
+                   std::chrono::nanoseconds round_time, std::size_t most) {
+  const auto time =
+      std::max(subject.Run(script.pairs()), std::chrono::nanoseconds(1));
+  const double affordable = static_cast<double>(script.pairs()) *
+                            static_cast<double>(round_time.count()) /
+                            static_cast<double>(time.count());
+  const auto pairs = std::clamp<std::size_t>(
+      static_cast<std::size_t>(affordable), 1, std::max<std::size_t>(most, 1));
+  if (script.is_uniform) return pairs;
+  return std::max<std::size_t>(pairs / script.pairs(), 1) * script.pairs();
+}
+
+// Null if the allocator does not tell.
+nlohmann::json ReservedRatio(BenchSubject& subject) {
+  const auto reserved = subject.peak_reserved_bytes();
+  if (!reserved) return nullptr;
+  return static_cast<double>(*reserved) /
+         static_cast<double>(subject.peak_live_bytes());
+}
+
+void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
+  const BenchScript script = task.workload.make(task.script);
+  const Options options = OptionsFor(task, script);
+  if (const auto reason = Hindrance(task, script, options)) {
+    return Answer(out, "left_out", *reason);
+  }
+  if (!task.cores.empty()) PinThread(task.cores[0]);
+  // The header of an untouched block would have 2 MiB of the host's memory.
+  if (task.allocator.kind == Kind::kMalloc) {
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+  }
+  const auto subject = MakeBenchSubject(task.allocator, task.workload, script,
+                                        options, task.cores);
+  const std::size_t pairs =
+      WarmUp(*subject, script, RoundTime(task.workload), task.pairs);
+  // Now, when every allocator has done the same: how much the rounds do depends
+  // on how fast they are.
+  nlohmann::json answer;
+  answer["reserved_ratio"] = ReservedRatio(*subject);
+  for (std::string line; std::getline(in, line);) {
+    const std::chrono::nanoseconds time = subject->Run(pairs);
+    answer["pair_ns"] =
+        static_cast<double>(time.count()) / static_cast<double>(pairs);
+    out << answer.dump() << std::endl;
+  }
+}
+
+}  // namespace
+
+void ServeBench(const BenchTask& task, std::istream& in, std::ostream& out) {
+  try {
+    Serve(task, in, out);
+  } catch (const std::exception& error) {
+    Answer(out, "error", error.what());
+  }
+}
+
+void RunBenchTask(const BenchTask& task) {
+  BenchScript script = task.workload.make(task.script);
+  const Options options = OptionsFor(task, script);
+  MakeBenchSubject(task.allocator, task.workload, std::move(script), options,
+                   task.cores)
+      ->Run(task.pairs);
+}
+
+}  // namespace strata

@@ -174,6 +174,21 @@ TEST_F(StreamTimelineTest, AnotherStreamIsOrderedOnTheDevice) {
   EXPECT_TRUE(device().Step(second_));
 }
 
+TEST_F(StreamTimelineTest, AStreamThatCapturesIsNotMadeToWait) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  const Tick tick = timeline->Note();
+  table_.gate().Announce();
+  EXPECT_EQ(device().StreamBeginCapture(second_, CaptureMode::kRelaxed),
+            Status::kSuccess);
+  EXPECT_EQ(timeline->OrderBefore(tick, device(), second_), Status::kNotReady);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 0u);
+  Graph graph;
+  EXPECT_EQ(device().StreamEndCapture(second_, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  table_.gate().Withdraw();
+}
+
 TEST_F(StreamTimelineTest, AwaitWaitsOnTheHost) {
   const auto timeline = table_.Of(first_);
   Work(first_);

@@ -283,6 +283,24 @@ TEST_F(GraphPoolTest, AMarkTakenBackDoesNotWait) {
   Finish(guard);
 }
 
+TEST_F(GraphPoolTest, AMarkTakenBackLeavesThoseOfOtherStreams) {
+  const Stream third = NewStream();
+  CaptureGuard guard(facade(), stream_);
+  AllocationPtr shared = Alloc(kLargeBytes, stream_);
+  for (const Stream fork : {other_, third}) {
+    Join(stream_, fork);
+    Use(shared, fork);
+    facade().RecordStream(shared, fork);
+  }
+  Join(other_, stream_);
+  facade().EraseStream(*shared, other_);
+  const void* const data = shared->data();
+  shared.reset();
+  EXPECT_NE(Alloc(kLargeBytes, stream_)->data(), data);
+  Join(third, stream_);
+  Finish(guard);
+}
+
 // cuda_semantics.md K4, K5: recorded for a capture, freed long after it.
 TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
   AllocationPtr input = Alloc(kBytes, other_);

@@ -222,10 +222,10 @@ TEST_F(PeerCommandTest, HelpOfReplayNamesThePeers) {
 }
 
 TEST_F(PeerCommandTest, BenchMeasuresPeers) {
-  const CommandResult result =
-      RunStrata({"bench", "--format=json", "--bench_rounds=1",
-                 "--bench_operations=10", "--bench_workloads=pair,random_small",
-                 "--bench_allocators=peer:pytorch,peer:paddle"});
+  const CommandResult result = RunStrata(
+      {"bench", "--format=json", "--bench_rounds=1", "--bench_operations=10",
+       "--bench_workloads=pair,random_small_100",
+       "--bench_allocators=peer:pytorch,peer:paddle"});
   ASSERT_EQ(result.code, 0) << result.err;
   const auto rows = nlohmann::json::parse(result.out);
   ASSERT_EQ(rows.size(), 4U);
@@ -235,11 +235,12 @@ TEST_F(PeerCommandTest, BenchMeasuresPeers) {
   }
 }
 
+// Of a device that holds what is live at once, and little more.
 TEST_F(PeerCommandTest, BenchSaysWhenAPeerIsOutOfMemory) {
-  const CommandResult result =
-      RunStrata({"bench", "--bench_rounds=1", "--bench_operations=10",
-                 "--bench_workloads=random", "--bench_allocators=peer:rmm_pool",
-                 "--strata_platform=sim", "--strata_sim_memory=1GiB"});
+  const CommandResult result = RunStrata(
+      {"bench", "--bench_rounds=1", "--bench_operations=10",
+       "--bench_workloads=random_1000", "--bench_allocators=peer:rmm_pool",
+       "--strata_platform=sim", "--strata_sim_memory=5300MiB"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("peer:rmm_pool: cannot allocate"));
 }

@@ -74,8 +74,9 @@ TEST_F(SimPoolOrderTest, HostViewLastsUntilTheWorkBeforeTheFreeIsDone) {
                 [](void* argument) {
                   auto* c = static_cast<Call*>(argument);
                   const void* view = c->device->HostView(c->ptr, kMiB);
-                  if (view != nullptr)
-                    c->seen = *static_cast<const char*>(view);
+                  if (view != nullptr) {
+                    c->seen = *static_cast<const unsigned char*>(view);
+                  }
                 },
                 &call),
             Status::kSuccess);

@@ -27,9 +27,9 @@ namespace strata {
 //   concurrent growth cannot exceed it. A chunk a strategy no longer needs is
 //   freed, or offered: an offered one serves the next growth of any stream,
 //   which is first ordered after the work that may still use it. Before a
-//   strategy
-//   grows it may Borrow what those of other streams have left over, once their
-//   work there is done. reserved_bytes() counts all of it once, always exact.
+//   strategy grows it may Borrow what those of other streams have left over,
+//   once their work there is done. reserved_bytes() counts all of it once,
+//   always exact.
 //   When memory is exhausted the pool moves an idle chunk of another stream
 //   within reach, then gives all idle chunks of all strategies to the system.
 //   Memory that the driver pools for the strategies (DriverHeld) counts as

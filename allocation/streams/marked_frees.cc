@@ -9,6 +9,7 @@
 #include "strata/allocation/streams/later_free.h"
 
 namespace strata {
+
 void MarkedBlock::End() noexcept {
   AddFlag(*block, kBlockLive);
   below->DoFree(block->allocation());

@@ -89,6 +89,16 @@ std::vector<ExploreCase> Cases() {
                                     {StepKind::kAlloc, 1, 1},
                                     {StepKind::kUse, 0, 1}});
   cases.push_back(pooled);
+  // A capture that has used memory, beside another stream at work.
+  ExploreCase beside = CaseOf("auto_growth_beside_work", "auto_growth");
+  beside.options.begin_with = {{StepKind::kAlloc, 0, 0},
+                               {StepKind::kBegin, 0, 0},
+                               {StepKind::kAlloc, 0, 1},
+                               {StepKind::kUse, 0, 1},
+                               {StepKind::kUse, 1, 0}};
+  beside.options.streams = 2;
+  beside.fewer_steps = 1;
+  cases.push_back(beside);
   // The ladder of reactions to exhaustion.
   for (const char* strategy : {"auto_growth", "bfc"}) {
     ExploreCase full = CaseOf(strategy, strategy, "gpu_allocator_retry_time=0");

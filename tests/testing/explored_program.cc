@@ -256,6 +256,9 @@ void ExploredProgram::Mark(std::size_t index, std::size_t s) {
   if (IsCapturing(s)) {
     life.held |= Bit(capture_of_[s]);
     Note(capture_of_[s], StepKind::kMark, s, life.address);
+  } else if (life.capture != kNone && !names_event) {
+    // Any work of the stream so far may be the use.
+    captures_[life.capture].later_uses.push_back(RecordNew(s));
   }
 }
 
@@ -343,9 +346,7 @@ void ExploredProgram::End(std::size_t index) {
     capture_of_[s] = kNone;
     order_->SetCapturing(s, false);
   }
-  if (!capture.valid) return;
-  Launch(index);
-  WaitForLaunch(index, capture.origin);
+  if (capture.valid) Launch(index);
 }
 
 void ExploredProgram::WaitForLaunch(std::size_t capture, std::size_t origin) {
@@ -385,6 +386,7 @@ void ExploredProgram::Launch(std::size_t index) {
     const std::size_t pool = lives_[input].capture;
     if (pool != kNone) captures_[pool].later_uses.push_back(RecordNew(origin));
   }
+  WaitForLaunch(index, origin);
   if (!options_.shares_pool) return;
   Record(events_[kLaunchEvent], origin);
   has_launched_ = true;

@@ -86,6 +86,18 @@ TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
   }
 }
 
+// What was freed before the capture, but waited for a mark, reaches the
+// strategy during it: it is kept from others, whose requests succeed.
+TEST_P(GraphStreamsTest, WhatIsDrainedDuringACaptureFailsNoRequest) {
+  const AllocationPtr kept = Alloc(kBytes, first_);
+  AllocationPtr block = Alloc(kBytes, first_);
+  EXPECT_TRUE(facade().RecordStream(block, second_));
+  block.reset();
+  CaptureGuard guard(facade(), first_);
+  EXPECT_NO_THROW(Alloc(kBytes, second_));
+  Finish(guard);
+}
+
 // Another stream's request drains what was marked, while its own stream, which
 // `direct` has to wait for, captures.
 TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {

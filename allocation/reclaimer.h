@@ -99,10 +99,11 @@ class Reclaimer {
   RetryQueue& retry() { return retry_; }
 
   // Memory that another thread gives back outside the ladder, between these
-  // calls: a climb that found nothing searches again after them.
+  // calls: a climb that found nothing waits for the second one, and searches
+  // again if that says that there was any.
   void BeginGiving() noexcept { ++giving_; }
-  void EndGiving() noexcept {
-    ++given_;
+  void EndGiving(bool gave) noexcept {
+    if (gave) ++given_;
     --giving_;
   }
 

@@ -165,7 +165,7 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
 }
 
 std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
-  const DeferredFrees::Giving giving(frees_);
+  DeferredFrees::Giving giving(frees_);
   std::size_t bytes = 0;
   while (true) {
     Block* block = nullptr;
@@ -177,6 +177,7 @@ std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
       Unlink(proxy);
       room_.Push(proxy);
     }
+    giving.Gave();
     bytes += block->size;
     frees_.FreeNow(*block, *strategy_);
   }

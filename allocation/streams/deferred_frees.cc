@@ -98,7 +98,7 @@ DeferredFrees::Giving::Giving(const DeferredFrees& frees)
 }
 
 DeferredFrees::Giving::~Giving() {
-  if (reclaimer_ != nullptr) reclaimer_->EndGiving();
+  if (reclaimer_ != nullptr) reclaimer_->EndGiving(gave_);
 }
 
 void DeferredFrees::Defer(Block& block) noexcept {

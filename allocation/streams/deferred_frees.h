@@ -109,8 +109,11 @@ class DeferredFrees {
     Giving& operator=(const Giving&) = delete;
     ~Giving();
 
+    void Gave() noexcept { gave_ = true; }
+
    private:
     Reclaimer* const reclaimer_;
+    bool gave_ = false;
   };
 
   // For sources: a block is deferred from here until FreeNow, which gives it to

@@ -109,7 +109,7 @@ MarkedFrees::Tick MarkedFrees::LastTick(const Queue& queue,
 
 std::size_t MarkedFrees::Pass(Queue& queue, Tick tick,
                               const Allocator* below) noexcept {
-  const DeferredFrees::Giving giving(frees_);
+  DeferredFrees::Giving giving(frees_);
   MarkedBlock* ready = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -124,6 +124,7 @@ std::size_t MarkedFrees::Pass(Queue& queue, Tick tick,
       mark = following;
     }
   }
+  if (ready != nullptr) giving.Gave();
   return FreeAll(ready);
 }
 

@@ -62,18 +62,20 @@ StreamTimeline::Recorded* StreamTimeline::Hold(Tick tick) noexcept {
 }
 
 void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
+  // Held, so its tick stays.
+  if (passed) RaiseDone(used->tick);
+  Collect(passed ? used->tick : 0, used);
+}
+
+void StreamTimeline::Collect(Tick tick, Recorded* used) noexcept {
   std::array<Event, kPending> unused;
   std::size_t unused_count = 0;
-  // Held, so its tick stays. Raised first: who finds the event gone has to find
-  // the tick done.
-  const Tick tick = passed ? used->tick : 0;
-  if (passed) RaiseDone(tick);
   // Before looking: the last event is on the list when this is true.
   const bool was_closed = closed();
   bool any_left = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    --used->users;
+    if (used != nullptr) --used->users;
     for (Recorded& recorded : pending_) {
       if (!recorded.event) continue;
       // An event of the same stream that is covered by one that was passed.
@@ -85,7 +87,7 @@ void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
     }
   }
   // Of a closed stream nothing comes after its last event.
-  if (passed && was_closed && !any_left) {
+  if (tick != 0 && was_closed && !any_left) {
     RaiseDone(std::numeric_limits<Tick>::max());
   }
   for (std::size_t i = 0; i < unused_count; ++i) events_->Give(unused[i]);
@@ -117,6 +119,8 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
     is_kept = slot != nullptr;
   }
   if (replaced) events_->Give(replaced);
+  // Done meanwhile, as another thread saw without it.
+  if (IsDone(tick)) Collect(tick);
   return is_kept;
 }
 
@@ -179,6 +183,7 @@ bool StreamTimeline::SeeIdle() noexcept {
   const Tick tick = noted();
   if (device_.StreamQuery(stream_) != Status::kSuccess) return false;
   RaiseDone(tick);
+  Collect(tick);
   return true;
 }
 
@@ -232,7 +237,10 @@ Status StreamTimeline::AwaitDevice() noexcept {
   if (status != Status::kSuccess && !gate_.any()) {
     status = device_.Synchronize();
   }
-  if (status == Status::kSuccess) RaiseDone(tick);
+  if (status == Status::kSuccess) {
+    RaiseDone(tick);
+    Collect(tick);
+  }
   return status;
 }
 

@@ -137,6 +137,10 @@ class StreamTimeline {
   Recorded* Hold(Tick tick) noexcept;
   // `passed`: the device is known to have passed it.
   void Drop(Recorded* used, bool passed) noexcept;
+  // Gives back the events that cover no tick after `tick`, which is done: who
+  // finds an event gone has to find its tick done. `used`: not null for one
+  // that the caller held until now.
+  void Collect(Tick tick, Recorded* used = nullptr) noexcept;
   // False if there is no slot for it.
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;

@@ -141,7 +141,7 @@ TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
   TestSource& callback = Add(ReclaimStep::kCallbacks, "callback");
   callback.action = [&] {
     reclaimer_->BeginGiving();
-    reclaimer_->EndGiving();
+    reclaimer_->EndGiving(true);
   };
   Failure failure = Exhausted(1, 1);
   EXPECT_TRUE(reclaimer_->Climb(stream_, failure, [&] {
@@ -149,6 +149,23 @@ TEST_F(ReclaimerTest, SearchesBehindWhatWasGivenOutsideTheLadder) {
     return true;
   }));
   EXPECT_EQ(searches, 1U);
+}
+
+// A search looks for what can be given, too: it would go on for ever.
+TEST_F(ReclaimerTest, SearchesNotAgainWhereNothingWasGiven) {
+  std::uint64_t searches = 0;
+  const auto give_nothing = [&] {
+    reclaimer_->BeginGiving();
+    reclaimer_->EndGiving(false);
+  };
+  Add(ReclaimStep::kCallbacks, "callback").action = give_nothing;
+  Failure failure = Exhausted(1, 1);
+  EXPECT_FALSE(reclaimer_->Climb(stream_, failure, [&] {
+    ++searches;
+    give_nothing();
+    return false;
+  }));
+  EXPECT_EQ(searches, 0U);
 }
 
 TEST_F(ReclaimerTest, StopsAtTheFirstSearchThatFinds) {

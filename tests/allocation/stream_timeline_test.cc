@@ -163,6 +163,22 @@ TEST_F(StreamTimelineTest, EventsAreUsedAgain) {
   EXPECT_EQ(table_.kept_events(), EventPool::kBatch);
 }
 
+// They would stay until another event is seen to have passed.
+TEST_F(StreamTimelineTest, EventsOfWorkThatIsSeenDoneOtherwiseAreUsedAgain) {
+  const auto timeline = table_.Of(first_);
+  const auto close = [&] {
+    timeline->Note();
+    EXPECT_EQ(timeline->Close(), Status::kSuccess);
+    EXPECT_EQ(table_.kept_events(), device().Leaks().events - 1);
+  };
+  close();
+  EXPECT_TRUE(timeline->SeeIdle());
+  EXPECT_EQ(table_.kept_events(), device().Leaks().events);
+  close();
+  EXPECT_EQ(timeline->AwaitAll(), Status::kSuccess);
+  EXPECT_EQ(table_.kept_events(), device().Leaks().events);
+}
+
 TEST_F(StreamTimelineTest, AnotherStreamIsOrderedOnTheDevice) {
   const auto timeline = table_.Of(first_);
   Work(first_);

@@ -44,7 +44,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
   const std::lock_guard<SpinLock> guard(lock_);
-  Block* block = hit_path_->TakeCached(bytes);
+  Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
   if (stat_ != nullptr) stat_->CountHit(*block);
@@ -127,7 +127,7 @@ void Front::DoFree(Allocation* allocation) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     // Counted first: once given, it may be somebody else's.
     if (stat_ != nullptr) stat_->CountGiven(*block);
-    is_given = hit_path_->GiveCached(block);
+    is_given = hit_path_->Give(block);
     if (is_given) {
       is_awaited = retry_.has_waiters();
       // This front must last until the waiters know.

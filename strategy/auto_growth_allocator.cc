@@ -28,7 +28,10 @@ std::optional<std::size_t> RoundedSize(std::size_t bytes, std::size_t granule) {
 AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          std::shared_ptr<ChainStream> stream,
                                          const AutoGrowthPolicy& policy)
-    : PoolingStrategy(std::move(pool), std::move(stream)), policy_(policy) {
+    : PoolingStrategy(std::move(pool), std::move(stream)),
+      HitPath(&cache_),
+      policy_(policy),
+      cache_(policy.front_cache_max_block(), policy.granule_bytes()) {
   this->pool().AddHolder(*this);
 }
 
@@ -56,8 +59,18 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   bool out_of_records = false;
   do {
     const std::lock_guard<SpinLock> guard(lock_);
-    Block* block = FindAndCarve(policy_.PoolOf(*size), *size,
-                                (request.flags & kLongLived) != 0);
+    Block* block = nullptr;
+    if ((request.flags & kLongLived) == 0) {
+      block = cache_.Take(*size);
+      if (block != nullptr) {
+        block->requested = request.bytes;
+        return block->allocation();
+      }
+      block = Find(*size);
+    } else {
+      JoinAll();
+      block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/true);
+    }
     if (block == nullptr && !may_grow) block = FindAnywhere(*size);
     if (block != nullptr) {
       ++stats_.cache_hits;
@@ -111,7 +124,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     chunk->memory = Borrow(size, LoanRequest::Effort::kOrder);
   }
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     records_.TakeFrom(supply);
     if (block != nullptr) {
       // The pool has not grown, so its first growth is still to come.
@@ -141,6 +154,7 @@ Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
   Block* block = records_.Pop();
   chunk->owner = this;
   blocks_.AddChunk(chunk, block);
+  LimitCache();
   block->is_free = true;
   // What other streams left may still be in use there, before what this one
   // does next.
@@ -189,9 +203,27 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::optional<std::size_t> size =
       RoundedSize(bytes, policy_.granule_bytes());
   if (!size) return nullptr;
-  Block* block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/false);
+  Block* block = Find(*size);
   if (block != nullptr) ++stats_.cache_hits;
   return block;
+}
+
+Block* AutoGrowthAllocator::Find(std::size_t size) noexcept {
+  if (cache_.is_sweep_due()) Join(cache_.TakeStale());
+  const Pool pool = policy_.PoolOf(size);
+  Block* block = FindAndCarve(pool, size, /*exact=*/false);
+  if (block != nullptr || cache_.empty()) return block;
+  JoinAll();
+  return FindAndCarve(pool, size, /*exact=*/false);
+}
+
+void AutoGrowthAllocator::Join(Block* cached) noexcept {
+  while (cached != nullptr) {
+    Block* const next = cached->free_next;
+    // Nobody ended an epoch since it was freed: that joins all first.
+    Insert(cached, epochs_.current());
+    cached = next;
+  }
 }
 
 bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
@@ -229,7 +261,8 @@ void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
   Chunk* idle = nullptr;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    GiveCached(allocation->block());
+    Block* block = allocation->block();
+    Give(block);
     if (policy_.free_idle_chunk()) idle = Detach(idle_.first());
   }
   ReturnToSystem(idle);
@@ -241,8 +274,9 @@ HitPath* AutoGrowthAllocator::hit_path() {
 }
 
 Stats AutoGrowthAllocator::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   Stats stats = stats_;
+  stats.cache_hits += cache_.hits();
   // What is lent is counted by the borrower.
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = stats.reserved_bytes;
@@ -262,14 +296,17 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   ListUnderLock(
       lock_, [this] { return blocks_.block_count(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
-      [&] { blocks_.Describe(blocks); });
+      [&] {
+        JoinAll();
+        blocks_.Describe(blocks);
+      });
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
-  const std::lock_guard<SpinLock> guard(lock_);
-  return idle_.IsConsistent() && idle_loans_.IsConsistent() &&
-         blocks_.IsConsistent() && index_[0].IsConsistent() &&
-         index_[1].IsConsistent();
+  const Joined joined(*this);
+  return cache_.IsConsistent() && idle_.IsConsistent() &&
+         idle_loans_.IsConsistent() && blocks_.IsConsistent() &&
+         index_[0].IsConsistent() && index_[1].IsConsistent();
 }
 
 std::shared_ptr<Allocator> MakeAutoGrowthAllocator(

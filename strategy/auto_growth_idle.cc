@@ -14,12 +14,13 @@ Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
   IdleListOf(chunk).Remove(chunk);
   index(static_cast<Pool>(chunk->pool)).Remove(chunk->first);
   blocks_.RemoveChunk(chunk, records_);
+  LimitCache();
   chunk->next = nullptr;
   return chunk;
 }
 
 Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return Detach(idle_.Smallest(bytes));
 }
 
@@ -53,23 +54,23 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
 }
 
 std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.bytes();
 }
 
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.system_bytes() + lending_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(
     std::size_t bytes) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.SmallestBytes(bytes);
 }
 
 std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.LargestBytes();
 }
 
@@ -98,7 +99,7 @@ std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
 std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
   Chunk* chunks = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     while (Chunk* chunk = Detach(idle_.first())) {
       chunk->next = std::exchange(chunks, chunk);
     }

@@ -41,13 +41,13 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   LOG_IF(ERROR, status != Status::kSuccess)
       << name() << ": cannot wait for stream " << stream().uid << " ("
       << ToString(status) << "); what is left of chunks it lent is not lent";
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   if (status == Status::kSuccess) epochs_.PassAll();
   has_stream_ = false;
 }
 
 bool AutoGrowthAllocator::EndLending() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   if (loans_ != 0) return false;
   may_lend_ = false;
   return true;
@@ -93,7 +93,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
 
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
 }
@@ -123,7 +123,7 @@ Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
   Chunk* emptied = nullptr;
   Allocation* memory = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     epochs_.Update(*chain_stream().timeline());
     Block* block = FindToLend(bytes, is_fit);
     if (block != nullptr) memory = CarveLoan(block, bytes, &emptied);
@@ -135,7 +135,7 @@ Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
 
 bool AutoGrowthAllocator::Ask(std::size_t bytes) noexcept {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     const Block* block = FindToLend(bytes, [](const Block&) { return true; });
     if (block == nullptr) return false;
     if (block->offset_units == epochs_.current()) {
@@ -153,8 +153,8 @@ void AutoGrowthAllocator::LookAtStream() noexcept {
   bool may_record = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    may_record = frees_ - frees_at_event_ >= StreamTimeline::kBatch;
-    if (may_record) frees_at_event_ = frees_;
+    may_record = free_count() - frees_at_event_ >= StreamTimeline::kBatch;
+    if (may_record) frees_at_event_ = free_count();
   }
   if (may_record) timeline.Close();
   timeline.Poll();
@@ -169,7 +169,7 @@ Allocation* AutoGrowthAllocator::LendOrdered(
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
   std::uint64_t restarts = 0;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     const Block* block =
         FindToLend(request.bytes, [](const Block&) { return true; });
     if (block == nullptr) return nullptr;
@@ -235,7 +235,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
   bool is_pending = false;
   StreamTimeline* timeline = chain_stream().timeline();
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     if (idle_loans_.first() == nullptr) return 0;
     if (!wait) epochs_.Update(*timeline);
     loans = DetachLoans(wait);
@@ -253,7 +253,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
   if (!is_pending || !timeline->MayTouch()) return bytes;
   LookAtStream();
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     epochs_.Update(*timeline);
     loans = DetachLoans(/*all=*/false);
   }
@@ -272,7 +272,8 @@ bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
 
 bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  if (small_loans_ >= kSmallLoans + frees_ / kFreesPerSmallLoan) return false;
+  if (small_loans_ >= kSmallLoans + free_count() / kFreesPerSmallLoan)
+    return false;
   ++small_loans_;
   return true;
 }
@@ -285,7 +286,7 @@ Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
   }
   // First what lies idle elsewhere is joined with what it was cut from.
   if (pool().RecallLoans(/*wait=*/false) != 0) {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     *block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
     if (*block != nullptr) return nullptr;
   }

@@ -12,6 +12,7 @@ namespace {
 
 // The graded rule. 2 MiB is the frame of the device; the borders of 1 and
 // 10 MiB and the chunk of 20 MiB are those of pytorch.md §2.1.
+constexpr std::size_t kMaxCachedBlock = std::size_t{1} << 46;
 constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
@@ -29,6 +30,22 @@ std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
   return Mebibytes(mebibytes);
 }
 
+constexpr std::size_t kMemoryFirstMaxBlock = std::size_t{64} << 10;
+
+std::size_t MaxCachedBlock(const StrategyOptions& options) {
+  const std::string& mode = options.front_cache;
+  if (mode != "off" && mode != "memory" && mode != "speed") {
+    throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
+                                "' (known: off, memory, speed)");
+  }
+  // What is cached would keep its chunk from being idle.
+  if (mode == "off" || options.free_idle_chunk) return 0;
+  if (options.front_cache_max_block_bytes != 0) {
+    return options.front_cache_max_block_bytes;
+  }
+  return mode == "speed" ? kMaxCachedBlock : kMemoryFirstMaxBlock;
+}
+
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
 }
@@ -37,6 +54,8 @@ constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
 
 AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
     : granule_bytes_(options.auto_growth_granule_bytes),
+      front_cache_max_block_(MaxCachedBlock(options)),
+      front_cache_fits_all_(options.front_cache == "speed"),
       free_idle_chunk_(options.free_idle_chunk),
       free_when_no_cache_hit_(options.free_when_no_cache_hit),
       give_back_limit_(options.auto_growth_give_back_limit),

@@ -60,6 +60,9 @@ struct StrategyOptions {
   // set by use_auto_growth_pinned_allocator, for pinned memory alone.
   std::uint64_t auto_growth_granule_bytes = 256;
 
+  std::string front_cache = "memory";           // or "speed", "off"
+  std::size_t front_cache_max_block_bytes = 0;  // 0: as the mode says
+
   std::uint64_t pool_size_limit = 100;
   bool pool_auto_resize = true;
   std::string pool_rounder = "none";  // or "pow2"

@@ -41,11 +41,11 @@ Block* StreamView::TakeCached(std::size_t bytes) noexcept {
   if (!order_->IsActive(*share_) || !IsDirect()) return nullptr;
   if (parked_ != nullptr && !parked_->empty()) return nullptr;
   const HitGuard guard(*below_);
-  Block* block = below_->TakeCached(bytes);
+  Block* block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
   // Asked only now, so that who freed the block has noted it.
   if (!order_->IsOrdered(*share_)) {
-    below_->GiveCached(block);
+    below_->Give(block);
     return nullptr;
   }
   block->requested = bytes;
@@ -58,7 +58,7 @@ bool StreamView::GiveCached(Block* block) noexcept {
   UncountUse(stats_, *block);
   order_->NoteFree(*share_);
   const HitGuard guard(*below_);
-  if (below_->GiveCached(block)) return true;
+  if (below_->Give(block)) return true;
   RecountUse(stats_, *block);
   return false;
 }

@@ -146,7 +146,7 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
                         request.flags == 0 && request.freed_before == 0;
   if (hit_path != nullptr && is_plain && hit_path->finds_all()) {
     const HitGuard guard(*hit_path);
-    Block* block = hit_path->TakeCached(request.bytes);
+    Block* block = hit_path->Take(request.bytes);
     if (block == nullptr) return nullptr;
     block->requested = request.bytes;
     return block->allocation();

@@ -83,7 +83,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   Block* block = nullptr;
   {
     const HitGuard guard(*hits);
-    block = hits->TakeCached(300);
+    block = hits->Take(300);
     block->requested = 300;
     stat.CountHit(*block);
   }
@@ -95,7 +95,7 @@ TEST_F(StatAllocatorTest, HitsPastTheLayersAreCounted) {
   {
     const HitGuard guard(*hits);
     stat.CountGiven(*block);
-    hits->GiveCached(block);
+    hits->Give(block);
   }
   EXPECT_EQ(stat.stats().frees, 1U);
   EXPECT_EQ(stat.stats().requested_bytes, 1000U);

@@ -307,7 +307,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   ASSERT_NE(hits, nullptr);
   const auto take = [hits](std::size_t bytes) {
     const HitGuard guard(*hits);
-    return hits->TakeCached(bytes);
+    return hits->Take(bytes);
   };
   EXPECT_EQ(take(1000), nullptr);
   Get(1000).reset();
@@ -319,7 +319,7 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   EXPECT_EQ(take(SIZE_MAX), nullptr);
   {
     const HitGuard guard(*hits);
-    hits->GiveCached(block);
+    hits->Give(block);
   }
   EXPECT_EQ(stats().in_use_bytes, 0U);
   EXPECT_TRUE(strategy().IsConsistent());

@@ -176,7 +176,29 @@ TEST(AutoGrowthPolicyTest, TheGranuleIsAPowerOfTwoFrom256On) {
   }
 }
 
+TEST(AutoGrowthPolicyTest, TheFrontCacheKeepsWhatItsModeSays) {
+  StrategyOptions options;
+  const AutoGrowthPolicy memory(options);
+  EXPECT_EQ(memory.front_cache_max_block(), Kibibytes(64));
+  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(2)), Kibibytes(512));
+  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Mebibytes(10));
+  options.front_cache = "speed";
+  const AutoGrowthPolicy speed(options);
+  EXPECT_GE(speed.front_cache_max_block(), Mebibytes(1 << 20));
+  EXPECT_EQ(speed.FrontCacheLimit(Mebibytes(640)), Mebibytes(640));
+  options.front_cache_max_block_bytes = 1000;
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 1000U);
+  options.front_cache = "off";
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
+  options.front_cache = "speed";
+  options.free_idle_chunk = true;
+  EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 0U);
+}
+
 TEST(AutoGrowthPolicyTest, NamesTheOptionThatIsWrong) {
+  StrategyOptions cache;
+  cache.front_cache = "fast";
+  EXPECT_THROW(AutoGrowthPolicy{cache}, std::invalid_argument);
   StrategyOptions rule;
   rule.auto_growth_chunk_rule = "fancy";
   EXPECT_THROW(AutoGrowthPolicy{rule}, std::invalid_argument);

@@ -264,12 +264,12 @@ TEST(BfcAllocatorTest, TheHitPathServesAsAWalkDoes) {
   ASSERT_NE(path, nullptr);
   {
     const HitGuard guard(*path);
-    Block* block = path->TakeCached(300);
+    Block* block = path->Take(300);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->size, 512U);
     EXPECT_EQ(BfcAllocator::AllocationId(*block->allocation()), 2);
-    EXPECT_EQ(path->TakeCached(2 * kMiB), nullptr);
-    path->GiveCached(block);
+    EXPECT_EQ(path->Take(2 * kMiB), nullptr);
+    path->Give(block);
   }
   EXPECT_EQ(pool.bfc().stats().frees, 2U);
   // What the hit path did not serve is counted where it is walked.

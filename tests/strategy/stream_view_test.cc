@@ -283,10 +283,10 @@ TEST_F(StreamViewTest, AStreamAloneHasAHitPath) {
   const std::uint64_t calls = place_.DeviceCalls();
   {
     const HitGuard guard(*path);
-    Block* const block = path->TakeCached(4000);
+    Block* const block = path->Take(4000);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(block->requested, 4000U);
-    EXPECT_TRUE(path->GiveCached(block));
+    EXPECT_TRUE(path->Give(block));
   }
   EXPECT_EQ(place_.DeviceCalls(), calls);
   EXPECT_EQ(a_->stats().allocations, 2U);
@@ -299,7 +299,7 @@ TEST_F(StreamViewTest, TheFirstRequestOfAStreamIsNoHit) {
   a_->Allocate(4096).reset();
   HitPath* const path = b_->hit_path();
   const HitGuard guard(*path);
-  EXPECT_EQ(path->TakeCached(4096), nullptr);
+  EXPECT_EQ(path->Take(4096), nullptr);
 }
 
 TEST_F(StreamViewTest, AnotherStreamWaitsForWhatAHitGave) {
@@ -308,7 +308,7 @@ TEST_F(StreamViewTest, AnotherStreamWaitsForWhatAHitGave) {
   Work(*a_);
   {
     const HitGuard guard(*a_->hit_path());
-    EXPECT_TRUE(a_->hit_path()->GiveCached(block));
+    EXPECT_TRUE(a_->hit_path()->Give(block));
   }
   const AllocationPtr other = b_->Allocate(4096);
   EXPECT_EQ(other->data(), data);
@@ -321,8 +321,8 @@ TEST_F(StreamViewTest, StreamsThatParkWalk) {
   const Stats before = a_->stats();
   {
     const HitGuard guard(*a_->hit_path());
-    EXPECT_EQ(a_->hit_path()->TakeCached(4096), nullptr);
-    EXPECT_FALSE(a_->hit_path()->GiveCached(held->block()));
+    EXPECT_EQ(a_->hit_path()->Take(4096), nullptr);
+    EXPECT_FALSE(a_->hit_path()->Give(held->block()));
   }
   EXPECT_EQ(a_->stats().frees, before.frees);
   EXPECT_EQ(a_->stats().in_use_bytes, before.in_use_bytes);
@@ -343,7 +343,7 @@ TEST_F(StreamViewTest, AHitDoesNotOvertakeAStreamThatIsGone) {
   a.reset();
   const auto hit = [&b] {
     const HitGuard guard(*b.hit_path());
-    return b.hit_path()->TakeCached(4096);
+    return b.hit_path()->Take(4096);
   };
   EXPECT_EQ(hit(), nullptr);
   EXPECT_EQ(b.stats().live_allocations(), 1U);

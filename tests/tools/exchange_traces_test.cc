@@ -44,7 +44,10 @@ class ExchangeTracesTest : public ::testing::TestWithParam<Exchange> {
 };
 
 TEST_P(ExchangeTracesTest, StreamsNeedWhatOneStreamNeeds) {
-  const auto one = static_cast<double>(On(1).peak_reserved_bytes);
+  // By best fit alone: a front cache moves it by chance, up or down.
+  Options plain;
+  plain.strategy.front_cache = "off";
+  const auto one = static_cast<double>(On(1, plain).peak_reserved_bytes);
   const auto several =
       static_cast<double>(On(GetParam().streams).peak_reserved_bytes);
   EXPECT_LE(several, GetParam().ratio * one);

@@ -94,6 +94,7 @@ Options ExactAutoGrowth() {
   Options options = PeerOptions("auto_growth");
   options.strategy.auto_growth_chunk_rule = "exact";
   options.strategy.auto_growth_give_back_limit = 0;
+  options.strategy.front_cache = "off";
   return options;
 }
 

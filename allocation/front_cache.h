@@ -1,0 +1,128 @@
+#ifndef STRATA_ALLOCATION_FRONT_CACHE_H_
+#define STRATA_ALLOCATION_FRONT_CACHE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/block_flags.h"
+#include "strata/allocation/size.h"
+
+namespace strata {
+
+// Freed blocks of sizes that come again and again, kept whole for the next
+// request of the same size: no search, no cut, no join.
+//
+// Model: a set-associative table from an exact size to a list of blocks, last
+//   in, first out. A size is admitted once it was asked for twice in vain, and
+//   given up when it went unused through kSweep misses. A block in here is free
+//   for everybody but the indices of its strategy: which calls TakeAll before
+//   it looks at what is free, takes more from below, or fails.
+// Threads: none; the strategy's hit lock guards it.
+// Cost: a hit or a free: a line of the table and the block's. 6 KiB, unless it
+//   is off. TakeAll and TakeStale: 256 entries, if anything is kept.
+// Source: hotpath.md §6 (second-touch admission, decay, flush before growth),
+//   §7 (128 sets of 2).
+class FrontCache {
+ public:
+  // Misses after which sizes that were not used are given up.
+  static constexpr std::uint32_t kSweep = 1024;
+
+  // Keeps blocks of at most `max_block_bytes`, which requests get whose size,
+  // rounded up to the power of two `granule_bytes`, is theirs. 0: keeps none.
+  //
+  // Errors: std::bad_alloc.
+  FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes);
+  FrontCache(const FrontCache&) = delete;
+  FrontCache& operator=(const FrontCache&) = delete;
+
+  // Most bytes to keep from now on; there is no limit at first.
+  void set_limit_bytes(std::size_t bytes) { limit_bytes_ = bytes; }
+
+  // A live block for a request of `bytes`, not 0; null if none is kept.
+  Block* Take(std::size_t bytes) noexcept {
+    if (bytes > max_bytes_) return nullptr;
+    const std::size_t rounded = AlignUp(bytes, granule_bytes_);
+    for (Entry& entry : SetOf(rounded)) {
+      if (entry.bytes != rounded) continue;
+      Block* const block = entry.first;
+      if (block == nullptr) break;
+      entry.first = block->free_next;
+      entry.was_used = true;
+      bytes_ -= rounded;
+      ++hits_;
+      SetFlags(*block, kBlockLive);
+      return block;
+    }
+    NoteMiss(rounded);
+    return nullptr;
+  }
+  // False, and nothing is done, if it is not kept. `block` has no offset.
+  bool Give(Block* block) noexcept {
+    const std::size_t bytes = block->size;
+    if (bytes > max_bytes_) return false;
+    for (Entry& entry : SetOf(bytes)) {
+      if (entry.bytes != bytes) continue;
+      if (entry.touches < kTouches || bytes_ + bytes > limit_bytes_) break;
+      SetFlags(*block, 0);
+      block->free_next = entry.first;
+      entry.first = block;
+      bytes_ += bytes;
+      ++gives_;
+      return true;
+    }
+    return false;
+  }
+
+  bool empty() const { return bytes_ == 0; }
+  // Takes out every block; linked by free_next. What is admitted stays so.
+  Block* TakeAll() noexcept { return empty() ? nullptr : TakeIf(false); }
+  // Whether it is time to call TakeStale.
+  bool is_sweep_due() const { return misses_ >= kSweep; }
+  // Gives up the sizes that were not used since the last call, and takes out
+  // their blocks.
+  Block* TakeStale() noexcept;
+
+  std::size_t bytes() const { return bytes_; }
+  // How often a block was taken, and given.
+  std::uint64_t hits() const { return hits_; }
+  std::uint64_t gives() const { return gives_; }
+
+  // Whether lists and counters agree. For tests; O(blocks).
+  bool IsConsistent() const;
+
+ private:
+  static constexpr std::size_t kSetBits = 7;
+  static constexpr std::uint8_t kTouches = 2;
+  struct Entry {
+    std::size_t bytes = 0;  // 0: unused
+    Block* first = nullptr;
+    std::uint8_t touches = 0;  // requests that found nothing, up to kTouches
+    bool was_used = false;     // since the last sweep
+  };
+  using Set = std::array<Entry, 2>;
+  using Sets = std::array<Set, std::size_t{1} << kSetBits>;
+
+  Set& SetOf(std::size_t bytes) noexcept {
+    // Fibonacci hashing; the high bits are the well-mixed ones.
+    return (*sets_)[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)];
+  }
+  void NoteMiss(std::size_t bytes) noexcept;
+  // Of the entries that were not used, or of all.
+  Block* TakeIf(bool unused) noexcept;
+
+  const std::size_t max_bytes_;
+  const std::size_t granule_bytes_;
+  const std::unique_ptr<Sets> sets_;  // null: off
+  std::size_t bytes_ = 0;             // of blocks that are kept
+  std::size_t limit_bytes_ = SIZE_MAX;
+  std::uint64_t hits_ = 0;
+  std::uint64_t gives_ = 0;
+  std::uint32_t misses_ = 0;  // since the last sweep
+};
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_FRONT_CACHE_H_

@@ -1,0 +1,142 @@
+#include "strata/allocation/front_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kGranule = 256;
+constexpr std::size_t kLargest = std::size_t{64} << 10;
+
+class FrontCacheTest : public testing::Test {
+ protected:
+  Block* NewBlock(std::size_t bytes) {
+    blocks_.emplace_back();
+    blocks_.back().size = bytes;
+    blocks_.back().flags = kBlockLive;
+    return &blocks_.back();
+  }
+  // Two requests for which nothing is kept.
+  void Admit(std::size_t bytes) {
+    EXPECT_EQ(cache_.Take(bytes), nullptr);
+    EXPECT_EQ(cache_.Take(bytes), nullptr);
+  }
+  static std::size_t Count(const Block* list) {
+    std::size_t count = 0;
+    for (; list != nullptr; list = list->free_next) ++count;
+    return count;
+  }
+
+  FrontCache cache_{kLargest, kGranule};
+  std::deque<Block> blocks_;
+};
+
+TEST_F(FrontCacheTest, ASizeIsAdmittedOnceItWasAskedForTwice) {
+  EXPECT_FALSE(cache_.Give(NewBlock(4096)));
+  EXPECT_EQ(cache_.Take(4096), nullptr);
+  EXPECT_FALSE(cache_.Give(NewBlock(4096)));
+  EXPECT_EQ(cache_.Take(4096), nullptr);
+  Block* block = NewBlock(4096);
+  EXPECT_TRUE(cache_.Give(block));
+  EXPECT_EQ(block->flags, 0);
+  EXPECT_EQ(cache_.bytes(), 4096U);
+  EXPECT_EQ(cache_.Take(4096), block);
+  EXPECT_EQ(block->flags, kBlockLive);
+  EXPECT_TRUE(cache_.empty());
+}
+
+TEST_F(FrontCacheTest, RequestsAreRoundedUpAndBlocksAreOfTheirSize) {
+  Admit(4096);
+  Block* block = NewBlock(4096);
+  EXPECT_TRUE(cache_.Give(block));
+  EXPECT_EQ(cache_.Take(4097), nullptr);
+  EXPECT_EQ(cache_.Take(3840), nullptr);
+  EXPECT_EQ(cache_.Take(3841), block);
+}
+
+TEST_F(FrontCacheTest, TheLastGivenIsTakenFirst) {
+  Admit(512);
+  std::vector<Block*> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(NewBlock(512));
+  for (Block* block : blocks) EXPECT_TRUE(cache_.Give(block));
+  EXPECT_TRUE(cache_.IsConsistent());
+  for (; !blocks.empty(); blocks.pop_back()) {
+    EXPECT_EQ(cache_.Take(512), blocks.back());
+  }
+  EXPECT_EQ(cache_.hits(), 5U);
+  EXPECT_EQ(cache_.gives(), 5U);
+}
+
+TEST_F(FrontCacheTest, LargeBlocksAndThoseAboveTheLimitAreNotKept) {
+  Admit(kLargest);
+  EXPECT_EQ(cache_.Take(kLargest + 1), nullptr);
+  EXPECT_EQ(cache_.Take(kLargest + 1), nullptr);
+  EXPECT_FALSE(cache_.Give(NewBlock(kLargest + kGranule)));
+  cache_.set_limit_bytes(kLargest + kLargest / 2);
+  EXPECT_TRUE(cache_.Give(NewBlock(kLargest)));
+  EXPECT_FALSE(cache_.Give(NewBlock(kLargest)));
+  EXPECT_EQ(cache_.bytes(), kLargest);
+}
+
+TEST_F(FrontCacheTest, TakeAllLeavesSizesAdmitted) {
+  for (const std::size_t bytes : {512U, 1024U, 65536U}) {
+    Admit(bytes);
+    EXPECT_TRUE(cache_.Give(NewBlock(bytes)));
+    EXPECT_TRUE(cache_.Give(NewBlock(bytes)));
+  }
+  EXPECT_EQ(Count(cache_.TakeAll()), 6U);
+  EXPECT_TRUE(cache_.empty());
+  EXPECT_EQ(cache_.TakeAll(), nullptr);
+  EXPECT_TRUE(cache_.Give(NewBlock(1024)));
+  EXPECT_TRUE(cache_.IsConsistent());
+}
+
+TEST_F(FrontCacheTest, SizesThatWentUnusedAreGivenUp) {
+  Admit(512);
+  Admit(1024);
+  EXPECT_TRUE(cache_.Give(NewBlock(512)));
+  EXPECT_TRUE(cache_.Give(NewBlock(1024)));
+  EXPECT_EQ(cache_.TakeStale(), nullptr);  // both were used before
+  EXPECT_NE(cache_.Take(1024), nullptr);
+  EXPECT_FALSE(cache_.is_sweep_due());
+  for (std::uint32_t i = 0; i < FrontCache::kSweep; ++i) cache_.Take(2048);
+  EXPECT_TRUE(cache_.is_sweep_due());
+  Block* stale = cache_.TakeStale();
+  ASSERT_EQ(Count(stale), 1U);
+  EXPECT_EQ(stale->size, 512U);
+  EXPECT_FALSE(cache_.is_sweep_due());
+  EXPECT_FALSE(cache_.Give(NewBlock(512)));
+  EXPECT_TRUE(cache_.Give(NewBlock(1024)));
+}
+
+// More sizes than places: those that come often have theirs in the end.
+TEST_F(FrontCacheTest, SizesThatComeOnceKeepNoPlace) {
+  for (std::size_t i = 1; i <= kLargest / kGranule; ++i) {
+    cache_.Take(i * kGranule);
+    cache_.Take(i * kGranule);
+  }
+  std::size_t admitted = 0;
+  for (int round = 0; round < 4; ++round) Admit(12800);
+  for (std::size_t i = 1; i <= kLargest / kGranule; ++i) {
+    if (cache_.Give(NewBlock(i * kGranule))) ++admitted;
+  }
+  EXPECT_LE(admitted, 256U);
+  EXPECT_EQ(cache_.Take(12800)->size, 12800U);
+  EXPECT_TRUE(cache_.IsConsistent());
+}
+
+TEST_F(FrontCacheTest, OneThatIsOffKeepsNothing) {
+  FrontCache off(0, kGranule);
+  EXPECT_EQ(off.Take(256), nullptr);
+  EXPECT_EQ(off.Take(256), nullptr);
+  EXPECT_FALSE(off.Give(NewBlock(256)));
+  EXPECT_EQ(off.TakeAll(), nullptr);
+  EXPECT_TRUE(off.IsConsistent());
+}
+
+}  // namespace
+}  // namespace strata

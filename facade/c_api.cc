@@ -54,6 +54,22 @@ strata_status strata_destroy(strata_facade* facade) {
   });
 }
 
+namespace {
+
+// The shortest way for each kind of request: most have neither an alignment nor
+// a stream, and are hits.
+AllocationPtr AllocateOn(strata::AllocatorFacade& facade, Place place,
+                         const Request& request, void* stream) {
+  if (request.alignment == 0) {
+    return stream == nullptr ? facade.Alloc(place, request.bytes)
+                             : facade.Alloc(place, request.bytes, stream);
+  }
+  return stream == nullptr ? facade.GetAllocator(place).Allocate(request)
+                           : facade.Alloc(place, request, stream);
+}
+
+}  // namespace
+
 strata_status strata_alloc(strata_facade* facade, strata_place place,
                            size_t bytes, void* stream, void** pointer) {
   return strata_alloc_aligned(facade, place, bytes, 0, stream, pointer);
@@ -66,10 +82,8 @@ strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
     const Place where = PlaceOf(place);
-    const Request request{bytes, alignment};
     AllocationPtr allocation =
-        stream == nullptr ? facade->facade.GetAllocator(where).Allocate(request)
-                          : facade->facade.Alloc(where, request, stream);
+        AllocateOn(facade->facade, where, Request{bytes, alignment}, stream);
     void* data = allocation->data();
     if (data != nullptr) facade->pointers.Insert(std::move(allocation));
     *pointer = data;

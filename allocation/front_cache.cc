@@ -9,8 +9,8 @@ FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes)
       granule_bytes_(granule_bytes),
       sets_(max_bytes_ != 0 ? std::make_unique<Sets>() : nullptr) {}
 
-void FrontCache::NoteMiss(std::size_t bytes) noexcept {
-  ++misses_;
+void FrontCache::Touch(std::size_t bytes) noexcept {
+  ++searches_;
   Entry* entry = nullptr;
   for (Entry& candidate : SetOf(bytes)) {
     if (candidate.bytes == bytes) {
@@ -53,7 +53,7 @@ Block* FrontCache::TakeIf(bool unused) noexcept {
 }
 
 Block* FrontCache::TakeStale() noexcept {
-  misses_ = 0;
+  searches_ = 0;
   Block* const stale = TakeIf(/*unused=*/true);
   for (Set& set : *sets_) {
     for (Entry& entry : set) {

@@ -16,10 +16,10 @@ namespace strata {
 // request of the same size: no search, no cut, no join.
 //
 // Model: a set-associative table from an exact size to a list of blocks, last
-//   in, first out. A size is admitted once it was asked for twice in vain, and
-//   given up when it went unused through kSweep misses. A block in here is free
-//   for everybody but the indices of its strategy: which calls TakeAll before
-//   it looks at what is free, takes more from below, or fails.
+//   in, first out. A size is admitted once it was met twice by a search, and
+//   given up when it went unused through kSweep searches. A block in here is
+//   free for everybody but the indices of its strategy: which calls TakeAll
+//   before it looks at what is free, takes more from below, or fails.
 // Threads: none; the strategy's hit lock guards it.
 // Cost: a hit or a free: a line of the table and the block's. 6 KiB, unless it
 //   is off. TakeAll and TakeStale: 256 entries, if anything is kept.
@@ -27,7 +27,7 @@ namespace strata {
 //   §7 (128 sets of 2).
 class FrontCache {
  public:
-  // Misses after which sizes that were not used are given up.
+  // Searches after which sizes that were not used are given up.
   static constexpr std::uint32_t kSweep = 1024;
 
   // Keeps blocks of at most `max_block_bytes`, which requests get whose size,
@@ -56,8 +56,11 @@ class FrontCache {
       SetFlags(*block, kBlockLive);
       return block;
     }
-    NoteMiss(rounded);
     return nullptr;
+  }
+  // A request for `bytes`, a multiple of the granule, was met by a search.
+  void NoteSearch(std::size_t bytes) noexcept {
+    if (bytes <= max_bytes_) Touch(bytes);
   }
   // False, and nothing is done, if it is not kept. `block` has no offset.
   bool Give(Block* block) noexcept {
@@ -80,7 +83,7 @@ class FrontCache {
   // Takes out every block; linked by free_next. What is admitted stays so.
   Block* TakeAll() noexcept { return empty() ? nullptr : TakeIf(false); }
   // Whether it is time to call TakeStale.
-  bool is_sweep_due() const { return misses_ >= kSweep; }
+  bool is_sweep_due() const { return searches_ >= kSweep; }
   // Gives up the sizes that were not used since the last call, and takes out
   // their blocks.
   Block* TakeStale() noexcept;
@@ -99,7 +102,7 @@ class FrontCache {
   struct Entry {
     std::size_t bytes = 0;  // 0: unused
     Block* first = nullptr;
-    std::uint8_t touches = 0;  // requests that found nothing, up to kTouches
+    std::uint8_t touches = 0;  // searches for it, up to kTouches
     bool was_used = false;     // since the last sweep
   };
   using Set = std::array<Entry, 2>;
@@ -109,7 +112,7 @@ class FrontCache {
     // Fibonacci hashing; the high bits are the well-mixed ones.
     return (*sets_)[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)];
   }
-  void NoteMiss(std::size_t bytes) noexcept;
+  void Touch(std::size_t bytes) noexcept;
   // Of the entries that were not used, or of all.
   Block* TakeIf(bool unused) noexcept;
 
@@ -120,7 +123,7 @@ class FrontCache {
   std::size_t limit_bytes_ = SIZE_MAX;
   std::uint64_t hits_ = 0;
   std::uint64_t gives_ = 0;
-  std::uint32_t misses_ = 0;  // since the last sweep
+  std::uint32_t searches_ = 0;  // since the last sweep
 };
 
 }  // namespace strata

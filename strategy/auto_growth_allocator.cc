@@ -212,9 +212,12 @@ Block* AutoGrowthAllocator::Find(std::size_t size) noexcept {
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size, /*exact=*/false);
-  if (block != nullptr || cache_.empty()) return block;
-  JoinAll();
-  return FindAndCarve(pool, size, /*exact=*/false);
+  if (block == nullptr && !cache_.empty()) {
+    JoinAll();
+    block = FindAndCarve(pool, size, /*exact=*/false);
+  }
+  if (block != nullptr) cache_.NoteSearch(size);
+  return block;
 }
 
 void AutoGrowthAllocator::Join(Block* cached) noexcept {

@@ -272,8 +272,8 @@ bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
 
 bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  if (small_loans_ >= kSmallLoans + free_count() / kFreesPerSmallLoan)
-    return false;
+  const std::uint64_t allowed = kSmallLoans + free_count() / kFreesPerSmallLoan;
+  if (small_loans_ >= allowed) return false;
   ++small_loans_;
   return true;
 }

@@ -12,7 +12,6 @@ namespace {
 
 // The graded rule. 2 MiB is the frame of the device; the borders of 1 and
 // 10 MiB and the chunk of 20 MiB are those of pytorch.md §2.1.
-constexpr std::size_t kMaxCachedBlock = std::size_t{1} << 46;
 constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
@@ -30,7 +29,10 @@ std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
   return Mebibytes(mebibytes);
 }
 
+// The largest blocks that a front cache keeps: hotpath.md §6 and
+// docs/auto_growth.md have what others cost.
 constexpr std::size_t kMemoryFirstMaxBlock = std::size_t{64} << 10;
+constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 
 std::size_t MaxCachedBlock(const StrategyOptions& options) {
   const std::string& mode = options.front_cache;
@@ -43,7 +45,7 @@ std::size_t MaxCachedBlock(const StrategyOptions& options) {
   if (options.front_cache_max_block_bytes != 0) {
     return options.front_cache_max_block_bytes;
   }
-  return mode == "speed" ? kMaxCachedBlock : kMemoryFirstMaxBlock;
+  return mode == "speed" ? kSpeedFirstMaxBlock : kMemoryFirstMaxBlock;
 }
 
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {

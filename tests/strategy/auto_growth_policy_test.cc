@@ -184,7 +184,7 @@ TEST(AutoGrowthPolicyTest, TheFrontCacheKeepsWhatItsModeSays) {
   EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Mebibytes(10));
   options.front_cache = "speed";
   const AutoGrowthPolicy speed(options);
-  EXPECT_GE(speed.front_cache_max_block(), Mebibytes(1 << 20));
+  EXPECT_EQ(speed.front_cache_max_block(), Mebibytes(8));
   EXPECT_EQ(speed.FrontCacheLimit(Mebibytes(640)), Mebibytes(640));
   options.front_cache_max_block_bytes = 1000;
   EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 1000U);

@@ -99,6 +99,14 @@ std::vector<ExploreCase> Cases() {
   beside.options.streams = 2;
   beside.fewer_steps = 1;
   cases.push_back(beside);
+  // Blocks of a size that the front cache of a stream keeps whole.
+  ExploreCase kept = CaseOf("auto_growth_kept_whole", "auto_growth",
+                            "strata_front_cache=speed");
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    kept.options.begin_with.push_back({StepKind::kAlloc, 0, i});
+    kept.options.begin_with.push_back({StepKind::kFree, 0, i});
+  }
+  cases.push_back(kept);
   // The ladder of reactions to exhaustion.
   for (const char* strategy : {"auto_growth", "bfc"}) {
     ExploreCase full = CaseOf(strategy, strategy, "gpu_allocator_retry_time=0");

@@ -212,7 +212,8 @@ Block* AutoGrowthAllocator::Find(std::size_t size) noexcept {
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size, /*exact=*/false);
-  if (block == nullptr && !cache_.empty()) {
+  // Without a record for what is left over, more memory does not help.
+  if (block == nullptr && !cache_.empty() && records_.Has(1)) {
     JoinAll();
     block = FindAndCarve(pool, size, /*exact=*/false);
   }

@@ -19,8 +19,8 @@ namespace strata {
 //   third more than it ever had to hold at once, and never gives it back.
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
-// Cost: one lock of 64 and, mostly, one cache line. A heap call only when a
-//   table has to be twice as large.
+// Cost: one lock of 64 and a few slots in a row. A heap call only when a table
+//   has to be twice as large.
 // Source: linear probing with the removal of Knuth, TAOCP 6.4, Algorithm R.
 class PointerMap {
  public:

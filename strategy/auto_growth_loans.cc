@@ -47,7 +47,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
 }
 
 bool AutoGrowthAllocator::EndLending() noexcept {
-  const Joined joined(*this);
+  const std::lock_guard<SpinLock> guard(lock_);
   if (loans_ != 0) return false;
   may_lend_ = false;
   return true;

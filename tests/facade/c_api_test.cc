@@ -13,6 +13,7 @@
 #include "strata/facade/c_api_call.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/device.h"
+#include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 namespace {
@@ -126,6 +127,14 @@ TEST_F(CApiTest, RefusesNullArguments) {
             STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_stats_json(facade_, nullptr, 10, nullptr),
             STRATA_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiTest, AHitMakesNoHeapCall) {
+  const auto pair = [this] { strata_free(facade_, Alloc(4096)); };
+  for (int i = 0; i < 100; ++i) pair();
+  const HeapCallCounter heap;
+  for (int i = 0; i < 100; ++i) pair();
+  EXPECT_EQ(heap.calls(), 0U);
 }
 
 TEST_F(CApiTest, AllocatesAndFreesAtEveryPlace) {

@@ -174,8 +174,11 @@ TEST_F(AutoGrowthCacheTest, TheLargestBlockToKeepIsTheUsersToSay) {
 TEST_F(AutoGrowthCacheTest, NothingIsKeptWhereIdleChunksGoBackAtOnce) {
   TestPlaceOptions options;
   options.strategy_options.free_idle_chunk = true;
+  options.strategy_options.auto_growth_chunk_size_in_mb = 1;
   Use("speed", options);
+  AllocationPtr above = Get(1000);
   for (int i = 0; i < 10; ++i) Get(1000).reset();
+  above.reset();
   EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
 }
 

@@ -1,7 +1,6 @@
 #include "strata/facade/c_api_call.h"
 
 #include <cstdint>
-#include <limits>
 #include <sstream>
 
 #include "strata/platform/device.h"
@@ -26,22 +25,14 @@ strata_status FailCall(strata_status code, const char* function,
   return code;
 }
 
-void Require(const void* argument, const char* name) {
-  if (argument == nullptr) {
-    throw std::invalid_argument(std::string(name) + " is NULL");
-  }
+void ThrowNull(const char* name) {
+  throw std::invalid_argument(std::string(name) + " is NULL");
 }
 
-Place PlaceOf(strata_place place) {
-  if (place.kind < STRATA_HOST || place.kind > STRATA_MANAGED ||
-      place.index < 0 ||
-      place.index > std::numeric_limits<std::uint16_t>::max()) {
-    throw std::invalid_argument("there is no place of kind " +
-                                std::to_string(place.kind) + " and index " +
-                                std::to_string(place.index));
-  }
-  return Place{static_cast<PlaceKind>(place.kind),
-               static_cast<std::uint16_t>(place.index)};
+void ThrowNoPlace(strata_place place) {
+  throw std::invalid_argument("there is no place of kind " +
+                              std::to_string(place.kind) + " and index " +
+                              std::to_string(place.index));
 }
 
 void ThrowUnknown(const void* pointer) {

@@ -2,7 +2,9 @@
 #define STRATA_FACADE_C_API_CALL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -49,9 +51,11 @@ strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept;
 
 // Runs the body of a function of the C ABI and turns what it throws into a
-// code. Nothing passes.
+// code. Nothing passes. Inlined by force: as a call it makes every hit store
+// and load what the body refers to.
 template <class Body>
-strata_status GuardCall(const char* function, Body body) noexcept {
+[[gnu::always_inline]] inline strata_status GuardCall(const char* function,
+                                                      Body&& body) noexcept {
   try {
     body();
     return STRATA_OK;
@@ -70,10 +74,24 @@ strata_status GuardCall(const char* function, Body body) noexcept {
   }
 }
 
+[[noreturn]] void ThrowNull(const char* name);
+[[noreturn]] void ThrowNoPlace(strata_place place);
+
 // Errors: std::invalid_argument saying that `name` is NULL.
-void Require(const void* argument, const char* name);
+inline void Require(const void* argument, const char* name) {
+  if (argument == nullptr) ThrowNull(name);
+}
 // Errors: std::invalid_argument if no place can be meant.
-Place PlaceOf(strata_place place);
+inline Place PlaceOf(strata_place place) {
+  // Negative numbers are large ones here.
+  if (static_cast<std::uint32_t>(place.kind) > STRATA_MANAGED ||
+      static_cast<std::uint32_t>(place.index) >
+          std::numeric_limits<std::uint16_t>::max()) {
+    ThrowNoPlace(place);
+  }
+  return Place{static_cast<PlaceKind>(place.kind),
+               static_cast<std::uint16_t>(place.index)};
+}
 // Errors: CallError with STRATA_UNKNOWN_POINTER naming the address.
 [[noreturn]] void ThrowUnknown(const void* pointer);
 Allocation& FindPointer(const strata_facade& facade, const void* pointer);

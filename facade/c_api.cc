@@ -9,6 +9,7 @@
 
 #include "strata/facade/c_api_call.h"
 
+using strata::Allocation;
 using strata::AllocationPtr;
 using strata::CallError;
 using strata::FindPointer;
@@ -102,7 +103,10 @@ strata_status strata_free(strata_facade* facade, void* pointer) {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
     if (pointer == nullptr) return;
-    if (facade->pointers.Take(pointer) == nullptr) ThrowUnknown(pointer);
+    Allocation* const allocation = facade->pointers.Take(pointer).release();
+    if (allocation == nullptr) ThrowUnknown(pointer);
+    // Not by the deleter, which has more to ask: this is live, and has memory.
+    allocation->owner()->DoFree(allocation);
   });
 }
 

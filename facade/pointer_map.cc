@@ -31,24 +31,13 @@ void PointerMap::Grow(Shard& shard) {
   std::swap(shard.table, larger);
 }
 
-void PointerMap::InsertAfter(AllocationPtr allocation, Shard& shard) {
-  const void* data = allocation->data();
-  while (true) {
-    {
-      const std::lock_guard<SpinLock> guard(shard.lock);
-      CHECK(shard.newest_data != data) << "handed out twice: " << data;
-      if (shard.newest == nullptr || !shard.table.is_full()) {
-        shard.table.Prefetch(data);
-        shard.newest_data = data;
-        Allocation* const older =
-            std::exchange(shard.newest, allocation.release());
-        const bool is_done = older == nullptr || shard.table.Insert(older);
-        CHECK(is_done) << "handed out twice: " << older->data();
-        return;
-      }
-    }
-    Grow(shard);
-  }
+bool PointerMap::MakeWay(Shard& shard, const void* data) noexcept {
+  CHECK(shard.newest_data != data) << "handed out twice: " << data;
+  if (shard.table.is_full()) return false;
+  shard.table.Prefetch(data);
+  const bool is_new = shard.table.Insert(shard.newest);
+  CHECK(is_new) << "handed out twice: " << shard.newest_data;
+  return true;
 }
 
 Allocation* PointerMap::Find(const void* data) const {

@@ -44,15 +44,8 @@ class PointerMap {
     std::size_t group = GroupOf(data);
     if (group == kNoGroup) group = Settle(*allocation);
     Shard& shard = shards_[ShardIndex(group, data)];
-    {
-      const std::lock_guard<SpinLock> guard(shard.lock);
-      if (shard.newest == nullptr) {
-        shard.newest_data = data;
-        shard.newest = allocation.release();
-        return;
-      }
-    }
-    InsertAfter(std::move(allocation), shard);
+    while (!TryInsert(shard, data, allocation.get())) Grow(shard);
+    static_cast<void>(allocation.release());
   }
   // Null if the address is unknown. The result is valid until somebody takes
   // it out, which is for the caller to rule out.
@@ -100,8 +93,18 @@ class PointerMap {
   }
   // Gives the region of `allocation` a group; returns it.
   std::size_t Settle(const Allocation& allocation) noexcept;
-  // Insert, where there is something new already.
-  void InsertAfter(AllocationPtr allocation, Shard& shard);
+  // False, and nothing is done, if the table has to grow first.
+  static bool TryInsert(Shard& shard, const void* data,
+                        Allocation* allocation) noexcept {
+    const std::lock_guard<SpinLock> guard(shard.lock);
+    if (shard.newest != nullptr && !MakeWay(shard, data)) return false;
+    shard.newest_data = data;
+    shard.newest = allocation;
+    return true;
+  }
+  // Has the newest enter the table, since `data` is the new one; false, and
+  // nothing is done, if there is no room. Under the lock.
+  static bool MakeWay(Shard& shard, const void* data) noexcept;
   // Makes room in the table for one more. Errors: std::bad_alloc.
   static void Grow(Shard& shard);
 

@@ -77,21 +77,16 @@ Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
     return facade.facade.Wrap(handle, own);
   }
-  {
-    const std::lock_guard<std::mutex> guard(facade.mutex);
-    const auto found = facade.known_streams.find(handle);
-    if (found != facade.known_streams.end()) return found->second;
-  }
+  const Stream* const known = facade.known_streams.Find(handle);
+  if (known != nullptr) return *known;
   const Stream stream = LookUp(facade.facade, own, handle);
-  const std::lock_guard<std::mutex> guard(facade.mutex);
-  facade.known_streams.emplace(handle, stream);
+  facade.known_streams.Add(stream);
   return stream;
 }
 
 void AnnounceEnd(strata_facade& facade, Stream stream) {
   facade.facade.StreamDestroyed(stream);
-  const std::lock_guard<std::mutex> guard(facade.mutex);
-  facade.known_streams.erase(stream.handle);
+  facade.known_streams.Remove(stream.handle);
 }
 
 Status DestroyStream(strata_facade& facade, Stream stream) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/known_streams.h"
 #include "strata/facade/pointer_map.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/place.h"
@@ -28,9 +28,7 @@ struct strata_facade {
   strata::PointerMap pointers;  // goes before the facade
   std::mutex mutex;
   std::vector<strata::Stream> streams;  // made here; guarded by mutex
-  // Those that were looked up, and have not been announced as destroyed, by
-  // handle; guarded by mutex.
-  std::map<void*, strata::Stream> known_streams;
+  strata::KnownStreams known_streams;   // looked up, and not announced as gone
 };
 
 namespace strata {
@@ -98,8 +96,7 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer);
 // The stream that `handle` names where memory of `place` is used.
 //
 // Errors: std::invalid_argument if it names none.
-// Cost: device calls when it is seen for the first time; then a lock and O(log
-//   streams).
+// Cost: device calls when it is seen for the first time; then no lock.
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
 // Announces the end of a stream: its handle may name another one soon.
 void AnnounceEnd(strata_facade& facade, Stream stream);

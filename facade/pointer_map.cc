@@ -35,7 +35,7 @@ bool PointerMap::MakeWay(Shard& shard, const void* data) noexcept {
   CHECK(shard.newest_data != data) << "handed out twice: " << data;
   if (shard.table.is_full()) return false;
   shard.table.Prefetch(data);
-  const bool is_new = shard.table.Insert(shard.newest);
+  const bool is_new = shard.table.Insert(shard.newest_data, shard.newest);
   CHECK(is_new) << "handed out twice: " << shard.newest_data;
   return true;
 }

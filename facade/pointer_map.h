@@ -28,7 +28,7 @@ namespace strata {
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
 // Cost: one lock, seldom contended, on the line of what waits; one line more in
-//   the table. 33 KiB, and 13 to 26 bytes a pointer. A heap call only when a
+//   the table. 25 KiB, and 13 to 26 bytes a pointer. A heap call only when a
 //   table has to be twice as large.
 class PointerMap {
  public:
@@ -67,9 +67,9 @@ class PointerMap {
   static constexpr std::size_t kNoGroup = 0;
   static constexpr std::size_t kGroups = 16;  // from 1
   static constexpr std::size_t kGroupShards = 16;
-  static constexpr int kRegionBits = 21;  // 2 MiB, what drivers map at once
-  // So many regions in a row, 32 GiB, are told apart.
-  static constexpr std::size_t kRegions = std::size_t{1} << 14;
+  static constexpr int kRegionBits = 21;  // 2 MiB: few chunks are smaller
+  // So many in a row, 16 GiB, are told apart.
+  static constexpr std::size_t kRegions = std::size_t{1} << 13;
 
   // One line.
   struct alignas(64) Shard {

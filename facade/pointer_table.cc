@@ -5,22 +5,9 @@
 
 namespace strata {
 
-PointerTable PointerTable::Larger(std::size_t buckets) {
-  constexpr std::size_t kFirstBuckets = 4;
-  const std::size_t count = std::max(kFirstBuckets, 2 * buckets);
-  PointerTable larger;
-  larger.buckets_ = std::make_unique<Bucket[]>(count);
-  larger.mask_ = count - 1;
-  larger.shift_ = 64 - std::countr_zero(count);
-  return larger;
-}
-
-void PointerTable::AddAll(const PointerTable& other) noexcept {
-  other.ForEach([this](Allocation* allocation) { Insert(allocation); });
-}
-
-PointerTable::Position PointerTable::Search(std::uint64_t hash,
-                                            const void* data) const noexcept {
+// By force: as a call it costs more than what it does.
+[[gnu::always_inline]] inline PointerTable::Position PointerTable::Search(
+    std::uint64_t hash, const void* data) const noexcept {
   const std::uint64_t byte = kLowBits * Byte(hash);
   std::size_t index = Home(hash);
   // There is an end even if every bucket has passed something on.
@@ -41,8 +28,11 @@ PointerTable::Position PointerTable::Search(std::uint64_t hash,
   return {};
 }
 
-bool PointerTable::Insert(Allocation* allocation) noexcept {
-  const void* const data = allocation->data();
+Allocation* PointerTable::Find(const void* data) const noexcept {
+  return is_empty() ? nullptr : Search(Hash(data), data).allocation;
+}
+
+bool PointerTable::Insert(const void* data, Allocation* allocation) noexcept {
   const std::uint64_t hash = Hash(data);
   if (Search(hash, data).allocation != nullptr) return false;
   std::size_t index = Home(hash);
@@ -74,6 +64,22 @@ Allocation* PointerTable::Take(const void* data) noexcept {
   bucket.bytes &= ~(std::uint64_t{0xff} << (8 * found.place));
   --size_;
   return found.allocation;
+}
+
+PointerTable PointerTable::Larger(std::size_t buckets) {
+  constexpr std::size_t kFirstBuckets = 4;
+  const std::size_t count = std::max(kFirstBuckets, 2 * buckets);
+  PointerTable larger;
+  larger.buckets_ = std::make_unique<Bucket[]>(count);
+  larger.mask_ = count - 1;
+  larger.shift_ = 64 - std::countr_zero(count);
+  return larger;
+}
+
+void PointerTable::AddAll(const PointerTable& other) noexcept {
+  other.ForEach([this](Allocation* allocation) {
+    Insert(allocation->data(), allocation);
+  });
 }
 
 bool PointerTable::IsConsistent() const {

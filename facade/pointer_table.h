@@ -39,12 +39,11 @@ class PointerTable {
   // Adds all that are in `other`; there is room.
   void AddAll(const PointerTable& other) noexcept;
 
-  // False, and nothing is done, if the address is there; there is room.
-  bool Insert(Allocation* allocation) noexcept;
+  // `data` is the address of `allocation`, which is not looked at. False, and
+  // nothing is done, if the address is there; there is room.
+  bool Insert(const void* data, Allocation* allocation) noexcept;
   // Null if it is not there.
-  Allocation* Find(const void* data) const noexcept {
-    return is_empty() ? nullptr : Search(Hash(data), data).allocation;
-  }
+  Allocation* Find(const void* data) const noexcept;
   Allocation* Take(const void* data) noexcept;
   // Fetches what an Insert or a Find will look at.
   void Prefetch(const void* data) const noexcept {

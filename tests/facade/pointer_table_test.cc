@@ -48,7 +48,7 @@ class PointerTableTest : public testing::Test {
         larger.AddAll(table_);
         table_ = std::move(larger);
       }
-      ASSERT_TRUE(table_.Insert(record));
+      ASSERT_TRUE(table_.Insert(record->data(), record));
     }
   }
 
@@ -70,7 +70,7 @@ TEST_F(PointerTableTest, AnEmptyOneHasNoRoomAndFindsNothing) {
 TEST_F(PointerTableTest, RefusesAnAddressThatIsThere) {
   Allocation* const first = RecordAt(0x1000);
   Insert({first});
-  EXPECT_FALSE(table_.Insert(RecordAt(0x1000)));
+  EXPECT_FALSE(table_.Insert(first->data(), RecordAt(0x1000)));
   EXPECT_EQ(table_.Find(first->data()), first);
   EXPECT_EQ(table_.size(), 1U);
 }

@@ -39,21 +39,9 @@ StreamView::~StreamView() {
   order_->Leave(*share_);
 }
 
-Block* StreamView::TakeCached(std::size_t bytes) noexcept {
-  // The first request walks.
-  if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
-  // What is parked comes first.
-  Block* block = nullptr;
-  if (parked_ != nullptr && !parked_->empty()) {
-    block = parked_->Take(Request{bytes});
-  }
-  if (block == nullptr) block = TakeHeld(bytes);
-  if (block == nullptr) return nullptr;
-  CountUse(stats_, *block);
-  return block;
-}
+// Inline, because they are most of a hit.
 
-Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
+inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
   // A walk makes room, without which frees go past the park.
   if (!IsDirect() && parked_->room() <= stats_.live_allocations()) {
     return nullptr;
@@ -70,14 +58,7 @@ Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
   return block;
 }
 
-bool StreamView::GiveCached(Block* block) noexcept {
-  UncountUse(stats_, *block);
-  if (GiveHeld(block)) return true;
-  RecountUse(stats_, *block);
-  return false;
-}
-
-bool StreamView::GiveHeld(Block* block) noexcept {
+inline bool StreamView::GiveHeld(Block* block) noexcept {
   if (!IsDirect()) {
     // Once nobody allocates here any more, each free has to drain.
     return !IsDuringCapture() && !frees_->is_closed() &&
@@ -86,6 +67,27 @@ bool StreamView::GiveHeld(Block* block) noexcept {
   order_->NoteFree(*share_);
   const HitGuard guard(below_lock_);
   return below_->Give(block);
+}
+
+Block* StreamView::TakeCached(std::size_t bytes) noexcept {
+  // The first request walks.
+  if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
+  // What is parked comes first.
+  Block* block = nullptr;
+  if (parked_ != nullptr && !parked_->empty()) {
+    block = parked_->Take(Request{bytes});
+  }
+  if (block == nullptr) block = TakeHeld(bytes);
+  if (block == nullptr) return nullptr;
+  CountUse(stats_, *block);
+  return block;
+}
+
+bool StreamView::GiveCached(Block* block) noexcept {
+  UncountUse(stats_, *block);
+  if (GiveHeld(block)) return true;
+  RecountUse(stats_, *block);
+  return false;
 }
 
 Allocation* StreamView::TakeFromStrategy(const Request& request,

@@ -1,12 +1,12 @@
 #ifndef STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 #define STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "strata/allocation/chunk_holder.h"
+#include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -54,13 +54,12 @@ class AutoGrowthPolicy {
   // Sizes are rounded up to a multiple of it.
   std::size_t granule_bytes() const { return granule_bytes_; }
   // See FrontCache; 0: none.
-  std::size_t front_cache_max_block() const { return front_cache_max_block_; }
+  std::size_t front_cache_max_block() const {
+    return front_cache_.max_block_bytes();
+  }
   // Most bytes to keep there while `reserved_bytes` are reserved.
   std::size_t FrontCacheLimit(std::size_t reserved_bytes) const {
-    return front_cache_fits_all_
-               ? reserved_bytes
-               : std::max(kFrontCacheFloorBytes,
-                          reserved_bytes / kFrontCacheDivisor);
+    return front_cache_.LimitBytes(reserved_bytes);
   }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
@@ -73,18 +72,12 @@ class AutoGrowthPolicy {
   double give_back_limit() const { return give_back_limit_; }
 
  private:
-  // What a front cache that puts memory first may keep: a quarter of the
-  // smallest chunk, and then this part of what is reserved.
-  static constexpr std::size_t kFrontCacheFloorBytes = std::size_t{512} << 10;
-  static constexpr std::size_t kFrontCacheDivisor = 64;
-
   bool graded_;
   std::size_t granule_bytes_;
   std::size_t small_limit_bytes_;  // sizes up to this are small
   std::array<std::size_t, kPoolCount> min_chunk_bytes_{};
   std::array<std::size_t, kPoolCount> first_chunk_bytes_{};
-  std::size_t front_cache_max_block_;
-  bool front_cache_fits_all_;
+  FrontCachePolicy front_cache_;
   bool free_idle_chunk_;
   bool free_when_no_cache_hit_;
   double give_back_limit_;

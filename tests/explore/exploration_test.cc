@@ -107,15 +107,6 @@ std::vector<ExploreCase> Cases() {
     kept.options.begin_with.push_back({StepKind::kFree, 0, i});
   }
   cases.push_back(kept);
-  // A shared strategy, two of whose streams are in use: what they free is
-  // parked, also by a hit.
-  ExploreCase parked = CaseOf("bfc_parked", "bfc");
-  for (std::uint8_t stream = 0; stream < 2; ++stream) {
-    parked.options.begin_with.push_back({StepKind::kAlloc, stream, stream});
-    parked.options.begin_with.push_back({StepKind::kUse, stream, stream});
-  }
-  parked.options.begin_with.push_back({StepKind::kFree, 0, 0});
-  cases.push_back(parked);
   // The ladder of reactions to exhaustion.
   for (const char* strategy : {"auto_growth", "bfc"}) {
     ExploreCase full = CaseOf(strategy, strategy, "gpu_allocator_retry_time=0");

@@ -99,17 +99,19 @@ TEST_F(BuddyCacheTest, IsEmptiedBeforeItGrows) {
 TEST_F(BuddyCacheTest, IsEmptiedForAHit) {
   Use("memory");
   LeaveTwo();
-  live_.push_back(pool_->TakeHit(2 * kPiece, 2 * kPiece));
-  ASSERT_NE(live_.back(), nullptr);
-  EXPECT_EQ(live_.back()->data, low_);
+  Block* const found = pool_->TakeHit(2 * kPiece, 2 * kPiece);
+  ASSERT_NE(found, nullptr);
+  live_.push_back(found);
+  EXPECT_EQ(found->data, low_);
 }
 
 TEST_F(BuddyCacheTest, IsEmptiedForARequestThatMayNotGrow) {
   Use("memory");
   LeaveTwo();
-  live_.push_back(Get(2 * kPiece, kNoGrowth));
-  ASSERT_NE(live_.back(), nullptr);
-  EXPECT_EQ(live_.back()->data, low_);
+  Block* const found = Get(2 * kPiece, kNoGrowth);
+  ASSERT_NE(found, nullptr);
+  live_.push_back(found);
+  EXPECT_EQ(found->data, low_);
 }
 
 TEST_F(BuddyCacheTest, IsEmptiedAtExhaustion) {

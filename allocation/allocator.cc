@@ -31,7 +31,9 @@ namespace {
 
 const char* StateOf(const Block& block) {
   if (block.is_free) return "free";
-  if (block.chunk != nullptr) return "on its way back to its pool";
+  if (block.chunk != nullptr) {
+    return "on its way back to its pool, or kept whole there";
+  }
   return "joined to a neighbour, or given back";
 }
 

@@ -56,7 +56,8 @@ class HitPath {
 // Holds the lock of a hit path, if it has one.
 class HitGuard {
  public:
-  explicit HitGuard(HitPath& path) : lock_(path.hit_lock()) {
+  explicit HitGuard(HitPath& path) : HitGuard(path.hit_lock()) {}
+  explicit HitGuard(SpinLock* lock) : lock_(lock) {
     if (lock_ != nullptr) lock_->lock();
   }
   HitGuard(const HitGuard&) = delete;

@@ -29,25 +29,6 @@ std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
   return Mebibytes(mebibytes);
 }
 
-// The largest blocks that a front cache keeps: hotpath.md §6 and
-// docs/auto_growth.md have what others cost.
-constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
-constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
-
-std::size_t MaxCachedBlock(const StrategyOptions& options) {
-  const std::string& mode = options.front_cache;
-  if (mode != "off" && mode != "memory" && mode != "speed") {
-    throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
-                                "' (known: off, memory, speed)");
-  }
-  // What is cached would keep its chunk from being idle.
-  if (mode == "off" || options.free_idle_chunk) return 0;
-  if (options.front_cache_max_block_bytes != 0) {
-    return options.front_cache_max_block_bytes;
-  }
-  return mode == "speed" ? kSpeedFirstMaxBlock : kMemoryFirstMaxBlock;
-}
-
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
 }
@@ -56,8 +37,7 @@ constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
 
 AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
     : granule_bytes_(options.auto_growth_granule_bytes),
-      front_cache_max_block_(MaxCachedBlock(options)),
-      front_cache_fits_all_(options.front_cache == "speed"),
+      front_cache_(options),
       free_idle_chunk_(options.free_idle_chunk),
       free_when_no_cache_hit_(options.free_when_no_cache_hit),
       give_back_limit_(options.auto_growth_give_back_limit),

@@ -1,13 +1,12 @@
 #ifndef STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 #define STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "strata/allocation/chunk_holder.h"
-#include "strata/allocation/size.h"
+#include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -55,16 +54,13 @@ class AutoGrowthPolicy {
   // Sizes are rounded up to a multiple of it.
   std::size_t granule_bytes() const { return granule_bytes_; }
   // See FrontCache; 0: none.
-  std::size_t front_cache_max_block() const { return front_cache_max_block_; }
-  std::uint8_t front_cache_searches() const {
-    return front_cache_fits_all_ ? kSpeedFirstSearches : kMemoryFirstSearches;
+  std::size_t front_cache_max_block() const {
+    return front_cache_.max_block_bytes();
   }
+  std::uint8_t front_cache_searches() const { return front_cache_.searches(); }
   // Most bytes to keep there while `reserved_bytes` are reserved.
   std::size_t FrontCacheLimit(std::size_t reserved_bytes) const {
-    if (front_cache_fits_all_) return reserved_bytes;
-    return std::max(reserved_bytes <= kFewChunksBytes ? kFewChunksLimitBytes
-                                                      : kMemoryFirstFloorBytes,
-                    reserved_bytes / kMemoryFirstDivisor);
+    return front_cache_.LimitBytes(reserved_bytes);
   }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
@@ -77,25 +73,12 @@ class AutoGrowthPolicy {
   double give_back_limit() const { return give_back_limit_; }
 
  private:
-  // What a front cache that puts memory first may keep: this part of what is
-  // reserved, but no less than the floor; of the first few chunks, a quarter of
-  // the smallest, because what they have too much is more than that anyway.
-  static constexpr std::size_t kMemoryFirstDivisor = 256;
-  static constexpr std::size_t kMemoryFirstFloorBytes = Kibibytes(128);
-  static constexpr std::size_t kFewChunksBytes = Mebibytes(8);
-  static constexpr std::size_t kFewChunksLimitBytes = Kibibytes(512);
-  // Where nearly everything may be kept, what comes again by chance must not
-  // be. Random sizes of up to 256 KiB reserve 9 % more with 2, 5 % with 8.
-  static constexpr std::uint8_t kMemoryFirstSearches = 2;
-  static constexpr std::uint8_t kSpeedFirstSearches = 8;
-
   bool graded_;
   std::size_t granule_bytes_;
   std::size_t small_limit_bytes_;  // sizes up to this are small
   std::array<std::size_t, kPoolCount> min_chunk_bytes_{};
   std::array<std::size_t, kPoolCount> first_chunk_bytes_{};
-  std::size_t front_cache_max_block_;
-  bool front_cache_fits_all_;
+  FrontCachePolicy front_cache_;
   bool free_idle_chunk_;
   bool free_when_no_cache_hit_;
   double give_back_limit_;

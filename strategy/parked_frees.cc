@@ -68,7 +68,7 @@ bool ParkedFrees::Reserve(std::size_t count) noexcept {
   const bool filled = missing == 0 || RecordSlab::Noted().Fill(fresh, missing);
   const std::lock_guard<SpinLock> guard(lock_);
   if (index_ == nullptr) index_ = std::move(index);
-  while (!fresh.empty()) room_.Push(fresh.Pop());
+  while (!fresh.empty()) GiveProxy(fresh.Pop());
   return filled && index_ != nullptr;
 }
 
@@ -89,30 +89,56 @@ void ParkedFrees::MakeRoom() noexcept {
   if (live != 0) static_cast<void>(Reserve(live));
 }
 
-bool ParkedFrees::Park(Block* block) noexcept {
-  if (block->size > kMaxParkedBytes) return false;
-  Block* proxy = nullptr;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (index_ != nullptr) proxy = room_.Pop();
-  }
-  if (proxy == nullptr) return false;
+Block* ParkedFrees::TakeProxy() noexcept {
+  Block* const proxy = index_ != nullptr ? room_.Pop() : nullptr;
+  room_size_.store(room_.size(), std::memory_order_relaxed);
+  return proxy;
+}
+
+void ParkedFrees::GiveProxy(Block* proxy) noexcept {
+  room_.Push(proxy);
+  room_size_.store(room_.size(), std::memory_order_relaxed);
+}
+
+void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
   proxy->data = block->data;
   proxy->size = AlignUp(block->size, FreeIndex::kGranuleBytes);
   Note* note = new (RecordSlab::NoteOf(proxy)) Note();
   note->block = block;
   note->requested = block->requested;
+  note->tick = tick;
   RemoveFlag(*block, kBlockLive);
-  note->tick = timeline_->Note();
   frees_.Defer(*block);
-  const std::lock_guard<SpinLock> guard(lock_);
   index_->Insert(proxy);
   // Threads that free together may come out of order: then the later one's
   // block waits no longer than the earlier one's.
   note->older = newest_;
   (newest_ != nullptr ? NoteOf(newest_).newer : oldest_) = proxy;
   newest_ = proxy;
-  ++count_;
+  count_.store(count_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_release);
+}
+
+bool ParkedFrees::Park(Block* block) noexcept {
+  if (block->size > kMaxParkedBytes) return false;
+  Block* proxy = nullptr;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    proxy = TakeProxy();
+  }
+  if (proxy == nullptr) return false;
+  const Tick tick = timeline_->Note();
+  const std::lock_guard<SpinLock> guard(lock_);
+  Link(proxy, block, tick);
+  return true;
+}
+
+bool ParkedFrees::ParkHeld(Block* block) noexcept {
+  if (block->size > kMaxParkedBytes || timeline_->IsNextToClose()) return false;
+  const std::lock_guard<SpinLock> guard(lock_);
+  Block* const proxy = TakeProxy();
+  if (proxy == nullptr) return false;
+  Link(proxy, block, timeline_->NoteOnly());
   return true;
 }
 
@@ -121,7 +147,8 @@ void ParkedFrees::Unlink(Block* proxy) noexcept {
   (note.older != nullptr ? NoteOf(note.older).newer : oldest_) = note.newer;
   (note.newer != nullptr ? NoteOf(note.newer).older : newest_) = note.older;
   index_->Remove(proxy);
-  --count_;
+  count_.store(count_.load(std::memory_order_relaxed) - 1,
+               std::memory_order_release);
 }
 
 Block* ParkedFrees::FindFit(const Request& request) noexcept {
@@ -155,7 +182,7 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
     if (proxy == nullptr) return nullptr;
     block = NoteOf(proxy).block;
     Unlink(proxy);
-    room_.Push(proxy);
+    GiveProxy(proxy);
   }
   frees_.TakeBack(*block);
   SetFlags(*block, kBlockLive);
@@ -175,7 +202,7 @@ std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
       if (proxy == nullptr || NoteOf(proxy).tick > tick) return bytes;
       block = NoteOf(proxy).block;
       Unlink(proxy);
-      room_.Push(proxy);
+      GiveProxy(proxy);
     }
     giving.Gave();
     bytes += block->size;

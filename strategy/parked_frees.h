@@ -41,10 +41,19 @@ class ParkedFrees final : public FreeSource {
   bool Reserve(std::size_t count) noexcept;
   // False, and nothing is done, if there is no room.
   bool Park(Block* block) noexcept;
+  // The same without a device call, for a caller that holds a lock: false also
+  // if it is time for an event.
+  bool ParkHeld(Block* block) noexcept;
+  // How many blocks more could be parked, at the last look.
+  std::size_t room() const noexcept {
+    return room_size_.load(std::memory_order_relaxed);
+  }
   // A live block for a request of the stream, with `requested` set; null if
   // none fits.
   Block* Take(const Request& request) noexcept;
-  bool empty() const noexcept { return count_.load() == 0; }
+  bool empty() const noexcept {
+    return count_.load(std::memory_order_acquire) == 0;
+  }
   // The stream's view goes: nothing will be parked any more.
   void Leave() noexcept;
 
@@ -61,6 +70,9 @@ class ParkedFrees final : public FreeSource {
 
   static Note& NoteOf(Block* proxy);
   // Hold lock_.
+  Block* TakeProxy() noexcept;  // null: there is no room
+  void GiveProxy(Block* proxy) noexcept;
+  void Link(Block* proxy, Block* block, Tick tick) noexcept;
   void Unlink(Block* proxy) noexcept;
   Block* FindFit(const Request& request) noexcept;
   std::size_t FreeUpTo(Tick tick) noexcept;
@@ -68,7 +80,9 @@ class ParkedFrees final : public FreeSource {
   DeferredFrees& frees_;
   const std::shared_ptr<Allocator> strategy_;
   const std::shared_ptr<StreamTimeline> timeline_;
+  // Written with lock_ held.
   std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> room_size_{0};
   std::atomic<bool> is_left_{false};
   std::mutex view_mutex_;  // held while the view is asked, and while it goes
   const Allocator* view_;  // null: gone; guarded by view_mutex_

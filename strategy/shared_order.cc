@@ -107,6 +107,8 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
     for (const auto& other : Others(&share, seen)) {
       const std::uint64_t frees = other->frees_.load();
       seen += frees;
+      // Before its moment is asked for, so that later frees count again.
+      StoreMax(other->looked_at_, frees);
       if (frees == share.SeenOf(*other)) continue;
       const Status status = Order(other->stream(), share.stream());
       if (status != Status::kSuccess) return status;

@@ -27,7 +27,8 @@ namespace strata {
 // Threads: any thread. No lock is held during a device call.
 // Cost: two atomic loads if nothing was given elsewhere; else an event recorded
 //   and waited for per stream that gave something. A stream without timeline is
-//   waited for on the host.
+//   waited for on the host. A free is a few loads, unless another stream has
+//   looked for frees since the last one: then two atomic additions.
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
  public:
@@ -99,7 +100,10 @@ class SharedOrder::Share {
   StreamTimeline* const timeline_;  // of stream_; null: none
   const std::size_t id_;            // position in the others' seen_
   std::atomic<bool> is_active_{false};
+  // Those that nobody had looked for when they came count as one.
   std::atomic<std::uint64_t> frees_{0};
+  // The most of frees_ that another stream has looked at, to order itself.
+  std::atomic<std::uint64_t> looked_at_{0};
   // Frees of all other shares that this stream is ordered after; at least.
   std::atomic<std::uint64_t> seen_in_all_{0};
   mutable std::mutex mutex_;
@@ -123,6 +127,9 @@ inline bool SharedOrder::IsOrdered(const Share& share) const noexcept {
 inline void SharedOrder::NoteFree(Share& share) noexcept {
   // First, so that who sees the free knows its moment.
   if (share.timeline_ != nullptr) share.timeline_->Owe();
+  // Nobody has ordered itself after the last one yet, and who does from now on
+  // sees what was owed by now (both are in the one order of these loads).
+  if (share.frees_.load() > share.looked_at_.load()) return;
   // In this order, so that a reader who takes the count of a share first never
   // counts fewer frees of the others than there were.
   ++frees_;

@@ -26,22 +26,28 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<DeferredFrees> frees)
     : Decorator(strategy),
       below_(strategy->hit_path()),
+      below_lock_(below_ != nullptr ? below_->hit_lock() : nullptr),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
-      parked_(MakeParked(strategy, share_->stream(), frees_, *this)) {}
+      timeline_(share_->stream().timeline()),
+      parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
+      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
   order_->Leave(*share_);
 }
 
-Block* StreamView::TakeCached(std::size_t bytes) noexcept {
-  // The first request walks; what is parked comes first.
-  if (!order_->IsActive(*share_) || !IsDirect()) return nullptr;
-  if (parked_ != nullptr && !parked_->empty()) return nullptr;
-  const HitGuard guard(*below_);
-  Block* block = below_->Take(bytes);
+// Inline, because they are most of a hit.
+
+inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
+  // A walk makes room, without which frees go past the park.
+  if (!IsDirect() && parked_->room() <= stats_.live_allocations()) {
+    return nullptr;
+  }
+  const HitGuard guard(below_lock_);
+  Block* const block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
   // Asked only now, so that who freed the block has noted it.
   if (!order_->IsOrdered(*share_)) {
@@ -49,16 +55,37 @@ Block* StreamView::TakeCached(std::size_t bytes) noexcept {
     return nullptr;
   }
   block->requested = bytes;
+  return block;
+}
+
+inline bool StreamView::GiveHeld(Block* block) noexcept {
+  if (!IsDirect()) {
+    // Once nobody allocates here any more, each free has to drain.
+    return !IsDuringCapture() && !frees_->is_closed() &&
+           parked_->ParkHeld(block);
+  }
+  order_->NoteFree(*share_);
+  const HitGuard guard(below_lock_);
+  return below_->Give(block);
+}
+
+Block* StreamView::TakeCached(std::size_t bytes) noexcept {
+  // The first request walks.
+  if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
+  // What is parked comes first.
+  Block* block = nullptr;
+  if (parked_ != nullptr && !parked_->empty()) {
+    block = parked_->Take(Request{bytes});
+  }
+  if (block == nullptr) block = TakeHeld(bytes);
+  if (block == nullptr) return nullptr;
   CountUse(stats_, *block);
   return block;
 }
 
 bool StreamView::GiveCached(Block* block) noexcept {
-  if (!IsDirect()) return false;
   UncountUse(stats_, *block);
-  order_->NoteFree(*share_);
-  const HitGuard guard(*below_);
-  if (below_->Give(block)) return true;
+  if (GiveHeld(block)) return true;
   RecountUse(stats_, *block);
   return false;
 }
@@ -113,7 +140,8 @@ Allocation* StreamView::TryAllocate(const Request& request,
     live = stats_.live_allocations();
   }
   // Without room, frees go past the park.
-  if (parked_ != nullptr && (order_->several() || !IsDirect())) {
+  if (parked_ != nullptr && (order_->several() || !IsDirect()) &&
+      parked_->room() < live) {
     parked_->Reserve(live);
   }
   return allocation;

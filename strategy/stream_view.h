@@ -26,8 +26,8 @@ namespace strata {
 //   captures could not be waited for. Counters are those of this stream; what
 //   the strategy holds, parked blocks too, is in its own stats().
 // Threads: any thread, if the strategy is.
-// Cost: where nothing is parked, a hit that takes the strategy's lock below its
-//   own; else a walk, and two uncontended locks more. See ParkedFrees.
+// Cost: a hit takes the strategy's lock below its own, or that of what is
+//   parked; with several streams, one free in 64 walks. See ParkedFrees.
 // Source: DESIGN §4 ("What is shared").
 class StreamView final : public Decorator, private HitPath {
  public:
@@ -48,7 +48,8 @@ class StreamView final : public Decorator, private HitPath {
   const char* name() const override { return "stream_view"; }
   Stats stats() const override;
   void ResetPeak() override;
-  // Of use while nothing is parked.
+  // Of use from the stream's first request on, but not while captures are
+  // announced.
   HitPath* hit_path() override { return below_ != nullptr ? this : nullptr; }
 
  private:
@@ -58,22 +59,31 @@ class StreamView final : public Decorator, private HitPath {
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }
 
+  // Whether captures are announced, where that matters.
+  bool IsDuringCapture() const noexcept {
+    return parked_ != nullptr && timeline_->during_capture();
+  }
   // Whether what is given back goes to the strategy at once.
   bool IsDirect() const noexcept {
-    return parked_ == nullptr ||
-           (!share_->stream().timeline()->during_capture() &&
-            (frees_->waits_on_device() || !order_->several()));
+    return parked_ == nullptr || (!timeline_->during_capture() &&
+                                  (waits_on_device_ || !order_->several()));
   }
+  // Hold lock_.
+  Block* TakeHeld(std::size_t bytes) noexcept;
+  bool GiveHeld(Block* block) noexcept;
   // Parked, or by the strategy.
   Allocation* Take(const Request& request, Failure& failure) noexcept;
   Allocation* TakeFromStrategy(const Request& request,
                                Failure& failure) noexcept;
 
-  HitPath* const below_;  // the strategy's; null if it has none
+  HitPath* const below_;        // the strategy's; null if it has none
+  SpinLock* const below_lock_;  // its lock; null if it locks by itself
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;
+  StreamTimeline* const timeline_;             // of the stream; null: none
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
+  const bool waits_on_device_;
   mutable SpinLock lock_;
   Stats stats_;  // guarded by lock_
 };

@@ -97,7 +97,10 @@ class DeferredFrees {
 
   // Call after a free: once closed, that is who drains.
   void AfterFree() noexcept {
-    if (closed_.load(std::memory_order_acquire)) Drain();
+    if (is_closed()) Drain();
+  }
+  bool is_closed() const noexcept {
+    return closed_.load(std::memory_order_acquire);
   }
 
   // For sources: held while blocks are neither deferred nor free below, so that

@@ -13,9 +13,8 @@ namespace {
 using Tick = StreamTimeline::Tick;
 
 void RaiseTo(std::atomic<Tick>& value, Tick tick) noexcept {
-  Tick seen = value.load(std::memory_order_relaxed);
-  while (seen < tick &&
-         !value.compare_exchange_weak(seen, tick, std::memory_order_acq_rel)) {
+  Tick seen = value.load();
+  while (seen < tick && !value.compare_exchange_weak(seen, tick)) {
   }
 }
 
@@ -38,9 +37,7 @@ StreamTimeline::~StreamTimeline() {
 
 Tick StreamTimeline::Note() noexcept {
   const Tick tick = NoteOnly();
-  const Tick covered = recorded();
-  // A try that failed is made again one batch later, not at every tick.
-  if (tick > covered && (tick - covered) % kBatch == 0) Close();
+  if (EndsBatch(tick)) Close();
   return tick;
 }
 

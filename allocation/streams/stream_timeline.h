@@ -60,6 +60,9 @@ class StreamTimeline {
   Tick NoteOnly() noexcept {
     return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   }
+  // Whether Note would now close a batch. A try that failed is made again one
+  // batch later, not at every tick.
+  bool IsNextToClose() const noexcept { return EndsBatch(noted() + 1); }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
   // Somebody may want the moment of now later on, as owed(): the next tick, for
   // which Settle notes. Cheaper than a tick where hardly anybody will.
@@ -67,7 +70,8 @@ class StreamTimeline {
     const Tick next = noted() + 1;
     if (owed() < next) RaiseOwed(next);
   }
-  Tick owed() const noexcept { return owed_.load(std::memory_order_acquire); }
+  // In the one order of all such loads: see SharedOrder::NoteFree.
+  Tick owed() const noexcept { return owed_.load(std::memory_order_seq_cst); }
   // All work of these ticks is done, and the host has seen it.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
@@ -120,6 +124,10 @@ class StreamTimeline {
     bool passed = false;  // give it back once nobody uses it
   };
 
+  bool EndsBatch(Tick tick) const noexcept {
+    const Tick covered = recorded();
+    return tick > covered && (tick - covered) % kBatch == 0;
+  }
   Tick recorded() const noexcept {
     return recorded_.load(std::memory_order_acquire);
   }

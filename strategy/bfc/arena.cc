@@ -29,6 +29,20 @@ BfcArena::BfcArena(BfcArenaRules rules)
   if (rules_.keeps_history) history_.resize(kHistory);
 }
 
+inline Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
+  const BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
+  if (ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0) {
+    return holes.Find(ask.rounded);
+  }
+  return holes.FindIf(
+      ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
+      [&ask](const Block* block) {
+        return block->size - ask.rounded >= Padding(block, ask.alignment) &&
+               (ask.freed_before == 0 ||
+                NoteOf(block).freed_at <= ask.freed_before);  // R9
+      });
+}
+
 Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   if (!records_.Has(kRecordsPerTake)) return nullptr;
   Block* block = Find(ask);
@@ -64,25 +78,6 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
       std::max(numbers_.largest_alloc_size, block->size);
   CountAction(block);
   return block;
-}
-
-Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
-  const BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
-  if (ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0) {
-    return holes.Find(ask.rounded);
-  }
-  return holes.FindIf(
-      ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
-      [&ask](const Block* block) {
-        return block->size - ask.rounded >= Padding(block, ask.alignment) &&
-               (ask.freed_before == 0 ||
-                NoteOf(block).freed_at <= ask.freed_before);  // R9
-      });
-}
-
-bool BfcArena::IsSplit(std::size_t size, const BfcAsk& ask) const {
-  if (PolicyOf(ask.end).splits_exactly) return size > ask.rounded;
-  return size >= 2 * ask.rounded || size - ask.rounded >= most_waste_bytes_;
 }
 
 Block* BfcArena::Carve(Block* block, const BfcAsk& ask) noexcept {
@@ -172,12 +167,6 @@ void BfcArena::Join(Block* left, Block* right) noexcept {
   JoinNextBlock(left, records_);
   --block_count_;
   ++stats_.coalesces;
-}
-
-void BfcArena::CountAction(Block* block) {
-  NoteOf(block).action = ++actions_;
-  if (history_.empty()) return;
-  history_[actions_ % kHistory] = {actions_, numbers_.bytes_in_use};
 }
 
 void BfcArena::MergeSafe(std::uint64_t frontier) noexcept {

@@ -167,6 +167,19 @@ class BfcArena {
   std::vector<BfcSnapshot::SizeAt> history_;  // a ring; empty if none is kept
 };
 
+// Inline, because they are part of every hit.
+
+inline bool BfcArena::IsSplit(std::size_t size, const BfcAsk& ask) const {
+  if (PolicyOf(ask.end).splits_exactly) return size > ask.rounded;
+  return size >= 2 * ask.rounded || size - ask.rounded >= most_waste_bytes_;
+}
+
+inline void BfcArena::CountAction(Block* block) {
+  NoteOf(block).action = ++actions_;
+  if (history_.empty()) return;
+  history_[actions_ % kHistory] = {actions_, numbers_.bytes_in_use};
+}
+
 inline void BfcArena::InsertFree(Block* block) {
   const BfcEnd end = NoteOf(block).end;
   if (end == BfcEnd::kLower) {

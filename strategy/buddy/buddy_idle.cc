@@ -1,7 +1,5 @@
 // The idle chunks of a BuddyPool.
 
-#include <mutex>
-
 #include "strata/strategy/buddy/buddy_pool.h"
 
 namespace strata {
@@ -18,22 +16,22 @@ Allocation* MemoryOf(Chunk* chunk) {
 }  // namespace
 
 std::size_t BuddyPool::IdleBytes() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.bytes();
 }
 
 std::size_t BuddyPool::IdleSystemBytes() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.system_bytes();
 }
 
 std::size_t BuddyPool::SmallestIdle(std::size_t bytes) const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.SmallestBytes(bytes);
 }
 
 std::size_t BuddyPool::LargestIdle() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   return idle_.LargestBytes();
 }
 
@@ -42,13 +40,14 @@ Chunk* BuddyPool::Detach(Chunk* chunk) noexcept {
   idle_.Remove(chunk);
   OrderOf(chunk->first).Remove(chunk->first);
   blocks_.RemoveChunk(chunk, records_);
+  LimitCache();
   return chunk;
 }
 
 Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
   Chunk* chunk = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     chunk = Detach(idle_.Smallest(bytes));
   }
   return MemoryOf(chunk);
@@ -57,7 +56,7 @@ Allocation* BuddyPool::DetachIdle(std::size_t bytes) noexcept {
 Allocation* BuddyPool::DetachAnyIdle() noexcept {
   Chunk* chunk = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const Joined joined(*this);
     chunk = Detach(idle_.first());
   }
   return MemoryOf(chunk);

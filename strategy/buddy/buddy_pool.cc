@@ -17,20 +17,24 @@ constexpr int kTakeInBatch = 32;
 
 }  // namespace
 
+BuddyPool::BuddyPool(BuddySource& source)
+    : source_(source),
+      cache_(source.sizes().front_cache().max_block_bytes(),
+             source.sizes().min_block_bytes(),
+             source.sizes().front_cache().searches()) {}
+
 Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
   if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
   const std::lock_guard<SpinLock> guard(lock_);
-  Block* block = FindAndCarve(size);
-  if (block == nullptr) return nullptr;
-  ++stats_.cache_hits;
-  block->requested = bytes;
+  Block* block = TakeOrFind(size);
+  if (block != nullptr) block->requested = bytes;
   return block;
 }
 
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  Block* block = FindAndCarve(size);
+  Block* block = Find(size);
   if (block == nullptr) return nullptr;
   block->requested = request.bytes;
   return block->allocation();
@@ -43,8 +47,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   bool out_of_records = false;
   do {
     const std::lock_guard<SpinLock> guard(lock_);
-    if (Block* block = FindAndCarve(size)) {
-      ++stats_.cache_hits;
+    if (Block* block = TakeOrFind(size)) {
       block->requested = request.bytes;
       return block->allocation();
     }
@@ -87,7 +90,7 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
       Publish(chunk.release());
     }
     // Another thread may have freed something meanwhile.
-    block = FindAndCarve(size);
+    block = Find(size);
   }
   if (block == nullptr) {
     failure.requested_bytes = request.bytes;
@@ -103,6 +106,39 @@ void BuddyPool::Publish(BuddyChunk* chunk) noexcept {
   block->is_free = true;
   OrderOf(block).Insert(block);
   idle_.Add(chunk);
+  LimitCache();
+}
+
+void BuddyPool::LimitCache() noexcept {
+  const FrontCachePolicy& policy = source_.sizes().front_cache();
+  cache_.set_limit_bytes(policy.LimitBytes(blocks_.chunk_bytes()));
+}
+
+Block* BuddyPool::TakeOrFind(std::size_t size) noexcept {
+  if (Block* kept = cache_.Take(size)) return kept;
+  Block* block = Find(size);
+  if (block != nullptr) ++stats_.cache_hits;
+  return block;
+}
+
+Block* BuddyPool::Find(std::size_t size) noexcept {
+  if (cache_.is_sweep_due()) Join(cache_.TakeStale());
+  Block* block = FindAndCarve(size);
+  // Without a record for what is left over, more memory does not help.
+  if (block == nullptr && !cache_.empty() && records_.Has(1)) {
+    JoinAll();
+    block = FindAndCarve(size);
+  }
+  if (block != nullptr) cache_.NoteSearch(size);
+  return block;
+}
+
+void BuddyPool::Join(Block* cached) noexcept {
+  while (cached != nullptr) {
+    Block* const rest = cached->free_next;
+    Insert(cached);
+    cached = rest;
+  }
 }
 
 Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
@@ -166,7 +202,7 @@ void BuddyPool::Insert(Block* block) noexcept {
 
 void BuddyPool::Give(Block* block) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  Insert(block);
+  if (!cache_.Give(block)) Insert(block);
 }
 
 void BuddyPool::GiveLater(Block* block) noexcept {
@@ -192,8 +228,9 @@ void BuddyPool::TakeIn() noexcept {
 }
 
 Stats BuddyPool::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const Joined joined(*this);
   Stats stats = stats_;
+  stats.cache_hits += cache_.hits();
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
   for (const SmallOrderedIndex& order : orders_) {
@@ -212,13 +249,17 @@ void BuddyPool::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   ListUnderLock(
       lock_, [this] { return blocks_.block_count(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
-      [&] { blocks_.Describe(blocks); });
+      [&] {
+        const_cast<BuddyPool*>(this)->JoinAll();
+        blocks_.Describe(blocks);
+      });
 }
 
 bool BuddyPool::IsConsistent() const {
-  const std::lock_guard<SpinLock> guard(lock_);
-  return idle_.IsConsistent() && blocks_.IsConsistent() &&
-         orders_[0].IsConsistent() && orders_[1].IsConsistent();
+  const Joined joined(*this);
+  return cache_.IsConsistent() && idle_.IsConsistent() &&
+         blocks_.IsConsistent() && orders_[0].IsConsistent() &&
+         orders_[1].IsConsistent();
 }
 
 }  // namespace strata

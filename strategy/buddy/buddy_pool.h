@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/failure.h"
+#include "strata/allocation/front_cache.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
@@ -35,13 +37,16 @@ struct BuddyChunk : Chunk {
 //   chunks, then the smallest, then the lowest address. The request gets the
 //   low end; the rest stays free unless it is below the smallest remainder:
 //   then the whole block is handed out, and counted. A freed block joins its
-//   free neighbours, the higher one first. On a miss the pool grows by a chunk
+//   free neighbours, the higher one first; but blocks of sizes that come again
+//   stay whole in a FrontCache, which is emptied before anybody looks at what
+//   else is free, or the pool grows. On a miss the pool grows by a chunk
 //   of the size BuddySource says. What another thread frees may wait in a list
 //   without lock until somebody with business in the pool takes it in.
 // Threads: any thread. No lock is held while the system is called.
 // Cost: a hit is O(log n) in free blocks of nearly one size, under one spin
 //   lock, without heap or device call; GiveLater is one atomic exchange.
-// Source: paddle.md §3.4 rules 3 to 8; the faults of rule 6 (counting) and §5
+// Source: paddle.md §3.4 rules 3 to 8, but for what the cache keeps; the faults
+// of rule 6 (counting) and §5
 //   B9 (released while in use) are not here: blocks are counted as they are,
 //   and a chunk goes when its one block is the whole of it.
 class BuddyPool {
@@ -52,7 +57,9 @@ class BuddyPool {
 
   // `source` outlives the pool.
   // Every chunk has been detached when it is destroyed; what is left is lost.
-  explicit BuddyPool(BuddySource& source) : source_(source) {}
+  //
+  // Errors: std::bad_alloc.
+  explicit BuddyPool(BuddySource& source);
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
 
@@ -102,7 +109,30 @@ class BuddyPool {
   SmallOrderedIndex& OrderOf(const Block* block) {
     return orders_[block->chunk->pool];
   }
+  // Holds the lock, with every free block in the index.
+  class Joined {
+   public:
+    explicit Joined(const BuddyPool& pool) : guard_(pool.lock_) {
+      // Where free blocks are kept is no part of what others see of them.
+      const_cast<BuddyPool&>(pool).JoinAll();
+    }
+    Joined(const Joined&) = delete;
+    Joined& operator=(const Joined&) = delete;
+
+   private:
+    const std::lock_guard<SpinLock> guard_;
+  };
+
   // Hold lock_.
+  // From the cache, or Find; counts it.
+  Block* TakeOrFind(std::size_t size) noexcept;
+  // Past the cache, but if need be with what it keeps.
+  Block* Find(std::size_t size) noexcept;
+  // Blocks of the cache, linked by free_next, become free like others.
+  void Join(Block* cached) noexcept;
+  void JoinAll() noexcept { Join(cache_.TakeAll()); }
+  // As the bytes of the chunks have changed.
+  void LimitCache() noexcept;
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
   Block* JoinNext(Block* block) noexcept;
@@ -122,6 +152,7 @@ class BuddyPool {
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<SmallOrderedIndex, kPreferences> orders_;
+  FrontCache cache_;
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;
   Stats stats_;

@@ -74,7 +74,8 @@ std::size_t HostMemoryBytes() {
 
 BuddySizes::BuddySizes(const StrategyOptions& options, PlaceKind kind,
                        std::size_t host_bytes)
-    : min_block_bytes_(kDeviceBlockBytes),
+    : front_cache_(options),
+      min_block_bytes_(kDeviceBlockBytes),
       min_remainder_bytes_(kDeviceRemainderBytes) {
   CheckBuddyOptions(options);
   if (kind == PlaceKind::kHost) {

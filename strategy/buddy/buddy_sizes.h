@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "strata/platform/place.h"
+#include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -33,7 +34,7 @@ class BuddySizes {
  public:
   static constexpr std::size_t kGrowthSteps = 4;
 
-  // Errors: as CheckBuddyOptions.
+  // Errors: as CheckBuddyOptions and FrontCachePolicy.
   BuddySizes(const StrategyOptions& options, PlaceKind kind,
              std::size_t host_bytes = HostMemoryBytes());
 
@@ -41,6 +42,8 @@ class BuddySizes {
   std::size_t min_block_bytes() const { return min_block_bytes_; }
   // A smaller rest of a block is not split off.
   std::size_t min_remainder_bytes() const { return min_remainder_bytes_; }
+  // What to keep whole of freed blocks.
+  const FrontCachePolicy& front_cache() const { return front_cache_; }
   // The most to hold from the system; 0: no bound.
   std::size_t cap_bytes() const { return cap_bytes_; }
 
@@ -57,6 +60,7 @@ class BuddySizes {
       std::size_t size, std::size_t wanted, std::size_t available) const;
 
  private:
+  FrontCachePolicy front_cache_;
   std::size_t min_block_bytes_;
   std::size_t min_remainder_bytes_;
   std::size_t cap_bytes_ = 0;

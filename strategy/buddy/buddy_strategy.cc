@@ -46,8 +46,12 @@ BuddyStrategy::~BuddyStrategy() {
 }
 
 BuddyPool* BuddyStrategy::AddPool() noexcept {
-  auto* pool = new (std::nothrow) BuddyPool(source_);
-  if (pool == nullptr) return nullptr;
+  BuddyPool* pool = nullptr;
+  try {
+    pool = new BuddyPool(source_);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   pool->next = pools_.load();
   while (!pools_.compare_exchange_weak(pool->next, pool)) {
   }

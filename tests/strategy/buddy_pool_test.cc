@@ -32,6 +32,7 @@ class BuddyPoolTest : public ::testing::Test {
                          std::uint64_t chunk_mib = 1)
       : place_(WithMemory(memory_bytes)) {
     StrategyOptions options;
+    options.front_cache = "off";  // the rules are about all blocks
     options.initial_gpu_memory_in_mb = chunk_mib;
     options.reallocate_gpu_memory_in_mb = chunk_mib;
     source_ = std::make_unique<BuddySource>(

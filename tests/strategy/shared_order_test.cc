@@ -99,6 +99,34 @@ TEST_F(SharedOrderTest, WaitsOncePerStreamThatFreedSomething) {
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 3U);
 }
 
+// Frees that nobody has looked for count as one: who looks waits for the last.
+TEST_F(SharedOrderTest, WaitsForTheWorkBeforeTheLastOfSeveralFrees) {
+  order_.NoteFree(*share_a_);
+  Submit(*a_, letter_a_);
+  order_.NoteFree(*share_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  Submit(*b_, letter_b_);
+  EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_, "AB");
+}
+
+TEST_F(SharedOrderTest, EveryStreamWaitsForAFreeThatAnotherHasLookedFor) {
+  const auto c = place_.NewChainStream();
+  const auto share_c = Join(c);
+  order_.NoteFree(*share_a_);
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  Submit(*a_, letter_a_);
+  order_.NoteFree(*share_a_);
+  EXPECT_FALSE(order_.IsOrdered(*share_b_));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
+  order_.NoteFree(*share_a_);
+  EXPECT_FALSE(order_.IsOrdered(*share_c));
+  EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
+  Submit(*b_, letter_b_);
+  EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
+  EXPECT_EQ(text_, "AB");
+}
+
 TEST_F(SharedOrderTest, WaitsOnTheHostIfTheDeviceRefusesAnEvent) {
   for (const DeviceCall call :
        {DeviceCall::kEventCreate, DeviceCall::kEventRecord,
@@ -230,8 +258,13 @@ class SharedOrderThreadsTest : public ::testing::Test {
 // of another stream that had been waited for; so the next one of those was not.
 TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
   std::atomic<bool> is_over{false};
+  const auto third_share = order_.Join(std::make_shared<WaitedStream>());
   std::thread freer([&] {
-    while (!is_over) order_.NoteFree(*own_share_);
+    while (!is_over) {
+      order_.NoteFree(*own_share_);
+      // Looks for it, so that the next one counts, too.
+      EXPECT_EQ(order_.OrderAfterOthers(*third_share), Status::kSuccess);
+    }
   });
   int missed = 0;
   for (int i = 0; i < 100'000; ++i) {
@@ -269,6 +302,7 @@ TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
     EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
     missed += other_->waited_for < due ? 1 : 0;
     ++rounds;
+    std::this_thread::yield();
   }
   rounds += 2;
   freer.join();

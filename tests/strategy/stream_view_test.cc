@@ -315,19 +315,125 @@ TEST_F(StreamViewTest, AnotherStreamWaitsForWhatAHitGave) {
   EXPECT_EQ(Waits(), 1U);
 }
 
-TEST_F(StreamViewTest, StreamsThatParkWalk) {
+// DESIGN §4: freed on stream A, a block stays in A's list, reusable at once.
+TEST_F(StreamViewTest, AHitParksAndTakesWhatIsParked) {
   UseBoth();
-  AllocationPtr held = a_->Allocate(4096);
-  const Stats before = a_->stats();
+  Block* const block = a_->Allocate(4096).release()->block();
+  const void* const data = block->data;
+  Work(*a_);
+  const std::uint64_t calls = place_.DeviceCalls();
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_TRUE(a_->hit_path()->Give(block));
+  }
+  EXPECT_TRUE(place_.frees()->any());
+  EXPECT_EQ(a_->stats().live_allocations(), 0U);
+  EXPECT_NE(b_->Allocate(4096)->data(), data);
+  {
+    const HitGuard guard(*a_->hit_path());
+    Block* const again = a_->hit_path()->Take(4000);
+    ASSERT_EQ(again, block);
+    EXPECT_EQ(again->requested, 4000U);
+  }
+  EXPECT_EQ(a_->stats().requested_bytes, 4000U);
+  // B has looked for it.
+  EXPECT_GE(place_.DeviceCalls(), calls);
+  a_->DoFree(block->allocation());
+}
+
+// DESIGN §4: what a hit gave reaches the others when A's event is complete.
+TEST_F(StreamViewTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
+  UseBoth();
+  const std::uint64_t waits = Waits();
+  Block* const block = a_->Allocate(Mebibytes(20)).release()->block();
+  const void* const data = block->data;
+  Work(*a_);
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_TRUE(a_->hit_path()->Give(block));
+  }
+  const AllocationPtr other = b_->Allocate(Mebibytes(20));
+  EXPECT_NE(other->data(), data);
+  device().StepAll();
+  const AllocationPtr again = b_->Allocate(Mebibytes(20));
+  EXPECT_EQ(again->data(), data);
+  EXPECT_EQ(Waits(), waits);
+}
+
+// cuda_semantics.md §5.2 M2: no device call with a lock held, and yet an event
+// per batch.
+TEST_F(StreamViewTest, AHitLeavesTheEventOfABatchToAWalk) {
+  UseBoth();
+  device().StepAll();
+  a_->Allocate(4096).reset();
+  const std::uint64_t before = device().CallCount(DeviceCall::kEventRecord);
+  int walks = 0;
+  for (int i = 0; i < 640; ++i) {
+    Block* const block = a_->Allocate(4096).release()->block();
+    bool is_given = false;
+    {
+      const std::uint64_t calls = place_.DeviceCalls();
+      const HitGuard guard(*a_->hit_path());
+      is_given = a_->hit_path()->Give(block);
+      EXPECT_EQ(place_.DeviceCalls(), calls);
+    }
+    if (is_given) continue;
+    ++walks;
+    a_->DoFree(block->allocation());
+  }
+  EXPECT_EQ(walks, 10);
+  EXPECT_EQ(device().CallCount(DeviceCall::kEventRecord) - before, 10U);
+}
+
+// Blocks of the strategy that a hit took could not be parked: the room was for
+// what walks had taken.
+TEST_F(StreamViewTest, AHitTakesNoMoreThanCanBeParked) {
+  UseBoth();
+  {
+    // Free memory of the strategy that both streams are ordered after.
+    const AllocationPtr both = a_->Allocate(Mebibytes(1));
+  }
+  device().StepAll();
+  place_.frees()->Await();
+  std::vector<Block*> held;
+  for (int i = 0; i < 40; ++i) {
+    Block* block = nullptr;
+    {
+      const HitGuard guard(*a_->hit_path());
+      block = a_->hit_path()->Take(4096);
+    }
+    if (block == nullptr) block = a_->Allocate(4096).release()->block();
+    held.push_back(block);
+  }
+  const std::size_t before = place_.frees()->count();
+  for (Block* const block : held) a_->DoFree(block->allocation());
+  EXPECT_EQ(place_.frees()->count(), before + 40);
+}
+
+TEST_F(StreamViewTest, WhileCapturesAreAnnouncedEveryCallWalks) {
+  Block* const block = a_->Allocate(4096).release()->block();
+  UseBoth();
+  place_.timelines()->gate().Announce();
   {
     const HitGuard guard(*a_->hit_path());
     EXPECT_EQ(a_->hit_path()->Take(4096), nullptr);
-    EXPECT_FALSE(a_->hit_path()->Give(held->block()));
+    EXPECT_FALSE(a_->hit_path()->Give(block));
   }
-  EXPECT_EQ(a_->stats().frees, before.frees);
-  EXPECT_EQ(a_->stats().in_use_bytes, before.in_use_bytes);
-  held.reset();
-  EXPECT_TRUE(place_.frees()->any());
+  EXPECT_EQ(a_->stats().live_allocations(), 1U);
+  a_->DoFree(block->allocation());
+  place_.timelines()->gate().Withdraw();
+}
+
+// Nobody would drain it.
+TEST_F(StreamViewTest, NoHitParksOnceTheFacadeHasLetGo) {
+  UseBoth();
+  Block* const block = a_->Allocate(4096).release()->block();
+  place_.frees()->Close();
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_FALSE(a_->hit_path()->Give(block));
+  }
+  a_->DoFree(block->allocation());
 }
 
 // The stream that freed the block is gone, but its work may not be done.

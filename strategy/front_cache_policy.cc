@@ -1,0 +1,42 @@
+#include "strata/strategy/front_cache_policy.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace strata {
+namespace {
+
+// The largest blocks that a front cache keeps: hotpath.md §6 and
+// docs/auto_growth.md have what others cost.
+constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
+constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
+
+std::size_t MaxCachedBlock(const StrategyOptions& options) {
+  const std::string& mode = options.front_cache;
+  if (mode != "off" && mode != "memory" && mode != "speed") {
+    throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
+                                "' (known: off, memory, speed)");
+  }
+  // What is cached would keep its chunk from being idle.
+  if (mode == "off" || options.free_idle_chunk) return 0;
+  if (options.front_cache_max_block_bytes != 0) {
+    return options.front_cache_max_block_bytes;
+  }
+  return mode == "speed" ? kSpeedFirstMaxBlock : kMemoryFirstMaxBlock;
+}
+
+}  // namespace
+
+FrontCachePolicy::FrontCachePolicy(const StrategyOptions& options)
+    : max_block_bytes_(MaxCachedBlock(options)),
+      fits_all_(options.front_cache == "speed") {}
+
+std::size_t FrontCachePolicy::LimitBytes(std::size_t reserved_bytes) const {
+  if (fits_all_) return reserved_bytes;
+  return std::max(reserved_bytes <= kFewChunksBytes ? kFewChunksLimitBytes
+                                                    : kMemoryFirstFloorBytes,
+                  reserved_bytes / kMemoryFirstDivisor);
+}
+
+}  // namespace strata

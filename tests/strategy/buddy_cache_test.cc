@@ -1,0 +1,185 @@
+// The front cache of a BuddyPool: freed blocks that stay whole, and who gets
+// them all the same (hotpath.md §6).
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/buddy/buddy_pool.h"
+#include "strata/strategy/naive_best_fit_allocator.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kPiece = Kibibytes(64);
+
+class BuddyCacheTest : public ::testing::Test {
+ protected:
+  ~BuddyCacheTest() override {
+    if (pool_ == nullptr) return;
+    for (Block* block : live_) pool_->Give(block);
+    while (Allocation* memory = pool_->DetachAnyIdle()) source_->Give(memory);
+    EXPECT_TRUE(pool_->IsConsistent());
+    EXPECT_EQ(pool_->stats().chunks, 0U);
+  }
+  // Chunks of 1 MiB.
+  void Use(const std::string& mode) {
+    StrategyOptions options;
+    options.front_cache = mode;
+    options.initial_gpu_memory_in_mb = 1;
+    options.reallocate_gpu_memory_in_mb = 1;
+    source_ = std::make_unique<BuddySource>(
+        "test", place_.pool(), place_.NewChainStream(),
+        BuddySizes(options, PlaceKind::kDevice));
+    pool_ = std::make_unique<BuddyPool>(*source_);
+  }
+  Block* Get(std::size_t bytes, std::uint32_t flags = 0) {
+    Failure failure;
+    Allocation* const allocation = pool_->TryAllocate(
+        Request{bytes, 0, flags}, AlignUp(bytes, 256), failure);
+    return allocation != nullptr ? allocation->block() : nullptr;
+  }
+  // One chunk full of pieces of 64 KiB; then the first two are freed, and kept
+  // whole, as their size was searched for often.
+  void LeaveTwo() {
+    for (int i = 0; i < 16; ++i) live_.push_back(Get(kPiece));
+    ASSERT_EQ(live_.back()->data, live_.front()->data + 15 * kPiece);
+    pool_->Give(live_[0]);
+    pool_->Give(live_[1]);
+    low_ = live_[0]->data;
+    live_.erase(live_.begin(), live_.begin() + 2);
+  }
+  std::uint64_t Growths() {
+    return place_.device().CallCount(DeviceCall::kMemAlloc);
+  }
+
+  PoolPlace place_;
+  std::unique_ptr<BuddySource> source_;
+  std::unique_ptr<BuddyPool> pool_;
+  std::vector<Block*> live_;
+  std::byte* low_ = nullptr;  // where the two freed pieces begin
+};
+
+TEST_F(BuddyCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
+  for (const char* mode : {"memory", "speed", "off"}) {
+    SCOPED_TRACE(mode);
+    Use(mode);
+    for (int i = 0; i < 10; ++i) pool_->Give(Get(1000));
+    // Otherwise it is cut from its neighbour, and joined with it, every time.
+    EXPECT_EQ(pool_->stats().splits, std::string(mode) == "off" ? 10U : 2U);
+    EXPECT_EQ(pool_->stats().cache_hits, 9U);
+    source_->Give(pool_->DetachAnyIdle());
+  }
+}
+
+TEST_F(BuddyCacheTest, TheLastFreedIsTheNextHandedOut) {
+  Use("memory");
+  LeaveTwo();
+  live_.push_back(Get(kPiece));
+  EXPECT_EQ(live_.back()->data, low_ + kPiece);
+  live_.push_back(pool_->TakeHit(1000, kPiece));
+  EXPECT_EQ(live_.back()->data, low_);
+  EXPECT_EQ(live_.back()->requested, 1000U);
+}
+
+TEST_F(BuddyCacheTest, IsEmptiedBeforeItGrows) {
+  Use("memory");
+  LeaveTwo();
+  live_.push_back(Get(2 * kPiece));
+  EXPECT_EQ(live_.back()->data, low_);
+  EXPECT_EQ(Growths(), 1U);
+}
+
+TEST_F(BuddyCacheTest, IsEmptiedForAHit) {
+  Use("memory");
+  LeaveTwo();
+  Block* const found = pool_->TakeHit(2 * kPiece, 2 * kPiece);
+  ASSERT_NE(found, nullptr);
+  live_.push_back(found);
+  EXPECT_EQ(found->data, low_);
+}
+
+TEST_F(BuddyCacheTest, IsEmptiedForARequestThatMayNotGrow) {
+  Use("memory");
+  LeaveTwo();
+  Block* const found = Get(2 * kPiece, kNoGrowth);
+  ASSERT_NE(found, nullptr);
+  live_.push_back(found);
+  EXPECT_EQ(found->data, low_);
+}
+
+TEST_F(BuddyCacheTest, IsEmptiedAtExhaustion) {
+  Use("memory");
+  LeaveTwo();
+  Allocation* const found = pool_->TryCached(Request{2 * kPiece}, 2 * kPiece);
+  ASSERT_NE(found, nullptr);
+  live_.push_back(found->block());
+}
+
+TEST_F(BuddyCacheTest, WhatIsKeptIsFreeInEveryNumber) {
+  Use("memory");
+  LeaveTwo();
+  const Stats stats = pool_->stats();
+  EXPECT_EQ(stats.in_use_bytes, 14 * kPiece);
+  EXPECT_EQ(stats.free_blocks, 1U);
+  EXPECT_EQ(stats.largest_free_bytes, 2 * kPiece);
+}
+
+TEST_F(BuddyCacheTest, WhatIsKeptIsListedAsFree) {
+  Use("memory");
+  LeaveTwo();
+  std::vector<BlockInfo> blocks;
+  pool_->AppendBlocks(blocks);
+  ASSERT_EQ(blocks.size(), 15U);
+  EXPECT_EQ(blocks[0].size_bytes, 2 * kPiece);
+  EXPECT_TRUE(blocks[0].is_free());
+}
+
+TEST_F(BuddyCacheTest, AChunkOfKeptBlocksIsIdle) {
+  Use("memory");
+  for (int i = 0; i < 4; ++i) pool_->Give(Get(1000));
+  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(1));
+  pool_->Give(Get(1000));
+  EXPECT_EQ(pool_->IdleSystemBytes(), Mebibytes(2));
+  for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
+  EXPECT_EQ(pool_->SmallestIdle(1), Mebibytes(1));
+  for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
+  EXPECT_EQ(pool_->LargestIdle(), Mebibytes(1));
+  for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
+  Allocation* const memory = pool_->DetachIdle(1);
+  ASSERT_NE(memory, nullptr);
+  source_->Give(memory);
+}
+
+// 1/64 of what is reserved, or 512 KiB.
+TEST_F(BuddyCacheTest, KeepsNoMoreThanTheLimit) {
+  Use("memory");
+  for (int i = 0; i < 16; ++i) live_.push_back(Get(kPiece));
+  const std::uint64_t before = pool_->stats().coalesces;
+  // The first eight are kept; the others join as they come.
+  for (Block* block : live_) pool_->Give(block);
+  live_.clear();
+  EXPECT_EQ(pool_->stats().coalesces - before, 7U + 8U);
+}
+
+TEST_F(BuddyCacheTest, AnUnknownModeIsRefused) {
+  StrategyOptions options;
+  options.front_cache = "fast";
+  try {
+    const NaiveBestFitAllocator refused(place_.pool(), place_.NewChainStream(),
+                                        options);
+    FAIL() << "it was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("strata_front_cache"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace strata

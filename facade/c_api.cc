@@ -9,6 +9,7 @@
 
 #include "strata/facade/c_api_call.h"
 
+using strata::Allocation;
 using strata::AllocationPtr;
 using strata::CallError;
 using strata::FindPointer;
@@ -58,8 +59,9 @@ namespace {
 
 // The shortest way for each kind of request: most have neither an alignment nor
 // a stream, and are hits.
-AllocationPtr AllocateOn(strata::AllocatorFacade& facade, Place place,
-                         const Request& request, void* stream) {
+[[gnu::always_inline]] inline AllocationPtr AllocateOn(
+    strata::AllocatorFacade& facade, Place place, const Request& request,
+    void* stream) {
   if (request.alignment == 0) {
     return stream == nullptr ? facade.Alloc(place, request.bytes)
                              : facade.Alloc(place, request.bytes, stream);
@@ -68,33 +70,43 @@ AllocationPtr AllocateOn(strata::AllocatorFacade& facade, Place place,
                            : facade.Alloc(place, request, stream);
 }
 
-}  // namespace
-
-strata_status strata_alloc(strata_facade* facade, strata_place place,
-                           size_t bytes, void* stream, void** pointer) {
-  return strata_alloc_aligned(facade, place, bytes, 0, stream, pointer);
-}
-
-strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
-                                   size_t bytes, size_t alignment, void* stream,
-                                   void** pointer) {
+[[gnu::always_inline]] inline strata_status AllocateFor(strata_facade* facade,
+                                                        strata_place place,
+                                                        const Request& request,
+                                                        void* stream,
+                                                        void** pointer) {
   return strata::GuardCall("strata_alloc", [&] {
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
-    const Place where = PlaceOf(place);
     AllocationPtr allocation =
-        AllocateOn(facade->facade, where, Request{bytes, alignment}, stream);
+        AllocateOn(facade->facade, PlaceOf(place), request, stream);
     void* data = allocation->data();
     if (data != nullptr) facade->pointers.Insert(std::move(allocation));
     *pointer = data;
   });
 }
 
+}  // namespace
+
+strata_status strata_alloc(strata_facade* facade, strata_place place,
+                           size_t bytes, void* stream, void** pointer) {
+  return AllocateFor(facade, place, {bytes}, stream, pointer);
+}
+
+strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
+                                   size_t bytes, size_t alignment, void* stream,
+                                   void** pointer) {
+  return AllocateFor(facade, place, {bytes, alignment}, stream, pointer);
+}
+
 strata_status strata_free(strata_facade* facade, void* pointer) {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
     if (pointer == nullptr) return;
-    if (facade->pointers.Take(pointer) == nullptr) ThrowUnknown(pointer);
+    Allocation* const allocation = facade->pointers.Take(pointer).release();
+    if (allocation == nullptr) ThrowUnknown(pointer);
+    // Not by the deleter, which has more to ask: this is live, and has memory.
+    allocation->owner()->DoFree(allocation);
   });
 }
 

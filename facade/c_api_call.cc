@@ -1,7 +1,6 @@
 #include "strata/facade/c_api_call.h"
 
 #include <cstdint>
-#include <limits>
 #include <sstream>
 
 #include "strata/platform/device.h"
@@ -26,22 +25,14 @@ strata_status FailCall(strata_status code, const char* function,
   return code;
 }
 
-void Require(const void* argument, const char* name) {
-  if (argument == nullptr) {
-    throw std::invalid_argument(std::string(name) + " is NULL");
-  }
+void ThrowNull(const char* name) {
+  throw std::invalid_argument(std::string(name) + " is NULL");
 }
 
-Place PlaceOf(strata_place place) {
-  if (place.kind < STRATA_HOST || place.kind > STRATA_MANAGED ||
-      place.index < 0 ||
-      place.index > std::numeric_limits<std::uint16_t>::max()) {
-    throw std::invalid_argument("there is no place of kind " +
-                                std::to_string(place.kind) + " and index " +
-                                std::to_string(place.index));
-  }
-  return Place{static_cast<PlaceKind>(place.kind),
-               static_cast<std::uint16_t>(place.index)};
+void ThrowNoPlace(strata_place place) {
+  throw std::invalid_argument("there is no place of kind " +
+                              std::to_string(place.kind) + " and index " +
+                              std::to_string(place.index));
 }
 
 void ThrowUnknown(const void* pointer) {
@@ -86,21 +77,16 @@ Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
     return facade.facade.Wrap(handle, own);
   }
-  {
-    const std::lock_guard<std::mutex> guard(facade.mutex);
-    const auto found = facade.known_streams.find(handle);
-    if (found != facade.known_streams.end()) return found->second;
-  }
+  const Stream* const known = facade.known_streams.Find(handle);
+  if (known != nullptr) return *known;
   const Stream stream = LookUp(facade.facade, own, handle);
-  const std::lock_guard<std::mutex> guard(facade.mutex);
-  facade.known_streams.emplace(handle, stream);
+  facade.known_streams.Add(stream);
   return stream;
 }
 
 void AnnounceEnd(strata_facade& facade, Stream stream) {
   facade.facade.StreamDestroyed(stream);
-  const std::lock_guard<std::mutex> guard(facade.mutex);
-  facade.known_streams.erase(stream.handle);
+  facade.known_streams.Remove(stream.handle);
 }
 
 Status DestroyStream(strata_facade& facade, Stream stream) {

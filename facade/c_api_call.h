@@ -2,8 +2,9 @@
 #define STRATA_FACADE_C_API_CALL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <map>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/known_streams.h"
 #include "strata/facade/pointer_map.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/place.h"
@@ -26,9 +28,7 @@ struct strata_facade {
   strata::PointerMap pointers;  // goes before the facade
   std::mutex mutex;
   std::vector<strata::Stream> streams;  // made here; guarded by mutex
-  // Those that were looked up, and have not been announced as destroyed, by
-  // handle; guarded by mutex.
-  std::map<void*, strata::Stream> known_streams;
+  strata::KnownStreams known_streams;   // looked up, and not announced as gone
 };
 
 namespace strata {
@@ -49,9 +49,11 @@ strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept;
 
 // Runs the body of a function of the C ABI and turns what it throws into a
-// code. Nothing passes.
+// code. Nothing passes. Inlined by force: as a call it makes every hit store
+// and load what the body refers to.
 template <class Body>
-strata_status GuardCall(const char* function, Body body) noexcept {
+[[gnu::always_inline]] inline strata_status GuardCall(const char* function,
+                                                      Body&& body) noexcept {
   try {
     body();
     return STRATA_OK;
@@ -70,18 +72,31 @@ strata_status GuardCall(const char* function, Body body) noexcept {
   }
 }
 
+[[noreturn]] void ThrowNull(const char* name);
+[[noreturn]] void ThrowNoPlace(strata_place place);
+
 // Errors: std::invalid_argument saying that `name` is NULL.
-void Require(const void* argument, const char* name);
+inline void Require(const void* argument, const char* name) {
+  if (argument == nullptr) ThrowNull(name);
+}
 // Errors: std::invalid_argument if no place can be meant.
-Place PlaceOf(strata_place place);
+inline Place PlaceOf(strata_place place) {
+  // Negative numbers are large ones here.
+  if (static_cast<std::uint32_t>(place.kind) > STRATA_MANAGED ||
+      static_cast<std::uint32_t>(place.index) >
+          std::numeric_limits<std::uint16_t>::max()) {
+    ThrowNoPlace(place);
+  }
+  return Place{static_cast<PlaceKind>(place.kind),
+               static_cast<std::uint16_t>(place.index)};
+}
 // Errors: CallError with STRATA_UNKNOWN_POINTER naming the address.
 [[noreturn]] void ThrowUnknown(const void* pointer);
 Allocation& FindPointer(const strata_facade& facade, const void* pointer);
 // The stream that `handle` names where memory of `place` is used.
 //
 // Errors: std::invalid_argument if it names none.
-// Cost: device calls when it is seen for the first time; then a lock and O(log
-//   streams).
+// Cost: device calls when it is seen for the first time; then no lock.
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
 // Announces the end of a stream: its handle may name another one soon.
 void AnnounceEnd(strata_facade& facade, Stream stream);

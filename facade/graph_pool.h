@@ -17,8 +17,8 @@
 #include "strata/allocation/streams/capture_hold.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
-#include "strata/facade/front_table.h"
 #include "strata/facade/graph_pool_id.h"
+#include "strata/facade/key_table.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/device.h"
 #include "strata/platform/place.h"
@@ -88,7 +88,7 @@ class GraphPool final : public CaptureHold, private Postponable {
     std::shared_ptr<Reclaimer> reclaimer;
     std::shared_ptr<ChunkPool> pool;
     std::unique_ptr<StrategySource> strategy;
-    FrontTable fronts;
+    KeyTable<Front> fronts;
   };
   struct Kept {
     std::shared_ptr<Allocator> layer;

@@ -21,8 +21,8 @@
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
-#include "strata/facade/front_table.h"
 #include "strata/facade/host_strategy.h"
+#include "strata/facade/key_table.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
@@ -193,8 +193,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   HostStrategy strategy_name_;  // what strategy_ builds
   bool has_visitors_ = false;
   std::unique_ptr<DebugFill> fill_;  // null: none asked for
-  FrontTable by_uid_;
-  FrontTable by_handle_;
+  KeyTable<Front> by_uid_;
+  KeyTable<Front> by_handle_;
   std::atomic<Front*> default_front_{nullptr};
   std::mutex fronts_mutex_;       // held while fronts come and go
   bool default_was_set_ = false;  // guarded by fronts_mutex_

@@ -57,6 +57,7 @@ class AutoGrowthPolicy {
   std::size_t front_cache_max_block() const {
     return front_cache_.max_block_bytes();
   }
+  std::uint8_t front_cache_searches() const { return front_cache_.searches(); }
   // Most bytes to keep there while `reserved_bytes` are reserved.
   std::size_t FrontCacheLimit(std::size_t reserved_bytes) const {
     return front_cache_.LimitBytes(reserved_bytes);

@@ -1,6 +1,5 @@
 #include "strata/strategy/front_cache_policy.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -11,7 +10,7 @@ namespace {
 
 // The largest blocks that a front cache keeps: hotpath.md §6 and
 // docs/auto_growth.md have what others cost.
-constexpr std::size_t kMemoryFirstMaxBlock = std::size_t{64} << 10;
+constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
 constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 
 std::size_t MaxCachedBlock(const StrategyOptions& options) {
@@ -33,10 +32,5 @@ std::size_t MaxCachedBlock(const StrategyOptions& options) {
 FrontCachePolicy::FrontCachePolicy(const StrategyOptions& options)
     : max_block_bytes_(MaxCachedBlock(options)),
       fits_all_(options.front_cache == "speed") {}
-
-std::size_t FrontCachePolicy::LimitBytes(std::size_t reserved_bytes) const {
-  return fits_all_ ? reserved_bytes
-                   : std::max(kFloorBytes, reserved_bytes / kDivisor);
-}
 
 }  // namespace strata

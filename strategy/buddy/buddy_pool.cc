@@ -20,7 +20,8 @@ constexpr int kTakeInBatch = 32;
 BuddyPool::BuddyPool(BuddySource& source)
     : source_(source),
       cache_(source.sizes().front_cache().max_block_bytes(),
-             source.sizes().min_block_bytes()) {}
+             source.sizes().min_block_bytes(),
+             source.sizes().front_cache().searches()) {}
 
 Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
   if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;

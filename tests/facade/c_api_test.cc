@@ -369,6 +369,53 @@ TEST_F(CApiTest, DestroyFreesWhatIsLeftAndSaysSo) {
   EXPECT_EQ(strata_destroy(nullptr), STRATA_OK);
 }
 
+TEST_F(CApiTest, DestroyFindsEveryPointerThatIsLeft) {
+  strata_facade* facade = nullptr;
+  ASSERT_EQ(strata_create("strata_platform=sim", &facade), STRATA_OK);
+  std::vector<void*> pointers(1000);
+  for (void*& pointer : pointers) {
+    ASSERT_EQ(strata_alloc(facade, kDevice, 1000, nullptr, &pointer),
+              STRATA_OK);
+  }
+  for (std::size_t i = 0; i < pointers.size(); i += 2) {
+    ASSERT_EQ(strata_free(facade, pointers[i]), STRATA_OK);
+  }
+  EXPECT_EQ(strata_destroy(facade), STRATA_LIVE_POINTERS);
+  EXPECT_THAT(strata_last_error(), HasSubstr("500 pointer(s)"));
+}
+
+// The pointers that are out stay known, and nothing is lost.
+TEST_F(CApiTest, WithoutHostMemoryForAPointerTheRequestFails) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  constexpr std::size_t kPointers = 2000;
+  {
+    std::vector<AllocationPtr> warm_up;
+    for (std::size_t i = 0; i < kPointers; ++i) {
+      warm_up.push_back(facade_->facade.Alloc(DevicePlace(0), 1000));
+    }
+  }
+  std::vector<void*> pointers(kPointers);
+  std::size_t served = 0;
+  strata_status status = STRATA_OK;
+  {
+    const HeapFailure failure;
+    while (status == STRATA_OK && served < kPointers) {
+      void** const pointer = &pointers[served];
+      status = strata_alloc(facade_, kDevice, 1000, nullptr, pointer);
+      if (status == STRATA_OK) ++served;
+    }
+  }
+  EXPECT_EQ(status, STRATA_OUT_OF_MEMORY);
+  ASSERT_LT(served, kPointers);
+  EXPECT_EQ(pointers[served], nullptr);
+  EXPECT_EQ(Live(), served);
+  pointers[served] = Alloc(1000);
+  for (std::size_t i = 0; i <= served; ++i) {
+    EXPECT_EQ(strata_free(facade_, pointers[i]), STRATA_OK);
+  }
+  EXPECT_EQ(Live(), 0U);
+}
+
 TEST_F(CApiTest, TheLastErrorIsTheThreadsOwnAndSurvivesSuccess) {
   EXPECT_EQ(strata_create("no_such=1", &facade_), STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_free(facade_, Alloc(100)), STRATA_OK);
@@ -396,6 +443,29 @@ TEST_F(CApiTest, OfManyThreadsThatFreeAPointerOneSucceeds) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(freed, 200);
   EXPECT_EQ(unknown, 600);
+  EXPECT_EQ(Live(), 0U);
+}
+
+// As autograd's threads and data loaders do.
+TEST_F(CApiTest, AnotherThreadFreesWhatOneAllocates) {
+  constexpr std::size_t kPointers = 3000;
+  void* const stream = NewStream();
+  std::vector<void*> pointers(kPointers);
+  std::atomic<std::size_t> given{0};
+  int wrong = 0;
+  std::thread taker([&] {
+    for (std::size_t i = 0; i < kPointers; ++i) {
+      while (given.load() <= i) std::this_thread::yield();
+      wrong += strata_free(facade_, pointers[i]) != STRATA_OK;
+      wrong += strata_free(facade_, nullptr) != STRATA_OK;
+    }
+  });
+  for (void*& pointer : pointers) {
+    pointer = Alloc(512 + 256 * (given % 7), given % 3 == 0 ? nullptr : stream);
+    ++given;
+  }
+  taker.join();
+  EXPECT_EQ(wrong, 0);
   EXPECT_EQ(Live(), 0U);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <iterator>
+#include <new>
 #include <random>
 #include <thread>
 #include <unordered_map>
@@ -130,6 +131,101 @@ TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
   map_.Clear();
 }
 
+// What waits before it enters the table is there for everybody.
+TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
+  for (int i = 0; i < 100; ++i) Add();
+  void* const older = Add();
+  void* const newer = Add();
+  EXPECT_EQ(map_.Find(newer)->data(), newer);
+  EXPECT_EQ(map_.Take(older)->data(), older);
+  EXPECT_EQ(map_.Take(newer)->data(), newer);
+  EXPECT_EQ(map_.Find(older), nullptr);
+  EXPECT_EQ(map_.Take(newer), nullptr);
+  EXPECT_EQ(map_.Clear(), 100U);
+}
+
+// Their streams' regions are of different groups; so is what they free.
+TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
+  std::vector<void*> pointers;
+  for (int i = 0; i < 20; ++i) {
+    const Stream stream = NewStream();
+    for (int j = 0; j < 40; ++j) {
+      AllocationPtr allocation = facade().Alloc(DevicePlace(0), 1000, stream);
+      pointers.push_back(allocation->data());
+      map_.Insert(std::move(allocation));
+    }
+  }
+  std::atomic<std::size_t> found{0};
+  std::thread([&] {
+    for (void* pointer : pointers) found += map_.Find(pointer) != nullptr;
+  }).join();
+  EXPECT_EQ(found, pointers.size());
+  std::thread([&] {
+    for (void* pointer : pointers) found -= map_.Take(pointer) != nullptr;
+  }).join();
+  EXPECT_EQ(found, 0U);
+  EXPECT_EQ(Live(), 0U);
+}
+
+// Tables grow, and pointers come, wait and go, while others look.
+TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 300;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      std::mt19937 random(static_cast<unsigned>(i));
+      std::vector<void*> mine;
+      for (int round = 0; round < kRounds; ++round) {
+        mine.push_back(Add());
+        void*& any = mine[random() % mine.size()];
+        const Allocation* found = map_.Find(any);
+        wrong += found == nullptr || found->data() != any;
+        if (random() % 3 != 0) continue;
+        wrong += map_.Take(std::exchange(any, mine.back())) == nullptr;
+        mine.pop_back();
+      }
+      for (void* pointer : mine) wrong += map_.Take(pointer) == nullptr;
+      for (void* pointer : mine) wrong += map_.Take(pointer) != nullptr;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  std::vector<AllocationPtr> allocations;
+  for (int i = 0; i < 2000; ++i) {
+    allocations.push_back(facade().Alloc(DevicePlace(0), 100));
+  }
+  std::vector<void*> inserted;
+  inserted.reserve(allocations.size());
+  std::size_t failed = 0;
+  {
+    const HeapFailure failure;
+    for (AllocationPtr& allocation : allocations) {
+      void* const data = allocation->data();
+      try {
+        map_.Insert(std::move(allocation));
+        inserted.push_back(data);
+      } catch (const std::bad_alloc&) {
+        ++failed;
+        allocation = nullptr;
+      }
+    }
+  }
+  EXPECT_GT(failed, 0U);
+  EXPECT_EQ(failed + inserted.size(), allocations.size());
+  EXPECT_EQ(Live(), inserted.size());
+  void* const later = Add();  // there is memory again
+  for (void* pointer : inserted) EXPECT_NE(map_.Take(pointer), nullptr);
+  EXPECT_EQ(Live(), 1U);
+  EXPECT_NE(map_.Take(later), nullptr);
+}
+
 using PointerMapDeathTest = PointerMapTest;
 
 TEST_F(PointerMapDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
@@ -137,6 +233,14 @@ TEST_F(PointerMapDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   Allocation* const same = allocation.get();
   map_.Insert(std::move(allocation));
   EXPECT_DEATH(map_.Insert(AllocationPtr(same)), "handed out twice");
+  // Those in a table are found when the next one would follow.
+  for (int i = 0; i < 100; ++i) Add();
+  EXPECT_DEATH(
+      {
+        map_.Insert(AllocationPtr(same));
+        for (int i = 0; i < 1000; ++i) Add();
+      },
+      "handed out twice");
   map_.Clear();
 }
 

@@ -6,9 +6,11 @@
 namespace {
 
 thread_local constinit std::uint64_t t_heap_calls = 0;
+thread_local constinit bool t_heap_fails = false;
 
 void* Take(std::size_t bytes, std::size_t alignment) noexcept {
   ++t_heap_calls;
+  if (t_heap_fails) return nullptr;
   void* ptr = nullptr;
   if (posix_memalign(&ptr, alignment, bytes != 0 ? bytes : 1) != 0) {
     return nullptr;
@@ -130,5 +132,11 @@ HeapCallCounter::HeapCallCounter() {
 }
 
 std::uint64_t HeapCallCounter::calls() const { return t_heap_calls - start_; }
+
+HeapFailure::HeapFailure() { t_heap_fails = true; }
+HeapFailure::~HeapFailure() { t_heap_fails = false; }
+bool HeapFailure::is_possible() {
+  return __sanitizer_install_malloc_and_free_hooks == nullptr;
+}
 
 }  // namespace strata

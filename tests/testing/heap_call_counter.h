@@ -17,6 +17,17 @@ class HeapCallCounter {
   std::uint64_t start_ = 0;
 };
 
+// The calling thread's operator new fails as long as this lives. Not with a
+// sanitizer, which has operators of its own.
+class HeapFailure {
+ public:
+  HeapFailure();
+  HeapFailure(const HeapFailure&) = delete;
+  HeapFailure& operator=(const HeapFailure&) = delete;
+  ~HeapFailure();
+  static bool is_possible();
+};
+
 }  // namespace strata
 
 #endif  // STRATA_TESTS_TESTING_HEAP_CALL_COUNTER_H_

@@ -1,4 +1,4 @@
-#include "strata/facade/front_table.h"
+#include "strata/facade/key_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +11,15 @@
 namespace strata {
 namespace {
 
-// A table never looks into a front.
-Front* Fake(std::uintptr_t number) {
-  return reinterpret_cast<Front*>(number * 64);
+struct Value;
+
+// A table never looks into a value.
+Value* Fake(std::uintptr_t number) {
+  return reinterpret_cast<Value*>(number * 64);
 }
 
-TEST(FrontTableTest, FindsWhatWasInserted) {
-  FrontTable table;
+TEST(KeyTableTest, FindsWhatWasInserted) {
+  KeyTable<Value> table;
   for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
   for (std::uint64_t key = 1; key <= 2000; ++key) {
     EXPECT_EQ(table.Find(key), Fake(key));
@@ -25,23 +27,23 @@ TEST(FrontTableTest, FindsWhatWasInserted) {
   }
 }
 
-TEST(FrontTableTest, HasNothingForAnUnknownKey) {
-  FrontTable table;
+TEST(KeyTableTest, HasNothingForAnUnknownKey) {
+  KeyTable<Value> table;
   table.Insert(7, Fake(7));
   EXPECT_EQ(table.Find(8), nullptr);
   EXPECT_EQ(table.FindLocked(8), nullptr);
 }
 
-TEST(FrontTableTest, ReplacesTheEntryOfAKey) {
-  FrontTable table;
+TEST(KeyTableTest, ReplacesTheEntryOfAKey) {
+  KeyTable<Value> table;
   table.Insert(7, Fake(1));
   table.Insert(7, Fake(2));
   EXPECT_EQ(table.Find(7), Fake(2));
   EXPECT_THAT(table.Entries(), testing::ElementsAre(Fake(2)));
 }
 
-TEST(FrontTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
-  FrontTable table;
+TEST(KeyTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
+  KeyTable<Value> table;
   for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
   for (std::uint64_t key = 2; key <= 2000; key += 2) table.Remove(key);
   for (std::uint64_t key = 1; key <= 2000; ++key) {
@@ -50,15 +52,15 @@ TEST(FrontTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
   EXPECT_EQ(table.Entries().size(), 1000U);
 }
 
-TEST(FrontTableTest, RemovingAnUnknownKeyDoesNothing) {
-  FrontTable table;
+TEST(KeyTableTest, RemovingAnUnknownKeyDoesNothing) {
+  KeyTable<Value> table;
   table.Insert(7, Fake(7));
   table.Remove(8);
   EXPECT_EQ(table.Find(7), Fake(7));
 }
 
-TEST(FrontTableTest, ARemovedKeyCanComeBackWithAnotherFront) {
-  FrontTable table;
+TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
+  KeyTable<Value> table;
   table.Insert(7, Fake(1));
   table.Remove(7);
   table.Insert(9, Fake(9));  // takes over the node
@@ -67,8 +69,8 @@ TEST(FrontTableTest, ARemovedKeyCanComeBackWithAnotherFront) {
   EXPECT_EQ(table.Find(9), Fake(9));
 }
 
-TEST(FrontTableTest, TakesAddressesAsKeys) {
-  FrontTable table;
+TEST(KeyTableTest, TakesAddressesAsKeys) {
+  KeyTable<Value> table;
   for (std::uint64_t i = 0; i < 500; ++i) {
     table.Insert(0x7f0000000000 + i * 4096, Fake(i + 1));
   }
@@ -77,9 +79,9 @@ TEST(FrontTableTest, TakesAddressesAsKeys) {
   }
 }
 
-TEST(FrontTableTest, ReadersNeverSeeAWrongFrontWhileOthersChange) {
+TEST(KeyTableTest, ReadersNeverSeeAWrongValueWhileOthersChange) {
   constexpr std::uint64_t kStable = 64;
-  FrontTable table;
+  KeyTable<Value> table;
   for (std::uint64_t key = 1; key <= kStable; ++key) {
     table.Insert(key, Fake(key));
   }
@@ -91,7 +93,7 @@ TEST(FrontTableTest, ReadersNeverSeeAWrongFrontWhileOthersChange) {
     readers.emplace_back([&] {
       while (!stop) {
         for (std::uint64_t key = 1; key <= kStable; ++key) {
-          Front* found = table.Find(key);
+          Value* found = table.Find(key);
           if (found != nullptr && found != Fake(key)) ++wrong;
           if (table.FindLocked(key) != Fake(key)) ++lost;
         }

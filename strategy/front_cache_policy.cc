@@ -1,8 +1,9 @@
 #include "strata/strategy/front_cache_policy.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
+
+#include "strata/allocation/size.h"
 
 namespace strata {
 namespace {
@@ -31,12 +32,5 @@ std::size_t MaxCachedBlock(const StrategyOptions& options) {
 FrontCachePolicy::FrontCachePolicy(const StrategyOptions& options)
     : max_block_bytes_(MaxCachedBlock(options)),
       fits_all_(options.front_cache == "speed") {}
-
-std::size_t FrontCachePolicy::LimitBytes(std::size_t reserved_bytes) const {
-  if (fits_all_) return reserved_bytes;
-  return std::max(reserved_bytes <= kFewChunksBytes ? kFewChunksLimitBytes
-                                                    : kMemoryFirstFloorBytes,
-                  reserved_bytes / kMemoryFirstDivisor);
-}
 
 }  // namespace strata

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_FRONT_CACHE_POLICY_H_
 #define STRATA_STRATEGY_FRONT_CACHE_POLICY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,11 +22,17 @@ class FrontCachePolicy {
 
   // See FrontCache; 0: none.
   std::size_t max_block_bytes() const { return max_block_bytes_; }
+  // How often a size is searched for before it is kept.
   std::uint8_t searches() const {
     return fits_all_ ? kSpeedFirstSearches : kMemoryFirstSearches;
   }
   // Of all it keeps, while so much is reserved.
-  std::size_t LimitBytes(std::size_t reserved_bytes) const;
+  std::size_t LimitBytes(std::size_t reserved_bytes) const {
+    if (fits_all_) return reserved_bytes;
+    return std::max(reserved_bytes <= kFewChunksBytes ? kFewChunksLimitBytes
+                                                      : kMemoryFirstFloorBytes,
+                    reserved_bytes / kMemoryFirstDivisor);
+  }
 
  private:
   // What a front cache that puts memory first may keep: this part of what is

@@ -4,9 +4,11 @@
 
 namespace strata {
 
-FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes)
+FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
+                       std::uint8_t searches)
     : max_bytes_(max_block_bytes / granule_bytes * granule_bytes),
       granule_bytes_(granule_bytes),
+      enough_touches_(searches),
       sets_(max_bytes_ != 0 ? std::make_unique<Sets>() : nullptr) {}
 
 void FrontCache::Touch(std::size_t bytes) noexcept {
@@ -14,7 +16,7 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
   Entry* entry = nullptr;
   for (Entry& candidate : SetOf(bytes)) {
     if (candidate.bytes == bytes) {
-      if (candidate.touches < kTouches) ++candidate.touches;
+      if (candidate.touches < enough_touches_) ++candidate.touches;
       candidate.was_used = true;
       return;
     }

@@ -16,7 +16,7 @@ namespace strata {
 // request of the same size: no search, no cut, no join.
 //
 // Model: a set-associative table from an exact size to a list of blocks, last
-//   in, first out. A size is admitted once it was met twice by a search, and
+//   in, first out. A size is admitted once searches met it often enough, and
 //   given up when it went unused through kSweep searches. A block in here is
 //   free for everybody but the indices of its strategy: which calls TakeAll
 //   before it looks at what is free, takes more from below, or fails.
@@ -31,10 +31,12 @@ class FrontCache {
   static constexpr std::uint32_t kSweep = 1024;
 
   // Keeps blocks of at most `max_block_bytes`, which requests get whose size,
-  // rounded up to the power of two `granule_bytes`, is theirs. 0: keeps none.
+  // rounded up to the power of two `granule_bytes`, is theirs, once `searches`
+  // have met it. 0 bytes: keeps none.
   //
   // Errors: std::bad_alloc.
-  FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes);
+  FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
+             std::uint8_t searches = 2);
   FrontCache(const FrontCache&) = delete;
   FrontCache& operator=(const FrontCache&) = delete;
 
@@ -68,7 +70,8 @@ class FrontCache {
     if (bytes > max_bytes_) return false;
     for (Entry& entry : SetOf(bytes)) {
       if (entry.bytes != bytes) continue;
-      if (entry.touches < kTouches || bytes_ + bytes > limit_bytes_) break;
+      if (entry.touches < enough_touches_ || bytes_ + bytes > limit_bytes_)
+        break;
       SetFlags(*block, 0);
       block->free_next = entry.first;
       entry.first = block;
@@ -98,11 +101,10 @@ class FrontCache {
 
  private:
   static constexpr std::size_t kSetBits = 7;
-  static constexpr std::uint8_t kTouches = 2;
   struct Entry {
     std::size_t bytes = 0;  // 0: unused
     Block* first = nullptr;
-    std::uint8_t touches = 0;  // searches for it, up to kTouches
+    std::uint8_t touches = 0;  // searches for it, up to enough_touches_
     bool was_used = false;     // since the last sweep
   };
   using Set = std::array<Entry, 2>;
@@ -118,6 +120,7 @@ class FrontCache {
 
   const std::size_t max_bytes_;
   const std::size_t granule_bytes_;
+  const std::uint8_t enough_touches_;
   const std::unique_ptr<Sets> sets_;  // null: off
   std::size_t bytes_ = 0;             // of blocks that are kept
   std::size_t limit_bytes_ = SIZE_MAX;

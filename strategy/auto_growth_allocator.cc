@@ -31,7 +31,8 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
     : PoolingStrategy(std::move(pool), std::move(stream)),
       HitPath(&cache_),
       policy_(policy),
-      cache_(policy.front_cache_max_block(), policy.granule_bytes()) {
+      cache_(policy.front_cache_max_block(), policy.granule_bytes(),
+             policy.front_cache_searches()) {
   this->pool().AddHolder(*this);
 }
 

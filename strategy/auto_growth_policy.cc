@@ -31,7 +31,7 @@ std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
 
 // The largest blocks that a front cache keeps: hotpath.md §6 and
 // docs/auto_growth.md have what others cost.
-constexpr std::size_t kMemoryFirstMaxBlock = std::size_t{64} << 10;
+constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
 constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 
 std::size_t MaxCachedBlock(const StrategyOptions& options) {

@@ -143,6 +143,18 @@ TEST_F(FrontCacheTest, ASizeThatComesOftenGetsThePlaceOfOthers) {
   EXPECT_TRUE(cache.Give(NewBlock(kLate)));
 }
 
+TEST_F(FrontCacheTest, HowManySearchesAdmitASizeIsItsOwnersToSay) {
+  for (const std::uint8_t searches :
+       {std::uint8_t{1}, std::uint8_t{2}, std::uint8_t{8}}) {
+    FrontCache cache(kLargest, kGranule, searches);
+    for (int met = 0; met < searches; ++met) {
+      EXPECT_FALSE(cache.Give(NewBlock(4096))) << met << " of " << searches;
+      cache.NoteSearch(4096);
+    }
+    EXPECT_TRUE(cache.Give(NewBlock(4096)));
+  }
+}
+
 TEST_F(FrontCacheTest, OneThatIsOffKeepsNothing) {
   FrontCache off(0, kGranule);
   off.NoteSearch(256);

@@ -181,11 +181,15 @@ TEST(AutoGrowthPolicyTest, TheFrontCacheKeepsWhatItsModeSays) {
   const AutoGrowthPolicy memory(options);
   EXPECT_EQ(memory.front_cache_max_block(), Kibibytes(64));
   EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(2)), Kibibytes(512));
-  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Mebibytes(10));
+  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(8)), Kibibytes(512));
+  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(10)), Kibibytes(128));
+  EXPECT_EQ(memory.FrontCacheLimit(Mebibytes(640)), Kibibytes(2560));
+  EXPECT_EQ(memory.front_cache_searches(), 2U);
   options.front_cache = "speed";
   const AutoGrowthPolicy speed(options);
   EXPECT_EQ(speed.front_cache_max_block(), Mebibytes(8));
   EXPECT_EQ(speed.FrontCacheLimit(Mebibytes(640)), Mebibytes(640));
+  EXPECT_EQ(speed.front_cache_searches(), 8U);
   options.front_cache_max_block_bytes = 1000;
   EXPECT_EQ(AutoGrowthPolicy(options).front_cache_max_block(), 1000U);
   options.front_cache = "off";

@@ -130,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongArguments{{"--bench_rounds=0"}, "bench_rounds"},
         WrongArguments{{"--bench_rounds=many"}, "'many'"},
         WrongArguments{{"--bench_operations=-1"}, "bench_operations"},
+        WrongArguments{{"--bench_seed=0"}, "bench_seed"},
         WrongArguments{{"--bench_workloads=trace:none"}, "known: pair"},
         WrongArguments{{"--bench_trace=/no/such/file"}, "/no/such/file"},
         WrongArguments{{"--bench_trace=/dev/null"}, "/dev/null"},

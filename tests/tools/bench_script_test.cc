@@ -130,7 +130,7 @@ TEST(BenchScriptTest, TensorsAreFreedInTheOrderAskedFor) {
 
 TEST(BenchScriptTest, RandomBlocksStayWithinTheirSizes) {
   constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
-  const BenchScript script = MakeReplaceScript(5000, 10, kLargest);
+  const BenchScript script = MakeReplaceScript(5000, 10, kLargest, 1);
   std::uint64_t least = kLargest;
   std::uint64_t most = 0;
   for (const BenchStep& step : script.loop) {
@@ -145,7 +145,7 @@ TEST(BenchScriptTest, RandomBlocksStayWithinTheirSizes) {
 }
 
 TEST(BenchScriptTest, ALoopReplacesAsManyBlocksAsThereAre) {
-  const BenchScript script = MakeReplaceScript(7, 5000, 1024);
+  const BenchScript script = MakeReplaceScript(7, 5000, 1024, 1);
   EXPECT_EQ(script.prologue.size(), 5000U);
   EXPECT_EQ(script.pairs(), 5000U);
   std::set<std::uint32_t> replaced;
@@ -153,14 +153,36 @@ TEST(BenchScriptTest, ALoopReplacesAsManyBlocksAsThereAre) {
   EXPECT_GT(replaced.size(), 3000U);  // 63 % are drawn at least once
 }
 
+// The requests of a script, and the slots they are for.
+using Steps = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+Steps StepsOf(const BenchScript& script) {
+  Steps steps;
+  for (const BenchStep& step : script.loop) {
+    steps.emplace_back(step.bytes, step.slot);
+  }
+  return steps;
+}
+
+TEST(BenchScriptTest, AnotherSeedDrawsOtherSizes) {
+  const auto random = [](std::uint64_t seed) {
+    return StepsOf(MakeReplaceScript(50, 10, 1024, seed));
+  };
+  EXPECT_EQ(random(1), random(1));
+  EXPECT_NE(random(1), random(2));
+  for (const Shapes shapes : {Shapes::kFixed, Shapes::kJittered}) {
+    EXPECT_NE(StepsOf(MakeTrainingScript(shapes, 1)),
+              StepsOf(MakeTrainingScript(shapes, 2)));
+  }
+}
+
 TEST(BenchScriptTest, AStepOfTrainingHas2300Pairs) {
-  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed).pairs(), 2300U);
-  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed).prologue.size(), 200U);
+  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed, 1).pairs(), 2300U);
+  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed, 1).prologue.size(), 200U);
 }
 
 TEST(BenchScriptTest, JitterScalesTheShapesOfAStepAlike) {
-  const BenchScript fixed = MakeTrainingScript(Shapes::kFixed);
-  const BenchScript jittered = MakeTrainingScript(Shapes::kJittered);
+  const BenchScript fixed = MakeTrainingScript(Shapes::kFixed, 1);
+  const BenchScript jittered = MakeTrainingScript(Shapes::kJittered, 1);
   ASSERT_EQ(jittered.loop.size() % fixed.loop.size(), 0U);
   std::set<std::uint64_t> first_bytes;
   for (std::size_t i = 0; i < jittered.loop.size(); ++i) {

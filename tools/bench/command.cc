@@ -49,6 +49,7 @@ runs one once, for profilers.
   --bench_rounds=N          measurements of each (default: 11)
   --bench_operations=N      pairs in a measurement, at most (default: 1000000);
                             with `run`, exactly
+  --bench_seed=N            draws other random sizes (default: 1)
   --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
                             those in it (default: %s, if it is there)
   --bench_plot=FILE         draws cost against live blocks and threads, as SVG
@@ -96,6 +97,7 @@ BenchSettings TakeSettings(Arguments& arguments) {
       static_cast<int>(TakePositive(arguments, "bench_rounds", 11));
   settings.pairs = TakePositive(arguments, "bench_operations", 1'000'000);
   settings.script.pairs = std::min(settings.script.pairs, settings.pairs);
+  settings.script.seed = TakePositive(arguments, "bench_seed", 1);
   settings.script.traces = BenchTraces(arguments.TakeText(
       "bench_trace",
       std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
@@ -186,6 +188,7 @@ BenchPlan MakePlan(const BenchSettings& settings,
   }
   plan.worker_arguments = {
       "--bench_operations=" + std::to_string(settings.pairs),
+      "--bench_seed=" + std::to_string(settings.script.seed),
       "--bench_trace=" + traces};
   plan.worker_arguments.insert(plan.worker_arguments.end(), flags.begin(),
                                flags.end());

@@ -57,8 +57,8 @@ BenchScript MakeTensorScript(std::size_t pairs, FreeOrder order) {
 }
 
 BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
-                              std::uint64_t largest) {
-  BenchRandom random(1);
+                              std::uint64_t largest, std::uint64_t seed) {
+  BenchRandom random(seed);
   BenchScript script;
   const auto slots = static_cast<std::uint32_t>(live);
   for (std::uint32_t i = 0; i < slots; ++i) {

@@ -37,7 +37,7 @@ struct BenchScript {
 BenchScript Finish(BenchScript script);
 
 // The scripts of the workloads (workload.h); `pairs` is about how many a loop
-// has where the workload does not say.
+// has where the workload does not say. Another `seed` draws other sizes.
 
 // One block of 4 KiB, freed at once.
 BenchScript MakePairScript(std::size_t pairs);
@@ -50,7 +50,7 @@ BenchScript MakeTensorScript(std::size_t pairs, FreeOrder order);
 // from 256 B up to `largest`. The loop replaces each of them once on average,
 // so that it meets none of them in a cache.
 BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
-                              std::uint64_t largest);
+                              std::uint64_t largest, std::uint64_t seed);
 
 // Steps of training: weights that stay; forward, an activation and a workspace
 // per operation; backward, its gradient, a workspace and now and then that of
@@ -60,7 +60,7 @@ BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
 //   activations and workspaces, all of one step alike, are scaled by a factor
 //   from 0.5 to 1, as with input of changing length.
 enum class Shapes { kFixed, kJittered };
-BenchScript MakeTrainingScript(Shapes shapes);
+BenchScript MakeTrainingScript(Shapes shapes, std::uint64_t seed);
 
 // One pass of a recorded trace (trace_reader.h), all its streams taken as one;
 // what it leaves live is freed at the end. Requests of 0 bytes are left out:

@@ -130,8 +130,8 @@ static_assert(kGradientOperations * 2 == kWeights);
 
 }  // namespace
 
-BenchScript MakeTrainingScript(Shapes shapes) {
-  BenchRandom random(1);
+BenchScript MakeTrainingScript(Shapes shapes, std::uint64_t seed) {
+  BenchRandom random(seed);
   const Model model = MakeModel(random);
   BenchScript script;
   for (std::uint32_t i = 0; i < kWeights; ++i) {

@@ -50,7 +50,7 @@ BenchWorkload Replace(std::size_t live, std::uint64_t largest) {
                      HumanBytes(largest) + ", replaced at random";
   workload.live_blocks = live;
   workload.make = [=](const BenchScriptOptions& options) {
-    return MakeReplaceScript(options.pairs, live, largest);
+    return MakeReplaceScript(options.pairs, live, largest, options.seed);
   };
   return workload;
 }
@@ -64,8 +64,8 @@ BenchWorkload RandomSmall(std::size_t live) {
 BenchScript MakePair(const BenchScriptOptions& options) {
   return MakePairScript(options.pairs);
 }
-BenchScript MakeTraining(const BenchScriptOptions& /*options*/) {
-  return MakeTrainingScript(Shapes::kFixed);
+BenchScript MakeTraining(const BenchScriptOptions& options) {
+  return MakeTrainingScript(Shapes::kFixed, options.seed);
 }
 
 BenchWorkload OnThreads(BenchWorkload::Threads kind, std::size_t threads,
@@ -182,8 +182,9 @@ std::vector<BenchWorkload> TrainingWorkloads() {
                       &MakeTraining),
           OnOneThread("training_jittered",
                       "steps of training, each with shapes of its own",
-                      [](const BenchScriptOptions&) {
-                        return MakeTrainingScript(Shapes::kJittered);
+                      [](const BenchScriptOptions& options) {
+                        return MakeTrainingScript(Shapes::kJittered,
+                                                  options.seed);
                       })};
 }
 

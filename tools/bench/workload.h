@@ -2,6 +2,7 @@
 #define STRATA_TOOLS_BENCH_WORKLOAD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ namespace strata {
 // What a workload may depend on.
 struct BenchScriptOptions {
   std::size_t pairs = 16384;        // about so many in the loop
+  std::uint64_t seed = 1;           // of what is drawn at random
   std::vector<std::string> traces;  // files to replay
 };
 

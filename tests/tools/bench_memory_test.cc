@@ -1,0 +1,74 @@
+// What the front cache costs in memory, on work whose sizes are drawn at
+// random: hotpath.md §9.4, over several seeds, because one chunk more or less
+// is several per cent of one.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "strata/tools/bench/subject.h"
+
+namespace strata {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* workload;
+  const char* mode;  // of the front cache
+  double most;       // reserved, to what is reserved without a cache
+  std::uint64_t seeds;
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.workload << ' ' << c.mode;
+}
+
+// Most reserved over most live.
+double ReservedRatio(const Case& c, const std::string& mode,
+                     std::uint64_t seed) {
+  BenchScriptOptions script_options;
+  script_options.pairs = 4000;
+  script_options.seed = seed;
+  const BenchWorkload workload = FindBenchWorkload(c.workload, script_options);
+  const BenchScript script = workload.make(script_options);
+  const Options options = Options::Parse(
+      "strata_platform=sim,strata_sim_memory=1TiB,strata_front_cache=" + mode);
+  const auto subject = MakeBenchSubject(FindBenchAllocator("auto_growth"),
+                                        workload, script, options, {});
+  subject->Run(2 * script.pairs());
+  return static_cast<double>(subject->peak_reserved_bytes().value()) /
+         static_cast<double>(subject->peak_live_bytes());
+}
+
+class FrontCacheMemoryTest : public testing::TestWithParam<Case> {};
+
+TEST_P(FrontCacheMemoryTest, CostsAsMuchMemoryAsItsModeSays) {
+  double logs = 0;
+  for (std::uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
+    logs += std::log(ReservedRatio(GetParam(), GetParam().mode, seed) /
+                     ReservedRatio(GetParam(), "off", seed));
+  }
+  const double mean = std::exp(logs / static_cast<double>(GetParam().seeds));
+  RecordProperty("mean", std::to_string(mean));
+  EXPECT_LE(mean, GetParam().most);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FrontCacheMemoryTest,
+    testing::Values(
+        Case{"random_memory", "random_1000", "memory", 1.01, 32},
+        Case{"small_memory", "random_small_1000", "memory", 1.01, 32},
+        Case{"training_memory", "training", "memory", 1.01, 32},
+        Case{"jittered_memory", "training_jittered", "memory", 1.01, 8},
+        Case{"random_speed", "random_1000", "speed", 1.05, 32},
+        Case{"small_speed", "random_small_1000", "speed", 1.05, 32},
+        Case{"training_speed", "training", "speed", 1.05, 32},
+        Case{"jittered_speed", "training_jittered", "speed", 1.05, 8}),
+    [](const testing::TestParamInfo<Case>& instance) {
+      return instance.param.name;
+    });
+
+}  // namespace
+}  // namespace strata

@@ -13,6 +13,18 @@ namespace strata {
 [[gnu::tls_model(
     "initial-exec")]] extern thread_local constinit int t_held_locks;
 
+// How to wait for another core to leave a critical section: for about as long
+// as one takes, then the holder has probably lost its core, and may need this
+// one.
+class SpinWait {
+ public:
+  // Between two looks at what is waited for.
+  void Once();
+
+ private:
+  int spins_ = 0;
+};
+
 // A lock for critical sections of a few dozen instructions: no system call, no
 // callback and no allocation that may wait belongs inside one.
 //

@@ -4,24 +4,24 @@
 
 namespace strata {
 
-thread_local constinit int t_held_locks = 0;
+thread_local constinit int t_held_words = 0;
+
+void SpinWait::Once() {
+  constexpr int kSpins = 64;
+  if (spins_ < kSpins) {
+    ++spins_;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::this_thread::yield();
+  }
+}
 
 void SpinLock::LockSlow() {
-  // About a critical section's length; then the holder has probably lost its
-  // core, and may need this one to go on.
-  constexpr int kSpins = 64;
-  for (int spins = 0;; ++spins) {
-    // Waiters read, and write only when the lock looks free: their copies of
-    // the line stay shared.
-    if (!locked_.load(std::memory_order_relaxed) &&
-        !locked_.exchange(true, std::memory_order_acquire)) {
-      return;
-    }
-    if (spins < kSpins) {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    } else {
-      std::this_thread::yield();
-    }
+  // Waiters read, and write only when the lock looks free: their copies of the
+  // line stay shared.
+  for (SpinWait wait; locked_.load(std::memory_order_relaxed) ||
+                      locked_.exchange(true, std::memory_order_acquire);) {
+    wait.Once();
   }
 }
 

@@ -23,7 +23,7 @@ std::shared_ptr<ParkedFrees> MakeParked(
 StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<SharedOrder> order,
                        std::shared_ptr<ChainStream> stream,
-                       std::shared_ptr<DeferredFrees> frees)
+                       std::shared_ptr<DeferredFrees> frees, bool biased_lock)
     : Decorator(strategy),
       below_(strategy->hit_path()),
       below_lock_(below_ != nullptr ? below_->hit_lock() : nullptr),
@@ -32,7 +32,8 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       frees_(std::move(frees)),
       timeline_(share_->stream().timeline()),
       parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
-      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()) {}
+      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()),
+      lock_(biased_lock) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
@@ -131,7 +132,7 @@ Allocation* StreamView::TryAllocate(const Request& request,
   Allocation* allocation = Take(request, failure);
   std::uint64_t live = 0;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     if (allocation != nullptr) {
       CountUse(stats_, *allocation->block());
     } else {
@@ -151,7 +152,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     UncountUse(stats_, *block);
   }
   if (!IsDirect() && parked_->Park(block)) return;
@@ -165,13 +166,13 @@ std::size_t StreamView::Release() noexcept {
 }
 
 Stats StreamView::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<BiasedLock> guard(lock_);
   return stats_;
 }
 
 void StreamView::ResetPeak() {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     stats_.peak_in_use_bytes = stats_.in_use_bytes;
   }
   underlying()->ResetPeak();

@@ -1,0 +1,80 @@
+#include "strata/platform/biased_lock.h"
+
+#include <array>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+namespace strata {
+
+constinit BiasedLockMachine::Slot BiasedLockMachine::nobody_;
+thread_local constinit BiasedLockMachine::Slot* BiasedLockMachine::t_slot =
+    nullptr;
+
+int HeldLocks() noexcept {
+  return t_held_words + (BiasedLockMachine::IsInside() ? 1 : 0);
+}
+
+// The slots that no thread has.
+//
+// Threads: any thread. A slot goes from one thread to the next under lock_, so
+//   all that the first did as an owner is done for the second, which inherits
+//   its locks.
+class BiasedLockMachine::IdleSlots {
+ public:
+  // Null if there is none.
+  Slot* Take() noexcept {
+    const std::lock_guard<SpinLock> guard(lock_);
+    Slot* slot = idle_;
+    if (slot != nullptr) {
+      idle_ = slot->next;
+    } else if (used_ < slots_.size()) {
+      slot = &slots_[used_++];
+    }
+    return slot;
+  }
+  void Give(Slot* slot) noexcept {
+    const std::lock_guard<SpinLock> guard(lock_);
+    slot->next = idle_;
+    idle_ = slot;
+  }
+
+ private:
+  SpinLock lock_;
+  // Guarded by lock_.
+  std::array<Slot, kSlots> slots_;
+  std::size_t used_ = 0;  // of slots_, ever
+  Slot* idle_ = nullptr;  // given back
+};
+
+constinit BiasedLockMachine::IdleSlots BiasedLockMachine::idle_slots_;
+
+// The calling thread's slot, until the thread ends.
+class BiasedLockMachine::OwnSlot {
+ public:
+  OwnSlot() noexcept { t_slot = idle_slots_.Take(); }
+  OwnSlot(const OwnSlot&) = delete;
+  OwnSlot& operator=(const OwnSlot&) = delete;
+  ~OwnSlot() {
+    has_ended = true;
+    // Other destructors of the thread may lock, but own nothing any more.
+    Slot* const slot = std::exchange(t_slot, nullptr);
+    if (slot != nullptr) idle_slots_.Give(slot);
+  }
+
+  static thread_local constinit bool has_ended;
+};
+
+thread_local constinit bool BiasedLockMachine::OwnSlot::has_ended = false;
+
+BiasedLockMachine::Slot* BiasedLockMachine::TakeSlot() noexcept {
+  // Threads may end later than static objects.
+  static_assert(std::is_trivially_destructible_v<IdleSlots>);
+  if (!OwnSlot::has_ended) {
+    static thread_local const OwnSlot own;
+    static_cast<void>(own);
+  }
+  return t_slot;
+}
+
+}  // namespace strata

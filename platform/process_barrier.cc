@@ -1,0 +1,42 @@
+#include "strata/platform/process_barrier.h"
+
+#include <glog/logging.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace strata {
+
+ProcessBarrier::ProcessBarrier(SystemCall call)
+    : call_(call), is_available_(Register()) {
+  LOG_IF(WARNING, !is_available_)
+      << "The system has no membarrier for this process: locks that were to be "
+         "biased are spin locks.";
+}
+
+ProcessBarrier& ProcessBarrier::Instance() {
+  // Never destroyed: locks of static objects may still need it.
+  static ProcessBarrier* const barrier = new ProcessBarrier;
+  return *barrier;
+}
+
+void ProcessBarrier::Run() noexcept {
+  if (call_(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  if (Register() && call_(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  // Slow, but needs no registration.
+  if (call_(MEMBARRIER_CMD_GLOBAL) == 0) return;
+  LOG(FATAL) << "The system takes membarrier away from this process, with "
+                "biased locks in use.";
+}
+
+int ProcessBarrier::CallSystem(int command) {
+  return static_cast<int>(syscall(SYS_membarrier, command, 0, 0));
+}
+
+bool ProcessBarrier::Register() {
+  const int commands = call_(MEMBARRIER_CMD_QUERY);
+  return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+         call_(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+}  // namespace strata

@@ -51,6 +51,8 @@ struct DecoratorOptions {
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place
+  // The lock of a stream may belong to the thread that uses it.
+  bool biased_lock = false;
   // Look for writes outside blocks and uses of freed ones (guard_settings.h).
   bool guard = false;
   std::size_t guard_red_zone_bytes = 256;  // on each side of a block

@@ -5,7 +5,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/front_cache.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -27,7 +27,7 @@ class HitPath {
   virtual ~HitPath() = default;
 
   // Null: Take and Give lock by themselves. Always the same one.
-  virtual SpinLock* hit_lock() = 0;
+  virtual BiasedLock* hit_lock() = 0;
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
@@ -66,7 +66,7 @@ class HitGuard {
   }
 
  private:
-  SpinLock* const lock_;
+  BiasedLock* const lock_;
 };
 
 }  // namespace strata

@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-SpinLock& LockOf(HitPath* hit_path, SpinLock& own) {
-  SpinLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+BiasedLock& LockOf(HitPath* hit_path, BiasedLock& own) {
+  BiasedLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
   return lock != nullptr ? *lock : own;
 }
 
@@ -24,15 +24,17 @@ void PlaceMeter::Add(std::uint64_t bytes) {
 }
 
 StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
-                             std::shared_ptr<PlaceMeter> meter)
+                             std::shared_ptr<PlaceMeter> meter,
+                             bool biased_lock)
     : Decorator(std::move(underlying)),
       meter_(std::move(meter)),
+      own_lock_(biased_lock),
       lock_(LockOf(Decorator::underlying()->hit_path(), own_lock_)) {}
 
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<BiasedLock> guard(lock_);
   if (allocation != nullptr) {
     Count(*allocation->block());
   } else {
@@ -43,20 +45,20 @@ Allocation* StatAllocator::TryAllocate(const Request& request,
 
 void StatAllocator::DoFree(Allocation* allocation) noexcept {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     Uncount(*allocation->block());
   }
   underlying()->DoFree(allocation);
 }
 
 Stats StatAllocator::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<BiasedLock> guard(lock_);
   return stats_;
 }
 
 void StatAllocator::ResetPeak() {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     stats_.peak_in_use_bytes = stats_.in_use_bytes;
   }
   underlying()->ResetPeak();
@@ -67,7 +69,8 @@ std::shared_ptr<Allocator> MakeStatAllocator(
     const ChainContext& context) {
   if (!options.stat) return underlying;
   return std::make_shared<StatAllocator>(
-      std::move(underlying), options.exact_peak ? context.meter : nullptr);
+      std::move(underlying), options.exact_peak ? context.meter : nullptr,
+      options.biased_lock);
 }
 
 }  // namespace strata

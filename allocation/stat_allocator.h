@@ -8,7 +8,7 @@
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorator_options.h"
 #include "strata/allocation/usage.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -38,12 +38,13 @@ class PlaceMeter {
 // Cost: two uncontended locks per walk; none of its own on a hit.
 class StatAllocator final : public Decorator {
  public:
-  // `meter` may be null.
+  // `meter` may be null. `biased_lock`: whether a thread may own its lock, if
+  // the chain has no hit lock.
   StatAllocator(std::shared_ptr<Allocator> underlying,
-                std::shared_ptr<PlaceMeter> meter);
+                std::shared_ptr<PlaceMeter> meter, bool biased_lock = false);
 
   // For the front. Hold lock(): the hit lock of the chain, if it has one.
-  SpinLock& lock() const { return lock_; }
+  BiasedLock& lock() const { return lock_; }
   void CountHit(const Block& block) { Count(block); }
   void CountGiven(const Block& block) { Uncount(block); }
   // It was not given back after all.
@@ -70,9 +71,9 @@ class StatAllocator final : public Decorator {
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  mutable SpinLock own_lock_;
-  SpinLock& lock_;  // the hit lock if the chain has one, else own_lock_
-  Stats stats_;     // guarded by lock_
+  mutable BiasedLock own_lock_;
+  BiasedLock& lock_;  // the hit lock if the chain has one, else own_lock_
+  Stats stats_;       // guarded by lock_
 };
 
 }  // namespace strata

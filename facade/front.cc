@@ -16,9 +16,9 @@ StatAllocator* FindStat(Allocator* layer) {
 }
 
 // One lock for all that a hit counts. The Stat layer has the hit path's.
-SpinLock& LockOf(StatAllocator* stat, HitPath* hit_path, SpinLock& own) {
+BiasedLock& LockOf(StatAllocator* stat, HitPath* hit_path, BiasedLock& own) {
   if (stat != nullptr) return stat->lock();
-  SpinLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+  BiasedLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
   return lock != nullptr ? *lock : own;
 }
 
@@ -36,6 +36,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
       role_(role),
+      own_lock_(state_->decorator_options().biased_lock),
       lock_(LockOf(stat_, hit_path_, own_lock_)) {
   set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
@@ -43,7 +44,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
-  const std::lock_guard<SpinLock> guard(lock_);
+  const BiasedLock::Guard guard(lock_);
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
@@ -94,7 +95,7 @@ Allocation* Front::TryAllocateGated(const Request& request,
 Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     ++live_;
     return allocation;
   }
@@ -112,6 +113,20 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   return nullptr;
 }
 
+// Inlined, its results are jumps.
+[[gnu::always_inline]] inline Front::Given Front::Give(Block* block) noexcept {
+  const BiasedLock::Guard guard(lock_);
+  // Counted first: once given, it may be somebody else's.
+  if (stat_ != nullptr) stat_->CountGiven(*block);
+  if (!hit_path_->Give(block)) [[unlikely]] {
+    if (stat_ != nullptr) stat_->CountKept(*block);
+    return Given::kNot;
+  }
+  // This front must last until the waiters know.
+  if (retry_.has_waiters()) return Given::kAwaited;
+  return --live_ == 0 && orphan_ ? Given::kLast : Given::kDone;
+}
+
 void Front::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if (!MayHit() || (block->flags & kBlockMarked) != 0 ||
@@ -120,28 +135,17 @@ void Front::DoFree(Allocation* allocation) noexcept {
   }
   retry_.CountThread();
   const std::size_t bytes = block->size;
-  bool is_given = false;
-  bool is_awaited = false;
-  bool is_last = false;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    // Counted first: once given, it may be somebody else's.
-    if (stat_ != nullptr) stat_->CountGiven(*block);
-    is_given = hit_path_->Give(block);
-    if (is_given) {
-      is_awaited = retry_.has_waiters();
-      // This front must last until the waiters know.
-      is_last = !is_awaited && --live_ == 0 && orphan_;
-    } else if (stat_ != nullptr) {
-      stat_->CountKept(*block);
-    }
+  switch (Give(block)) {
+    case Given::kDone:
+      return;
+    case Given::kNot:
+      return WalkFree(allocation);
+    case Given::kAwaited:
+      retry_.NotifyFree(bytes);
+      return Unpin();
+    case Given::kLast:
+      return Destroy();
   }
-  if (!is_given) return WalkFree(allocation);
-  if (is_awaited) {
-    retry_.NotifyFree(bytes);
-    Unpin();
-  }
-  if (is_last) Destroy();
 }
 
 void Front::WalkFree(Allocation* allocation) noexcept {
@@ -154,7 +158,7 @@ void Front::WalkFree(Allocation* allocation) noexcept {
 }
 
 bool Front::TryPin() noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<BiasedLock> guard(lock_);
   if (orphan_ && live_ == 0) return false;
   ++live_;
   return true;
@@ -163,7 +167,7 @@ bool Front::TryPin() noexcept {
 void Front::Unpin() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     is_last = --live_ == 0 && orphan_;
   }
   if (is_last) Destroy();
@@ -172,7 +176,7 @@ void Front::Unpin() noexcept {
 void Front::Drop() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     orphan_ = true;
     is_last = live_ == 0;
   }

@@ -10,7 +10,7 @@
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/place_state.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -65,7 +65,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  private:
   ~Front() override = default;
 
+  // What became of a block that was given to the hit path: it was not given,
+  // it was, and then too that somebody waits for memory (this free is not
+  // counted off yet), or that it was the last one of an orphan.
+  enum class Given : std::uint8_t { kNot, kDone, kAwaited, kLast };
+
   Allocation* TakeHit(std::size_t bytes) noexcept;
+  Given Give(Block* block) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.
@@ -89,8 +95,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;
   const Role role_;
-  SpinLock own_lock_;
-  SpinLock& lock_;          // that of stat_, the hit path's, or own_lock_
+  BiasedLock own_lock_;
+  BiasedLock& lock_;        // that of stat_, the hit path's, or own_lock_
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_
   std::atomic<bool> was_used_{false};

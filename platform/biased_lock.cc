@@ -8,9 +8,12 @@
 namespace strata {
 
 constinit BiasedLockMachine::Slot BiasedLockMachine::nobody_;
-constinit BiasedLockMachine::Slot BiasedLockMachine::no_slot_;
 thread_local constinit BiasedLockMachine::Slot* BiasedLockMachine::t_slot =
-    &BiasedLockMachine::no_slot_;
+    nullptr;
+
+int HeldLocks() noexcept {
+  return t_held_words + (BiasedLockMachine::IsInside() ? 1 : 0);
+}
 
 // The slots that no thread has.
 //
@@ -49,16 +52,14 @@ constinit BiasedLockMachine::IdleSlots BiasedLockMachine::idle_slots_;
 // The calling thread's slot, until the thread ends.
 class BiasedLockMachine::OwnSlot {
  public:
-  OwnSlot() noexcept {
-    if (Slot* slot = idle_slots_.Take()) t_slot = slot;
-  }
+  OwnSlot() noexcept { t_slot = idle_slots_.Take(); }
   OwnSlot(const OwnSlot&) = delete;
   OwnSlot& operator=(const OwnSlot&) = delete;
   ~OwnSlot() {
     has_ended = true;
     // Other destructors of the thread may lock, but own nothing any more.
-    Slot* const slot = std::exchange(t_slot, &no_slot_);
-    if (slot != &no_slot_) idle_slots_.Give(slot);
+    Slot* const slot = std::exchange(t_slot, nullptr);
+    if (slot != nullptr) idle_slots_.Give(slot);
   }
 
   static thread_local constinit bool has_ended;

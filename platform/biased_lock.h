@@ -36,7 +36,6 @@ class BiasedLockMachine {
   explicit BiasedLockMachine(ProcessBarrier* barrier) : barrier_(barrier) {}
 
   static Slot* Nobody() { return &nobody_; }
-  static Slot* NoSlot() { return &no_slot_; }
   static Slot* MySlot() { return t_slot; }
   static const void* Self() { return &t_slot; }
   // There are kSlots; a thread that got none when it asked first stays without.
@@ -54,6 +53,11 @@ class BiasedLockMachine {
     SpinWait wait_;
   };
   void Barrier() noexcept { barrier_->Run(); }
+  // Whether the calling thread holds a lock as its owner.
+  static bool IsInside() noexcept {
+    return t_slot != nullptr &&
+           t_slot->held.load(std::memory_order_relaxed) != nullptr;
+  }
 
   static constexpr std::size_t kSlots = 256;
 
@@ -62,7 +66,6 @@ class BiasedLockMachine {
   class OwnSlot;
 
   static Slot nobody_;
-  static Slot no_slot_;
   static IdleSlots idle_slots_;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit Slot* t_slot;
 
@@ -95,19 +98,31 @@ class BiasedLock {
       : core_(barrier != nullptr && barrier->is_available(),
               BiasedLockMachine(barrier)) {}
 
+  // Holds a lock, and remembers how: a few instructions less than lock() and
+  // unlock(), which ask again.
+  class Guard {
+   public:
+    explicit Guard(BiasedLock& lock) : lock_(lock), slot_(lock.core_.Lock()) {
+      if (slot_ == nullptr) ++t_held_words;
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() { lock_.Unlock(slot_); }
+
+   private:
+    BiasedLock& lock_;
+    BiasedLockMachine::Slot* const slot_;  // null: has the lock word
+  };
+
   void lock() {
-    core_.Lock();
-    ++t_held_locks;
+    if (core_.Lock() == nullptr) ++t_held_words;
   }
   bool try_lock() {
     if (!core_.TryLock()) return false;
-    ++t_held_locks;
+    if (core_.Entered() == nullptr) ++t_held_words;
     return true;
   }
-  void unlock() {
-    --t_held_locks;
-    core_.Unlock();
-  }
+  void unlock() { Unlock(core_.Entered()); }
 
   // Whether it can have an owner.
   bool may_be_biased() const { return core_.is_biasable(); }
@@ -115,6 +130,15 @@ class BiasedLock {
   bool is_mine() const { return core_.is_mine(); }
 
  private:
+  void Unlock(BiasedLockMachine::Slot* slot) {
+    if (slot == nullptr) [[likely]] {
+      --t_held_words;
+      core_.Release();
+    } else {
+      BiasedLockCore<BiasedLockMachine>::Leave(slot);
+    }
+  }
+
   BiasedLockCore<BiasedLockMachine> core_;
 };
 

@@ -26,11 +26,11 @@ namespace strata {
 //
 // Machine: Atomic<T> is std::atomic<T>, or looks like it; Guarded<T> a T that
 //   only who holds the lock word touches. A Slot has `held`, an Atomic<const
-//   void*>. MySlot() is the thread's, never null; NoSlot() if it has none, and
-//   TakeSlot() then gets it one, or NoSlot(). Nobody() owns the locks without
-//   owner; neither of the two is ever named as held or of a thread. Self() is
-//   an address of the thread's own. Wait().While(atomic, value) waits, and
-//   acquires what it saw last. Barrier() is the ProcessBarrier.
+//   void*>. MySlot() is the thread's, null if it has none; TakeSlot() then gets
+//   it one, or null. Nobody() owns the locks without owner, and is the slot of
+//   no thread. Self() is an address of the thread's own. Wait().While(atomic,
+//   value) waits, and acquires what it saw last. Barrier() is the
+//   ProcessBarrier.
 // Source: hotpath.md §5; the asymmetric fences of C++ proposal P1202.
 template <class Machine>
 class BiasedLockCore {
@@ -45,50 +45,60 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  void Lock() {
+  // The thread's slot, for Leave, if it entered as the owner; null if it took
+  // the lock word, for Release.
+  Slot* Lock() {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner == nullptr) {
+    if (owner == nullptr) [[likely]] {
       if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
-      return;
+      return nullptr;
     }
     Slot* const slot = Machine::MySlot();
-    if (owner == slot && TryEnter(slot)) return;
+    if (owner == slot && TryEnter(slot)) return slot;
     LockUnowned(slot);
+    return nullptr;
   }
 
   // False if somebody holds it. May wait for an owner that enters meanwhile.
   bool TryLock() {
     Slot* const slot = Machine::MySlot();
     Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner == slot && TryEnter(slot)) return true;
+    if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     if (owner == nullptr) return true;
     if (owner_.load(std::memory_order_relaxed)
             ->held.load(std::memory_order_relaxed) == this) {
-      taken_.store(false, std::memory_order_release);
+      Release();
       return false;
     }
     Settle(slot);
     return true;
   }
 
-  void Unlock() {
-    if (owner_.load(std::memory_order_relaxed) != nullptr) {
-      Slot* const slot = Machine::MySlot();
-      if (slot->held.load(std::memory_order_relaxed) == this) {
-        slot->held.store(nullptr, std::memory_order_release);
-        return;
-      }
+  // The slot with which the thread entered, null if it took the lock word. Of
+  // who holds the lock.
+  Slot* Entered() const {
+    if (owner_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+      return nullptr;
     }
-    taken_.store(false, std::memory_order_release);
+    Slot* const slot = Machine::MySlot();
+    if (slot == nullptr || slot->held.load(std::memory_order_relaxed) != this) {
+      return nullptr;
+    }
+    return slot;
   }
+  static void Leave(Slot* slot) {
+    slot->held.store(nullptr, std::memory_order_release);
+  }
+  void Release() { taken_.store(false, std::memory_order_release); }
 
   bool is_biasable() const {
     return owner_.load(std::memory_order_relaxed) != nullptr;
   }
   // Whether the calling thread owns it.
   bool is_mine() const {
-    return owner_.load(std::memory_order_relaxed) == Machine::MySlot();
+    Slot* const slot = Machine::MySlot();
+    return slot != nullptr && owner_.load(std::memory_order_relaxed) == slot;
   }
 
  private:
@@ -99,7 +109,7 @@ class BiasedLockCore {
     // The processor may still do the load first; see Remove.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (owner_.load(std::memory_order_acquire) == slot) return true;
-    slot->held.store(nullptr, std::memory_order_release);
+    Leave(slot);
     return false;
   }
 
@@ -134,7 +144,7 @@ class BiasedLockCore {
   void Remove(Slot* owner) {
     owner_.store(Machine::Nobody(), std::memory_order_relaxed);
     machine_.Barrier();
-    // What the thread sanitizer sees of the hand-over: the release in Unlock
+    // What the thread sanitizer sees of the hand-over: the release in Leave
     // and the acquire here. The barrier only makes sure that what is read here
     // is not from before the owner entered.
     typename Machine::Wait().While(owner->held, static_cast<const void*>(this));
@@ -150,12 +160,13 @@ class BiasedLockCore {
     run_ = run_ + 1;
     if (run_ < run_to_own_) return;
     run_ = 0;
-    if (slot == Machine::NoSlot()) slot = Machine::TakeSlot();
-    if (slot == Machine::NoSlot()) return;
+    if (slot == nullptr) slot = Machine::TakeSlot();
+    if (slot == nullptr) return;
     owner_.store(slot, std::memory_order_release);
   }
 
-  typename Machine::template Atomic<bool> taken_{false};
+  // What every use reads lies in one cache line; without a bias, that is all.
+  alignas(16) typename Machine::template Atomic<bool> taken_{false};
   // Null, for ever: not biasable. Else written with the lock word.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;

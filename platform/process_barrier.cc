@@ -29,12 +29,12 @@ void ProcessBarrier::Run() noexcept {
                 "biased locks in use.";
 }
 
-long ProcessBarrier::CallSystem(int command) {
-  return syscall(SYS_membarrier, command, 0, 0);
+int ProcessBarrier::CallSystem(int command) {
+  return static_cast<int>(syscall(SYS_membarrier, command, 0, 0));
 }
 
 bool ProcessBarrier::Register() {
-  const long commands = call_(MEMBARRIER_CMD_QUERY);
+  const int commands = call_(MEMBARRIER_CMD_QUERY);
   return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
          call_(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }

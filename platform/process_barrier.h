@@ -17,7 +17,7 @@ namespace strata {
 class ProcessBarrier {
  public:
   // What membarrier(2) returns for `command`, or -1; for tests.
-  using SystemCall = long (*)(int command);
+  using SystemCall = int (*)(int command);
 
   explicit ProcessBarrier(SystemCall call = &CallSystem);
   ProcessBarrier(const ProcessBarrier&) = delete;
@@ -34,7 +34,7 @@ class ProcessBarrier {
   void Run() noexcept;
 
  private:
-  static long CallSystem(int command);
+  static int CallSystem(int command);
   // Whether the system lets this process use the barrier from now on.
   bool Register();
 

@@ -4,7 +4,7 @@
 
 namespace strata {
 
-thread_local constinit int t_held_locks = 0;
+thread_local constinit int t_held_words = 0;
 
 void SpinWait::Once() {
   constexpr int kSpins = 64;

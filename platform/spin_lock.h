@@ -7,11 +7,15 @@ namespace strata {
 
 // Locks of Strata that the calling thread holds now. A device may assert that
 // it is 0: no driver call is made with a lock held.
+int HeldLocks() noexcept;
+
+// Those of them that count themselves; the one that the thread holds as its
+// owner (biased_lock.h) need not, and HeldLocks adds it.
 //
 // Cost: one thread-local load; initial-exec, because the general model costs
 // 4 ns a use in a shared library (hotpath.md §2).
 [[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit int t_held_locks;
+    "initial-exec")]] extern thread_local constinit int t_held_words;
 
 // How to wait for another core to leave a critical section: for about as long
 // as one takes, then the holder has probably lost its core, and may need this
@@ -40,15 +44,15 @@ class SpinLock {
 
   void lock() {
     if (locked_.exchange(true, std::memory_order_acquire)) LockSlow();
-    ++t_held_locks;
+    ++t_held_words;
   }
   bool try_lock() {
     if (locked_.exchange(true, std::memory_order_acquire)) return false;
-    ++t_held_locks;
+    ++t_held_words;
     return true;
   }
   void unlock() {
-    --t_held_locks;
+    --t_held_words;
     locked_.store(false, std::memory_order_release);
   }
 

@@ -83,7 +83,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   using Pool = AutoGrowthPolicy::Pool;
 
   // HitPath.
-  SpinLock* hit_lock() override { return &lock_; }
+  BiasedLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -118,7 +118,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<SpinLock> guard_;
+    const std::lock_guard<BiasedLock> guard_;
   };
   // Blocks of the cache, linked by free_next, become free like others.
   void Join(Block* cached) noexcept;
@@ -201,7 +201,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   const AutoGrowthPolicy policy_;
   std::atomic<bool> has_stream_{true};  // or else all its work is done
 
-  mutable SpinLock lock_;
+  mutable BiasedLock lock_{policy_.biased_lock()};
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;

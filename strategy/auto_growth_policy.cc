@@ -61,7 +61,8 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
       free_idle_chunk_(options.free_idle_chunk),
       free_when_no_cache_hit_(options.free_when_no_cache_hit),
       give_back_limit_(options.auto_growth_give_back_limit),
-      cross_stream_wait_(options.cross_stream_wait) {
+      cross_stream_wait_(options.cross_stream_wait),
+      biased_lock_(options.biased_lock) {
   if (!IsPowerOfTwo(granule_bytes_) ||
       granule_bytes_ < FreeIndex::kGranuleBytes) {
     throw std::invalid_argument(

@@ -69,6 +69,8 @@ class AutoGrowthPolicy {
     return cross_stream_wait_ ? LoanRequest::Effort::kOrder
                               : LoanRequest::Effort::kAsk;
   }
+  // Whether a thread may own the strategy's lock.
+  bool biased_lock() const { return biased_lock_; }
   // See ChunkPool::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 
@@ -89,6 +91,7 @@ class AutoGrowthPolicy {
   bool free_when_no_cache_hit_;
   double give_back_limit_;
   bool cross_stream_wait_;
+  bool biased_lock_;
 };
 
 }  // namespace strata

@@ -4,20 +4,18 @@
 #include <cstddef>
 #include <mutex>
 
-#include "strata/platform/spin_lock.h"
-
 namespace strata {
 
 // Calls `list` under `lock` once there is room for the `count()` things that it
 // lists. `reserve(n)` makes room for n of them, without the lock: so nothing is
 // allocated while it is held.
-template <class Count, class Reserve, class List>
-void ListUnderLock(SpinLock& lock, const Count& count, const Reserve& reserve,
+template <class Lock, class Count, class Reserve, class List>
+void ListUnderLock(Lock& lock, const Count& count, const Reserve& reserve,
                    const List& list) {
   std::size_t room = 0;
   while (true) {
     reserve(room);
-    const std::lock_guard<SpinLock> guard(lock);
+    const std::lock_guard<Lock> guard(lock);
     if (count() <= room) {
       list();
       return;

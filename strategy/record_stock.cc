@@ -1,7 +1,5 @@
 #include "strata/strategy/record_stock.h"
 
-#include <mutex>
-
 namespace strata {
 
 bool RecordSupply::Fill() noexcept {
@@ -12,14 +10,6 @@ void RecordStock::TakeFrom(RecordSupply& supply) noexcept {
   while (size() < kBatch && !supply.records_.empty()) {
     Push(supply.records_.Pop());
   }
-}
-
-bool RecordStock::Restock(SpinLock& lock) noexcept {
-  RecordSupply supply(slab_);
-  const bool filled = supply.Fill();
-  const std::lock_guard<SpinLock> guard(lock);
-  TakeFrom(supply);
-  return filled;
 }
 
 void RecordStock::GiveBackDownTo(std::size_t count) noexcept {

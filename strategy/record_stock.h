@@ -2,9 +2,9 @@
 #define STRATA_STRATEGY_RECORD_STOCK_H_
 
 #include <cstddef>
+#include <mutex>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/platform/spin_lock.h"
 
 namespace strata {
 
@@ -57,7 +57,14 @@ class RecordStock : public RecordList {
 
   // Fetches records, if need be from the heap; `lock`, which guards this stock,
   // is not held. False if the host is out of memory.
-  bool Restock(SpinLock& lock) noexcept;
+  template <class Lock>
+  bool Restock(Lock& lock) noexcept {
+    RecordSupply supply(slab_);
+    const bool filled = supply.Fill();
+    const std::lock_guard<Lock> guard(lock);
+    TakeFrom(supply);
+    return filled;
+  }
 
  private:
   static constexpr std::size_t kMost = 1024;

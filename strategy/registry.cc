@@ -67,7 +67,7 @@ std::shared_ptr<Allocator> StrategySource::For(
   }
   if (stream->device() == nullptr) return shared_;
   return std::make_shared<StreamView>(shared_, order_, std::move(stream),
-                                      frees_);
+                                      frees_, options_.biased_lock);
 }
 
 std::shared_ptr<Allocator> StrategySource::shared() const {

@@ -22,6 +22,7 @@ struct StrategyOptions {
 
   // Not an option of its own: DecoratorOptions has it.
   bool cross_stream_wait = false;
+  bool biased_lock = false;  // the same
 
   double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
   std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;

@@ -23,13 +23,14 @@ std::shared_ptr<ParkedFrees> MakeParked(
 StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<SharedOrder> order,
                        std::shared_ptr<ChainStream> stream,
-                       std::shared_ptr<DeferredFrees> frees)
+                       std::shared_ptr<DeferredFrees> frees, bool biased_lock)
     : Decorator(strategy),
       below_(strategy->hit_path()),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
-      parked_(MakeParked(strategy, share_->stream(), frees_, *this)) {}
+      parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
+      lock_(biased_lock) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
@@ -104,7 +105,7 @@ Allocation* StreamView::TryAllocate(const Request& request,
   Allocation* allocation = Take(request, failure);
   std::uint64_t live = 0;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     if (allocation != nullptr) {
       CountUse(stats_, *allocation->block());
     } else {
@@ -123,7 +124,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     UncountUse(stats_, *block);
   }
   if (!IsDirect() && parked_->Park(block)) return;
@@ -137,13 +138,13 @@ std::size_t StreamView::Release() noexcept {
 }
 
 Stats StreamView::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<BiasedLock> guard(lock_);
   return stats_;
 }
 
 void StreamView::ResetPeak() {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<BiasedLock> guard(lock_);
     stats_.peak_in_use_bytes = stats_.in_use_bytes;
   }
   underlying()->ResetPeak();

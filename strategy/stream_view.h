@@ -7,7 +7,7 @@
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/streams/deferred_frees.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/biased_lock.h"
 #include "strata/strategy/parked_frees.h"
 #include "strata/strategy/shared_order.h"
 
@@ -32,11 +32,12 @@ namespace strata {
 class StreamView final : public Decorator, private HitPath {
  public:
   // `frees` is the place's; null, or a stream without timeline: nothing is
-  // parked.
+  // parked. `biased_lock`: whether a thread may own the lock of a hit.
   StreamView(std::shared_ptr<Allocator> strategy,
              std::shared_ptr<SharedOrder> order,
              std::shared_ptr<ChainStream> stream,
-             std::shared_ptr<DeferredFrees> frees = nullptr);
+             std::shared_ptr<DeferredFrees> frees = nullptr,
+             bool biased_lock = false);
   ~StreamView() override;
 
   Allocation* TryAllocate(const Request& request,
@@ -53,7 +54,7 @@ class StreamView final : public Decorator, private HitPath {
 
  private:
   // HitPath.
-  SpinLock* hit_lock() override { return &lock_; }
+  BiasedLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }
@@ -74,7 +75,7 @@ class StreamView final : public Decorator, private HitPath {
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
-  mutable SpinLock lock_;
+  mutable BiasedLock lock_;
   Stats stats_;  // guarded by lock_
 };
 

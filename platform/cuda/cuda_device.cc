@@ -75,10 +75,10 @@ Caps CudaDevice::ReadCaps() const {
 }
 
 void CudaDevice::Enter(DeviceCall call) {
-  if (t_held_locks != 0) {
+  if (HeldLocks() != 0) {
     std::fprintf(stderr,
                  "strata cuda: %s called with %d lock(s) of Strata held\n",
-                 DeviceCallName(call), t_held_locks);
+                 DeviceCallName(call), HeldLocks());
     std::abort();
   }
   CountCall(call);

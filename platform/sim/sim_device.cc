@@ -154,9 +154,9 @@ SimLeaks SimDevice::Leaks() const {
 }
 
 void SimDevice::Enter(DeviceCall call) {
-  if (t_held_locks != 0) {
+  if (HeldLocks() != 0) {
     SimFatal(std::string(DeviceCallName(call)) + " called with " +
-             std::to_string(t_held_locks) + " lock(s) of Strata held");
+             std::to_string(HeldLocks()) + " lock(s) of Strata held");
   }
   CountCall(call);
   UserObjectTable& objects = platform_->user_objects();

@@ -137,7 +137,7 @@ TEST_F(ChunkPoolTest, TellsVisitorsInOrderAndBackwardsBeforeTheMemoryGoes) {
   for (const char* name : {"one", "two"}) {
     pool_.AddVisitor([&log, name](void* data, std::size_t bytes, int change) {
       EXPECT_NE(data, nullptr);
-      EXPECT_EQ(t_held_locks, 0);
+      EXPECT_EQ(HeldLocks(), 0);
       log.push_back(std::string(name) + (change > 0 ? " +" : " -") +
                     std::to_string(bytes));
     });

@@ -17,20 +17,20 @@ namespace {
 class FakeHeld final : public DriverHeld {
  public:
   std::size_t ReservedBytes() noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     return reserved;
   }
   std::size_t PeakReservedBytes() noexcept override { return peak; }
   void ResetPeak() noexcept override { peak = reserved; }
   std::size_t IdleBytes() noexcept override { return idle; }
   std::size_t MoveWithinReach(Stream stream) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     mover = stream;
     ++moves;
     return moved;
   }
   std::size_t GiveBack() noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     ++trims;
     const std::size_t given = trims <= trims_that_give ? idle : 0;
     reserved -= given;

@@ -37,7 +37,7 @@ class Guarded {
         stream(place.NewChainStream()),
         reporter(std::make_shared<GuardReporter>(!options.log)) {
     reporter->AddCallback([this](const GuardError& error) {
-      EXPECT_EQ(t_held_locks, 0);
+      EXPECT_EQ(HeldLocks(), 0);
       errors.push_back(error);
     });
     guard = MakeLayer(options, stream);

@@ -24,7 +24,7 @@ class TestSource final : public ReclaimSource {
 
   std::size_t ReclaimableBytes() const noexcept override { return available; }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     log_.push_back(name_);
     asked_stream = stream;
     asked_bytes = bytes;

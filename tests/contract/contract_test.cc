@@ -359,12 +359,12 @@ TEST_P(ContractTest, ServesLongLivedRequests) {
 class LayerLister final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& layer) override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     layers.push_back(&layer);
   }
   void VisitBlocks(const Allocator& layer,
                    const std::vector<BlockInfo>& blocks) override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     EXPECT_EQ(&layer, layers.back());
     for (const BlockInfo& block : blocks) {
       if (!block.is_free()) in_use.push_back(block.data);

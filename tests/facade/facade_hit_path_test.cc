@@ -18,9 +18,25 @@ namespace {
 
 constexpr Place kPlace = DevicePlace(0);
 
-class FacadeHitPathTest : public FacadeFixture {};
+// With a lock that a thread may own, and without.
+class FacadeHitPathTest : public FacadeFixture,
+                          public testing::WithParamInterface<bool> {
+ protected:
+  void Build(std::string options = "") {
+    if (GetParam()) {
+      if (!options.empty()) options.append(",");
+      options.append("strata_biased_lock");
+    }
+    FacadeFixture::Build(options);
+  }
+};
 
-TEST_F(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
+INSTANTIATE_TEST_SUITE_P(Both, FacadeHitPathTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& test) {
+                           return test.param ? "biased" : "plain";
+                         });
+
+TEST_P(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
   Build();
   const Stream stream = NewStream();
   void* const handle = stream.handle;
@@ -42,7 +58,7 @@ TEST_F(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
 }
 
 // With one stream in use, a strategy that streams share needs no walk either.
-TEST_F(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
+TEST_P(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
     Build(std::string("allocator_strategy=").append(name));
@@ -58,7 +74,7 @@ TEST_F(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
 }
 
 // A free that has to reach the system walks, and is counted once.
-TEST_F(FacadeHitPathTest, AHugeBlockIsNoHit) {
+TEST_P(FacadeHitPathTest, AHugeBlockIsNoHit) {
   Build(
       "allocator_strategy=naive_best_fit,initial_gpu_memory_in_mb=4,"
       "reallocate_gpu_memory_in_mb=4");
@@ -75,7 +91,7 @@ TEST_F(FacadeHitPathTest, AHugeBlockIsNoHit) {
 
 // With several, what a stream freed is its own again, and no request asks the
 // device as long as there is something.
-TEST_F(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
+TEST_P(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
     Build(std::string("allocator_strategy=").append(name));
@@ -95,14 +111,14 @@ TEST_F(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
   }
 }
 
-TEST_F(FacadeHitPathTest, TheCounterSeesAMiss) {
+TEST_P(FacadeHitPathTest, TheCounterSeesAMiss) {
   Build();
   const HeapCallCounter heap;
   facade().Alloc(kPlace, 1000).reset();
   EXPECT_GT(heap.calls(), 0U);
 }
 
-TEST_F(FacadeHitPathTest, FreeingManyBlocksMakesNoHeapCall) {
+TEST_P(FacadeHitPathTest, FreeingManyBlocksMakesNoHeapCall) {
   Build();
   std::vector<AllocationPtr> blocks(3000);
   for (AllocationPtr& block : blocks) block = facade().Alloc(kPlace, 1000);
@@ -111,7 +127,7 @@ TEST_F(FacadeHitPathTest, FreeingManyBlocksMakesNoHeapCall) {
   EXPECT_EQ(heap.calls(), 0U);
 }
 
-TEST_F(FacadeHitPathTest, AMarkedBlockIsNoHit) {
+TEST_P(FacadeHitPathTest, AMarkedBlockIsNoHit) {
   Build();
   const Stream other = NewStream();
   AllocationPtr block = facade().Alloc(kPlace, 1000);
@@ -124,7 +140,7 @@ TEST_F(FacadeHitPathTest, AMarkedBlockIsNoHit) {
   EXPECT_EQ(log.calls().size(), 0U);
 }
 
-TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsMarkBehind) {
+TEST_P(FacadeHitPathTest, AReusedBlockHasLeftItsMarkBehind) {
   Build();
   const Stream other = NewStream();
   AllocationPtr block = facade().Alloc(kPlace, 1000);
@@ -136,7 +152,7 @@ TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsMarkBehind) {
   EXPECT_TRUE(log.calls().empty());
 }
 
-TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsOffsetBehind) {
+TEST_P(FacadeHitPathTest, AReusedBlockHasLeftItsOffsetBehind) {
   Build();
   std::vector<AllocationPtr> aligned;
   for (int i = 0; i < 8; ++i) {
@@ -153,7 +169,7 @@ TEST_F(FacadeHitPathTest, AReusedBlockHasLeftItsOffsetBehind) {
   EXPECT_GE(whole->size(), 70000U);
 }
 
-TEST_F(FacadeHitPathTest, FlagsAreHonouredOnAHit) {
+TEST_P(FacadeHitPathTest, FlagsAreHonouredOnAHit) {
   Build();
   const Stream stream = device().LegacyStream();
   Failure failure;
@@ -167,7 +183,7 @@ TEST_F(FacadeHitPathTest, FlagsAreHonouredOnAHit) {
       nullptr);
 }
 
-TEST_F(FacadeHitPathTest, IdleChunksGoBackAtOnceIfTheUserAsksForIt) {
+TEST_P(FacadeHitPathTest, IdleChunksGoBackAtOnceIfTheUserAsksForIt) {
   Build("free_idle_chunk,auto_growth_chunk_rule=exact");
   AllocationPtr first = facade().Alloc(kPlace, Mebibytes(4));
   facade().Alloc(kPlace, Mebibytes(6)).reset();

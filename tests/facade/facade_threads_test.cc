@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -106,6 +109,52 @@ TEST_F(FacadeThreadsTest, AllCallsAtOnceKeepTheBooks) {
   facade().Release(kPlace);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
   EXPECT_EQ(device().Leaks().allocations, 0U);
+}
+
+// Each thread owns the lock of its stream while it hits; one looks at the
+// statistics and another one frees what the owners allocated, which takes the
+// locks away.
+TEST_F(FacadeThreadsTest, OwnersOfLocksLoseNothingToOthers) {
+  Build("strata_biased_lock");
+  constexpr std::size_t kOwners = 2;
+  constexpr std::uint64_t kRounds = 40;
+  constexpr std::uint64_t kPairs = 200;  // more than make an owner
+  std::array<std::mutex, kOwners> mutexes;
+  std::array<AllocationPtr, kOwners> handed;  // guarded by mutexes
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> owners;
+  for (std::size_t i = 0; i < kOwners; ++i) {
+    const Stream stream = NewStream();
+    owners.emplace_back([this, i, stream, &mutexes, &handed] {
+      for (std::uint64_t round = 0; round < kRounds; ++round) {
+        for (std::uint64_t pair = 0; pair < kPairs; ++pair) {
+          facade().Alloc(kPlace, 1000, stream).reset();
+        }
+        AllocationPtr next = facade().Alloc(kPlace, 1000, stream);
+        const std::lock_guard<std::mutex> guard(mutexes[i]);
+        std::swap(handed[i], next);
+      }
+    });
+  }
+  std::thread other([&] {
+    while (!is_over.load()) {
+      for (std::size_t i = 0; i < kOwners; ++i) {
+        AllocationPtr taken;
+        const std::lock_guard<std::mutex> guard(mutexes[i]);
+        std::swap(handed[i], taken);
+      }
+      CheckStats();
+      std::this_thread::yield();
+    }
+  });
+  for (std::thread& owner : owners) owner.join();
+  is_over.store(true);
+  other.join();
+  for (AllocationPtr& block : handed) block.reset();
+  const Stats stats = facade().GetStats(kPlace);
+  EXPECT_EQ(stats.allocations, kOwners * kRounds * (kPairs + 1));
+  EXPECT_EQ(stats.frees, stats.allocations);
+  EXPECT_EQ(stats.in_use_bytes, 0U);
 }
 
 // paddle.md §5 B13: two threads that met a new stream each wrapped its stack.

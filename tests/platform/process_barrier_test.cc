@@ -10,8 +10,8 @@ namespace {
 
 // A system whose answers the test decides.
 struct FakeSystem {
-  long offered = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_PRIVATE_EXPEDITED |
-                 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+  int offered = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_PRIVATE_EXPEDITED |
+                MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
   bool may_register = true;
   bool is_registered = false;
   bool has_global = true;
@@ -19,7 +19,7 @@ struct FakeSystem {
 };
 FakeSystem* g_system = nullptr;
 
-long Answer(int command) {
+int Answer(int command) {
   g_system->calls.push_back(command);
   switch (command) {
     case MEMBARRIER_CMD_QUERY:

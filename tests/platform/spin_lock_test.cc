@@ -43,17 +43,17 @@ TEST(SpinLockTest, TryLockFailsWhileHeldAndSucceedsAfter) {
 TEST(SpinLockTest, CountsTheLocksOfTheCallingThreadOnly) {
   SpinLock a;
   SpinLock b;
-  EXPECT_EQ(t_held_locks, 0);
+  EXPECT_EQ(HeldLocks(), 0);
   a.lock();
   b.lock();
   EXPECT_FALSE(a.try_lock());
-  EXPECT_EQ(t_held_locks, 2);
+  EXPECT_EQ(HeldLocks(), 2);
   int elsewhere = -1;
-  std::thread([&] { elsewhere = t_held_locks; }).join();
+  std::thread([&] { elsewhere = HeldLocks(); }).join();
   EXPECT_EQ(elsewhere, 0);
   b.unlock();
   a.unlock();
-  EXPECT_EQ(t_held_locks, 0);
+  EXPECT_EQ(HeldLocks(), 0);
 }
 
 TEST(SpinLockTest, WaiterGetsALockThatIsReleasedAfterItStartedToWait) {

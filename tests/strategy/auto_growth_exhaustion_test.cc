@@ -291,7 +291,7 @@ TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
     std::atomic<bool> in_driver{false};
     std::atomic<bool> hit_done{false};
     place.device().SetCallObserver([&](const CallRecord& call) {
-      EXPECT_EQ(t_held_locks, 0);
+      EXPECT_EQ(HeldLocks(), 0);
       if (call.call != kind || in_driver.exchange(true)) return;
       while (!hit_done) std::this_thread::yield();
     });

@@ -327,7 +327,7 @@ TEST(BfcGrowthTest, ARuleMakesTheLimitOfTheDevicesMemory) {  // R59
   const PoolPlace place(options);
   BfcOptions half;
   half.limit_of = [](std::size_t free_bytes, std::size_t total_bytes) {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     EXPECT_EQ(free_bytes, total_bytes);
     return BfcMemoryLimit{total_bytes / 4, total_bytes / 2};
   };

@@ -161,7 +161,7 @@ TEST(BfcAnnotationsTest, EachIsKeptOnceAndForgottenWhenUnused) {
 struct Maps {
   explicit Maps(BfcOptions& options) {
     options.memory_map_sink = [this](const BfcSnapshot& snapshot) {
-      EXPECT_EQ(t_held_locks, 0);
+      EXPECT_EQ(HeldLocks(), 0);
       maps.push_back(snapshot);
     };
   }

@@ -319,7 +319,8 @@ TEST_P(StressThreadsTest, FacadeMayGoWhileThreadsFree) {
 INSTANTIATE_TEST_SUITE_P(
     Settings, StressThreadsTest,
     ::testing::Combine(::testing::ValuesIn(StrategyNames()),
-                       ::testing::Values("", "free_idle_chunk",
+                       ::testing::Values("",
+                                         "free_idle_chunk strata_biased_lock",
                                          "auto_growth_chunk_rule=exact "
                                          "gpu_memory_limit_mb=96",
                                          "free_when_no_cache_hit "

@@ -33,7 +33,7 @@ class CountingAllocator final : public Decorator {
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     last_bytes_ = request.bytes;
     last_flags_ = request.flags;
     Allocation* allocation = Decorator::TryAllocate(request, failure);
@@ -41,7 +41,7 @@ class CountingAllocator final : public Decorator {
     return allocation;
   }
   void DoFree(Allocation* allocation) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     last_freed_offset_ = allocation->block()->offset_bytes();
     Decorator::DoFree(allocation);
     ++frees_;

@@ -191,7 +191,7 @@ Value Explorer::LocalResult(State& state, std::size_t thread,
 Value Explorer::TakeSlot(State& state, std::size_t thread) {
   const auto index =
       static_cast<std::size_t>(std::countr_zero(state.idle_slots));
-  if (index >= Calls::kSlots) return calls_.no_slot();
+  if (index >= Calls::kSlots) return 0;
   state.idle_slots =
       static_cast<std::uint8_t>(state.idle_slots & ~(1U << index));
   return state.threads[thread].slot = calls_.slot(index);
@@ -373,7 +373,7 @@ bool Explorer::TakeStep(State& state, std::size_t thread) {
         state.idle_slots =
             static_cast<std::uint8_t>(state.idle_slots | 1U << i);
       }
-      t.slot = calls_.no_slot();
+      t.slot = 0;
       t.owned = 0;
       break;
     default:
@@ -445,7 +445,7 @@ LockModel::Result Explorer::Run() {
             start.memory.begin());
   start.idle_slots = (1U << Calls::kSlots) - 1;
   for (std::size_t thread = 0; thread < programs_.size(); ++thread) {
-    start.threads[thread].slot = calls_.no_slot();
+    start.threads[thread].slot = 0;
     BeginStep(start, thread);
   }
   Reach(start);

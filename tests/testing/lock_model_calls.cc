@@ -112,7 +112,6 @@ struct Slot {
 struct Slots {
   Run run;
   Slot nobody;
-  Slot none;
   std::array<Slot, Calls::kSlots> of_threads;
 };
 
@@ -137,7 +136,6 @@ struct Machine {
   };
 
   static Slot* Nobody() { return &g_slots->nobody; }
-  static Slot* NoSlot() { return &g_slots->none; }
   static Slot* MySlot() { return AskForSlot(Access::Kind::kMySlot); }
   static Slot* TakeSlot() { return AskForSlot(Access::Kind::kTakeSlot); }
   static const void* Self() {
@@ -162,7 +160,11 @@ bool Call(Lock& lock, LockModel::Do call) {
     case LockModel::Do::kTryLock:
       return lock.TryLock();
     default:
-      lock.Unlock();
+      if (auto* slot = lock.Entered()) {
+        Lock::Leave(slot);
+      } else {
+        lock.Release();
+      }
       return true;
   }
 }
@@ -184,7 +186,6 @@ Calls::Calls() : world_(std::make_unique<World>()) {
   }
   initial_ = run.initial;
   nobody_ = run.Encode(&slots.nobody);
-  no_slot_ = run.Encode(&slots.none);
   for (std::size_t i = 0; i < kSlots; ++i) {
     slots_[i] = run.Encode(&slots.of_threads[i]);
   }

@@ -78,7 +78,6 @@ class Calls {
   bool IsHeld(std::uint8_t variable) const { return variable < taken_[0]; }
   // Slots as values.
   Value slot(std::size_t index) const { return slots_[index]; }
-  Value no_slot() const { return no_slot_; }
   Value nobody() const { return nobody_; }
 
  private:
@@ -93,7 +92,6 @@ class Calls {
   std::vector<Value> initial_;
   std::array<std::uint8_t, LockModel::kLocks> taken_{};
   std::array<Value, kSlots> slots_{};
-  Value no_slot_ = 0;
   Value nobody_ = 0;
 };
 

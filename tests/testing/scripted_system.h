@@ -49,7 +49,7 @@ class ScriptedSystem final : public SystemAllocator {
 
  private:
   void* Obtain(const Request& request, Failure& failure) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     const std::lock_guard<std::mutex> guard(mutex_);
     asked_.push_back(request.bytes);
     if (++calls_ == refused_call || request.bytes > most_bytes ||
@@ -63,7 +63,7 @@ class ScriptedSystem final : public SystemAllocator {
     return reinterpret_cast<void*>(address);
   }
   void Return(void* /*data*/, std::size_t bytes) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     held_bytes_ -= bytes;
   }
 

@@ -38,7 +38,7 @@ class ShelfAllocator final : public Decorator {
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     Allocation* allocation = Take(request.bytes);
     if (allocation == nullptr && (request.flags & kNoGrowth) != 0) {
       failure = Failure();
@@ -56,7 +56,7 @@ class ShelfAllocator final : public Decorator {
     return allocation;
   }
   void DoFree(Allocation* allocation) noexcept override {
-    EXPECT_EQ(t_held_locks, 0);
+    EXPECT_EQ(HeldLocks(), 0);
     CheckLive(*allocation->block(), name());
     allocation->block()->flags = 0;
     const std::lock_guard<SpinLock> guard(lock_);

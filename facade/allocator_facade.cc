@@ -182,6 +182,20 @@ namespace {
   return state.FrontOf(stream);
 }
 
+inline Front* AllocatorFacade::Known(Place place, const Stream& stream) const {
+  const auto kind = static_cast<std::size_t>(place.kind);
+  if (kind >= places_.size() || place.index >= places_[kind].size()) {
+    return nullptr;
+  }
+  const PlaceState* const state = places_[kind][place.index].get();
+  // Uid 0 is nobody's, so it is not known.
+  if (state == nullptr || !state->has_streams() ||
+      stream.device != place.index || options_.check_streams) {
+    return nullptr;
+  }
+  return state->Known(stream.uid);
+}
+
 Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   PlaceState& state = Find(place);
   if (!state.has_streams()) return state.DefaultFront();
@@ -205,6 +219,14 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      Stream stream) {
+  Front* const front = Known(place, stream);
+  if (front == nullptr) [[unlikely]]
+    return AllocFirst(place, bytes, stream);
+  return front->Alloc(bytes);
+}
+[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(Place place,
+                                                            std::size_t bytes,
+                                                            Stream stream) {
   return FrontOf(place, stream).Alloc(bytes);
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,

@@ -256,7 +256,10 @@ class AllocatorFacade {
     }
     return *places_[kind][place.index];
   }
-  // Functions of their own, whose strings no hit pays for.
+  // FrontOf where no call has to be made to find it; else null.
+  Front* Known(Place place, const Stream& stream) const;
+  // Functions of their own, whose strings and registers no hit pays for.
+  AllocationPtr AllocFirst(Place place, std::size_t bytes, Stream stream);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);

@@ -42,7 +42,8 @@ Front::Front(std::shared_ptr<PlaceState> state,
   set_allocation_log(state_->allocation_log());
 }
 
-Allocation* Front::TakeHit(std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline Allocation* Front::TakeHit(
+    std::size_t bytes) noexcept {
   retry_.CountThread();
   const BiasedLock::Guard guard(lock_);
   Block* block = hit_path_->Take(bytes);
@@ -54,12 +55,16 @@ Allocation* Front::TakeHit(std::size_t bytes) noexcept {
 }
 
 AllocationPtr Front::Alloc(std::size_t bytes) {
-  if (MayHit() && bytes != 0 && debug_fill() == nullptr) {
-    if (Allocation* hit = TakeHit(bytes)) {
+  if (MayHit() && bytes != 0 && debug_fill() == nullptr) [[likely]] {
+    if (Allocation* hit = TakeHit(bytes)) [[likely]] {
       hit->block()->owner = this;
       return AllocationPtr(hit);
     }
   }
+  return AllocMissed(bytes);
+}
+// A function of its own, whose Request no hit makes room for.
+[[gnu::noinline]] AllocationPtr Front::AllocMissed(std::size_t bytes) {
   return Allocate(Request{bytes});
 }
 

@@ -71,6 +71,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   enum class Given : std::uint8_t { kNot, kDone, kAwaited, kLast };
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
+  AllocationPtr AllocMissed(std::size_t bytes);
   Given Give(Block* block) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void WalkFree(Allocation* allocation) noexcept;

@@ -87,9 +87,11 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front& FrontOf(const Stream& stream) {
     // Memory without streams has one chain, under the key of the legacy stream.
     const std::uint64_t key = has_streams() ? stream.uid : kLegacyStreamUid;
-    Front* front = by_uid_.Find(key);
+    Front* front = Known(key);
     return front != nullptr ? *front : FindOrMake(stream, key);
   }
+  // The front of the stream `uid`; null if it has to be asked for with FrontOf.
+  Front* Known(std::uint64_t uid) const { return by_uid_.Find(uid); }
   // The front by the driver's handle; null if Remember was not called for it.
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);

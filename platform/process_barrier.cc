@@ -1,17 +1,22 @@
 #include "strata/platform/process_barrier.h"
 
-#include <glog/logging.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 namespace strata {
 
 ProcessBarrier::ProcessBarrier(SystemCall call)
     : call_(call), is_available_(Register()) {
-  LOG_IF(WARNING, !is_available_)
-      << "The system has no membarrier for this process: locks that were to be "
-         "biased are spin locks.";
+  if (!is_available_) {
+    std::fputs(
+        "strata: the system has no membarrier for this process: locks that "
+        "were to be biased are spin locks\n",
+        stderr);
+  }
 }
 
 ProcessBarrier& ProcessBarrier::Instance() {
@@ -25,8 +30,11 @@ void ProcessBarrier::Run() noexcept {
   if (Register() && call_(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
   // Slow, but needs no registration.
   if (call_(MEMBARRIER_CMD_GLOBAL) == 0) return;
-  LOG(FATAL) << "The system takes membarrier away from this process, with "
-                "biased locks in use.";
+  std::fputs(
+      "strata: the system takes membarrier away from this process, with biased "
+      "locks in use\n",
+      stderr);
+  std::abort();
 }
 
 int ProcessBarrier::CallSystem(int command) {

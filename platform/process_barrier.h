@@ -10,7 +10,7 @@ namespace strata {
 //
 // Model: Linux's membarrier(2), private and expedited. The process registers on
 //   construction; where the kernel or a sandbox refuses, there is no barrier,
-//   which is logged once per object.
+//   which standard error is told once per object.
 // Threads: any thread.
 // Cost: Run is a system call that interrupts every core on which the process
 //   runs, 20 to 40 us (hotpath.md §2).

@@ -70,8 +70,9 @@ class FrontCache {
     if (bytes > max_bytes_) return false;
     for (Entry& entry : SetOf(bytes)) {
       if (entry.bytes != bytes) continue;
-      if (entry.touches < enough_touches_ || bytes_ + bytes > limit_bytes_)
+      if (entry.touches < enough_touches_ || bytes_ + bytes > limit_bytes_) {
         break;
+      }
       SetFlags(*block, 0);
       block->free_next = entry.first;
       entry.first = block;

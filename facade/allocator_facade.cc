@@ -220,8 +220,9 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      Stream stream) {
   Front* const front = Known(place, stream);
-  if (front == nullptr) [[unlikely]]
+  if (front == nullptr) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
+  }
   return front->Alloc(bytes);
 }
 [[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(Place place,

@@ -62,14 +62,15 @@ TEST_P(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
     Build(std::string("allocator_strategy=").append(name));
-    for (int i = 0; i < 10; ++i) facade().Alloc(kPlace, 1000).reset();
+    // The first lock that a thread owns takes memory of the C library.
+    for (int i = 0; i < 100; ++i) facade().Alloc(kPlace, 1000).reset();
     EXPECT_NE(facade().GetAllocator(kPlace).hit_path(), nullptr);
     const std::uint64_t device_calls = CountAll();
     const HeapCallCounter heap;
     for (int i = 0; i < 100; ++i) facade().Alloc(kPlace, 1000).reset();
     EXPECT_EQ(heap.calls(), 0U);
     EXPECT_EQ(CountAll(), device_calls);
-    EXPECT_EQ(facade().GetStats(kPlace).frees, 110U);
+    EXPECT_EQ(facade().GetStats(kPlace).frees, 200U);
   }
 }
 

@@ -2,13 +2,16 @@
 #define STRATA_FACADE_FRONT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/front_cache.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/usage.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/biased_lock.h"
 
@@ -24,6 +27,9 @@ namespace strata {
 //   and destroys itself with the last free, from whichever thread that comes.
 //   While captures are announced every call walks, and requests of a stream
 //   that takes part in one are served by its pool.
+//   Alloc and DoFree are what a hit of the front cache needs and nothing else:
+//   the only function they call is the last thing they do, so that no register
+//   is saved. What they cannot do starts anew in AllocSlowly and FreeSlowly.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -49,8 +55,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // Allocate(bytes), with a hit served past everything but the hit path.
-  AllocationPtr Alloc(std::size_t bytes);
+  // Allocate(bytes), with a hit served past everything but the hit path. For
+  // an AllocationPtr.
+  Allocation* Alloc(std::size_t bytes);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -71,8 +78,18 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   enum class Given : std::uint8_t { kNot, kDone, kAwaited, kLast };
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  AllocationPtr AllocMissed(std::size_t bytes);
-  Given Give(Block* block) noexcept;
+  // Counts a block of the hit path as the user's. Hold lock_.
+  void Start(Block* block, std::size_t bytes) noexcept;
+  // The rest of Alloc, with lock_ held, if the front cache has nothing.
+  Allocation* AllocPastCache(std::size_t bytes);
+  Allocation* AllocSlowly(std::size_t bytes);
+  // Gives a live block to the hit path. Hold lock_.
+  Given Give(Block* block, bool past_cache) noexcept;
+  // The rest of a free that was given, or was not.
+  void Finish(Given given, Allocation* allocation, std::size_t bytes) noexcept;
+  // The rest of DoFree, with lock_ held, if the front cache keeps nothing.
+  void FreePastCache(Allocation* allocation) noexcept;
+  void FreeSlowly(Allocation* allocation) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.
@@ -80,6 +97,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
                                Failure& failure) noexcept;
   // Past the layers: no layer or capture has to see this call.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
+  // The same, and nothing has to be done but what Alloc and DoFree do.
+  bool MayHitPlainly() const noexcept {
+    return plain_gate_.load(std::memory_order_acquire) == 0 &&
+           retry_.CountsThread();
+  }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
     // The gate has to outlive the call, and this may be gone.
@@ -97,7 +119,15 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const std::size_t hit_alignment_;
   const Role role_;
   BiasedLock own_lock_;
-  BiasedLock& lock_;        // that of stat_, the hit path's, or own_lock_
+  BiasedLock& lock_;  // that of stat_, the hit path's, or own_lock_
+
+  // For Alloc and DoFree.
+  FrontCache& cache_;  // of the hit path
+  // gate_'s word; or one that is never 0.
+  const std::atomic<std::uint32_t>& plain_gate_;
+  UseCounts own_counts_;  // where there is no Stat layer: of no use
+  UseCounts& counts_;     // those of stat_; guarded by lock_
+
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_
   std::atomic<bool> was_used_{false};

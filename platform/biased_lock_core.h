@@ -59,6 +59,18 @@ class BiasedLockCore {
     return nullptr;
   }
 
+  // As Lock, into `slot`, if that takes no wait and no call; else false, and
+  // nothing is done.
+  bool LockAtOnce(Slot** slot) {
+    Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner == nullptr) [[likely]] {
+      *slot = nullptr;
+      return !taken_.exchange(true, std::memory_order_acquire);
+    }
+    *slot = Machine::MySlot();
+    return owner == *slot && TryEnter(*slot);
+  }
+
   // False if somebody holds it. May wait for an owner that enters meanwhile.
   bool TryLock() {
     Slot* const slot = Machine::MySlot();

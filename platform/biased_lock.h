@@ -98,6 +98,13 @@ class BiasedLock {
       : core_(barrier != nullptr && barrier->is_available(),
               BiasedLockMachine(barrier)) {}
 
+  // For one of an array: as if made with BiasedLock(true). Before its first
+  // use.
+  void AllowBias() {
+    ProcessBarrier& barrier = ProcessBarrier::Instance();
+    if (barrier.is_available()) core_.AllowBias(BiasedLockMachine(&barrier));
+  }
+
   // Holds a lock, and remembers how: a few instructions less than lock() and
   // unlock(), which ask again.
   class Guard {

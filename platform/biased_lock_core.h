@@ -42,6 +42,11 @@ class BiasedLockCore {
       : owner_(biasable ? Machine::Nobody() : nullptr),
         machine_(machine),
         run_to_own_(Machine::kFirstRun) {}
+  // Makes one that is not biasable biasable. Before its first use.
+  void AllowBias(Machine machine) {
+    owner_.store(Machine::Nobody(), std::memory_order_relaxed);
+    machine_ = machine;
+  }
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
@@ -179,7 +184,7 @@ class BiasedLockCore {
 
   // What every use reads lies in one cache line; without a bias, that is all.
   alignas(16) typename Machine::template Atomic<bool> taken_{false};
-  // Null, for ever: not biasable. Else written with the lock word.
+  // Null, from the first use on: not biasable. Else written with the lock word.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;
 

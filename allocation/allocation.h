@@ -74,7 +74,11 @@ struct alignas(64) Block {
 };
 
 // What a strategy gets from the system at once, and cuts into blocks.
-struct Chunk {
+//
+// Cost: one cache line. All that hits read of a chunk is here, not in the
+// record
+//   of its memory, which is another line.
+struct alignas(64) Chunk {
   Allocation* memory = nullptr;  // from the layer below
   Block* first = nullptr;        // lowest block; the rest follow `next`
   Chunk* previous = nullptr;     // in the strategy's list
@@ -84,10 +88,8 @@ struct Chunk {
   // The strategy, if it lends blocks of the chunk to others.
   ChunkHolder* owner = nullptr;
   std::uint32_t loans = 0;  // blocks of it that are lent
-  std::uint32_t pool = 0;   // which of the strategy's pools it belongs to
-
-  // Whether the memory is a block of another strategy's chunk.
-  bool is_loan() const;
+  std::uint16_t pool = 0;   // which of the strategy's pools it belongs to
+  bool is_loan = false;     // its memory is a block of another strategy's chunk
 };
 
 // A piece of memory that a user holds.
@@ -124,8 +126,6 @@ static_assert(sizeof(Allocation) == 64, "one cache line");
 inline Allocation* Block::allocation() {
   return static_cast<Allocation*>(this);
 }
-
-inline bool Chunk::is_loan() const { return memory->block()->chunk != nullptr; }
 
 inline void* Allocation::base() const {
   const Block* block = this;

@@ -74,13 +74,12 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     }
     if (block == nullptr && !may_grow) block = FindAnywhere(*size);
     if (block != nullptr) {
-      ++stats_.cache_hits;
       block->requested = request.bytes;
       return block->allocation();
     }
     out_of_records = records_.empty();
     // A probe that may not grow is followed by the request itself.
-    if (!out_of_records && may_grow) ++stats_.cache_misses;
+    if (!out_of_records && may_grow) ++misses_;
   } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
@@ -126,12 +125,13 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   }
   {
     const Joined joined(*this);
+    const bool was_borrowed = block != nullptr;
     records_.TakeFrom(supply);
     if (block != nullptr) {
       // The pool has not grown, so its first growth is still to come.
       if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
     } else if (chunk->memory != nullptr) {
-      chunk->pool = static_cast<std::uint32_t>(own);
+      chunk->pool = static_cast<std::uint16_t>(own);
       block = Publish(chunk.release(), size);
     } else {
       // The pool has not grown, so its first growth is still to come.
@@ -139,9 +139,9 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
       block = FindAnywhere(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
-      failure.in_use_bytes = blocks_.chunk_bytes() - lent_bytes_ -
-                             index_[0].total_bytes() - index_[1].total_bytes();
+      failure.in_use_bytes = taken_bytes_ - lent_bytes_;
     }
+    if (block != nullptr && !was_borrowed) ++untold_takes_;
   }
   if (block == nullptr) {
     failure.requested_bytes = request.bytes;
@@ -160,29 +160,32 @@ Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
   // What other streams left may still be in use there, before what this one
   // does next.
   block->offset_units = epochs_.current();
-  index(static_cast<Pool>(chunk->pool)).Insert(block);
-  IdleListOf(chunk).Add(chunk);
-  return Carve(block, size);
+  return Cut(index(static_cast<Pool>(chunk->pool)), block, size);
+}
+
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::Cut(
+    FreeIndex& blocks, Block* block, std::size_t size) noexcept {
+  if (block->size - size >= kMinRemainderBytes) {
+    Block* rest = block;
+    block = blocks_.Split(rest, rest->size - size, records_.Pop());
+    blocks.Insert(rest);
+  }
+  ++takes_;
+  taken_bytes_ += block->size;
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  return block;
 }
 
 Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
   if (split && !records_.Has(1)) return nullptr;
-  FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
+  Chunk* chunk = block->chunk;
+  FreeIndex& blocks = index(static_cast<Pool>(chunk->pool));
   blocks.Remove(block);
-  if (BlockList::IsWholeChunk(block)) {
-    IdleListOf(block->chunk).Remove(block->chunk);
-  }
-  if (split) {
-    Block* high = blocks_.Split(block, block->size - size, records_.Pop());
-    blocks.Insert(block);
-    block = high;
-    ++stats_.splits;
-  }
-  block->is_free = false;
-  block->flags = kBlockLive;
-  block->offset_units = 0;
-  return block;
+  if (BlockList::IsWholeChunk(block)) IdleListOf(chunk).Remove(chunk);
+  return Cut(blocks, block, size);
 }
 
 Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
@@ -201,15 +204,45 @@ Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
 }
 
 Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
-  const std::optional<std::size_t> size =
-      RoundedSize(bytes, policy_.granule_bytes());
-  if (!size) return nullptr;
-  Block* block = Find(*size);
-  if (block != nullptr) ++stats_.cache_hits;
+  const std::size_t size = AlignUp(bytes, policy_.granule_bytes());
+  // A size that wraps around; what is too large besides is in no class.
+  if (size == 0) return nullptr;
+  return Find(size);
+}
+
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::TakeBestFit(
+    Pool pool, std::size_t size) noexcept {
+  FreeIndex& blocks = index(pool);
+  Block* block = blocks.TakeBestFit(size);
+  if (block == nullptr) return nullptr;
+  if (BlockList::IsWholeChunk(block)) {
+    IdleListOf(block->chunk).Remove(block->chunk);
+  }
+  return Cut(blocks, block, size);
+}
+
+// Calls nothing but in its last step, so that a hit saves no register.
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
+    std::size_t size) noexcept {
+  if (cache_.is_sweep_due() || records_.empty()) [[unlikely]] {
+    return FindSlowly(size);
+  }
+  Block* block = TakeBestFit(policy_.PoolOf(size), size);
+  if (block == nullptr) [[unlikely]] {
+    return FindSlowly(size);
+  }
+  if (size > policy_.front_cache_max_block()) return block;
+  return NoteSearch(block, size);
+}
+
+[[gnu::noinline]] Block* AutoGrowthAllocator::NoteSearch(
+    Block* block, std::size_t size) noexcept {
+  cache_.NoteSearch(size);
   return block;
 }
 
-Block* AutoGrowthAllocator::Find(std::size_t size) noexcept {
+[[gnu::noinline]] Block* AutoGrowthAllocator::FindSlowly(
+    std::size_t size) noexcept {
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size, /*exact=*/false);
@@ -227,31 +260,37 @@ void AutoGrowthAllocator::Join(Block* cached) noexcept {
     Block* const next = cached->free_next;
     // Nobody ended an epoch since it was freed: that joins all first.
     Insert(cached, epochs_.current());
+    ++untold_gives_;
     cached = next;
   }
 }
 
 bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
-  ++frees_;
-  Insert(block, epochs_.current());
+  InsertInline(block, epochs_.current());
   return true;
 }
 
-void AutoGrowthAllocator::Insert(Block* block,
-                                 FreeEpochs::Epoch epoch) noexcept {
-  FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
+[[gnu::noinline]] void AutoGrowthAllocator::Insert(
+    Block* block, FreeEpochs::Epoch epoch) noexcept {
+  InsertInline(block, epoch);
+}
+
+[[gnu::always_inline]] inline void AutoGrowthAllocator::InsertInline(
+    Block* block, FreeEpochs::Epoch epoch) noexcept {
+  ++gives_;
+  taken_bytes_ -= block->size;
   block->flags = 0;
-  if (BlockList::IsFree(block->previous)) {
-    blocks.Remove(block->previous);
-    epoch = std::max(epoch, block->previous->offset_units);
-    block = blocks_.CoalesceWithPrevious(block, records_);
-    ++stats_.coalesces;
+  FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
+  if (Block* previous = block->previous; BlockList::IsFree(previous)) {
+    blocks.Remove(previous);
+    epoch = std::max(epoch, previous->offset_units);
+    blocks_.Coalesce(previous, block, records_);
+    block = previous;
   }
-  if (BlockList::IsFree(block->next)) {
-    blocks.Remove(block->next);
-    epoch = std::max(epoch, block->next->offset_units);
-    block = blocks_.CoalesceWithNext(block, records_);
-    ++stats_.coalesces;
+  if (Block* next = block->next; BlockList::IsFree(next)) {
+    blocks.Remove(next);
+    epoch = std::max(epoch, next->offset_units);
+    blocks_.Coalesce(block, next, records_);
   }
   block->is_free = true;
   block->offset_units = epoch;
@@ -280,14 +319,16 @@ HitPath* AutoGrowthAllocator::hit_path() {
 
 Stats AutoGrowthAllocator::stats() const {
   const Joined joined(*this);
-  Stats stats = stats_;
-  stats.cache_hits += cache_.hits();
+  Stats stats;
+  stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
+  stats.cache_misses = misses_;
+  stats.splits = blocks_.splits();
+  stats.coalesces = blocks_.coalesces();
   // What is lent is counted by the borrower.
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
-  stats.in_use_bytes = stats.reserved_bytes;
+  stats.in_use_bytes = taken_bytes_ - lent_bytes_;
+  stats.free_blocks = free_blocks();
   for (const FreeIndex& blocks : index_) {
-    stats.in_use_bytes -= blocks.total_bytes();
-    stats.free_blocks += blocks.count();
     stats.largest_free_bytes = std::max<std::uint64_t>(stats.largest_free_bytes,
                                                        blocks.LargestBytes());
   }
@@ -309,7 +350,11 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 
 bool AutoGrowthAllocator::IsConsistent() const {
   const Joined joined(*this);
-  return cache_.IsConsistent() && idle_.IsConsistent() &&
+  const FreeIndex::Totals small = index_[0].Count();
+  const FreeIndex::Totals large = index_[1].Count();
+  return small.blocks + large.blocks == free_blocks() &&
+         small.bytes + large.bytes + taken_bytes_ == blocks_.chunk_bytes() &&
+         cache_.IsConsistent() && idle_.IsConsistent() &&
          idle_loans_.IsConsistent() && blocks_.IsConsistent() &&
          index_[0].IsConsistent() && index_[1].IsConsistent();
 }

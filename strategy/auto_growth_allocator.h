@@ -130,14 +130,30 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   void LimitCache() noexcept {
     cache_.set_limit_bytes(policy_.FrontCacheLimit(blocks_.chunk_bytes()));
   }
-  // From the index, if need be with what the cache keeps.
+  // From the index, if need be with what the cache keeps. Inline up to where a
+  // search finds a block at once; the rest is FindSlowly.
   Block* Find(std::size_t size) noexcept;
+  Block* FindSlowly(std::size_t size) noexcept;
+  // Tells the cache of a search that found `block`, which is returned.
+  Block* NoteSearch(Block* block, std::size_t size) noexcept;
 
-  std::uint64_t free_count() const { return frees_ + cache_.gives(); }
+  std::uint64_t free_count() const {
+    return gives_ - untold_gives_ + cache_.gives();
+  }
+
+  // With the lock, all blocks joined.
+  std::size_t free_blocks() const {
+    return blocks_.block_count() - (takes_ - gives_);
+  }
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
+  // Takes the best fit, with at least a record at hand; null if none fits.
+  Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
   Block* Carve(Block* block, std::size_t size) noexcept;
+  // The same for a block that has left its index `blocks`, with at least a
+  // record at hand.
+  Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
   Block* FindAndCarve(Pool pool, std::size_t size, bool exact) noexcept;
   // The last resort: splits what kLongLived would keep whole, and takes from
   // the other pool; both are better than no memory.
@@ -156,6 +172,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   bool MayBorrowSmall() noexcept;
   // Makes a block free, joined with its neighbours, since `epoch`.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
+  void InsertInline(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
   // The same for the smallest of at least `bytes`; null if there is none. Takes
@@ -172,10 +189,10 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   // Of loans: auto_growth_loans.cc. Hold lock_.
   IdleChunks& IdleListOf(const Chunk* chunk) {
-    return chunk->is_loan() ? idle_loans_ : idle_;
+    return chunk->is_loan ? idle_loans_ : idle_;
   }
   bool IsLendable(const Block& block) const {
-    return may_lend_ && !block.chunk->is_loan();
+    return may_lend_ && !block.chunk->is_loan;
   }
   // A block to lend, by `is_fit`; null if there is none.
   template <class Predicate>
@@ -214,12 +231,19 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t lent_bytes_ = 0;
   std::size_t lending_system_bytes_ = 0;  // of each chunk with loans
   FreeEpochs epochs_;                     // of free blocks: Block::offset_units
-  std::uint64_t frees_ = 0;               // past the cache
+  // Blocks that became live, and free again, past the cache.
+  std::uint64_t takes_ = 0;
+  std::uint64_t gives_ = 0;
+  // Of those, what no search found and nobody freed here: growth, loans, and
+  // what the cache had.
+  std::uint64_t untold_takes_ = 0;
+  std::uint64_t untold_gives_ = 0;
+  std::size_t taken_bytes_ = 0;  // of all that is not in the index
+  std::uint64_t misses_ = 0;     // requests that had to grow
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};
   std::uint64_t small_loans_ = 0;  // requests that looked for one
-  Stats stats_;
 };
 
 }  // namespace strata

@@ -108,6 +108,7 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
   }
   block = Carve(block, bytes);
   if (block == nullptr) return nullptr;
+  ++untold_takes_;
   if (chunk->loans++ == 0) {
     lending_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
   }
@@ -214,6 +215,7 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   }
   --loans_;
   lent_bytes_ -= block->size;
+  ++untold_gives_;
   Insert(block, FreeEpochs::kNone);
 }
 
@@ -288,7 +290,10 @@ Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
   if (pool().RecallLoans(/*wait=*/false) != 0) {
     const Joined joined(*this);
     *block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
-    if (*block != nullptr) return nullptr;
+    if (*block != nullptr) {
+      ++untold_takes_;
+      return nullptr;
+    }
   }
   return Borrow(size, policy_.loan_effort());
 }

@@ -10,6 +10,7 @@ void StartChunk(Chunk* chunk, Block* block) {
   block->size = memory->size;
   block->place = memory->place;
   block->chunk = chunk;
+  chunk->is_loan = memory->chunk != nullptr;
   block->previous = nullptr;
   block->next = nullptr;
   chunk->first = block;
@@ -37,7 +38,6 @@ void BlockList::AddChunk(Chunk* chunk, Block* block) {
   first_ = chunk;
   ++chunk_count_;
   chunk_bytes_ += block->size;
-  ++block_count_;
 }
 
 void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
@@ -49,7 +49,6 @@ void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
   if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
   --chunk_count_;
   chunk_bytes_ -= chunk->first->size;
-  --block_count_;
   *chunk->first = Block();
   records.Push(chunk->first);
   chunk->first = nullptr;
@@ -86,7 +85,7 @@ bool BlockList::IsConsistent() const {
     previous_chunk = chunk;
   }
   return chunks == chunk_count_ && bytes == chunk_bytes_ &&
-         count == block_count_;
+         count == block_count();
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #define STRATA_STRATEGY_BLOCK_LIST_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "strata/allocation/allocation.h"
@@ -16,8 +17,10 @@ void StartChunk(Chunk* chunk, Block* block);
 // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the rest,
 // which is returned.
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
-// Joins `block` with the next one, whose record goes to `records`.
-void JoinNextBlock(Block* block, RecordList& records);
+// Joins `low` with `high`, the next one, whose flags are 0 and whose record
+// goes to `records`. There it still says what memory it was, so that freeing it
+// once more is reported with that.
+void JoinBlocks(Block* low, Block* high, RecordList& records);
 // What a memory map says of a block of a strategy. Hold the strategy's lock.
 BlockState StateOf(const Block& block);
 // Appends every block of `chunk` to `blocks`.
@@ -28,7 +31,8 @@ void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks);
 //
 // Model: chunks are in a list; blocks of a chunk are linked by Block::previous
 //   and next. Free blocks have is_free; what is free and where it is
-//   indexed is the strategy's business.
+//   indexed is the strategy's business. Splits and coalesces are counted, from
+//   which, with the chunks, the number of blocks follows.
 // Threads: none; the strategy's lock guards it.
 // Cost: O(1) unless said otherwise.
 class BlockList {
@@ -45,10 +49,9 @@ class BlockList {
   // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
   // rest, which is returned. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
-  // Joins `block` with a neighbour, which is free and in no index, and returns
-  // the joined block; the record left over goes to `records`.
-  Block* CoalesceWithNext(Block* block, RecordList& records);
-  Block* CoalesceWithPrevious(Block* block, RecordList& records);
+  // Joins `low` with `high`, the next one; neither is live nor in an index. The
+  // record of `high` goes to `records`.
+  void Coalesce(Block* low, Block* high, RecordList& records);
 
   static bool IsFree(const Block* block) {
     return block != nullptr && block->is_free;
@@ -61,7 +64,11 @@ class BlockList {
   Chunk* first_chunk() const { return first_; }
   std::size_t chunk_count() const { return chunk_count_; }
   std::size_t chunk_bytes() const { return chunk_bytes_; }
-  std::size_t block_count() const { return block_count_; }
+  std::size_t block_count() const {
+    return chunk_count_ + splits_ - coalesces_;
+  }
+  std::uint64_t splits() const { return splits_; }
+  std::uint64_t coalesces() const { return coalesces_; }
 
   // Appends every block to `blocks`. O(blocks).
   void Describe(std::vector<BlockInfo>& blocks) const;
@@ -73,7 +80,8 @@ class BlockList {
   Chunk* first_ = nullptr;
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;
-  std::size_t block_count_ = 0;
+  std::uint64_t splits_ = 0;
+  std::uint64_t coalesces_ = 0;
 };
 
 inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
@@ -89,30 +97,25 @@ inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
   return record;
 }
 
-inline void JoinNextBlock(Block* block, RecordList& records) {
-  Block* next = block->next;
-  block->size += next->size;
-  block->next = next->next;
-  if (next->next != nullptr) next->next->previous = block;
-  *next = Block();
-  records.Push(next);
+inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
+  Block* const next = high->next;
+  low->size += high->size;
+  low->next = next;
+  if (next != nullptr) next->previous = low;
+  high->is_free = false;
+  high->chunk = nullptr;  // no block any more
+  records.Push(high);
 }
 
 inline Block* BlockList::Split(Block* block, std::size_t low_bytes,
                                Block* record) {
-  ++block_count_;
+  ++splits_;
   return SplitBlock(block, low_bytes, record);
 }
 
-inline Block* BlockList::CoalesceWithNext(Block* block, RecordList& records) {
-  JoinNextBlock(block, records);
-  --block_count_;
-  return block;
-}
-
-inline Block* BlockList::CoalesceWithPrevious(Block* block,
-                                              RecordList& records) {
-  return CoalesceWithNext(block->previous, records);
+inline void BlockList::Coalesce(Block* low, Block* high, RecordList& records) {
+  JoinBlocks(low, high, records);
+  ++coalesces_;
 }
 
 }  // namespace strata

@@ -24,23 +24,30 @@ std::size_t FreeIndex::LargestBytes() const {
   return largest;
 }
 
+FreeIndex::Totals FreeIndex::Count() const {
+  Totals totals;
+  for (const Block* block : heads_) {
+    for (; block != nullptr; block = block->free_next) {
+      ++totals.blocks;
+      totals.bytes += block->size;
+    }
+  }
+  return totals;
+}
+
 bool FreeIndex::IsConsistent() const {
-  std::size_t count = 0;
-  std::size_t bytes = 0;
   for (unsigned i = 0; i < SizeClasses::kCount; ++i) {
     if (classes_.IsMarked(i) != (heads_[i] != nullptr)) return false;
     const Block* previous = nullptr;
     for (const Block* block = heads_[i]; block != nullptr;
          block = block->free_next) {
-      if (block->free_previous != previous) return false;
+      if (previous != nullptr && block->free_previous != previous) return false;
       if (SizeClasses::Of(block->size) != i) return false;
       if (!block->is_free) return false;
-      ++count;
-      bytes += block->size;
       previous = block;
     }
   }
-  return classes_.IsConsistent() && count == count_ && bytes == total_bytes_;
+  return classes_.IsConsistent();
 }
 
 }  // namespace strata

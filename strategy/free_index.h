@@ -34,7 +34,9 @@ class FreeIndex {
   // `block` is in this index.
   void Remove(Block* block);
   // A block of at least `bytes`, still in the index; null if there is none.
-  Block* FindBestFit(std::size_t bytes) const;
+  Block* FindBestFit(std::size_t bytes) const { return Search(bytes).block; }
+  // The same, taken out.
+  Block* TakeBestFit(std::size_t bytes);
   // The smallest block of at least `bytes` that `is_fit` says yes to, still in
   // the index; null if there is none. O(blocks of at least that size).
   template <class Predicate>
@@ -43,22 +45,40 @@ class FreeIndex {
   // the first kProbes of its class.
   Block* FindExact(std::size_t bytes) const;
 
-  bool empty() const { return count_ == 0; }
-  std::size_t count() const { return count_; }
-  std::size_t total_bytes() const { return total_bytes_; }
+  bool empty() const { return classes_.Next(0) == SizeClasses::kCount; }
+  // What it holds. For tests; O(blocks + classes).
+  struct Totals {
+    std::size_t blocks = 0;
+    std::size_t bytes = 0;
+  };
+  Totals Count() const;
   // The largest block, to the accuracy of its class; 0 if there is none.
   std::size_t LargestBytes() const;
 
-  // Whether lists, bitmaps and counters agree. For tests; O(blocks + classes).
+  // Whether lists and bitmaps agree. For tests; O(blocks + classes).
   bool IsConsistent() const;
 
  private:
-  Block* BestOf(unsigned size_class, std::size_t bytes) const;
+  struct Fit {
+    Block* block = nullptr;
+    unsigned size_class = 0;
+  };
 
+  Fit Search(std::size_t bytes) const;
+  // Smaller, or at a lower address.
+  static bool IsBetter(const Block* a, const Block* b) {
+    return a->size < b->size || (a->size == b->size && a->data < b->data);
+  }
+  // Of a class that holds a block.
+  Block* BestOf(unsigned size_class) const;
+  // Of the blocks of at least `bytes`; null if there is none.
+  Block* BestOf(unsigned size_class, std::size_t bytes) const;
+  void RemoveFrom(unsigned size_class, Block* block);
+
+  // The free_previous of a first block means nothing: so to take it out is to
+  // write to no other.
   std::array<Block*, SizeClasses::kCount> heads_{};
   SizeClasses classes_;  // marked: heads_ is not null
-  std::size_t count_ = 0;
-  std::size_t total_bytes_ = 0;
 };
 
 template <class Predicate>
@@ -71,8 +91,7 @@ Block* FreeIndex::FindBest(std::size_t bytes, Predicate is_fit) const {
     for (Block* block = heads_[size_class]; block != nullptr;
          block = block->free_next) {
       if (block->size >= bytes && is_fit(*block) &&
-          (best == nullptr || block->size < best->size ||
-           (block->size == best->size && block->data < best->data))) {
+          (best == nullptr || IsBetter(block, best))) {
         best = block;
       }
     }
@@ -85,41 +104,47 @@ Block* FreeIndex::FindBest(std::size_t bytes, Predicate is_fit) const {
 
 inline void FreeIndex::Insert(Block* block) {
   const unsigned size_class = SizeClasses::Of(block->size);
-  Block*& head = heads_[size_class];
-  block->free_previous = nullptr;
+  Block* const head = heads_[size_class];
+  heads_[size_class] = block;
   block->free_next = head;
   if (head != nullptr) {
     head->free_previous = block;
   } else {
     classes_.Mark(size_class);
   }
-  head = block;
-  ++count_;
-  total_bytes_ += block->size;
 }
 
 inline void FreeIndex::Remove(Block* block) {
-  const unsigned size_class = SizeClasses::Of(block->size);
-  if (block->free_next != nullptr) {
-    block->free_next->free_previous = block->free_previous;
+  RemoveFrom(SizeClasses::Of(block->size), block);
+}
+
+inline void FreeIndex::RemoveFrom(unsigned size_class, Block* block) {
+  Block* const next = block->free_next;
+  if (heads_[size_class] == block) {
+    heads_[size_class] = next;
+    if (next == nullptr) classes_.Unmark(size_class);
+    return;
   }
-  if (block->free_previous != nullptr) {
-    block->free_previous->free_next = block->free_next;
-  } else {
-    heads_[size_class] = block->free_next;
-    if (block->free_next == nullptr) classes_.Unmark(size_class);
+  Block* const previous = block->free_previous;
+  previous->free_next = next;
+  if (next != nullptr) next->free_previous = previous;
+}
+
+inline Block* FreeIndex::BestOf(unsigned size_class) const {
+  Block* best = heads_[size_class];
+  Block* block = best->free_next;
+  for (int i = 1; i < kProbes && block != nullptr; ++i) {
+    if (IsBetter(block, best)) best = block;
+    block = block->free_next;
   }
-  --count_;
-  total_bytes_ -= block->size;
+  return best;
 }
 
 inline Block* FreeIndex::BestOf(unsigned size_class, std::size_t bytes) const {
   Block* best = nullptr;
   Block* block = heads_[size_class];
   for (int i = 0; i < kProbes && block != nullptr; ++i) {
-    if (block->size >= bytes &&
-        (best == nullptr || block->size < best->size ||
-         (block->size == best->size && block->data < best->data))) {
+    if (block->size >= bytes && (best == nullptr || IsBetter(block, best))) {
       best = block;
     }
     block = block->free_next;
@@ -127,15 +152,22 @@ inline Block* FreeIndex::BestOf(unsigned size_class, std::size_t bytes) const {
   return best;
 }
 
-inline Block* FreeIndex::FindBestFit(std::size_t bytes) const {
+inline FreeIndex::Fit FreeIndex::Search(std::size_t bytes) const {
   const unsigned own_class = SizeClasses::Of(bytes);
-  if (own_class >= SizeClasses::kCount) return nullptr;
+  if (own_class >= SizeClasses::kCount) return {};
   unsigned size_class = classes_.Next(own_class);
   if (size_class == own_class) {
-    if (Block* block = BestOf(own_class, bytes)) return block;
+    if (Block* block = BestOf(own_class, bytes)) return {block, own_class};
     size_class = classes_.Next(own_class + 1);
   }
-  return size_class < SizeClasses::kCount ? BestOf(size_class, bytes) : nullptr;
+  if (size_class == SizeClasses::kCount) return {};
+  return {BestOf(size_class), size_class};
+}
+
+inline Block* FreeIndex::TakeBestFit(std::size_t bytes) {
+  const Fit fit = Search(bytes);
+  if (fit.block != nullptr) RemoveFrom(fit.size_class, fit.block);
+  return fit.block;
 }
 
 }  // namespace strata

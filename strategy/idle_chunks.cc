@@ -9,8 +9,8 @@ namespace strata {
 Chunk* IdleChunks::Smallest(std::size_t bytes) const {
   Chunk* best = nullptr;
   for (Chunk* chunk = first_; chunk != nullptr; chunk = chunk->idle_next) {
-    const std::size_t size = chunk->memory->size();
-    if (size >= bytes && (best == nullptr || size < best->memory->size())) {
+    const std::size_t size = Bytes(chunk);
+    if (size >= bytes && (best == nullptr || size < Bytes(best))) {
       best = chunk;
     }
   }
@@ -19,14 +19,14 @@ Chunk* IdleChunks::Smallest(std::size_t bytes) const {
 
 std::size_t IdleChunks::SmallestBytes(std::size_t bytes) const {
   const Chunk* chunk = Smallest(bytes);
-  return chunk != nullptr ? chunk->memory->size() : 0;
+  return chunk != nullptr ? Bytes(chunk) : 0;
 }
 
 std::size_t IdleChunks::LargestBytes() const {
   std::size_t largest = 0;
   for (const Chunk* chunk = first_; chunk != nullptr;
        chunk = chunk->idle_next) {
-    largest = std::max(largest, chunk->memory->size());
+    largest = std::max(largest, Bytes(chunk));
   }
   return largest;
 }
@@ -39,11 +39,12 @@ bool IdleChunks::IsConsistent() const {
        chunk = chunk->idle_next) {
     if (chunk->idle_previous != previous ||
         !BlockList::IsWholeChunk(chunk->first) ||
-        !BlockList::IsFree(chunk->first)) {
+        !BlockList::IsFree(chunk->first) ||
+        Bytes(chunk) != chunk->memory->size()) {
       return false;
     }
     previous = chunk;
-    bytes += chunk->memory->size();
+    bytes += Bytes(chunk);
     system_bytes += SystemBytes(chunk);
   }
   return bytes == bytes_ && system_bytes == system_bytes_;

@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// The chunks of a strategy without a live block, linked through
-// Chunk::idle_previous and idle_next.
+// The chunks of a strategy without a live block, each one free block, linked
+// through Chunk::idle_previous and idle_next.
 //
 // Units: bytes.
 // Threads: none; the strategy's lock guards it.
@@ -40,8 +40,10 @@ class IdleChunks {
   bool IsConsistent() const;
 
  private:
+  // The block's, which who calls has just looked at, is the chunk's.
+  static std::size_t Bytes(const Chunk* chunk) { return chunk->first->size; }
   static std::size_t SystemBytes(const Chunk* chunk) {
-    return AlignUp(chunk->memory->size(), kSystemStepBytes);
+    return AlignUp(Bytes(chunk), kSystemStepBytes);
   }
 
   Chunk* first_ = nullptr;
@@ -56,7 +58,7 @@ inline void IdleChunks::Add(Chunk* chunk) {
   chunk->idle_next = first_;
   if (first_ != nullptr) first_->idle_previous = chunk;
   first_ = chunk;
-  bytes_ += chunk->memory->size();
+  bytes_ += Bytes(chunk);
   system_bytes_ += SystemBytes(chunk);
 }
 
@@ -66,7 +68,7 @@ inline void IdleChunks::Remove(Chunk* chunk) {
   if (chunk->idle_next != nullptr) {
     chunk->idle_next->idle_previous = chunk->idle_previous;
   }
-  bytes_ -= chunk->memory->size();
+  bytes_ -= Bytes(chunk);
   system_bytes_ -= SystemBytes(chunk);
 }
 

@@ -30,21 +30,24 @@ class BasicSizeClasses {
 
   static unsigned Of(std::size_t bytes) {
     const std::uint64_t granules = bytes >> kGranuleBits;
-    if (granules < kMantissa) return static_cast<unsigned>(granules);
+    // 0 for the sizes that have a class of their own; a branch would be
+    // mispredicted as often as requests change between them and larger ones.
     const auto shift =
-        static_cast<unsigned>(std::bit_width(granules)) - kMantissaBits - 1;
+        static_cast<unsigned>(std::bit_width(granules | kMantissa)) -
+        kMantissaBits - 1;
     return (shift * kMantissa) + static_cast<unsigned>(granules >> shift);
   }
 
-  // Notes that the class holds a block, or that it holds none any more.
+  // Notes that the class holds a block, or, if it is marked, that it holds none
+  // any more.
   void Mark(unsigned size_class) {
     words_[size_class / 64] |= Bit(size_class);
     groups_[size_class / 4096] |= Bit(size_class / 64);
   }
   void Unmark(unsigned size_class) {
-    words_[size_class / 64] &= ~Bit(size_class);
+    words_[size_class / 64] ^= Bit(size_class);
     if (words_[size_class / 64] == 0) {
-      groups_[size_class / 4096] &= ~Bit(size_class / 64);
+      groups_[size_class / 4096] ^= Bit(size_class / 64);
     }
   }
   bool IsMarked(unsigned size_class) const {
@@ -66,12 +69,16 @@ class BasicSizeClasses {
   static constexpr std::uint64_t Bit(unsigned i) {
     return std::uint64_t{1} << (i % 64);
   }
-  // The bits of `word` from position `from` on; `from` may be 64.
-  static constexpr std::uint64_t BitsFrom(std::uint64_t word, unsigned from) {
-    return from < 64 ? word & (~std::uint64_t{0} << from) : 0;
+  // The bits of `word` from position `i` on, and those after it.
+  static constexpr std::uint64_t BitsFrom(std::uint64_t word, unsigned i) {
+    return word & (~std::uint64_t{0} << (i % 64));
   }
+  static constexpr std::uint64_t BitsAfter(std::uint64_t word, unsigned i) {
+    return word & (~std::uint64_t{1} << (i % 64));
+  }
+  // Of a word that is not 0, which saves the test that std::countr_zero makes.
   static constexpr unsigned LowestBit(std::uint64_t word) {
-    return static_cast<unsigned>(std::countr_zero(word));
+    return static_cast<unsigned>(__builtin_ctzll(word));
   }
 
   std::array<std::uint64_t, kWords> words_{};    // a bit per class
@@ -88,10 +95,10 @@ template <unsigned kMantissaBits>
 inline unsigned BasicSizeClasses<kMantissaBits>::Next(unsigned from) const {
   if (from >= kCount) return kCount;
   unsigned word = from / 64;
-  std::uint64_t bits = BitsFrom(words_[word], from % 64);
+  std::uint64_t bits = BitsFrom(words_[word], from);
   if (bits == 0) {
     unsigned group = word / 64;
-    std::uint64_t group_bits = BitsFrom(groups_[group], word % 64 + 1);
+    std::uint64_t group_bits = BitsAfter(groups_[group], word);
     while (group_bits == 0) {
       if (++group == kGroups) return kCount;
       group_bits = groups_[group];

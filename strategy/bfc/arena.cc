@@ -164,7 +164,7 @@ void BfcArena::Join(Block* left, Block* right) noexcept {
   }
   note.action = std::max(note.action, other.action);
   if (note.end != other.end) note.end = BfcEnd::kGap;
-  JoinNextBlock(left, records_);
+  JoinBlocks(left, right, records_);
   --block_count_;
   ++stats_.coalesces;
 }

@@ -147,8 +147,6 @@ class BfcArena {
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;
   void InsertFree(Block* block);
   void RemoveFree(Block* block);
-  std::size_t free_count() const;
-  std::size_t free_bytes() const;
   void CountAction(Block* block);
 
   const BfcArenaRules rules_;

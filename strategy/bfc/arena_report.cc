@@ -16,17 +16,6 @@ bool IsInOrder(BfcEnd low, BfcEnd high) {
 
 }  // namespace
 
-std::size_t BfcArena::free_count() const {
-  return lower_.count() + (upper_ != nullptr ? upper_->count() : 0) +
-         (gap_ != nullptr ? 1 : 0);
-}
-
-std::size_t BfcArena::free_bytes() const {
-  return lower_.total_bytes() +
-         (upper_ != nullptr ? upper_->total_bytes() : 0) +
-         (gap_ != nullptr ? gap_->size : 0);
-}
-
 std::size_t BfcArena::LargestFreeBytes() const {
   return std::max({lower_.LargestBytes(),
                    upper_ != nullptr ? upper_->LargestBytes() : 0,
@@ -47,10 +36,11 @@ Stats BfcArena::stats() const {
   stats.reserved_bytes = regions_.bytes();
   stats.peak_reserved_bytes = numbers_.peak_pool_bytes;
   stats.chunks = regions_.count();
-  stats.free_blocks = free_count();
+  stats.free_blocks = block_count_;
   stats.largest_free_bytes = LargestFreeBytes();
   for (const BfcRegion* region = regions_.first(); region != nullptr;
        region = region->next_region()) {
+    stats.free_blocks -= region->live_blocks;
     if (region->live_blocks == 0) stats.idle_bytes += region->size;
   }
   return stats;
@@ -120,9 +110,9 @@ void BfcArena::Describe(std::vector<BfcSnapshot::SizeAt>& history) const {
 
 bool BfcArena::IsConsistent() const {
   std::size_t blocks = 0;
-  std::size_t free_blocks = 0;
   std::size_t waiting = 0;
   std::size_t in_use = 0;
+  std::size_t free_bytes = 0;
   std::uint64_t requested = 0;
   for (const BfcRegion* region = regions_.first(); region != nullptr;
        region = region->next_region()) {
@@ -131,9 +121,8 @@ bool BfcArena::IsConsistent() const {
       const BfcNote& note = NoteOf(block);
       const Block* next = block->next;
       ++blocks;
-      free_blocks += block->is_free ? 1 : 0;
       waiting += note.freed_at != 0 ? 1 : 0;
-      in_use += block->is_free ? 0 : block->size;
+      (block->is_free ? free_bytes : in_use) += block->size;
       requested += note.requested_bytes;
       if (!block->is_free && note.freed_at != 0) return false;
       // The parts of two ends are in order, and no hole that is safe lies
@@ -156,9 +145,9 @@ bool BfcArena::IsConsistent() const {
       }
     }
   }
-  return blocks == block_count_ && free_blocks == free_count() &&
-         waiting == waiting_.count() && in_use == numbers_.bytes_in_use &&
-         in_use + free_bytes() == regions_.bytes() &&
+  return blocks == block_count_ && waiting == waiting_.count() &&
+         in_use == numbers_.bytes_in_use &&
+         in_use + free_bytes == regions_.bytes() &&
          requested == stats_.requested_bytes && regions_.IsConsistent() &&
          lower_.IsConsistent() &&
          (upper_ == nullptr || upper_->IsConsistent()) &&

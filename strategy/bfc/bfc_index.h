@@ -53,12 +53,6 @@ class BfcIndex {
                                : fast_->FindBestFit(surely);
   }
 
-  std::size_t count() const {
-    return ordered_ != nullptr ? ordered_->count() : fast_->count();
-  }
-  std::size_t total_bytes() const {
-    return ordered_ != nullptr ? ordered_->total_bytes() : fast_->total_bytes();
-  }
   std::size_t LargestBytes() const {
     return ordered_ != nullptr ? ordered_->LargestBytes()
                                : fast_->LargestBytes();

@@ -85,7 +85,7 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
       chunk->home = this;
-      chunk->pool = static_cast<std::uint32_t>(
+      chunk->pool = static_cast<std::uint16_t>(
           taken.is_fallback ? Preference::kFallback : Preference::kWanted);
       Publish(chunk.release());
     }
@@ -160,7 +160,6 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
     Block* rest = blocks_.Split(block, size, records_.Pop());
     rest->is_free = true;
     order.Insert(rest);
-    ++stats_.splits;
   }
   block->is_free = false;
   block->flags = kBlockLive;
@@ -168,31 +167,17 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
   return block;
 }
 
-Block* BuddyPool::JoinNext(Block* block) noexcept {
-  void* const data = block->next->data;
-  const std::size_t size = block->next->size;
-  block = blocks_.CoalesceWithNext(block, records_);
-  // The record left over keeps the address, so that freeing it once more is
-  // reported with it.
-  Block* record = records_.Pop();
-  record->data = static_cast<std::byte*>(data);
-  record->size = size;
-  record->place = block->place;
-  records_.Push(record);
-  ++stats_.coalesces;
-  return block;
-}
-
 void BuddyPool::Insert(Block* block) noexcept {
   SmallOrderedIndex& order = OrderOf(block);
   block->flags = 0;
-  if (BlockList::IsFree(block->next)) {
-    order.Remove(block->next);
-    block = JoinNext(block);
+  if (Block* high = block->next; BlockList::IsFree(high)) {
+    order.Remove(high);
+    blocks_.Coalesce(block, high, records_);
   }
-  if (BlockList::IsFree(block->previous)) {
-    order.Remove(block->previous);
-    block = JoinNext(block->previous);
+  if (Block* low = block->previous; BlockList::IsFree(low)) {
+    order.Remove(low);
+    blocks_.Coalesce(low, block, records_);
+    block = low;
   }
   block->is_free = true;
   order.Insert(block);
@@ -231,6 +216,8 @@ Stats BuddyPool::stats() const {
   const Joined joined(*this);
   Stats stats = stats_;
   stats.cache_hits += cache_.hits();
+  stats.splits = blocks_.splits();
+  stats.coalesces = blocks_.coalesces();
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
   for (const SmallOrderedIndex& order : orders_) {

@@ -135,7 +135,6 @@ class BuddyPool {
   void LimitCache() noexcept;
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
-  Block* JoinNext(Block* block) noexcept;
   void Insert(Block* block) noexcept;
   void Publish(BuddyChunk* chunk) noexcept;
   // Takes it out of all lists. Null for null.

@@ -69,8 +69,11 @@ TEST_F(BlockListTest, CoalescingUndoesASplit) {
   Block* high = list_.Split(low, Kibibytes(512), records_.Pop());
   Block* middle = list_.Split(low, Kibibytes(256), records_.Pop());
   const std::size_t spare = records_.size();
-  EXPECT_EQ(list_.CoalesceWithPrevious(high, records_), middle);
-  EXPECT_EQ(list_.CoalesceWithNext(low, records_), low);
+  list_.Coalesce(middle, high, records_);
+  list_.Coalesce(low, middle, records_);
+  EXPECT_EQ(list_.splits(), 2U);
+  EXPECT_EQ(list_.coalesces(), 2U);
+  EXPECT_EQ(list_.block_count(), 1U);
   EXPECT_TRUE(BlockList::IsWholeChunk(low));
   EXPECT_EQ(low->size, Mebibytes(2));
   EXPECT_EQ(records_.size(), spare + 2);

@@ -109,11 +109,24 @@ TEST_F(FreeIndexTest, LargestBytesIsTheLargestOfItsClass) {
 TEST_F(FreeIndexTest, CountsBlocksAndBytes) {
   Block* block = Add(kGranule);
   Add(2 * kGranule);
-  EXPECT_EQ(index_.count(), 2U);
-  EXPECT_EQ(index_.total_bytes(), 3 * kGranule);
+  EXPECT_EQ(index_.Count().blocks, 2U);
+  EXPECT_EQ(index_.Count().bytes, 3 * kGranule);
   index_.Remove(block);
-  EXPECT_EQ(index_.count(), 1U);
-  EXPECT_EQ(index_.total_bytes(), 2 * kGranule);
+  EXPECT_EQ(index_.Count().blocks, 1U);
+  EXPECT_EQ(index_.Count().bytes, 2 * kGranule);
+}
+
+TEST_F(FreeIndexTest, WhatIsTakenIsTheBestFitAndGone) {
+  Block* second = Add(kGranule, 2 * kGranule);
+  Block* first = Add(kGranule, 1 * kGranule);
+  Block* larger = Add(Mebibytes(64) + kGranule);
+  Add(Mebibytes(64));  // the same class
+  EXPECT_EQ(index_.TakeBestFit(kGranule), first);
+  EXPECT_EQ(index_.TakeBestFit(kGranule), second);
+  EXPECT_EQ(index_.TakeBestFit(Mebibytes(64) + kGranule), larger);
+  EXPECT_EQ(index_.TakeBestFit(Mebibytes(64) + kGranule), nullptr);
+  EXPECT_EQ(index_.Count().blocks, 1U);
+  EXPECT_TRUE(index_.IsConsistent());
 }
 
 TEST_F(FreeIndexTest, SeesWhenItsListsAreBroken) {
@@ -126,9 +139,9 @@ TEST_F(FreeIndexTest, SeesWhenItsListsAreBroken) {
   block->size = 2 * kGranule;
   EXPECT_FALSE(index_.IsConsistent());
   block->size = kGranule;
-  other->free_next = nullptr;
+  block->free_previous = nullptr;
   EXPECT_FALSE(index_.IsConsistent());
-  other->free_next = block;
+  block->free_previous = other;
 }
 
 // Against an ordered map: with at most kProbes blocks in a class the result is
@@ -180,8 +193,8 @@ void CompareWithMap(FreeIndex& index, bool exact_expected, unsigned seed,
       ASSERT_TRUE(best == model.end() ||
                   model.rbegin()->first.first <= wanted + wanted / 128);
     }
-    ASSERT_EQ(index.count(), model.size());
     if (i % 500 == 0) {
+      ASSERT_EQ(index.Count().blocks, model.size());
       ASSERT_TRUE(index.IsConsistent());
     }
   }

@@ -22,6 +22,7 @@ class IdleChunksTest : public ::testing::Test {
       memory->size = Mebibytes(kMebibytes[i]);
       chunks_[i].memory = memory->allocation();
       chunks_[i].first = &blocks_[i];
+      blocks_[i].size = memory->size;
       blocks_[i].is_free = true;
     }
   }

@@ -183,52 +183,45 @@ void Front::DoFree(Allocation* allocation) noexcept {
 }
 
 [[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
-  const std::size_t bytes = allocation->block()->size;
-  Given given = Given::kNot;
-  {
-    const std::lock_guard<BiasedLock> guard(lock_, std::adopt_lock);
-    given = Give(allocation->block(), /*past_cache=*/true);
+  Block* const block = allocation->block();
+  const std::size_t bytes = block->size;
+  // Counted first: once given, it may be somebody else's.
+  counts_.Uncount(*block);
+  if (!hit_path_->GiveCached(block)) [[unlikely]] {
+    counts_.Recount(*block);
+    lock_.unlock();
+    return WalkFree(allocation);
   }
-  Finish(given, allocation, bytes);
+  if (retry_.has_waiters() || orphan_) [[unlikely]] {
+    return EndFree(bytes);
+  }
+  --live_;
+  lock_.unlock();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
-  if (!MayHit() || !IsPlain(*allocation->block())) return WalkFree(allocation);
+  Block* const block = allocation->block();
+  if (!MayHit() || !IsPlain(*block)) return WalkFree(allocation);
   retry_.CountThread();
-  const std::size_t bytes = allocation->block()->size;
-  Given given = Given::kNot;
-  {
-    const BiasedLock::Guard guard(lock_);
-    given = Give(allocation->block(), /*past_cache=*/false);
-  }
-  Finish(given, allocation, bytes);
-}
-
-inline Front::Given Front::Give(Block* block, bool past_cache) noexcept {
-  // Counted first: once given, it may be somebody else's.
+  const std::size_t bytes = block->size;
+  lock_.lock();
   if (stat_ != nullptr) stat_->CountGiven(*block);
-  if (past_cache ? !hit_path_->GiveCached(block) : !hit_path_->Give(block)) {
-    if (stat_ != nullptr) stat_->CountKept(*block);
-    return Given::kNot;
-  }
-  // This front must last until the waiters know.
-  if (retry_.has_waiters()) return Given::kAwaited;
-  return --live_ == 0 && orphan_ ? Given::kLast : Given::kDone;
+  if (hit_path_->Give(block)) return EndFree(bytes);
+  if (stat_ != nullptr) stat_->CountKept(*block);
+  lock_.unlock();
+  WalkFree(allocation);
 }
 
-inline void Front::Finish(Given given, Allocation* allocation,
-                          std::size_t bytes) noexcept {
-  switch (given) {
-    case Given::kDone:
-      return;
-    case Given::kNot:
-      return WalkFree(allocation);
-    case Given::kAwaited:
-      retry_.NotifyFree(bytes);
-      return Unpin();
-    case Given::kLast:
-      return Destroy();
+void Front::EndFree(std::size_t bytes) noexcept {
+  if (retry_.has_waiters()) {
+    lock_.unlock();
+    // This front must last until the waiters know.
+    retry_.NotifyFree(bytes);
+    return Unpin();
   }
+  const bool is_last = --live_ == 0 && orphan_;
+  lock_.unlock();
+  if (is_last) Destroy();
 }
 
 void Front::WalkFree(Allocation* allocation) noexcept {

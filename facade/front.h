@@ -72,24 +72,19 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  private:
   ~Front() override = default;
 
-  // What became of a block that was given to the hit path: it was not given,
-  // it was, and then too that somebody waits for memory (this free is not
-  // counted off yet), or that it was the last one of an orphan.
-  enum class Given : std::uint8_t { kNot, kDone, kAwaited, kLast };
-
   Allocation* TakeHit(std::size_t bytes) noexcept;
   // Counts a block of the hit path as the user's. Hold lock_.
   void Start(Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc, with lock_ held, if the front cache has nothing.
   Allocation* AllocPastCache(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
-  // Gives a live block to the hit path. Hold lock_.
-  Given Give(Block* block, bool past_cache) noexcept;
-  // The rest of a free that was given, or was not.
-  void Finish(Given given, Allocation* allocation, std::size_t bytes) noexcept;
-  // The rest of DoFree, with lock_ held, if the front cache keeps nothing.
+  // The rest of DoFree, with lock_ held, if the front cache does not keep it or
+  // somebody has to know. These unlock.
   void FreePastCache(Allocation* allocation) noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
+  // With lock_ held, after a block of `bytes` was given: counts it off, and
+  // tells who waits for memory.
+  void EndFree(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.

@@ -55,7 +55,7 @@ class Allocator {
   // Debug help: every Allocation is filled, or the device synchronised, once,
   // by this layer. Null turns it off. `fill` must outlive this layer; set it
   // before the first allocation.
-  void set_debug_fill(const DebugFill* fill) { fill_ = fill; }
+  virtual void set_debug_fill(const DebugFill* fill) { fill_ = fill; }
   const DebugFill* debug_fill() const { return fill_; }
 
   // Where those who know what an allocation is for record it; null: nowhere.

@@ -72,6 +72,8 @@ void AllocatorFacade::Close() {
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
   fronts_ = std::make_shared<FrontTable>();
+  known_fronts_ =
+      options_.check_streams ? std::make_shared<FrontTable>() : fronts_;
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
@@ -186,8 +188,8 @@ namespace {
 
 inline Front* AllocatorFacade::Known(Place place, const Stream& stream) const {
   // What has no streams is found here too, under the legacy one.
-  if (stream.device != place.index || options_.check_streams) return nullptr;
-  return fronts_->Find(place, stream.uid);
+  if (stream.device != place.index) return nullptr;
+  return known_fronts_->Find(place, stream.uid);
 }
 
 Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {

@@ -279,6 +279,8 @@ class AllocatorFacade {
   std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;                 // what the chains of all places share
   std::shared_ptr<FrontTable> fronts_;  // of all places
+  // Where they may be found without a check of the stream: there, or nowhere.
+  std::shared_ptr<const FrontTable> known_fronts_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -25,14 +25,6 @@ BiasedLock& LockOf(StatAllocator* stat, HitPath* hit_path, BiasedLock& own) {
 // The word of a front whose hits are more than Alloc and DoFree do.
 constinit const std::atomic<std::uint32_t> kNeverPlain{1};
 
-const std::atomic<std::uint32_t>& PlainGate(const CaptureGate& gate,
-                                            const HitPath* hit_path,
-                                            StatAllocator* stat) {
-  const bool is_plain = hit_path != nullptr &&
-                        (stat == nullptr || stat->plain_counts() != nullptr);
-  return is_plain ? gate.word() : kNeverPlain;
-}
-
 UseCounts& CountsOf(StatAllocator* stat, UseCounts& own) {
   UseCounts* counts = stat != nullptr ? stat->plain_counts() : nullptr;
   return counts != nullptr ? *counts : own;
@@ -56,14 +48,22 @@ Front::Front(std::shared_ptr<PlaceState> state,
       lock_(LockOf(stat_, hit_path_, own_lock_)),
       cache_(hit_path_ != nullptr ? hit_path_->front_cache()
                                   : FrontCache::None()),
-      plain_gate_(PlainGate(gate_, hit_path_, stat_)),
+      plain_gate_(&kNeverPlain),
+      retry_place_(retry_.place()),
       counts_(CountsOf(stat_, own_counts_)) {
-  set_debug_fill(state_->debug_fill());
+  Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
 
+void Front::set_debug_fill(const DebugFill* fill) {
+  Decorator::set_debug_fill(fill);
+  const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
+                        (stat_ == nullptr || stat_->plain_counts() != nullptr);
+  plain_gate_ = is_plain ? &gate_.word() : &kNeverPlain;
+}
+
 Allocation* Front::Alloc(std::size_t bytes) {
-  if (!MayHitPlainly() || debug_fill() != nullptr) [[unlikely]] {
+  if (!MayHitPlainly()) [[unlikely]] {
     return AllocSlowly(bytes);
   }
   BiasedLock::Brief brief(lock_);

@@ -55,6 +55,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
+  void set_debug_fill(const DebugFill* fill) override;
+
   // Allocate(bytes), with a hit served past everything but the hit path. For
   // an AllocationPtr.
   Allocation* Alloc(std::size_t bytes);
@@ -94,8 +96,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
   // The same, and nothing has to be done but what Alloc and DoFree do.
   bool MayHitPlainly() const noexcept {
-    return plain_gate_.load(std::memory_order_acquire) == 0 &&
-           retry_.CountsThread();
+    return plain_gate_->load(std::memory_order_acquire) == 0 &&
+           ThreadCensus::IsCounted(retry_place_);
   }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
@@ -119,9 +121,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // For Alloc and DoFree.
   FrontCache& cache_;  // of the hit path
   // gate_'s word; or one that is never 0.
-  const std::atomic<std::uint32_t>& plain_gate_;
-  UseCounts own_counts_;  // where there is no Stat layer: of no use
-  UseCounts& counts_;     // those of stat_; guarded by lock_
+  const std::atomic<std::uint32_t>* plain_gate_;
+  const std::uint64_t retry_place_;  // of retry_
+  UseCounts own_counts_;             // where there is no Stat layer: of no use
+  UseCounts& counts_;                // those of stat_; guarded by lock_
 
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/debug_fill.h"
 #include "strata/allocation/error.h"
 #include "strata/allocation/reclaimer.h"
@@ -47,6 +48,9 @@ void FailNotLive(const Block& block, const char* layer) {
 }
 
 void AllocationDeleter::operator()(Allocation* allocation) const noexcept {
+  if (IsPlain(*allocation->block())) [[likely]] {
+    return allocation->owner()->DoFree(allocation);
+  }
   Allocator::FreeRecord(allocation);
 }
 

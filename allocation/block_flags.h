@@ -11,10 +11,14 @@ namespace strata {
 // Flags of a block, which a memory map may read at any time. Several threads
 // may mark a live one at once; who allocates or frees it has it alone.
 
-inline bool HasFlag(const Block& block, BlockFlags flag) noexcept {
+inline unsigned FlagsOf(const Block& block) noexcept {
   // There is no reference to a constant.
   auto& flags = const_cast<std::uint8_t&>(block.flags);  // NOLINT
-  return (std::atomic_ref(flags).load(std::memory_order_relaxed) & flag) != 0;
+  return std::atomic_ref(flags).load(std::memory_order_relaxed);
+}
+
+inline bool HasFlag(const Block& block, BlockFlags flag) noexcept {
+  return (FlagsOf(block) & flag) != 0;
 }
 
 inline void AddFlag(Block& block, BlockFlags flag) noexcept {
@@ -24,6 +28,13 @@ inline void AddFlag(Block& block, BlockFlags flag) noexcept {
 inline void RemoveFlag(Block& block, BlockFlags flag) noexcept {
   std::atomic_ref(block.flags)
       .fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed);
+}
+
+// Whether it is live and nothing else is to be known of it: no mark, no offset.
+// By who has the block alone. Two loads, since a load of both waits for the
+// store of one.
+inline bool IsPlain(const Block& block) noexcept {
+  return FlagsOf(block) == kBlockLive && block.offset_units == 0;
 }
 
 // By who has the block alone.

@@ -11,6 +11,11 @@ FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
       enough_touches_(searches),
       sets_(max_bytes_ != 0 ? std::make_unique<Sets>() : nullptr) {}
 
+FrontCache& FrontCache::None() {
+  static FrontCache none(0, 1);
+  return none;
+}
+
 void FrontCache::Touch(std::size_t bytes) noexcept {
   ++searches_;
   Entry* entry = nullptr;
@@ -41,7 +46,7 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
 Block* FrontCache::TakeIf(bool unused) noexcept {
   Block* taken = nullptr;
   for (Set& set : *sets_) {
-    for (Entry& entry : set) {
+    for (Entry& entry : set.entries) {
       if (unused && entry.was_used) continue;
       while (entry.first != nullptr) {
         Block* const block = entry.first;
@@ -58,7 +63,7 @@ Block* FrontCache::TakeStale() noexcept {
   searches_ = 0;
   Block* const stale = TakeIf(/*unused=*/true);
   for (Set& set : *sets_) {
-    for (Entry& entry : set) {
+    for (Entry& entry : set.entries) {
       if (!std::exchange(entry.was_used, false)) entry = Entry();
     }
   }
@@ -69,7 +74,7 @@ bool FrontCache::IsConsistent() const {
   std::size_t bytes = 0;
   if (sets_ == nullptr) return empty();
   for (const Set& set : *sets_) {
-    for (const Entry& entry : set) {
+    for (const Entry& entry : set.entries) {
       for (const Block* block = entry.first; block != nullptr;
            block = block->free_next) {
         if (block->size != entry.bytes || block->flags != 0) return false;

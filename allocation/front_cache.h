@@ -21,7 +21,7 @@ namespace strata {
 //   free for everybody but the indices of its strategy: which calls TakeAll
 //   before it looks at what is free, takes more from below, or fails.
 // Threads: none; the strategy's hit lock guards it.
-// Cost: a hit or a free: a line of the table and the block's. 6 KiB, unless it
+// Cost: a hit or a free: a line of the table and the block's. 8 KiB, unless it
 //   is off. TakeAll and TakeStale: 256 entries, if anything is kept.
 // Source: hotpath.md §6 (second-touch admission, decay, flush before growth),
 //   §7 (128 sets of 2).
@@ -37,13 +37,15 @@ class FrontCache {
   // Errors: std::bad_alloc.
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
              std::uint8_t searches = 2);
+  // One that is off, for whoever has none.
+  static FrontCache& None();
   FrontCache(const FrontCache&) = delete;
   FrontCache& operator=(const FrontCache&) = delete;
 
   // Most bytes to keep from now on; there is no limit at first.
   void set_limit_bytes(std::size_t bytes) { limit_bytes_ = bytes; }
 
-  // A live block for a request of `bytes`, not 0; null if none is kept.
+  // A live block for a request of `bytes`; null if none is kept.
   Block* Take(std::size_t bytes) noexcept {
     if (bytes > max_bytes_) return nullptr;
     const std::size_t rounded = AlignUp(bytes, granule_bytes_);
@@ -108,12 +110,14 @@ class FrontCache {
     std::uint8_t touches = 0;  // searches for it, up to enough_touches_
     bool was_used = false;     // since the last sweep
   };
-  using Set = std::array<Entry, 2>;
+  struct alignas(64) Set {  // a cache line
+    std::array<Entry, 2> entries;
+  };
   using Sets = std::array<Set, std::size_t{1} << kSetBits>;
 
-  Set& SetOf(std::size_t bytes) noexcept {
+  std::array<Entry, 2>& SetOf(std::size_t bytes) noexcept {
     // Fibonacci hashing; the high bits are the well-mixed ones.
-    return (*sets_)[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)];
+    return (*sets_)[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
   }
   void Touch(std::size_t bytes) noexcept;
   // Of the entries that were not used, or of all.

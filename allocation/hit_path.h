@@ -19,8 +19,9 @@ namespace strata {
 //   of its own below that of the stream.
 class HitPath {
  public:
-  // `front_cache`: where Take looks first, under the same lock; null: nowhere.
-  explicit HitPath(FrontCache* front_cache = nullptr)
+  // `front_cache`: where Take looks first, under the same lock; it outlives
+  // this.
+  explicit HitPath(FrontCache& front_cache = FrontCache::None())
       : front_cache_(front_cache) {}
   HitPath(const HitPath&) = delete;
   HitPath& operator=(const HitPath&) = delete;
@@ -31,26 +32,24 @@ class HitPath {
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
-    Block* block =
-        front_cache_ != nullptr ? front_cache_->Take(bytes) : nullptr;
+    Block* block = front_cache_.Take(bytes);
     return block != nullptr ? block : TakeCached(bytes);
   }
   // Takes back a live block without mark or offset. False, and nothing is done,
   // if this free has to walk; never for what Take gave under the same lock.
   bool Give(Block* block) noexcept {
-    return (front_cache_ != nullptr && front_cache_->Give(block)) ||
-           GiveCached(block);
+    return front_cache_.Give(block) || GiveCached(block);
   }
   // Whether Take finds whatever a walk would find without growing.
   virtual bool finds_all() const noexcept { return true; }
 
- protected:
-  // The same past the front cache.
+  // For who asks the cache by itself: Take and Give are these, one by one.
+  FrontCache& front_cache() { return front_cache_; }
   virtual Block* TakeCached(std::size_t bytes) noexcept = 0;
   virtual bool GiveCached(Block* block) noexcept = 0;
 
  private:
-  FrontCache* const front_cache_;
+  FrontCache& front_cache_;
 };
 
 // Holds the lock of a hit path, if it has one.

@@ -78,6 +78,8 @@ class RetryQueue {
 
   // The calling thread may free memory at this place, now or later.
   void CountThread() noexcept { ThreadCensus::Count(place_); }
+  // Whether that was said before.
+  bool CountsThread() const noexcept { return ThreadCensus::IsCounted(place_); }
 
   // Hold the lock under which the memory became free, or call it after.
   bool has_waiters() const noexcept { return waiters_.load() != 0; }

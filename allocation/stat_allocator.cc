@@ -38,7 +38,7 @@ Allocation* StatAllocator::TryAllocate(const Request& request,
   if (allocation != nullptr) {
     Count(*allocation->block());
   } else {
-    ++stats_.failures;
+    ++failures_;
   }
   return allocation;
 }
@@ -53,13 +53,16 @@ void StatAllocator::DoFree(Allocation* allocation) noexcept {
 
 Stats StatAllocator::stats() const {
   const std::lock_guard<BiasedLock> guard(lock_);
-  return stats_;
+  Stats stats;
+  stats.failures = failures_;
+  uses_.FillIn(stats);
+  return stats;
 }
 
 void StatAllocator::ResetPeak() {
   {
     const std::lock_guard<BiasedLock> guard(lock_);
-    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+    uses_.ResetPeak();
   }
   underlying()->ResetPeak();
 }

@@ -49,9 +49,11 @@ class StatAllocator final : public Decorator {
   void CountGiven(const Block& block) { Uncount(block); }
   // It was not given back after all.
   void CountKept(const Block& block) {
-    RecountUse(stats_, block);
+    uses_.Recount(block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
+  // What these count in; null if that is not all that they do.
+  UseCounts* plain_counts() { return meter_ == nullptr ? &uses_ : nullptr; }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -62,18 +64,20 @@ class StatAllocator final : public Decorator {
 
  private:
   void Count(const Block& block) {
-    CountUse(stats_, block);
+    uses_.Count(block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
   void Uncount(const Block& block) {
-    UncountUse(stats_, block);
+    uses_.Uncount(block);
     if (meter_ != nullptr) meter_->Subtract(block.size);
   }
 
   std::shared_ptr<PlaceMeter> meter_;
   mutable BiasedLock own_lock_;
   BiasedLock& lock_;  // the hit lock if the chain has one, else own_lock_
-  Stats stats_;       // guarded by lock_
+  // Guarded by lock_:
+  UseCounts uses_;
+  std::uint64_t failures_ = 0;
 };
 
 }  // namespace strata

@@ -56,8 +56,12 @@ class ThreadCensus {
 
   // Counts the calling thread at `place`; 0 is none.
   static void Count(std::uint64_t place) noexcept {
+    if (!IsCounted(place)) Instance().CountFirst(place);
+  }
+  // Whether Count has nothing to do.
+  static bool IsCounted(std::uint64_t place) noexcept {
     const auto places = t_counted_places.load(std::memory_order_relaxed);
-    if ((places & place) != place) Instance().CountFirst(place);
+    return (~places & place) == 0;
   }
   // Whether more threads than one were ever counted at `place`.
   bool WasShared(std::uint64_t place) noexcept;

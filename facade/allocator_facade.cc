@@ -18,6 +18,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
+#include "strata/facade/front_table.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
@@ -70,6 +71,7 @@ void AllocatorFacade::Close() {
 
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
+  fronts_ = std::make_shared<FrontTable>();
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
@@ -92,7 +94,7 @@ void AllocatorFacade::AddPlaces() {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
     kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
-                                               shared_, graph_pools_);
+                                               shared_, graph_pools_, fronts_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());
@@ -183,17 +185,9 @@ namespace {
 }
 
 inline Front* AllocatorFacade::Known(Place place, const Stream& stream) const {
-  const auto kind = static_cast<std::size_t>(place.kind);
-  if (kind >= places_.size() || place.index >= places_[kind].size()) {
-    return nullptr;
-  }
-  const PlaceState* const state = places_[kind][place.index].get();
-  // Uid 0 is nobody's, so it is not known.
-  if (state == nullptr || !state->has_streams() ||
-      stream.device != place.index || options_.check_streams) {
-    return nullptr;
-  }
-  return state->Known(stream.uid);
+  // What has no streams is found here too, under the legacy one.
+  if (stream.device != place.index || options_.check_streams) return nullptr;
+  return fronts_->Find(place, stream.uid);
 }
 
 Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
@@ -215,24 +209,23 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 }
 
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
-  return Find(place).DefaultFront().Alloc(bytes);
+  return AllocationPtr(Find(place).DefaultFront().Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
-                                     Stream stream) {
+                                     const Stream& stream) {
   Front* const front = Known(place, stream);
   if (front == nullptr) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return front->Alloc(bytes);
+  return AllocationPtr(front->Alloc(bytes));
 }
-[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(Place place,
-                                                            std::size_t bytes,
-                                                            Stream stream) {
-  return FrontOf(place, stream).Alloc(bytes);
+[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
+    Place place, std::size_t bytes, const Stream& stream) {
+  return AllocationPtr(FrontOf(place, stream).Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
-  return FrontOf(place, stream_handle).Alloc(bytes);
+  return AllocationPtr(FrontOf(place, stream_handle).Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      Stream stream) {

@@ -21,6 +21,7 @@
 namespace strata {
 
 class Front;
+class FrontTable;
 class GraphPools;
 class PlaceState;
 
@@ -67,7 +68,7 @@ class AllocatorFacade {
   // `stream`. 0 bytes give an Allocation of null. `stream_handle` is the
   // driver's handle, looked up and wrapped once.
   AllocationPtr Alloc(Place place, std::size_t bytes);
-  AllocationPtr Alloc(Place place, std::size_t bytes, Stream stream);
+  AllocationPtr Alloc(Place place, std::size_t bytes, const Stream& stream);
   AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
@@ -259,7 +260,8 @@ class AllocatorFacade {
   // FrontOf where no call has to be made to find it; else null.
   Front* Known(Place place, const Stream& stream) const;
   // Functions of their own, whose strings and registers no hit pays for.
-  AllocationPtr AllocFirst(Place place, std::size_t bytes, Stream stream);
+  AllocationPtr AllocFirst(Place place, std::size_t bytes,
+                           const Stream& stream);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
@@ -275,7 +277,8 @@ class AllocatorFacade {
   const Options options_;
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<GraphPools> graph_pools_;
-  ChainContext shared_;  // what the chains of all places share
+  ChainContext shared_;                 // what the chains of all places share
+  std::shared_ptr<FrontTable> fronts_;  // of all places
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -57,29 +57,16 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// The shortest way for each kind of request: most have neither an alignment nor
-// a stream, and are hits.
-[[gnu::always_inline]] inline AllocationPtr AllocateOn(
-    strata::AllocatorFacade& facade, Place place, const Request& request,
-    void* stream) {
-  if (request.alignment == 0) {
-    return stream == nullptr ? facade.Alloc(place, request.bytes)
-                             : facade.Alloc(place, request.bytes, stream);
-  }
-  return stream == nullptr ? facade.GetAllocator(place).Allocate(request)
-                           : facade.Alloc(place, request, stream);
-}
-
+// `allocate` gives the AllocationPtr. A function of its own for each caller, so
+// that compilers inline what is called once.
+template <class Allocate>
 [[gnu::always_inline]] inline strata_status AllocateFor(strata_facade* facade,
-                                                        strata_place place,
-                                                        const Request& request,
-                                                        void* stream,
-                                                        void** pointer) {
+                                                        void** pointer,
+                                                        Allocate&& allocate) {
   return strata::GuardCall("strata_alloc", [&] {
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
-    AllocationPtr allocation =
-        AllocateOn(facade->facade, PlaceOf(place), request, stream);
+    AllocationPtr allocation = allocate();
     void* data = allocation->data();
     if (data != nullptr) facade->pointers.Insert(std::move(allocation));
     *pointer = data;
@@ -90,13 +77,22 @@ namespace {
 
 strata_status strata_alloc(strata_facade* facade, strata_place place,
                            size_t bytes, void* stream, void** pointer) {
-  return AllocateFor(facade, place, {bytes}, stream, pointer);
+  return AllocateFor(facade, pointer, [&] {
+    return stream == nullptr
+               ? facade->facade.Alloc(PlaceOf(place), bytes)
+               : facade->facade.Alloc(PlaceOf(place), bytes, stream);
+  });
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
                                    size_t bytes, size_t alignment, void* stream,
                                    void** pointer) {
-  return AllocateFor(facade, place, {bytes, alignment}, stream, pointer);
+  return AllocateFor(facade, pointer, [&] {
+    const Request request{bytes, alignment};
+    return stream == nullptr
+               ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
+               : facade->facade.Alloc(PlaceOf(place), request, stream);
+  });
 }
 
 strata_status strata_free(strata_facade* facade, void* pointer) {

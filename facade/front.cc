@@ -22,6 +22,22 @@ BiasedLock& LockOf(StatAllocator* stat, HitPath* hit_path, BiasedLock& own) {
   return lock != nullptr ? *lock : own;
 }
 
+// The word of a front whose hits are more than Alloc and DoFree do.
+constinit const std::atomic<std::uint32_t> kNeverPlain{1};
+
+const std::atomic<std::uint32_t>& PlainGate(const CaptureGate& gate,
+                                            const HitPath* hit_path,
+                                            StatAllocator* stat) {
+  const bool is_plain = hit_path != nullptr &&
+                        (stat == nullptr || stat->plain_counts() != nullptr);
+  return is_plain ? gate.word() : kNeverPlain;
+}
+
+UseCounts& CountsOf(StatAllocator* stat, UseCounts& own) {
+  UseCounts* counts = stat != nullptr ? stat->plain_counts() : nullptr;
+  return counts != nullptr ? *counts : own;
+}
+
 }  // namespace
 
 Front::Front(std::shared_ptr<PlaceState> state,
@@ -37,13 +53,56 @@ Front::Front(std::shared_ptr<PlaceState> state,
       hit_alignment_(underlying()->natural_alignment()),
       role_(role),
       own_lock_(state_->decorator_options().biased_lock),
-      lock_(LockOf(stat_, hit_path_, own_lock_)) {
+      lock_(LockOf(stat_, hit_path_, own_lock_)),
+      cache_(hit_path_ != nullptr ? hit_path_->front_cache()
+                                  : FrontCache::None()),
+      plain_gate_(PlainGate(gate_, hit_path_, stat_)),
+      counts_(CountsOf(stat_, own_counts_)) {
   set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
 
-[[gnu::always_inline]] inline Allocation* Front::TakeHit(
-    std::size_t bytes) noexcept {
+Allocation* Front::Alloc(std::size_t bytes) {
+  if (!MayHitPlainly() || debug_fill() != nullptr) [[unlikely]] {
+    return AllocSlowly(bytes);
+  }
+  BiasedLock::Brief brief(lock_);
+  if (!brief) [[unlikely]] {
+    return AllocSlowly(bytes);
+  }
+  Block* const block = cache_.Take(bytes);
+  if (block == nullptr) {
+    brief.Keep();
+    return AllocPastCache(bytes);
+  }
+  Start(block, bytes);
+  return block->allocation();
+}
+
+inline void Front::Start(Block* block, std::size_t bytes) noexcept {
+  block->requested = bytes;
+  block->owner = this;
+  counts_.Count(*block);
+  ++live_;
+}
+
+[[gnu::noinline]] Allocation* Front::AllocPastCache(std::size_t bytes) {
+  {
+    const std::lock_guard<BiasedLock> guard(lock_, std::adopt_lock);
+    Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
+    if (block != nullptr) {
+      Start(block, bytes);
+      return block->allocation();
+    }
+  }
+  return AllocSlowly(bytes);
+}
+
+[[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
+  return Allocate(Request{bytes}).release();
+}
+
+Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
   const BiasedLock::Guard guard(lock_);
   Block* block = hit_path_->Take(bytes);
@@ -52,20 +111,6 @@ Front::Front(std::shared_ptr<PlaceState> state,
   if (stat_ != nullptr) stat_->CountHit(*block);
   ++live_;
   return block->allocation();
-}
-
-AllocationPtr Front::Alloc(std::size_t bytes) {
-  if (MayHit() && bytes != 0 && debug_fill() == nullptr) [[likely]] {
-    if (Allocation* hit = TakeHit(bytes)) [[likely]] {
-      hit->block()->owner = this;
-      return AllocationPtr(hit);
-    }
-  }
-  return AllocMissed(bytes);
-}
-// A function of its own, whose Request no hit makes room for.
-[[gnu::noinline]] AllocationPtr Front::AllocMissed(std::size_t bytes) {
-  return Allocate(Request{bytes});
 }
 
 Allocation* Front::TryAllocate(const Request& request,
@@ -118,39 +163,65 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   return nullptr;
 }
 
-// Inlined, its results are jumps.
-[[gnu::always_inline]] inline Front::Given Front::Give(Block* block) noexcept {
-  const BiasedLock::Guard guard(lock_);
-  // Counted first: once given, it may be somebody else's.
-  if (stat_ != nullptr) stat_->CountGiven(*block);
-  if (!hit_path_->Give(block)) [[unlikely]] {
-    if (stat_ != nullptr) stat_->CountKept(*block);
-    return Given::kNot;
+void Front::DoFree(Allocation* allocation) noexcept {
+  Block* const block = allocation->block();
+  if (!IsPlain(*block) || !MayHitPlainly()) [[unlikely]] {
+    return FreeSlowly(allocation);
   }
-  // This front must last until the waiters know.
-  if (retry_.has_waiters()) return Given::kAwaited;
-  return --live_ == 0 && orphan_ ? Given::kLast : Given::kDone;
+  BiasedLock::Brief brief(lock_);
+  if (!brief) [[unlikely]] {
+    return FreeSlowly(allocation);
+  }
+  // The cache writes over it.
+  const std::size_t requested = block->requested;
+  if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
+    brief.Keep();
+    return FreePastCache(allocation);
+  }
+  counts_.Uncount(*block, requested);
+  --live_;
 }
 
-void Front::DoFree(Allocation* allocation) noexcept {
-  Block* block = allocation->block();
-  if (!MayHit() || (block->flags & kBlockMarked) != 0 ||
-      block->offset_units != 0) {
+[[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
+  Block* const block = allocation->block();
+  const std::size_t bytes = block->size;
+  // Counted first: once given, it may be somebody else's.
+  counts_.Uncount(*block);
+  if (!hit_path_->GiveCached(block)) [[unlikely]] {
+    counts_.Recount(*block);
+    lock_.unlock();
     return WalkFree(allocation);
   }
+  if (retry_.has_waiters() || orphan_) [[unlikely]] {
+    return EndFree(bytes);
+  }
+  --live_;
+  lock_.unlock();
+}
+
+[[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
+  Block* const block = allocation->block();
+  if (!MayHit() || !IsPlain(*block)) return WalkFree(allocation);
   retry_.CountThread();
   const std::size_t bytes = block->size;
-  switch (Give(block)) {
-    case Given::kDone:
-      return;
-    case Given::kNot:
-      return WalkFree(allocation);
-    case Given::kAwaited:
-      retry_.NotifyFree(bytes);
-      return Unpin();
-    case Given::kLast:
-      return Destroy();
+  lock_.lock();
+  if (stat_ != nullptr) stat_->CountGiven(*block);
+  if (hit_path_->Give(block)) return EndFree(bytes);
+  if (stat_ != nullptr) stat_->CountKept(*block);
+  lock_.unlock();
+  WalkFree(allocation);
+}
+
+void Front::EndFree(std::size_t bytes) noexcept {
+  if (retry_.has_waiters()) {
+    lock_.unlock();
+    // This front must last until the waiters know.
+    retry_.NotifyFree(bytes);
+    return Unpin();
   }
+  const bool is_last = --live_ == 0 && orphan_;
+  lock_.unlock();
+  if (is_last) Destroy();
 }
 
 void Front::WalkFree(Allocation* allocation) noexcept {

@@ -2,13 +2,16 @@
 #define STRATA_FACADE_FRONT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/front_cache.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/usage.h"
 #include "strata/facade/place_state.h"
 #include "strata/platform/biased_lock.h"
 
@@ -24,6 +27,9 @@ namespace strata {
 //   and destroys itself with the last free, from whichever thread that comes.
 //   While captures are announced every call walks, and requests of a stream
 //   that takes part in one are served by its pool.
+//   Alloc and DoFree are what a hit of the front cache needs and nothing else:
+//   the only function they call is the last thing they do, so that no register
+//   is saved. What they cannot do starts anew in AllocSlowly and FreeSlowly.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -49,8 +55,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // Allocate(bytes), with a hit served past everything but the hit path.
-  AllocationPtr Alloc(std::size_t bytes);
+  // Allocate(bytes), with a hit served past everything but the hit path. For
+  // an AllocationPtr.
+  Allocation* Alloc(std::size_t bytes);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -65,14 +72,19 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  private:
   ~Front() override = default;
 
-  // What became of a block that was given to the hit path: it was not given,
-  // it was, and then too that somebody waits for memory (this free is not
-  // counted off yet), or that it was the last one of an orphan.
-  enum class Given : std::uint8_t { kNot, kDone, kAwaited, kLast };
-
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  AllocationPtr AllocMissed(std::size_t bytes);
-  Given Give(Block* block) noexcept;
+  // Counts a block of the hit path as the user's. Hold lock_.
+  void Start(Block* block, std::size_t bytes) noexcept;
+  // The rest of Alloc, with lock_ held, if the front cache has nothing.
+  Allocation* AllocPastCache(std::size_t bytes);
+  Allocation* AllocSlowly(std::size_t bytes);
+  // The rest of DoFree, with lock_ held, if the front cache does not keep it or
+  // somebody has to know. These unlock.
+  void FreePastCache(Allocation* allocation) noexcept;
+  void FreeSlowly(Allocation* allocation) noexcept;
+  // With lock_ held, after a block of `bytes` was given: counts it off, and
+  // tells who waits for memory.
+  void EndFree(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
   void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.
@@ -80,6 +92,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
                                Failure& failure) noexcept;
   // Past the layers: no layer or capture has to see this call.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
+  // The same, and nothing has to be done but what Alloc and DoFree do.
+  bool MayHitPlainly() const noexcept {
+    return plain_gate_.load(std::memory_order_acquire) == 0 &&
+           retry_.CountsThread();
+  }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
     // The gate has to outlive the call, and this may be gone.
@@ -97,7 +114,15 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const std::size_t hit_alignment_;
   const Role role_;
   BiasedLock own_lock_;
-  BiasedLock& lock_;        // that of stat_, the hit path's, or own_lock_
+  BiasedLock& lock_;  // that of stat_, the hit path's, or own_lock_
+
+  // For Alloc and DoFree.
+  FrontCache& cache_;  // of the hit path
+  // gate_'s word; or one that is never 0.
+  const std::atomic<std::uint32_t>& plain_gate_;
+  UseCounts own_counts_;  // where there is no Stat layer: of no use
+  UseCounts& counts_;     // those of stat_; guarded by lock_
+
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
   bool orphan_ = false;     // guarded by lock_
   std::atomic<bool> was_used_{false};

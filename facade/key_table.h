@@ -40,6 +40,15 @@ class KeyTable {
     return nullptr;
   }
 
+  // The same, but null too if another key of the bucket came later.
+  T* FindAtOnce(std::uint64_t key) const {
+    const Node* node = buckets_[Bucket(key)].load(std::memory_order_acquire);
+    if (node == nullptr || node->key.load(std::memory_order_acquire) != key) {
+      return nullptr;
+    }
+    return node->value.load(std::memory_order_acquire);
+  }
+
   // Null if there is no entry.
   T* FindLocked(std::uint64_t key) const {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -81,6 +90,29 @@ class KeyTable {
       }
       link = &node->next;
     }
+  }
+
+  // Removes every entry whose key `is_meant` says yes to; returns their values.
+  //
+  // Errors: std::bad_alloc; then nothing is removed.
+  template <class Predicate>
+  std::vector<T*> RemoveIf(Predicate is_meant) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::vector<T*> removed;
+    removed.reserve(nodes_.size() - spare_.size());
+    for (std::atomic<Node*>& head : buckets_) {
+      std::atomic<Node*>* link = &head;
+      for (Node* node = link->load(); node != nullptr; node = link->load()) {
+        if (is_meant(node->key.load())) {
+          link->store(node->next.load(), std::memory_order_release);
+          spare_.push_back(node);
+          removed.push_back(node->value.load());
+        } else {
+          link = &node->next;
+        }
+      }
+    }
+    return removed;
   }
 
   // The value of every entry once, in no order.

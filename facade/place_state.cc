@@ -102,7 +102,8 @@ const char* Environment(const char* name) { return std::getenv(name); }
 
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
                        const Options& options, const ChainContext& shared,
-                       std::shared_ptr<GraphPools> graph_pools)
+                       std::shared_ptr<GraphPools> graph_pools,
+                       std::shared_ptr<FrontTable> fronts)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
@@ -113,7 +114,9 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
           options.decorators.callback_rounds)),
       graph_pools_(std::move(graph_pools)),
       settings_(SettingsOf(place, options)),
-      context_(shared) {
+      context_(shared),
+      by_uid_(fronts != nullptr ? std::move(fronts)
+                                : std::make_shared<FrontTable>()) {
   if (context_.timelines == nullptr) {
     context_.timelines = std::make_shared<TimelineTable>(platform_);
   }
@@ -223,7 +226,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       const std::lock_guard<std::mutex> guard(fronts_mutex_);
       Front* front = MakeFront(Stream());
       Front& old = DefaultFront();
-      by_uid_.Insert(kLegacyStreamUid, front);
+      by_uid_->Insert(place_, kLegacyStreamUid, front);
       default_front_.store(front);
       old.Drop();
     } catch (...) {
@@ -306,12 +309,12 @@ Allocation* PlaceState::TryAllocateCaptured(const Front& front,
   }
 }
 
-Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
+Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  if (Front* front = by_uid_.FindLocked(key)) return *front;
+  if (Front* front = by_uid_->FindLocked(place_, uid)) return *front;
   Front* front = MakeFront(stream);
   try {
-    by_uid_.Insert(key, front);
+    by_uid_->Insert(place_, uid, front);
   } catch (...) {
     front->Drop();
     throw;
@@ -324,9 +327,9 @@ Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t key) {
 
 Front* PlaceState::TakeOut(Stream stream) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  Front* front = by_uid_.FindLocked(stream.uid);
+  Front* front = by_uid_->FindLocked(place_, stream.uid);
   if (front == nullptr) return nullptr;
-  by_uid_.Remove(stream.uid);
+  by_uid_->Remove(place_, stream.uid);
   by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
   return front;
 }
@@ -356,7 +359,7 @@ void PlaceState::Close() {
   // What its streams are done with goes back now; what is freed later, with
   // the last free.
   context_.frees->Close();
-  for (Front* front : by_uid_.Entries()) front->Drop();
+  for (Front* front : by_uid_->RemoveAll(place_)) front->Drop();
 }
 
 void PlaceState::SetDefault(Stream stream) {

@@ -21,6 +21,7 @@
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
+#include "strata/facade/front_table.h"
 #include "strata/facade/host_strategy.h"
 #include "strata/facade/key_table.h"
 #include "strata/facade/options.h"
@@ -43,12 +44,14 @@ class GraphPools;
 class PlaceState : public std::enable_shared_from_this<PlaceState>,
                    private PlaceUsage {
  public:
-  // `shared` is what the chains of all places share. Makes no device call.
+  // `shared` is what the chains of all places share; `fronts`, where they are
+  // found, if null, this place's own. Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
              const Options& options, const ChainContext& shared,
-             std::shared_ptr<GraphPools> graph_pools = nullptr);
+             std::shared_ptr<GraphPools> graph_pools = nullptr,
+             std::shared_ptr<FrontTable> fronts = nullptr);
   ~PlaceState() override;
 
   Place place() const { return place_; }
@@ -86,12 +89,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // The front of `stream`, made on its first use. No device call.
   Front& FrontOf(const Stream& stream) {
     // Memory without streams has one chain, under the key of the legacy stream.
-    const std::uint64_t key = has_streams() ? stream.uid : kLegacyStreamUid;
-    Front* front = Known(key);
-    return front != nullptr ? *front : FindOrMake(stream, key);
+    const std::uint64_t uid = has_streams() ? stream.uid : kLegacyStreamUid;
+    Front* front = by_uid_->Find(place_, uid);
+    return front != nullptr ? *front : FindOrMake(stream, uid);
   }
-  // The front of the stream `uid`; null if it has to be asked for with FrontOf.
-  Front* Known(std::uint64_t uid) const { return by_uid_.Find(uid); }
   // The front by the driver's handle; null if Remember was not called for it.
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);
@@ -177,7 +178,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
   Front* MakeFront(const Stream& stream);
-  Front& FindOrMake(const Stream& stream, std::uint64_t key);
+  Front& FindOrMake(const Stream& stream, std::uint64_t uid);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
 
@@ -194,8 +195,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::unique_ptr<StrategySource> strategy_;
   HostStrategy strategy_name_;  // what strategy_ builds
   bool has_visitors_ = false;
-  std::unique_ptr<DebugFill> fill_;  // null: none asked for
-  KeyTable<Front> by_uid_;
+  std::unique_ptr<DebugFill> fill_;           // null: none asked for
+  const std::shared_ptr<FrontTable> by_uid_;  // of the facade
   KeyTable<Front> by_handle_;
   std::atomic<Front*> default_front_{nullptr};
   std::mutex fronts_mutex_;       // held while fronts come and go

@@ -5,12 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 #include "strata/allocation/allocation.h"
 #include "strata/facade/pointer_table.h"
-#include "strata/platform/spin_lock.h"
+#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -27,12 +26,16 @@ namespace strata {
 //   when it enters a table.
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
-// Cost: one lock, seldom contended, on the line of what waits; one line more in
-//   the table. 25 KiB, and 13 to 26 bytes a pointer. A heap call only when a
-//   table has to be twice as large.
+// Cost: one lock, seldom contended, on the line of what waits; two lines more
+//   if the table is asked. 42 KiB, and 13 to 26 bytes a pointer. A heap call
+//   only when a table has to be twice as large.
 class PointerMap {
  public:
-  PointerMap() = default;
+  // `biased_lock`: whether a thread may own the lock of a shard.
+  explicit PointerMap(bool biased_lock = false) {
+    if (!biased_lock) return;
+    for (Shard& shard : shards_) shard.lock.AllowBias();
+  }
   PointerMap(const PointerMap&) = delete;
   PointerMap& operator=(const PointerMap&) = delete;
   // Frees what is left.
@@ -40,12 +43,23 @@ class PointerMap {
 
   // `allocation` has an address. Errors: std::bad_alloc; then it is freed.
   void Insert(AllocationPtr allocation) {
-    const void* data = allocation->data();
-    std::size_t group = GroupOf(data);
-    if (group == kNoGroup) group = Settle(*allocation);
+    Allocation* const inserted = allocation.release();
+    const void* data = inserted->data();
+    const std::size_t group = GroupOf(data);
+    if (group == kNoGroup) [[unlikely]] {
+      return InsertSlowly(inserted);
+    }
     Shard& shard = shards_[ShardIndex(group, data)];
-    while (!TryInsert(shard, data, allocation.get())) Grow(shard);
-    static_cast<void>(allocation.release());
+    BiasedLock::Brief brief(shard.lock);
+    if (!brief) [[unlikely]] {
+      return InsertSlowly(inserted);
+    }
+    if (shard.newest != nullptr) {
+      brief.Keep();
+      return Replace(shard, inserted);
+    }
+    shard.newest_data = data;
+    shard.newest = inserted;
   }
   // Null if the address is unknown. The result is valid until somebody takes
   // it out, which is for the caller to rule out.
@@ -53,12 +67,16 @@ class PointerMap {
   // Null if the address is unknown, as null is.
   AllocationPtr Take(const void* data) noexcept {
     Shard& shard = shards_[ShardIndex(GroupOf(data), data)];
-    const std::lock_guard<SpinLock> guard(shard.lock);
-    if (shard.newest_data == data) {
-      shard.newest_data = nullptr;
-      return AllocationPtr(std::exchange(shard.newest, nullptr));
+    BiasedLock::Brief brief(shard.lock);
+    if (!brief) [[unlikely]] {
+      return AllocationPtr(TakeSlowly(shard, data));
     }
-    return AllocationPtr(shard.table.Take(data));
+    if (shard.newest_data != data) {
+      brief.Keep();
+      return AllocationPtr(TakeFromTable(shard, data));
+    }
+    shard.newest_data = nullptr;
+    return AllocationPtr(std::exchange(shard.newest, nullptr));
   }
   // Frees what is in the map; returns how many allocations that were.
   std::size_t Clear() noexcept;
@@ -71,9 +89,9 @@ class PointerMap {
   // So many in a row, 16 GiB, are told apart.
   static constexpr std::size_t kRegions = std::size_t{1} << 13;
 
-  // One line.
+  // What every use needs is in the first line.
   struct alignas(64) Shard {
-    mutable SpinLock lock;
+    mutable BiasedLock lock;
     // All below guarded by lock.
     const void* newest_data = nullptr;  // of `newest`; null if it is
     Allocation* newest = nullptr;       // not in the table; may be null
@@ -93,15 +111,16 @@ class PointerMap {
   }
   // Gives the region of `allocation` a group; returns it.
   std::size_t Settle(const Allocation& allocation) noexcept;
+  // Insert, wherever it has to wait or to call. Errors: std::bad_alloc; then
+  // `allocation` is freed.
+  void InsertSlowly(Allocation* allocation);
+  // The rest of Insert, with the lock held, if the newest has to make way.
+  void Replace(Shard& shard, Allocation* allocation);
   // False, and nothing is done, if the table has to grow first.
-  static bool TryInsert(Shard& shard, const void* data,
-                        Allocation* allocation) noexcept {
-    const std::lock_guard<SpinLock> guard(shard.lock);
-    if (shard.newest != nullptr && !MakeWay(shard, data)) return false;
-    shard.newest_data = data;
-    shard.newest = allocation;
-    return true;
-  }
+  static bool TryInsert(Shard& shard, Allocation* allocation) noexcept;
+  // The rest of Take, with the lock held, if it is not the newest.
+  static Allocation* TakeFromTable(Shard& shard, const void* data) noexcept;
+  static Allocation* TakeSlowly(Shard& shard, const void* data) noexcept;
   // Has the newest enter the table, since `data` is the new one; false, and
   // nothing is done, if there is no room. Under the lock.
   static bool MakeWay(Shard& shard, const void* data) noexcept;

@@ -98,6 +98,13 @@ class BiasedLock {
       : core_(barrier != nullptr && barrier->is_available(),
               BiasedLockMachine(barrier)) {}
 
+  // For one of an array: as if made with BiasedLock(true). Before its first
+  // use.
+  void AllowBias() {
+    ProcessBarrier& barrier = ProcessBarrier::Instance();
+    if (barrier.is_available()) core_.AllowBias(BiasedLockMachine(&barrier));
+  }
+
   // Holds a lock, and remembers how: a few instructions less than lock() and
   // unlock(), which ask again.
   class Guard {
@@ -112,6 +119,38 @@ class BiasedLock {
    private:
     BiasedLock& lock_;
     BiasedLockMachine::Slot* const slot_;  // null: has the lock word
+  };
+
+  // Holds a lock over a few instructions that call nothing, so that HeldLocks
+  // need not count it; or does not, if it could not be had at once.
+  class Brief {
+   public:
+    explicit Brief(BiasedLock& lock)
+        : lock_(lock), is_held_(lock.core_.LockAtOnce(&slot_)) {}
+    Brief(const Brief&) = delete;
+    Brief& operator=(const Brief&) = delete;
+    ~Brief() {
+      if (is_held_) Release();
+    }
+    explicit operator bool() const { return is_held_; }
+    // It is held from here on as after lock(), for others to unlock.
+    void Keep() {
+      is_held_ = false;
+      if (slot_ == nullptr) ++t_held_words;
+    }
+
+   private:
+    void Release() {
+      if (slot_ == nullptr) [[likely]] {
+        lock_.core_.Release();
+      } else {
+        BiasedLockCore<BiasedLockMachine>::Leave(slot_);
+      }
+    }
+
+    BiasedLock& lock_;
+    BiasedLockMachine::Slot* slot_ = nullptr;  // null: has the lock word
+    bool is_held_;
   };
 
   void lock() {

@@ -42,6 +42,11 @@ class BiasedLockCore {
       : owner_(biasable ? Machine::Nobody() : nullptr),
         machine_(machine),
         run_to_own_(Machine::kFirstRun) {}
+  // Makes one that is not biasable biasable. Before its first use.
+  void AllowBias(Machine machine) {
+    owner_.store(Machine::Nobody(), std::memory_order_relaxed);
+    machine_ = machine;
+  }
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
@@ -57,6 +62,18 @@ class BiasedLockCore {
     if (owner == slot && TryEnter(slot)) return slot;
     LockUnowned(slot);
     return nullptr;
+  }
+
+  // As Lock, into `slot`, if that takes no wait and no call; else false, and
+  // nothing is done.
+  bool LockAtOnce(Slot** slot) {
+    Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner == nullptr) [[likely]] {
+      *slot = nullptr;
+      return !taken_.exchange(true, std::memory_order_acquire);
+    }
+    *slot = Machine::MySlot();
+    return owner == *slot && TryEnter(*slot);
   }
 
   // False if somebody holds it. May wait for an owner that enters meanwhile.
@@ -167,7 +184,7 @@ class BiasedLockCore {
 
   // What every use reads lies in one cache line; without a bias, that is all.
   alignas(16) typename Machine::template Atomic<bool> taken_{false};
-  // Null, for ever: not biasable. Else written with the lock word.
+  // Null, from the first use on: not biasable. Else written with the lock word.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;
 

@@ -12,7 +12,6 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
-#include "strata/allocation/usage.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -41,7 +40,7 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   FreeWaiting();
   FreeKept();
   const std::size_t left =
-      stats_.live_allocations() + waiting_.load() + kept_.size();
+      uses_.live_allocations() + waiting_.load() + kept_.size();
   LOG_IF(ERROR, left != 0) << "cuda_malloc_async: destroyed with " << left
                            << " blocks on " << ToString(place())
                            << " that the driver still holds";
@@ -63,7 +62,7 @@ Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
   failure.layer = name();
   failure.place = place();
   const std::lock_guard<SpinLock> guard(lock_);
-  ++stats_.failures;
+  ++failures_;
   return nullptr;
 }
 
@@ -122,7 +121,7 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   block->set_place(place());
   block->flags = kBlockLive;
   const std::lock_guard<SpinLock> guard(lock_);
-  CountUse(stats_, *block);
+  uses_.Count(*block);
   return block->allocation();
 }
 
@@ -156,7 +155,7 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
   block->flags = 0;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    UncountUse(stats_, *block);
+    uses_.Uncount(*block);
   }
   if (marked) {
     FreeMarked(block, std::move(marked));
@@ -359,13 +358,16 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
 
 Stats CudaMallocAsyncAllocator::stats() const {
   const std::lock_guard<SpinLock> guard(lock_);
-  return stats_;
+  Stats stats;
+  stats.failures = failures_;
+  uses_.FillIn(stats);
+  return stats;
 }
 
 void CudaMallocAsyncAllocator::ResetPeak() {
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+    uses_.ResetPeak();
   }
   pool_->ResetPeak();
 }

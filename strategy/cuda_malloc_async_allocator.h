@@ -13,6 +13,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/usage.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/driver_pool.h"
 
@@ -137,8 +138,10 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
 
   mutable SpinLock lock_;
-  Stats stats_;      // guarded by lock_
-  RecordList kept_;  // freed, but not yet by the driver; guarded by lock_
+  // Guarded by lock_:
+  UseCounts uses_;
+  std::uint64_t failures_ = 0;
+  RecordList kept_;  // freed, but not yet by the driver
 };
 
 }  // namespace strata

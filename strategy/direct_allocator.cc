@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/usage.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

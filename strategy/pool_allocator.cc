@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
-#include "strata/allocation/usage.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
@@ -64,7 +63,7 @@ PoolAllocator::~PoolAllocator() {
   pool().RemoveHolder(*this);
   GiveBackAll();
   LOG_IF(ERROR, !live_.empty())
-      << "pool: destroyed with live blocks; " << stats_.in_use_bytes
+      << "pool: destroyed with live blocks; " << uses_.in_use_bytes()
       << " bytes on " << ToString(place()) << " are lost";
 }
 
@@ -88,12 +87,12 @@ void PoolAllocator::Start(Block* block, std::size_t requested) {
   block->offset_units = 0;
   block->requested = requested;
   live_.PushBack(block);
-  CountUse(stats_, *block);
+  uses_.Count(*block);
 }
 
 void PoolAllocator::Stop(Block* block) {
   live_.Remove(block);
-  UncountUse(stats_, *block);
+  uses_.Uncount(*block);
 }
 
 Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
@@ -163,7 +162,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
   if (piece == nullptr) {
     ++stats_.failures;
     failure.requested_bytes = request.bytes;
-    failure.in_use_bytes = stats_.in_use_bytes;
+    failure.in_use_bytes = uses_.in_use_bytes();
     return nullptr;
   }
   Block* block = piece->block();
@@ -289,6 +288,7 @@ std::uint64_t PoolAllocator::evictions() const {
 Stats PoolAllocator::stats() const {
   const std::lock_guard<BiasedLock> guard(lock_);
   Stats stats = stats_;
+  uses_.FillIn(stats);
   stats.idle_bytes = cached_.total_bytes();
   stats.free_blocks = cached_.count();
   stats.reserved_bytes = stats.in_use_bytes + stats.idle_bytes;
@@ -304,7 +304,7 @@ Stats PoolAllocator::stats() const {
 void PoolAllocator::ResetPeak() {
   pool().ResetPeak();
   const std::lock_guard<BiasedLock> guard(lock_);
-  stats_.peak_in_use_bytes = stats_.in_use_bytes;
+  uses_.ResetPeak();
 }
 
 void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
@@ -317,7 +317,7 @@ void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
     }
   };
   ListUnderLock(
-      lock_, [this] { return cached_.count() + stats_.live_allocations(); },
+      lock_, [this] { return cached_.count() + uses_.live_allocations(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
         add(cached_.queue());
@@ -345,8 +345,9 @@ bool PoolAllocator::IsConsistent() const {
     if (block->flags != 0 || !block->is_free) return false;
     system_bytes += SystemBytes(*block);
   }
-  return cached_.IsConsistent() && live == stats_.live_allocations() &&
-         bytes == stats_.in_use_bytes && system_bytes == cached_system_bytes_ &&
+  return cached_.IsConsistent() && live == uses_.live_allocations() &&
+         bytes == uses_.in_use_bytes() &&
+         system_bytes == cached_system_bytes_ &&
          (size_limit_ == 0 || cached_.count() <= size_limit_);
 }
 

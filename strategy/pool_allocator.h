@@ -9,6 +9,7 @@
 
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/usage.h"
 #include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
@@ -118,8 +119,8 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   ExactIndex cached_;
   BlockQueue live_;
   std::size_t cached_system_bytes_ = 0;  // each piece in whole steps
-  // Counts, bytes requested, in use and their peak; the rest stays 0.
-  Stats stats_;
+  UseCounts uses_;
+  Stats stats_;  // failures, hits and misses; the rest stays 0
 };
 
 }  // namespace strata

@@ -3,8 +3,6 @@
 #include <mutex>
 #include <utility>
 
-#include "strata/allocation/usage.h"
-
 namespace strata {
 namespace {
 
@@ -44,7 +42,7 @@ StreamView::~StreamView() {
 
 inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
   // A walk makes room, without which frees go past the park.
-  if (!IsDirect() && parked_->room() <= stats_.live_allocations()) {
+  if (!IsDirect() && parked_->room() <= uses_.live_allocations()) {
     return nullptr;
   }
   const HitGuard guard(below_lock_);
@@ -80,14 +78,14 @@ Block* StreamView::TakeCached(std::size_t bytes) noexcept {
   }
   if (block == nullptr) block = TakeHeld(bytes);
   if (block == nullptr) return nullptr;
-  CountUse(stats_, *block);
+  uses_.Count(*block);
   return block;
 }
 
 bool StreamView::GiveCached(Block* block) noexcept {
-  UncountUse(stats_, *block);
+  uses_.Uncount(*block);
   if (GiveHeld(block)) return true;
-  RecountUse(stats_, *block);
+  uses_.Recount(*block);
   return false;
 }
 
@@ -134,11 +132,11 @@ Allocation* StreamView::TryAllocate(const Request& request,
   {
     const std::lock_guard<BiasedLock> guard(lock_);
     if (allocation != nullptr) {
-      CountUse(stats_, *allocation->block());
+      uses_.Count(*allocation->block());
     } else {
-      ++stats_.failures;
+      ++failures_;
     }
-    live = stats_.live_allocations();
+    live = uses_.live_allocations();
   }
   // Without room, frees go past the park.
   if (parked_ != nullptr && (order_->several() || !IsDirect()) &&
@@ -153,7 +151,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
   CheckLive(*block, name());
   {
     const std::lock_guard<BiasedLock> guard(lock_);
-    UncountUse(stats_, *block);
+    uses_.Uncount(*block);
   }
   if (!IsDirect() && parked_->Park(block)) return;
   order_->NoteFree(*share_);
@@ -167,13 +165,16 @@ std::size_t StreamView::Release() noexcept {
 
 Stats StreamView::stats() const {
   const std::lock_guard<BiasedLock> guard(lock_);
-  return stats_;
+  Stats stats;
+  stats.failures = failures_;
+  uses_.FillIn(stats);
+  return stats;
 }
 
 void StreamView::ResetPeak() {
   {
     const std::lock_guard<BiasedLock> guard(lock_);
-    stats_.peak_in_use_bytes = stats_.in_use_bytes;
+    uses_.ResetPeak();
   }
   underlying()->ResetPeak();
 }

@@ -2,11 +2,13 @@
 #define STRATA_STRATEGY_STREAM_VIEW_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/streams/deferred_frees.h"
+#include "strata/allocation/usage.h"
 #include "strata/platform/biased_lock.h"
 #include "strata/strategy/parked_frees.h"
 #include "strata/strategy/shared_order.h"
@@ -86,7 +88,9 @@ class StreamView final : public Decorator, private HitPath {
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
   const bool waits_on_device_;
   mutable BiasedLock lock_;
-  Stats stats_;  // guarded by lock_
+  // Guarded by lock_:
+  UseCounts uses_;
+  std::uint64_t failures_ = 0;
 };
 
 }  // namespace strata

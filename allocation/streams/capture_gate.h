@@ -43,6 +43,8 @@ class CaptureGate {
   bool any() const noexcept {
     return announced_.load(std::memory_order_acquire) != 0;
   }
+  // What any() looks at.
+  const std::atomic<std::uint32_t>& word() const noexcept { return announced_; }
 
   // Whether work submitted to `stream` becomes part of a capture. One device
   // call if any(); a device that cannot tell is taken to be capturing.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -67,6 +68,37 @@ TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
   table.Insert(7, Fake(2));
   EXPECT_EQ(table.Find(7), Fake(2));
   EXPECT_EQ(table.Find(9), Fake(9));
+}
+
+TEST(KeyTableTest, FindsAtOnceWhatCameLastInItsBucket) {
+  KeyTable<Value> table;
+  std::size_t at_once = 0;
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
+    table.Insert(key, Fake(key));
+    EXPECT_EQ(table.FindAtOnce(key), Fake(key));
+  }
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
+    Value* found = table.FindAtOnce(key);
+    if (found == nullptr) continue;
+    EXPECT_EQ(found, Fake(key));
+    ++at_once;
+  }
+  EXPECT_EQ(at_once, 256U);  // one a bucket
+  EXPECT_EQ(table.FindAtOnce(2001), nullptr);
+}
+
+TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
+  KeyTable<Value> table;
+  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  const std::vector<Value*> removed =
+      table.RemoveIf([](std::uint64_t key) { return key > 3; });
+  EXPECT_EQ(removed.size(), 1997U);
+  EXPECT_THAT(removed, testing::Each(testing::Ge(Fake(4))));
+  EXPECT_THAT(table.Entries(),
+              testing::UnorderedElementsAre(Fake(1), Fake(2), Fake(3)));
+  table.Insert(5, Fake(6));
+  EXPECT_EQ(table.Find(5), Fake(6));
+  EXPECT_EQ(table.Find(4), nullptr);
 }
 
 TEST(KeyTableTest, TakesAddressesAsKeys) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 #include <random>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -18,7 +19,9 @@
 namespace strata {
 namespace {
 
-class PointerMapTest : public FacadeFixture {
+// Whether threads may own its locks.
+class PointerMapTest : public FacadeFixture,
+                       public testing::WithParamInterface<bool> {
  protected:
   PointerMapTest() { Build(); }
 
@@ -32,10 +35,16 @@ class PointerMapTest : public FacadeFixture {
     return facade().GetStats(DevicePlace(0)).live_allocations();
   }
 
-  PointerMap map_;
+  PointerMap map_{GetParam()};
 };
 
-TEST_F(PointerMapTest, FindsWhatWasInserted) {
+std::string NameOf(const testing::TestParamInfo<bool>& test) {
+  return test.param ? "biased" : "plain";
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, PointerMapTest, testing::Bool(), NameOf);
+
+TEST_P(PointerMapTest, FindsWhatWasInserted) {
   for (int i = 0; i < 500; ++i) {
     void* const data = Add();
     ASSERT_NE(map_.Find(data), nullptr);
@@ -46,14 +55,14 @@ TEST_F(PointerMapTest, FindsWhatWasInserted) {
   EXPECT_EQ(Live(), 0U);
 }
 
-TEST_F(PointerMapTest, TakesAnAddressOutOnce) {
+TEST_P(PointerMapTest, TakesAnAddressOutOnce) {
   void* const data = Add();
   EXPECT_EQ(map_.Take(data)->data(), data);
   EXPECT_EQ(map_.Take(data), nullptr);
   EXPECT_EQ(map_.Find(data), nullptr);
 }
 
-TEST_F(PointerMapTest, KnowsNoOtherAddress) {
+TEST_P(PointerMapTest, KnowsNoOtherAddress) {
   auto* const data = static_cast<char*>(Add());
   EXPECT_EQ(map_.Find(data + 1), nullptr);
   EXPECT_EQ(map_.Take(data + 1), nullptr);
@@ -62,7 +71,7 @@ TEST_F(PointerMapTest, KnowsNoOtherAddress) {
   map_.Clear();
 }
 
-TEST_F(PointerMapTest, GivesAnAddressToOneThreadOnly) {
+TEST_P(PointerMapTest, GivesAnAddressToOneThreadOnly) {
   constexpr int kPointers = 500;
   std::vector<void*> pointers;
   for (int i = 0; i < kPointers; ++i) pointers.push_back(Add());
@@ -79,7 +88,7 @@ TEST_F(PointerMapTest, GivesAnAddressToOneThreadOnly) {
 }
 
 // Against a map of the standard library: tables that grow, gaps that close.
-TEST_F(PointerMapTest, DoesWhatANaiveMapDoes) {
+TEST_P(PointerMapTest, DoesWhatANaiveMapDoes) {
   std::mt19937_64 random(20261122);
   std::unordered_map<void*, Allocation*> naive;
   std::vector<void*> gone;
@@ -115,7 +124,7 @@ TEST_F(PointerMapTest, DoesWhatANaiveMapDoes) {
   EXPECT_EQ(Live(), 0U);
 }
 
-TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
+TEST_P(PointerMapTest, SteadyUseMakesNoHeapCall) {
   std::vector<void*> pointers;
   for (int i = 0; i < 1000; ++i) pointers.push_back(Add());
   const auto turn_over = [&] {
@@ -132,7 +141,7 @@ TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
 }
 
 // What waits before it enters the table is there for everybody.
-TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
+TEST_P(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
   for (int i = 0; i < 100; ++i) Add();
   void* const older = Add();
   void* const newer = Add();
@@ -145,7 +154,7 @@ TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
 }
 
 // Their streams' regions are of different groups; so is what they free.
-TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
+TEST_P(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
   std::vector<void*> pointers;
   for (int i = 0; i < 20; ++i) {
     const Stream stream = NewStream();
@@ -168,7 +177,7 @@ TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
 }
 
 // Tables grow, and pointers come, wait and go, while others look.
-TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
+TEST_P(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 300;
   std::atomic<int> wrong{0};
@@ -194,7 +203,7 @@ TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   EXPECT_EQ(Live(), 0U);
 }
 
-TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
+TEST_P(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   std::vector<AllocationPtr> allocations;
   for (int i = 0; i < 2000; ++i) {
@@ -227,7 +236,9 @@ TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
 
 using PointerMapDeathTest = PointerMapTest;
 
-TEST_F(PointerMapDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
+INSTANTIATE_TEST_SUITE_P(Both, PointerMapDeathTest, testing::Bool(), NameOf);
+
+TEST_P(PointerMapDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);
   Allocation* const same = allocation.get();
   map_.Insert(std::move(allocation));

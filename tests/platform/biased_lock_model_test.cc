@@ -18,6 +18,9 @@ using Program = LockModel::Program;
 Program Sections(int times) { return LockModel::Sections(0, times); }
 Program SectionOfOther() { return LockModel::Sections(1, 1); }
 Program TrySection() { return {{Do::kTryLock}, {Do::kCount}, {Do::kUnlock}}; }
+Program AtOnceSection() {
+  return {{Do::kLockAtOnce}, {Do::kCount}, {Do::kUnlock}};
+}
 // Both locks at once; `outer` is locked first, and unlocked first or last.
 Program Nested(std::size_t outer, bool last) {
   const std::size_t inner = 1 - outer;
@@ -75,6 +78,7 @@ const Programs kPrograms[] = {
       Nested(0, /*last=*/false) + Sections(1)}},
     {"ends",
      {Sections(2) + kEnd + SectionOfOther() + Sections(1), Sections(2)}},
+    {"at_once", {Sections(2) + AtOnceSection(), Sections(2) + AtOnceSection()}},
 };
 
 INSTANTIATE_TEST_SUITE_P(

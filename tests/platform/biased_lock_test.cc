@@ -128,6 +128,37 @@ TEST_P(BiasedLockTest, TryLockOfAnotherThreadTakesItFromItsOwner) {
   EXPECT_FALSE(lock_.is_mine());
 }
 
+TEST_P(BiasedLockTest, BrieflyHeldByOneAtATime) {
+  Own(lock_);
+  {
+    const BiasedLock::Brief brief(lock_);
+    ASSERT_TRUE(brief);
+    // As it calls nothing, nobody has to know.
+    EXPECT_EQ(HeldLocks(), lock_.is_mine() ? 1 : 0);
+    std::thread([&] {
+      const BiasedLock::Brief other(lock_);
+      EXPECT_FALSE(other);
+    }).join();
+  }
+  const BiasedLock::Brief again(lock_);
+  EXPECT_TRUE(again);
+}
+
+TEST_P(BiasedLockTest, WhatWasBrieflyHeldCanBeKept) {
+  Own(lock_);
+  {
+    BiasedLock::Brief brief(lock_);
+    ASSERT_TRUE(brief);
+    brief.Keep();
+  }
+  EXPECT_EQ(HeldLocks(), 1);
+  std::thread([&] { EXPECT_FALSE(lock_.try_lock()); }).join();
+  lock_.unlock();
+  EXPECT_EQ(HeldLocks(), 0);
+  EXPECT_TRUE(lock_.try_lock());
+  lock_.unlock();
+}
+
 TEST_P(BiasedLockTest, CountsTheLocksOfTheCallingThreadOnly) {
   BiasedLock other(GetParam());
   for (int i = 0; i < 2; ++i) {
@@ -237,6 +268,15 @@ void UseElsewhere(BiasedLock& lock, int times) {
       const std::lock_guard guard(lock);
     }
   }).join();
+}
+
+TEST_F(BiasedLockOwnerTest, OneThatWasAllowedABiasMayHaveOne) {
+  BiasedLock lock;
+  EXPECT_FALSE(lock.may_be_biased());
+  lock.AllowBias();
+  EXPECT_TRUE(lock.may_be_biased());
+  Own(lock);
+  EXPECT_TRUE(lock.is_mine());
 }
 
 TEST_F(BiasedLockOwnerTest, ThreadsThatTakeTurnsOwnNothing) {

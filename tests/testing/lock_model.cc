@@ -285,7 +285,8 @@ void Explorer::Return(State& state, std::size_t thread) {
   Thread& t = state.threads[thread];
   const Calls::Node& node = calls_.node(t.node);
   if (node.call != Do::kUnlock && node.named > 1) result_.undone = true;
-  if (node.call == Do::kTryLock && node.next.value == 0) {
+  if ((node.call == Do::kTryLock || node.call == Do::kLockAtOnce) &&
+      node.next.value == 0) {
     result_.try_failed = true;
     const LockModel::Program& program = programs_[thread];
     while (program[t.step].what != Do::kUnlock ||
@@ -324,6 +325,7 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
     switch (program[i].what) {
       case Do::kLock:
       case Do::kTryLock:
+      case Do::kLockAtOnce:
         return false;
       case Do::kUnlock:
         return true;

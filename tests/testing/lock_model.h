@@ -35,7 +35,8 @@ class LockModel {
 
   enum class Do : std::uint8_t {
     kLock,
-    kTryLock,  // on failure goes on behind the next kUnlock of the lock
+    kTryLock,     // on failure goes on behind the next kUnlock of the lock
+    kLockAtOnce,  // the same
     kUnlock,
     kCount,  // adds one to the counter of the lock: a load and a store
     kEnd,    // the thread ends, and another one takes its place

@@ -159,6 +159,10 @@ bool Call(Lock& lock, LockModel::Do call) {
       return true;
     case LockModel::Do::kTryLock:
       return lock.TryLock();
+    case LockModel::Do::kLockAtOnce: {
+      Lock::Slot* slot = nullptr;
+      return lock.LockAtOnce(&slot);
+    }
     default:
       if (auto* slot = lock.Entered()) {
         Lock::Leave(slot);

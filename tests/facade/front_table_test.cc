@@ -1,0 +1,61 @@
+#include "strata/facade/front_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "strata/platform/stream.h"
+
+namespace strata {
+namespace {
+
+// A table never looks into a front.
+Front* Fake(std::uintptr_t number) {
+  return reinterpret_cast<Front*>(number * 64);
+}
+
+TEST(FrontTableTest, TellsPlacesAndStreamsApart) {
+  FrontTable table;
+  std::uintptr_t number = 0;
+  const auto for_each = [](auto visit) {
+    for (const Place place :
+         {HostPlace(), HostPlace(1), DevicePlace(0), DevicePlace(1),
+          DevicePlace(65535), ManagedPlace(0), ManagedPlace(1)}) {
+      for (const std::uint64_t uid :
+           {kLegacyStreamUid, std::uint64_t{2}, std::uint64_t{256},
+            (std::uint64_t{1} << 40) - 1}) {
+        visit(place, uid);
+      }
+    }
+  };
+  for_each([&](Place place, std::uint64_t uid) {
+    EXPECT_EQ(table.FindLocked(place, uid), nullptr);
+    table.Insert(place, uid, Fake(++number));
+  });
+  number = 0;
+  for_each([&](Place place, std::uint64_t uid) {
+    EXPECT_EQ(table.FindLocked(place, uid), Fake(++number));
+  });
+  EXPECT_EQ(table.FindLocked(DevicePlace(2), 2), nullptr);
+  EXPECT_EQ(table.FindLocked(Place{static_cast<PlaceKind>(0x81), 0}, 2),
+            nullptr);
+}
+
+TEST(FrontTableTest, ForgetsAStreamOrAPlace) {
+  FrontTable table;
+  table.Insert(DevicePlace(0), kLegacyStreamUid, Fake(1));
+  table.Insert(DevicePlace(0), 7, Fake(2));
+  table.Insert(DevicePlace(1), 7, Fake(3));
+  EXPECT_EQ(table.Find(DevicePlace(0), 7), Fake(2));
+  table.Remove(DevicePlace(0), 7);
+  EXPECT_EQ(table.Find(DevicePlace(0), 7), nullptr);
+  table.Insert(DevicePlace(0), 8, Fake(4));
+  EXPECT_THAT(table.RemoveAll(DevicePlace(0)),
+              testing::UnorderedElementsAre(Fake(1), Fake(4)));
+  EXPECT_EQ(table.Find(DevicePlace(0), kLegacyStreamUid), nullptr);
+  EXPECT_EQ(table.Find(DevicePlace(1), 7), Fake(3));
+}
+
+}  // namespace
+}  // namespace strata

@@ -55,7 +55,11 @@ struct alignas(64) Block {
     Block* free_next;
   };
   Chunk* chunk = nullptr;  // null if the memory came from the system alone
-  Place place;
+  // Which of the strategy's pools its chunk belongs to, between the parts of a
+  // Place, whose padding this would be.
+  PlaceKind place_kind = PlaceKind::kHost;
+  std::uint8_t pool = 0;
+  std::uint16_t place_index = 0;
   bool is_free = false;    // in the free index of a strategy
   std::uint8_t flags = 0;  // BlockFlags
   // What the Aligned layer skips at the start, in kOffsetUnitBytes.
@@ -63,6 +67,11 @@ struct alignas(64) Block {
 
   Block() : owner(nullptr), requested(0) {}
 
+  Place place() const { return {place_kind, place_index}; }
+  void set_place(Place place) {
+    place_kind = place.kind;
+    place_index = place.index;
+  }
   std::size_t offset_bytes() const {
     return std::size_t{offset_units} * kOffsetUnitBytes;
   }
@@ -88,7 +97,6 @@ struct alignas(64) Chunk {
   // The strategy, if it lends blocks of the chunk to others.
   ChunkHolder* owner = nullptr;
   std::uint32_t loans = 0;  // blocks of it that are lent
-  std::uint16_t pool = 0;   // which of the strategy's pools it belongs to
   bool is_loan = false;     // its memory is a block of another strategy's chunk
 };
 
@@ -104,7 +112,7 @@ class Allocation final : private Block {
   // At least what was asked for: rounded up by the strategy. Bytes.
   std::size_t size() const { return Block::size - offset_bytes(); }
   std::size_t requested_bytes() const { return Block::requested; }
-  Place place() const { return Block::place; }
+  Place place() const { return Block::place(); }
   // The outermost layer: the one that frees it. Of an allocation of 0 bytes,
   // which no layer has to free: valid only as long as the chain it came from.
   Allocator* owner() const { return Block::owner; }

@@ -43,7 +43,7 @@ const char* StateOf(const Block& block) {
 void FailNotLive(const Block& block, const char* layer) {
   LOG(FATAL) << layer << ": double free of "
              << static_cast<const void*>(block.data) << " ("
-             << HumanBytes(block.size) << " on " << ToString(block.place)
+             << HumanBytes(block.size) << " on " << ToString(block.place())
              << "), which is " << StateOf(block);
 }
 
@@ -156,7 +156,7 @@ Allocation* Allocator::AllocateZero() noexcept {
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) return nullptr;
   block->flags = kBlockLive | kBlockZeroSize;
-  block->place = place();
+  block->set_place(place());
   block->owner = this;
   block->requested = 0;
   return block->allocation();

@@ -135,7 +135,7 @@ void GuardAllocator::Lay(GuardRecord& record, Allocation* memory,
   record.bytes = bytes;
   Block& block = *record.block;
   block.flags = kBlockLive;
-  block.place = memory->place();
+  block.set_place(memory->place());
   block.chunk = memory->block()->chunk;
   block.requested = bytes;
   block.guard = &record;

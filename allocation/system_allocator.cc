@@ -31,7 +31,7 @@ Allocation* SystemAllocator::TryAllocate(const Request& request,
   block->data = static_cast<std::byte*>(data);
   block->size = request.bytes;
   block->requested = request.bytes;
-  block->place = place_;
+  block->set_place(place_);
   block->flags = kBlockLive;
   ++allocations_;
   const std::uint64_t in_use = in_use_bytes_ += request.bytes;

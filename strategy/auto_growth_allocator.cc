@@ -131,8 +131,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
       // The pool has not grown, so its first growth is still to come.
       if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
     } else if (chunk->memory != nullptr) {
-      chunk->pool = static_cast<std::uint16_t>(own);
-      block = Publish(chunk.release(), size);
+      block = Publish(own, chunk.release(), size);
     } else {
       // The pool has not grown, so its first growth is still to come.
       if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
@@ -151,16 +150,18 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   return block->allocation();
 }
 
-Block* AutoGrowthAllocator::Publish(Chunk* chunk, std::size_t size) noexcept {
+Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
+                                    std::size_t size) noexcept {
   Block* block = records_.Pop();
   chunk->owner = this;
   blocks_.AddChunk(chunk, block);
+  block->pool = static_cast<std::uint8_t>(pool);
   LimitCache();
   block->is_free = true;
   // What other streams left may still be in use there, before what this one
   // does next.
   block->offset_units = epochs_.current();
-  return Cut(index(static_cast<Pool>(chunk->pool)), block, size);
+  return Cut(index(pool), block, size);
 }
 
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Cut(
@@ -182,7 +183,7 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
   if (split && !records_.Has(1)) return nullptr;
   Chunk* chunk = block->chunk;
-  FreeIndex& blocks = index(static_cast<Pool>(chunk->pool));
+  FreeIndex& blocks = index(*block);
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) IdleListOf(chunk).Remove(chunk);
   return Cut(blocks, block, size);
@@ -280,7 +281,7 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   ++gives_;
   taken_bytes_ -= block->size;
   block->flags = 0;
-  FreeIndex& blocks = index(static_cast<Pool>(block->chunk->pool));
+  FreeIndex& blocks = index(*block);
   if (Block* previous = block->previous; BlockList::IsFree(previous)) {
     blocks.Remove(previous);
     epoch = std::max(epoch, previous->offset_units);

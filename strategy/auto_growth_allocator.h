@@ -147,6 +147,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   }
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
+  FreeIndex& index(const Block& block) { return index_[block.pool]; }
   // Takes the best fit, with at least a record at hand; null if none fits.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -161,7 +162,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
-  Block* Publish(Chunk* chunk, std::size_t size) noexcept;
+  Block* Publish(Pool pool, Chunk* chunk, std::size_t size) noexcept;
   // The memory of a new chunk, from other streams, in place of growth; null and
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;

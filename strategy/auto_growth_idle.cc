@@ -12,7 +12,7 @@ namespace strata {
 Chunk* AutoGrowthAllocator::Detach(Chunk* chunk) noexcept {
   if (chunk == nullptr) return nullptr;
   IdleListOf(chunk).Remove(chunk);
-  index(static_cast<Pool>(chunk->pool)).Remove(chunk->first);
+  index(*chunk->first).Remove(chunk->first);
   blocks_.RemoveChunk(chunk, records_);
   LimitCache();
   chunk->next = nullptr;

@@ -8,7 +8,8 @@ void StartChunk(Chunk* chunk, Block* block) {
   const Block* memory = chunk->memory->block();
   block->data = memory->data;
   block->size = memory->size;
-  block->place = memory->place;
+  block->set_place(memory->place());
+  block->pool = 0;
   block->chunk = chunk;
   chunk->is_loan = memory->chunk != nullptr;
   block->previous = nullptr;
@@ -74,6 +75,7 @@ bool BlockList::IsConsistent() const {
          block = block->next) {
       if (block->previous != previous || block->chunk != chunk) return false;
       if (block->data != at || block->size == 0) return false;
+      if (block->pool != chunk->first->pool) return false;
       if (IsFree(block) && IsFree(previous)) return false;
       at += block->size;
       bytes += block->size;

@@ -11,8 +11,8 @@
 
 namespace strata {
 
-// Makes `block` all of the memory of `chunk`. What its record held before,
-// apart from size, address and neighbours, stays.
+// Makes `block` all of the memory of `chunk`, in pool 0. What its record held
+// before, apart from size, address and neighbours, stays.
 void StartChunk(Chunk* chunk, Block* block);
 // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the rest,
 // which is returned.
@@ -58,7 +58,9 @@ class BlockList {
   }
   // Whether `block` is all of its chunk.
   static bool IsWholeChunk(const Block* block) {
-    return block->previous == nullptr && block->next == nullptr;
+    // One branch for both, since either alone is as often null as not.
+    return (reinterpret_cast<std::uintptr_t>(block->previous) |
+            reinterpret_cast<std::uintptr_t>(block->next)) == 0;
   }
 
   Chunk* first_chunk() const { return first_; }
@@ -84,14 +86,22 @@ class BlockList {
   std::uint64_t coalesces_ = 0;
 };
 
+// For a `block` that may be null: that is as often so as not, and a branch
+// would be mispredicted.
+inline void SetPrevious(Block* block, Block* previous) {
+  Block* nowhere;
+  *(block != nullptr ? &block->previous : &nowhere) = previous;
+}
+
 inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
   record->data = block->data + low_bytes;
   record->size = block->size - low_bytes;
-  record->place = block->place;
+  record->set_place(block->place());
+  record->pool = block->pool;
   record->chunk = block->chunk;
   record->previous = block;
   record->next = block->next;
-  if (block->next != nullptr) block->next->previous = record;
+  SetPrevious(block->next, record);
   block->next = record;
   block->size = low_bytes;
   return record;
@@ -101,7 +111,7 @@ inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
   Block* const next = high->next;
   low->size += high->size;
   low->next = next;
-  if (next != nullptr) next->previous = low;
+  SetPrevious(next, low);
   high->is_free = false;
   high->chunk = nullptr;  // no block any more
   records.Push(high);

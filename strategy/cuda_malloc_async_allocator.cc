@@ -118,7 +118,7 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   block->data = reinterpret_cast<std::byte*>(ptr);
   block->size = size;
   block->requested = request.bytes;
-  block->place = place();
+  block->set_place(place());
   block->flags = kBlockLive;
   const std::lock_guard<SpinLock> guard(lock_);
   uses_.Count(*block);

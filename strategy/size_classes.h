@@ -45,10 +45,9 @@ class BasicSizeClasses {
     groups_[size_class / 4096] |= Bit(size_class / 64);
   }
   void Unmark(unsigned size_class) {
-    words_[size_class / 64] ^= Bit(size_class);
-    if (words_[size_class / 64] == 0) {
-      groups_[size_class / 4096] ^= Bit(size_class / 64);
-    }
+    const std::uint64_t word = words_[size_class / 64] ^ Bit(size_class);
+    words_[size_class / 64] = word;
+    if (word == 0) groups_[size_class / 4096] ^= Bit(size_class / 64);
   }
   bool IsMarked(unsigned size_class) const {
     return (words_[size_class / 64] & Bit(size_class)) != 0;

@@ -118,7 +118,7 @@ void DeferredFrees::PassOn(Block& block) noexcept {
 
 void DeferredFrees::TellObserver(const Block& block) const noexcept {
   Platform& platform = *timelines_->platform();
-  const Place place = block.place;
+  const Place place = block.place();
   if (place.kind == PlaceKind::kHost ||
       place.index >= platform.device_count()) {
     return;

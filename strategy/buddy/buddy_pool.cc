@@ -85,9 +85,8 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
       chunk->home = this;
-      chunk->pool = static_cast<std::uint16_t>(
-          taken.is_fallback ? Preference::kFallback : Preference::kWanted);
-      Publish(chunk.release());
+      Publish(chunk.release(),
+              taken.is_fallback ? Preference::kFallback : Preference::kWanted);
     }
     // Another thread may have freed something meanwhile.
     block = Find(size);
@@ -100,9 +99,10 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
   return block->allocation();
 }
 
-void BuddyPool::Publish(BuddyChunk* chunk) noexcept {
+void BuddyPool::Publish(BuddyChunk* chunk, Preference preference) noexcept {
   Block* block = records_.Pop();
   blocks_.AddChunk(chunk, block);
+  block->pool = static_cast<std::uint8_t>(preference);
   block->is_free = true;
   OrderOf(block).Insert(block);
   idle_.Add(chunk);

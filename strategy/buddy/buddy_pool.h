@@ -107,7 +107,7 @@ class BuddyPool {
 
  private:
   SmallOrderedIndex& OrderOf(const Block* block) {
-    return orders_[block->chunk->pool];
+    return orders_[block->pool];
   }
   // Holds the lock, with every free block in the index.
   class Joined {
@@ -136,7 +136,7 @@ class BuddyPool {
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
   void Insert(Block* block) noexcept;
-  void Publish(BuddyChunk* chunk) noexcept;
+  void Publish(BuddyChunk* chunk, Preference preference) noexcept;
   // Takes it out of all lists. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
 

@@ -18,7 +18,8 @@ bool IsBlank(const Block& block) {
   return block.data == nullptr && block.size == 0 && block.owner == nullptr &&
          block.requested == 0 && block.chunk == nullptr && !block.is_free &&
          block.flags == 0 && block.offset_units == 0 &&
-         block.place == Place() && block.previous == nullptr;
+         block.place() == Place() && block.pool == 0 &&
+         block.previous == nullptr;
 }
 
 TEST(RecordSlabTest, CountsWhatIsOut) {
@@ -35,7 +36,8 @@ TEST(RecordSlabTest, RecyclesBlankRecords) {
   record->size = 7;
   record->flags = kBlockLive | kBlockMarked;
   record->offset_units = 3;
-  record->place = ManagedPlace(2);
+  record->set_place(ManagedPlace(2));
+  record->pool = 1;
   record->requested = 5;
   record->is_free = true;
   Slab().Give(record);

@@ -39,7 +39,7 @@ TEST_F(BlockListTest, AChunkStartsAsOneBlock) {
   Block* block = AddChunk();
   EXPECT_EQ(block->data, memory_->data());
   EXPECT_EQ(block->size, Mebibytes(2));
-  EXPECT_EQ(block->place, memory_->place());
+  EXPECT_EQ(block->place(), memory_->place());
   EXPECT_EQ(block->chunk, &chunk_);
   EXPECT_TRUE(BlockList::IsWholeChunk(block));
   EXPECT_EQ(list_.chunk_count(), 1U);

@@ -85,6 +85,8 @@ struct Chunk {
   ChunkHolder* owner = nullptr;
   std::uint32_t loans = 0;  // blocks of it that are lent
   std::uint32_t pool = 0;   // which of the strategy's pools it belongs to
+  // The number of recalls of spare loans before it was last taken, when idle.
+  std::uint32_t recalls_before_use = 0;
 
   // Whether the memory is a block of another strategy's chunk.
   bool is_loan() const;

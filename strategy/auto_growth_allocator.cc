@@ -38,7 +38,7 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
-  ReturnLoans(/*wait=*/true);
+  ReturnLoans(LoanRecall::kWait);
   GiveBackIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
@@ -172,6 +172,7 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) {
     IdleListOf(block->chunk).Remove(block->chunk);
+    block->chunk->recalls_before_use = recalls_;
   }
   if (split) {
     Block* high = blocks_.Split(block, block->size - size, records_.Pop());

@@ -99,7 +99,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
   void TakeBack(Allocation* loan) noexcept override;
-  std::size_t ReturnLoans(bool wait) noexcept override;
+  std::size_t ReturnLoans(LoanRecall which) noexcept override;
   bool EndLending() noexcept override;
 
   // Nobody allocates here any more.
@@ -150,6 +150,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // A block of what recalled loans left free here; null if there is none.
+  Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
   // Whether captures are announced, so that nothing goes to the system.
   bool IsDuringCapture() const noexcept;
   // Whether a small block may be borrowed instead of growing; counts it.
@@ -185,9 +187,15 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Allocation* CarveLoan(Block* block, std::size_t bytes,
                         Chunk** emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
-  // Takes out the idle loans, or those whose last use is over; linked by
-  // `next`.
-  Chunk* DetachLoans(bool all) noexcept;
+  // Whether the stream does not need the idle loan again soon. A loan for small
+  // blocks stays if it was in use since the last recall: all are of one size,
+  // so the others can do with what lies elsewhere.
+  bool IsSpare(const Chunk& loan) const {
+    return loan.pool != static_cast<std::uint32_t>(Pool::kSmall) ||
+           recalls_ - loan.recalls_before_use > 1;
+  }
+  // Takes out such idle loans; linked by `next`.
+  Chunk* DetachLoans(LoanRecall which) noexcept;
 
   // Of loans, without the lock.
   template <class Predicate>
@@ -208,7 +216,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   mutable FrontCache cache_;
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;
-  IdleChunks idle_loans_;  // chunks that go back to their lenders
+  IdleChunks idle_loans_;      // chunks that go back to their lenders
+  std::uint32_t recalls_ = 0;  // of spare loans, while any were idle; wraps
   bool may_lend_ = false;
   std::size_t loans_ = 0;  // blocks lent and not come back
   std::size_t lent_bytes_ = 0;

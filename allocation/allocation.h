@@ -85,8 +85,7 @@ struct alignas(64) Block {
 // What a strategy gets from the system at once, and cuts into blocks.
 //
 // Cost: one cache line. All that hits read of a chunk is here, not in the
-// record
-//   of its memory, which is another line.
+//   record of its memory, which is another line.
 struct alignas(64) Chunk {
   Allocation* memory = nullptr;  // from the layer below
   Block* first = nullptr;        // lowest block; the rest follow `next`
@@ -97,7 +96,9 @@ struct alignas(64) Chunk {
   // The strategy, if it lends blocks of the chunk to others.
   ChunkHolder* owner = nullptr;
   std::uint32_t loans = 0;  // blocks of it that are lent
-  bool is_loan = false;     // its memory is a block of another strategy's chunk
+  // The number of recalls of spare loans before it was last taken, when idle.
+  std::uint16_t recalls_before_use = 0;
+  bool is_loan = false;  // its memory is a block of another strategy's chunk
 };
 
 // A piece of memory that a user holds.
@@ -130,6 +131,7 @@ class Allocation final : private Block {
 };
 
 static_assert(sizeof(Allocation) == 64, "one cache line");
+static_assert(sizeof(Chunk) == 64, "one cache line");
 
 inline Allocation* Block::allocation() {
   return static_cast<Allocation*>(this);

@@ -156,7 +156,7 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;
   if (given >= bytes && given != 0) return given;
-  const std::size_t returned = RecallLoans(/*wait=*/true);
+  const std::size_t returned = RecallLoans(LoanRecall::kWait);
   ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
   // The holders have waited for what the driver could not give at first.
   if (held != nullptr) given += held->GiveBack();

@@ -33,6 +33,13 @@ struct LoanRequest {
   Effort effort = Effort::kNone;
 };
 
+// Which of its idle loans a borrower returns.
+enum class LoanRecall {
+  kSpare,  // of those of kIdle what it is not likely to need again soon
+  kIdle,   // those whose last use is over
+  kWait,   // all, after waiting for their last use
+};
+
 // A strategy as the ChunkPool of its place sees it: somebody who keeps idle
 // chunks and can part with them.
 //
@@ -82,9 +89,9 @@ class ChunkHolder {
   }
   // What Lend gave, if it was a block. Every use is over.
   virtual void TakeBack(Allocation* /*loan*/) noexcept {}
-  // Returns idle chunks that are loans to their lenders, if their last use is
-  // over; with `wait`, all after waiting for it. Returns their bytes.
-  virtual std::size_t ReturnLoans(bool /*wait*/) noexcept { return 0; }
+  // Returns such idle chunks that are loans to their lenders; answers with
+  // their bytes.
+  virtual std::size_t ReturnLoans(LoanRecall /*which*/) noexcept { return 0; }
   // The layer that holds them, and its blocks, added to `blocks` as
   // AllocatorVisitor::VisitBlocks has them.
   //

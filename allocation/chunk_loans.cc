@@ -54,10 +54,10 @@ Allocation* ChunkPool::Borrow(const LoanRequest& request,
   return nullptr;
 }
 
-std::size_t ChunkPool::RecallLoans(bool wait) noexcept {
+std::size_t ChunkPool::RecallLoans(LoanRecall which) noexcept {
   std::size_t returned = 0;
   ForEachHolder(
-      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(wait); });
+      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(which); });
   return returned;
 }
 

@@ -61,9 +61,8 @@ class ChunkPool final : public Decorator {
   // LoanRequest::Effort.
   Allocation* Borrow(const LoanRequest& request,
                      const ChunkHolder& borrower) noexcept;
-  // Has every holder return its idle loans, those whose last use is over, or,
-  // with `wait`, all after waiting for its stream. Returns their bytes.
-  std::size_t RecallLoans(bool wait) noexcept;
+  // Has every holder return `which` idle loans. Returns their bytes.
+  std::size_t RecallLoans(LoanRecall which) noexcept;
   // Whether there is anybody to borrow from.
   bool has_lenders() const noexcept {
     return holder_count_.load(std::memory_order_relaxed) > 1;

@@ -38,7 +38,7 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
-  ReturnLoans(/*wait=*/true);
+  ReturnLoans(LoanRecall::kWait);
   GiveBackIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
@@ -161,6 +161,7 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
   // What other streams left may still be in use there, before what this one
   // does next.
   block->offset_units = epochs_.current();
+  chunk->recalls_before_use = recalls_;
   return Cut(index(pool), block, size);
 }
 
@@ -185,7 +186,7 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   Chunk* chunk = block->chunk;
   FreeIndex& blocks = index(*block);
   blocks.Remove(block);
-  if (BlockList::IsWholeChunk(block)) IdleListOf(chunk).Remove(chunk);
+  if (BlockList::IsWholeChunk(block)) UseIdle(chunk);
   return Cut(blocks, block, size);
 }
 
@@ -216,9 +217,7 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   FreeIndex& blocks = index(pool);
   Block* block = blocks.TakeBestFit(size);
   if (block == nullptr) return nullptr;
-  if (BlockList::IsWholeChunk(block)) {
-    IdleListOf(block->chunk).Remove(block->chunk);
-  }
+  if (BlockList::IsWholeChunk(block)) UseIdle(block->chunk);
   return Cut(blocks, block, size);
 }
 

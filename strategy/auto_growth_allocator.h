@@ -99,7 +99,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
   void TakeBack(Allocation* loan) noexcept override;
-  std::size_t ReturnLoans(bool wait) noexcept override;
+  std::size_t ReturnLoans(LoanRecall which) noexcept override;
   bool EndLending() noexcept override;
 
   // Nobody allocates here any more.
@@ -148,6 +148,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
   FreeIndex& index(const Block& block) { return index_[block.pool]; }
+  // The idle chunk will be used.
+  void UseIdle(Chunk* chunk) {
+    IdleListOf(chunk).Remove(chunk);
+    chunk->recalls_before_use = recalls_;
+  }
   // Takes the best fit, with at least a record at hand; null if none fits.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -167,6 +172,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  // A block of what recalled loans left free here; null if there is none.
+  Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
   // Whether captures are announced, so that nothing goes to the system.
   bool IsDuringCapture() const noexcept;
   // Whether a small block may be borrowed instead of growing; counts it.
@@ -203,9 +210,15 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Allocation* CarveLoan(Block* block, std::size_t bytes,
                         Chunk** emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
-  // Takes out the idle loans, or those whose last use is over; linked by
-  // `next`.
-  Chunk* DetachLoans(bool all) noexcept;
+  // Whether the stream does not need the idle loan again soon. A loan for small
+  // blocks stays if it was in use since the last recall: all are of one size,
+  // so the others can do with what lies elsewhere.
+  bool IsSpare(const Chunk& loan) const {
+    return loan.first->pool != static_cast<std::uint8_t>(Pool::kSmall) ||
+           static_cast<std::uint16_t>(recalls_ - loan.recalls_before_use) > 1;
+  }
+  // Takes out such idle loans; linked by `next`.
+  Chunk* DetachLoans(LoanRecall which) noexcept;
 
   // Of loans, without the lock.
   template <class Predicate>
@@ -226,7 +239,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   mutable FrontCache cache_;
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;
-  IdleChunks idle_loans_;  // chunks that go back to their lenders
+  IdleChunks idle_loans_;      // chunks that go back to their lenders
+  std::uint16_t recalls_ = 0;  // of spare loans, while any were idle; wraps
   bool may_lend_ = false;
   std::size_t loans_ = 0;  // blocks lent and not come back
   std::size_t lent_bytes_ = 0;

@@ -92,7 +92,7 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
 
 std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
   // Chunks of which only loans are in use become idle.
-  if (pool().has_lenders()) pool().RecallLoans(/*wait=*/true);
+  if (pool().has_lenders()) pool().RecallLoans(LoanRecall::kWait);
   return GiveBackIdle();
 }
 

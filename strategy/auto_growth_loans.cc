@@ -27,9 +27,9 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
 
 void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
-  strategy->ReturnLoans(/*wait=*/false);
-  strategy->ReturnLoans(/*wait=*/true);
-  if (pool->has_lenders()) pool->RecallLoans(/*wait=*/false);
+  strategy->ReturnLoans(LoanRecall::kIdle);
+  strategy->ReturnLoans(LoanRecall::kWait);
+  if (pool->has_lenders()) pool->RecallLoans(LoanRecall::kIdle);
   strategy->GiveBackIdle();
   strategy->LeaveStream();
   pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
@@ -219,12 +219,17 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   Insert(block, FreeEpochs::kNone);
 }
 
-Chunk* AutoGrowthAllocator::DetachLoans(bool all) noexcept {
+Chunk* AutoGrowthAllocator::DetachLoans(LoanRecall which) noexcept {
+  const auto is_meant = [&](const Chunk& loan) {
+    if (which == LoanRecall::kWait) return true;
+    if (which == LoanRecall::kSpare && !IsSpare(loan)) return false;
+    return epochs_.IsOver(loan.first->offset_units);
+  };
   Chunk* loans = nullptr;
   Chunk* next = nullptr;
   for (Chunk* chunk = idle_loans_.first(); chunk != nullptr; chunk = next) {
     next = chunk->idle_next;
-    if (!all && !epochs_.IsOver(chunk->first->offset_units)) continue;
+    if (!is_meant(*chunk)) continue;
     Detach(chunk);
     chunk->next = loans;
     loans = chunk;
@@ -232,15 +237,18 @@ Chunk* AutoGrowthAllocator::DetachLoans(bool all) noexcept {
   return loans;
 }
 
-std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
+std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
+  const bool wait = which == LoanRecall::kWait;
   Chunk* loans = nullptr;
   bool is_pending = false;
   StreamTimeline* timeline = chain_stream().timeline();
   {
     const Joined joined(*this);
     if (idle_loans_.first() == nullptr) return 0;
+    if (which == LoanRecall::kSpare) ++recalls_;
     if (!wait) epochs_.Update(*timeline);
-    loans = DetachLoans(wait);
+    loans = DetachLoans(which);
+    // Also for those that stay: so they may go at the next recall.
     is_pending = idle_loans_.first() != nullptr;
     for (const Chunk* chunk = idle_loans_.first(); chunk != nullptr;
          chunk = chunk->idle_next) {
@@ -257,7 +265,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(bool wait) noexcept {
   {
     const Joined joined(*this);
     epochs_.Update(*timeline);
-    loans = DetachLoans(/*all=*/false);
+    loans = DetachLoans(which);
   }
   return bytes + FreeChunks(loans, Status::kSuccess);
 }
@@ -283,19 +291,31 @@ bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
 Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
                                            Block** block) noexcept {
   if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
-  if (policy_.PoolOf(size) == Pool::kSmall && !MayBorrowSmall()) {
-    return nullptr;
+  const Pool own = policy_.PoolOf(size);
+  if (own == Pool::kSmall && !MayBorrowSmall()) return nullptr;
+  const Effort effort = policy_.loan_effort();
+  const bool may_order = effort == Effort::kOrder;
+  if (own == Pool::kLarge || may_order) {
+    // First what lies idle elsewhere is joined with what it was cut from. All
+    // of it, where a loan may cost a wait on the device.
+    *block =
+        FindRecalled(size, may_order ? LoanRecall::kIdle : LoanRecall::kSpare);
+    if (*block != nullptr) return nullptr;
   }
-  // First what lies idle elsewhere is joined with what it was cut from.
-  if (pool().RecallLoans(/*wait=*/false) != 0) {
-    const Joined joined(*this);
-    *block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
-    if (*block != nullptr) {
-      ++untold_takes_;
-      return nullptr;
-    }
-  }
-  return Borrow(size, policy_.loan_effort());
+  Allocation* memory = Borrow(size, effort);
+  if (memory != nullptr || may_order) return memory;
+  // Better to take from a stream what it will need again than to grow.
+  *block = FindRecalled(size, LoanRecall::kIdle);
+  return *block != nullptr ? nullptr : Borrow(size, effort);
+}
+
+Block* AutoGrowthAllocator::FindRecalled(std::size_t size,
+                                         LoanRecall which) noexcept {
+  if (pool().RecallLoans(which) == 0) return nullptr;
+  const Joined joined(*this);
+  Block* block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
+  if (block != nullptr) ++untold_takes_;
+  return block;
 }
 
 }  // namespace strata

@@ -211,6 +211,66 @@ TEST_F(AutoGrowthLoansTest, SmallBlocksShareWhatTheyBorrow) {
   EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
 }
 
+// Others take what lies elsewhere: so streams that take turns end up with loans
+// of their own, instead of passing the same ones to and fro.
+TEST_F(AutoGrowthLoansTest, StreamsThatTakeTurnsKeepTheirSmallLoans) {
+  Use({});
+  const TestChain lender = place_->AddChain();
+  const AllocationPtr used = lender->Allocate(9 * kMiB);
+  const std::uint64_t growths = Growths();
+  const auto take_turns = [&] {
+    for (const TestChain& chain : {a_, b_}) {
+      std::vector<AllocationPtr> small;
+      for (int i = 0; i < 4; ++i) small.push_back(chain->Allocate(kMiB - 256));
+    }
+  };
+  take_turns();
+  const std::uint64_t misses_a = a_.strategy->stats().cache_misses;
+  const std::uint64_t misses_b = b_.strategy->stats().cache_misses;
+  for (int i = 0; i < 5; ++i) take_turns();
+  EXPECT_EQ(a_.strategy->stats().cache_misses, misses_a);
+  EXPECT_EQ(b_.strategy->stats().cache_misses, misses_b);
+  EXPECT_EQ(a_.strategy->stats().reserved_bytes, 4 * kMiB);
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 4 * kMiB);
+  EXPECT_EQ(Growths(), growths);
+}
+
+TEST_F(AutoGrowthLoansTest, ALargeRequestLeavesSmallLoansThatWereUsedSince) {
+  Use({});
+  const AllocationPtr used = LeaveFreeBlock();
+  const TestChain c = place_->AddChain();
+  const auto miss = [&] { return c->Allocate(3 * kMiB); };
+  b_->Allocate(1000).reset();
+  const AllocationPtr first = miss();
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
+  b_->Allocate(1000).reset();
+  const AllocationPtr second = miss();
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
+  const AllocationPtr third = miss();
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
+}
+
+TEST_F(AutoGrowthLoansTest, SmallLoansGoHomeBeforeAnybodyGrows) {
+  Use({});
+  const AllocationPtr used = LeaveFreeBlock();
+  b_->Allocate(1000).reset();
+  const std::uint64_t growths = Growths();
+  const AllocationPtr whole = a_->Allocate(11 * kMiB);
+  EXPECT_EQ(whole->base(), used->base());
+  EXPECT_EQ(Growths(), growths);
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
+}
+
+TEST_F(AutoGrowthLoansTest, SmallLoansGoHomeWhereALoanMayCostAWait) {
+  UseManual(/*wait=*/true);
+  const AllocationPtr used = LeaveFreeBlock();
+  const TestChain c = place_->AddChain();
+  b_->Allocate(1000).reset();
+  const AllocationPtr small = c->Allocate(1000);
+  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
+  EXPECT_EQ(small->base(), used->base());
+}
+
 TEST_F(AutoGrowthLoansTest, ReleaseOfTheLenderGetsIdleLoansBack) {
   Use({});
   AllocationPtr used = LeaveFreeBlock();
@@ -388,7 +448,7 @@ TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
   Submit(b_);
   borrowed.reset();
   for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
-  EXPECT_EQ(place_->pool()->RecallLoans(/*wait=*/true), 0U);
+  EXPECT_EQ(place_->pool()->RecallLoans(LoanRecall::kWait), 0U);
   place_->device().ClearFaults();
   const AllocationPtr other = a_->Allocate(11 * kMiB);
   EXPECT_NE(other->base(), used->base());

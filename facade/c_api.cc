@@ -13,7 +13,6 @@ using strata::Allocation;
 using strata::AllocationPtr;
 using strata::CallError;
 using strata::FindPointer;
-using strata::Place;
 using strata::PlaceOf;
 using strata::Request;
 using strata::Status;

@@ -312,6 +312,18 @@ TEST_F(FacadeStreamsTest, ADefaultStreamCannotBeDestroyed) {
   EXPECT_EQ(facade().GetStream(*facade().Alloc(kPlace, 1)), stream);
 }
 
+// The legacy streams of all devices have one uid.
+TEST_F(FacadeStreamsTest, AStreamOfAnotherDeviceIsRefusedAlsoOnceItIsKnown) {
+  Build();
+  const Stream own = device(0).LegacyStream();
+  const Stream other = device(1).LegacyStream();
+  facade().Alloc(DevicePlace(0), 100, own).reset();
+  facade().Alloc(DevicePlace(1), 100, other).reset();
+  EXPECT_THAT(TextOf<std::invalid_argument>(
+                  [&] { facade().Alloc(DevicePlace(0), 100, other); }),
+              HasSubstr("device 1"));
+}
+
 class CheckStreamsTest : public FacadeStreamsTest {
  protected:
   CheckStreamsTest() { Build("strata_check_streams"); }

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "strata/allocation/debug_fill.h"
 #include "strata/facade/place_state.h"
 #include "strata/tests/facade/facade_fixture.h"
 
@@ -114,6 +116,58 @@ TEST_F(FrontTest, KnowsWhetherItWasUsed) {
   EXPECT_FALSE(front.was_used());
   front.Allocate(100).reset();
   EXPECT_TRUE(front.was_used());
+}
+
+// Not only those that a place asks for, and that the front knows from the
+// start.
+TEST_F(FrontTest, AFillThatIsSetLaterReachesHits) {
+  Front& front = state_->FrontOf(device().LegacyStream());
+  // The second is a hit of the front cache.
+  for (int i = 0; i < 4; ++i) front.Allocate(1000).reset();
+  int fills = 0;
+  device().SetCallObserver([&](const CallRecord& call) {
+    if (call.call == DeviceCall::kMemsetAsync) ++fills;
+  });
+  const DebugFill fill(&device(), static_cast<unsigned char>(0xAB), false);
+  AllocationPtr(front.Alloc(1000)).reset();
+  EXPECT_EQ(fills, 0);
+  front.set_debug_fill(&fill);
+  AllocationPtr(front.Alloc(1000)).reset();
+  EXPECT_EQ(fills, 1);
+  front.set_debug_fill(nullptr);
+  AllocationPtr(front.Alloc(1000)).reset();
+  EXPECT_EQ(fills, 1);
+  device().SetCallObserver(nullptr);
+}
+
+// What a hit counts for itself is what the layers count for a walk.
+TEST_F(FrontTest, CountsHitsAsWalks) {
+  Front& front = state_->FrontOf(device().LegacyStream());
+  for (int i = 0; i < 4; ++i) AllocationPtr(front.Alloc(1000)).reset();
+  const Stats before = front.stats();
+  AllocationPtr hit(front.Alloc(1000));
+  AllocationPtr walk = front.Allocate(Request{1000, 1 << 16});
+  EXPECT_EQ(front.stats().allocations, before.allocations + 2);
+  EXPECT_EQ(front.stats().requested_bytes, 2000U);
+  EXPECT_EQ(front.stats().in_use_bytes,
+            hit->block()->size + walk->block()->size);
+  hit.reset();
+  walk.reset();
+  const Stats after = front.stats();
+  EXPECT_EQ(after.frees, before.frees + 2);
+  EXPECT_EQ(after.requested_bytes, 0U);
+  EXPECT_EQ(after.in_use_bytes, 0U);
+  EXPECT_EQ(after.total_requested_bytes, before.total_requested_bytes + 2000);
+}
+
+// A request of 0 bytes has no memory, whatever is cached.
+TEST_F(FrontTest, NoBytesAreNoHit) {
+  Front& front = state_->FrontOf(device().LegacyStream());
+  for (int i = 0; i < 4; ++i) AllocationPtr(front.Alloc(1)).reset();
+  const std::uint64_t allocations = front.stats().allocations;
+  const AllocationPtr none(front.Alloc(0));
+  EXPECT_EQ(none->data(), nullptr);
+  EXPECT_EQ(front.stats().allocations, allocations);
 }
 
 }  // namespace

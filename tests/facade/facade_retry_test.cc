@@ -103,6 +103,19 @@ TEST_F(FacadeRetryTest, FourThreadsShareADeviceThatHasRoomForOne) {
   EXPECT_NE(addresses[0], nullptr);
 }
 
+// A block that the front cache would keep goes to who waits.
+TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
+  BuildWithClock("gpu_memory_limit_mb=8,strata_front_cache=speed");
+  constexpr std::size_t kBytes = Mebibytes(4);
+  const Stream stream = device().LegacyStream();
+  for (int i = 0; i < 20; ++i) facade().Alloc(kPlace, kBytes, stream).reset();
+  AllocationPtr first = facade().Alloc(kPlace, kBytes, stream);
+  const AllocationPtr second = facade().Alloc(kPlace, kBytes, stream);
+  Waiting waiting(*this, kBytes, stream);
+  first.reset();
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
 // paddle.md §5-B7: only frees of the same stream were noticed.
 TEST_F(FacadeRetryTest, AFreeOnAnotherStreamWakes) {
   for (const char* options :

@@ -16,62 +16,14 @@
 #include <vector>
 
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/tests/strategy/auto_growth_loans_fixture.h"
 #include "strata/tests/testing/live_ranges.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-class AutoGrowthLoansTest : public ::testing::Test {
- protected:
-  void Use(const TestPlaceOptions& options) {
-    place_ = std::make_unique<TestPlace>(options);
-    a_ = place_->AddChain();
-    b_ = place_->AddChain();
-  }
-  // Work in streams is done when a test says so.
-  void UseManual(bool wait = false) {
-    TestPlaceOptions options;
-    options.progress = "manual";
-    options.strategy_options.cross_stream_wait = wait;
-    Use(options);
-  }
-  void TearDown() override {
-    if (place_ == nullptr) return;
-    for (const TestChain& chain : {a_, b_}) {
-      if (chain.strategy != nullptr) {
-        EXPECT_TRUE(chain.auto_growth().IsConsistent());
-      }
-    }
-    a_ = b_ = TestChain();
-    EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
-    EXPECT_EQ(LeakedAllocations(place_->device()), 0U);
-  }
-
-  // Work in the stream of `chain` that is not done before it is told to.
-  void Submit(const TestChain& chain) {
-    ASSERT_EQ(place_->device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
-              Status::kSuccess);
-  }
-  void Finish() { place_->device().StepAll(); }
-  std::uint64_t Calls(DeviceCall call) const {
-    return place_->device().CallCount(call);
-  }
-  std::uint64_t Growths() const { return Calls(DeviceCall::kMemAlloc); }
-  // Leaves chain A with one chunk of 20 MiB that begins with 11 MiB free.
-  AllocationPtr LeaveFreeBlock() {
-    AllocationPtr used = a_->Allocate(9 * kMiB);
-    AllocationPtr low = a_->Allocate(8 * kMiB);
-    low.reset();
-    return used;
-  }
-
-  std::unique_ptr<TestPlace> place_;
-  TestChain a_;
-  TestChain b_;
-};
+class AutoGrowthLoansTest : public AutoGrowthLoansFixture {};
 
 TEST_F(AutoGrowthLoansTest, ABlockOfAnotherStreamServesInPlaceOfGrowth) {
   Use({});
@@ -199,76 +151,6 @@ TEST_F(AutoGrowthLoansTest, AWholeIdleChunkMovesForGood) {
   EXPECT_EQ(Growths(), 1U);
   EXPECT_EQ(a_.strategy->stats().reserved_bytes, 0U);
   EXPECT_EQ(b_.strategy->stats().reserved_bytes, 12 * kMiB);
-}
-
-TEST_F(AutoGrowthLoansTest, SmallBlocksShareWhatTheyBorrow) {
-  Use({});
-  const AllocationPtr used = LeaveFreeBlock();
-  const AllocationPtr one = b_->Allocate(1000);
-  const AllocationPtr two = b_->Allocate(1000);
-  EXPECT_EQ(one->base(), used->base());
-  EXPECT_EQ(two->base(), used->base());
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
-}
-
-// Others take what lies elsewhere: so streams that take turns end up with loans
-// of their own, instead of passing the same ones to and fro.
-TEST_F(AutoGrowthLoansTest, StreamsThatTakeTurnsKeepTheirSmallLoans) {
-  Use({});
-  const TestChain lender = place_->AddChain();
-  const AllocationPtr used = lender->Allocate(9 * kMiB);
-  const std::uint64_t growths = Growths();
-  const auto take_turns = [&] {
-    for (const TestChain& chain : {a_, b_}) {
-      std::vector<AllocationPtr> small;
-      for (int i = 0; i < 4; ++i) small.push_back(chain->Allocate(kMiB - 256));
-    }
-  };
-  take_turns();
-  const std::uint64_t misses_a = a_.strategy->stats().cache_misses;
-  const std::uint64_t misses_b = b_.strategy->stats().cache_misses;
-  for (int i = 0; i < 5; ++i) take_turns();
-  EXPECT_EQ(a_.strategy->stats().cache_misses, misses_a);
-  EXPECT_EQ(b_.strategy->stats().cache_misses, misses_b);
-  EXPECT_EQ(a_.strategy->stats().reserved_bytes, 4 * kMiB);
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 4 * kMiB);
-  EXPECT_EQ(Growths(), growths);
-}
-
-TEST_F(AutoGrowthLoansTest, ALargeRequestLeavesSmallLoansThatWereUsedSince) {
-  Use({});
-  const AllocationPtr used = LeaveFreeBlock();
-  const TestChain c = place_->AddChain();
-  const auto miss = [&] { return c->Allocate(3 * kMiB); };
-  b_->Allocate(1000).reset();
-  const AllocationPtr first = miss();
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
-  b_->Allocate(1000).reset();
-  const AllocationPtr second = miss();
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
-  const AllocationPtr third = miss();
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
-}
-
-TEST_F(AutoGrowthLoansTest, SmallLoansGoHomeBeforeAnybodyGrows) {
-  Use({});
-  const AllocationPtr used = LeaveFreeBlock();
-  b_->Allocate(1000).reset();
-  const std::uint64_t growths = Growths();
-  const AllocationPtr whole = a_->Allocate(11 * kMiB);
-  EXPECT_EQ(whole->base(), used->base());
-  EXPECT_EQ(Growths(), growths);
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
-}
-
-TEST_F(AutoGrowthLoansTest, SmallLoansGoHomeWhereALoanMayCostAWait) {
-  UseManual(/*wait=*/true);
-  const AllocationPtr used = LeaveFreeBlock();
-  const TestChain c = place_->AddChain();
-  b_->Allocate(1000).reset();
-  const AllocationPtr small = c->Allocate(1000);
-  EXPECT_EQ(b_.strategy->stats().reserved_bytes, 0U);
-  EXPECT_EQ(small->base(), used->base());
 }
 
 TEST_F(AutoGrowthLoansTest, ReleaseOfTheLenderGetsIdleLoansBack) {

@@ -189,7 +189,7 @@ namespace {
 inline Front* AllocatorFacade::Known(Place place, const Stream& stream) const {
   // What has no streams is found here too, under the legacy one.
   if (stream.device != place.index) return nullptr;
-  return known_fronts_->Find(place, stream.uid);
+  return known_fronts_->FindAtOnce(place, stream.uid);
 }
 
 Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {

@@ -18,10 +18,14 @@ class Front;
 // Threads, cost: as KeyTable.
 class FrontTable {
  public:
-  // Null if there is none, or if it has to be looked for with FindLocked: a
-  // change got in the way, or there are so many streams that some have to share
-  // a place in the table. A wrong place or uid is one that has none.
+  // Null if there is none, or if a change got in the way: FindLocked knows. A
+  // wrong place or uid is one that has none.
   Front* Find(Place place, std::uint64_t uid) const {
+    return table_.Find(KeyOf(place, uid));
+  }
+  // The same in fewer instructions, but null too if another front that came
+  // later shares its place in the table: Find knows.
+  Front* FindAtOnce(Place place, std::uint64_t uid) const {
     return table_.FindAtOnce(KeyOf(place, uid));
   }
   Front* FindLocked(Place place, std::uint64_t uid) const {

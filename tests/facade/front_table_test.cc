@@ -42,6 +42,20 @@ TEST(FrontTableTest, TellsPlacesAndStreamsApart) {
             nullptr);
 }
 
+// However many streams there are, none has to take a lock.
+TEST(FrontTableTest, FindsEveryStreamOfManyWithoutALock) {
+  FrontTable table;
+  for (std::uint64_t uid = 1; uid <= 2000; ++uid) {
+    table.Insert(DevicePlace(0), uid, Fake(uid));
+  }
+  for (std::uint64_t uid = 1; uid <= 2000; ++uid) {
+    EXPECT_EQ(table.Find(DevicePlace(0), uid), Fake(uid));
+    Front* const at_once = table.FindAtOnce(DevicePlace(0), uid);
+    EXPECT_TRUE(at_once == nullptr || at_once == Fake(uid));
+  }
+  EXPECT_EQ(table.FindAtOnce(DevicePlace(0), 2000), Fake(2000));
+}
+
 TEST(FrontTableTest, ForgetsAStreamOrAPlace) {
   FrontTable table;
   table.Insert(DevicePlace(0), kLegacyStreamUid, Fake(1));

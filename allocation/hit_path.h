@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
+#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/front_cache.h"
-#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -28,7 +28,7 @@ class HitPath {
   virtual ~HitPath() = default;
 
   // Null: Take and Give lock by themselves. Always the same one.
-  virtual BiasedLock* hit_lock() = 0;
+  virtual ChainLock* hit_lock() = 0;
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
@@ -40,6 +40,8 @@ class HitPath {
   bool Give(Block* block) noexcept {
     return front_cache_.Give(block) || GiveCached(block);
   }
+  // Whether Give never declines.
+  virtual bool takes_all() const noexcept { return false; }
   // Whether Take finds whatever a walk would find without growing.
   virtual bool finds_all() const noexcept { return true; }
 
@@ -56,7 +58,7 @@ class HitPath {
 class HitGuard {
  public:
   explicit HitGuard(HitPath& path) : HitGuard(path.hit_lock()) {}
-  explicit HitGuard(BiasedLock* lock) : lock_(lock) {
+  explicit HitGuard(ChainLock* lock) : lock_(lock) {
     if (lock_ != nullptr) lock_->lock();
   }
   HitGuard(const HitGuard&) = delete;
@@ -66,7 +68,7 @@ class HitGuard {
   }
 
  private:
-  BiasedLock* const lock_;
+  ChainLock* const lock_;
 };
 
 }  // namespace strata

@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-BiasedLock& LockOf(HitPath* hit_path, BiasedLock& own) {
-  BiasedLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+ChainLock& LockOf(HitPath* hit_path, ChainLock& own) {
+  ChainLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
   return lock != nullptr ? *lock : own;
 }
 
@@ -34,7 +34,7 @@ StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   if (allocation != nullptr) {
     Count(*allocation->block());
   } else {
@@ -45,14 +45,14 @@ Allocation* StatAllocator::TryAllocate(const Request& request,
 
 void StatAllocator::DoFree(Allocation* allocation) noexcept {
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     Uncount(*allocation->block());
   }
   underlying()->DoFree(allocation);
 }
 
 Stats StatAllocator::stats() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Stats stats;
   stats.failures = failures_;
   uses_.FillIn(stats);
@@ -61,7 +61,7 @@ Stats StatAllocator::stats() const {
 
 void StatAllocator::ResetPeak() {
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     uses_.ResetPeak();
   }
   underlying()->ResetPeak();

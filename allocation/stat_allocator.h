@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorator_options.h"
 #include "strata/allocation/usage.h"
-#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -44,7 +44,7 @@ class StatAllocator final : public Decorator {
                 std::shared_ptr<PlaceMeter> meter, bool biased_lock = false);
 
   // For the front. Hold lock(): the hit lock of the chain, if it has one.
-  BiasedLock& lock() const { return lock_; }
+  ChainLock& lock() const { return lock_; }
   void CountHit(const Block& block) { Count(block); }
   void CountGiven(const Block& block) { Uncount(block); }
   // It was not given back after all.
@@ -73,8 +73,8 @@ class StatAllocator final : public Decorator {
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  mutable BiasedLock own_lock_;
-  BiasedLock& lock_;  // the hit lock if the chain has one, else own_lock_
+  mutable ChainLock own_lock_;
+  ChainLock& lock_;  // the hit lock if the chain has one, else own_lock_
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

@@ -16,9 +16,9 @@ StatAllocator* FindStat(Allocator* layer) {
 }
 
 // One lock for all that a hit counts. The Stat layer has the hit path's.
-BiasedLock& LockOf(StatAllocator* stat, HitPath* hit_path, BiasedLock& own) {
+ChainLock& LockOf(StatAllocator* stat, HitPath* hit_path, ChainLock& own) {
   if (stat != nullptr) return stat->lock();
-  BiasedLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
+  ChainLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
   return lock != nullptr ? *lock : own;
 }
 
@@ -44,6 +44,8 @@ Front::Front(std::shared_ptr<PlaceState> state,
       stat_(FindStat(underlying())),
       hit_alignment_(underlying()->natural_alignment()),
       role_(role),
+      may_wait_(hit_path_ != nullptr && hit_path_->takes_all() &&
+                hit_path_->hit_lock() != nullptr),
       own_lock_(state_->decorator_options().biased_lock),
       lock_(LockOf(stat_, hit_path_, own_lock_)),
       cache_(hit_path_ != nullptr ? hit_path_->front_cache()
@@ -66,9 +68,14 @@ Allocation* Front::Alloc(std::size_t bytes) {
   if (!MayHitPlainly()) [[unlikely]] {
     return AllocSlowly(bytes);
   }
-  BiasedLock::Brief brief(lock_);
+  ChainLock& lock = lock_;
+  ChainLock::Brief brief(lock);
   if (!brief) [[unlikely]] {
-    return AllocSlowly(bytes);
+    return AllocContended(bytes);
+  }
+  if (lock.has_waiting()) [[unlikely]] {
+    brief.Keep();
+    return AllocHeld(bytes);
   }
   Block* const block = cache_.Take(bytes);
   if (block == nullptr) {
@@ -88,7 +95,7 @@ inline void Front::Start(Block* block, std::size_t bytes) noexcept {
 
 [[gnu::noinline]] Allocation* Front::AllocPastCache(std::size_t bytes) {
   {
-    const std::lock_guard<BiasedLock> guard(lock_, std::adopt_lock);
+    const std::lock_guard<ChainLock> guard(lock_, std::adopt_lock);
     Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
     if (block != nullptr) {
       Start(block, bytes);
@@ -98,13 +105,27 @@ inline void Front::Start(Block* block, std::size_t bytes) noexcept {
   return AllocSlowly(bytes);
 }
 
+[[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
+  lock_.lock();
+  return AllocHeld(bytes);
+}
+
+[[gnu::noinline]] Allocation* Front::AllocHeld(std::size_t bytes) {
+  lock_.TakeIn();
+  Block* const block = cache_.Take(bytes);
+  if (block == nullptr) return AllocPastCache(bytes);
+  Start(block, bytes);
+  lock_.unlock();
+  return block->allocation();
+}
+
 [[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
   return Allocate(Request{bytes}).release();
 }
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
-  const BiasedLock::Guard guard(lock_);
+  const ChainLock::Guard guard(lock_);
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
@@ -145,7 +166,7 @@ Allocation* Front::TryAllocateGated(const Request& request,
 Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     ++live_;
     return allocation;
   }
@@ -168,11 +189,16 @@ void Front::DoFree(Allocation* allocation) noexcept {
   if (!IsPlain(*block) || !MayHitPlainly()) [[unlikely]] {
     return FreeSlowly(allocation);
   }
-  BiasedLock::Brief brief(lock_);
+  ChainLock& lock = lock_;
+  ChainLock::Brief brief(lock);
   if (!brief) [[unlikely]] {
-    return FreeSlowly(allocation);
+    return FreeContended(allocation);
   }
   // The cache writes over it.
+  if (lock.has_waiting()) [[unlikely]] {
+    brief.Keep();
+    return FreeHeld(allocation);
+  }
   const std::size_t requested = block->requested;
   if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
     brief.Keep();
@@ -180,6 +206,43 @@ void Front::DoFree(Allocation* allocation) noexcept {
   }
   counts_.Uncount(*block, requested);
   --live_;
+}
+
+[[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
+  if (!lock_.try_lock_unowned()) {
+    if (lock_.Leave(*allocation->block())) return;
+    lock_.lock();
+    if (may_wait_ && !orphan_ && !retry_.has_waiters()) lock_.Open(*this);
+  }
+  FreeHeld(allocation);
+}
+
+[[gnu::noinline]] void Front::FreeHeld(Allocation* allocation) noexcept {
+  lock_.TakeIn();
+  Block* const block = allocation->block();
+  const std::size_t requested = block->requested;
+  if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
+    return FreePastCache(allocation);
+  }
+  counts_.Uncount(*block, requested);
+  --live_;
+  lock_.unlock();
+}
+
+void Front::TakeIn(Block* first) noexcept {
+  for (Block* block = first; block != nullptr;) {
+    Block* const next = block->free_previous;
+    if (next != nullptr) __builtin_prefetch(next);
+    counts_.Uncount(*block);
+    hit_path_->Give(block);
+    --live_;
+    block = next;
+  }
+}
+
+bool Front::EndWaiting() noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
+  return lock_.Close();
 }
 
 [[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
@@ -234,7 +297,7 @@ void Front::WalkFree(Allocation* allocation) noexcept {
 }
 
 bool Front::TryPin() noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   if (orphan_ && live_ == 0) return false;
   ++live_;
   return true;
@@ -243,7 +306,7 @@ bool Front::TryPin() noexcept {
 void Front::Unpin() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     is_last = --live_ == 0 && orphan_;
   }
   if (is_last) Destroy();
@@ -252,8 +315,9 @@ void Front::Unpin() noexcept {
 void Front::Drop() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     orphan_ = true;
+    lock_.Close();
     is_last = live_ == 0;
   }
   if (is_last) Destroy();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/front_cache.h"
@@ -13,7 +14,6 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/usage.h"
 #include "strata/facade/place_state.h"
-#include "strata/platform/biased_lock.h"
 
 namespace strata {
 
@@ -30,11 +30,15 @@ namespace strata {
 //   Alloc and DoFree are what a hit of the front cache needs and nothing else:
 //   the only function they call is the last thing they do, so that no register
 //   is saved. What they cannot do starts anew in AllocSlowly and FreeSlowly.
+//   A free that meets the lock taken, or another thread's, leaves its block at
+//   the lock (chain_lock.h) from the second time on; while requests of the
+//   place wait for memory, and once the front is an orphan, it waits.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     : public Decorator,
-      private Postponable {
+      private Postponable,
+      private FreeTaker {
  public:
   enum class Role : std::uint8_t {
     kEager,  // its stream's; requests of captures go to their pools
@@ -54,6 +58,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
+
+  // Whether frees may wait at its lock; if so, EndWaiting takes them in, and
+  // has none wait until the next one that is contended.
+  bool may_have_waiting() const { return lock_.is_open(); }
+  bool EndWaiting() noexcept;
 
   void set_debug_fill(const DebugFill* fill) override;
 
@@ -79,10 +88,18 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Start(Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc, with lock_ held, if the front cache has nothing.
   Allocation* AllocPastCache(std::size_t bytes);
+  // The rest of Alloc if lock_ could not be had at once; with it held, if frees
+  // wait.
+  Allocation* AllocContended(std::size_t bytes);
+  Allocation* AllocHeld(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
   // The rest of DoFree, with lock_ held, if the front cache does not keep it or
   // somebody has to know. These unlock.
   void FreePastCache(Allocation* allocation) noexcept;
+  // The rest of DoFree if lock_ could not be had at once; with it held, if
+  // frees wait.
+  void FreeContended(Allocation* allocation) noexcept;
+  void FreeHeld(Allocation* allocation) noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // With lock_ held, after a block of `bytes` was given: counts it off, and
   // tells who waits for memory.
@@ -106,6 +123,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     gate_.EndLater(*this);
   }
   void End() noexcept override;
+  // FreeTaker. Told nobody: who waits has looked here since (EndWaiting).
+  void TakeIn(Block* first) noexcept override;
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
@@ -115,8 +134,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;
   const Role role_;
-  BiasedLock own_lock_;
-  BiasedLock& lock_;  // that of stat_, the hit path's, or own_lock_
+  const bool may_wait_;  // frees, at lock_
+  ChainLock own_lock_;
+  ChainLock& lock_;  // that of stat_, the hit path's, or own_lock_
 
   // For Alloc and DoFree.
   FrontCache& cache_;  // of the hit path

@@ -162,6 +162,19 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::size_t LiveBytes() const noexcept override;
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
 
+  // Takes in the frees that wait at the locks of fronts.
+  class EndWaitingStep final : public ReclaimSource {
+   public:
+    explicit EndWaitingStep(PlaceState& place) : place_(place) {}
+    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    // As many bytes as were asked for if any could have waited: what did may
+    // have been taken in since the last search.
+    std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+
+   private:
+    PlaceState& place_;
+  };
+
   // Ends a visit to a front.
   struct Unpinner {
     void operator()(Front* front) const noexcept;
@@ -175,7 +188,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
       const std::string& strategy) const;
   // The pool and the strategy, before any chain is built on them.
   void BuildPool(const HostStrategy& strategy);
-  // Hold list_mutex_.
+  // Those of which `which` says so. Hold list_mutex_.
+  template <class Predicate>
+  std::vector<PinnedFront> PinIf(const Predicate& which) const;
   std::vector<PinnedFront> PinAll() const;
   Front* MakeFront(const Stream& stream);
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
@@ -209,6 +224,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Stats finished_;              // of fronts that are gone; likewise
   // The largest peak in use of a front that is gone; likewise.
   std::uint64_t finished_peak_bytes_ = 0;
+  EndWaitingStep end_waiting_{*this};
+  Reclaimer::Registration end_waiting_registration_;
 };
 
 }  // namespace strata

@@ -161,6 +161,12 @@ class BiasedLock {
     if (core_.Entered() == nullptr) ++t_held_words;
     return true;
   }
+  // The same, but false too if another thread owns it, which stays the owner.
+  bool try_lock_unowned() {
+    if (!core_.TryLockUnowned()) return false;
+    if (core_.Entered() == nullptr) ++t_held_words;
+    return true;
+  }
   void unlock() { Unlock(core_.Entered()); }
 
   // Whether it can have an owner.

@@ -92,6 +92,22 @@ class BiasedLockCore {
     return true;
   }
 
+  // False too if another thread owns it: that one stays the owner.
+  bool TryLockUnowned() {
+    Slot* const slot = Machine::MySlot();
+    Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
+    if (!IsOpenTo(owner, slot)) return false;
+    if (taken_.exchange(true, std::memory_order_acquire)) return false;
+    if (owner == nullptr) return true;
+    if (!IsOpenTo(owner_.load(std::memory_order_relaxed), slot)) {
+      Release();
+      return false;
+    }
+    Settle(slot);
+    return true;
+  }
+
   // The slot with which the thread entered, null if it took the lock word. Of
   // who holds the lock.
   Slot* Entered() const {
@@ -140,6 +156,11 @@ class BiasedLockCore {
   [[gnu::noinline]] void LockUnowned(Slot* slot) {
     if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
     Settle(slot);
+  }
+
+  // Whether who has `slot` may take the lock word without removing `owner`.
+  static bool IsOpenTo(const Slot* owner, const Slot* slot) {
+    return owner == nullptr || owner == slot || owner == Machine::Nobody();
   }
 
   // The rest of these are for who has the lock word.

@@ -59,7 +59,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   const bool may_grow = (request.flags & kNoGrowth) == 0;
   bool out_of_records = false;
   do {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     Block* block = nullptr;
     if ((request.flags & kLongLived) == 0) {
       block = cache_.Take(*size);
@@ -101,7 +101,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   const Pool own = policy_.PoolOf(size);
   bool is_first = false;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
   if (policy_.free_when_no_cache_hit() && !IsDuringCapture()) GiveBackIdle();
@@ -304,7 +304,7 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
 void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
   Chunk* idle = nullptr;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     Block* block = allocation->block();
     Give(block);
     if (policy_.free_idle_chunk()) idle = Detach(idle_.first());

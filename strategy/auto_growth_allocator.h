@@ -83,9 +83,10 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   using Pool = AutoGrowthPolicy::Pool;
 
   // HitPath.
-  BiasedLock* hit_lock() override { return &lock_; }
+  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
+  bool takes_all() const noexcept override { return true; }
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;
@@ -118,7 +119,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<BiasedLock> guard_;
+    const std::lock_guard<ChainLock> guard_;
   };
   // Blocks of the cache, linked by free_next, become free like others.
   void Join(Block* cached) noexcept;
@@ -232,7 +233,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   const AutoGrowthPolicy policy_;
   std::atomic<bool> has_stream_{true};  // or else all its work is done
 
-  mutable BiasedLock lock_{policy_.biased_lock()};
+  mutable ChainLock lock_{policy_.biased_lock()};
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;

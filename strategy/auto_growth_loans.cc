@@ -47,7 +47,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
 }
 
 bool AutoGrowthAllocator::EndLending() noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   if (loans_ != 0) return false;
   may_lend_ = false;
   return true;
@@ -153,7 +153,7 @@ void AutoGrowthAllocator::LookAtStream() noexcept {
   if (timeline.SeeIdle()) return;
   bool may_record = false;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     may_record = free_count() - frees_at_event_ >= StreamTimeline::kBatch;
     if (may_record) frees_at_event_ = free_count();
   }
@@ -207,7 +207,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
 }
 
 void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Block* block = loan->block();
   Chunk* chunk = block->chunk;
   if (--chunk->loans == 0) {
@@ -281,7 +281,7 @@ bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
 }
 
 bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   const std::uint64_t allowed = kSmallLoans + free_count() / kFreesPerSmallLoan;
   if (small_loans_ >= allowed) return false;
   ++small_loans_;

@@ -155,7 +155,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
     }
   }
   if (block != nullptr) {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     ++met_late_;
     return block->allocation();
   }
@@ -173,7 +173,7 @@ Block* BfcAllocator::TakeLocked(const BfcAsk& ask) noexcept {
 Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
@@ -185,7 +185,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
 Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
   if (ask.freed_before != 0) return nullptr;
   do {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     if (!arena_.has_waiting()) return nullptr;
     if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
     Block* block = TakeLocked(ask);
@@ -198,7 +198,7 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
 void BfcAllocator::DoFree(Allocation* allocation) noexcept {
   const BfcAnnotation* annotation = nullptr;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     annotation = arena_.Give(allocation->block());
   }
   BfcAnnotations::LetGo(annotation);
@@ -241,7 +241,7 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
                                Failure& failure) noexcept {
   failure.requested_bytes = ask.bytes;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     // A probe that may not grow is followed by the request itself.
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();
@@ -259,7 +259,7 @@ void BfcAllocator::WriteMap() noexcept {
   if (options_.memory_map_sink == nullptr) return;
   std::size_t refused_bytes = 0;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     if (refused_bytes_ == 0) return;
     mapped_bytes_ = refused_bytes = std::exchange(refused_bytes_, 0);
   }

@@ -85,7 +85,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   class MapSource;
 
   // HitPath.
-  BiasedLock* hit_lock() override { return &lock_; }
+  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -149,7 +149,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // ever; of who has the turn
 
-  mutable BiasedLock lock_;
+  mutable ChainLock lock_;
   // All below guarded by lock_.
   BfcArena arena_;
   BfcGrowthPlan plan_;

@@ -76,7 +76,7 @@ Allocation* PoolAllocator::Refuse(Failure::Reason reason,
                                   const Request& request,
                                   Failure& failure) noexcept {
   failure = Refusal(reason, request);
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   ++stats_.failures;
   return nullptr;
 }
@@ -135,7 +135,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     if (Block* block = TakeKept(*size, request.bytes)) {
       return block->allocation();
     }
@@ -150,7 +150,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
                                 Failure& failure) noexcept {
   std::size_t buckets = 0;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     buckets = cached_.MissingBuckets();
   }
   ExactIndex::Supplies supplies;
@@ -158,7 +158,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
   Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   if (piece == nullptr) {
     ++stats_.failures;
     failure.requested_bytes = request.bytes;
@@ -191,7 +191,7 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   RecordList leaving;
   ExactIndex::Supplies emptied;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     Stop(block);
     if (Keeps(block->size)) {
       MakeRoom(block->size, leaving, emptied);
@@ -255,7 +255,7 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   RecordList pieces;
   ExactIndex::Supplies emptied;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     while (Block* block = cached_.TakeOldest()) {
       cached_.Close(block->size, emptied);
       pieces.Push(block);
@@ -266,27 +266,27 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t PoolAllocator::IdleBytes() const noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return cached_.total_bytes();
 }
 
 std::size_t PoolAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return cached_system_bytes_;
 }
 
 std::size_t PoolAllocator::size_limit() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return size_limit_;
 }
 
 std::uint64_t PoolAllocator::evictions() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return evictions_;
 }
 
 Stats PoolAllocator::stats() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Stats stats = stats_;
   uses_.FillIn(stats);
   stats.idle_bytes = cached_.total_bytes();
@@ -303,7 +303,7 @@ Stats PoolAllocator::stats() const {
 
 void PoolAllocator::ResetPeak() {
   pool().ResetPeak();
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   uses_.ResetPeak();
 }
 
@@ -330,7 +330,7 @@ void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool PoolAllocator::IsConsistent() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   std::size_t live = 0;
   std::size_t bytes = 0;
   for (const Block* block = live_.front(); block != nullptr;

@@ -68,7 +68,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   };
 
   // HitPath. A free for which others have to leave walks.
-  BiasedLock* hit_lock() override { return &lock_; }
+  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -111,7 +111,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   const std::size_t cached_limit_bytes_;  // 0: none
   const std::size_t alignment_;
 
-  mutable BiasedLock lock_;
+  mutable ChainLock lock_;
   // All below guarded by lock_.
   std::size_t size_limit_;
   Rates rates_;

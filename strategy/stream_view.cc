@@ -130,7 +130,7 @@ Allocation* StreamView::TryAllocate(const Request& request,
   Allocation* allocation = Take(request, failure);
   std::uint64_t live = 0;
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     if (allocation != nullptr) {
       uses_.Count(*allocation->block());
     } else {
@@ -150,7 +150,7 @@ void StreamView::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     uses_.Uncount(*block);
   }
   if (!IsDirect() && parked_->Park(block)) return;
@@ -164,7 +164,7 @@ std::size_t StreamView::Release() noexcept {
 }
 
 Stats StreamView::stats() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Stats stats;
   stats.failures = failures_;
   uses_.FillIn(stats);
@@ -173,7 +173,7 @@ Stats StreamView::stats() const {
 
 void StreamView::ResetPeak() {
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     uses_.ResetPeak();
   }
   underlying()->ResetPeak();

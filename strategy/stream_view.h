@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/usage.h"
-#include "strata/platform/biased_lock.h"
 #include "strata/strategy/parked_frees.h"
 #include "strata/strategy/shared_order.h"
 
@@ -57,7 +57,7 @@ class StreamView final : public Decorator, private HitPath {
 
  private:
   // HitPath.
-  BiasedLock* hit_lock() override { return &lock_; }
+  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }
@@ -79,15 +79,15 @@ class StreamView final : public Decorator, private HitPath {
   Allocation* TakeFromStrategy(const Request& request,
                                Failure& failure) noexcept;
 
-  HitPath* const below_;          // the strategy's; null if it has none
-  BiasedLock* const below_lock_;  // its lock; null if it locks by itself
+  HitPath* const below_;         // the strategy's; null if it has none
+  ChainLock* const below_lock_;  // its lock; null if it locks by itself
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;
   StreamTimeline* const timeline_;             // of the stream; null: none
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
   const bool waits_on_device_;
-  mutable BiasedLock lock_;
+  mutable ChainLock lock_;
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

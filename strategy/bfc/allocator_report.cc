@@ -45,7 +45,7 @@ std::int64_t BfcAllocator::AllocationId(const Allocation& allocation) {
 }
 
 Stats BfcAllocator::stats() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Stats stats = arena_.stats();
   stats.failures = failures_;
   stats.cache_hits = stats.allocations - met_late_;
@@ -56,21 +56,21 @@ Stats BfcAllocator::stats() const {
 
 void BfcAllocator::ResetPeak() {
   {
-    const std::lock_guard<BiasedLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     arena_.ResetPeak();
   }
   pool().ResetPeak();
 }
 
 BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   BfcSnapshot::Numbers numbers = arena_.numbers();
   numbers.bytes_limit = plan_.limit_bytes();
   return numbers;
 }
 
 void BfcAllocator::ClearStats() {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   arena_.ClearNumbers();
 }
 
@@ -115,12 +115,12 @@ BfcSnapshot BfcAllocator::Snapshot() const {
 }
 
 bool BfcAllocator::IsConsistent() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return arena_.IsConsistent();
 }
 
 std::size_t BfcAllocator::waiting_count() const {
-  const std::lock_guard<BiasedLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   return arena_.waiting_count();
 }
 

@@ -23,7 +23,7 @@ class CachingAllocator final : public Decorator, private HitPath {
   HitPath* hit_path() override { return this; }
 
  private:
-  BiasedLock* hit_lock() override { return &lock_; }
+  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t /*bytes*/) noexcept override {
     Block* block = RecordSlab::Instance().Take();
     block->size = 512;
@@ -35,7 +35,7 @@ class CachingAllocator final : public Decorator, private HitPath {
     return true;
   }
 
-  BiasedLock lock_;
+  ChainLock lock_;
 };
 
 class StatAllocatorTest : public ::testing::Test {
@@ -109,7 +109,7 @@ TEST_F(StatAllocatorTest, WhatIsKeptCountsAsBefore) {
   const AllocationPtr live = stat.Allocate(1000);
   const Stats before = stat.stats();
   {
-    const std::lock_guard<BiasedLock> guard(stat.lock());
+    const std::lock_guard<ChainLock> guard(stat.lock());
     stat.CountGiven(*live->block());
     stat.CountKept(*live->block());
   }

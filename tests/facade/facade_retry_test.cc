@@ -113,6 +113,7 @@ TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
   const AllocationPtr second = facade().Alloc(kPlace, kBytes, stream);
   Waiting waiting(*this, kBytes, stream);
   first.reset();
+  clock_.Advance(std::chrono::hours(1));  // who was told of it has it
   EXPECT_NE(waiting.Get(), nullptr);
 }
 

@@ -21,6 +21,9 @@ Program TrySection() { return {{Do::kTryLock}, {Do::kCount}, {Do::kUnlock}}; }
 Program AtOnceSection() {
   return {{Do::kLockAtOnce}, {Do::kCount}, {Do::kUnlock}};
 }
+Program UnownedSection() {
+  return {{Do::kTryLockUnowned}, {Do::kCount}, {Do::kUnlock}};
+}
 // Both locks at once; `outer` is locked first, and unlocked first or last.
 Program Nested(std::size_t outer, bool last) {
   const std::size_t inner = 1 - outer;
@@ -79,6 +82,8 @@ const Programs kPrograms[] = {
     {"ends",
      {Sections(2) + kEnd + SectionOfOther() + Sections(1), Sections(2)}},
     {"at_once", {Sections(2) + AtOnceSection(), Sections(2) + AtOnceSection()}},
+    {"unowned",
+     {Sections(2) + UnownedSection(), UnownedSection() + Sections(2)}},
 };
 
 INSTANTIATE_TEST_SUITE_P(

@@ -285,8 +285,10 @@ void Explorer::Return(State& state, std::size_t thread) {
   Thread& t = state.threads[thread];
   const Calls::Node& node = calls_.node(t.node);
   if (node.call != Do::kUnlock && node.named > 1) result_.undone = true;
-  if ((node.call == Do::kTryLock || node.call == Do::kLockAtOnce) &&
-      node.next.value == 0) {
+  const bool may_fail = node.call == Do::kTryLock ||
+                        node.call == Do::kLockAtOnce ||
+                        node.call == Do::kTryLockUnowned;
+  if (may_fail && node.next.value == 0) {
     result_.try_failed = true;
     const LockModel::Program& program = programs_[thread];
     while (program[t.step].what != Do::kUnlock ||
@@ -326,6 +328,7 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
       case Do::kLock:
       case Do::kTryLock:
       case Do::kLockAtOnce:
+      case Do::kTryLockUnowned:
         return false;
       case Do::kUnlock:
         return true;

@@ -35,8 +35,9 @@ class LockModel {
 
   enum class Do : std::uint8_t {
     kLock,
-    kTryLock,     // on failure goes on behind the next kUnlock of the lock
-    kLockAtOnce,  // the same
+    kTryLock,         // on failure goes on behind the next kUnlock of the lock
+    kLockAtOnce,      // the same
+    kTryLockUnowned,  // the same
     kUnlock,
     kCount,  // adds one to the counter of the lock: a load and a store
     kEnd,    // the thread ends, and another one takes its place

@@ -159,6 +159,8 @@ bool Call(Lock& lock, LockModel::Do call) {
       return true;
     case LockModel::Do::kTryLock:
       return lock.TryLock();
+    case LockModel::Do::kTryLockUnowned:
+      return lock.TryLockUnowned();
     case LockModel::Do::kLockAtOnce: {
       Lock::Slot* slot = nullptr;
       return lock.LockAtOnce(&slot);

@@ -1,0 +1,46 @@
+#include "strata/allocation/chain_lock.h"
+
+#include "strata/allocation/block_flags.h"
+
+namespace strata {
+
+bool ChainLock::Leave(Block& block) noexcept {
+  std::uintptr_t last = waiting_.load(std::memory_order_relaxed);
+  if ((last & kCountMask) >= kMostWaiting) return false;
+  Allocator* const owner = block.owner;
+  // From here on it counts as freed: who frees it once more is found out.
+  SetFlags(block, 0);
+  do {
+    if ((last & kCountMask) >= kMostWaiting) {
+      block.owner = owner;
+      SetFlags(block, kBlockLive);
+      return false;
+    }
+    block.free_previous = reinterpret_cast<Block*>(last & ~kCountMask);
+  } while (!waiting_.compare_exchange_weak(
+      last,
+      reinterpret_cast<std::uintptr_t>(&block) | ((last & kCountMask) + 1),
+      std::memory_order_release, std::memory_order_relaxed));
+  return true;
+}
+
+[[gnu::noinline]] void ChainLock::TakeInSlowly() noexcept {
+  const std::uintptr_t last = waiting_.exchange(0, std::memory_order_acquire);
+  taker_->TakeIn(reinterpret_cast<Block*>(last & ~kCountMask));
+}
+
+void ChainLock::Open(FreeTaker& taker) noexcept {
+  if (waiting_.load(std::memory_order_relaxed) != kClosed) return;
+  taker_ = &taker;
+  waiting_.store(0, std::memory_order_relaxed);
+}
+
+bool ChainLock::Close() noexcept {
+  const std::uintptr_t last =
+      waiting_.exchange(kClosed, std::memory_order_acquire);
+  if (last == kClosed) return false;
+  if (last != 0) taker_->TakeIn(reinterpret_cast<Block*>(last & ~kCountMask));
+  return true;
+}
+
+}  // namespace strata

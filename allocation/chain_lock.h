@@ -1,0 +1,114 @@
+#ifndef STRATA_ALLOCATION_CHAIN_LOCK_H_
+#define STRATA_ALLOCATION_CHAIN_LOCK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/allocation/allocation.h"
+#include "strata/platform/biased_lock.h"
+
+namespace strata {
+
+// Takes back blocks that waited at a ChainLock.
+class FreeTaker {
+ public:
+  FreeTaker() = default;
+  FreeTaker(const FreeTaker&) = delete;
+  FreeTaker& operator=(const FreeTaker&) = delete;
+
+  // Frees `first` and those that follow by free_previous. The lock is held.
+  virtual void TakeIn(Block* first) noexcept = 0;
+
+ protected:
+  ~FreeTaker() = default;
+};
+
+// The lock of a chain, at which frees can wait in place of their threads.
+//
+// Model: who frees a block while another thread has the lock, or owns it, may
+//   leave the block here and go on. Whoever has the lock next takes in all that
+//   waits before anything else, as one batch: so he sees every free that ended
+//   before. At most kMostWaiting blocks wait; who meets as many waits for the
+//   lock itself, so that an owner who has stopped loses it after that many.
+//   Closed at first: then nothing can be left here. Who has left a block must
+//   not touch the lock again, which may be gone with the last free.
+// Threads: as BiasedLock.
+// Cost: as BiasedLock, and one load of the same cache line. To leave a block:
+//   one atomic operation, whatever the holder does. 64 bytes, one cache line.
+// Source: hotpath.md §5 and §7 (batches of remote frees), without a batch at
+//   the thread that frees: what lay there would be nobody's.
+class alignas(64) ChainLock {
+ public:
+  static constexpr unsigned kMostWaiting = 62;
+
+  explicit ChainLock(bool may_bias = false) : lock_(may_bias) {}
+  ChainLock(const ChainLock&) = delete;
+  ChainLock& operator=(const ChainLock&) = delete;
+
+  class Guard {
+   public:
+    explicit Guard(ChainLock& lock) : guard_(lock.lock_) { lock.TakeIn(); }
+
+   private:
+    const BiasedLock::Guard guard_;
+  };
+  // What waits is not taken in: ask has_waiting().
+  class Brief : public BiasedLock::Brief {
+   public:
+    explicit Brief(ChainLock& lock) : BiasedLock::Brief(lock.lock_) {}
+  };
+
+  void lock() {
+    lock_.lock();
+    TakeIn();
+  }
+  bool try_lock() { return lock_.try_lock() && TakeIn(); }
+  // False too if another thread owns it, which stays the owner.
+  bool try_lock_unowned() { return lock_.try_lock_unowned() && TakeIn(); }
+  void unlock() { lock_.unlock(); }
+
+  // Leaves `block`, which is live and whose taker this lock has; false, and
+  // nothing is done, if it cannot wait here. On success the block, and all that
+  // its free may end, is gone.
+  bool Leave(Block& block) noexcept;
+
+  // Whether blocks may be left here.
+  bool is_open() const noexcept {
+    return waiting_.load(std::memory_order_acquire) != kClosed;
+  }
+  bool has_waiting() const noexcept {
+    return waiting_.load(std::memory_order_acquire) > kClosed;
+  }
+  // The rest is for who has the lock.
+
+  // Takes in what waits.
+  bool TakeIn() noexcept {
+    if (has_waiting()) [[unlikely]] {
+      TakeInSlowly();
+    }
+    return true;
+  }
+  // Blocks may wait for `taker` from now on; always the same one.
+  void Open(FreeTaker& taker) noexcept;
+  // Takes in what waits, and has no more wait. Whether it was open.
+  bool Close() noexcept;
+
+ private:
+  // Blocks are aligned: what they leave free counts how many wait.
+  static constexpr std::uintptr_t kCountMask = 63;
+  static constexpr std::uintptr_t kClosed = 63;
+
+  void TakeInSlowly() noexcept;
+
+  BiasedLock lock_;
+  // The last block that was left, and how many wait; 0: none; or kClosed.
+  std::atomic<std::uintptr_t> waiting_{kClosed};
+  FreeTaker* taker_ = nullptr;  // once it was open
+};
+
+static_assert(sizeof(ChainLock) == 64, "one cache line");
+
+}  // namespace strata
+
+#endif  // STRATA_ALLOCATION_CHAIN_LOCK_H_

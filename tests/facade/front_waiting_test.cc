@@ -1,0 +1,220 @@
+// Frees that wait at the lock of a front, because another thread has it.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/chain_lock.h"
+#include "strata/allocation/hit_path.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/front.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/manual_clock.h"
+
+namespace strata {
+namespace {
+
+constexpr Place kPlace = DevicePlace(0);
+
+class FrontWaitingTest : public FacadeFixture {
+ protected:
+  // Builds the facade, and a chain where frees may wait from now on.
+  void BuildOpen(const std::string& options = "") {
+    facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
+                                                platform_, clock_);
+    stream_ = NewStream();
+    other_ = NewStream();
+    for (int i = 0; i < 1000 && !front().may_have_waiting(); ++i) MeetOnce();
+    ASSERT_TRUE(front().may_have_waiting());
+  }
+
+  Front& front() {
+    return static_cast<Front&>(facade().GetAllocator(kPlace, stream_));
+  }
+  ChainLock& lock() { return *front().hit_path()->hit_lock(); }
+  AllocationPtr Alloc(std::size_t bytes) {
+    return facade().Alloc(kPlace, bytes, stream_);
+  }
+
+  // A thread that is known to free memory, and does `body` once Go is called.
+  class Freer {
+   public:
+    template <class Body>
+    Freer(FrontWaitingTest& test, Body body)
+        : thread_([this, &test, body = std::move(body)] {
+            test.facade().Alloc(kPlace, 100, test.other_).reset();
+            is_known_.count_down();
+            go_.wait();
+            body();
+          }) {
+      is_known_.wait();
+    }
+    void Go() { go_.count_down(); }
+    void Join() { thread_.join(); }
+
+   private:
+    std::latch is_known_{1};
+    std::latch go_{1};
+    std::thread thread_;
+  };
+
+  // Frees the allocations in a thread that ends while this one has the lock: so
+  // it does not wait for it.
+  void Leave(std::vector<AllocationPtr> allocations) {
+    Freer freer(*this, [&] { allocations.clear(); });
+    const std::lock_guard<ChainLock> guard(lock());
+    freer.Go();
+    freer.Join();
+    EXPECT_TRUE(lock().has_waiting());
+  }
+  void Leave(AllocationPtr allocation) {
+    std::vector<AllocationPtr> allocations;
+    allocations.push_back(std::move(allocation));
+    Leave(std::move(allocations));
+  }
+
+  ManualClock clock_;
+  Stream stream_;
+  Stream other_;
+
+ private:
+  // A thread that frees while this one has the lock; the first such has to
+  // wait.
+  void MeetOnce() {
+    AllocationPtr allocation = Alloc(1000);
+    Freer freer(*this, [&] { allocation.reset(); });
+    {
+      const std::lock_guard<ChainLock> guard(lock());
+      freer.Go();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    freer.Join();
+  }
+};
+
+TEST_F(FrontWaitingTest, AFreeDoesNotWaitForWhoHasTheLock) {
+  BuildOpen();
+  Leave(Alloc(1000));
+  // Whoever asks takes it in.
+  EXPECT_EQ(front().stats().in_use_bytes, 0U);
+  EXPECT_FALSE(lock().has_waiting());
+}
+
+// A free that has ended is never part of a peak.
+TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
+  for (const std::size_t bytes :
+       {std::size_t{1000}, std::size_t{100000}, Mebibytes(3)}) {
+    BuildOpen();
+    for (int i = 0; i < 4; ++i) Alloc(bytes).reset();
+    AllocationPtr first = Alloc(bytes);
+    void* const address = first->data();
+    const std::uint64_t peak = front().stats().peak_in_use_bytes;
+    Leave(std::move(first));
+    const AllocationPtr second = Alloc(bytes);
+    EXPECT_EQ(second->data(), address);
+    EXPECT_EQ(front().stats().peak_in_use_bytes, peak);
+  }
+}
+
+TEST_F(FrontWaitingTest, FreesTakeInWhatWaits) {
+  BuildOpen();
+  AllocationPtr kept = Alloc(1000);
+  Leave(Alloc(1000));
+  kept.reset();
+  EXPECT_FALSE(lock().has_waiting());
+  EXPECT_EQ(front().stats().in_use_bytes, 0U);
+}
+
+TEST_F(FrontWaitingTest, CountsAsOtherFrees) {
+  BuildOpen();
+  const Stats before = front().stats();
+  std::vector<AllocationPtr> allocations;
+  for (std::size_t i = 1; i <= 40; ++i) allocations.push_back(Alloc(1000 * i));
+  Leave(std::move(allocations));
+  const Stats after = front().stats();
+  EXPECT_EQ(after.frees, before.frees + 40);
+  EXPECT_EQ(after.in_use_bytes, before.in_use_bytes);
+  EXPECT_EQ(after.requested_bytes, before.requested_bytes);
+}
+
+TEST_F(FrontWaitingTest, ReleaseGivesBackWhatWaits) {
+  BuildOpen();
+  facade().Release(kPlace);
+  Leave(Alloc(Mebibytes(12)));
+  EXPECT_GE(facade().Release(kPlace), Mebibytes(12));
+}
+
+using FrontWaitingDeathTest = FrontWaitingTest;
+
+TEST_F(FrontWaitingDeathTest, ASecondFreeIsFoundWhileTheFirstWaits) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        BuildOpen();
+        AllocationPtr allocation = Alloc(1000);
+        AllocationPtr again(allocation.get());
+        Freer freer(*this, [&] {
+          allocation.reset();
+          again.reset();
+        });
+        const std::lock_guard<ChainLock> guard(lock());
+        freer.Go();
+        freer.Join();
+      },
+      "double free");
+}
+
+// A stream that ends takes in what waits, and its chain ends with its last
+// free.
+TEST_F(FrontWaitingTest, TheEndOfAStreamTakesInWhatWaits) {
+  BuildOpen();
+  AllocationPtr last = Alloc(1000);
+  Leave(Alloc(1000));
+  facade().StreamDestroyed(stream_);
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 1024U);
+  std::thread([&] { last.reset(); }).join();
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
+}
+
+// What waits is memory that a request elsewhere can have.
+TEST_F(FrontWaitingTest, ARequestOfAnotherStreamGetsWhatWaits) {
+  BuildOpen("gpu_allocator_retry_time=0");
+  Leave(Alloc(Mebibytes(40)));
+  EXPECT_NE(facade().Alloc(kPlace, Mebibytes(40), NewStream()), nullptr);
+}
+
+// Nobody would be told of a free that is left at a lock.
+TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
+  BuildOpen();
+  AllocationPtr held = Alloc(Mebibytes(40));
+  AllocationPtr result;
+  Stream third = NewStream();
+  std::thread waiter([&] {
+    Failure failure;
+    result = facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
+  });
+  clock_.AwaitWaiters(1);
+  EXPECT_FALSE(front().may_have_waiting());
+  Freer freer(*this, [&] { held.reset(); });
+  {
+    const std::lock_guard<ChainLock> guard(lock());
+    freer.Go();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  freer.Join();
+  clock_.Advance(std::chrono::hours(1));
+  waiter.join();
+  EXPECT_NE(result, nullptr);
+}
+
+}  // namespace
+}  // namespace strata

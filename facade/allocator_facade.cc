@@ -18,6 +18,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front.h"
+#include "strata/facade/front_route.h"
 #include "strata/facade/front_table.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
@@ -72,8 +73,6 @@ void AllocatorFacade::Close() {
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
   fronts_ = std::make_shared<FrontTable>();
-  known_fronts_ =
-      options_.check_streams ? std::make_shared<FrontTable>() : fronts_;
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
@@ -186,18 +185,16 @@ namespace {
   return state.FrontOf(stream);
 }
 
-inline Front* AllocatorFacade::Known(Place place, const Stream& stream) const {
-  // What has no streams is found here too, under the legacy one.
-  if (stream.device != place.index) return nullptr;
-  return known_fronts_->FindAtOnce(place, stream.uid);
-}
-
 Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   PlaceState& state = Find(place);
   if (!state.has_streams()) return state.DefaultFront();
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
+  const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
-  if (known != nullptr && !options_.check_streams) return *known;
+  if (known != nullptr && !options_.check_streams) {
+    t_handle_route = {known, version, handle, place};
+    return *known;
+  }
   const Stream stream = Wrap(stream_handle, place.index);
   if (known != nullptr && known->stream() != stream) {
     ThrowStale(known->stream(), stream);
@@ -211,11 +208,26 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 }
 
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
-  return AllocationPtr(Find(place).DefaultFront().Alloc(bytes));
+  Front* const front = t_default_route.Find(place, 0, fronts_->version());
+  if (front == nullptr) [[unlikely]] {
+    return AllocFirst(place, bytes);
+  }
+  return AllocationPtr(front->Alloc(bytes));
+}
+[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(Place place,
+                                                            std::size_t bytes) {
+  const std::uint64_t version = fronts_->version();
+  Front& front = Find(place).DefaultFront();
+  t_default_route = {&front, version, 0, place};
+  return AllocationPtr(front.Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      const Stream& stream) {
-  Front* const front = Known(place, stream);
+  // The legacy streams of all devices have one uid.
+  Front* const front =
+      stream.device == place.index
+          ? t_stream_route.Find(place, stream.uid, fronts_->version())
+          : nullptr;
   if (front == nullptr) [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
@@ -223,10 +235,25 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
 }
 [[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
     Place place, std::size_t bytes, const Stream& stream) {
-  return AllocationPtr(FrontOf(place, stream).Alloc(bytes));
+  const std::uint64_t version = fronts_->version();
+  Front& front = FrontOf(place, stream);
+  if (!options_.check_streams) {
+    t_stream_route = {&front, version, stream.uid, place};
+  }
+  return AllocationPtr(front.Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
+  Front* const front = t_handle_route.Find(
+      place, reinterpret_cast<std::uintptr_t>(stream_handle),
+      fronts_->version());
+  if (front == nullptr) [[unlikely]] {
+    return AllocFirst(place, bytes, stream_handle);
+  }
+  return AllocationPtr(front->Alloc(bytes));
+}
+[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
+    Place place, std::size_t bytes, void* stream_handle) {
   return AllocationPtr(FrontOf(place, stream_handle).Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,

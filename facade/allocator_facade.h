@@ -257,11 +257,12 @@ class AllocatorFacade {
     }
     return *places_[kind][place.index];
   }
-  // FrontOf where no call has to be made to find it; else null.
-  Front* Known(Place place, const Stream& stream) const;
-  // Functions of their own, whose strings and registers no hit pays for.
+  // Alloc where the thread does not know the way yet: functions of their own,
+  // whose strings and registers no hit pays for.
+  AllocationPtr AllocFirst(Place place, std::size_t bytes);
   AllocationPtr AllocFirst(Place place, std::size_t bytes,
                            const Stream& stream);
+  AllocationPtr AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
@@ -279,8 +280,6 @@ class AllocatorFacade {
   std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;                 // what the chains of all places share
   std::shared_ptr<FrontTable> fronts_;  // of all places
-  // Where they may be found without a check of the stream: there, or nowhere.
-  std::shared_ptr<const FrontTable> known_fronts_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_FRONT_TABLE_H_
 #define STRATA_FACADE_FRONT_TABLE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,27 +24,35 @@ class FrontTable {
   Front* Find(Place place, std::uint64_t uid) const {
     return table_.Find(KeyOf(place, uid));
   }
-  // The same in fewer instructions, but null too if another front that came
-  // later shares its place in the table: Find knows.
-  Front* FindAtOnce(Place place, std::uint64_t uid) const {
-    return table_.FindAtOnce(KeyOf(place, uid));
-  }
   Front* FindLocked(Place place, std::uint64_t uid) const {
     return table_.FindLocked(KeyOf(place, uid));
+  }
+  // Another one, never seen before in the process, whenever a front is no
+  // longer where it was: read before it is looked up, it says how long the
+  // answer is good (front_route.h).
+  std::uint64_t version() const {
+    return version_.load(std::memory_order_acquire);
+  }
+  void ChangeVersion() {
+    version_.store(NewVersion(), std::memory_order_release);
   }
   // Errors: std::bad_alloc.
   void Insert(Place place, std::uint64_t uid, Front* front) {
     table_.Insert(KeyOf(place, uid), front);
+    ChangeVersion();
   }
   void Remove(Place place, std::uint64_t uid) {
     table_.Remove(KeyOf(place, uid));
+    ChangeVersion();
   }
   // All of the place. Errors: std::bad_alloc; then nothing is removed.
   std::vector<Front*> RemoveAll(Place place) {
     const std::uint64_t of_place = KeyOf(place, 0);
-    return table_.RemoveIf([of_place](std::uint64_t key) {
+    auto removed = table_.RemoveIf([of_place](std::uint64_t key) {
       return (key & kPlaceMask) == of_place;
     });
+    ChangeVersion();
+    return removed;
   }
 
  private:
@@ -57,7 +66,13 @@ class FrontTable {
            static_cast<std::uint8_t>(place.kind);
   }
 
+  static std::uint64_t NewVersion() {
+    static constinit std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
+
   KeyTable<Front> table_;
+  std::atomic<std::uint64_t> version_{NewVersion()};
 };
 
 }  // namespace strata

@@ -40,15 +40,6 @@ class KeyTable {
     return nullptr;
   }
 
-  // The same, but null too if another key of the bucket came later.
-  T* FindAtOnce(std::uint64_t key) const {
-    const Node* node = buckets_[Bucket(key)].load(std::memory_order_acquire);
-    if (node == nullptr || node->key.load(std::memory_order_acquire) != key) {
-      return nullptr;
-    }
-    return node->value.load(std::memory_order_acquire);
-  }
-
   // Null if there is no entry.
   T* FindLocked(std::uint64_t key) const {
     const std::lock_guard<std::mutex> guard(mutex_);

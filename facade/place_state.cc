@@ -230,6 +230,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       Front& old = DefaultFront();
       by_uid_->Insert(place_, kLegacyStreamUid, front);
       default_front_.store(front);
+      by_uid_->ChangeVersion();
       old.Drop();
     } catch (...) {
       pool_ = std::move(pool);
@@ -331,8 +332,8 @@ Front* PlaceState::TakeOut(Stream stream) {
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   Front* front = by_uid_->FindLocked(place_, stream.uid);
   if (front == nullptr) return nullptr;
-  by_uid_->Remove(place_, stream.uid);
   by_handle_.Remove(reinterpret_cast<std::uintptr_t>(stream.handle));
+  by_uid_->Remove(place_, stream.uid);  // last: it ends the routes
   return front;
 }
 
@@ -374,6 +375,7 @@ void PlaceState::SetDefault(Stream stream) {
   }
   default_was_set_ = true;
   default_front_.store(&front, std::memory_order_release);
+  by_uid_->ChangeVersion();
 }
 
 OutOfMemoryCallback PlaceState::AddCallback(OutOfMemoryFunction callback,

@@ -319,6 +319,7 @@ TEST_F(FacadeStreamsTest, AStreamOfAnotherDeviceIsRefusedAlsoOnceItIsKnown) {
   const Stream other = device(1).LegacyStream();
   facade().Alloc(DevicePlace(0), 100, own).reset();
   facade().Alloc(DevicePlace(1), 100, other).reset();
+  facade().Alloc(DevicePlace(0), 100, own).reset();
   EXPECT_THAT(TextOf<std::invalid_argument>(
                   [&] { facade().Alloc(DevicePlace(0), 100, other); }),
               HasSubstr("device 1"));

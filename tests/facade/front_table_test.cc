@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <set>
 
 #include "strata/platform/stream.h"
 
@@ -50,10 +51,27 @@ TEST(FrontTableTest, FindsEveryStreamOfManyWithoutALock) {
   }
   for (std::uint64_t uid = 1; uid <= 2000; ++uid) {
     EXPECT_EQ(table.Find(DevicePlace(0), uid), Fake(uid));
-    Front* const at_once = table.FindAtOnce(DevicePlace(0), uid);
-    EXPECT_TRUE(at_once == nullptr || at_once == Fake(uid));
   }
-  EXPECT_EQ(table.FindAtOnce(DevicePlace(0), 2000), Fake(2000));
+}
+
+// So that no answer of before is taken for one of now, nor of another table.
+TEST(FrontTableTest, HasANewVersionAfterEveryChange) {
+  FrontTable table;
+  std::set<std::uint64_t> seen{0, FrontTable().version()};
+  const auto is_new = [&] { return seen.insert(table.version()).second; };
+  EXPECT_TRUE(is_new());
+  EXPECT_FALSE(is_new());
+  table.Insert(DevicePlace(0), 7, Fake(1));
+  EXPECT_TRUE(is_new());
+  table.Insert(DevicePlace(0), 7, Fake(2));  // another one in its place
+  EXPECT_TRUE(is_new());
+  table.Find(DevicePlace(0), 7);
+  EXPECT_FALSE(is_new());
+  table.Remove(DevicePlace(0), 7);
+  EXPECT_TRUE(is_new());
+  table.RemoveAll(DevicePlace(0));
+  EXPECT_TRUE(is_new());
+  EXPECT_TRUE(seen.insert(FrontTable().version()).second);
 }
 
 TEST(FrontTableTest, ForgetsAStreamOrAPlace) {

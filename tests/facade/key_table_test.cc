@@ -70,23 +70,6 @@ TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
   EXPECT_EQ(table.Find(9), Fake(9));
 }
 
-TEST(KeyTableTest, FindsAtOnceWhatCameLastInItsBucket) {
-  KeyTable<Value> table;
-  std::size_t at_once = 0;
-  for (std::uint64_t key = 1; key <= 2000; ++key) {
-    table.Insert(key, Fake(key));
-    EXPECT_EQ(table.FindAtOnce(key), Fake(key));
-  }
-  for (std::uint64_t key = 1; key <= 2000; ++key) {
-    Value* found = table.FindAtOnce(key);
-    if (found == nullptr) continue;
-    EXPECT_EQ(found, Fake(key));
-    ++at_once;
-  }
-  EXPECT_EQ(at_once, 256U);  // one a bucket
-  EXPECT_EQ(table.FindAtOnce(2001), nullptr);
-}
-
 TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
   KeyTable<Value> table;
   for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));

@@ -1,0 +1,47 @@
+#ifndef STRATA_FACADE_FRONT_ROUTE_H_
+#define STRATA_FACADE_FRONT_ROUTE_H_
+
+#include <cstdint>
+
+#include "strata/platform/place.h"
+
+namespace strata {
+
+class Front;
+
+// The front that a thread found last, for its next request of the same kind.
+//
+// Model: valid as long as the table of fronts that it was found in has the same
+//   version: versions are unique in a process, and change with whatever leaves
+//   a table. What is compared decides whether the front is used, but is not
+//   needed to find it: the front's address is there with one load, where a
+//   table takes four, one after the other.
+// Threads: a thread's own.
+// Cost: 32 bytes of static thread-local memory each; initial-exec, because the
+//   general model costs 4 ns a use in a shared library (hotpath.md §2).
+// Source: hotpath.md §7 ("Route").
+struct FrontRoute {
+  Front* front = nullptr;
+  std::uint64_t version = 0;  // of the table; 0: none was found
+  std::uint64_t key = 0;      // a stream's uid or handle
+  Place place;
+
+  // Null if it is another one.
+  Front* Find(Place to, std::uint64_t by, std::uint64_t version_now) const {
+    return key == by && place == to && version == version_now ? front : nullptr;
+  }
+};
+
+// By a stream's uid.
+[[gnu::tls_model(
+    "initial-exec")]] extern thread_local constinit FrontRoute t_stream_route;
+// By a stream's handle.
+[[gnu::tls_model(
+    "initial-exec")]] extern thread_local constinit FrontRoute t_handle_route;
+// Of requests that name no stream; the key is 0.
+[[gnu::tls_model(
+    "initial-exec")]] extern thread_local constinit FrontRoute t_default_route;
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_FRONT_ROUTE_H_

@@ -8,8 +8,7 @@ FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
                        std::uint8_t searches)
     : max_bytes_(max_block_bytes / granule_bytes * granule_bytes),
       granule_bytes_(granule_bytes),
-      enough_touches_(searches),
-      sets_(max_bytes_ != 0 ? std::make_unique<Sets>() : nullptr) {}
+      enough_touches_(searches) {}
 
 FrontCache& FrontCache::None() {
   static FrontCache none(0, 1);
@@ -45,7 +44,7 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
 
 Block* FrontCache::TakeIf(bool unused) noexcept {
   Block* taken = nullptr;
-  for (Set& set : *sets_) {
+  for (Set& set : sets_) {
     for (Entry& entry : set.entries) {
       if (unused && entry.was_used) continue;
       while (entry.first != nullptr) {
@@ -62,7 +61,7 @@ Block* FrontCache::TakeIf(bool unused) noexcept {
 Block* FrontCache::TakeStale() noexcept {
   searches_ = 0;
   Block* const stale = TakeIf(/*unused=*/true);
-  for (Set& set : *sets_) {
+  for (Set& set : sets_) {
     for (Entry& entry : set.entries) {
       if (!std::exchange(entry.was_used, false)) entry = Entry();
     }
@@ -72,8 +71,7 @@ Block* FrontCache::TakeStale() noexcept {
 
 bool FrontCache::IsConsistent() const {
   std::size_t bytes = 0;
-  if (sets_ == nullptr) return empty();
-  for (const Set& set : *sets_) {
+  for (const Set& set : sets_) {
     for (const Entry& entry : set.entries) {
       for (const Block* block = entry.first; block != nullptr;
            block = block->free_next) {

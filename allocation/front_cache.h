@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/block_flags.h"
@@ -21,8 +20,8 @@ namespace strata {
 //   free for everybody but the indices of its strategy: which calls TakeAll
 //   before it looks at what is free, takes more from below, or fails.
 // Threads: none; the strategy's hit lock guards it.
-// Cost: a hit or a free: a line of the table and the block's. 8 KiB, unless it
-//   is off. TakeAll and TakeStale: 256 entries, if anything is kept.
+// Cost: a hit or a free: a line of the table and the block's. 8 KiB. TakeAll
+//   and TakeStale: 256 entries, if anything is kept.
 // Source: hotpath.md §6 (second-touch admission, decay, flush before growth),
 //   §7 (128 sets of 2).
 class FrontCache {
@@ -34,7 +33,6 @@ class FrontCache {
   // rounded up to the power of two `granule_bytes`, is theirs, once `searches`
   // have met it. 0 bytes: keeps none.
   //
-  // Errors: std::bad_alloc.
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
              std::uint8_t searches = 2);
   // One that is off, for whoever has none.
@@ -117,7 +115,7 @@ class FrontCache {
 
   std::array<Entry, 2>& SetOf(std::size_t bytes) noexcept {
     // Fibonacci hashing; the high bits are the well-mixed ones.
-    return (*sets_)[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
+    return sets_[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
   }
   void Touch(std::size_t bytes) noexcept;
   // Of the entries that were not used, or of all.
@@ -126,12 +124,13 @@ class FrontCache {
   const std::size_t max_bytes_;
   const std::size_t granule_bytes_;
   const std::uint8_t enough_touches_;
-  const std::unique_ptr<Sets> sets_;  // null: off
-  std::size_t bytes_ = 0;             // of blocks that are kept
+  std::size_t bytes_ = 0;  // of blocks that are kept
   std::size_t limit_bytes_ = SIZE_MAX;
   std::uint64_t hits_ = 0;
   std::uint64_t gives_ = 0;
   std::uint32_t searches_ = 0;  // since the last sweep
+  // Here, not behind a pointer: a hit waits for each load on the way to it.
+  Sets sets_;
 };
 
 }  // namespace strata

@@ -229,6 +229,13 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
   return AllocationPtr(FrontOf(place, stream_handle).Alloc(bytes));
 }
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
+  return Find(place).DefaultFront().Alloc(bytes);
+}
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
+                                        void* stream_handle) {
+  return FrontOf(place, stream_handle).Alloc(bytes);
+}
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      Stream stream) {
   return FrontOf(place, stream).Allocate(request);

@@ -72,6 +72,10 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
+  // Alloc, for a caller who makes no use of an AllocationPtr, which costs a
+  // stay in memory.
+  Allocation* AllocPlain(Place place, std::size_t bytes);
+  Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
                                           Stream stream);

@@ -227,13 +227,24 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
-  return AllocationPtr(FrontOf(place, stream_handle).Alloc(bytes));
+  return AllocationPtr(AllocPlain(place, bytes, stream_handle));
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
   return Find(place).DefaultFront().Alloc(bytes);
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                         void* stream_handle) {
+  // Where there are no streams, none is remembered.
+  Front* const known = Find(place).FindByHandleAtOnce(
+      reinterpret_cast<std::uintptr_t>(stream_handle));
+  if (known == nullptr || options_.check_streams) [[unlikely]] {
+    return AllocFirst(place, bytes, stream_handle);
+  }
+  return known->Alloc(bytes);
+}
+[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
+                                                          std::size_t bytes,
+                                                          void* stream_handle) {
   return FrontOf(place, stream_handle).Alloc(bytes);
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,

@@ -266,6 +266,7 @@ class AllocatorFacade {
   // Functions of their own, whose strings and registers no hit pays for.
   AllocationPtr AllocFirst(Place place, std::size_t bytes,
                            const Stream& stream);
+  Allocation* AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);

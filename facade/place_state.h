@@ -97,6 +97,10 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);
   }
+  // The same in fewer instructions, but null more often; see KeyTable.
+  Front* FindByHandleAtOnce(std::uintptr_t handle) const {
+    return by_handle_.FindAtOnce(handle);
+  }
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }

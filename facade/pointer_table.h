@@ -167,7 +167,6 @@ class PointerTable {
                          const void* data) noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(buckets);
     const std::uint64_t home = Hash(data) >> shift;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     __builtin_prefetch(reinterpret_cast<void*>(first + home * sizeof(Bucket)),
                        1);
   }

@@ -208,18 +208,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 }
 
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
-  Front* const front = t_default_route.Find(place, 0, fronts_->version());
-  if (front == nullptr) [[unlikely]] {
-    return AllocFirst(place, bytes);
-  }
-  return AllocationPtr(front->Alloc(bytes));
-}
-[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(Place place,
-                                                            std::size_t bytes) {
-  const std::uint64_t version = fronts_->version();
-  Front& front = Find(place).DefaultFront();
-  t_default_route = {&front, version, 0, place};
-  return AllocationPtr(front.Alloc(bytes));
+  return AllocationPtr(AllocPlain(place, bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      const Stream& stream) {
@@ -229,33 +218,54 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
           ? t_stream_route.Find(place, stream.uid, fronts_->version())
           : nullptr;
   if (front == nullptr) [[unlikely]] {
-    return AllocFirst(place, bytes, stream);
+    return AllocationPtr(AllocFirst(place, bytes, stream));
   }
   return AllocationPtr(front->Alloc(bytes));
 }
-[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
-    Place place, std::size_t bytes, const Stream& stream) {
-  const std::uint64_t version = fronts_->version();
-  Front& front = FrontOf(place, stream);
-  if (!options_.check_streams) {
-    t_stream_route = {&front, version, stream.uid, place};
-  }
-  return AllocationPtr(front.Alloc(bytes));
-}
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
+  return AllocationPtr(AllocPlain(place, bytes, stream_handle));
+}
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
+  Front* const front = t_default_route.Find(place, 0, fronts_->version());
+  if (front == nullptr) [[unlikely]] {
+    return AllocFirst(place, bytes);
+  }
+  return front->Alloc(bytes);
+}
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
+                                        void* stream_handle) {
   Front* const front = t_handle_route.Find(
       place, reinterpret_cast<std::uintptr_t>(stream_handle),
       fronts_->version());
   if (front == nullptr) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return AllocationPtr(front->Alloc(bytes));
+  return front->Alloc(bytes);
 }
-[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
-    Place place, std::size_t bytes, void* stream_handle) {
-  return AllocationPtr(FrontOf(place, stream_handle).Alloc(bytes));
+
+[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
+                                                          std::size_t bytes) {
+  const std::uint64_t version = fronts_->version();
+  Front& front = Find(place).DefaultFront();
+  t_default_route = {&front, version, 0, place};
+  return front.Alloc(bytes);
 }
+[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
+    Place place, std::size_t bytes, const Stream& stream) {
+  const std::uint64_t version = fronts_->version();
+  Front& front = FrontOf(place, stream);
+  if (!options_.check_streams) {
+    t_stream_route = {&front, version, stream.uid, place};
+  }
+  return front.Alloc(bytes);
+}
+[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
+                                                          std::size_t bytes,
+                                                          void* stream_handle) {
+  return FrontOf(place, stream_handle).Alloc(bytes);
+}
+
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      Stream stream) {
   return FrontOf(place, stream).Allocate(request);

@@ -72,6 +72,10 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
+  // Alloc, for a caller who makes no use of an AllocationPtr, which costs a
+  // stay in memory.
+  Allocation* AllocPlain(Place place, std::size_t bytes);
+  Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
                                           Stream stream);
@@ -259,10 +263,9 @@ class AllocatorFacade {
   }
   // Alloc where the thread does not know the way yet: functions of their own,
   // whose strings and registers no hit pays for.
-  AllocationPtr AllocFirst(Place place, std::size_t bytes);
-  AllocationPtr AllocFirst(Place place, std::size_t bytes,
-                           const Stream& stream);
-  AllocationPtr AllocFirst(Place place, std::size_t bytes, void* stream_handle);
+  Allocation* AllocFirst(Place place, std::size_t bytes);
+  Allocation* AllocFirst(Place place, std::size_t bytes, const Stream& stream);
+  Allocation* AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);

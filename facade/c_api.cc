@@ -14,6 +14,7 @@ using strata::AllocationPtr;
 using strata::CallError;
 using strata::FindPointer;
 using strata::PlaceOf;
+using strata::PointerShard;
 using strata::Request;
 using strata::Status;
 using strata::Stream;
@@ -56,53 +57,128 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// `allocate` gives the AllocationPtr. A function of its own for each caller, so
-// that compilers inline what is called once.
-template <class Allocate>
-[[gnu::always_inline]] inline strata_status AllocateFor(strata_facade* facade,
-                                                        void** pointer,
-                                                        Allocate&& allocate) {
+// strata_alloc and strata_free are what the newest pointer of a shard needs,
+// and nothing else: two registers saved, and one call, of what the facade does.
+// What else there is follows in functions that are called last, each with the
+// next likely case.
+
+[[gnu::noinline]] strata_status KeepSlowly(strata_facade& facade,
+                                           Allocation* allocation,
+                                           void** pointer) noexcept {
+  return strata::GuardCall("strata_alloc", [&] {
+    AllocationPtr held(allocation);
+    void* const data = allocation->data();
+    if (data != nullptr) facade.pointers.InsertSlowly(std::move(held));
+    *pointer = data;
+  });
+}
+
+[[gnu::noinline]] strata_status KeepNext(strata_facade& facade,
+                                         PointerShard& shard, void* data,
+                                         Allocation* allocation,
+                                         void** pointer) noexcept {
+  if (!shard.InsertNext(data, allocation)) [[unlikely]] {
+    return KeepSlowly(facade, allocation, pointer);
+  }
+  *pointer = data;
+  return STRATA_OK;
+}
+
+[[gnu::always_inline]] inline strata_status Keep(strata_facade& facade,
+                                                 Allocation* allocation,
+                                                 void** pointer) noexcept {
+  void* const data = allocation->data();
+  if (data == nullptr) [[unlikely]] {
+    return KeepSlowly(facade, allocation, pointer);
+  }
+  PointerShard& shard = facade.pointers.ShardOf(data);
+  if (!shard.InsertFirst(data, allocation)) {
+    return KeepNext(facade, shard, data, allocation, pointer);
+  }
+  *pointer = data;
+  return STRATA_OK;
+}
+
+[[gnu::noinline]] strata_status FailAlloc(strata_facade* facade,
+                                          strata_place place,
+                                          void** pointer) noexcept {
   return strata::GuardCall("strata_alloc", [&] {
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
-    AllocationPtr allocation = allocate();
-    void* data = allocation->data();
-    if (data != nullptr) facade->pointers.Insert(std::move(allocation));
-    *pointer = data;
+    PlaceOf(place);
   });
+}
+
+[[gnu::noinline]] strata_status FreeSlowly(strata_facade* facade,
+                                           void* pointer) noexcept {
+  return strata::GuardCall("strata_free", [&] {
+    strata::Require(facade, "facade");
+    if (pointer == nullptr) return;
+    const AllocationPtr taken(facade->pointers.ShardOf(pointer).Take(pointer));
+    if (taken == nullptr) ThrowUnknown(pointer);
+  });
+}
+
+// Not by the deleter, which has more to ask: this is live, and has memory.
+inline strata_status Free(Allocation* allocation) noexcept {
+  allocation->owner()->DoFree(allocation);
+  return STRATA_OK;
+}
+
+[[gnu::noinline]] strata_status FreeOther(strata_facade& facade,
+                                          PointerShard& shard,
+                                          void* pointer) noexcept {
+  Allocation* const taken = shard.TakeOther(pointer);
+  if (taken == nullptr) [[unlikely]] {
+    return FreeSlowly(&facade, pointer);
+  }
+  return Free(taken);
 }
 
 }  // namespace
 
 strata_status strata_alloc(strata_facade* facade, strata_place place,
                            size_t bytes, void* stream, void** pointer) {
-  return AllocateFor(facade, pointer, [&] {
-    return stream == nullptr
-               ? facade->facade.Alloc(PlaceOf(place), bytes)
-               : facade->facade.Alloc(PlaceOf(place), bytes, stream);
-  });
+  if (facade == nullptr || pointer == nullptr || !strata::IsPlace(place))
+      [[unlikely]] {
+    return FailAlloc(facade, place, pointer);
+  }
+  Allocation* allocation = nullptr;
+  try {
+    allocation = stream == nullptr
+                     ? facade->facade.AllocPlain(PlaceOf(place), bytes)
+                     : facade->facade.AllocPlain(PlaceOf(place), bytes, stream);
+  } catch (...) {
+    return strata::FailWithCurrent("strata_alloc");
+  }
+  return Keep(*facade, allocation, pointer);
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
                                    size_t bytes, size_t alignment, void* stream,
                                    void** pointer) {
-  return AllocateFor(facade, pointer, [&] {
+  return strata::GuardCall("strata_alloc", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(pointer, "pointer");
     const Request request{bytes, alignment};
-    return stream == nullptr
-               ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
-               : facade->facade.Alloc(PlaceOf(place), request, stream);
+    AllocationPtr allocation =
+        stream == nullptr
+            ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
+            : facade->facade.Alloc(PlaceOf(place), request, stream);
+    void* const data = allocation->data();
+    if (data != nullptr) facade->pointers.Insert(std::move(allocation));
+    *pointer = data;
   });
 }
 
 strata_status strata_free(strata_facade* facade, void* pointer) {
-  return strata::GuardCall("strata_free", [&] {
-    strata::Require(facade, "facade");
-    if (pointer == nullptr) return;
-    Allocation* const allocation = facade->pointers.Take(pointer).release();
-    if (allocation == nullptr) ThrowUnknown(pointer);
-    // Not by the deleter, which has more to ask: this is live, and has memory.
-    allocation->owner()->DoFree(allocation);
-  });
+  if (facade == nullptr) [[unlikely]] {
+    return FreeSlowly(facade, pointer);
+  }
+  PointerShard& shard = facade->pointers.ShardOf(pointer);
+  Allocation* const taken = shard.TakeNewest(pointer);
+  if (taken == nullptr) return FreeOther(*facade, shard, pointer);
+  return Free(taken);
 }
 
 strata_status strata_free_on(strata_facade* facade, void* pointer,

@@ -25,6 +25,24 @@ strata_status FailCall(strata_status code, const char* function,
   return code;
 }
 
+strata_status FailWithCurrent(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const CallError& error) {
+    return FailCall(error.code(), function, error.what());
+  } catch (const std::invalid_argument& error) {
+    return FailCall(STRATA_INVALID_ARGUMENT, function, error.what());
+  } catch (const std::bad_alloc& error) {
+    return FailCall(STRATA_OUT_OF_MEMORY, function, error.what());
+  } catch (const std::runtime_error& error) {
+    return FailCall(STRATA_DEVICE_ERROR, function, error.what());
+  } catch (const std::exception& error) {
+    return FailCall(STRATA_INTERNAL, function, error.what());
+  } catch (...) {
+    return FailCall(STRATA_INTERNAL, function, "unknown exception");
+  }
+}
+
 void ThrowNull(const char* name) {
   throw std::invalid_argument(std::string(name) + " is NULL");
 }

@@ -49,6 +49,9 @@ class CallError : public std::runtime_error {
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept;
 
+// In a handler: turns what is thrown into a code, as FailCall.
+strata_status FailWithCurrent(const char* function) noexcept;
+
 // Runs the body of a function of the C ABI and turns what it throws into a
 // code. Nothing passes. Inlined by force: as a call it makes every hit store
 // and load what the body refers to.
@@ -58,18 +61,8 @@ template <class Body>
   try {
     body();
     return STRATA_OK;
-  } catch (const CallError& error) {
-    return FailCall(error.code(), function, error.what());
-  } catch (const std::invalid_argument& error) {
-    return FailCall(STRATA_INVALID_ARGUMENT, function, error.what());
-  } catch (const std::bad_alloc& error) {
-    return FailCall(STRATA_OUT_OF_MEMORY, function, error.what());
-  } catch (const std::runtime_error& error) {
-    return FailCall(STRATA_DEVICE_ERROR, function, error.what());
-  } catch (const std::exception& error) {
-    return FailCall(STRATA_INTERNAL, function, error.what());
   } catch (...) {
-    return FailCall(STRATA_INTERNAL, function, "unknown exception");
+    return FailWithCurrent(function);
   }
 }
 
@@ -80,14 +73,16 @@ template <class Body>
 inline void Require(const void* argument, const char* name) {
   if (argument == nullptr) ThrowNull(name);
 }
+// Whether a place can be meant.
+inline bool IsPlace(strata_place place) {
+  // Negative numbers are large ones here.
+  return static_cast<std::uint32_t>(place.kind) <= STRATA_MANAGED &&
+         static_cast<std::uint32_t>(place.index) <=
+             std::numeric_limits<std::uint16_t>::max();
+}
 // Errors: std::invalid_argument if no place can be meant.
 inline Place PlaceOf(strata_place place) {
-  // Negative numbers are large ones here.
-  if (static_cast<std::uint32_t>(place.kind) > STRATA_MANAGED ||
-      static_cast<std::uint32_t>(place.index) >
-          std::numeric_limits<std::uint16_t>::max()) {
-    ThrowNoPlace(place);
-  }
+  if (!IsPlace(place)) ThrowNoPlace(place);
   return Place{static_cast<PlaceKind>(place.kind),
                static_cast<std::uint16_t>(place.index)};
 }

@@ -8,15 +8,11 @@ namespace strata {
 // By force: as a call it costs more than what it does.
 [[gnu::always_inline]] inline PointerTable::Position PointerTable::Search(
     std::uint64_t hash, const void* data) const noexcept {
-  const std::uint64_t byte = kLowBits * Byte(hash);
   std::size_t index = Home(hash);
   // There is an end even if every bucket has passed something on.
   for (std::size_t steps = 0; steps <= mask_; ++steps) {
     const Bucket& bucket = buckets_[index];
-    // Equal bytes are 0 in `unlike`. A 1 above a 0 is taken for one, but never
-    // an empty place, whose byte has its highest bit set here.
-    const std::uint64_t unlike = bucket.bytes ^ byte;
-    std::uint64_t like = (unlike - kLowBits) & ~unlike & kHighBits;
+    std::uint64_t like = bucket.Like(hash);
     for (; like != 0; like &= like - 1) {
       const std::size_t place = LowestByte(like);
       Allocation* const allocation = bucket.allocations[place];
@@ -29,7 +25,7 @@ namespace strata {
 }
 
 Allocation* PointerTable::Find(const void* data) const noexcept {
-  return is_empty() ? nullptr : Search(Hash(data), data).allocation;
+  return buckets_ == nullptr ? nullptr : Search(Hash(data), data).allocation;
 }
 
 bool PointerTable::Insert(const void* data, Allocation* allocation) noexcept {
@@ -40,10 +36,7 @@ bool PointerTable::Insert(const void* data, Allocation* allocation) noexcept {
     Bucket& bucket = buckets_[index];
     const std::uint64_t empty = ~bucket.bytes & kHighBits;
     if (empty != 0) {
-      const std::size_t place = LowestByte(empty);
-      bucket.bytes |= Byte(hash) << (8 * place);
-      bucket.allocations[place] = allocation;
-      ++size_;
+      Put(bucket, LowestByte(empty), hash, allocation);
       return true;
     }
     bucket.CountPassed();
@@ -52,7 +45,7 @@ bool PointerTable::Insert(const void* data, Allocation* allocation) noexcept {
 }
 
 Allocation* PointerTable::Take(const void* data) noexcept {
-  if (is_empty()) return nullptr;
+  if (buckets_ == nullptr) return nullptr;
   const std::uint64_t hash = Hash(data);
   const Position found = Search(hash, data);
   if (found.allocation == nullptr) return nullptr;
@@ -60,9 +53,7 @@ Allocation* PointerTable::Take(const void* data) noexcept {
        index = (index + 1) & mask_) {
     buckets_[index].UncountPassed();
   }
-  Bucket& bucket = buckets_[found.bucket];
-  bucket.bytes &= ~(std::uint64_t{0xff} << (8 * found.place));
-  --size_;
+  Remove(buckets_[found.bucket], found.place);
   return found.allocation;
 }
 
@@ -72,6 +63,7 @@ PointerTable PointerTable::Larger(std::size_t buckets) {
   PointerTable larger;
   larger.buckets_ = std::make_unique<Bucket[]>(count);
   larger.mask_ = count - 1;
+  larger.room_ = count * kMostPerBucket;
   larger.shift_ = 64 - std::countr_zero(count);
   return larger;
 }
@@ -98,7 +90,7 @@ bool PointerTable::IsConsistent() const {
     const std::uint64_t counted = buckets_[i].passed();
     if (counted != passed[i] && counted != kMostPassed) return false;
   }
-  return found == size_;
+  return found == size();
 }
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #define STRATA_FACADE_POINTER_TABLE_H_
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +25,14 @@ namespace strata {
 //   heap.
 // Source: F14 (Bronson and Shi, Facebook 2019): the bytes and the counts.
 class PointerTable {
+  struct Bucket;
+
  public:
   PointerTable() = default;
 
   // Whether there is no room for one more.
-  bool is_full() const { return size_ == capacity(); }
-  std::size_t size() const { return size_; }
+  bool is_full() const { return room_ == 0; }
+  std::size_t size() const { return bucket_count() * kMostPerBucket - room_; }
   std::size_t bucket_count() const { return buckets_ ? mask_ + 1 : 0; }
 
   // An empty one with room for more than one of `buckets` buckets.
@@ -45,11 +48,33 @@ class PointerTable {
   // Null if it is not there.
   Allocation* Find(const void* data) const noexcept;
   Allocation* Take(const void* data) noexcept;
-  // Fetches what an Insert or a Find will look at.
-  void Prefetch(const void* data) const noexcept {
-    if (buckets_ != nullptr) {
-      __builtin_prefetch(&buckets_[Home(Hash(data))], 1);
+  // The same where the first bucket decides, which is most of the time: false,
+  // or null, and nothing is done, also where it does not. Without a call.
+  bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
+    const std::uint64_t hash = Hash(data);
+    Bucket& bucket = buckets_[Home(hash)];
+    const std::uint64_t empty = ~bucket.bytes & kHighBits;
+    if ((bucket.Like(hash) | bucket.passed()) != 0 || empty == 0) {
+      return false;
     }
+    Put(bucket, LowestByte(empty), hash, allocation);
+    return true;
+  }
+  Allocation* TakeAtOnce(const void* data) noexcept {
+    if (buckets_ == nullptr) return nullptr;
+    const std::uint64_t hash = Hash(data);
+    Bucket& bucket = buckets_[Home(hash)];
+    const std::uint64_t like = bucket.Like(hash);
+    if (like == 0) return nullptr;
+    const std::size_t place = LowestByte(like);
+    Allocation* const allocation = bucket.allocations[place];
+    if (allocation->data() != data) return nullptr;
+    Remove(bucket, place);
+    return allocation;
+  }
+  // Fetches what an Insert, a Find or a Take will look at.
+  void Prefetch(const void* data) const noexcept {
+    PrefetchAt(buckets_.get(), shift_, data);
   }
   template <class Visitor>
   void ForEach(Visitor visit) const {
@@ -59,6 +84,27 @@ class PointerTable {
       }
     }
   }
+
+  // Where the buckets of a table were, for who looks without its lock.
+  //
+  // Threads: Prefetch from any thread.
+  class Hint {
+   public:
+    void Set(const PointerTable& table) noexcept {
+      buckets_.store(table.buckets_.get(), std::memory_order_relaxed);
+      shift_.store(table.shift_, std::memory_order_relaxed);
+    }
+    // Fetches what a Find or a Take looks at, unless the table has grown
+    // meanwhile: then nothing of use, from wherever that is.
+    void Prefetch(const void* data) const noexcept {
+      PrefetchAt(buckets_.load(std::memory_order_relaxed),
+                 shift_.load(std::memory_order_relaxed), data);
+    }
+
+   private:
+    std::atomic<const Bucket*> buckets_{nullptr};
+    std::atomic<int> shift_{0};
+  };
 
   // Whether everything is found, and nothing else counted. For tests.
   bool IsConsistent() const;
@@ -88,6 +134,15 @@ class PointerTable {
     bool IsTaken(std::size_t place) const {
       return ((bytes >> (8 * place + 7)) & 1) != 0;
     }
+    // The lowest byte that has its highest bit set is that of a place whose
+    // byte is that of the hash; a place above it may be one whose byte is not,
+    // but never an empty one.
+    std::uint64_t Like(std::uint64_t hash) const {
+      // Equal bytes are 0 in `unlike`. A 1 above a 0 is taken for one, but
+      // never an empty place, whose byte has its highest bit set here.
+      const std::uint64_t unlike = bytes ^ (kLowBits * Byte(hash));
+      return (unlike - kLowBits) & ~unlike & kHighBits;
+    }
     std::uint64_t passed() const { return bytes >> kPassedShift; }
     void CountPassed() {
       if (passed() != kMostPassed) bytes += std::uint64_t{1} << kPassedShift;
@@ -105,7 +160,15 @@ class PointerTable {
 
   // The byte that has the lowest bit of `bits`.
   static std::size_t LowestByte(std::uint64_t bits) {
-    return static_cast<std::size_t>(std::countr_zero(bits)) / 8;
+    return static_cast<unsigned>(std::countr_zero(bits)) / 8;
+  }
+  // Whatever `buckets` are: an address that is none is no fault here.
+  static void PrefetchAt(const Bucket* buckets, int shift,
+                         const void* data) noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(buckets);
+    const std::uint64_t home = Hash(data) >> shift;
+    __builtin_prefetch(reinterpret_cast<void*>(first + home * sizeof(Bucket)),
+                       1);
   }
   // Seven bits that Home leaves out of all but huge tables, and one that is
   // set.
@@ -115,15 +178,23 @@ class PointerTable {
   std::size_t Home(std::uint64_t hash) const {
     return static_cast<std::size_t>(hash >> shift_);
   }
-  std::size_t capacity() const { return bucket_count() * kMostPerBucket; }
-  bool is_empty() const { return size_ == 0; }
+  void Put(Bucket& bucket, std::size_t place, std::uint64_t hash,
+           Allocation* allocation) noexcept {
+    bucket.bytes |= Byte(hash) << (8 * place);
+    bucket.allocations[place] = allocation;
+    --room_;
+  }
+  void Remove(Bucket& bucket, std::size_t place) noexcept {
+    bucket.bytes &= ~(std::uint64_t{0xff} << (8 * place));
+    ++room_;
+  }
   // The table has buckets; `hash` is that of the address.
   Position Search(std::uint64_t hash, const void* data) const noexcept;
 
   std::unique_ptr<Bucket[]> buckets_;
   std::size_t mask_ = 0;  // their number, a power of two, minus 1
-  std::size_t size_ = 0;
-  int shift_ = 0;  // that leaves as many bits of a hash as of mask_
+  std::size_t room_ = 0;  // for so many more
+  int shift_ = 0;         // that leaves as many bits of a hash as of mask_
 };
 
 }  // namespace strata

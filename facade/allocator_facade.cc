@@ -213,35 +213,30 @@ AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      const Stream& stream) {
   // The legacy streams of all devices have one uid.
-  Front* const front =
-      stream.device == place.index
-          ? t_stream_route.Find(place, stream.uid, fronts_->version())
-          : nullptr;
-  if (front == nullptr) [[unlikely]] {
-    return AllocationPtr(AllocFirst(place, bytes, stream));
+  if (stream.device != place.index ||
+      !t_stream_route.LeadsTo(place, stream.uid, fronts_->version()))
+      [[unlikely]] {
+    return AllocFirst(place, bytes, stream);
   }
-  return AllocationPtr(front->Alloc(bytes));
+  return AllocationPtr(t_stream_route.front->Alloc(bytes));
 }
 AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
                                      void* stream_handle) {
   return AllocationPtr(AllocPlain(place, bytes, stream_handle));
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
-  Front* const front = t_default_route.Find(place, 0, fronts_->version());
-  if (front == nullptr) [[unlikely]] {
+  if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
-  return front->Alloc(bytes);
+  return t_default_route.front->Alloc(bytes);
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                         void* stream_handle) {
-  Front* const front = t_handle_route.Find(
-      place, reinterpret_cast<std::uintptr_t>(stream_handle),
-      fronts_->version());
-  if (front == nullptr) [[unlikely]] {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
+  if (!t_handle_route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return front->Alloc(bytes);
+  return t_handle_route.front->Alloc(bytes);
 }
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
@@ -251,14 +246,14 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   t_default_route = {&front, version, 0, place};
   return front.Alloc(bytes);
 }
-[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
+[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
     Place place, std::size_t bytes, const Stream& stream) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
     t_stream_route = {&front, version, stream.uid, place};
   }
-  return front.Alloc(bytes);
+  return AllocationPtr(front.Alloc(bytes));
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
                                                           std::size_t bytes,

@@ -264,7 +264,8 @@ class AllocatorFacade {
   // Alloc where the thread does not know the way yet: functions of their own,
   // whose strings and registers no hit pays for.
   Allocation* AllocFirst(Place place, std::size_t bytes);
-  Allocation* AllocFirst(Place place, std::size_t bytes, const Stream& stream);
+  AllocationPtr AllocFirst(Place place, std::size_t bytes,
+                           const Stream& stream);
   Allocation* AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);

@@ -26,9 +26,9 @@ struct FrontRoute {
   std::uint64_t key = 0;      // a stream's uid or handle
   Place place;
 
-  // Null if it is another one.
-  Front* Find(Place to, std::uint64_t by, std::uint64_t version_now) const {
-    return key == by && place == to && version == version_now ? front : nullptr;
+  // Whether it is the front that is asked for.
+  bool LeadsTo(Place to, std::uint64_t by, std::uint64_t version_now) const {
+    return key == by && place == to && version == version_now;
   }
 };
 

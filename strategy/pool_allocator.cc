@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/platform/call_record.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
@@ -108,6 +109,7 @@ Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
 void PoolAllocator::Keep(Block* block) {
   ++rates_.puts;
   block->flags = 0;
+  block->offset_units = waits_.now();
   block->is_free = true;
   cached_.Insert(block);
   cached_system_bytes_ += SystemBytes(*block);
@@ -188,7 +190,7 @@ bool PoolAllocator::HasRoom(std::size_t bytes) const {
 
 void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  RecordList leaving;
+  Leaving leaving;
   ExactIndex::Supplies emptied;
   {
     const std::lock_guard<ChainLock> guard(lock_);
@@ -198,32 +200,38 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
       Keep(block);
     } else {
       block->flags = 0;
-      cached_.Close(block->size, emptied);
-      leaving.Push(block);
+      block->offset_units = waits_.now();
+      Leave(block, leaving, emptied);
     }
   }
   ReturnToSystem(leaving);
 }
 
-void PoolAllocator::MakeRoom(std::size_t bytes, RecordList& evicted,
+void PoolAllocator::MakeRoom(std::size_t bytes, Leaving& leaving,
                              ExactIndex::Supplies& emptied) {
   while (cached_.count() >= size_limit_) {
-    Evict(evicted, emptied);
+    Evict(leaving, emptied);
     ++rates_.evicted;
     if (auto_resize_ && rates_.evicted % kCheckInterval == 0) Resize();
   }
   while (cached_limit_bytes_ != 0 &&
          cached_.total_bytes() > cached_limit_bytes_ - bytes) {
-    Evict(evicted, emptied);
+    Evict(leaving, emptied);
   }
 }
 
-void PoolAllocator::Evict(RecordList& evicted, ExactIndex::Supplies& emptied) {
+void PoolAllocator::Evict(Leaving& leaving, ExactIndex::Supplies& emptied) {
   Block* oldest = cached_.TakeOldest();
   cached_system_bytes_ -= SystemBytes(*oldest);
-  cached_.Close(oldest->size, emptied);
-  evicted.Push(oldest);
+  Leave(oldest, leaving, emptied);
   ++evictions_;
+}
+
+void PoolAllocator::Leave(Block* block, Leaving& leaving,
+                          ExactIndex::Supplies& emptied) {
+  cached_.Close(block->size, emptied);
+  leaving.covered = leaving.covered && waits_.Covers(block->offset_units);
+  leaving.pieces.Push(block);
 }
 
 void PoolAllocator::Resize() {
@@ -238,13 +246,33 @@ void PoolAllocator::Resize() {
   rates_ = Rates();
 }
 
-std::size_t PoolAllocator::ReturnToSystem(RecordList& pieces) noexcept {
-  if (pieces.empty()) return 0;
-  WaitForWork();
+void PoolAllocator::Await(const Leaving& leaving) noexcept {
+  if (leaving.covered) {
+    // The thread that waited has told a checker that its wait is known here.
+    Device* device = chain_stream().memory_device();
+    if (device != nullptr && device->observed()) {
+      device->Note(RecordOf(DeviceCall::kHostAcquire));
+    }
+    return;
+  }
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    number = waits_.Begin();
+  }
+  if (!WaitForWork()) return;
+  const std::lock_guard<ChainLock> guard(lock_);
+  waits_.End(number);
+}
+
+std::size_t PoolAllocator::ReturnToSystem(Leaving& leaving) noexcept {
+  if (leaving.pieces.empty()) return 0;
+  Await(leaving);
   std::size_t bytes = 0;
-  while (Block* block = pieces.Pop()) {
+  while (Block* block = leaving.pieces.Pop()) {
     bytes += block->size;
     block->is_free = false;
+    block->offset_units = 0;
     block->flags = kBlockLive;
     pool().DoFree(block->allocation());
   }
@@ -252,17 +280,14 @@ std::size_t PoolAllocator::ReturnToSystem(RecordList& pieces) noexcept {
 }
 
 std::size_t PoolAllocator::GiveBackAll() noexcept {
-  RecordList pieces;
+  Leaving leaving;
   ExactIndex::Supplies emptied;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    while (Block* block = cached_.TakeOldest()) {
-      cached_.Close(block->size, emptied);
-      pieces.Push(block);
-    }
+    while (Block* block = cached_.TakeOldest()) Leave(block, leaving, emptied);
     cached_system_bytes_ = 0;
   }
-  return ReturnToSystem(pieces);
+  return ReturnToSystem(leaving);
 }
 
 std::size_t PoolAllocator::IdleBytes() const noexcept {

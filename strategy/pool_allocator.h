@@ -13,6 +13,7 @@
 #include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
+#include "strata/strategy/wait_rounds.h"
 
 namespace strata {
 
@@ -26,7 +27,8 @@ namespace strata {
 //   go to the system first. With pool_auto_resize, every 1000 pieces that went
 //   this way the limit is looked at: if they are more than 0.2 % of the frees
 //   and misses more than 0.2 % of the requests, it grows by a tenth, or to 100.
-//   A limit of 0 pieces keeps nothing.
+//   A limit of 0 pieces keeps nothing. Before the system gets a piece, its
+//   streams are waited for, unless they were since it was freed.
 // Threads: any thread.
 // Cost: a hit and the free that keeps a piece are O(1) under one spin lock,
 //   without heap or system call.
@@ -67,6 +69,12 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
     std::uint64_t misses = 0;
   };
 
+  // Pieces on their way to the system.
+  struct Leaving {
+    RecordList pieces;
+    bool covered = true;  // a wait has covered each of them
+  };
+
   // HitPath. A free for which others have to leave walks.
   ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
@@ -91,7 +99,9 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
                      Failure& failure) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
-  std::size_t ReturnToSystem(RecordList& pieces) noexcept;
+  std::size_t ReturnToSystem(Leaving& leaving) noexcept;
+  // Waits for the work that may still use what leaves.
+  void Await(const Leaving& leaving) noexcept;
 
   // Hold lock_.
   void Start(Block* block, std::size_t requested);
@@ -101,9 +111,10 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   void Keep(Block* block);
   bool Keeps(std::size_t bytes) const;
   bool HasRoom(std::size_t bytes) const;
-  void MakeRoom(std::size_t bytes, RecordList& evicted,
+  void MakeRoom(std::size_t bytes, Leaving& leaving,
                 ExactIndex::Supplies& emptied);
-  void Evict(RecordList& evicted, ExactIndex::Supplies& emptied);
+  void Evict(Leaving& leaving, ExactIndex::Supplies& emptied);
+  void Leave(Block* block, Leaving& leaving, ExactIndex::Supplies& emptied);
   void Resize();
 
   const bool to_power_of_two_;
@@ -117,6 +128,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   Rates rates_;
   std::uint64_t evictions_ = 0;
   ExactIndex cached_;
+  WaitRounds waits_;  // of kept pieces: Block::offset_units
   BlockQueue live_;
   std::size_t cached_system_bytes_ = 0;  // each piece in whole steps
   UseCounts uses_;

@@ -20,11 +20,12 @@ Failure PoolingStrategy::Refusal(Failure::Reason reason,
   return failure;
 }
 
-void PoolingStrategy::WaitForWork() const noexcept {
+bool PoolingStrategy::WaitForWork() const noexcept {
   const Status status = stream_->Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
       << name() << ": giving memory back although its streams could not be "
       << "waited for: " << ToString(status);
+  return status == Status::kSuccess;
 }
 
 void PoolingStrategy::Accept(AllocatorVisitor& visitor) const {

@@ -50,8 +50,8 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   // Names the layer, the place and the request.
   Failure Refusal(Failure::Reason reason, const Request& request) const;
   // Waits for the work of the streams, before their memory goes to the system;
-  // says so if it cannot.
-  void WaitForWork() const noexcept;
+  // says so, and returns false, if it cannot.
+  bool WaitForWork() const noexcept;
 
   // ChunkHolder.
   Stream holder_stream() const noexcept final { return stream(); }

@@ -1,6 +1,8 @@
 #include "strata/platform/sim/cost_table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <iterator>
 
 namespace strata {
@@ -104,6 +106,21 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kPoolImport, 10'000, 0, kNever, kNever, "estimate"},
 };
 
+// The row of each entry point, so that a call does not search for its own.
+constexpr std::uint8_t kNoRow = 0xff;
+static_assert(std::size(kCosts) < kNoRow);
+
+constexpr std::array<std::uint8_t, kDeviceCallCount> MakeRows() {
+  std::array<std::uint8_t, kDeviceCallCount> rows{};
+  for (std::uint8_t& row : rows) row = kNoRow;
+  for (std::size_t i = 0; i < std::size(kCosts); ++i) {
+    rows[static_cast<std::size_t>(kCosts[i].call)] =
+        static_cast<std::uint8_t>(i);
+  }
+  return rows;
+}
+constexpr std::array<std::uint8_t, kDeviceCallCount> kRows = MakeRows();
+
 // A start and then so many bytes a nanosecond, which is 10^9 bytes a second.
 struct OperationCost {
   std::uint64_t fixed_ns;
@@ -134,10 +151,9 @@ std::uint64_t OperationCostNs(OperationKind kind, std::size_t bytes) {
 }
 
 const CallCost* FindCallCost(DeviceCall call) {
-  const auto* row =
-      std::find_if(std::begin(kCosts), std::end(kCosts),
-                   [call](const CallCost& cost) { return cost.call == call; });
-  return row == std::end(kCosts) ? nullptr : row;
+  if (!IsEntryPoint(call)) return nullptr;
+  const std::uint8_t row = kRows[static_cast<std::size_t>(call)];
+  return row == kNoRow ? nullptr : &kCosts[row];
 }
 
 std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes) {

@@ -190,15 +190,15 @@ void Front::DoFree(Allocation* allocation) noexcept {
     return FreeSlowly(allocation);
   }
   ChainLock& lock = lock_;
+  // Where others wait, this one does too: the lock would only change cores.
+  if (lock.has_waiting()) [[unlikely]] {
+    return FreeBehind(allocation);
+  }
   ChainLock::Brief brief(lock);
   if (!brief) [[unlikely]] {
     return FreeContended(allocation);
   }
   // The cache writes over it.
-  if (lock.has_waiting()) [[unlikely]] {
-    brief.Keep();
-    return FreeHeld(allocation);
-  }
   const std::size_t requested = block->requested;
   if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
     brief.Keep();
@@ -209,11 +209,14 @@ void Front::DoFree(Allocation* allocation) noexcept {
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
-  if (!lock_.try_lock_unowned()) {
-    if (lock_.Leave(*allocation->block())) return;
-    lock_.lock();
-    if (may_wait_ && !orphan_ && !retry_.has_waiters()) lock_.Open(*this);
-  }
+  if (!lock_.try_lock_unowned()) return FreeBehind(allocation);
+  FreeHeld(allocation);
+}
+
+[[gnu::noinline]] void Front::FreeBehind(Allocation* allocation) noexcept {
+  if (lock_.Leave(*allocation->block())) return;
+  lock_.lock();
+  if (may_wait_ && !orphan_ && !retry_.has_waiters()) lock_.Open(*this);
   FreeHeld(allocation);
 }
 

@@ -30,9 +30,10 @@ namespace strata {
 //   Alloc and DoFree are what a hit of the front cache needs and nothing else:
 //   the only function they call is the last thing they do, so that no register
 //   is saved. What they cannot do starts anew in AllocSlowly and FreeSlowly.
-//   A free that meets the lock taken, or another thread's, leaves its block at
-//   the lock (chain_lock.h) from the second time on; while requests of the
-//   place wait for memory, and once the front is an orphan, it waits.
+//   A free that meets the lock taken, or another thread's, or where others
+//   wait, leaves its block at the lock (chain_lock.h) from the second time on;
+//   while requests of the place wait for memory, and once the front is an
+//   orphan, it waits.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -96,9 +97,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // The rest of DoFree, with lock_ held, if the front cache does not keep it or
   // somebody has to know. These unlock.
   void FreePastCache(Allocation* allocation) noexcept;
-  // The rest of DoFree if lock_ could not be had at once; with it held, if
-  // frees wait.
+  // The rest of DoFree if lock_ could not be had at once; if frees wait, or if
+  // another thread has it; with it held.
   void FreeContended(Allocation* allocation) noexcept;
+  void FreeBehind(Allocation* allocation) noexcept;
   void FreeHeld(Allocation* allocation) noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // With lock_ held, after a block of `bytes` was given: counts it off, and

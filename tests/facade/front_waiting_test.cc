@@ -125,11 +125,19 @@ TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
   }
 }
 
-TEST_F(FrontWaitingTest, FreesTakeInWhatWaits) {
+// Until as many wait as may: then one takes in all of them.
+TEST_F(FrontWaitingTest, FreesFollowThoseThatWait) {
   BuildOpen();
-  AllocationPtr kept = Alloc(1000);
+  std::vector<AllocationPtr> kept;
+  for (unsigned i = 0; i < ChainLock::kMostWaiting; ++i) {
+    kept.push_back(Alloc(1000));
+  }
   Leave(Alloc(1000));
-  kept.reset();
+  while (kept.size() > 1) {
+    kept.pop_back();
+    EXPECT_TRUE(lock().has_waiting());
+  }
+  kept.pop_back();
   EXPECT_FALSE(lock().has_waiting());
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
 }

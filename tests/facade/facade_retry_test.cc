@@ -54,6 +54,7 @@ class FacadeRetryTest : public FacadeFixture {
         : thread_([this, &test, bytes, stream] {
             result_ = test.facade().TryAlloc(kPlace, Request{bytes}, stream,
                                              failure_);
+            is_over_ = true;
           }) {
       test.clock_.AwaitWaiters(1);
     }
@@ -61,9 +62,17 @@ class FacadeRetryTest : public FacadeFixture {
       thread_.join();
       return std::move(result_);
     }
+    // Whether it ends by itself; ten seconds at most.
+    bool Ends() const {
+      for (int i = 0; i < 1000 && !is_over_; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      return is_over_;
+    }
     const Failure& failure() const { return failure_; }
 
    private:
+    std::atomic<bool> is_over_{false};
     AllocationPtr result_;
     Failure failure_;
     std::thread thread_;
@@ -113,7 +122,8 @@ TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
   const AllocationPtr second = facade().Alloc(kPlace, kBytes, stream);
   Waiting waiting(*this, kBytes, stream);
   first.reset();
-  clock_.Advance(std::chrono::hours(1));  // who was told of it has it
+  EXPECT_TRUE(waiting.Ends());
+  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
   EXPECT_NE(waiting.Get(), nullptr);
 }
 

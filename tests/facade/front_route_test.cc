@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
@@ -71,9 +72,12 @@ TEST_F(FrontRouteTest, AHandleThatComesAgainIsAnotherStream) {
   Build();
   std::set<void*> handles;
   bool came_again = false;
-  for (int i = 0; i < 50; ++i) {
+  std::vector<AllocationPtr> kept;  // so that the old fronts stay
+  for (int i = 0; i < 20; ++i) {
     const Stream stream = NewStream();
     came_again |= !handles.insert(stream.handle).second;
+    kept.push_back(facade().Alloc(kPlace, 1000, stream.handle));
+    EXPECT_EQ(StreamOf(kept.back()), stream);
     ExpectFrom(stream);
     facade().StreamDestroyed(stream);
     Destroy(stream);

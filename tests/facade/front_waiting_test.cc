@@ -208,10 +208,12 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   BuildOpen();
   AllocationPtr held = Alloc(Mebibytes(40));
   AllocationPtr result;
-  Stream third = NewStream();
+  std::atomic<bool> is_over{false};
+  const Stream third = NewStream();
   std::thread waiter([&] {
     Failure failure;
     result = facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
+    is_over = true;
   });
   clock_.AwaitWaiters(1);
   EXPECT_FALSE(front().may_have_waiting());
@@ -222,7 +224,11 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   freer.Join();
-  clock_.Advance(std::chrono::hours(1));
+  for (int i = 0; i < 1000 && !is_over; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(is_over);                   // the free has woken it
+  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
   waiter.join();
   EXPECT_NE(result, nullptr);
 }

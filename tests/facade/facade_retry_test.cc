@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <latch>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,7 @@ class FacadeRetryTest : public FacadeFixture {
         : thread_([this, &test, bytes, stream] {
             result_ = test.facade().TryAlloc(kPlace, Request{bytes}, stream,
                                              failure_);
-            is_over_ = true;
+            ended_.set_value();
           }) {
       test.clock_.AwaitWaiters(1);
     }
@@ -64,15 +65,14 @@ class FacadeRetryTest : public FacadeFixture {
     }
     // Whether it ends by itself; ten seconds at most.
     bool Ends() const {
-      for (int i = 0; i < 1000 && !is_over_; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-      return is_over_;
+      return end_.wait_for(std::chrono::seconds(10)) ==
+             std::future_status::ready;
     }
     const Failure& failure() const { return failure_; }
 
    private:
-    std::atomic<bool> is_over_{false};
+    std::promise<void> ended_;
+    std::future<void> end_ = ended_.get_future();
     AllocationPtr result_;
     Failure failure_;
     std::thread thread_;

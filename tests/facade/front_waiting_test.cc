@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,11 @@ namespace strata {
 namespace {
 
 constexpr Place kPlace = DevicePlace(0);
+
+// Long enough for a thread that was told to go on to come to a lock.
+void YieldOften() {
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+}
 
 class FrontWaitingTest : public FacadeFixture {
  protected:
@@ -98,7 +104,7 @@ class FrontWaitingTest : public FacadeFixture {
     {
       const std::lock_guard<ChainLock> guard(lock());
       freer.Go();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      YieldOften();
     }
     freer.Join();
   }
@@ -208,12 +214,12 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   BuildOpen();
   AllocationPtr held = Alloc(Mebibytes(40));
   AllocationPtr result;
-  std::atomic<bool> is_over{false};
+  std::promise<void> ended;
   const Stream third = NewStream();
   std::thread waiter([&] {
     Failure failure;
     result = facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
-    is_over = true;
+    ended.set_value();
   });
   clock_.AwaitWaiters(1);
   EXPECT_FALSE(front().may_have_waiting());
@@ -221,13 +227,11 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   {
     const std::lock_guard<ChainLock> guard(lock());
     freer.Go();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    YieldOften();
   }
   freer.Join();
-  for (int i = 0; i < 1000 && !is_over; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(is_over);                   // the free has woken it
+  EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(10)),
+            std::future_status::ready);   // the free has woken it
   clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
   waiter.join();
   EXPECT_NE(result, nullptr);

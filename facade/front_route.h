@@ -32,6 +32,8 @@ struct FrontRoute {
   }
 };
 
+static_assert(sizeof(FrontRoute) == 32);
+
 // By a stream's uid.
 [[gnu::tls_model(
     "initial-exec")]] extern thread_local constinit FrontRoute t_stream_route;

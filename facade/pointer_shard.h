@@ -141,6 +141,8 @@ class alignas(64) PointerShard {
   PointerTable::Hint fetch_;  // of table_
 };
 
+static_assert(sizeof(PointerShard) == 128, "two cache lines");
+
 }  // namespace strata
 
 #endif  // STRATA_FACADE_POINTER_SHARD_H_

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::uintptr_t AddressOf(const AllocationPtr& allocation) {
+std::uintptr_t HostAddressOf(const AllocationPtr& allocation) {
   return reinterpret_cast<std::uintptr_t>(allocation->data());
 }
 
@@ -50,7 +50,7 @@ TEST(HostAlignmentTest, SmallAlignmentsGetACacheLine) {
   HostAllocator host;
   for (const std::size_t alignment : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
     const AllocationPtr allocation = host.Allocate(Request{3, alignment});
-    EXPECT_EQ(AddressOf(allocation) % 64, 0U) << alignment;
+    EXPECT_EQ(HostAddressOf(allocation) % 64, 0U) << alignment;
     EXPECT_EQ(allocation->size(), 3U);
   }
   EXPECT_THROW(host.Allocate(Request{3, 12}), std::invalid_argument);
@@ -236,7 +236,7 @@ TEST(NumaAllocatorTest, AlignsAsAsked) {
     const AllocationPtr allocation =
         allocator.Allocate(Request{5000, alignment});
     const std::size_t least = std::max(alignment, HostPageBytes());
-    EXPECT_EQ(AddressOf(allocation) % least, 0U) << alignment;
+    EXPECT_EQ(HostAddressOf(allocation) % least, 0U) << alignment;
     std::memset(allocation->data(), 1, allocation->size());
   }
 }

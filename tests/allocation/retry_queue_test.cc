@@ -14,7 +14,7 @@ namespace strata {
 namespace {
 
 // Says of every stream what a test wants; else it can do nothing.
-class CapturingDevice final : public Device {
+class StatedDevice final : public Device {
  public:
   int ordinal() const override { return 0; }
   const Caps& caps() const override { return caps_; }
@@ -84,14 +84,14 @@ class CapturingDevice final : public Device {
   Caps caps_;
 };
 
-class CapturingPlatform final : public Platform {
+class StatedPlatform final : public Platform {
  public:
   const char* name() const override { return "capturing"; }
   int device_count() const override { return 1; }
-  CapturingDevice& device(int /*ordinal*/) override { return device_; }
+  StatedDevice& device(int /*ordinal*/) override { return device_; }
 
  private:
-  CapturingDevice device_;
+  StatedDevice device_;
 };
 
 class RetryQueueTest : public ::testing::Test {
@@ -121,15 +121,15 @@ class RetryQueueTest : public ::testing::Test {
     std::thread([this, bytes] { queue_.NotifyFree(bytes); }).join();
   }
 
-  const std::shared_ptr<CapturingPlatform> platform_ =
-      std::make_shared<CapturingPlatform>();
+  const std::shared_ptr<StatedPlatform> platform_ =
+      std::make_shared<StatedPlatform>();
   RetryQueue queue_{Options()};
   const Stream stream_{nullptr, 0, 42};
 };
 
 // paddle.md §5-B7: waited even during capture.
 TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
-  CapturingDevice& device = platform_->device(0);
+  StatedDevice& device = platform_->device(0);
   EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));
   for (const CaptureStatus state :
        {CaptureStatus::kActive, CaptureStatus::kInvalidated}) {
@@ -144,7 +144,7 @@ TEST_F(RetryQueueTest, NobodyWaitsOnAStreamThatIsCapturing) {
 }
 
 TEST_F(RetryQueueTest, ADeviceThatCannotSayIsNotCapturing) {
-  CapturingDevice& device = platform_->device(0);
+  StatedDevice& device = platform_->device(0);
   device.state = CaptureStatus::kActive;  // not to be believed
   device.status = Status::kNotSupported;
   EXPECT_TRUE(queue_.MayWait(stream_, Exhausted(1)));

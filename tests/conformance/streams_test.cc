@@ -16,7 +16,7 @@ using StreamConformanceTest = DeviceTest;
 INSTANTIATE_TEST_SUITE_P(Devices, StreamConformanceTest,
                          ::testing::ValuesIn(AllDevices()), NameOfDevice);
 
-DevicePtr AddressOf(const void* ptr) {
+DevicePtr HostAddress(const void* ptr) {
   return reinterpret_cast<DevicePtr>(ptr);
 }
 
@@ -235,11 +235,11 @@ TEST_P(StreamConformanceTest, T11HostFunctionRunsBetweenItsNeighbours) {
   call.word = word;
   const Stream stream = NewStream();
   LongWork(stream);
-  ASSERT_EQ(device().MemsetAsync(AddressOf(word), 0x11, 8, stream),
+  ASSERT_EQ(device().MemsetAsync(HostAddress(word), 0x11, 8, stream),
             Status::kSuccess);
   ASSERT_EQ(device().LaunchHostFunc(stream, LookAtWord, &call),
             Status::kSuccess);
-  ASSERT_EQ(device().MemsetAsync(AddressOf(word), 0x22, 8, stream),
+  ASSERT_EQ(device().MemsetAsync(HostAddress(word), 0x22, 8, stream),
             Status::kSuccess);
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   EXPECT_EQ(call.runs, 1);

@@ -26,8 +26,6 @@ using ::testing::Not;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr Place kPlace = DevicePlace(0);
-
 class BfcReportsTest : public FacadeFixture {
  protected:
   BfcReportsTest() { fs::create_directory(folder_); }

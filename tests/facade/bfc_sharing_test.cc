@@ -12,8 +12,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 class BfcSharingTest : public FacadeFixture {
  protected:
   static std::string Bfc(const std::string& more) {

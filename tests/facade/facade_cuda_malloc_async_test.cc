@@ -21,8 +21,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeCudaMallocAsyncTest : public FacadeFixture {
  protected:
   explicit FacadeCudaMallocAsyncTest(int devices = 1)

@@ -18,8 +18,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 // Calls that give something back. When one fails, the device keeps what it was
 // to take, which is not for the facade to change.
 bool GivesBack(DeviceCall call) {

@@ -20,6 +20,9 @@
 
 namespace strata {
 
+// The place of what needs no second one.
+inline constexpr Place kPlace = DevicePlace(0);
+
 // Simulated devices of 64 MiB, and a facade on them. When a test is over,
 // everything the facade took from the devices must have gone back.
 class FacadeFixture : public testing::Test {

@@ -16,8 +16,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 // With a lock that a thread may own, and without.
 class FacadeHitPathTest : public FacadeFixture,
                           public testing::WithParamInterface<bool> {

@@ -17,8 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeMemoryTest : public FacadeFixture {
  protected:
   // The OutOfMemory that asking for `bytes` throws.

@@ -16,8 +16,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeRecordStreamTest : public FacadeFixture {
  protected:
   FacadeRecordStreamTest() : FacadeFixture(1, "manual") {

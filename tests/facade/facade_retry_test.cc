@@ -30,8 +30,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeRetryTest : public FacadeFixture {
  protected:
   AllocatorFacade& BuildWithClock(const std::string& options = "") {

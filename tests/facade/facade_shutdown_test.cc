@@ -16,8 +16,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeShutdownTest : public FacadeFixture {};
 
 TEST_F(FacadeShutdownTest, AllocationsOutliveTheFacade) {

@@ -20,8 +20,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeStatsTest : public FacadeFixture {
  protected:
   Stats Now() { return facade().GetStats(kPlace); }

@@ -18,8 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FacadeStreamsTest : public FacadeFixture {
  protected:
   FacadeStreamsTest() : FacadeFixture(2) {}

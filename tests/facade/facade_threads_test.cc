@@ -19,7 +19,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
 constexpr int kThreads = 8;
 
 class FacadeThreadsTest : public FacadeFixture {

@@ -14,8 +14,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 class FrontRouteTest : public FacadeFixture {
  protected:
   FrontRouteTest() : FacadeFixture(/*devices=*/2) {}

@@ -27,8 +27,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 // Long enough for a thread that was told to go on to come to a lock.
 void YieldOften() {
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();

@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{256} << 10;
+constexpr std::size_t kCellBytes = std::size_t{256} << 10;
 
 class GraphCellsTest : public GraphFixture,
                        public testing::WithParamInterface<std::string> {
@@ -33,7 +33,7 @@ class GraphCellsTest : public GraphFixture,
     Failure failure;
     for (;;) {
       AllocationPtr more =
-          facade().TryAlloc(Here(), Request{kBytes}, stream, failure);
+          facade().TryAlloc(Here(), Request{kCellBytes}, stream, failure);
       if (more == nullptr) break;
       held.push_back(std::move(more));
     }
@@ -42,8 +42,8 @@ class GraphCellsTest : public GraphFixture,
     bool found = false;
     for (const AllocationPtr& allocation : held) {
       const auto* begin = static_cast<const char*>(allocation->data());
-      found = found ||
-              (begin < wanted + kBytes && wanted < begin + allocation->size());
+      found = found || (begin < wanted + kCellBytes &&
+                        wanted < begin + allocation->size());
     }
     return found;
   }
@@ -56,12 +56,12 @@ class GraphCellsTest : public GraphFixture,
 
 TEST_P(GraphCellsTest, AllocatedInsideFreedInside) {
   CaptureGuard guard(facade(), stream_);
-  AllocationPtr first = Alloc(kBytes, stream_);
+  AllocationPtr first = Alloc(kCellBytes, stream_);
   Use(first, stream_);
   const void* const data = first->data();
   first.reset();
   // Its own capture uses it again at once.
-  AllocationPtr second = Alloc(kBytes, stream_);
+  AllocationPtr second = Alloc(kCellBytes, stream_);
   EXPECT_EQ(second->data(), data);
   Use(second, stream_);
   second.reset();
@@ -81,7 +81,7 @@ TEST_P(GraphCellsTest, AllocatedInsideFreedOutside) {
   AllocationPtr inside;
   {
     CaptureGuard guard(facade(), stream_, pool);
-    inside = Alloc(kBytes, stream_);
+    inside = Alloc(kCellBytes, stream_);
     Use(inside, stream_);
     Launch(Finish(guard), stream_);
   }
@@ -91,7 +91,7 @@ TEST_P(GraphCellsTest, AllocatedInsideFreedOutside) {
   {
     // The pool's next capture may have it.
     CaptureGuard guard(facade(), stream_, pool);
-    EXPECT_EQ(Alloc(kBytes, stream_)->data(), data);
+    EXPECT_EQ(Alloc(kCellBytes, stream_)->data(), data);
     Finish(guard);
   }
   DropGraphs();
@@ -104,7 +104,7 @@ TEST_P(GraphCellsTest, AllocatedInsideOutlivesItsGraph) {
   AllocationPtr inside;
   {
     CaptureGuard guard(facade(), stream_);
-    inside = Alloc(kBytes, stream_);
+    inside = Alloc(kCellBytes, stream_);
     Use(inside, stream_);
     Launch(Finish(guard), stream_);
   }
@@ -118,14 +118,14 @@ TEST_P(GraphCellsTest, AllocatedInsideOutlivesItsGraph) {
 }
 
 TEST_P(GraphCellsTest, AllocatedOutsideFreedInside) {
-  AllocationPtr outside = Alloc(kBytes, stream_);
+  AllocationPtr outside = Alloc(kCellBytes, stream_);
   const void* const data = outside->data();
   GraphExec exec;
   {
     CaptureGuard guard(facade(), stream_);
     Use(outside, stream_);
     outside.reset();
-    EXPECT_NE(Alloc(kBytes, stream_)->data(), data);
+    EXPECT_NE(Alloc(kCellBytes, stream_)->data(), data);
     exec = Finish(guard);
   }
   EXPECT_FALSE(EagerGets(data)) << "the graph still writes there";
@@ -140,7 +140,7 @@ TEST_P(GraphCellsTest, AllocatedAndFreedOutside) {
   const Stream other = NewStream();
   {
     CaptureGuard guard(facade(), stream_);
-    AllocationPtr outside = Alloc(kBytes, other);
+    AllocationPtr outside = Alloc(kCellBytes, other);
     Use(outside, other);
     data = outside->data();
     outside.reset();
@@ -152,16 +152,16 @@ TEST_P(GraphCellsTest, AllocatedAndFreedOutside) {
 
 // cuda_semantics.md C33.
 TEST_P(GraphCellsTest, AFailedCaptureGivesEverythingBack) {
-  AllocationPtr outside = Alloc(kBytes, stream_);
+  AllocationPtr outside = Alloc(kCellBytes, stream_);
   const void* const data = outside->data();
   {
     CaptureGuard guard(facade(), stream_);
-    AllocationPtr inside = Alloc(kBytes, stream_);
+    AllocationPtr inside = Alloc(kCellBytes, stream_);
     outside.reset();
     // Ends the capture.
     EXPECT_NE(device().StreamSynchronize(stream_), Status::kSuccess);
     Failure failure;
-    EXPECT_EQ(facade().TryAlloc(Here(), Request{kBytes}, stream_, failure),
+    EXPECT_EQ(facade().TryAlloc(Here(), Request{kCellBytes}, stream_, failure),
               nullptr);
     EXPECT_EQ(failure.status, Status::kStreamCaptureInvalidated);
     EXPECT_THROW(guard.End(), DeviceError);

@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{256} << 10;
+constexpr std::size_t kFaultBytes = std::size_t{256} << 10;
 // A chunk of its own.
 constexpr std::size_t kLargeBytes = Mebibytes(12);
 
@@ -29,11 +29,11 @@ class GraphFaultsTest : public GraphFixture {
 TEST_F(GraphFaultsTest, A4SystemAllocatorFreesNothingWhileCapturing) {
   Build("use_system_allocator=1");
   const Stream stream = NewStream();
-  AllocationPtr before = Alloc(kBytes, stream);
+  AllocationPtr before = Alloc(kFaultBytes, stream);
   CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
   {
     const CallLog log(device());
-    AllocationPtr inside = Alloc(kBytes, stream);
+    AllocationPtr inside = Alloc(kFaultBytes, stream);
     Use(inside, stream);
     inside.reset();
     before.reset();
@@ -62,7 +62,7 @@ TEST_F(GraphFaultsTest, A4DataLoaderMayGrowDuringAGlobalCapture) {
     }
   });
   loader.join();
-  Use(Alloc(kBytes, stream), stream);
+  Use(Alloc(kFaultBytes, stream), stream);
   Launch(Finish(guard), stream);
 }
 
@@ -136,9 +136,9 @@ TEST_F(GraphFaultsTest, B13ThreadsPrepareCaptureAndRemoveSideBySide) {
         // Few new pools: while anybody captures, none that ends gives its
         // memory back.
         CaptureGuard guard(facade(), own, round % 10 == 0 ? 0 : kept);
-        AllocationPtr inside = Alloc(kBytes, own);
-        AllocationPtr outside = Alloc(kBytes, eager);
-        EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kBytes);
+        AllocationPtr inside = Alloc(kFaultBytes, own);
+        AllocationPtr outside = Alloc(kFaultBytes, eager);
+        EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kFaultBytes);
         Use(inside, own);
         Use(outside, eager);
         const Graph graph = guard.End();
@@ -160,13 +160,13 @@ TEST_F(GraphFaultsTest, B13ChainsStayWhereTheyAre) {
   const Stream stream = NewStream();
   Allocator* const chain = &facade().GetAllocator(Here(), stream);
   Allocator* const of_default = &facade().GetAllocator(Here());
-  for (int i = 0; i < 100; ++i) Alloc(kBytes, NewStream());
+  for (int i = 0; i < 100; ++i) Alloc(kFaultBytes, NewStream());
   {
     CaptureGuard guard(facade(), stream);
     EXPECT_EQ(&facade().GetAllocator(Here(), stream), chain);
     // The same object serves the capture from its pool.
-    const AllocationPtr inside = chain->Allocate(kBytes);
-    EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kBytes);
+    const AllocationPtr inside = chain->Allocate(kFaultBytes);
+    EXPECT_GE(facade().GraphPoolReserved(guard.pool()), kFaultBytes);
     Finish(guard);
   }
   facade().EmptyCache();
@@ -181,7 +181,7 @@ TEST_F(GraphFaultsTest, B13AFacadeTakesEverythingWithIt) {
     Build();
     const Stream stream = NewStream();
     CaptureGuard guard(facade(), stream);
-    Alloc(kBytes, stream);
+    Alloc(kFaultBytes, stream);
     Finish(guard);
     DropGraphs();
   }
@@ -202,7 +202,7 @@ TEST_F(GraphFaultsTest, RetryPathTakesIdleChunksBesideACapture) {
   const Stream eager = NewStream();
   Alloc(Mebibytes(40), idle).reset();
   CaptureGuard guard(facade(), stream);
-  const AllocationPtr inside = Alloc(kBytes, stream);
+  const AllocationPtr inside = Alloc(kFaultBytes, stream);
   const AllocationPtr taken = Alloc(Mebibytes(36), eager);
   Use(taken, eager);
   Launch(Finish(guard), stream);
@@ -222,7 +222,7 @@ TEST_F(GraphFaultsDevicesTest, B13APoolTouchesItsOwnDeviceAlone) {
   facade().CaptureEnded(pool);
   {
     CaptureGuard guard(facade(), stream, pool);
-    Use(Alloc(kBytes, stream), stream);
+    Use(Alloc(kFaultBytes, stream), stream);
     Launch(Finish(guard), stream);
   }
   DropGraphs();

@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::size_t kStreamBytes = std::size_t{1} << 20;
 
 class GraphStreamsTest : public GraphFixture,
                          public testing::WithParamInterface<std::string> {
@@ -37,14 +37,14 @@ class CountingVisitor final : public AllocatorVisitor {
 // Asking a driver's pool for its size is a call that captures of this thread
 // refuse (cuda_semantics C17).
 TEST_P(GraphStreamsTest, StatisticsEndNoCapture) {
-  const AllocationPtr block = Alloc(kBytes, first_);
+  const AllocationPtr block = Alloc(kStreamBytes, first_);
   CaptureGuard guard(facade(), first_);
-  EXPECT_GE(facade().GetStats(Here()).reserved_bytes, kBytes);
+  EXPECT_GE(facade().GetStats(Here()).reserved_bytes, kStreamBytes);
   EXPECT_NE(facade().StatsJson(), "");
   facade().ResetPeak(Here());
   CountingVisitor visitor;
   facade().AcceptAll(Here(), visitor);
-  EXPECT_GE(visitor.bytes, kBytes);
+  EXPECT_GE(visitor.bytes, kStreamBytes);
   facade().Accept(Here(), visitor);
   Finish(guard);
 }
@@ -52,17 +52,17 @@ TEST_P(GraphStreamsTest, StatisticsEndNoCapture) {
 // What was marked for a stream before it captures is freed when it does not any
 // more: to order anything behind it would make that part of the capture.
 TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
-  AllocationPtr block = Alloc(kBytes, first_);
+  AllocationPtr block = Alloc(kStreamBytes, first_);
   Use(block, second_);
   EXPECT_TRUE(facade().RecordStream(block, second_));
   {
     CaptureGuard guard(facade(), second_);
     block.reset();
-    Alloc(kBytes, first_).reset();
+    Alloc(kStreamBytes, first_).reset();
     Finish(guard);
   }
   EXPECT_EQ(facade().GetStats(Here()).in_use_bytes, 0U);
-  Alloc(kBytes, first_).reset();
+  Alloc(kStreamBytes, first_).reset();
   DropGraphs();
   Release();
   EXPECT_EQ(Reserved(), 0U);
@@ -74,11 +74,11 @@ TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
 TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
   for (const Stream& stream : {first_, device().LegacyStream()}) {
     Build(std::string("allocator_strategy=").append(GetParam()));
-    AllocationPtr block = Alloc(kBytes, stream);
+    AllocationPtr block = Alloc(kStreamBytes, stream);
     Use(block, stream);
     block.reset();
     CaptureGuard guard(facade(), first_);
-    block = Alloc(kBytes, second_);
+    block = Alloc(kStreamBytes, second_);
     Use(block, second_);
     Finish(guard);
     block.reset();
@@ -89,26 +89,26 @@ TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
 // What was freed before the capture, but waited for a mark, reaches the
 // strategy during it: it is kept from others, whose requests succeed.
 TEST_P(GraphStreamsTest, WhatIsDrainedDuringACaptureFailsNoRequest) {
-  const AllocationPtr kept = Alloc(kBytes, first_);
-  AllocationPtr block = Alloc(kBytes, first_);
+  const AllocationPtr kept = Alloc(kStreamBytes, first_);
+  AllocationPtr block = Alloc(kStreamBytes, first_);
   EXPECT_TRUE(facade().RecordStream(block, second_));
   block.reset();
   CaptureGuard guard(facade(), first_);
-  EXPECT_NO_THROW(Alloc(kBytes, second_));
+  EXPECT_NO_THROW(Alloc(kStreamBytes, second_));
   Finish(guard);
 }
 
 // Another stream's request drains what was marked, while its own stream, which
 // `direct` has to wait for, captures.
 TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {
-  AllocationPtr block = Alloc(kBytes, first_);
+  AllocationPtr block = Alloc(kStreamBytes, first_);
   Use(block, first_);
   EXPECT_TRUE(facade().RecordStream(block, second_));
   block.reset();
   const std::uint64_t freed = Count(DeviceCall::kMemFree);
   {
     CaptureGuard guard(facade(), first_);
-    const AllocationPtr other = Alloc(kBytes, second_);
+    const AllocationPtr other = Alloc(kStreamBytes, second_);
     EXPECT_EQ(Count(DeviceCall::kMemFree), freed);
     Finish(guard);
   }

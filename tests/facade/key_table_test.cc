@@ -15,82 +15,85 @@ namespace {
 struct Value;
 
 // A table never looks into a value.
-Value* Fake(std::uintptr_t number) {
+Value* FakeValue(std::uintptr_t number) {
   return reinterpret_cast<Value*>(number * 64);
 }
 
 TEST(KeyTableTest, FindsWhatWasInserted) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  for (std::uint64_t key = 1; key <= 2000; ++key)
+    table.Insert(key, FakeValue(key));
   for (std::uint64_t key = 1; key <= 2000; ++key) {
-    EXPECT_EQ(table.Find(key), Fake(key));
-    EXPECT_EQ(table.FindLocked(key), Fake(key));
+    EXPECT_EQ(table.Find(key), FakeValue(key));
+    EXPECT_EQ(table.FindLocked(key), FakeValue(key));
   }
 }
 
 TEST(KeyTableTest, HasNothingForAnUnknownKey) {
   KeyTable<Value> table;
-  table.Insert(7, Fake(7));
+  table.Insert(7, FakeValue(7));
   EXPECT_EQ(table.Find(8), nullptr);
   EXPECT_EQ(table.FindLocked(8), nullptr);
 }
 
 TEST(KeyTableTest, ReplacesTheEntryOfAKey) {
   KeyTable<Value> table;
-  table.Insert(7, Fake(1));
-  table.Insert(7, Fake(2));
-  EXPECT_EQ(table.Find(7), Fake(2));
-  EXPECT_THAT(table.Entries(), testing::ElementsAre(Fake(2)));
+  table.Insert(7, FakeValue(1));
+  table.Insert(7, FakeValue(2));
+  EXPECT_EQ(table.Find(7), FakeValue(2));
+  EXPECT_THAT(table.Entries(), testing::ElementsAre(FakeValue(2)));
 }
 
 TEST(KeyTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  for (std::uint64_t key = 1; key <= 2000; ++key)
+    table.Insert(key, FakeValue(key));
   for (std::uint64_t key = 2; key <= 2000; key += 2) table.Remove(key);
   for (std::uint64_t key = 1; key <= 2000; ++key) {
-    EXPECT_EQ(table.Find(key), key % 2 == 0 ? nullptr : Fake(key));
+    EXPECT_EQ(table.Find(key), key % 2 == 0 ? nullptr : FakeValue(key));
   }
   EXPECT_EQ(table.Entries().size(), 1000U);
 }
 
 TEST(KeyTableTest, RemovingAnUnknownKeyDoesNothing) {
   KeyTable<Value> table;
-  table.Insert(7, Fake(7));
+  table.Insert(7, FakeValue(7));
   table.Remove(8);
-  EXPECT_EQ(table.Find(7), Fake(7));
+  EXPECT_EQ(table.Find(7), FakeValue(7));
 }
 
 TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
   KeyTable<Value> table;
-  table.Insert(7, Fake(1));
+  table.Insert(7, FakeValue(1));
   table.Remove(7);
-  table.Insert(9, Fake(9));  // takes over the node
-  table.Insert(7, Fake(2));
-  EXPECT_EQ(table.Find(7), Fake(2));
-  EXPECT_EQ(table.Find(9), Fake(9));
+  table.Insert(9, FakeValue(9));  // takes over the node
+  table.Insert(7, FakeValue(2));
+  EXPECT_EQ(table.Find(7), FakeValue(2));
+  EXPECT_EQ(table.Find(9), FakeValue(9));
 }
 
 TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key) table.Insert(key, Fake(key));
+  for (std::uint64_t key = 1; key <= 2000; ++key)
+    table.Insert(key, FakeValue(key));
   const std::vector<Value*> removed =
       table.RemoveIf([](std::uint64_t key) { return key > 3; });
   EXPECT_EQ(removed.size(), 1997U);
-  EXPECT_THAT(removed, testing::Each(testing::Ge(Fake(4))));
-  EXPECT_THAT(table.Entries(),
-              testing::UnorderedElementsAre(Fake(1), Fake(2), Fake(3)));
-  table.Insert(5, Fake(6));
-  EXPECT_EQ(table.Find(5), Fake(6));
+  EXPECT_THAT(removed, testing::Each(testing::Ge(FakeValue(4))));
+  EXPECT_THAT(table.Entries(), testing::UnorderedElementsAre(
+                                   FakeValue(1), FakeValue(2), FakeValue(3)));
+  table.Insert(5, FakeValue(6));
+  EXPECT_EQ(table.Find(5), FakeValue(6));
   EXPECT_EQ(table.Find(4), nullptr);
 }
 
 TEST(KeyTableTest, TakesAddressesAsKeys) {
   KeyTable<Value> table;
   for (std::uint64_t i = 0; i < 500; ++i) {
-    table.Insert(0x7f0000000000 + i * 4096, Fake(i + 1));
+    table.Insert(0x7f0000000000 + i * 4096, FakeValue(i + 1));
   }
   for (std::uint64_t i = 0; i < 500; ++i) {
-    EXPECT_EQ(table.Find(0x7f0000000000 + i * 4096), Fake(i + 1));
+    EXPECT_EQ(table.Find(0x7f0000000000 + i * 4096), FakeValue(i + 1));
   }
 }
 
@@ -98,7 +101,7 @@ TEST(KeyTableTest, ReadersNeverSeeAWrongValueWhileOthersChange) {
   constexpr std::uint64_t kStable = 64;
   KeyTable<Value> table;
   for (std::uint64_t key = 1; key <= kStable; ++key) {
-    table.Insert(key, Fake(key));
+    table.Insert(key, FakeValue(key));
   }
   std::atomic<bool> stop{false};
   std::atomic<int> wrong{0};
@@ -109,15 +112,15 @@ TEST(KeyTableTest, ReadersNeverSeeAWrongValueWhileOthersChange) {
       while (!stop) {
         for (std::uint64_t key = 1; key <= kStable; ++key) {
           Value* found = table.Find(key);
-          if (found != nullptr && found != Fake(key)) ++wrong;
-          if (table.FindLocked(key) != Fake(key)) ++lost;
+          if (found != nullptr && found != FakeValue(key)) ++wrong;
+          if (table.FindLocked(key) != FakeValue(key)) ++lost;
         }
       }
     });
   }
   for (int round = 0; round < 200; ++round) {
     for (std::uint64_t key = 1000; key < 1100; ++key) {
-      table.Insert(key + static_cast<std::uint64_t>(round), Fake(key));
+      table.Insert(key + static_cast<std::uint64_t>(round), FakeValue(key));
     }
     for (std::uint64_t key = 1000; key < 1100; ++key) {
       table.Remove(key + static_cast<std::uint64_t>(round));

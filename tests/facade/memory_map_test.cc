@@ -14,8 +14,6 @@
 namespace strata {
 namespace {
 
-constexpr Place kPlace = DevicePlace(0);
-
 // Work in streams is done when a test says so.
 class MemoryMapTest : public FacadeFixture {
  protected:

@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string ParseError(const std::string& text) {
+std::string RefusalOf(const std::string& text) {
   return TextOf<std::invalid_argument>([&] { Options::Parse(text); });
 }
 
@@ -83,7 +83,7 @@ TEST(OptionsTest, InitAllocatedMemFillsWith0xef) {
       Options::Parse("init_allocated_mem,alloc_fill_value=239").FillByte(),
       0xEF);
   EXPECT_THAT(
-      ParseError("init_allocated_mem,alloc_fill_value=5"),
+      RefusalOf("init_allocated_mem,alloc_fill_value=5"),
       AllOf(HasSubstr("init_allocated_mem"), HasSubstr("alloc_fill_value")));
 }
 
@@ -94,7 +94,7 @@ TEST(OptionsTest, RefusesAChunkAboveTheLimitUnderTheBuddyStrategies) {
       const std::string text =
           "gpu_memory_limit_mb=10,allocator_strategy=" + strategy + "," +
           option + "=";
-      EXPECT_THAT(ParseError(text + "11"),
+      EXPECT_THAT(RefusalOf(text + "11"),
                   AllOf(HasSubstr(option), HasSubstr("gpu_memory_limit_mb")));
       EXPECT_EQ(Options::Parse(text + "10").gpu_memory_limit_mb, 10U);
     }
@@ -109,8 +109,8 @@ TEST(OptionsTest, RefusesFractionsThatAreNone) {
   for (const std::string option :
        {"fraction_of_gpu_memory_to_use", "fraction_of_cpu_memory_to_use",
         "fraction_of_cuda_pinned_memory_to_use"}) {
-    EXPECT_THAT(ParseError(option + "=0"), HasSubstr(option));
-    EXPECT_THAT(ParseError(option + "=1.5"), HasSubstr(option));
+    EXPECT_THAT(RefusalOf(option + "=0"), HasSubstr(option));
+    EXPECT_THAT(RefusalOf(option + "=1.5"), HasSubstr(option));
   }
 }
 
@@ -151,35 +151,35 @@ TEST(OptionsTest, QuotesHoldSeparatorsAndDoubledQuotes) {
 }
 
 TEST(OptionsTest, NamesTheOptionWhoseQuoteIsNotClosed) {
-  EXPECT_THAT(ParseError("strata_trace_file='a"),
+  EXPECT_THAT(RefusalOf("strata_trace_file='a"),
               HasSubstr("strata_trace_file"));
 }
 
 TEST(OptionsTest, ListsTheKnownOptionsForAnUnknownOne) {
-  EXPECT_THAT(ParseError("no_such=1"),
+  EXPECT_THAT(RefusalOf("no_such=1"),
               AllOf(HasSubstr("no_such"), HasSubstr("allocator_strategy")));
 }
 
 TEST(OptionsTest, ListsTheKnownStrategiesForAnUnknownOne) {
-  EXPECT_THAT(ParseError("allocator_strategy=none"),
+  EXPECT_THAT(RefusalOf("allocator_strategy=none"),
               AllOf(HasSubstr("none"), HasSubstr("auto_growth")));
 }
 
 TEST(OptionsTest, NamesBothOptionsThatContradictEachOther) {
-  EXPECT_THAT(ParseError("use_system_allocator,allocator_strategy=auto_growth"),
+  EXPECT_THAT(RefusalOf("use_system_allocator,allocator_strategy=auto_growth"),
               AllOf(HasSubstr("use_system_allocator"),
                     HasSubstr("allocator_strategy")));
 }
 
 TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
-  EXPECT_THAT(ParseError("strata_retry_alone,gpu_allocator_retry_time=0"),
+  EXPECT_THAT(RefusalOf("strata_retry_alone,gpu_allocator_retry_time=0"),
               AllOf(HasSubstr("strata_retry_alone"),
                     HasSubstr("gpu_allocator_retry_time")));
 }
 
 TEST(OptionsTest, AFillContradictsNoFill) {
   EXPECT_THAT(
-      ParseError("strata_guard_fill=nan,strata_guard_poison=false"),
+      RefusalOf("strata_guard_fill=nan,strata_guard_poison=false"),
       AllOf(HasSubstr("strata_guard_fill"), HasSubstr("strata_guard_poison")));
 }
 
@@ -187,34 +187,34 @@ TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
   for (const char* other : {"strata_trace_file", "strata_trace_events_file"}) {
     const std::string text =
         std::string("strata_allocation_log_file=a,").append(other) + "=a";
-    EXPECT_THAT(ParseError(text), AllOf(HasSubstr("strata_allocation_log_file"),
-                                        HasSubstr(other)));
+    EXPECT_THAT(RefusalOf(text), AllOf(HasSubstr("strata_allocation_log_file"),
+                                       HasSubstr(other)));
   }
-  EXPECT_THAT(ParseError("strata_trace_file=a,strata_trace_events_file=a"),
+  EXPECT_THAT(RefusalOf("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
                     HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
 }
 
 TEST(OptionsTest, NamesBothOptionsOfHostMemoryThatContradictEachOther) {
-  EXPECT_THAT(ParseError("use_system_allocator,strata_host_strategy=pool"),
+  EXPECT_THAT(RefusalOf("use_system_allocator,strata_host_strategy=pool"),
               AllOf(HasSubstr("use_system_allocator"),
                     HasSubstr("strata_host_strategy")));
-  EXPECT_THAT(ParseError("use_system_allocator,strata_pinned_strategy=pool"),
+  EXPECT_THAT(RefusalOf("use_system_allocator,strata_pinned_strategy=pool"),
               AllOf(HasSubstr("use_system_allocator"),
                     HasSubstr("strata_pinned_strategy")));
   EXPECT_THAT(
-      ParseError("use_system_allocator,use_auto_growth_pinned_allocator"),
+      RefusalOf("use_system_allocator,use_auto_growth_pinned_allocator"),
       AllOf(HasSubstr("use_system_allocator"),
             HasSubstr("use_auto_growth_pinned_allocator")));
-  EXPECT_THAT(ParseError("use_auto_growth_pinned_allocator,"
-                         "strata_pinned_strategy=pool"),
+  EXPECT_THAT(RefusalOf("use_auto_growth_pinned_allocator,"
+                        "strata_pinned_strategy=pool"),
               AllOf(HasSubstr("use_auto_growth_pinned_allocator"),
                     HasSubstr("strata_pinned_strategy")));
 }
 
 TEST(OptionsTest, ListsTheKnownStrategiesForHostMemoryToo) {
   for (const char* name : {"strata_host_strategy", "strata_pinned_strategy"}) {
-    EXPECT_THAT(ParseError(std::string(name) + "=none"),
+    EXPECT_THAT(RefusalOf(std::string(name) + "=none"),
                 AllOf(HasSubstr(name), HasSubstr("auto_growth")));
   }
 }
@@ -230,36 +230,35 @@ TEST(OptionsTest, AnAliasAloneChoosesTheStrategy) {
 }
 
 TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
-  EXPECT_THAT(ParseError("alloc_fill_value=256"),
-              HasSubstr("alloc_fill_value"));
-  EXPECT_THAT(ParseError("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
-  EXPECT_THAT(ParseError("strata_sim_devices=9999999999"),
+  EXPECT_THAT(RefusalOf("alloc_fill_value=256"), HasSubstr("alloc_fill_value"));
+  EXPECT_THAT(RefusalOf("alloc_fill_value=-2"), HasSubstr("alloc_fill_value"));
+  EXPECT_THAT(RefusalOf("strata_sim_devices=9999999999"),
               HasSubstr("strata_sim_devices"));
-  EXPECT_THAT(ParseError("bfc_placement=odd"), HasSubstr("bfc_placement"));
-  EXPECT_THAT(ParseError("auto_growth_chunk_rule=odd"),
+  EXPECT_THAT(RefusalOf("bfc_placement=odd"), HasSubstr("bfc_placement"));
+  EXPECT_THAT(RefusalOf("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
-  EXPECT_THAT(ParseError("strata_guard_fill=odd"),
+  EXPECT_THAT(RefusalOf("strata_guard_fill=odd"),
               HasSubstr("strata_guard_fill"));
-  EXPECT_THAT(ParseError("strata_guard_on_error=odd"),
+  EXPECT_THAT(RefusalOf("strata_guard_on_error=odd"),
               HasSubstr("strata_guard_on_error"));
-  EXPECT_THAT(ParseError("strata_guard_red_zone=17MiB"),
+  EXPECT_THAT(RefusalOf("strata_guard_red_zone=17MiB"),
               HasSubstr("strata_guard_red_zone"));
   for (const char* name :
        {"strata_host_warn_large", "strata_host_warn_total"}) {
     for (const char* wrong : {"-0.1", "1.1", "nan"}) {
-      EXPECT_THAT(ParseError(std::string(name) + "=" + wrong), HasSubstr(name));
+      EXPECT_THAT(RefusalOf(std::string(name) + "=" + wrong), HasSubstr(name));
     }
   }
-  EXPECT_THAT(ParseError("pool_rounder=odd"), HasSubstr("pool_rounder"));
-  EXPECT_THAT(ParseError("auto_growth_give_back_limit=-1"),
+  EXPECT_THAT(RefusalOf("pool_rounder=odd"), HasSubstr("pool_rounder"));
+  EXPECT_THAT(RefusalOf("auto_growth_give_back_limit=-1"),
               HasSubstr("auto_growth_give_back_limit"));
-  EXPECT_THAT(ParseError("auto_growth_give_back_limit=nan"),
+  EXPECT_THAT(RefusalOf("auto_growth_give_back_limit=nan"),
               HasSubstr("auto_growth_give_back_limit"));
   for (const char* wrong : {"=-0.1", "=nan"}) {
     const std::string name = "cuda_malloc_async_pool_memory_throttle_ratio";
-    EXPECT_THAT(ParseError(name + wrong), HasSubstr(name));
+    EXPECT_THAT(RefusalOf(name + wrong), HasSubstr(name));
   }
-  EXPECT_THAT(ParseError("cuda_malloc_async_pool=mine"),
+  EXPECT_THAT(RefusalOf("cuda_malloc_async_pool=mine"),
               AllOf(HasSubstr("cuda_malloc_async_pool"), HasSubstr("mine"),
                     HasSubstr("default")));
   for (const char* name :
@@ -268,24 +267,24 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
         "large_pool_auto_growth_chunk_size_in_mb", "small_pool_pre_alloc_in_mb",
         "initial_gpu_memory_in_mb", "reallocate_gpu_memory_in_mb",
         "initial_cpu_memory_in_mb", "large_pool_pre_alloc_in_mb"}) {
-    EXPECT_THAT(ParseError(std::string(name) + "=18446744073709551615"),
+    EXPECT_THAT(RefusalOf(std::string(name) + "=18446744073709551615"),
                 HasSubstr(name));
   }
 }
 
 // tf_bfc R59, R61; strategy/bfc/limits.h has the rules.
 TEST(OptionsTest, ChecksTheLimitsOfBfc) {
-  EXPECT_THAT(ParseError("bfc_memory_fraction=most"),
+  EXPECT_THAT(RefusalOf("bfc_memory_fraction=most"),
               AllOf(HasSubstr("bfc_memory_fraction"), HasSubstr("'most'")));
-  EXPECT_THAT(ParseError("bfc_memory_fraction=0.5,bfc_system_memory_in_mb=9"),
+  EXPECT_THAT(RefusalOf("bfc_memory_fraction=0.5,bfc_system_memory_in_mb=9"),
               AllOf(HasSubstr("bfc_memory_fraction"),
                     HasSubstr("bfc_system_memory_in_mb")));
-  EXPECT_THAT(ParseError("bfc_system_memory_in_mb=18446744073709551615"),
+  EXPECT_THAT(RefusalOf("bfc_system_memory_in_mb=18446744073709551615"),
               HasSubstr("bfc_system_memory_in_mb"));
 }
 
 TEST(OptionsTest, ChecksTheFaultPlan) {
-  EXPECT_THAT(ParseError("strata_fault=sometimes"), HasSubstr("sometimes"));
+  EXPECT_THAT(RefusalOf("strata_fault=sometimes"), HasSubstr("sometimes"));
 }
 
 TEST(OptionsTest, NumbersKeepEveryDigit) {

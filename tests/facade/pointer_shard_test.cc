@@ -60,11 +60,11 @@ class PointerShardTest : public testing::TestWithParam<bool> {
   std::uintptr_t next_ = 0x7f0000000000;
 };
 
-std::string NameOf(const testing::TestParamInfo<bool>& test) {
+std::string NameOfLock(const testing::TestParamInfo<bool>& test) {
   return test.param ? "biased" : "plain";
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, PointerShardTest, testing::Bool(), NameOf);
+INSTANTIATE_TEST_SUITE_P(Both, PointerShardTest, testing::Bool(), NameOfLock);
 
 TEST_P(PointerShardTest, TheFirstWaitsAndOnlyTheNewestStepTakesIt) {
   Allocation* const first = NewRecord();

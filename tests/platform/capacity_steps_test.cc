@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-std::string ErrorOf(const std::string& text) {
+std::string StepsError(const std::string& text) {
   try {
     ParseCapacitySteps(text);
   } catch (const std::invalid_argument& error) {
@@ -47,25 +47,25 @@ TEST(CapacityStepsTest, SizesHaveBinaryUnits) {
 
 TEST(CapacityStepsTest, NamesThePartThatIsWrong) {
   const std::string flag = "strata_sim_capacity_steps: ";
-  EXPECT_EQ(ErrorOf("malloc:nth=1,take=1"),
+  EXPECT_EQ(StepsError("malloc:nth=1,take=1"),
             flag + "'malloc' is no device call (known: see device_calls.def)");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=0,take=1"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=0,take=1"),
             flag + "'nth=0' is not a number in range");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1,take=1gb"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1,take=1gb"),
             flag + "'take=1gb' is not a size such as 512MiB or 10GiB");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1,take=99999999TiB"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1,take=99999999TiB"),
             flag + "'take=99999999TiB' is not a size such as 512MiB or 10GiB");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1,at=5"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1,at=5"),
             flag + "'at=5' is no option (known: nth, take, give, device)");
-  EXPECT_EQ(ErrorOf("mem_alloc:take=1"),
+  EXPECT_EQ(StepsError("mem_alloc:take=1"),
             flag + "'mem_alloc:take=1' has no nth");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1"),
             flag + "'mem_alloc:nth=1' has not exactly one of take and give");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1,take=1,give=1"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1,take=1,give=1"),
             flag +
                 "'mem_alloc:nth=1,take=1,give=1' has not exactly one of "
                 "take and give");
-  EXPECT_EQ(ErrorOf("mem_alloc:nth=1,take=1,"),
+  EXPECT_EQ(StepsError("mem_alloc:nth=1,take=1,"),
             flag + "'mem_alloc:nth=1,take=1,' ends with ','");
 }
 

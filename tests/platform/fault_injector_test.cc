@@ -29,7 +29,7 @@ std::string PatternOf(const std::string& rules, int calls) {
   return Pattern(&injector, calls);
 }
 
-std::string ErrorOf(const std::string& rules) {
+std::string RuleError(const std::string& rules) {
   try {
     ParseFaultRules(rules);
   } catch (const std::invalid_argument& error) {
@@ -176,7 +176,7 @@ TEST(FaultInjectorTest, TextErrorsNameTheFlagAndThePart) {
       {" mem_alloc", "' mem_alloc'"},
   };
   for (const auto& c : kCases) {
-    const std::string error = ErrorOf(c.rules);
+    const std::string error = RuleError(c.rules);
     EXPECT_EQ(error.rfind("strata_sim_fault: ", 0), 0u) << c.rules << error;
     EXPECT_NE(error.find(c.part), std::string::npos)
         << c.rules << ": " << error;

@@ -7,11 +7,10 @@
 #include <mutex>
 
 #include "strata/tests/platform/virtual_fixture.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
-
-constexpr Status kOk = Status::kSuccess;
 
 class HostViewsTest : public VirtualFixture {
  protected:

@@ -16,14 +16,14 @@
 namespace strata {
 namespace {
 
-constexpr int kDevices = 2;
+constexpr int kOrderDevices = 2;
 constexpr int kStreamsPerDevice = 5;  // legacy, two blocking, two others
-constexpr int kStreams = kDevices * kStreamsPerDevice;
+constexpr int kStreams = kOrderDevices * kStreamsPerDevice;
 constexpr int kEvents = 4;
 constexpr int kSteps = 90;
 constexpr int kNoNode = -1;
 
-using Nodes = std::bitset<kSteps>;
+using NodeSet = std::bitset<kSteps>;
 
 bool IsLegacy(int stream) { return stream % kStreamsPerDevice == 0; }
 bool IsBlocking(int stream) {
@@ -41,8 +41,8 @@ class OrderModel {
   OrderModel() { last_.fill(kNoNode); }
 
   // What would come before a node that was added to `stream` now.
-  Nodes Before(int stream) const {
-    Nodes before;
+  NodeSet Before(int stream) const {
+    NodeSet before;
     const auto join = [&](int other) {
       const int node = last_[static_cast<std::size_t>(other)];
       if (node != kNoNode) before |= Upto(node);
@@ -57,25 +57,25 @@ class OrderModel {
   }
   // Adds a node to `stream`, after `cause` too, and returns it.
   int Add(int stream, int cause = kNoNode) {
-    Nodes before = Before(stream);
+    NodeSet before = Before(stream);
     if (cause != kNoNode) before |= Upto(cause);
     before_.push_back(before);
     last_[static_cast<std::size_t>(stream)] =
         static_cast<int>(before_.size()) - 1;
     return static_cast<int>(before_.size()) - 1;
   }
-  const Nodes& before(int node) const {
+  const NodeSet& before(int node) const {
     return before_[static_cast<std::size_t>(node)];
   }
 
  private:
-  Nodes Upto(int node) const {
-    Nodes nodes = before(node);
+  NodeSet Upto(int node) const {
+    NodeSet nodes = before(node);
     nodes.set(static_cast<std::size_t>(node));
     return nodes;
   }
 
-  std::vector<Nodes> before_;         // by node
+  std::vector<NodeSet> before_;       // by node
   std::array<int, kStreams> last_{};  // by stream
 };
 
@@ -84,9 +84,9 @@ struct RecordedEvent {
   int node = kNoNode;
 };
 
-class Program {
+class RandomOrder {
  public:
-  Program(ProgressKind kind, std::uint64_t seed)
+  RandomOrder(ProgressKind kind, std::uint64_t seed)
       : random_(seed), scheduler_(kind, seed) {
     for (int i = 0; i < kStreams; ++i) {
       Stream stream;
@@ -105,7 +105,7 @@ class Program {
       TakeStep();
       scheduler_.AfterCall(300, &lock_);
     }
-    for (int device = 0; device < kDevices; ++device) {
+    for (int device = 0; device < kOrderDevices; ++device) {
       scheduler_.AwaitDevice(device, &lock_);
     }
   }
@@ -142,7 +142,7 @@ class Program {
 
   void Submit(int stream) {
     const Stream& target = streams_[static_cast<std::size_t>(stream)];
-    const Nodes before = model_.Before(stream);
+    const NodeSet before = model_.Before(stream);
     for (const SubmittedWork& earlier : operations_) {
       const bool expected = before.test(static_cast<std::size_t>(earlier.node));
       ordered_pairs_ += expected ? 1 : 0;
@@ -159,7 +159,7 @@ class Program {
   }
 
   void NoteRun(int node) {
-    const Nodes needed = model_.before(node) & is_operation_;
+    const NodeSet needed = model_.before(node) & is_operation_;
     if ((needed & ~ran_).any()) ++early_runs_;
     ran_.set(static_cast<std::size_t>(node));
   }
@@ -200,8 +200,8 @@ class Program {
   std::array<RecordedEvent, kEvents> events_;
   OrderModel model_;
   std::vector<SubmittedWork> operations_;
-  Nodes is_operation_;
-  Nodes ran_;
+  NodeSet is_operation_;
+  NodeSet ran_;
   std::size_t ordered_pairs_ = 0;
   std::size_t wrong_verdicts_ = 0;
   std::size_t early_runs_ = 0;
@@ -221,7 +221,7 @@ class SchedulerRandomTest : public testing::TestWithParam<KindCase> {};
 TEST_P(SchedulerRandomTest, OrderIsThatOfTheRules) {
   std::size_t ordered_pairs = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    Program program(GetParam().kind, seed);
+    RandomOrder program(GetParam().kind, seed);
     program.Run();
     ASSERT_EQ(program.wrong_verdicts(), 0u) << "seed " << seed;
     ASSERT_EQ(program.early_runs(), 0u) << "seed " << seed;

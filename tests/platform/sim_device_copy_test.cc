@@ -10,11 +10,11 @@
 
 #include "strata/platform/device_work.h"
 #include "strata/tests/platform/virtual_fixture.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
 
-constexpr Status kOk = Status::kSuccess;
 // Not a multiple of anything, and more than a frame.
 constexpr std::size_t kBytes = 3 * kFrameBytes + 12345;
 

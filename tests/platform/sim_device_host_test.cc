@@ -11,7 +11,7 @@ namespace {
 
 class SimDeviceHostTest : public SimFixture {};
 
-DevicePtr AsDevice(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
+DevicePtr HostPtr(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
 
 TEST_F(SimDeviceHostTest, PinnedMemoryIsRealAndFreedOnce) {
   void* ptr = nullptr;
@@ -20,7 +20,7 @@ TEST_F(SimDeviceHostTest, PinnedMemoryIsRealAndFreedOnce) {
   EXPECT_EQ(device().Leaks().pinned_bytes, 10000u);
   EXPECT_EQ(device().FreeHost(static_cast<char*>(ptr) + 1),
             Status::kInvalidValue);
-  EXPECT_EQ(device().MemFree(AsDevice(ptr)), Status::kInvalidValue);
+  EXPECT_EQ(device().MemFree(HostPtr(ptr)), Status::kInvalidValue);
   EXPECT_EQ(device().HostUnregister(ptr), Status::kHostMemoryNotRegistered);
   EXPECT_EQ(device().FreeHost(ptr), Status::kSuccess);
   EXPECT_EQ(device().FreeHost(ptr), Status::kInvalidValue);
@@ -108,12 +108,12 @@ TEST_F(SimDeviceHostTest, BytesMoveBetweenRangesOnTheHost) {
   ASSERT_EQ(device().MallocManaged(&managed, 4096, kManagedGlobal),
             Status::kSuccess);
   ASSERT_EQ(device().HostRegister(own.data(), 4096, 0), Status::kSuccess);
-  ASSERT_EQ(device().MemsetAsync(AsDevice(pinned), 0x1FF, 4096, stream),
+  ASSERT_EQ(device().MemsetAsync(HostPtr(pinned), 0x1FF, 4096, stream),
             Status::kSuccess);
   EXPECT_EQ(static_cast<unsigned char*>(pinned)[4095], 0xFF);
-  ASSERT_EQ(device().MemcpyAsync(managed, AsDevice(pinned), 4096, stream),
+  ASSERT_EQ(device().MemcpyAsync(managed, HostPtr(pinned), 4096, stream),
             Status::kSuccess);
-  ASSERT_EQ(device().MemcpyAsync(AsDevice(own.data()), managed, 4095, stream),
+  ASSERT_EQ(device().MemcpyAsync(HostPtr(own.data()), managed, 4095, stream),
             Status::kSuccess);
   EXPECT_EQ(own[4094], static_cast<char>(0xFF));
   EXPECT_EQ(own[4095], 1);
@@ -127,7 +127,7 @@ TEST_F(SimDeviceHostTest, FreedPinnedMemoryIsNoPageableMemory) {
   ASSERT_EQ(device().MallocManaged(&managed, 4096, kManagedGlobal),
             Status::kSuccess);
   ASSERT_EQ(device().FreeHost(pinned), Status::kSuccess);
-  EXPECT_EQ(device().MemcpyAsync(AsDevice(pinned) + 4095, managed, 1,
+  EXPECT_EQ(device().MemcpyAsync(HostPtr(pinned) + 4095, managed, 1,
                                  device().LegacyStream()),
             Status::kInvalidValue);
 }
@@ -150,12 +150,12 @@ TEST_F(SimDeviceHostTest, CopiesOfPhantomMemoryLeaveTheHostAlone) {
   void* pinned = nullptr;
   ASSERT_EQ(device().MallocHost(&pinned, 4096, 0), Status::kSuccess);
   std::memset(pinned, 7, 4096);
-  EXPECT_EQ(device().MemcpyAsync(phantom, AsDevice(pinned), 4096, stream),
+  EXPECT_EQ(device().MemcpyAsync(phantom, HostPtr(pinned), 4096, stream),
             Status::kSuccess);
-  EXPECT_EQ(device().MemcpyAsync(AsDevice(pinned), phantom, 4096, stream),
+  EXPECT_EQ(device().MemcpyAsync(HostPtr(pinned), phantom, 4096, stream),
             Status::kSuccess);
   EXPECT_EQ(static_cast<char*>(pinned)[0], 7);
-  EXPECT_EQ(device().MemcpyAsync(phantom, AsDevice(pinned), 4097, stream),
+  EXPECT_EQ(device().MemcpyAsync(phantom, HostPtr(pinned), 4097, stream),
             Status::kInvalidValue);
 }
 

@@ -10,12 +10,10 @@
 
 #include "strata/platform/sim/device_memory.h"
 #include "strata/tests/platform/virtual_fixture.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
-
-constexpr Status kOk = Status::kSuccess;
-constexpr Status kBad = Status::kInvalidValue;
 
 class SimDeviceVirtualTest : public VirtualFixture {};
 

@@ -15,9 +15,8 @@
 namespace strata {
 namespace {
 
-constexpr Status kOk = Status::kSuccess;
 constexpr std::size_t kCount = 100;
-constexpr std::size_t kBytes = kCount * sizeof(std::uint32_t);
+constexpr std::size_t kWordBytes = kCount * sizeof(std::uint32_t);
 
 // ranges[1][i] = ranges[0][i] * *argument + 1
 void MultiplyAdd(void* argument, void* const* ranges) {
@@ -41,21 +40,22 @@ class SimKernelTest : public testing::Test {
         [this](const HazardReport& report) { reports_ += ToString(report); });
     EXPECT_EQ(device().StreamCreate(&stream_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().StreamCreate(&other_, kStreamNonBlocking), kOk);
-    EXPECT_EQ(device().MemAlloc(&from_, kBytes), kOk);
-    EXPECT_EQ(device().MemAlloc(&to_, kBytes), kOk);
+    EXPECT_EQ(device().MemAlloc(&from_, kWordBytes), kOk);
+    EXPECT_EQ(device().MemAlloc(&to_, kWordBytes), kOk);
   }
 
   SimDevice& device() { return platform_->sim_device(0); }
   DeviceWork& work() { return *platform_->work(0); }
   Status Launch(Stream stream) {
-    const WorkRange ranges[] = {{from_, kBytes, false}, {to_, kBytes, true}};
+    const WorkRange ranges[] = {{from_, kWordBytes, false},
+                                {to_, kWordBytes, true}};
     return work().Launch(stream, ranges, 2, &MultiplyAdd, &factor_);
   }
   std::uint32_t Last(DevicePtr ptr) {
-    return static_cast<std::uint32_t*>(device().HostView(ptr, kBytes))[99];
+    return static_cast<std::uint32_t*>(device().HostView(ptr, kWordBytes))[99];
   }
   void Fill(Stream stream) {
-    EXPECT_EQ(device().MemsetAsync(from_, 1, kBytes, stream), kOk);
+    EXPECT_EQ(device().MemsetAsync(from_, 1, kWordBytes, stream), kOk);
   }
 
   std::shared_ptr<SimPlatform> platform_;
@@ -114,7 +114,8 @@ TEST_F(SimKernelTest, ComputesBeforeTheFreeThatFollowsIt) {
   MemPool pool;
   ASSERT_EQ(device().DefaultMemPool(&pool), kOk);
   DevicePtr between = 0;
-  ASSERT_EQ(device().MallocFromPoolAsync(&between, kBytes, pool, stream_), kOk);
+  ASSERT_EQ(device().MallocFromPoolAsync(&between, kWordBytes, pool, stream_),
+            kOk);
   to_ = between;
   EXPECT_EQ(Launch(stream_), kOk);
   from_ = between;
@@ -140,7 +141,7 @@ TEST_F(SimKernelTest, TheCheckerKnowsWhatItUses) {
 TEST_F(SimKernelTest, IsNotCalledWithoutBytes) {
   Build("inline", "phantom");
   bool called = false;
-  const WorkRange range{to_, kBytes, true};
+  const WorkRange range{to_, kWordBytes, true};
   const HostKernel note = [](void* argument, void* const*) {
     *static_cast<bool*>(argument) = true;
   };

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-std::string ErrorOf(const PlatformOptions& options) {
+std::string OptionsError(const PlatformOptions& options) {
   try {
     SimPlatform platform(options);
   } catch (const std::invalid_argument& error) {
@@ -24,8 +24,8 @@ std::string ErrorOf(const PlatformOptions& options) {
 
 TEST(SimPlatformTest, NumberOfDevicesIsChecked) {
   for (const int devices : {-1, 0, kMaxSimDevices + 1}) {
-    EXPECT_EQ(ErrorOf(SimOptions(devices, 1)).rfind("strata_sim_devices", 0),
-              0u)
+    EXPECT_EQ(
+        OptionsError(SimOptions(devices, 1)).rfind("strata_sim_devices", 0), 0u)
         << devices;
   }
   SimPlatform most(SimOptions(kMaxSimDevices, 1));
@@ -37,20 +37,20 @@ TEST(SimPlatformTest, MemoryIsChecked) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, kFrameBytes - 1,
                                     kMaxDeviceMemoryBytes + 1, UINT64_MAX}) {
     options.sim_memory_bytes = bytes;
-    EXPECT_EQ(ErrorOf(options).rfind("strata_sim_memory", 0), 0u) << bytes;
+    EXPECT_EQ(OptionsError(options).rfind("strata_sim_memory", 0), 0u) << bytes;
   }
   for (const std::uint64_t bytes : {kFrameBytes, kMaxDeviceMemoryBytes}) {
     options.sim_memory_bytes = bytes;
-    EXPECT_EQ(ErrorOf(options), "accepted") << bytes;
+    EXPECT_EQ(OptionsError(options), "accepted") << bytes;
   }
 }
 
 TEST(SimPlatformTest, FaultsAreChecked) {
   PlatformOptions options = SimOptions(2, 1);
   options.sim_faults = "mem_alloc:nth=x";
-  EXPECT_EQ(ErrorOf(options).rfind("strata_sim_fault", 0), 0u);
+  EXPECT_EQ(OptionsError(options).rfind("strata_sim_fault", 0), 0u);
   options.sim_faults = "mem_alloc:device=2";
-  EXPECT_EQ(ErrorOf(options).rfind("strata_sim_fault", 0), 0u);
+  EXPECT_EQ(OptionsError(options).rfind("strata_sim_fault", 0), 0u);
 }
 
 TEST(SimPlatformTest, FaultsOfTheOptionsReachTheDevicesTheyName) {

@@ -8,11 +8,10 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/platform/sim_fixture.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
-
-constexpr Status kOk = Status::kSuccess;
 
 PlatformOptions LazyOptions() {
   PlatformOptions options = SimOptions(2, 16);

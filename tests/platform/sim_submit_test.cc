@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kOnes = 0x0101010101010101;
+constexpr std::uint64_t kWordOfOnes = 0x0101010101010101;
 
 class SimSubmitTest : public SimProgressFixture {
  protected:
@@ -57,7 +57,7 @@ TEST_F(SimSubmitTest, CopyToPageableMemoryIsDoneWhenItReturns) {  // H6
   ASSERT_EQ(device().MemsetAsync(At(source), 1, 8, stream), Status::kSuccess);
   ASSERT_EQ(device().MemcpyAsync(At(&target), At(source), 8, stream),
             Status::kSuccess);
-  EXPECT_EQ(target, kOnes);
+  EXPECT_EQ(target, kWordOfOnes);
   EXPECT_EQ(device().PendingCount(), 0u);
 }
 

@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-constexpr DevicePtr kBegin = DevicePtr{1} << 40;
+constexpr DevicePtr kSpaceBegin = DevicePtr{1} << 40;
 
 LiveAllocation Slices(std::uint16_t slices) {
   LiveAllocation live;
@@ -24,14 +24,14 @@ LiveAllocation Slices(std::uint16_t slices) {
 }
 
 TEST(SliceSpaceTest, AddressesRiseByWholeSlices) {
-  SliceSpace space(kBegin, 4 * kFrameBytes);
-  EXPECT_EQ(space.Add(Slices(1)), kBegin);
-  EXPECT_EQ(space.Add(Slices(3)), kBegin + 512);
-  EXPECT_EQ(space.Add(Slices(1)), kBegin + 2048);
+  SliceSpace space(kSpaceBegin, 4 * kFrameBytes);
+  EXPECT_EQ(space.Add(Slices(1)), kSpaceBegin);
+  EXPECT_EQ(space.Add(Slices(3)), kSpaceBegin + 512);
+  EXPECT_EQ(space.Add(Slices(1)), kSpaceBegin + 2048);
 }
 
 TEST(SliceSpaceTest, RemoveGivesBackWhatWasAddedOnce) {
-  SliceSpace space(kBegin, 4 * kFrameBytes);
+  SliceSpace space(kSpaceBegin, 4 * kFrameBytes);
   LiveAllocation live = Slices(5);
   live.share.shared_frame = 17;
   live.share.first_slice = 33;
@@ -50,7 +50,7 @@ TEST(SliceSpaceTest, RemoveGivesBackWhatWasAddedOnce) {
 }
 
 TEST(SliceSpaceTest, CoversTheBytesThatWereAskedFor) {
-  SliceSpace space(kBegin, 4 * kFrameBytes);
+  SliceSpace space(kSpaceBegin, 4 * kFrameBytes);
   const DevicePtr ptr = space.Add(Slices(2)).value();
   EXPECT_TRUE(space.Covers(ptr, 1021));
   EXPECT_FALSE(space.Covers(ptr, 1022));
@@ -60,7 +60,7 @@ TEST(SliceSpaceTest, CoversTheBytesThatWereAskedFor) {
 }
 
 TEST(SliceSpaceTest, AFullSpaceGivesNothingUntilAPageHasRested) {
-  SliceSpace space(kBegin, 2 * kFrameBytes);
+  SliceSpace space(kSpaceBegin, 2 * kFrameBytes);
   std::vector<DevicePtr> ptrs;
   while (const auto ptr = space.Add(Slices(1))) ptrs.push_back(*ptr);
   ASSERT_EQ(ptrs.size(), 2u * SharedFrame::kSlices);
@@ -71,12 +71,12 @@ TEST(SliceSpaceTest, AFullSpaceGivesNothingUntilAPageHasRested) {
   for (std::size_t i = 0; i < SliceSpace::kQuarantinedFrees; ++i) {
     ASSERT_TRUE(space.Remove(ptrs[SharedFrame::kSlices + i]));
   }
-  EXPECT_EQ(space.Add(Slices(1)), kBegin);
+  EXPECT_EQ(space.Add(Slices(1)), kSpaceBegin);
 }
 
 TEST(SliceSpaceTest, RandomUseNeverOverlapsNorReusesEarly) {
   const std::uint64_t pages = 48;
-  SliceSpace space(kBegin, pages * kFrameBytes);
+  SliceSpace space(kSpaceBegin, pages * kFrameBytes);
   std::mt19937_64 random(5);
   std::map<DevicePtr, LiveAllocation> live;
   std::map<DevicePtr, std::uint64_t> resting;  // begin -> bytes

@@ -17,11 +17,11 @@
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/physical_memory.h"
+#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
 
-constexpr Status kOk = Status::kSuccess;
 constexpr std::uint64_t kFrames = 24;
 constexpr int kDevices = 2;
 

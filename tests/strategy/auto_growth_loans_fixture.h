@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/tests/strategy/mebibyte.h"
 #include "strata/tests/testing/test_place.h"
 
 namespace strata {
-
-inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Two streams of a place with auto_growth. When a test is over, each is
 // consistent and all went back.

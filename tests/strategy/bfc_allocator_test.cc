@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::size_t kMiB = Mebibytes(1);
-
 TEST(BfcAllocatorTest, SizesAreWholeGranules) {  // R1
   BfcPool pool(BfcWhole(kMiB));
   for (const std::size_t bytes : {1U, 255U, 256U, 257U, 1000U}) {

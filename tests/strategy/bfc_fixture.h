@@ -12,6 +12,7 @@
 
 #include "strata/allocation/chunk_pool.h"
 #include "strata/strategy/bfc_allocator.h"
+#include "strata/tests/strategy/mebibyte.h"
 #include "strata/tests/testing/scripted_system.h"
 
 namespace strata {

@@ -25,8 +25,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::size_t kMiB = Mebibytes(1);
-
 TEST(BfcGrowthTest, RegionsDoubleUpToTheLimit) {  // R15, R19, R22
   BfcPool pool(BfcLimit(64 * kMiB));
   for (int i = 0; i < 64; ++i) ASSERT_NE(pool.Take(kMiB), nullptr);

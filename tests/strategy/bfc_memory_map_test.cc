@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-BfcSnapshot Example() {
+BfcSnapshot ExampleMap() {
   BfcSnapshotBuilder builder;
   builder.Region()
       .InUse(100, 256, "train / \"MatMul\"")
@@ -54,7 +54,7 @@ std::string MapOf(const BfcSnapshot& snapshot) {
 }
 
 TEST(BfcMemoryMapTest, TellsWhatIsDeferred) {
-  BfcSnapshot example = Example();
+  BfcSnapshot example = ExampleMap();
   example.chunks[2].deferred = true;
   const auto chunks = Values(MapOf(example), "chunk");
   ASSERT_EQ(chunks.size(), 3U);
@@ -65,7 +65,7 @@ TEST(BfcMemoryMapTest, TellsWhatIsDeferred) {
 
 // tf_bfc R54: MemChunk for every chunk.
 TEST(BfcMemoryMapTest, R54HasEveryChunk) {
-  const BfcSnapshot example = Example();
+  const BfcSnapshot example = ExampleMap();
   const auto chunks = Values(MapOf(example), "chunk");
   ASSERT_EQ(chunks.size(), 3U);
   EXPECT_EQ(chunks[0], (Json{{"address", example.chunks[0].address},
@@ -89,7 +89,7 @@ TEST(BfcMemoryMapTest, R54HasEveryChunk) {
 }
 
 TEST(BfcMemoryMapTest, R54HasCountsOnlyWithATimingCounter) {
-  BfcSnapshot example = Example();
+  BfcSnapshot example = ExampleMap();
   example.has_timing_counter = true;
   example.chunks[0].freed_at_count = 5;  // from before it was in use again
   const auto chunks = Values(MapOf(example), "chunk");
@@ -98,7 +98,7 @@ TEST(BfcMemoryMapTest, R54HasCountsOnlyWithATimingCounter) {
 }
 
 TEST(BfcMemoryMapTest, R54HasTheOtherFields) {
-  const BfcSnapshot example = Example();
+  const BfcSnapshot example = ExampleMap();
   const std::string map = MapOf(example);
   EXPECT_EQ(Values(map, "allocator_name"), std::vector<Json>{"device:0_bfc"});
   const auto bins = Values(map, "bin_summary");
@@ -146,9 +146,9 @@ class BfcMemoryMapSinkTest : public ::testing::Test {
 TEST_F(BfcMemoryMapSinkTest, R55WritesAFileForEachSnapshot) {
   const MemoryMapSink sink = MakeMemoryMapSink(prefix_);
   EXPECT_EQ(FileCount(), 0U);
-  sink(Example());
+  sink(ExampleMap());
   sink(BfcSnapshotBuilder().snapshot());
-  EXPECT_EQ(ContentOf(folder_ / "oom_device_0_bfc.0"), MapOf(Example()));
+  EXPECT_EQ(ContentOf(folder_ / "oom_device_0_bfc.0"), MapOf(ExampleMap()));
   EXPECT_EQ(ContentOf(folder_ / "oom_device_0_bfc.1"),
             MapOf(BfcSnapshotBuilder().snapshot()));
   EXPECT_EQ(FileCount(), 2U);
@@ -156,14 +156,14 @@ TEST_F(BfcMemoryMapSinkTest, R55WritesAFileForEachSnapshot) {
 
 TEST_F(BfcMemoryMapSinkTest, R55NeverOverwrites) {
   std::ofstream(folder_ / "oom_device_0_bfc.0") << "of an earlier run";
-  MakeMemoryMapSink(prefix_)(Example());
-  MakeMemoryMapSink(prefix_)(Example());
+  MakeMemoryMapSink(prefix_)(ExampleMap());
+  MakeMemoryMapSink(prefix_)(ExampleMap());
   EXPECT_EQ(ContentOf(folder_ / "oom_device_0_bfc.0"), "of an earlier run");
   EXPECT_EQ(FileCount(), 3U);
 }
 
 TEST_F(BfcMemoryMapSinkTest, R55NamesOfAllocatorsMakeFileNames) {
-  BfcSnapshot odd = Example();
+  BfcSnapshot odd = ExampleMap();
   odd.allocator_name = "../a b";
   MakeMemoryMapSink(prefix_)(odd);
   EXPECT_TRUE(fs::exists(folder_ / "oom_device_0_.._a_b.0"));
@@ -179,8 +179,8 @@ TEST_F(BfcMemoryMapSinkTest, StopsBeforeTheDiskIsFull) {
 TEST_F(BfcMemoryMapSinkTest, AFileThatCannotBeWrittenIsNoError) {
   const MemoryMapSink sink = MakeMemoryMapSink(folder_ / "none" / "oom");
   ::testing::internal::CaptureStderr();
-  EXPECT_NO_THROW(sink(Example()));
-  EXPECT_NO_THROW(sink(Example()));
+  EXPECT_NO_THROW(sink(ExampleMap()));
+  EXPECT_NO_THROW(sink(ExampleMap()));
   const std::string log = ::testing::internal::GetCapturedStderr();
   const std::size_t first = log.find("bfc_memory_map_prefix: cannot write");
   EXPECT_NE(first, std::string::npos) << log;
@@ -193,14 +193,14 @@ TEST_F(BfcMemoryMapSinkTest, CopiesShareOneCountOfFiles) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([copy = sink] {
-      for (int i = 0; i < 5; ++i) copy(Example());
+      for (int i = 0; i < 5; ++i) copy(ExampleMap());
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(FileCount(), 20U);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(ContentOf(folder_ / ("oom_device_0_bfc." + std::to_string(i))),
-              MapOf(Example()));
+              MapOf(ExampleMap()));
   }
 }
 

@@ -20,8 +20,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::size_t kMiB = Mebibytes(1);
-
 TEST(BfcSnapshotTest, ShowsEveryRegionAndEveryBlock) {
   BfcPool pool(BfcLimit(64 * kMiB));
   pool.Take(300);

@@ -268,12 +268,12 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
   LiveRanges ranges_;
 };
 
-constexpr std::uint64_t kOperations = 2000;
+constexpr std::uint64_t kChainOperations = 2000;
 
 TEST_P(ChainStressTest, KeepsEveryPromise) {
   const auto threads = static_cast<std::size_t>(GetParam().threads);
   const std::uint64_t rounds = 4;
-  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t operations = StressOperations(kChainOperations);
   const std::uint64_t per_thread =
       std::max<std::uint64_t>(1, operations / threads / rounds);
   if (GetParam().faults) AddFaults(place_.device());

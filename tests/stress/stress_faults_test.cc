@@ -14,11 +14,11 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kOperations = 10000;
+constexpr std::uint64_t kFaultOperations = 10000;
 constexpr std::uint64_t kOperationsOfRules = 500;
 // Enough to fill small devices, with most seeds.
 constexpr std::uint64_t kReplayOperations = 200;
-constexpr int kDevices = 2;
+constexpr int kFaultDevices = 2;
 
 class StressFaultsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -37,7 +37,7 @@ class StressFaultsTest : public ::testing::TestWithParam<std::string> {
   // Counts the calls whose failure loses memory or an event for good: nobody
   // can know whether a failed free freed.
   void CountLost(FacadeModel& model) {
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kFaultDevices; ++i) {
       model.platform().sim_device(i).SetCallObserver(
           [this](const CallRecord& call) {
             if (call.status == Status::kSuccess) return;
@@ -51,18 +51,18 @@ class StressFaultsTest : public ::testing::TestWithParam<std::string> {
   }
 
   static void AddFault(FacadeModel& model, const FaultRule& rule) {
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kFaultDevices; ++i) {
       model.platform().sim_device(i).AddFault(rule);
     }
   }
   static void ClearFaults(FacadeModel& model) {
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kFaultDevices; ++i) {
       model.platform().sim_device(i).ClearFaults();
     }
   }
   static std::uint64_t Calls(FacadeModel& model, DeviceCall call) {
     std::uint64_t calls = 0;
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kFaultDevices; ++i) {
       calls += model.platform().sim_device(i).CallCount(call);
     }
     return calls;
@@ -73,7 +73,7 @@ class StressFaultsTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(StressFaultsTest, RandomFaultsLoseNothing) {
-  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t operations = StressOperations(kFaultOperations);
   constexpr std::array kCalls = {
       DeviceCall::kMemAlloc,        DeviceCall::kMemGetInfo,
       DeviceCall::kEventCreate,     DeviceCall::kEventRecord,

@@ -21,7 +21,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kOperations = 10000;
+constexpr std::uint64_t kModelOperations = 10000;
 constexpr std::uint64_t kBetweenDeepChecks = 64;
 
 // Strategy, further options.
@@ -30,7 +30,7 @@ using Setting = std::tuple<std::string, std::string>;
 class StressOperationsTest : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(StressOperationsTest, FacadeDoesWhatANaiveModelSays) {
-  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t operations = StressOperations(kModelOperations);
   FacadeModelOptions options;
   options.facade = "allocator_strategy=" + std::get<0>(GetParam()) + " " +
                    std::get<1>(GetParam());
@@ -136,7 +136,7 @@ void StressChainsTest::CheckDeeply() {
 }
 
 TEST_P(StressChainsTest, StrategyStaysConsistentInItself) {
-  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t operations = StressOperations(kModelOperations);
   TestPlaceOptions options;
   if (GetParam()) options.decorators = DecoratorOptions();
   place_ = std::make_unique<TestPlace>(options);

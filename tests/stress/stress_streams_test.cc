@@ -20,7 +20,7 @@ namespace strata {
 namespace {
 
 // With all cases: 10^6.
-constexpr std::uint64_t kOperations = 36'000;
+constexpr std::uint64_t kStreamOperations = 36'000;
 // A checker remembers every stream there was, so a device does not live longer.
 constexpr std::uint64_t kOperationsOfADevice = 6'000;
 
@@ -70,7 +70,7 @@ std::uint64_t SeedOf(std::uint64_t nth) {
 }
 
 TEST_P(StressStreamsTest, CorrectProgramsMeetNoHazard) {
-  const std::uint64_t operations = StressOperations(kOperations);
+  const std::uint64_t operations = StressOperations(kStreamOperations);
   StreamModel::Counts counts;
   for (std::uint64_t done = 0; done < operations && !HasFailure();) {
     StreamModelOptions options = GetParam().options;

@@ -24,9 +24,9 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kOperations = 16000;  // of all threads together
+constexpr std::uint64_t kThreadOperations = 16000;  // of all threads together
 constexpr std::uint64_t kThreads = 4;
-constexpr int kDevices = 2;
+constexpr int kThreadDevices = 2;
 constexpr std::uint64_t kDeviceBytes = Mebibytes(256);
 constexpr std::size_t kMaxInMailbox = 64;
 
@@ -77,11 +77,11 @@ class StressThreadsTest : public ::testing::TestWithParam<Setting> {
                               std::get<1>(GetParam()));
     PlatformOptions platform;
     platform.platform = "sim";
-    platform.sim_devices = kDevices;
+    platform.sim_devices = kThreadDevices;
     platform.sim_memory_bytes = kDeviceBytes;
     platform_ = std::make_shared<SimPlatform>(platform);
     facade_ = std::make_unique<AllocatorFacade>(options_, platform_);
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kThreadDevices; ++i) {
       shared_.push_back(platform_->device(i).LegacyStream());
       shared_.push_back(NewStream(i));
     }
@@ -176,7 +176,7 @@ void StressThreadsTest::UseMemory(std::mt19937_64& engine, Stream own,
 }
 
 void StressThreadsTest::LookAround(std::mt19937_64& engine) {
-  const Place place = DevicePlace(static_cast<int>(engine() % kDevices));
+  const Place place = DevicePlace(static_cast<int>(engine() % kThreadDevices));
   const Stats stats = facade_->GetStats(place);
   EXPECT_LE(stats.reserved_bytes, kDeviceBytes);
   if (stats.limit_bytes != 0) {
@@ -203,7 +203,7 @@ void StressThreadsTest::LookAround(std::mt19937_64& engine) {
 
 void StressThreadsTest::Work(std::uint64_t thread, std::uint64_t operations) {
   std::mt19937_64 engine(StressSeed() * kThreads + thread);
-  Stream own = NewStream(static_cast<int>(thread % kDevices));
+  Stream own = NewStream(static_cast<int>(thread % kThreadDevices));
   std::vector<AllocationPtr> live;
   for (std::uint64_t i = 0; i < operations; ++i) {
     UseMemory(engine, own, live);
@@ -230,7 +230,7 @@ void StressThreadsTest::Work(std::uint64_t thread, std::uint64_t operations) {
 
 void StressThreadsTest::ExpectExactSums() {
   Stats sum;
-  for (int i = 0; i < kDevices; ++i) {
+  for (int i = 0; i < kThreadDevices; ++i) {
     Accumulate(sum, facade_->GetStats(DevicePlace(i)));
   }
   EXPECT_EQ(sum.allocations, allocations_);
@@ -241,12 +241,13 @@ void StressThreadsTest::ExpectExactSums() {
 }
 
 TEST_P(StressThreadsTest, MemoryIsNeverHandedOutTwiceNorLost) {
-  const std::uint64_t operations = StressOperations(kOperations) / kThreads;
+  const std::uint64_t operations =
+      StressOperations(kThreadOperations) / kThreads;
   SCOPED_TRACE("seed " + std::to_string(StressSeed()));
   // A real callback's job: free what the process can spare, on any thread.
   std::atomic<std::uint64_t> callbacks{0};
   std::vector<OutOfMemoryCallback> handles;
-  for (int i = 0; i < kDevices; ++i) {
+  for (int i = 0; i < kThreadDevices; ++i) {
     handles.push_back(facade_->AddOutOfMemoryCallback(
         DevicePlace(i), [&](Place /*place*/, std::size_t /*bytes*/) {
           ++callbacks;
@@ -269,7 +270,7 @@ TEST_P(StressThreadsTest, MemoryIsNeverHandedOutTwiceNorLost) {
   while (AllocationPtr left = mailbox_.Take()) Free(std::move(left));
   ExpectExactSums();
   EXPECT_EQ(ranges_.count(), 0U);
-  for (int i = 0; i < kDevices; ++i) {
+  for (int i = 0; i < kThreadDevices; ++i) {
     facade_->Release(DevicePlace(i));
     EXPECT_EQ(facade_->GetStats(DevicePlace(i)).reserved_bytes, 0U);
     EXPECT_EQ(facade_->GetStats(DevicePlace(i)).requested_bytes, 0U);
@@ -280,7 +281,7 @@ TEST_P(StressThreadsTest, MemoryIsNeverHandedOutTwiceNorLost) {
 }
 
 TEST_P(StressThreadsTest, FacadeMayGoWhileThreadsFree) {
-  const std::uint64_t rounds = StressOperations(kOperations) / 1600 + 1;
+  const std::uint64_t rounds = StressOperations(kThreadOperations) / 1600 + 1;
   std::mt19937_64 engine(StressSeed());
   for (std::uint64_t round = 0; round < rounds && !HasFailure(); ++round) {
     SCOPED_TRACE("seed " + std::to_string(StressSeed()) + ", round " +
@@ -308,7 +309,7 @@ TEST_P(StressThreadsTest, FacadeMayGoWhileThreadsFree) {
     start.arrive_and_wait();
     facade_.reset();
     for (std::thread& thread : threads) thread.join();
-    for (int i = 0; i < kDevices; ++i) {
+    for (int i = 0; i < kThreadDevices; ++i) {
       const SimLeaks leaks = platform_->sim_device(i).Leaks();
       EXPECT_EQ(leaks.allocations, 0U) << platform_->LeakReport();
       EXPECT_EQ(leaks.events, 0U) << platform_->LeakReport();

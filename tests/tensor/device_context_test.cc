@@ -16,7 +16,7 @@
 namespace strata {
 namespace {
 
-DenseTensor Of(Shape dims) {
+DenseTensor TensorOf(Shape dims) {
   DenseTensorMeta meta;
   meta.dtype = DataType::kFloat32;
   meta.dims = std::move(dims);
@@ -40,7 +40,7 @@ class DeviceContextTest : public FacadeFixture {
 
 TEST_F(DeviceContextTest, AllocatesAtItsPlaceAndStream) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({100});
+  DenseTensor tensor = TensorOf({100});
   float* data = context.Alloc<float>(tensor);
   EXPECT_EQ(data, tensor.data<float>());
   EXPECT_EQ(tensor.place(), DevicePlace(0));
@@ -51,34 +51,34 @@ TEST_F(DeviceContextTest, AllocatesAtItsPlaceAndStream) {
 
 TEST_F(DeviceContextTest, PinnedAndHostMemoryAreBesideIt) {
   const DeviceContext& context = Context();
-  DenseTensor pinned = Of({100});
+  DenseTensor pinned = TensorOf({100});
   context.Alloc<float>(pinned, 0, /*pinned=*/true);
   EXPECT_EQ(pinned.place(), PinnedPlace(0));
-  DenseTensor host = Of({100});
+  DenseTensor host = TensorOf({100});
   context.HostAlloc<float>(host)[99] = 1.0F;
   EXPECT_EQ(host.place(), HostPlace());
 }
 
 TEST_F(DeviceContextTest, RequestedSizeMakesRoom) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({2});
+  DenseTensor tensor = TensorOf({2});
   context.Alloc<float>(tensor, 5000);
   EXPECT_EQ(tensor.holder()->requested_bytes(), 5000U);
   context.HostAlloc<float>(tensor, 6000);
   EXPECT_EQ(tensor.holder()->requested_bytes(), 6000U);
-  DenseTensor large = Of({2000});
+  DenseTensor large = TensorOf({2000});
   EXPECT_THROW(context.Alloc<float>(large, 7999), std::invalid_argument);
 }
 
 TEST_F(DeviceContextTest, NoElementsComeFromTheZeroAllocator) {
   const DeviceContext& context = Context();
   for (const bool pinned : {false, true}) {
-    DenseTensor tensor = Of({0});
+    DenseTensor tensor = TensorOf({0});
     EXPECT_EQ(context.Alloc<float>(tensor, 0, pinned), nullptr);
     EXPECT_FALSE(tensor.initialized());
     EXPECT_EQ(tensor.place(), pinned ? PinnedPlace(0) : DevicePlace(0));
   }
-  DenseTensor host = Of({0});
+  DenseTensor host = TensorOf({0});
   EXPECT_EQ(context.HostAlloc<float>(host), nullptr);
   EXPECT_EQ(host.place(), HostPlace());
   EXPECT_EQ(facade().GetStats(DevicePlace(0)).allocations, 0U);
@@ -86,14 +86,14 @@ TEST_F(DeviceContextTest, NoElementsComeFromTheZeroAllocator) {
 
 TEST_F(DeviceContextTest, NoElementsWithARequestedSizeGetIt) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({0});
+  DenseTensor tensor = TensorOf({0});
   EXPECT_NE(context.Alloc<float>(tensor, 1000), nullptr);
   EXPECT_GE(tensor.capacity_bytes(), 1000U);
 }
 
 TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({1000});
+  DenseTensor tensor = TensorOf({1000});
   EXPECT_EQ(context.Alloc<std::int64_t>(tensor, 0, false, true), nullptr);
   EXPECT_EQ(tensor.dtype(), DataType::kInt64);
   EXPECT_EQ(context.HostAlloc<std::int64_t>(tensor, 0, true), nullptr);
@@ -103,7 +103,7 @@ TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
 
 TEST_F(DeviceContextTest, MemoryElsewhereIsReplaced) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({100});
+  DenseTensor tensor = TensorOf({100});
   context.HostAlloc<float>(tensor);
   context.Alloc<float>(tensor);
   EXPECT_EQ(tensor.place(), DevicePlace(0));
@@ -117,7 +117,7 @@ TEST_F(DeviceContextTest, MemoryElsewhereIsReplaced) {
 // A holder of no bytes says where a tensor is, too.
 TEST_F(DeviceContextTest, ATensorWithoutElementsMovesToo) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({0});
+  DenseTensor tensor = TensorOf({0});
   context.HostAlloc<float>(tensor);
   EXPECT_EQ(tensor.place(), HostPlace());
   context.Alloc<float>(tensor);
@@ -126,7 +126,7 @@ TEST_F(DeviceContextTest, ATensorWithoutElementsMovesToo) {
 
 TEST_F(DeviceContextTest, AFailureLeavesMemoryElsewhere) {
   const DeviceContext& context = Context();
-  DenseTensor tensor = Of({100});
+  DenseTensor tensor = TensorOf({100});
   float* data = context.HostAlloc<float>(tensor);
   EXPECT_THROW(context.Alloc<float>(tensor, Gibibytes(1)), OutOfMemory);
   EXPECT_EQ(tensor.data<float>(), data);
@@ -147,14 +147,14 @@ TEST_F(DeviceContextTest, KeptMemoryOfAnotherStreamIsMarked) {
   AllocatorFacade facade(Options(), platform);
   const DeviceContext first(facade, DevicePlace(0), writer);
   const DeviceContext second(facade, DevicePlace(0), reader);
-  DenseTensor tensor = Of({1000});
+  DenseTensor tensor = TensorOf({1000});
   float* data = first.Alloc<float>(tensor);
   EXPECT_EQ(second.Alloc<float>(tensor), data);
   ASSERT_EQ(sim.MemsetAsync(reinterpret_cast<DevicePtr>(data), 1, 4000, reader),
             Status::kSuccess);
   tensor.ResetHolder(nullptr);
   // The first stream gets it only when the work of the second is done.
-  DenseTensor next = Of({1000});
+  DenseTensor next = TensorOf({1000});
   const bool got_it = first.Alloc<float>(next) == data;
   EXPECT_TRUE(!got_it || sim.StreamQuery(reader) == Status::kSuccess);
   ASSERT_EQ(sim.StreamSynchronize(reader), Status::kSuccess);
@@ -192,10 +192,10 @@ TEST_F(DeviceContextTest, AttributesChooseThePlace) {
 TEST_F(DeviceContextTest, AHostContextNeedsNoStream) {
   Build();
   const DeviceContext context(facade(), HostPlace());
-  DenseTensor tensor = Of({10});
+  DenseTensor tensor = TensorOf({10});
   context.Alloc<float>(tensor)[9] = 2.0F;
   EXPECT_EQ(tensor.place(), HostPlace());
-  DenseTensor pinned = Of({10});
+  DenseTensor pinned = TensorOf({10});
   context.Alloc<float>(pinned, 0, /*pinned=*/true);
   EXPECT_EQ(pinned.place(), PinnedPlace(0));
 }
@@ -215,7 +215,7 @@ TEST_F(DeviceContextTest, WithoutPinnedMemoryItSaysSo) {
   AllocatorFacade facade(Options(), toy);
   const DeviceContext context(facade, DevicePlace(0),
                               toy->device(0).LegacyStream());
-  DenseTensor tensor = Of({10});
+  DenseTensor tensor = TensorOf({10});
   EXPECT_THROW(context.Alloc<float>(tensor, 0, /*pinned=*/true),
                std::invalid_argument);
 }

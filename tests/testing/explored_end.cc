@@ -6,12 +6,7 @@
 #include "strata/tests/testing/explored_program.h"
 
 namespace strata {
-namespace {
-
-constexpr Place kHere = DevicePlace(0);
-constexpr std::size_t kWordBytes = 8;
-
-}  // namespace
+namespace {}  // namespace
 
 std::uint64_t ExploredProgram::Word(std::uintptr_t address) {
   std::uint64_t word = 0;

@@ -12,10 +12,8 @@
 namespace strata {
 namespace {
 
-constexpr Place kHere = DevicePlace(0);
 // More than any program records: a capture may not allow to make one.
 constexpr std::size_t kEvents = 32;
-constexpr std::size_t kWordBytes = 8;
 
 const char* NameOf(StepKind kind) {
   constexpr std::array<const char*, 8> kNames = {

@@ -17,6 +17,11 @@
 
 namespace strata {
 
+// Where all explored programs run, and what their work reads and writes at a
+// time.
+inline constexpr Place kHere = DevicePlace(0);
+inline constexpr std::size_t kWordBytes = 8;
+
 // What a program under exploration may do next.
 enum class StepKind : std::uint8_t {
   kAlloc,     // a block for `stream`

@@ -9,9 +9,10 @@ namespace strata {
 namespace {
 
 // Draws calls, and leaves out those that a device would refuse.
-class RandomProgram : public HazardProgramWriter {
+class RandomHazardProgram : public HazardProgramWriter {
  public:
-  explicit RandomProgram(std::uint64_t seed) : HazardProgramWriter(seed) {}
+  explicit RandomHazardProgram(std::uint64_t seed)
+      : HazardProgramWriter(seed) {}
 
   std::vector<CallRecord> Write(int calls);
 
@@ -48,7 +49,7 @@ class RandomProgram : public HazardProgramWriter {
   bool has_legacy_ = false;
 };
 
-std::vector<CallRecord> RandomProgram::Write(int calls) {
+std::vector<CallRecord> RandomHazardProgram::Write(int calls) {
   Call(DeviceCall::kMemAlloc, kChunk, 8 * kGranule);
   Call(DeviceCall::kMallocHost, kPinned, 4 * kGranule);
   memory_.insert(kChunk);
@@ -74,7 +75,7 @@ std::vector<CallRecord> RandomProgram::Write(int calls) {
   return std::move(calls_);
 }
 
-void RandomProgram::Draw() {
+void RandomHazardProgram::Draw() {
   switch (Pick(10)) {
     case 0:
       return DrawEvent();
@@ -93,12 +94,12 @@ void RandomProgram::Draw() {
   }
 }
 
-std::uint64_t RandomProgram::EagerStream() {
+std::uint64_t RandomHazardProgram::EagerStream() {
   const std::uint64_t stream = Stream();
   return IsCapturing(stream) ? 0 : stream;
 }
 
-std::uint64_t RandomProgram::Address() {
+std::uint64_t RandomHazardProgram::Address() {
   switch (Pick(8)) {
     case 0:
       return kPinned + Pick(3) * kGranule;
@@ -111,14 +112,14 @@ std::uint64_t RandomProgram::Address() {
   }
 }
 
-void RandomProgram::DrawEvent() {
+void RandomHazardProgram::DrawEvent() {
   const std::uint64_t event = PickOf(events_);
   const std::uint64_t stream = Stream();
   Record(event, stream);
   recorded_in_[event] = IsCapturing(stream) ? captures_ : 0;
 }
 
-void RandomProgram::DrawWait() {
+void RandomHazardProgram::DrawWait() {
   const std::uint64_t event = PickOf(events_);
   const std::uint64_t stream = Stream();
   const int in = recorded_in_[event];
@@ -153,7 +154,7 @@ void RandomProgram::DrawWait() {
   }
 }
 
-void RandomProgram::DrawBlock() {
+void RandomHazardProgram::DrawBlock() {
   if (blocks_.empty() || Chance(50)) {
     const std::uint64_t ptr = Chance(20)   ? kPinned + Pick(3) * kGranule
                               : Chance(20) ? kMapped + Pick(2) * kPageBytes
@@ -175,7 +176,7 @@ void RandomProgram::DrawBlock() {
   blocks_.erase(block);
 }
 
-void RandomProgram::DrawMemory() {
+void RandomHazardProgram::DrawMemory() {
   const std::uint64_t pool = kPool + Pick(3) * kGranule;
   const std::uint64_t page = kMapped + Pick(2) * kPageBytes;
   switch (Pick(4)) {
@@ -209,7 +210,7 @@ void RandomProgram::DrawMemory() {
   }
 }
 
-void RandomProgram::DrawGraph() {
+void RandomHazardProgram::DrawGraph() {
   if (!execs_.empty() && Chance(50)) {
     if (const std::uint64_t stream = EagerStream()) {
       Call(DeviceCall::kGraphLaunch, PickOf(execs_), 0, 0, stream);
@@ -228,7 +229,7 @@ void RandomProgram::DrawGraph() {
   }
 }
 
-void RandomProgram::EndCapture() {
+void RandomHazardProgram::EndCapture() {
   for (const std::uint64_t stream : members_) {
     if (stream == origin_) continue;
     const std::uint64_t event = CreateEvent();
@@ -246,7 +247,7 @@ void RandomProgram::EndCapture() {
 }  // namespace
 
 std::vector<CallRecord> MakeRandomProgram(std::uint64_t seed, int calls) {
-  return RandomProgram(seed).Write(calls);
+  return RandomHazardProgram(seed).Write(calls);
 }
 
 }  // namespace strata

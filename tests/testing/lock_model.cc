@@ -13,9 +13,9 @@
 namespace strata {
 namespace {
 
-using lock_model::Access;
 using lock_model::Calls;
 using lock_model::Value;
+using lock_model::WordAccess;
 using Do = LockModel::Do;
 
 constexpr std::size_t kMaxVariables = 24;
@@ -99,8 +99,8 @@ class Explorer {
   bool TakeStep(State& state, std::size_t thread);
   bool TakeAccess(State& state, std::size_t thread);
   // The same for one whose result is the same in every order.
-  bool IsLocal(const Access& access) const;
-  Value LocalResult(State& state, std::size_t thread, const Access& access);
+  bool IsLocal(const WordAccess& access) const;
+  Value LocalResult(State& state, std::size_t thread, const WordAccess& access);
   Value TakeSlot(State& state, std::size_t thread);
   void GoOn(State& state, std::size_t thread, Value result);
   void BeginStep(State& state, std::size_t thread);
@@ -155,12 +155,12 @@ bool Explorer::IsOnItsWay(const Thread& thread, std::uint8_t variable) const {
   return false;
 }
 
-bool Explorer::IsLocal(const Access& access) const {
+bool Explorer::IsLocal(const WordAccess& access) const {
   switch (access.kind) {
-    case Access::Kind::kMySlot:
-    case Access::Kind::kSelf:
-    case Access::Kind::kGuardedLoad:
-    case Access::Kind::kGuardedStore:
+    case WordAccess::Kind::kMySlot:
+    case WordAccess::Kind::kSelf:
+    case WordAccess::Kind::kGuardedLoad:
+    case WordAccess::Kind::kGuardedStore:
       return true;
     default:
       return false;
@@ -168,11 +168,11 @@ bool Explorer::IsLocal(const Access& access) const {
 }
 
 Value Explorer::LocalResult(State& state, std::size_t thread,
-                            const Access& access) {
+                            const WordAccess& access) {
   switch (access.kind) {
-    case Access::Kind::kMySlot:
+    case WordAccess::Kind::kMySlot:
       return state.threads[thread].slot;
-    case Access::Kind::kSelf:
+    case WordAccess::Kind::kSelf:
       return calls_.slot(thread);  // any address of its own
     default:
       break;
@@ -181,7 +181,7 @@ Value Explorer::LocalResult(State& state, std::size_t thread,
   if (!node.took_word || state.memory[calls_.taken(node.lock)] == 0) {
     Fail("what the lock word guards is used without it");
   }
-  if (access.kind == Access::Kind::kGuardedLoad) {
+  if (access.kind == WordAccess::Kind::kGuardedLoad) {
     return state.memory[access.variable];
   }
   state.memory[access.variable] = access.value;
@@ -200,11 +200,11 @@ Value Explorer::TakeSlot(State& state, std::size_t thread) {
 bool Explorer::TakeAccess(State& state, std::size_t thread) {
   Thread& t = state.threads[thread];
   const Calls::Node& node = calls_.node(t.node);
-  const Access& access = node.next;
+  const WordAccess& access = node.next;
   switch (access.kind) {
-    case Access::Kind::kLoad: {
-      const Access& before = calls_.node(node.parent).next;
-      const bool is_second_look = before.kind == Access::Kind::kStore &&
+    case WordAccess::Kind::kLoad: {
+      const WordAccess& before = calls_.node(node.parent).next;
+      const bool is_second_look = before.kind == WordAccess::Kind::kStore &&
                                   calls_.IsHeld(before.variable) &&
                                   before.value != 0;
       if (is_second_look && fault_ == LockModel::Fault::kSecondLook) {
@@ -214,7 +214,7 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
       GoOn(state, thread, Load(state, thread, access.variable));
       return true;
     }
-    case Access::Kind::kStore: {
+    case WordAccess::Kind::kStore: {
       if (t.stores == kMaxStores) return false;
       t.on_their_way[t.stores++] = {access.variable, access.value,
                                     static_cast<std::uint8_t>(access.relaxed)};
@@ -227,7 +227,7 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
       GoOn(state, thread, 0);
       return true;
     }
-    case Access::Kind::kExchange: {
+    case WordAccess::Kind::kExchange: {
       if (is_weak_ ? IsOnItsWay(t, access.variable) : t.stores != 0) {
         return false;
       }
@@ -236,7 +236,7 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
       GoOn(state, thread, old);
       return true;
     }
-    case Access::Kind::kWaitWhile: {
+    case WordAccess::Kind::kWaitWhile: {
       const bool is_skipped =
           fault_ == LockModel::Fault::kWait && calls_.IsHeld(access.variable);
       if (!is_skipped && Load(state, thread, access.variable) == access.value) {
@@ -245,7 +245,7 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
       GoOn(state, thread, 0);
       return true;
     }
-    case Access::Kind::kBarrier: {
+    case WordAccess::Kind::kBarrier: {
       result_.removed = true;
       state.removed =
           static_cast<std::uint8_t>(state.removed | (1U << node.lock));
@@ -258,7 +258,7 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
       t.passing = static_cast<std::uint8_t>(all & ~(1U << thread));
       return true;
     }
-    case Access::Kind::kTakeSlot:
+    case WordAccess::Kind::kTakeSlot:
       GoOn(state, thread, TakeSlot(state, thread));
       return true;
     default:
@@ -272,11 +272,11 @@ void Explorer::GoOn(State& state, std::size_t thread, Value result) {
   std::size_t index = calls_.After(t.node, result);
   while (true) {
     t.node = static_cast<std::uint16_t>(index);
-    const Access access = calls_.node(index).next;
+    const WordAccess access = calls_.node(index).next;
     if (!IsLocal(access)) break;
     index = calls_.After(index, LocalResult(state, thread, access));
   }
-  if (calls_.node(index).next.kind == Access::Kind::kReturn) {
+  if (calls_.node(index).next.kind == WordAccess::Kind::kReturn) {
     Return(state, thread);
   }
 }

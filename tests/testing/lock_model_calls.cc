@@ -21,9 +21,9 @@ struct Run {
   std::vector<const void*> addresses{nullptr};
   const std::vector<Value>* results = nullptr;
   std::size_t next = 0;
-  Access stopped_at;
+  WordAccess stopped_at;
 
-  Value Do(const Access& access) {
+  Value Do(const WordAccess& access) {
     if (next < results->size()) return (*results)[next++];
     stopped_at = access;
     throw Stop();
@@ -66,7 +66,7 @@ class Variable {
   }
 
  protected:
-  Value Do(Access::Kind kind, T value = T(), bool relaxed = false) const {
+  Value Do(WordAccess::Kind kind, T value = T(), bool relaxed = false) const {
     return g_run->Do({kind, index_, g_run->Encode(value), relaxed});
   }
 
@@ -79,15 +79,18 @@ class Atomic : public Variable<T> {
  public:
   using Variable<T>::Variable;
   T load(std::memory_order /*order*/) const {
-    return g_run->Decode<T>(this->Do(Access::Kind::kLoad));
+    return g_run->Decode<T>(this->Do(WordAccess::Kind::kLoad));
   }
   void store(T value, std::memory_order order) {
-    this->Do(Access::Kind::kStore, value, order == std::memory_order_relaxed);
+    this->Do(WordAccess::Kind::kStore, value,
+             order == std::memory_order_relaxed);
   }
   T exchange(T value, std::memory_order /*order*/) {
-    return g_run->Decode<T>(this->Do(Access::Kind::kExchange, value));
+    return g_run->Decode<T>(this->Do(WordAccess::Kind::kExchange, value));
   }
-  void WaitWhile(T value) const { this->Do(Access::Kind::kWaitWhile, value); }
+  void WaitWhile(T value) const {
+    this->Do(WordAccess::Kind::kWaitWhile, value);
+  }
 };
 
 template <class T>
@@ -96,10 +99,10 @@ class Guarded : public Variable<T> {
   using Variable<T>::Variable;
   // NOLINTNEXTLINE(google-explicit-constructor): as a T
   operator T() const {
-    return g_run->Decode<T>(this->Do(Access::Kind::kGuardedLoad));
+    return g_run->Decode<T>(this->Do(WordAccess::Kind::kGuardedLoad));
   }
   Guarded& operator=(T value) {
-    this->Do(Access::Kind::kGuardedStore, value);
+    this->Do(WordAccess::Kind::kGuardedStore, value);
     return *this;
   }
 };
@@ -136,15 +139,15 @@ struct Machine {
   };
 
   static Slot* Nobody() { return &g_slots->nobody; }
-  static Slot* MySlot() { return AskForSlot(Access::Kind::kMySlot); }
-  static Slot* TakeSlot() { return AskForSlot(Access::Kind::kTakeSlot); }
+  static Slot* MySlot() { return AskForSlot(WordAccess::Kind::kMySlot); }
+  static Slot* TakeSlot() { return AskForSlot(WordAccess::Kind::kTakeSlot); }
   static const void* Self() {
-    return g_run->Decode<const void*>(g_run->Do({Access::Kind::kSelf}));
+    return g_run->Decode<const void*>(g_run->Do({WordAccess::Kind::kSelf}));
   }
-  void Barrier() { g_run->Do({Access::Kind::kBarrier}); }
+  void Barrier() { g_run->Do({WordAccess::Kind::kBarrier}); }
 
  private:
-  static Slot* AskForSlot(Access::Kind kind) {
+  static Slot* AskForSlot(WordAccess::Kind kind) {
     return g_run->Decode<Slot*>(g_run->Do({kind}));
   }
 };
@@ -221,9 +224,9 @@ std::size_t Calls::After(std::size_t index, Value result) {
   node.lock = parent.lock;
   node.result = result;
   node.took_word =
-      parent.took_word || parent.next.kind == Access::Kind::kExchange;
-  const bool names =
-      parent.next.kind == Access::Kind::kStore && IsHeld(parent.next.variable);
+      parent.took_word || parent.next.kind == WordAccess::Kind::kExchange;
+  const bool names = parent.next.kind == WordAccess::Kind::kStore &&
+                     IsHeld(parent.next.variable);
   node.named = parent.named + (names ? 1 : 0);
   std::vector<Value> results{result};
   for (std::size_t i = index; nodes_[i].parent != i; i = nodes_[i].parent) {
@@ -242,7 +245,7 @@ std::size_t Calls::Add(Node node, const std::vector<Value>& results) {
   run.next = 0;
   try {
     const bool returned = Call(*world_->locks[node.lock], node.call);
-    node.next = {Access::Kind::kReturn, 0, static_cast<Value>(returned)};
+    node.next = {WordAccess::Kind::kReturn, 0, static_cast<Value>(returned)};
   } catch (const Stop&) {
     node.next = run.stopped_at;
   }

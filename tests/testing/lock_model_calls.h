@@ -18,7 +18,7 @@ namespace strata::lock_model {
 using Value = std::uint8_t;
 
 // One access of a call.
-struct Access {
+struct WordAccess {
   enum class Kind : std::uint8_t {
     kLoad,
     kStore,
@@ -47,7 +47,7 @@ class Calls {
 
   // Where a call is: what it does next, and how it came to be there.
   struct Node {
-    Access next;
+    WordAccess next;
     std::size_t parent = 0;  // of the first one of a call: itself
     LockModel::Do call{};
     std::size_t lock = 0;

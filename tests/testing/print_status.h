@@ -7,6 +7,10 @@
 
 namespace strata {
 
+// What most calls of a test are expected to return.
+inline constexpr Status kOk = Status::kSuccess;
+inline constexpr Status kBad = Status::kInvalidValue;
+
 // Lets a failed expectation name the status.
 inline void PrintTo(Status status, std::ostream* out) {
   *out << ToString(status);

@@ -15,9 +15,9 @@
 namespace strata {
 namespace {
 
-constexpr Place kHere = DevicePlace(0);
+constexpr Place kModelPlace = DevicePlace(0);
 // More than the blocks, pools and streams of a program need.
-constexpr std::size_t kEvents = 256;
+constexpr std::size_t kModelEvents = 256;
 constexpr std::size_t kBetweenChecks = 16;
 
 }  // namespace
@@ -37,7 +37,7 @@ StreamModel::StreamModel(const StreamModelOptions& options)
     Must("StreamCreate",
          [&] { return device().StreamCreate(&stream, kStreamNonBlocking); });
   }
-  events_.resize(kEvents);
+  events_.resize(kModelEvents);
   for (Event& event : events_) {
     Must("EventCreate",
          [&] { return device().EventCreate(&event, kEventDisableTiming); });
@@ -116,7 +116,7 @@ void StreamModel::Allocate() {
   Failure failure;
   Live live;
   live.allocation =
-      facade_->TryAlloc(kHere, request, streams_[stream], failure);
+      facade_->TryAlloc(kModelPlace, request, streams_[stream], failure);
   if (live.allocation == nullptr) {
     NoteRefusal(request.bytes, failure);
     return;
@@ -262,8 +262,8 @@ void StreamModel::FreeAt(std::size_t index) {
     if ((live.needs & Bit(s)) == 0) continue;
     if (live.needs == Bit(s) && OneIn(2)) {
       NoteUse(live, s);
-      facade_->GetAllocator(kHere).Free(std::move(live.allocation),
-                                        streams_[s]);
+      facade_->GetAllocator(kModelPlace)
+          .Free(std::move(live.allocation), streams_[s]);
       break;
     }
     NameFor(live, s);
@@ -323,9 +323,9 @@ void StreamModel::ReplaceStream() {
 
 void StreamModel::Release() {
   if (OneIn(2)) {
-    facade_->Release(kHere);
+    facade_->Release(kModelPlace);
   } else {
-    facade_->Release(kHere, streams_[Below(kStreams)]);
+    facade_->Release(kModelPlace, streams_[Below(kStreams)]);
   }
 }
 
@@ -374,7 +374,7 @@ void StreamModel::Step() {
 
 void StreamModel::Check() {
   EXPECT_EQ(hazards_, "") << Where();
-  const Stats stats = facade_->GetStats(kHere);
+  const Stats stats = facade_->GetStats(kModelPlace);
   EXPECT_EQ(stats.live_allocations(), live_.size()) << Where();
   EXPECT_EQ(stats.requested_bytes, requested_bytes_) << Where();
   EXPECT_GE(stats.in_use_bytes, requested_bytes_) << Where();
@@ -399,10 +399,11 @@ void StreamModel::Finish() {
   std::size_t total_bytes = 0;
   Must("MemGetInfo",
        [&] { return device().MemGetInfo(&free_bytes, &total_bytes); });
-  facade_->Release(kHere);
-  EXPECT_EQ(facade_->GetStats(kHere).reserved_bytes, 0U) << Where();
+  facade_->Release(kModelPlace);
+  EXPECT_EQ(facade_->GetStats(kModelPlace).reserved_bytes, 0U) << Where();
   for (const Stream& stream : streams_) {
-    EXPECT_NE(facade_->Alloc(kHere, options_.device_bytes / 2, stream), nullptr)
+    EXPECT_NE(facade_->Alloc(kModelPlace, options_.device_bytes / 2, stream),
+              nullptr)
         << Where();
   }
   facade_.reset();

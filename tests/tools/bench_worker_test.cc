@@ -127,8 +127,8 @@ TEST(ChildProcessTest, SetsOrClearsThePreload) {
       "[/no/such.so]");
 }
 
-std::string ErrorOf(const std::string& script,
-                    std::chrono::milliseconds timeout) {
+std::string ScriptError(const std::string& script,
+                        std::chrono::milliseconds timeout) {
   ChildProcess process({"/bin/sh", "-c", script}, "");
   try {
     return "answered: " + process.Ask("go", timeout);
@@ -138,14 +138,14 @@ std::string ErrorOf(const std::string& script,
 }
 
 TEST(ChildProcessTest, SaysHowTheProcessEnded) {
-  EXPECT_EQ(ErrorOf("exit 3", std::chrono::minutes(1)),
+  EXPECT_EQ(ScriptError("exit 3", std::chrono::minutes(1)),
             "it ended with exit code 3");
-  EXPECT_EQ(ErrorOf("kill -9 $$", std::chrono::minutes(1)),
+  EXPECT_EQ(ScriptError("kill -9 $$", std::chrono::minutes(1)),
             "it was ended by signal 9");
 }
 
 TEST(ChildProcessTest, GivesUpOnAProcessThatIsSilent) {
-  EXPECT_EQ(ErrorOf("read line; read never", std::chrono::milliseconds(1)),
+  EXPECT_EQ(ScriptError("read line; read never", std::chrono::milliseconds(1)),
             "it did not answer in 1 ms");
 }
 

@@ -12,8 +12,6 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
-
 Options Direct() {
   Options options;
   options.allocator_strategy = "direct";

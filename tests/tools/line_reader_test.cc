@@ -70,7 +70,7 @@ TEST(LineReaderTest, EmptyFileHasNoLines) {
 }
 
 // What LinesOf throws, or "".
-std::string ErrorOf(const std::string& path) {
+std::string LineError(const std::string& path) {
   try {
     LinesOf(path);
   } catch (const TraceError& error) {
@@ -80,12 +80,12 @@ std::string ErrorOf(const std::string& path) {
 }
 
 TEST(LineReaderTest, MissingFileIsAnError) {
-  EXPECT_EQ(ErrorOf("/nowhere/at_all.csv"),
+  EXPECT_EQ(LineError("/nowhere/at_all.csv"),
             "/nowhere/at_all.csv: cannot be opened: No such file or directory");
 }
 
 TEST(LineReaderTest, DirectoryIsAnError) {
-  EXPECT_NE(ErrorOf(::testing::TempDir()), "");
+  EXPECT_NE(LineError(::testing::TempDir()), "");
 }
 
 TEST(LineReaderTest, CutOffGzipIsAnErrorWhereverItIsCut) {
@@ -96,7 +96,8 @@ TEST(LineReaderTest, CutOffGzipIsAnErrorWhereverItIsCut) {
   for (std::size_t size = 2; size < bytes.size(); ++size) {
     const TempFile file(".gz");
     file.Write(bytes.substr(0, size));
-    EXPECT_THAT(ErrorOf(file.path()), ::testing::HasSubstr("cut off")) << size;
+    EXPECT_THAT(LineError(file.path()), ::testing::HasSubstr("cut off"))
+        << size;
   }
 }
 
@@ -107,7 +108,7 @@ TEST(LineReaderTest, CorruptGzipIsAnError) {
   bytes[bytes.size() - 6] = static_cast<char>(bytes[bytes.size() - 6] + 1);
   const TempFile file(".gz");
   file.Write(bytes);
-  EXPECT_THAT(ErrorOf(file.path()), ::testing::HasSubstr("corrupt"));
+  EXPECT_THAT(LineError(file.path()), ::testing::HasSubstr("corrupt"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -24,7 +24,8 @@ std::string Bytes(const char (&text)[kSize]) {
   return {text, kSize - 1};
 }
 
-PickleTree Read(const std::string& content, const PickleOptions& options = {}) {
+PickleTree Unpickled(const std::string& content,
+                     const PickleOptions& options = {}) {
   InputBuffer input("test.pickle", content);
   return ReadPickle(input, options);
 }
@@ -32,14 +33,14 @@ PickleTree Read(const std::string& content, const PickleOptions& options = {}) {
 // What the opcodes leave, as one value.
 PickleTree ReadOpcodes(const std::string& opcodes,
                        const PickleOptions& options = {}) {
-  return Read("\x80\x04" + opcodes + ".", options);
+  return Unpickled("\x80\x04" + opcodes + ".", options);
 }
 
 // What reading throws, without the path.
-std::string ErrorOf(const std::string& content,
-                    const PickleOptions& options = {}) {
+std::string PickleError(const std::string& content,
+                        const PickleOptions& options = {}) {
   try {
-    Read(content, options);
+    Unpickled(content, options);
   } catch (const TraceError& error) {
     const std::string what = error.what();
     EXPECT_THAT(what, StartsWith("test.pickle: "));
@@ -49,53 +50,54 @@ std::string ErrorOf(const std::string& content,
 }
 
 std::string ErrorOfOpcodes(const std::string& opcodes) {
-  return ErrorOf("\x80\x04" + opcodes + ".");
+  return PickleError("\x80\x04" + opcodes + ".");
 }
 
-void ExpectInt(const std::string& opcodes, Kind kind, std::uint64_t number) {
+void ExpectInt(const std::string& opcodes, PickleKind kind,
+               std::uint64_t number) {
   const PickleValue value = ReadOpcodes(opcodes).root();
   EXPECT_EQ(value.kind, kind) << opcodes;
   EXPECT_EQ(value.number, number) << opcodes;
 }
 
 TEST(PickleReaderTest, ReadsIntsOfEveryWidth) {
-  ExpectInt("K\xff", Kind::kUnsigned, 255);
-  ExpectInt("M\xff\xff", Kind::kUnsigned, 65535);
-  ExpectInt(Bytes("J\x01\x00\x00\x7f"), Kind::kUnsigned, 0x7f000001);
-  ExpectInt("J\xff\xff\xff\xff", Kind::kNegative, UINT64_MAX);
-  ExpectInt(Bytes("\x8a\x00"), Kind::kUnsigned, 0);
-  ExpectInt("\x8a\x01\xfe", Kind::kNegative, UINT64_MAX - 1);
-  ExpectInt(Bytes("\x8b\x02\x00\x00\x00\x00\x80"), Kind::kNegative,
+  ExpectInt("K\xff", PickleKind::kUnsigned, 255);
+  ExpectInt("M\xff\xff", PickleKind::kUnsigned, 65535);
+  ExpectInt(Bytes("J\x01\x00\x00\x7f"), PickleKind::kUnsigned, 0x7f000001);
+  ExpectInt("J\xff\xff\xff\xff", PickleKind::kNegative, UINT64_MAX);
+  ExpectInt(Bytes("\x8a\x00"), PickleKind::kUnsigned, 0);
+  ExpectInt("\x8a\x01\xfe", PickleKind::kNegative, UINT64_MAX - 1);
+  ExpectInt(Bytes("\x8b\x02\x00\x00\x00\x00\x80"), PickleKind::kNegative,
             UINT64_MAX - 0x7fff);
 }
 
 TEST(PickleReaderTest, TellsIntsThat64BitsHoldFromLargerOnes) {
   const std::string ones(8, '\xff');
   const std::string zeros(8, '\0');
-  ExpectInt("\x8a\x09" + ones + '\0', Kind::kUnsigned, UINT64_MAX);
-  ExpectInt("\x8a\x09" + zeros + '\x01', Kind::kHuge, 0);
-  ExpectInt("\x8a\x09" + ones + '\xfe', Kind::kHuge, 0);
-  ExpectInt("\x8a\x08" + zeros.substr(1) + '\x80', Kind::kNegative,
+  ExpectInt("\x8a\x09" + ones + '\0', PickleKind::kUnsigned, UINT64_MAX);
+  ExpectInt("\x8a\x09" + zeros + '\x01', PickleKind::kHuge, 0);
+  ExpectInt("\x8a\x09" + ones + '\xfe', PickleKind::kHuge, 0);
+  ExpectInt("\x8a\x08" + zeros.substr(1) + '\x80', PickleKind::kNegative,
             std::uint64_t{1} << 63);
-  ExpectInt("\x8a\x09" + zeros.substr(1) + "\x7f\xff", Kind::kHuge, 0);
-  ExpectInt("\x8a\x20" + zeros + zeros + zeros + zeros, Kind::kHuge, 0);
+  ExpectInt("\x8a\x09" + zeros.substr(1) + "\x7f\xff", PickleKind::kHuge, 0);
+  ExpectInt("\x8a\x20" + zeros + zeros + zeros + zeros, PickleKind::kHuge, 0);
 }
 
 TEST(PickleReaderTest, ReadsScalarsOfOtherKinds) {
-  EXPECT_EQ(ReadOpcodes("N").root().kind, Kind::kNone);
-  ExpectInt("\x88", Kind::kBool, 1);
-  ExpectInt("\x89", Kind::kBool, 0);
-  EXPECT_EQ(ReadOpcodes("G12345678").root().kind, Kind::kFloat);
+  EXPECT_EQ(ReadOpcodes("N").root().kind, PickleKind::kNone);
+  ExpectInt("\x88", PickleKind::kBool, 1);
+  ExpectInt("\x89", PickleKind::kBool, 0);
+  EXPECT_EQ(ReadOpcodes("G12345678").root().kind, PickleKind::kFloat);
   EXPECT_EQ(ReadOpcodes("C\x03"
                         "abc")
                 .root()
                 .kind,
-            Kind::kBytes);
+            PickleKind::kBytes);
   EXPECT_EQ(ReadOpcodes(Bytes("B\x03\x00\x00\x00"
                               "abc"))
                 .root()
                 .kind,
-            Kind::kBytes);
+            PickleKind::kBytes);
 }
 
 TEST(PickleReaderTest, ReadsTextsOfEveryLengthField) {
@@ -103,7 +105,7 @@ TEST(PickleReaderTest, ReadsTextsOfEveryLengthField) {
        {Bytes("\x8c\x02hi"), Bytes("X\x02\x00\x00\x00hi"),
         Bytes("\x8d\x02\x00\x00\x00\x00\x00\x00\x00hi")}) {
     const PickleTree tree = ReadOpcodes(opcodes);
-    ASSERT_EQ(tree.root().kind, Kind::kText);
+    ASSERT_EQ(tree.root().kind, PickleKind::kText);
     EXPECT_EQ(tree.Text(tree.root()), "hi");
   }
 }
@@ -161,10 +163,11 @@ TEST(PickleReaderTest, KeepsOnlyTheKeysAskedFor) {
   PickleOptions options;
   options.keys = {"kept"};
   options.counted_keys = {"counted"};
-  const PickleTree tree = Read(PickleOf({{"kept", {1, 2}},
-                                         {"counted", {3, 4, 5}},
-                                         {"other", std::vector<int>(1, 6)}}),
-                               options);
+  const PickleTree tree =
+      Unpickled(PickleOf({{"kept", {1, 2}},
+                          {"counted", {3, 4, 5}},
+                          {"other", std::vector<int>(1, 6)}}),
+                options);
   EXPECT_EQ(tree.Items(tree.root()).size(), 4U);
   EXPECT_EQ(tree.Items(*tree.Find(tree.root(), "kept")).size(), 2U);
   const PickleValue counted = *tree.Find(tree.root(), "counted");
@@ -204,8 +207,8 @@ TEST(PickleReaderTest, PopsAndFramesLeaveNothing) {
                         "0")
                 .root()
                 .kind,
-            Kind::kNone);
-  EXPECT_EQ(ReadOpcodes("\x95zzzzzzzzN").root().kind, Kind::kNone);
+            PickleKind::kNone);
+  EXPECT_EQ(ReadOpcodes("\x95zzzzzzzzN").root().kind, PickleKind::kNone);
 }
 
 TEST(PickleReaderTest, DepthCostsNoStack) {
@@ -220,7 +223,7 @@ TEST(PickleReaderTest, ErrorsNameOffsetAndOpcode) {
   EXPECT_EQ(ErrorOfOpcodes("NNR"),
             "offset 4: REDUCE (0x52): reaches outside the file; a snapshot is "
             "plain data");
-  EXPECT_EQ(ErrorOf("\x80\x04NJab"),
+  EXPECT_EQ(PickleError("\x80\x04NJab"),
             "offset 3: BININT (0x4a): the file ends inside it");
 }
 
@@ -272,10 +275,10 @@ TEST(PickleReaderTest, RefusesEveryWayToACycle) {
 TEST(PickleReaderTest, StopsAtTheMemoryLimit) {
   PickleOptions options;
   options.max_bytes = 100'000;
-  EXPECT_EQ(ErrorOf("\x80\x04N" + std::string(1000, '0') + "N.", options),
+  EXPECT_EQ(PickleError("\x80\x04N" + std::string(1000, '0') + "N.", options),
             "offset 4: POP (0x30): the stack is empty");
   for (const char opcode : std::string_view("N](")) {
-    EXPECT_THAT(ErrorOf("\x80\x04" + std::string(20'000, opcode), options),
+    EXPECT_THAT(PickleError("\x80\x04" + std::string(20'000, opcode), options),
                 HasSubstr("the values take more than 97.7 KiB"))
         << opcode;
   }
@@ -286,9 +289,9 @@ TEST(PickleReaderTest, EveryTruncationIsAnError) {
       PickleOf({{"kept", {1, -2, "three"}}, {"other", {{"a", 1}}}});
   PickleOptions options;
   options.keys = {"kept"};
-  EXPECT_EQ(ErrorOf(whole, options), "");
+  EXPECT_EQ(PickleError(whole, options), "");
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    EXPECT_NE(ErrorOf(whole.substr(0, i), options), "") << i;
+    EXPECT_NE(PickleError(whole.substr(0, i), options), "") << i;
   }
 }
 

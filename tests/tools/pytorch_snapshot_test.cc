@@ -51,17 +51,17 @@ Json Snapshot(const std::vector<Json>& entries,
           {"segments", segments}};
 }
 
-Trace Read(const Json& snapshot,
-           std::optional<std::uint64_t> device = std::nullopt) {
+Trace ReadSnapshot(const Json& snapshot,
+                   std::optional<std::uint64_t> device = std::nullopt) {
   InputBuffer input("test.pickle", PickleOf(snapshot));
   return ReadPytorchSnapshot(input, device);
 }
 
 // What reading throws, without the path.
-std::string ErrorOf(const Json& snapshot,
-                    std::optional<std::uint64_t> device = std::nullopt) {
+std::string SnapshotError(const Json& snapshot,
+                          std::optional<std::uint64_t> device = std::nullopt) {
   try {
-    Read(snapshot, device);
+    ReadSnapshot(snapshot, device);
   } catch (const TraceError& error) {
     return std::string(error.what())
         .substr(std::string("test.pickle: ").size());
@@ -70,7 +70,7 @@ std::string ErrorOf(const Json& snapshot,
 }
 
 TEST(PytorchSnapshotTest, RequestedFreeIsTheFree) {
-  const Trace trace = Read(
+  const Trace trace = ReadSnapshot(
       Snapshot({Entry("segment_alloc", 1024, 2048), Entry("alloc", 1024, 100),
                 Entry("free_requested", 1024, 100),
                 Entry("free_completed", 1024, 100), Entry("alloc", 1024, 7),
@@ -85,9 +85,9 @@ TEST(PytorchSnapshotTest, RequestedFreeIsTheFree) {
 }
 
 TEST(PytorchSnapshotTest, EventsAreOfEntries) {
-  const Trace trace =
-      Read(Snapshot({Entry("free_requested", 512, 5),
-                     Entry("free_completed", 512, 5), Entry("alloc", 512, 6)}));
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("free_requested", 512, 5),
+                Entry("free_completed", 512, 5), Entry("alloc", 512, 6)}));
   EXPECT_EQ(trace.Where(0), "test.pickle: entry 1");  // live before it
   EXPECT_EQ(trace.Where(1), "test.pickle: entry 1");
   EXPECT_EQ(trace.Where(2), "test.pickle: entry 3");
@@ -95,8 +95,8 @@ TEST(PytorchSnapshotTest, EventsAreOfEntries) {
 
 TEST(PytorchSnapshotTest, StreamsAreKept) {
   const Trace trace =
-      Read(Snapshot({Entry("alloc", 1, 1, 0), Entry("alloc", 2, 1, 77),
-                     Entry("free_requested", 1, 1, 77)}));
+      ReadSnapshot(Snapshot({Entry("alloc", 1, 1, 0), Entry("alloc", 2, 1, 77),
+                             Entry("free_requested", 1, 1, 77)}));
   EXPECT_THAT(trace.streams, ElementsAre(0, 77));
   EXPECT_EQ(trace.events[1].stream(), 1U);
   EXPECT_EQ(trace.events[2].stream(), 1U);
@@ -106,7 +106,7 @@ TEST(PytorchSnapshotTest, OutOfMemoryIsASkippedFailure) {
   Json failure = Entry("oom", 0, 1 << 20);
   failure.erase("addr");
   failure["device_free"] = 5;
-  const Trace trace = Read(Snapshot({failure, Entry("alloc", 1, 1)}));
+  const Trace trace = ReadSnapshot(Snapshot({failure, Entry("alloc", 1, 1)}));
   EXPECT_EQ(trace.failures_skipped, 1U);
   EXPECT_EQ(trace.events.size(), 1U);
 }
@@ -115,16 +115,16 @@ TEST(PytorchSnapshotTest, FirstDeviceWithEntriesIsTheDefault) {
   Json snapshot = Snapshot({});
   snapshot["device_traces"] = std::vector<std::vector<Json>>{
       {}, {Entry("alloc", 1, 10)}, {Entry("alloc", 1, 20)}};
-  EXPECT_THAT(Read(snapshot).allocated_bytes, ElementsAre(10));
-  EXPECT_THAT(Read(snapshot, 2).allocated_bytes, ElementsAre(20));
-  EXPECT_EQ(ErrorOf(snapshot, 0),
+  EXPECT_THAT(ReadSnapshot(snapshot).allocated_bytes, ElementsAre(10));
+  EXPECT_THAT(ReadSnapshot(snapshot, 2).allocated_bytes, ElementsAre(20));
+  EXPECT_EQ(SnapshotError(snapshot, 0),
             "no entries of device 0; those with entries: 1, 2");
-  EXPECT_EQ(ErrorOf(snapshot, 3),
+  EXPECT_EQ(SnapshotError(snapshot, 3),
             "no entries of device 3; those with entries: 1, 2");
 }
 
 TEST(PytorchSnapshotTest, BlocksFreedWithoutAnAllocComeFirst) {
-  const Trace trace = Read(
+  const Trace trace = ReadSnapshot(
       Snapshot({Entry("alloc", 4096, 1), Entry("free_requested", 2048, 30, 5),
                 Entry("free_requested", 1024, 20), Entry("alloc", 1024, 2)}));
   // By address, with the size and the stream of their free.
@@ -135,7 +135,7 @@ TEST(PytorchSnapshotTest, BlocksFreedWithoutAnAllocComeFirst) {
 }
 
 TEST(PytorchSnapshotTest, BlocksWithoutEntriesComeFirst) {
-  const Trace trace = Read(Snapshot(
+  const Trace trace = ReadSnapshot(Snapshot(
       {Entry("alloc", 4096, 1), Entry("free_requested", 1024, 20)},
       {Segment(2048, {Block(2048, 300)}, 9), Segment(4096, {Block(4096, 1)})}));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(20, 300, 1));
@@ -144,39 +144,41 @@ TEST(PytorchSnapshotTest, BlocksWithoutEntriesComeFirst) {
 }
 
 TEST(PytorchSnapshotTest, FreeBlocksAndThoseThatWaitWereNotLive) {
-  const Trace trace =
-      Read(Snapshot({Entry("alloc", 1, 1)},
-                    {Segment(1024, {Block(1024, 5, "inactive"),
-                                    Block(1536, 5, "active_pending_free"),
-                                    Block(2048, 5, "active_awaiting_free")})}));
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("alloc", 1, 1)},
+               {Segment(1024, {Block(1024, 5, "inactive"),
+                               Block(1536, 5, "active_pending_free"),
+                               Block(2048, 5, "active_awaiting_free")})}));
   EXPECT_EQ(trace.blocks_before, 0U);
 }
 
 TEST(PytorchSnapshotTest, BlocksOfOtherDevicesAreNotOurs) {
-  const Trace trace = Read(Snapshot({Entry("alloc", 1, 1)},
-                                    {Segment(1024, {Block(1024, 5)}, 0, 1)}));
+  const Trace trace = ReadSnapshot(Snapshot(
+      {Entry("alloc", 1, 1)}, {Segment(1024, {Block(1024, 5)}, 0, 1)}));
   EXPECT_EQ(trace.blocks_before, 0U);
 }
 
 TEST(PytorchSnapshotTest, BlockAllocatedAfterTheLastEntryIsLeftOut) {
   // Live at the end, yet the last that the entries say of it is a free.
-  const Trace trace =
-      Read(Snapshot({Entry("alloc", 1024, 5), Entry("free_requested", 1024, 5)},
-                    {Segment(1024, {Block(1024, 8)})}));
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("alloc", 1024, 5), Entry("free_requested", 1024, 5)},
+               {Segment(1024, {Block(1024, 8)})}));
   EXPECT_EQ(trace.blocks_after, 1U);
   EXPECT_EQ(trace.events.size(), 2U);
 }
 
 TEST(PytorchSnapshotTest, RecordedBlockWithoutEntryProvesTheRingWrapped) {
   Json block = Block(2048, 5);
-  EXPECT_FALSE(Read(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
-                   .has_lost_entries);
-  block["frames"].push_back({{"name", "f"}});
-  EXPECT_TRUE(Read(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
-                  .has_lost_entries);
   EXPECT_FALSE(
-      Read(Snapshot({Entry("alloc", 2048, 5)}, {Segment(2048, {block})}))
+      ReadSnapshot(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
           .has_lost_entries);
+  block["frames"].push_back({{"name", "f"}});
+  EXPECT_TRUE(
+      ReadSnapshot(Snapshot({Entry("alloc", 1, 1)}, {Segment(2048, {block})}))
+          .has_lost_entries);
+  EXPECT_FALSE(ReadSnapshot(Snapshot({Entry("alloc", 2048, 5)},
+                                     {Segment(2048, {block})}))
+                   .has_lost_entries);
 }
 
 TEST(PytorchSnapshotTest, BlocksOfEarlyVersionsFollowEachOther) {
@@ -185,12 +187,12 @@ TEST(PytorchSnapshotTest, BlocksOfEarlyVersionsFollowEachOther) {
   first.erase("requested_size");
   Json second = first;
   second["size"] = 1024;
-  const Trace trace =
-      Read(Snapshot({Entry("alloc", 1, 1)}, {Segment(4096, {first, second})}));
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("alloc", 1, 1)}, {Segment(4096, {first, second})}));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(512, 1024, 1));
   // The second is at 4096 + 512: an entry there is about it.
-  EXPECT_EQ(Read(Snapshot({Entry("alloc", 4608, 1)},
-                          {Segment(4096, {first, second})}))
+  EXPECT_EQ(ReadSnapshot(Snapshot({Entry("alloc", 4608, 1)},
+                                  {Segment(4096, {first, second})}))
                 .blocks_before,
             1U);
 }

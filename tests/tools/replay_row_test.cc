@@ -16,8 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
-
 ReplayRow RowOf(const Trace& trace, std::uint64_t capacity_bytes,
                 ReplaySettings settings) {
   Options options;

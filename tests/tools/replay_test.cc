@@ -18,8 +18,6 @@ using ::testing::Pair;
 using ::testing::ThrowsMessage;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
-
 Options DirectOn(std::uint64_t capacity_bytes) {
   Options options;
   options.allocator_strategy = "direct";

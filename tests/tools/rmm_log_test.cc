@@ -23,7 +23,7 @@ Trace ReadText(const std::string& text) {
 Trace ReadRows(const std::string& rows) { return ReadText(kHeader + rows); }
 
 // What reading `text` throws, without the path: "3: reason".
-std::string ErrorOf(const std::string& text) {
+std::string RmmError(const std::string& text) {
   const TempFile file;
   file.Write(text);
   try {
@@ -38,7 +38,7 @@ std::string ErrorOf(const std::string& text) {
 }
 
 std::string ErrorOfRows(const std::string& rows) {
-  return ErrorOf(kHeader + rows);
+  return RmmError(kHeader + rows);
 }
 
 constexpr char kAllocate10[] = "1,00:00:00.000001,allocate,0x10,100,0\n";
@@ -131,7 +131,7 @@ TEST(RmmLogTest, KeepsTheRowsOfTheFirstDeviceOfAStrataTrace) {
 
 TEST(RmmLogTest, ShowsBinaryDataInOneReadableLine) {
   const std::string error =
-      ErrorOf(std::string(kHeader) + "1,0,\x01\x02" + "free\xff,1,1,0\n");
+      RmmError(std::string(kHeader) + "1,0,\x01\x02" + "free\xff,1,1,0\n");
   EXPECT_EQ(error, "2: unknown action '??free?'");
 }
 
@@ -144,7 +144,7 @@ struct BadInput {
 class RmmLogErrorTest : public ::testing::TestWithParam<BadInput> {};
 
 TEST_P(RmmLogErrorTest, NamesLineAndReason) {
-  EXPECT_EQ(ErrorOf(GetParam().text), GetParam().error);
+  EXPECT_EQ(RmmError(GetParam().text), GetParam().error);
 }
 
 std::string Rows(const std::string& rows) { return kHeader + rows; }

@@ -29,7 +29,8 @@ std::string Snapshot() {
   return PickleOf(snapshot);
 }
 
-Trace Read(const std::string& content, const TraceReaderOptions& options = {}) {
+Trace ReadContent(const std::string& content,
+                  const TraceReaderOptions& options = {}) {
   InputBuffer input("test", content);
   return ReadTrace(input, options);
 }
@@ -38,7 +39,7 @@ TEST(TraceReaderTest, SeesTheFormFromTheContent) {
   for (const std::string& content :
        {std::string(kHeader) + "1,0,allocate,0x10,5,0\n", std::string(kUmpire),
         std::string("# a comment\n").append(kUmpire), Snapshot()}) {
-    EXPECT_THAT(Read(content).allocated_bytes, ::testing::ElementsAre(5))
+    EXPECT_THAT(ReadContent(content).allocated_bytes, ::testing::ElementsAre(5))
         << content;
   }
 }
@@ -54,13 +55,13 @@ TEST(TraceReaderTest, SeesItThroughGzip) {
 TEST(TraceReaderTest, ChoiceOfADeviceIsForSnapshots) {
   TraceReaderOptions options;
   options.device = 0;
-  EXPECT_EQ(Read(Snapshot(), options).events.size(), 1U);
-  EXPECT_THAT([&] { Read(kUmpire, options); },
+  EXPECT_EQ(ReadContent(Snapshot(), options).events.size(), 1U);
+  EXPECT_THAT([&] { ReadContent(kUmpire, options); },
               ThrowsMessage<TraceError>(HasSubstr("no snapshot")));
 }
 
 TEST(TraceReaderTest, EmptyFileIsAnError) {
-  EXPECT_THAT([] { Read(""); },
+  EXPECT_THAT([] { ReadContent(""); },
               ThrowsMessage<TraceError>(HasSubstr("the file is empty")));
 }
 

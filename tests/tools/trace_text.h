@@ -10,6 +10,9 @@
 
 namespace strata {
 
+// What the simulated device maps at a time.
+inline constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
+
 // A trace in a few words: "+a 100, +b 8 @2, -a" allocates a with 100 bytes,
 // b with 8 on stream 2, and frees a. Line numbers count from 2, as in a file.
 inline Trace TraceOf(const std::string& text) {

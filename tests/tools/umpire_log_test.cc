@@ -16,15 +16,15 @@ using Json = nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
-Trace Read(const std::string& content) {
+Trace ReadUmpire(const std::string& content) {
   InputBuffer input("test.log", content);
   return ReadUmpireLog(input);
 }
 
 // What reading throws, without the path.
-std::string ErrorOf(const std::string& content) {
+std::string UmpireError(const std::string& content) {
   try {
-    Read(content);
+    ReadUmpire(content);
   } catch (const TraceError& error) {
     const std::string what = error.what();
     EXPECT_THAT(what, StartsWith("test.log:"));
@@ -91,8 +91,8 @@ std::string NewFree(const Json& pointer) {
 
 TEST(UmpireLogTest, ReadsTheOldForm) {
   const Trace trace =
-      Read("# comment\n\n" + OldAllocate("0x1", 100, "0x10") +
-           OldAllocate("0x1", 50, "0x20") + OldFree("0x1", "0x10"));
+      ReadUmpire("# comment\n\n" + OldAllocate("0x1", 100, "0x10") +
+                 OldAllocate("0x1", 50, "0x20") + OldFree("0x1", "0x10"));
   EXPECT_THAT(trace.events,
               ElementsAre(TraceEvent::Allocate(0, 0),
                           TraceEvent::Allocate(1, 0), TraceEvent::Free(0, 0)));
@@ -104,8 +104,8 @@ TEST(UmpireLogTest, ReadsTheOldForm) {
 
 TEST(UmpireLogTest, ReadsTheNewForm) {
   const Trace trace =
-      Read(NewAllocate("allocate", 100, "0x10") +
-           NewAllocate("named_allocate", 50, "0x20") + NewFree("0x10"));
+      ReadUmpire(NewAllocate("allocate", 100, "0x10") +
+                 NewAllocate("named_allocate", 50, "0x20") + NewFree("0x10"));
   EXPECT_THAT(trace.events,
               ElementsAre(TraceEvent::Allocate(0, 0),
                           TraceEvent::Allocate(1, 0), TraceEvent::Free(0, 0)));
@@ -113,28 +113,28 @@ TEST(UmpireLogTest, ReadsTheNewForm) {
 }
 
 TEST(UmpireLogTest, OtherEventsArePassedOver) {
-  const Trace trace =
-      Read(Line({{"event", "version"}, {"payload", {{"major", 0}}}}) +
-           Line({{"category", "metadata"}, {"name", "allocate"}}) +
-           Line({{"category", "operation"}, {"name", "coalesce"}}) +
-           Line({{"event", "copy"}}) + NewAllocate("allocate", 1, "0x10"));
+  const Trace trace = ReadUmpire(
+      Line({{"event", "version"}, {"payload", {{"major", 0}}}}) +
+      Line({{"category", "metadata"}, {"name", "allocate"}}) +
+      Line({{"category", "operation"}, {"name", "coalesce"}}) +
+      Line({{"event", "copy"}}) + NewAllocate("allocate", 1, "0x10"));
   EXPECT_EQ(trace.events.size(), 1U);
 }
 
 TEST(UmpireLogTest, CallWithoutResultIsAFailure) {
   const Trace trace =
-      Read(OldAllocate("0x1", 1, "0x10") + Line(OldCall("0x1", 1 << 30)));
+      ReadUmpire(OldAllocate("0x1", 1, "0x10") + Line(OldCall("0x1", 1 << 30)));
   EXPECT_EQ(trace.failures_skipped, 1U);
   EXPECT_EQ(trace.events.size(), 1U);
 }
 
 TEST(UmpireLogTest, MemoryOfTheDeviceIsKeptWhereverItsAllocatorStands) {
-  const Trace trace =
-      Read(OldResource("HOST", "0xa0") + OldResource("DEVICE", "0xa1") +
-           OldAllocator("pool", "0xb0", {"DEVICE", 64}) +
-           OldAllocator("limited", "0xb1", {"pool", 1 << 20}) +
-           OldAllocate("0xa0", 1, "0x10") + OldAllocate("0xa1", 2, "0x20") +
-           OldAllocate("0xb0", 3, "0x30") + OldAllocate("0xb1", 4, "0x10"));
+  const Trace trace = ReadUmpire(
+      OldResource("HOST", "0xa0") + OldResource("DEVICE", "0xa1") +
+      OldAllocator("pool", "0xb0", {"DEVICE", 64}) +
+      OldAllocator("limited", "0xb1", {"pool", 1 << 20}) +
+      OldAllocate("0xa0", 1, "0x10") + OldAllocate("0xa1", 2, "0x20") +
+      OldAllocate("0xb0", 3, "0x30") + OldAllocate("0xb1", 4, "0x10"));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(2, 3, 4));
   EXPECT_EQ(trace.other_place_rows, 1U);
 }
@@ -148,28 +148,29 @@ TEST(UmpireLogTest, ReferenceThatIsUsedAgainIsNotItsOwnParent) {
          {"string_args", {{"allocator_ref", reference}, {"arg0", parent}}},
          {"tags", {{"allocator_name", allocator}}}});
   };
-  const Trace trace = Read(make("make_memory_resource", "0xa0", "HOST", "") +
-                           make("make_memory_resource", "0xa1", "DEVICE", "") +
-                           make("make_allocator", "0x1", "first", "HOST") +
-                           NewAllocate("allocate", 1, "0x10") +
-                           make("make_allocator", "0x1", "second", "DEVICE") +
-                           NewAllocate("allocate", 2, "0x10"));
+  const Trace trace =
+      ReadUmpire(make("make_memory_resource", "0xa0", "HOST", "") +
+                 make("make_memory_resource", "0xa1", "DEVICE", "") +
+                 make("make_allocator", "0x1", "first", "HOST") +
+                 NewAllocate("allocate", 1, "0x10") +
+                 make("make_allocator", "0x1", "second", "DEVICE") +
+                 NewAllocate("allocate", 2, "0x10"));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(2));
 }
 
 TEST(UmpireLogTest, FirstResourceIsKeptIfNoDeviceIsUsed) {
-  const Trace trace =
-      Read(OldResource("HOST", "0xa0") + OldResource("UM", "0xa1") +
-           OldResource("DEVICE", "0xa2") + OldAllocate("0xa1", 2, "0x20") +
-           OldAllocate("0xa0", 1, "0x10"));
+  const Trace trace = ReadUmpire(
+      OldResource("HOST", "0xa0") + OldResource("UM", "0xa1") +
+      OldResource("DEVICE", "0xa2") + OldAllocate("0xa1", 2, "0x20") +
+      OldAllocate("0xa0", 1, "0x10"));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(2));
   EXPECT_EQ(trace.other_place_rows, 1U);
 }
 
 TEST(UmpireLogTest, BlocksWithoutBytesMayShareAnAddress) {
-  const Trace trace =
-      Read(OldAllocate("0x1", 0, "0x10") + OldAllocate("0x1", 100, "0x10") +
-           OldFree("0x1", "0x10") + OldFree("0x1", "0x10"));
+  const Trace trace = ReadUmpire(
+      OldAllocate("0x1", 0, "0x10") + OldAllocate("0x1", 100, "0x10") +
+      OldFree("0x1", "0x10") + OldFree("0x1", "0x10"));
   EXPECT_EQ(trace.events.size(), 4U);
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(0, 100));
   // The block with bytes goes first.
@@ -178,22 +179,24 @@ TEST(UmpireLogTest, BlocksWithoutBytesMayShareAnAddress) {
 
 TEST(UmpireLogTest, BadLinesAreRefused) {
   const std::string good = OldAllocate("0x1", 1, "0x10");
-  EXPECT_EQ(ErrorOf(good + "{\"event\":"), "3: no JSON object: '{\"event\":'");
-  EXPECT_EQ(ErrorOf("[]\n"), "1: no JSON object: '[]'");
-  EXPECT_EQ(ErrorOf("{}\n"), "1: neither an event nor a category and a name");
-  EXPECT_EQ(ErrorOf("{\"event\":7}\n"), "1: event is not a text");
-  EXPECT_EQ(ErrorOf("{\"event\":\"allocate\"}\n"), "1: no payload");
-  EXPECT_EQ(ErrorOf("{\"event\":\"allocate\",\"payload\":1}\n"),
+  EXPECT_EQ(UmpireError(good + "{\"event\":"),
+            "3: no JSON object: '{\"event\":'");
+  EXPECT_EQ(UmpireError("[]\n"), "1: no JSON object: '[]'");
+  EXPECT_EQ(UmpireError("{}\n"),
+            "1: neither an event nor a category and a name");
+  EXPECT_EQ(UmpireError("{\"event\":7}\n"), "1: event is not a text");
+  EXPECT_EQ(UmpireError("{\"event\":\"allocate\"}\n"), "1: no payload");
+  EXPECT_EQ(UmpireError("{\"event\":\"allocate\",\"payload\":1}\n"),
             "1: payload is not an object");
-  EXPECT_EQ(ErrorOf(OldAllocate("0x1", -5, "0x10")), "1: size is negative");
-  EXPECT_EQ(ErrorOf(OldAllocate("0x1", 1.5, "0x10")),
+  EXPECT_EQ(UmpireError(OldAllocate("0x1", -5, "0x10")), "1: size is negative");
+  EXPECT_EQ(UmpireError(OldAllocate("0x1", 1.5, "0x10")),
             "1: size is not an integer of 64 bits");
-  EXPECT_EQ(ErrorOf(OldAllocate("0x1", 1, "0xzz")),
+  EXPECT_EQ(UmpireError(OldAllocate("0x1", 1, "0xzz")),
             "2: memory_ptr is no pointer: '0xzz'");
-  EXPECT_EQ(ErrorOf(good + OldFree("0x1", "0x20")),
+  EXPECT_EQ(UmpireError(good + OldFree("0x1", "0x20")),
             "3: free of 0x20, which is not live");
-  EXPECT_EQ(ErrorOf(good + good), "4: allocate of 0x10, which is live");
-  EXPECT_EQ(ErrorOf("# nothing\n"), " no allocate or free");
+  EXPECT_EQ(UmpireError(good + good), "4: allocate of 0x10, which is live");
+  EXPECT_EQ(UmpireError("# nothing\n"), " no allocate or free");
 }
 
 TEST(UmpireLogTest, BothFormsSayWhatTheRmmLogSays) {

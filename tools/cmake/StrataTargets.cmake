@@ -39,3 +39,19 @@ function(strata_target_defaults target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   endif()
 endfunction()
+
+# strata_precompile(<target>): reads the standard headers that most files
+# include once, with STRATA_PRECOMPILE. What a file forgets to include is then
+# found by the builds without it.
+function(strata_precompile target)
+  if(NOT STRATA_PRECOMPILE)
+    return()
+  endif()
+  target_precompile_headers(
+    ${target} PRIVATE <algorithm> <array> <atomic> <functional> <map> <memory> <mutex> <optional>
+    <stdexcept> <string> <thread> <unordered_map> <utility> <vector>)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # A time stamp in the precompiled header would defeat ccache.
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()

@@ -128,7 +128,7 @@ Settings Deterministic(const std::string& text) {
   return {{"cuda_malloc_async_deterministic", Translate(text, kBool)}};
 }
 
-struct Row {
+struct VariableRow {
   const char* variable;
   // Errors: std::invalid_argument saying why not.
   Settings (*settings)(const std::string& text);
@@ -137,19 +137,20 @@ struct Row {
   const char* replaced_by = nullptr;
 };
 
-constexpr std::array kRows = {
-    Row{"TF_FORCE_GPU_ALLOW_GROWTH", &AllowGrowth},
-    Row{"TF_ENABLE_GPU_GARBAGE_COLLECTION", &GarbageCollection},
-    Row{"TF_GPU_ALLOCATOR", &TfAllocator},
-    Row{"TF_BFC_MEMORY_DUMP", &MemoryDump},
-    Row{"TF_DEVICE_MIN_SYS_MEMORY_IN_MB", &SystemMemory},
-    Row{"TF_FORCE_UNIFIED_MEMORY", &UnifiedMemory},
-    Row{"TF_CUDA_MALLOC_ASYNC_SUPPORTED_PREALLOC", &AsyncPreallocation},
-    Row{"TF_DETERMINISTIC_ALLOCATOR", &Deterministic},
-    Row{"XLA_PYTHON_CLIENT_ALLOCATOR", &XlaAllocator},
-    Row{"XLA_PYTHON_CLIENT_PREALLOCATE", &Preallocate},
-    Row{"XLA_CLIENT_MEM_FRACTION", &Fraction},
-    Row{"XLA_PYTHON_CLIENT_MEM_FRACTION", &Fraction, "XLA_CLIENT_MEM_FRACTION"},
+constexpr std::array kVariableRows = {
+    VariableRow{"TF_FORCE_GPU_ALLOW_GROWTH", &AllowGrowth},
+    VariableRow{"TF_ENABLE_GPU_GARBAGE_COLLECTION", &GarbageCollection},
+    VariableRow{"TF_GPU_ALLOCATOR", &TfAllocator},
+    VariableRow{"TF_BFC_MEMORY_DUMP", &MemoryDump},
+    VariableRow{"TF_DEVICE_MIN_SYS_MEMORY_IN_MB", &SystemMemory},
+    VariableRow{"TF_FORCE_UNIFIED_MEMORY", &UnifiedMemory},
+    VariableRow{"TF_CUDA_MALLOC_ASYNC_SUPPORTED_PREALLOC", &AsyncPreallocation},
+    VariableRow{"TF_DETERMINISTIC_ALLOCATOR", &Deterministic},
+    VariableRow{"XLA_PYTHON_CLIENT_ALLOCATOR", &XlaAllocator},
+    VariableRow{"XLA_PYTHON_CLIENT_PREALLOCATE", &Preallocate},
+    VariableRow{"XLA_CLIENT_MEM_FRACTION", &Fraction},
+    VariableRow{"XLA_PYTHON_CLIENT_MEM_FRACTION", &Fraction,
+                "XLA_CLIENT_MEM_FRACTION"},
 };
 
 // `options` with all of `settings`, or std::invalid_argument saying why not.
@@ -185,7 +186,7 @@ class Reader {
     result_.options = options;
   }
 
-  void Read(const Row& row) {
+  void Read(const VariableRow& row) {
     const std::optional<std::string> text = TextOf(row.variable);
     if (!text) return;
     if (row.replaced_by != nullptr && TextOf(row.replaced_by)) {
@@ -248,13 +249,15 @@ class Reader {
 TfEnvironment WithTfEnvironment(const Options& options,
                                 const EnvironmentLookup& lookup) {
   Reader reader(options, lookup);
-  for (const Row& row : kRows) reader.Read(row);
+  for (const VariableRow& row : kVariableRows) reader.Read(row);
   return reader.Take();
 }
 
 std::vector<std::string> TfEnvironmentVariables() {
   std::vector<std::string> variables;
-  for (const Row& row : kRows) variables.emplace_back(row.variable);
+  for (const VariableRow& row : kVariableRows) {
+    variables.emplace_back(row.variable);
+  }
   return variables;
 }
 

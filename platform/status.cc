@@ -7,12 +7,12 @@
 namespace strata {
 namespace {
 
-struct Row {
+struct StatusRow {
   Status status;
   const char* name;
 };
 
-constexpr Row kRows[] = {
+constexpr StatusRow kStatusRows[] = {
     {Status::kSuccess, "Success"},
     {Status::kInvalidValue, "InvalidValue"},
     {Status::kMemoryAllocation, "MemoryAllocation"},
@@ -40,15 +40,15 @@ constexpr Row kRows[] = {
     {Status::kUnknown, "Unknown"},
 };
 
-const Row* FindByName(std::string_view name) {
-  for (const Row& row : kRows) {
+const StatusRow* FindByName(std::string_view name) {
+  for (const StatusRow& row : kStatusRows) {
     if (row.name == name) return &row;
   }
   return nullptr;
 }
 
-const Row* FindByNumber(std::int32_t number) {
-  for (const Row& row : kRows) {
+const StatusRow* FindByNumber(std::int32_t number) {
+  for (const StatusRow& row : kStatusRows) {
     if (static_cast<std::int32_t>(row.status) == number) return &row;
   }
   return nullptr;
@@ -57,7 +57,7 @@ const Row* FindByNumber(std::int32_t number) {
 }  // namespace
 
 const char* StatusName(Status status) {
-  const Row* row = FindByNumber(static_cast<std::int32_t>(status));
+  const StatusRow* row = FindByNumber(static_cast<std::int32_t>(status));
   return row == nullptr ? "Unrecognized" : row->name;
 }
 
@@ -68,7 +68,7 @@ std::string ToString(Status status) {
 
 bool ParseStatus(const std::string& text, Status* status) {
   std::string_view name = text;
-  const Row* row = nullptr;
+  const StatusRow* row = nullptr;
   std::int32_t number = 0;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);

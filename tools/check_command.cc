@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kUsage =
+constexpr const char* kCheckUsage =
     R"(usage: strata check CALLS.csv… [flags]
 
 Looks for hazards in the calls that a program made, as recorded with
@@ -59,7 +59,7 @@ std::string StreamText(const AccessSite& site) {
   return site.stream_uid == 0 ? "host" : std::to_string(site.stream_uid);
 }
 
-std::string Hex(std::uint64_t number) {
+std::string HexText(std::uint64_t number) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%llx",
                 static_cast<unsigned long long>(number));
@@ -84,8 +84,8 @@ std::string ToTable(const std::vector<CheckedTrace>& traces) {
   for (const CheckedTrace& trace : traces) {
     for (const HazardReport& report : trace.reports) {
       any = true;
-      table.AddRow({HazardKindName(report.kind), trace.path, Hex(report.ptr),
-                    std::to_string(report.bytes),
+      table.AddRow({HazardKindName(report.kind), trace.path,
+                    HexText(report.ptr), std::to_string(report.bytes),
                     std::to_string(LineOf(report.first)),
                     DeviceCallName(report.first.call), StreamText(report.first),
                     std::to_string(LineOf(report.second)),
@@ -100,16 +100,16 @@ std::string ToTable(const std::vector<CheckedTrace>& traces) {
 }
 
 Json SiteJson(const AccessSite& site) {
-  return {{"line", LineOf(site)},     {"call", DeviceCallName(site.call)},
-          {"device", site.device},    {"stream", site.stream_uid},
-          {"thread", site.thread},    {"node", Hex(site.node)},
-          {"pointer", Hex(site.ptr)}, {"bytes", site.bytes},
+  return {{"line", LineOf(site)},         {"call", DeviceCallName(site.call)},
+          {"device", site.device},        {"stream", site.stream_uid},
+          {"thread", site.thread},        {"node", HexText(site.node)},
+          {"pointer", HexText(site.ptr)}, {"bytes", site.bytes},
           {"time_ns", site.time_ns}};
 }
 
 Json LifeJson(const std::optional<Lifetime>& life) {
   if (!life) return nullptr;
-  return {{"pointer", Hex(life->ptr)},
+  return {{"pointer", HexText(life->ptr)},
           {"bytes", life->bytes},
           {"allocated", SiteJson(life->allocated)},
           {"freed", life->freed ? SiteJson(*life->freed) : Json()},
@@ -122,7 +122,7 @@ std::string ToJson(const std::vector<CheckedTrace>& traces) {
     Json reports = Json::array();
     for (const HazardReport& report : trace.reports) {
       reports.push_back({{"kind", HazardKindName(report.kind)},
-                         {"pointer", Hex(report.ptr)},
+                         {"pointer", HexText(report.ptr)},
                          {"bytes", report.bytes},
                          {"first", SiteJson(report.first)},
                          {"second", SiteJson(report.second)},
@@ -143,7 +143,7 @@ std::string ToJson(const std::vector<CheckedTrace>& traces) {
 int RunCheck(int argc, char** argv) {
   Arguments arguments(argc, argv);
   if (arguments.TakeBool("help", false)) {
-    std::fputs(kUsage, stdout);
+    std::fputs(kCheckUsage, stdout);
     return 0;
   }
   const bool as_json =

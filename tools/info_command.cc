@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kUsage =
+constexpr const char* kInfoUsage =
     R"(usage: strata info [flags]
 
 Lists the platforms, devices, strategies, layers and flags of this build, and
@@ -184,7 +184,7 @@ std::string InfoText(const Json& info) {
 int RunInfo(int argc, char** argv) {
   Arguments arguments(argc, argv);
   if (arguments.TakeBool("help", false)) {
-    std::fputs(kUsage, stdout);
+    std::fputs(kInfoUsage, stdout);
     return 0;
   }
   const std::string format =

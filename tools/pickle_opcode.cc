@@ -8,21 +8,21 @@ namespace {
 
 enum class Treatment { kData, kForeign, kProtocol0, kOther };
 
-struct Row {
+struct OpcodeRow {
   PickleOpcode opcode;
   const char* name;
   Treatment treatment;
 };
 
-constexpr Row kRows[] = {
+constexpr OpcodeRow kOpcodeRows[] = {
 #define STRATA_PICKLE_OPCODE(name, official, byte, treatment) \
   {PickleOpcode::k##name, #official, Treatment::k##treatment},
 #include "strata/tools/pickle_opcodes.def"
 #undef STRATA_PICKLE_OPCODE
 };
 
-const Row* Find(PickleOpcode opcode) {
-  for (const Row& row : kRows) {
+const OpcodeRow* Find(PickleOpcode opcode) {
+  for (const OpcodeRow& row : kOpcodeRows) {
     if (row.opcode == opcode) return &row;
   }
   return nullptr;
@@ -31,7 +31,7 @@ const Row* Find(PickleOpcode opcode) {
 }  // namespace
 
 std::string PickleOpcodeName(PickleOpcode opcode) {
-  const Row* row = Find(opcode);
+  const OpcodeRow* row = Find(opcode);
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%s (0x%02x)",
                 row == nullptr ? "opcode" : row->name,
@@ -40,7 +40,7 @@ std::string PickleOpcodeName(PickleOpcode opcode) {
 }
 
 const char* PickleOpcodeRefusal(PickleOpcode opcode) {
-  const Row* row = Find(opcode);
+  const OpcodeRow* row = Find(opcode);
   if (row == nullptr) return "pickle has no such opcode";
   switch (row->treatment) {
     case Treatment::kForeign:

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 // A context or a text of a user is some kilobytes.
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{64} << 20;
@@ -73,7 +73,7 @@ class PickleProgram {
   }
   void PushBytes(std::uint64_t bytes) {
     source_.Skip(bytes);
-    machine_.Push({Kind::kBytes, 0});
+    machine_.Push({PickleKind::kBytes, 0});
   }
 
   PickleSource source_;
@@ -83,22 +83,22 @@ class PickleProgram {
 bool PickleProgram::DoScalar(PickleOpcode opcode) {
   switch (opcode) {
     case PickleOpcode::kNone:
-      machine_.Push({Kind::kNone, 0});
+      machine_.Push({PickleKind::kNone, 0});
       return true;
     case PickleOpcode::kNewtrue:
-      machine_.Push({Kind::kBool, 1});
+      machine_.Push({PickleKind::kBool, 1});
       return true;
     case PickleOpcode::kNewfalse:
-      machine_.Push({Kind::kBool, 0});
+      machine_.Push({PickleKind::kBool, 0});
       return true;
     case PickleOpcode::kBinint:
       machine_.Push(source_.Long(4));
       return true;
     case PickleOpcode::kBinint1:
-      machine_.Push({Kind::kUnsigned, source_.Number(1)});
+      machine_.Push({PickleKind::kUnsigned, source_.Number(1)});
       return true;
     case PickleOpcode::kBinint2:
-      machine_.Push({Kind::kUnsigned, source_.Number(2)});
+      machine_.Push({PickleKind::kUnsigned, source_.Number(2)});
       return true;
     case PickleOpcode::kLong1:
       machine_.Push(source_.Long(source_.Number(1)));
@@ -111,7 +111,7 @@ bool PickleProgram::DoScalar(PickleOpcode opcode) {
     }
     case PickleOpcode::kBinfloat:
       source_.Skip(8);
-      machine_.Push({Kind::kFloat, 0});
+      machine_.Push({PickleKind::kFloat, 0});
       return true;
     case PickleOpcode::kShortBinunicode:
       PushText(source_.Number(1));
@@ -142,43 +142,43 @@ bool PickleProgram::DoScalar(PickleOpcode opcode) {
 bool PickleProgram::DoContainer(PickleOpcode opcode) {
   switch (opcode) {
     case PickleOpcode::kEmptyList:
-      machine_.PushEmpty(Kind::kList);
+      machine_.PushEmpty(PickleKind::kList);
       return true;
     case PickleOpcode::kEmptyDict:
-      machine_.PushEmpty(Kind::kDict);
+      machine_.PushEmpty(PickleKind::kDict);
       return true;
     case PickleOpcode::kEmptyTuple:
-      machine_.PushEmpty(Kind::kTuple);
+      machine_.PushEmpty(PickleKind::kTuple);
       return true;
     case PickleOpcode::kList:
-      machine_.MakeOf(Kind::kList, machine_.SinceMark());
+      machine_.MakeOf(PickleKind::kList, machine_.SinceMark());
       return true;
     case PickleOpcode::kDict:
-      machine_.MakeOf(Kind::kDict, machine_.SinceMark());
+      machine_.MakeOf(PickleKind::kDict, machine_.SinceMark());
       return true;
     case PickleOpcode::kTuple:
-      machine_.MakeOf(Kind::kTuple, machine_.SinceMark());
+      machine_.MakeOf(PickleKind::kTuple, machine_.SinceMark());
       return true;
     case PickleOpcode::kTuple1:
-      machine_.MakeOf(Kind::kTuple, machine_.Last(1));
+      machine_.MakeOf(PickleKind::kTuple, machine_.Last(1));
       return true;
     case PickleOpcode::kTuple2:
-      machine_.MakeOf(Kind::kTuple, machine_.Last(2));
+      machine_.MakeOf(PickleKind::kTuple, machine_.Last(2));
       return true;
     case PickleOpcode::kTuple3:
-      machine_.MakeOf(Kind::kTuple, machine_.Last(3));
+      machine_.MakeOf(PickleKind::kTuple, machine_.Last(3));
       return true;
     case PickleOpcode::kAppend:
-      machine_.AddTo(Kind::kList, machine_.Last(1));
+      machine_.AddTo(PickleKind::kList, machine_.Last(1));
       return true;
     case PickleOpcode::kAppends:
-      machine_.AddTo(Kind::kList, machine_.SinceMark());
+      machine_.AddTo(PickleKind::kList, machine_.SinceMark());
       return true;
     case PickleOpcode::kSetitem:
-      machine_.AddTo(Kind::kDict, machine_.Last(2));
+      machine_.AddTo(PickleKind::kDict, machine_.Last(2));
       return true;
     case PickleOpcode::kSetitems:
-      machine_.AddTo(Kind::kDict, machine_.SinceMark());
+      machine_.AddTo(PickleKind::kDict, machine_.SinceMark());
       return true;
     default:
       return false;

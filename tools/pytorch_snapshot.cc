@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 PickleOptions KeptKeys() {
   PickleOptions options;
@@ -26,7 +26,7 @@ PickleOptions KeptKeys() {
   return options;
 }
 
-struct Block {
+struct SnapshotBlock {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
@@ -38,7 +38,7 @@ class SnapshotReader {
       : path_(input.path()),
         tree_(ReadPickle(input, KeptKeys())),
         builder_(path_, Trace::Unit::kEntry) {
-    if (tree_.root().kind != Kind::kDict) {
+    if (tree_.root().kind != PickleKind::kDict) {
       Fail("a memory snapshot is a dict, this is " +
            std::string(PickleKindName(tree_.root().kind)));
     }
@@ -48,10 +48,11 @@ class SnapshotReader {
   Trace Read() {
     FindBlocksFreedOnly();
     FindBlocksNeverFreed();
-    std::sort(
-        before_.begin(), before_.end(),
-        [](const Block& a, const Block& b) { return a.address < b.address; });
-    for (const Block& block : before_) {
+    std::sort(before_.begin(), before_.end(),
+              [](const SnapshotBlock& a, const SnapshotBlock& b) {
+                return a.address < b.address;
+              });
+    for (const SnapshotBlock& block : before_) {
       builder_.Allocate(1, block.address, block.bytes, block.stream);
     }
     std::uint64_t number = 0;
@@ -81,7 +82,7 @@ class SnapshotReader {
 
   const std::vector<PickleValue>& ListOf(PickleValue value,
                                          const std::string& is) const {
-    if (value.kind != Kind::kList && value.kind != Kind::kTuple) {
+    if (value.kind != PickleKind::kList && value.kind != PickleKind::kTuple) {
       Fail(is + PickleKindName(value.kind) + ", not a list");
     }
     // It was also the value of a key that nobody reads.
@@ -95,23 +96,25 @@ class SnapshotReader {
                        const Where& where) const {
     const PickleValue* value = tree_.Find(dict, key);
     if (value == nullptr) Fail(where() + "no " + key);
-    if (value->kind == Kind::kUnsigned) return value->number;
-    if (value->kind == Kind::kNegative) {
+    if (value->kind == PickleKind::kUnsigned) return value->number;
+    if (value->kind == PickleKind::kNegative) {
       Fail(where() + key + " is negative");
     }
-    if (value->kind == Kind::kHuge) Fail(where() + key + " exceeds 64 bits");
+    if (value->kind == PickleKind::kHuge) {
+      Fail(where() + key + " exceeds 64 bits");
+    }
     Fail(where() + key + " is " + PickleKindName(value->kind) + ", not an int");
   }
 
   template <class Where>
   std::string_view Text(PickleValue dict, const char* key,
                         const Where& where) const {
-    if (dict.kind != Kind::kDict) {
+    if (dict.kind != PickleKind::kDict) {
       Fail(where() + PickleKindName(dict.kind) + " instead of a dict");
     }
     const PickleValue* value = tree_.Find(dict, key);
     if (value == nullptr) Fail(where() + "no " + key);
-    if (value->kind != Kind::kText) {
+    if (value->kind != PickleKind::kText) {
       Fail(where() + key + " is " + PickleKindName(value->kind) +
            ", not a text");
     }
@@ -155,7 +158,7 @@ class SnapshotReader {
     Fail(where() + "unknown action " + Quoted(action));
   }
 
-  Block BlockOf(std::uint64_t number, PickleValue entry) const {
+  SnapshotBlock BlockOf(std::uint64_t number, PickleValue entry) const {
     const auto where = [&] { return EntryName(number); };
     return {Number(entry, "addr", where), Number(entry, "size", where),
             Number(entry, "stream", where)};
@@ -169,7 +172,7 @@ class SnapshotReader {
     const Action action = ActionOf(number, entry);
     if (action == Action::kFailure) builder_.SkipFailure();
     if (action != Action::kAllocate && action != Action::kFree) return;
-    const Block block = BlockOf(number, entry);
+    const SnapshotBlock block = BlockOf(number, entry);
     if (action == Action::kAllocate) {
       builder_.Allocate(number, block.address, block.bytes, block.stream);
     } else {
@@ -186,7 +189,7 @@ class SnapshotReader {
       ++number;
       const Action action = ActionOf(number, entry);
       if (action != Action::kAllocate && action != Action::kFree) continue;
-      const Block block = BlockOf(number, entry);
+      const SnapshotBlock block = BlockOf(number, entry);
       const auto [live, is_first] = is_live_.try_emplace(block.address);
       if (is_first && action == Action::kFree) before_.push_back(block);
       live->second = action == Action::kAllocate;
@@ -200,7 +203,7 @@ class SnapshotReader {
       const auto where = [&] {
         return "segment " + std::to_string(i + 1) + ": ";
       };
-      if (segments[i].kind != Kind::kDict) {
+      if (segments[i].kind != PickleKind::kDict) {
         Fail(where() + PickleKindName(segments[i].kind) + " instead of a dict");
       }
       if (Number(segments[i], "device", where) != device_) continue;
@@ -252,7 +255,7 @@ class SnapshotReader {
   }
 
   template <class Where>
-  void VisitLiveBlock(const Block& block, PickleValue value,
+  void VisitLiveBlock(const SnapshotBlock& block, PickleValue value,
                       const Where& where) {
     const auto [live, is_new] = is_live_.try_emplace(block.address, true);
     if (!is_new) {
@@ -262,7 +265,7 @@ class SnapshotReader {
     before_.push_back(block);
     const PickleValue* frames = tree_.Find(value, "frames");
     if (frames == nullptr) return;
-    if (frames->kind != Kind::kList) {
+    if (frames->kind != PickleKind::kList) {
       Fail(where() + "frames is " + PickleKindName(frames->kind) +
            ", not a list");
     }
@@ -276,7 +279,7 @@ class SnapshotReader {
   std::uint64_t device_ = 0;
   // Whether what was last allocated at an address is live at the end.
   std::unordered_map<std::uint64_t, bool> is_live_;
-  std::vector<Block> before_;
+  std::vector<SnapshotBlock> before_;
   bool has_lost_entries_ = false;
   std::uint64_t blocks_after_ = 0;
 };

@@ -23,7 +23,7 @@
 namespace strata {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kReplayUsage =
     R"(usage: strata replay TRACE… [flags]
 
 Replays recorded allocations on a simulated device and says, for each trace and
@@ -144,7 +144,7 @@ void WarnOfFailure(const ReplayRow& row) {
 int RunReplay(int argc, char** argv) {
   Arguments arguments(argc, argv);
   if (arguments.TakeBool("help", false)) {
-    std::printf(kUsage, PeersForHelp().c_str());
+    std::printf(kReplayUsage, PeersForHelp().c_str());
     return 0;
   }
   ReplaySettings settings;

@@ -1,8 +1,6 @@
 // The rows of `strata replay` as JSON and as a table.
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -40,13 +38,6 @@ nlohmann::ordered_json RowJson(const ReplayRow& row) {
   json["oom"] = false;
   if (row.failed_line) json["oom"] = *row.failed_line;
   return json;
-}
-
-std::string Fixed(const std::optional<double>& value, int digits) {
-  if (!value) return "-";
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
-  return text.data();
 }
 
 // "resnet50_train" for "traces/resnet50_train.csv.gz".

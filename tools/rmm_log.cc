@@ -22,10 +22,10 @@ enum Column : std::size_t {
   kSize,
   kStream,
   kPlace,  // of Strata's own traces
-  kColumns,
+  kFieldCount,
 };
 
-constexpr std::array<std::string_view, kColumns> kColumnNames = {
+constexpr std::array<std::string_view, kFieldCount> kColumnNames = {
     "Thread", "Time", "Action", "Pointer", "Size", "Stream", "Place"};
 
 constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
@@ -80,7 +80,7 @@ class RmmLogReader {
     if (!lines_.Next(&line)) throw TraceError(path_, 0, "the file is empty");
     if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
     column_of_field_.clear();
-    std::array<bool, kColumns> found{};
+    std::array<bool, kFieldCount> found{};
     for (bool more = true; more;) {
       const std::size_t comma = line.find(',');
       more = comma != std::string_view::npos;
@@ -99,8 +99,8 @@ class RmmLogReader {
   }
 
   std::size_t FindColumn(std::string_view name,
-                         std::array<bool, kColumns>* found) const {
-    for (std::size_t column = 0; column < kColumns; ++column) {
+                         std::array<bool, kFieldCount>* found) const {
+    for (std::size_t column = 0; column < kFieldCount; ++column) {
       if (name != kColumnNames[column]) continue;
       if ((*found)[column]) Fail("the header has " + Quoted(name) + " twice");
       (*found)[column] = true;
@@ -193,7 +193,7 @@ class RmmLogReader {
   LineReader lines_;
   TraceBuilder builder_;
   std::vector<std::size_t> column_of_field_;  // Column, or kNoColumn
-  std::array<std::string_view, kColumns> fields_;
+  std::array<std::string_view, kFieldCount> fields_;
   bool has_place_ = false;
   std::string place_;  // the first device's; empty until there is one
 };

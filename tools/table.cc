@@ -1,7 +1,9 @@
 #include "strata/tools/table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdio>
 #include <utility>
 
 namespace strata {
@@ -48,6 +50,13 @@ std::string Table::ToString() const {
     text += '\n';
   }
   return text;
+}
+
+std::string Fixed(const std::optional<double>& value, int digits) {
+  if (!value) return "-";
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
+  return text.data();
 }
 
 }  // namespace strata

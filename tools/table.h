@@ -1,6 +1,7 @@
 #ifndef STRATA_TOOLS_TABLE_H_
 #define STRATA_TOOLS_TABLE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// A number for a cell, "-" for none.
+std::string Fixed(const std::optional<double>& value, int digits);
 
 }  // namespace strata
 

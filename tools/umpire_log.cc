@@ -18,7 +18,7 @@
 namespace strata {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 // The rows of one resource.
 struct Resource {
@@ -64,7 +64,7 @@ class UmpireLogReader {
   }
 
   void ReadLine(std::string_view line) {
-    const Json json = Json::parse(line, nullptr, false);
+    const SortedJson json = SortedJson::parse(line, nullptr, false);
     if (!json.is_object()) {
       Fail("no JSON object: " + Quoted(line));
     }
@@ -77,18 +77,18 @@ class UmpireLogReader {
     }
   }
 
-  void ReadOld(const Json& json) {
+  void ReadOld(const SortedJson& json) {
     const std::string event = Text(json, "event");
     const bool has_result = json.contains("result");
     if (event == "makeMemoryResource") {
       const std::string name = Text(Object(json, "payload"), "name");
       Name(Text(json, "result"), name, name);
     } else if (event == "makeAllocator" && has_result) {
-      const Json& payload = Object(json, "payload");
+      const SortedJson& payload = Object(json, "payload");
       Name(Text(Object(json, "result"), "allocator_ref"),
            Text(payload, "allocator_name"), ParentOf(payload, "args"));
     } else if (event == "allocate") {
-      const Json& payload = Object(json, "payload");
+      const SortedJson& payload = Object(json, "payload");
       const std::uint64_t bytes = Number(payload, "size");
       if (!has_result) {
         ++calls_;
@@ -98,26 +98,26 @@ class UmpireLogReader {
       Allocate(Text(payload, "allocator_ref"),
                Pointer(Object(json, "result"), "memory_ptr"), bytes);
     } else if (event == "deallocate") {
-      const Json& payload = Object(json, "payload");
+      const SortedJson& payload = Object(json, "payload");
       Free(Text(payload, "allocator_ref"), Pointer(payload, "memory_ptr"));
     }
   }
 
-  void ReadNew(const Json& json) {
+  void ReadNew(const SortedJson& json) {
     if (Text(json, "category") != "operation") return;
     const std::string name = Text(json, "name");
     const bool makes_resource = name == "make_memory_resource";
     if (makes_resource || name == "make_allocator") {
-      const Json& strings = Object(json, "string_args");
+      const SortedJson& strings = Object(json, "string_args");
       const std::string own = Text(Object(json, "tags"), "allocator_name");
       Name(Text(strings, "allocator_ref"), own,
            makes_resource ? own : ParentOf(json, "string_args"));
     } else if (name == "allocate" || name == "named_allocate") {
-      const Json& strings = Object(json, "string_args");
+      const SortedJson& strings = Object(json, "string_args");
       Allocate(Text(strings, "allocator_ref"), Pointer(strings, "pointer"),
                Number(Object(json, "numeric_args"), "size"));
     } else if (name == "deallocate") {
-      const Json& strings = Object(json, "string_args");
+      const SortedJson& strings = Object(json, "string_args");
       Free(Text(strings, "allocator_ref"), Pointer(strings, "pointer"));
     }
   }
@@ -137,9 +137,9 @@ class UmpireLogReader {
 
   // The first argument that names an allocator; those that do not are sizes
   // and the like. The new form keeps them, as arg0, arg1 …, beside others.
-  std::string ParentOf(const Json& json, const char* key) const {
+  std::string ParentOf(const SortedJson& json, const char* key) const {
     if (!json.contains(key)) return "";
-    const Json& arguments = json[key];
+    const SortedJson& arguments = json[key];
     for (const auto& [name, argument] : arguments.items()) {
       if (arguments.is_object() && !name.starts_with("arg")) continue;
       if (!argument.is_string()) continue;
@@ -189,33 +189,33 @@ class UmpireLogReader {
 
   // --- Members of an object ----------------------------------------------
 
-  const Json& Member(const Json& json, const char* key) const {
+  const SortedJson& Member(const SortedJson& json, const char* key) const {
     const auto found = json.find(key);
     if (found == json.end()) Fail(std::string("no ") + key);
     return *found;
   }
 
-  const Json& Object(const Json& json, const char* key) const {
-    const Json& member = Member(json, key);
+  const SortedJson& Object(const SortedJson& json, const char* key) const {
+    const SortedJson& member = Member(json, key);
     if (!member.is_object()) Fail(std::string(key) + " is not an object");
     return member;
   }
 
-  std::string Text(const Json& json, const char* key) const {
-    const Json& member = Member(json, key);
+  std::string Text(const SortedJson& json, const char* key) const {
+    const SortedJson& member = Member(json, key);
     if (!member.is_string()) Fail(std::string(key) + " is not a text");
     return member.get<std::string>();
   }
 
-  std::uint64_t Number(const Json& json, const char* key) const {
-    const Json& member = Member(json, key);
+  std::uint64_t Number(const SortedJson& json, const char* key) const {
+    const SortedJson& member = Member(json, key);
     if (member.is_number_unsigned()) return member.get<std::uint64_t>();
     Fail(std::string(key) + (member.is_number_integer()
                                  ? " is negative"
                                  : " is not an integer of 64 bits"));
   }
 
-  std::uint64_t Pointer(const Json& json, const char* key) const {
+  std::uint64_t Pointer(const SortedJson& json, const char* key) const {
     const std::string text = Text(json, key);
     std::string_view digits = text;
     if (digits == "(nil)" || digits == "nullptr") return 0;

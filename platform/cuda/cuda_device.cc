@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-std::uint64_t NewInstance() {
+std::uint64_t NewCudaInstance() {
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
@@ -35,7 +35,7 @@ CudaDevice::CudaDevice(CudaPlatform* platform, int ordinal, CUdevice device)
       driver_(platform->driver()),
       ordinal_(ordinal),
       device_(device),
-      instance_(NewInstance()),
+      instance_(NewCudaInstance()),
       caps_(ReadCaps()),
       context_(driver_, device) {}
 

@@ -8,8 +8,8 @@ namespace strata {
 namespace {
 
 template <class Tag>
-CallRecord CallAbout(DeviceCall device_call, Handle<Tag> handle,
-                     std::uint64_t value = 0) {
+CallRecord CallAboutGraph(DeviceCall device_call, Handle<Tag> handle,
+                          std::uint64_t value = 0) {
   CallRecord call;
   call.call = device_call;
   call.ptr = ToNumber(handle);
@@ -20,7 +20,7 @@ CallRecord CallAbout(DeviceCall device_call, Handle<Tag> handle,
 }  // namespace
 
 Status CudaDevice::GraphCreate(Graph* graph) {
-  return Run(CallAbout(DeviceCall::kGraphCreate, Graph()),
+  return Run(CallAboutGraph(DeviceCall::kGraphCreate, Graph()),
              [&](CallRecord* seen) {
                if (graph == nullptr) return Status::kInvalidValue;
                CUgraph made = nullptr;
@@ -33,10 +33,11 @@ Status CudaDevice::GraphCreate(Graph* graph) {
 }
 
 Status CudaDevice::GraphDestroy(Graph graph) {
-  return Run(CallAbout(DeviceCall::kGraphDestroy, graph), [&](CallRecord*) {
-    if (!graph) return Status::kInvalidValue;
-    return ToStatus(driver_.GraphDestroy(ToCuda(graph)));
-  });
+  return Run(CallAboutGraph(DeviceCall::kGraphDestroy, graph),
+             [&](CallRecord*) {
+               if (!graph) return Status::kInvalidValue;
+               return ToStatus(driver_.GraphDestroy(ToCuda(graph)));
+             });
 }
 
 Status CudaDevice::GraphNodePredecessors(GraphNode node,
@@ -44,7 +45,7 @@ Status CudaDevice::GraphNodePredecessors(GraphNode node,
   if (driver_.GraphNodeGetDependencies == nullptr) {
     return Status::kNotSupported;
   }
-  return Run(CallAbout(DeviceCall::kGraphNodePredecessors, node),
+  return Run(CallAboutGraph(DeviceCall::kGraphNodePredecessors, node),
              [&](CallRecord*) {
                if (!node || predecessors == nullptr) {
                  return Status::kInvalidValue;
@@ -68,8 +69,8 @@ Status CudaDevice::GraphNodePredecessors(GraphNode node,
 
 Status CudaDevice::GraphInstantiate(GraphExec* exec, Graph graph,
                                     unsigned flags) {
-  CallRecord call =
-      CallAbout(DeviceCall::kGraphInstantiate, GraphExec(), ToNumber(graph));
+  CallRecord call = CallAboutGraph(DeviceCall::kGraphInstantiate, GraphExec(),
+                                   ToNumber(graph));
   return Run(call, [&](CallRecord* seen) {
     if (exec == nullptr || !graph) return Status::kInvalidValue;
     CUgraphExec made = nullptr;
@@ -83,40 +84,43 @@ Status CudaDevice::GraphInstantiate(GraphExec* exec, Graph graph,
 }
 
 Status CudaDevice::GraphExecDestroy(GraphExec exec) {
-  return Run(CallAbout(DeviceCall::kGraphExecDestroy, exec), [&](CallRecord*) {
-    if (!exec) return Status::kInvalidValue;
-    return ToStatus(driver_.GraphExecDestroy(ToCuda(exec)));
-  });
+  return Run(CallAboutGraph(DeviceCall::kGraphExecDestroy, exec),
+             [&](CallRecord*) {
+               if (!exec) return Status::kInvalidValue;
+               return ToStatus(driver_.GraphExecDestroy(ToCuda(exec)));
+             });
 }
 
 Status CudaDevice::GraphLaunch(GraphExec exec, Stream stream) {
   return RunOn(
-      stream, CallAbout(DeviceCall::kGraphLaunch, exec), [&](CallRecord*) {
+      stream, CallAboutGraph(DeviceCall::kGraphLaunch, exec), [&](CallRecord*) {
         if (!exec) return Status::kInvalidValue;
         return ToStatus(driver_.GraphLaunch(ToCuda(exec), ToCuda(stream)));
       });
 }
 
 Status CudaDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
-  return Run(CallAbout(DeviceCall::kGraphExecUpdate, exec, ToNumber(graph)),
-             [&](CallRecord*) {
-               if (!exec || !graph) return Status::kInvalidValue;
-               CUgraphExecUpdateResultInfo info = {};
-               return ToStatus(
-                   driver_.GraphExecUpdate(ToCuda(exec), ToCuda(graph), &info));
-             });
+  return Run(
+      CallAboutGraph(DeviceCall::kGraphExecUpdate, exec, ToNumber(graph)),
+      [&](CallRecord*) {
+        if (!exec || !graph) return Status::kInvalidValue;
+        CUgraphExecUpdateResultInfo info = {};
+        return ToStatus(
+            driver_.GraphExecUpdate(ToCuda(exec), ToCuda(graph), &info));
+      });
 }
 
 Status CudaDevice::GraphMemTrim() {
-  return Run(CallAbout(DeviceCall::kGraphMemTrim, Graph()), [&](CallRecord*) {
-    return ToStatus(driver_.DeviceGraphMemTrim(device_));
-  });
+  return Run(CallAboutGraph(DeviceCall::kGraphMemTrim, Graph()),
+             [&](CallRecord*) {
+               return ToStatus(driver_.DeviceGraphMemTrim(device_));
+             });
 }
 
 Status CudaDevice::GraphMemAttribute(GraphMemAttributeKind kind,
                                      std::uint64_t* value) {
-  CallRecord call = CallAbout(DeviceCall::kGraphMemAttribute, Graph(),
-                              static_cast<std::uint64_t>(kind));
+  CallRecord call = CallAboutGraph(DeviceCall::kGraphMemAttribute, Graph(),
+                                   static_cast<std::uint64_t>(kind));
   return Run(call, [&](CallRecord* seen) {
     if (value == nullptr) return Status::kInvalidValue;
     cuuint64_t bytes = 0;
@@ -131,7 +135,7 @@ Status CudaDevice::GraphMemAttribute(GraphMemAttributeKind kind,
 
 Status CudaDevice::UserObjectCreate(UserObject* object, void* pointer,
                                     HostFunction destroy) {
-  return Run(CallAbout(DeviceCall::kUserObjectCreate, UserObject()),
+  return Run(CallAboutGraph(DeviceCall::kUserObjectCreate, UserObject()),
              [&](CallRecord* seen) {
                if (object == nullptr || destroy == nullptr) {
                  return Status::kInvalidValue;
@@ -149,18 +153,18 @@ Status CudaDevice::UserObjectCreate(UserObject* object, void* pointer,
 
 Status CudaDevice::GraphRetainUserObject(Graph graph, UserObject object,
                                          bool move) {
-  return Run(
-      CallAbout(DeviceCall::kGraphRetainUserObject, graph, ToNumber(object)),
-      [&](CallRecord*) {
-        if (!graph || !object) return Status::kInvalidValue;
-        return ToStatus(driver_.GraphRetainUserObject(
-            ToCuda(graph), ToCuda(object), 1,
-            move ? CU_GRAPH_USER_OBJECT_MOVE : 0));
-      });
+  return Run(CallAboutGraph(DeviceCall::kGraphRetainUserObject, graph,
+                            ToNumber(object)),
+             [&](CallRecord*) {
+               if (!graph || !object) return Status::kInvalidValue;
+               return ToStatus(driver_.GraphRetainUserObject(
+                   ToCuda(graph), ToCuda(object), 1,
+                   move ? CU_GRAPH_USER_OBJECT_MOVE : 0));
+             });
 }
 
 Status CudaDevice::UserObjectRelease(UserObject object) {
-  return Run(CallAbout(DeviceCall::kUserObjectRelease, object),
+  return Run(CallAboutGraph(DeviceCall::kUserObjectRelease, object),
              [&](CallRecord*) {
                if (!object) return Status::kInvalidValue;
                return ToStatus(driver_.UserObjectRelease(ToCuda(object), 1));

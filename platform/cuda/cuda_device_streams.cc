@@ -21,8 +21,8 @@ std::uint64_t NewPerThreadUid() {
 }
 
 // `value` of a call about an event is its flags.
-CallRecord CallAbout(DeviceCall device_call, Event event = {},
-                     unsigned flags = 0) {
+CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
+                          unsigned flags = 0) {
   CallRecord call;
   call.call = device_call;
   call.ptr = ToNumber(event);
@@ -51,7 +51,7 @@ Status CudaDevice::CheckStream(const Stream& stream) const {
 }
 
 Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
-  const CallRecord call = CallAbout(DeviceCall::kStreamCreate, {}, flags);
+  const CallRecord call = CallAboutEvent(DeviceCall::kStreamCreate, {}, flags);
   return Run(call, [&](CallRecord* seen) {
     if (stream == nullptr) return Status::kInvalidValue;
     CUstream handle = nullptr;
@@ -71,14 +71,15 @@ Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
 }
 
 Status CudaDevice::StreamDestroy(Stream stream) {
-  return RunOn(stream, CallAbout(DeviceCall::kStreamDestroy), [&](CallRecord*) {
-    // The two that exist by themselves cannot be destroyed.
-    if (stream.handle == CU_STREAM_LEGACY ||
-        stream.handle == CU_STREAM_PER_THREAD) {
-      return Status::kInvalidResourceHandle;
-    }
-    return ToStatus(driver_.StreamDestroy(ToCuda(stream)));
-  });
+  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamDestroy),
+               [&](CallRecord*) {
+                 // The two that exist by themselves cannot be destroyed.
+                 if (stream.handle == CU_STREAM_LEGACY ||
+                     stream.handle == CU_STREAM_PER_THREAD) {
+                   return Status::kInvalidResourceHandle;
+                 }
+                 return ToStatus(driver_.StreamDestroy(ToCuda(stream)));
+               });
 }
 
 Stream CudaDevice::LegacyStream() {
@@ -118,20 +119,22 @@ Status CudaDevice::WrapStream(void* handle, Stream* stream) {
 }
 
 Status CudaDevice::StreamSynchronize(Stream stream) {
-  return RunOn(stream, CallAbout(DeviceCall::kStreamSynchronize),
+  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamSynchronize),
                [&](CallRecord*) {
                  return ToStatus(driver_.StreamSynchronize(ToCuda(stream)));
                });
 }
 
 Status CudaDevice::StreamQuery(Stream stream) {
-  return RunOn(stream, CallAbout(DeviceCall::kStreamQuery), [&](CallRecord*) {
-    return ToStatus(driver_.StreamQuery(ToCuda(stream)));
-  });
+  return RunOn(stream, CallAboutEvent(DeviceCall::kStreamQuery),
+               [&](CallRecord*) {
+                 return ToStatus(driver_.StreamQuery(ToCuda(stream)));
+               });
 }
 
 Status CudaDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  const CallRecord call = CallAbout(DeviceCall::kStreamWaitEvent, event, flags);
+  const CallRecord call =
+      CallAboutEvent(DeviceCall::kStreamWaitEvent, event, flags);
   return RunOn(stream, call, [&](CallRecord*) {
     if (!event) return Status::kInvalidResourceHandle;
     return ToStatus(
@@ -142,7 +145,7 @@ Status CudaDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
 Status CudaDevice::LaunchHostFunc(Stream stream, HostFunction function,
                                   void* argument) {
   return RunOn(
-      stream, CallAbout(DeviceCall::kLaunchHostFunc), [&](CallRecord*) {
+      stream, CallAboutEvent(DeviceCall::kLaunchHostFunc), [&](CallRecord*) {
         if (function == nullptr) return Status::kInvalidValue;
         return ToStatus(
             driver_.LaunchHostFunc(ToCuda(stream), function, argument));
@@ -150,7 +153,7 @@ Status CudaDevice::LaunchHostFunc(Stream stream, HostFunction function,
 }
 
 Status CudaDevice::EventCreate(Event* event, unsigned flags) {
-  const CallRecord call = CallAbout(DeviceCall::kEventCreate, {}, flags);
+  const CallRecord call = CallAboutEvent(DeviceCall::kEventCreate, {}, flags);
   return Run(call, [&](CallRecord* seen) {
     if (event == nullptr) return Status::kInvalidValue;
     CUevent handle = nullptr;
@@ -163,14 +166,16 @@ Status CudaDevice::EventCreate(Event* event, unsigned flags) {
 }
 
 Status CudaDevice::EventDestroy(Event event) {
-  return Run(CallAbout(DeviceCall::kEventDestroy, event), [&](CallRecord*) {
-    if (!event) return Status::kInvalidResourceHandle;
-    return ToStatus(driver_.EventDestroy(ToCuda(event)));
-  });
+  return Run(CallAboutEvent(DeviceCall::kEventDestroy, event),
+             [&](CallRecord*) {
+               if (!event) return Status::kInvalidResourceHandle;
+               return ToStatus(driver_.EventDestroy(ToCuda(event)));
+             });
 }
 
 Status CudaDevice::EventRecord(Event event, Stream stream, unsigned flags) {
-  const CallRecord call = CallAbout(DeviceCall::kEventRecord, event, flags);
+  const CallRecord call =
+      CallAboutEvent(DeviceCall::kEventRecord, event, flags);
   return RunOn(stream, call, [&](CallRecord*) {
     if (!event) return Status::kInvalidResourceHandle;
     return ToStatus(
@@ -179,17 +184,18 @@ Status CudaDevice::EventRecord(Event event, Stream stream, unsigned flags) {
 }
 
 Status CudaDevice::EventQuery(Event event) {
-  return Run(CallAbout(DeviceCall::kEventQuery, event), [&](CallRecord*) {
+  return Run(CallAboutEvent(DeviceCall::kEventQuery, event), [&](CallRecord*) {
     if (!event) return Status::kInvalidResourceHandle;
     return ToStatus(driver_.EventQuery(ToCuda(event)));
   });
 }
 
 Status CudaDevice::EventSynchronize(Event event) {
-  return Run(CallAbout(DeviceCall::kEventSynchronize, event), [&](CallRecord*) {
-    if (!event) return Status::kInvalidResourceHandle;
-    return ToStatus(driver_.EventSynchronize(ToCuda(event)));
-  });
+  return Run(CallAboutEvent(DeviceCall::kEventSynchronize, event),
+             [&](CallRecord*) {
+               if (!event) return Status::kInvalidResourceHandle;
+               return ToStatus(driver_.EventSynchronize(ToCuda(event)));
+             });
 }
 
 }  // namespace strata

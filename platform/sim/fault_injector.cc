@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr OptionText kText("strata_sim_fault");
+constexpr OptionText kFaultText("strata_sim_fault");
 constexpr std::uint64_t kMostOrdinal = std::numeric_limits<int>::max();
 constexpr std::uint64_t kMostDelayNs = std::uint64_t{1} << 50;  // 13 days
 constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
@@ -24,7 +24,7 @@ double ParseProbability(std::string_view option, std::string_view value) {
   const bool plain =
       value.find_first_not_of("0123456789.e-") == std::string_view::npos;
   if (!plain || text.empty() || *end != '\0' || !(number > 0 && number <= 1)) {
-    kText.Reject(option, "is not a probability in (0, 1]");
+    kFaultText.Reject(option, "is not a probability in (0, 1]");
   }
   return number;
 }
@@ -32,7 +32,7 @@ double ParseProbability(std::string_view option, std::string_view value) {
 Status ParseFault(std::string_view option, std::string_view value) {
   Status status = Status::kSuccess;
   if (!ParseStatus(std::string(value), &status) || status == Status::kSuccess) {
-    kText.Reject(option, "is not a status of a failure");
+    kFaultText.Reject(option, "is not a status of a failure");
   }
   return status;
 }
@@ -41,28 +41,28 @@ void ParseOption(std::string_view option, FaultRule* rule) {
   std::string_view value = option;
   const std::string_view key = OptionText::NextPart(&value, '=');
   if (key == "nth") {
-    rule->nth = kText.Number(option, value, 1, kAnyNumber);
+    rule->nth = kFaultText.Number(option, value, 1, kAnyNumber);
   } else if (key == "every") {
-    rule->every = kText.Number(option, value, 1, kAnyNumber);
+    rule->every = kFaultText.Number(option, value, 1, kAnyNumber);
   } else if (key == "probability") {
     rule->probability = ParseProbability(option, value);
   } else if (key == "min_bytes") {
-    rule->min_bytes = kText.Number(option, value, 1, kAnyNumber);
+    rule->min_bytes = kFaultText.Number(option, value, 1, kAnyNumber);
   } else if (key == "count") {
-    rule->count = kText.Number(option, value, 1, kAnyNumber);
+    rule->count = kFaultText.Number(option, value, 1, kAnyNumber);
   } else if (key == "status") {
     rule->status = ParseFault(option, value);
   } else if (key == "device") {
     rule->device =
-        static_cast<int>(kText.Number(option, value, 0, kMostOrdinal));
+        static_cast<int>(kFaultText.Number(option, value, 0, kMostOrdinal));
   } else if (key == "sticky") {
-    rule->sticky = kText.Number(option, value, 0, 1) == 1;
+    rule->sticky = kFaultText.Number(option, value, 0, 1) == 1;
   } else if (key == "delay_ns") {
-    rule->delay_ns = kText.Number(option, value, 1, kMostDelayNs);
+    rule->delay_ns = kFaultText.Number(option, value, 1, kMostDelayNs);
   } else if (key == "invalidate") {
-    rule->invalidate = kText.Number(option, value, 0, 1) == 1;
+    rule->invalidate = kFaultText.Number(option, value, 0, 1) == 1;
   } else {
-    kText.Reject(
+    kFaultText.Reject(
         option,
         "is no option (known: nth, every, probability, min_bytes, count, "
         "status, device, sticky, delay_ns, invalidate)");
@@ -80,18 +80,18 @@ FaultRule ParseRule(std::string_view text) {
   const std::string_view call = OptionText::NextPart(&options, ':');
   FaultRule rule;
   if (!ParseDeviceCall(call, &rule.call)) {
-    kText.Reject(call, "is no device call (known: see device_calls.def)");
+    kFaultText.Reject(call, "is no device call (known: see device_calls.def)");
   }
   if (text.size() > call.size() && options.empty()) {
-    kText.Reject(text, "has no option after ':'");
+    kFaultText.Reject(text, "has no option after ':'");
   }
   while (!options.empty()) {
     const bool more = options.find(',') != std::string_view::npos;
     ParseOption(OptionText::NextPart(&options, ','), &rule);
-    if (more && options.empty()) kText.Reject(text, "ends with ','");
+    if (more && options.empty()) kFaultText.Reject(text, "ends with ','");
   }
   if (!HasOneTrigger(rule)) {
-    kText.Reject(text, "has more than one of nth, every and probability");
+    kFaultText.Reject(text, "has more than one of nth, every and probability");
   }
   return rule;
 }

@@ -10,12 +10,12 @@
 namespace strata {
 namespace {
 
-DevicePtr WindowBegin(int device) {
+DevicePtr GraphWindowBegin(int device) {
   return kGraphWindowBegin +
          static_cast<std::uint64_t>(device) * kGraphWindowBytes;
 }
 
-std::uint64_t WholeFrames(std::uint64_t bytes) {
+std::uint64_t FramesOf(std::uint64_t bytes) {
   return (bytes + kFrameBytes - 1) / kFrameBytes;
 }
 
@@ -35,12 +35,12 @@ int DeviceOfGraphAddress(DevicePtr ptr) {
 GraphMemory::GraphMemory(int device, DeviceMemory* memory)
     : device_(device),
       memory_(memory),
-      lane_(WindowBegin(device), kGraphWindowBytes),
+      lane_(GraphWindowBegin(device), kGraphWindowBytes),
       frames_(memory) {}
 
 std::optional<GraphHeap::Chunk> GraphMemory::Grow(
     std::uint64_t bytes, const std::shared_ptr<GraphHeap>& heap) {
-  const std::uint64_t frames = WholeFrames(bytes);
+  const std::uint64_t frames = FramesOf(bytes);
   const std::uint64_t chunk_bytes = frames * kFrameBytes;
   if (chunk_bytes > memory_->total_bytes()) return std::nullopt;
   auto ptr = lane_.Take(chunk_bytes, kFrameBytes);

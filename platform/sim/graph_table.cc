@@ -10,10 +10,10 @@ namespace {
 constexpr std::uintptr_t kGraphHandleBase = std::uintptr_t{0x61} << 48;
 constexpr std::uintptr_t kExecHandleBase = std::uintptr_t{0x62} << 48;
 constexpr std::uintptr_t kNodeHandleBase = std::uintptr_t{0x63} << 48;
-constexpr std::uintptr_t kHandleBytes = 64;
+constexpr std::uintptr_t kGraphHandleBytes = 64;
 
 void* MakeHandle(std::uintptr_t base, std::uintptr_t number) {
-  return reinterpret_cast<void*>(base + number * kHandleBytes);
+  return reinterpret_cast<void*>(base + number * kGraphHandleBytes);
 }
 
 }  // namespace

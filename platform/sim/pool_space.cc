@@ -3,7 +3,7 @@
 namespace strata {
 namespace {
 
-DevicePtr WindowBegin(int device) {
+DevicePtr PoolWindowBegin(int device) {
   return kPoolWindowBegin +
          static_cast<std::uint64_t>(device) * kPoolWindowBytes;
 }
@@ -17,7 +17,7 @@ int DeviceOfPoolAddress(DevicePtr ptr) {
 }
 
 PoolSpace::PoolSpace(int device, DeviceMemory* memory)
-    : memory_(memory), lane_(WindowBegin(device), kPoolWindowBytes) {}
+    : memory_(memory), lane_(PoolWindowBegin(device), kPoolWindowBytes) {}
 
 std::optional<PoolChunk> PoolSpace::Take(std::uint64_t bytes) {
   PoolChunk chunk;

@@ -7,10 +7,10 @@ namespace {
 
 // As for streams (stream_table.cc), above another base.
 constexpr std::uintptr_t kPoolHandleBase = std::uintptr_t{0xB0} << 48;
-constexpr std::uintptr_t kHandleBytes = 64;
-constexpr int kDeviceShift = 38;
+constexpr std::uintptr_t kPoolHandleBytes = 64;
+constexpr int kPoolDeviceShift = 38;
 
-std::uint64_t WholeFrames(std::uint64_t bytes) {
+std::uint64_t RoundToFrames(std::uint64_t bytes) {
   return (bytes + kFrameBytes - 1) / kFrameBytes * kFrameBytes;
 }
 
@@ -19,7 +19,7 @@ std::uint64_t WholeFrames(std::uint64_t bytes) {
 int DeviceOfPool(MemPool pool) {
   const auto value = reinterpret_cast<std::uintptr_t>(pool.value);
   if (value < kPoolHandleBase) return -1;
-  const std::uintptr_t device = (value - kPoolHandleBase) >> kDeviceShift;
+  const std::uintptr_t device = (value - kPoolHandleBase) >> kPoolDeviceShift;
   return device < kMaxSimDevices ? static_cast<int>(device) : -1;
 }
 
@@ -42,8 +42,9 @@ MemPool PoolTable::Import(MemPool pool) { return AddName(Find(pool), true); }
 
 MemPool PoolTable::AddName(StreamPool* pool, bool imported) {
   const std::uintptr_t value =
-      kPoolHandleBase + (static_cast<std::uintptr_t>(device_) << kDeviceShift) +
-      ++handles_made_ * kHandleBytes;
+      kPoolHandleBase +
+      (static_cast<std::uintptr_t>(device_) << kPoolDeviceShift) +
+      ++handles_made_ * kPoolHandleBytes;
   const MemPool handle{reinterpret_cast<void*>(value)};
   handles_.emplace(handle.value, Name{pool, imported});
   return handle;
@@ -96,7 +97,7 @@ void PoolTable::OnSynchronize(const StreamOrder& order) {
 
 bool PoolTable::MakeRoom(std::uint64_t bytes, const StreamOrder& order) {
   if (bytes > space_.total_bytes()) return false;
-  const std::uint64_t needed = WholeFrames(bytes);
+  const std::uint64_t needed = RoundToFrames(bytes);
   const std::uint64_t free_bytes = space_.free_bytes();
   if (free_bytes >= needed || free_bytes + IdleBytes(order) < needed) {
     return false;
@@ -109,7 +110,7 @@ bool PoolTable::MakeRoom(std::uint64_t bytes, const StreamOrder& order) {
 bool PoolTable::MakeRoomIn(StreamPool* pool, std::uint64_t bytes,
                            const StreamOrder& order) {
   if (bytes > space_.total_bytes()) return false;
-  const std::uint64_t needed = WholeFrames(bytes);
+  const std::uint64_t needed = RoundToFrames(bytes);
   const bool over_limit = pool->room_bytes() < needed;
   if (over_limit && needed - pool->room_bytes() > pool->IdleBytes(order)) {
     return false;

@@ -14,7 +14,7 @@ struct KindName {
   const char* name;
 };
 
-constexpr KindName kNames[] = {
+constexpr KindName kKindNames[] = {
     {ProgressKind::kInline, "inline"}, {ProgressKind::kLazy, "lazy"},
     {ProgressKind::kSeeded, "seeded"}, {ProgressKind::kTimed, "timed"},
     {ProgressKind::kManual, "manual"},
@@ -113,7 +113,7 @@ class SeededProgress final : public ProgressPolicy {
 
 ProgressKind ParseProgress(const std::string& text) {
   std::string known;
-  for (const KindName& row : kNames) {
+  for (const KindName& row : kKindNames) {
     if (text == row.name) return row.kind;
     known += known.empty() ? "" : ", ";
     known += row.name;

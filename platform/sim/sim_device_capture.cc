@@ -14,8 +14,8 @@ namespace {
 
 // `value` of a call is the mode, the status or whether dependencies are
 // replaced; `ptr` is the graph.
-CallRecord CallOn(DeviceCall device_call, const Stream& stream,
-                  std::uint64_t value = 0) {
+CallRecord CaptureCallOn(DeviceCall device_call, const Stream& stream,
+                         std::uint64_t value = 0) {
   CallRecord call = RecordOf(device_call, 0, 0, value);
   call.stream_uid = stream.uid;
   return call;
@@ -33,8 +33,8 @@ std::uint64_t NumberOf(Graph graph) {
 }  // namespace
 
 Status SimDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
-  return Run(CallOn(DeviceCall::kStreamBeginCapture, stream,
-                    static_cast<std::uint64_t>(mode)),
+  return Run(CaptureCallOn(DeviceCall::kStreamBeginCapture, stream,
+                           static_cast<std::uint64_t>(mode)),
              [&](CallRecord* seen) {
                return BeginCapture(stream, mode, Graph(), nullptr, 0, seen);
              });
@@ -44,8 +44,8 @@ Status SimDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
                                             const GraphNode* dependencies,
                                             std::size_t count,
                                             CaptureMode mode) {
-  CallRecord call = CallOn(DeviceCall::kStreamBeginCaptureToGraph, stream,
-                           static_cast<std::uint64_t>(mode));
+  CallRecord call = CaptureCallOn(DeviceCall::kStreamBeginCaptureToGraph,
+                                  stream, static_cast<std::uint64_t>(mode));
   call.ptr = NumberOf(graph);
   NoteDependencies(dependencies, count);
   return Run(call, [&](CallRecord* seen) {
@@ -91,7 +91,7 @@ Status SimDevice::BeginCapture(const Stream& stream, CaptureMode mode,
 }
 
 Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
-  return Run(CallOn(DeviceCall::kStreamEndCapture, stream),
+  return Run(CaptureCallOn(DeviceCall::kStreamEndCapture, stream),
              [&](CallRecord* seen) {
                if (graph == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -118,21 +118,25 @@ Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
 }
 
 Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
-  return Run(
-      CallOn(DeviceCall::kStreamIsCapturing, stream), [&](CallRecord* seen) {
-        if (status == nullptr) return Status::kInvalidValue;
-        std::lock_guard lock(mutex_);
-        if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-        const SimCapture* capture = CaptureOf(stream);
-        *status = capture == nullptr ? CaptureStatus::kNone : capture->status;
-        seen->value = static_cast<std::uint64_t>(*status);
-        return Status::kSuccess;
-      });
+  return Run(CaptureCallOn(DeviceCall::kStreamIsCapturing, stream),
+             [&](CallRecord* seen) {
+               if (status == nullptr) return Status::kInvalidValue;
+               std::lock_guard lock(mutex_);
+               if (!streams_.Accepts(stream)) {
+                 return Status::kInvalidResourceHandle;
+               }
+               const SimCapture* capture = CaptureOf(stream);
+               *status =
+                   capture == nullptr ? CaptureStatus::kNone : capture->status;
+               seen->value = static_cast<std::uint64_t>(*status);
+               return Status::kSuccess;
+             });
 }
 
 Status SimDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
   return Run(
-      CallOn(DeviceCall::kStreamCaptureInfo, stream), [&](CallRecord* seen) {
+      CaptureCallOn(DeviceCall::kStreamCaptureInfo, stream),
+      [&](CallRecord* seen) {
         if (info == nullptr) return Status::kInvalidValue;
         std::lock_guard lock(mutex_);
         if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
@@ -159,8 +163,8 @@ Status SimDevice::StreamUpdateCaptureDependencies(Stream stream,
                                                   std::size_t count,
                                                   bool replace) {
   NoteDependencies(dependencies, count);
-  return Run(CallOn(DeviceCall::kStreamUpdateCaptureDependencies, stream,
-                    replace ? 1 : 0),
+  return Run(CaptureCallOn(DeviceCall::kStreamUpdateCaptureDependencies, stream,
+                           replace ? 1 : 0),
              [&](CallRecord* seen) {
                if (dependencies == nullptr && count != 0) {
                  return Status::kInvalidValue;

@@ -17,44 +17,47 @@ namespace strata {
 namespace {
 
 template <class Tag>
-std::uint64_t NumberOf(Handle<Tag> handle) {
+std::uint64_t NumberOfHandle(Handle<Tag> handle) {
   return reinterpret_cast<std::uintptr_t>(handle.value);
 }
 
 template <class Tag>
-CallRecord CallAbout(DeviceCall device_call, Handle<Tag> handle,
-                     std::uint64_t value = 0) {
-  return RecordOf(device_call, NumberOf(handle), 0, value);
+CallRecord CallAboutHandle(DeviceCall device_call, Handle<Tag> handle,
+                           std::uint64_t value = 0) {
+  return RecordOf(device_call, NumberOfHandle(handle), 0, value);
 }
 
 }  // namespace
 
 Status SimDevice::GraphCreate(Graph* graph) {
-  return Run(CallAbout(DeviceCall::kGraphCreate, Graph()),
+  return Run(CallAboutHandle(DeviceCall::kGraphCreate, Graph()),
              [&](CallRecord* seen) {
                if (graph == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
                *graph = platform_->graphs().Create(ordinal_);
-               seen->ptr = NumberOf(*graph);
+               seen->ptr = NumberOfHandle(*graph);
                return Status::kSuccess;
              });
 }
 
 Status SimDevice::GraphDestroy(Graph graph) {
-  return Run(CallAbout(DeviceCall::kGraphDestroy, graph), [&](CallRecord*) {
-    std::lock_guard lock(mutex_);
-    GraphTable& graphs = platform_->graphs();
-    const GraphEntry* entry = graphs.Find(graph);
-    // A graph that a capture adds to may not be destroyed: C11.
-    if (entry == nullptr || entry->capturing) return Status::kInvalidValue;
-    graphs.Destroy(graph);
-    return Status::kSuccess;
-  });
+  return Run(CallAboutHandle(DeviceCall::kGraphDestroy, graph),
+             [&](CallRecord*) {
+               std::lock_guard lock(mutex_);
+               GraphTable& graphs = platform_->graphs();
+               const GraphEntry* entry = graphs.Find(graph);
+               // A graph that a capture adds to may not be destroyed: C11.
+               if (entry == nullptr || entry->capturing) {
+                 return Status::kInvalidValue;
+               }
+               graphs.Destroy(graph);
+               return Status::kSuccess;
+             });
 }
 
 Status SimDevice::GraphNodePredecessors(GraphNode node,
                                         std::vector<GraphNode>* predecessors) {
-  return Run(CallAbout(DeviceCall::kGraphNodePredecessors, node),
+  return Run(CallAboutHandle(DeviceCall::kGraphNodePredecessors, node),
              [&](CallRecord*) {
                if (predecessors == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -71,8 +74,8 @@ Status SimDevice::GraphNodePredecessors(GraphNode node,
 
 Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
                                    unsigned flags) {
-  CallRecord call =
-      CallAbout(DeviceCall::kGraphInstantiate, GraphExec(), NumberOf(graph));
+  CallRecord call = CallAboutHandle(DeviceCall::kGraphInstantiate, GraphExec(),
+                                    NumberOfHandle(graph));
   return Run(call, [&](CallRecord* seen) {
     if (exec == nullptr || (flags & ~unsigned{kGraphAutoFreeOnLaunch}) != 0) {
       return Status::kInvalidValue;
@@ -100,25 +103,28 @@ Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
       use.heap->instance = made.token;
     }
     *exec = platform_->graphs().AddExec(std::move(made));
-    seen->ptr = NumberOf(*exec);
+    seen->ptr = NumberOfHandle(*exec);
     return Status::kSuccess;
   });
 }
 
 Status SimDevice::GraphExecDestroy(GraphExec exec) {
-  return Run(CallAbout(DeviceCall::kGraphExecDestroy, exec), [&](CallRecord*) {
-    std::lock_guard lock(mutex_);
-    const SimExec* found = platform_->graphs().Find(exec);
-    if (found == nullptr) return Status::kInvalidValue;
-    // What was launched still runs: C27.
-    for (const Stream& lane : found->lanes) scheduler_.DestroyStream(lane);
-    platform_->graphs().Destroy(exec);
-    return Status::kSuccess;
-  });
+  return Run(CallAboutHandle(DeviceCall::kGraphExecDestroy, exec),
+             [&](CallRecord*) {
+               std::lock_guard lock(mutex_);
+               const SimExec* found = platform_->graphs().Find(exec);
+               if (found == nullptr) return Status::kInvalidValue;
+               // What was launched still runs: C27.
+               for (const Stream& lane : found->lanes) {
+                 scheduler_.DestroyStream(lane);
+               }
+               platform_->graphs().Destroy(exec);
+               return Status::kSuccess;
+             });
 }
 
 Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
-  CallRecord call = CallAbout(DeviceCall::kGraphLaunch, exec);
+  CallRecord call = CallAboutHandle(DeviceCall::kGraphLaunch, exec);
   call.stream_uid = stream.uid;
   return Run(call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
@@ -141,7 +147,8 @@ Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
 }
 
 Status SimDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
-  return Run(CallAbout(DeviceCall::kGraphExecUpdate, exec, NumberOf(graph)),
+  return Run(CallAboutHandle(DeviceCall::kGraphExecUpdate, exec,
+                             NumberOfHandle(graph)),
              [&](CallRecord*) {
                std::lock_guard lock(mutex_);
                SimExec* found = platform_->graphs().Find(exec);
@@ -162,7 +169,7 @@ Status SimDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
 
 Status SimDevice::UserObjectCreate(UserObject* object, void* pointer,
                                    HostFunction destroy) {
-  return Run(CallAbout(DeviceCall::kUserObjectCreate, UserObject()),
+  return Run(CallAboutHandle(DeviceCall::kUserObjectCreate, UserObject()),
              [&](CallRecord* seen) {
                if (object == nullptr || destroy == nullptr) {
                  return Status::kInvalidValue;
@@ -170,31 +177,31 @@ Status SimDevice::UserObjectCreate(UserObject* object, void* pointer,
                std::lock_guard lock(mutex_);
                *object =
                    platform_->user_objects().Create(ordinal_, pointer, destroy);
-               seen->ptr = NumberOf(*object);
+               seen->ptr = NumberOfHandle(*object);
                return Status::kSuccess;
              });
 }
 
 Status SimDevice::GraphRetainUserObject(Graph graph, UserObject object,
                                         bool move) {
-  return Run(
-      CallAbout(DeviceCall::kGraphRetainUserObject, graph, NumberOf(object)),
-      [&](CallRecord*) {
-        std::lock_guard lock(mutex_);
-        GraphEntry* entry = platform_->graphs().Find(graph);
-        if (entry == nullptr) return Status::kInvalidValue;
-        UserObjectRef reference;
-        const Status status =
-            platform_->user_objects().Retain(object, move, &reference);
-        if (status == Status::kSuccess) {
-          entry->objects.push_back(std::move(reference));
-        }
-        return status;
-      });
+  return Run(CallAboutHandle(DeviceCall::kGraphRetainUserObject, graph,
+                             NumberOfHandle(object)),
+             [&](CallRecord*) {
+               std::lock_guard lock(mutex_);
+               GraphEntry* entry = platform_->graphs().Find(graph);
+               if (entry == nullptr) return Status::kInvalidValue;
+               UserObjectRef reference;
+               const Status status =
+                   platform_->user_objects().Retain(object, move, &reference);
+               if (status == Status::kSuccess) {
+                 entry->objects.push_back(std::move(reference));
+               }
+               return status;
+             });
 }
 
 Status SimDevice::UserObjectRelease(UserObject object) {
-  return Run(CallAbout(DeviceCall::kUserObjectRelease, object),
+  return Run(CallAboutHandle(DeviceCall::kUserObjectRelease, object),
              [&](CallRecord*) {
                std::lock_guard lock(mutex_);
                return platform_->user_objects().Release(object);

@@ -8,12 +8,12 @@ namespace {
 // Handles look like pointers but point nowhere: each device has 2^32 of them,
 // 64 apart, above its base.
 constexpr std::uintptr_t kStreamHandleBase = std::uintptr_t{0x57} << 48;
-constexpr std::uintptr_t kHandleBytes = 64;
+constexpr std::uintptr_t kStreamHandleBytes = 64;
 
 void* MakeHandle(int device, std::uintptr_t number) {
   return reinterpret_cast<void*>(kStreamHandleBase +
                                  (static_cast<std::uintptr_t>(device) << 38) +
-                                 number * kHandleBytes);
+                                 number * kStreamHandleBytes);
 }
 
 }  // namespace

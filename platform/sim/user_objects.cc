@@ -10,7 +10,7 @@ namespace {
 
 // As for streams (stream_table.cc), above another base.
 constexpr std::uintptr_t kObjectHandleBase = std::uintptr_t{0x64} << 48;
-constexpr std::uintptr_t kHandleBytes = 64;
+constexpr std::uintptr_t kObjectHandleBytes = 64;
 
 }  // namespace
 
@@ -18,8 +18,8 @@ UserObjectTable::UserObjectTable() : queue_(std::make_shared<Queue>()) {}
 
 UserObject UserObjectTable::Create(int device, void* pointer,
                                    HostFunction destroy) {
-  const UserObject object{
-      reinterpret_cast<void*>(kObjectHandleBase + ++made_ * kHandleBytes)};
+  const UserObject object{reinterpret_cast<void*>(
+      kObjectHandleBase + ++made_ * kObjectHandleBytes)};
   auto due = [queue = queue_, destroy](void* gone) {
     queue->due.push_back({gone, destroy});
     ++queue->count;

@@ -22,7 +22,7 @@
 namespace strata {
 namespace {
 
-using Chunk = BfcSnapshot::ChunkState;
+using ChunkState = BfcSnapshot::ChunkState;
 
 // "3.0 MiB (3145728)".
 std::string Exactly(std::size_t bytes) {
@@ -87,7 +87,7 @@ template <class Key, class KeyOf>
 std::vector<std::pair<Key, Group>> InUseBy(const BfcSnapshot& snapshot,
                                            KeyOf key_of) {
   std::map<Key, Group> groups;
-  for (const Chunk& chunk : snapshot.chunks) {
+  for (const ChunkState& chunk : snapshot.chunks) {
     if (!chunk.in_use) continue;
     Group& group = groups[key_of(chunk)];
     ++group.chunks;
@@ -108,7 +108,7 @@ void AddRequest(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
   std::size_t free_bytes = 0;
   std::size_t free_chunks = 0;
   std::size_t largest = 0;
-  for (const Chunk& chunk : snapshot.chunks) {
+  for (const ChunkState& chunk : snapshot.chunks) {
     if (chunk.in_use) continue;
     ++free_chunks;
     free_bytes += chunk.size;
@@ -157,11 +157,12 @@ void AddGroups(const char* title, const Groups& groups, std::size_t most,
 
 void AddUse(const BfcSnapshot& snapshot, std::size_t most, Lines& lines) {
   const auto sizes = InUseBy<std::size_t>(
-      snapshot, [](const Chunk& chunk) { return chunk.size; });
+      snapshot, [](const ChunkState& chunk) { return chunk.size; });
   AddGroups("sizes in use", sizes, most, &Exactly, lines);
-  const auto owners = InUseBy<std::string_view>(
-      snapshot,
-      [](const Chunk& chunk) { return std::string_view(chunk.annotation); });
+  const auto owners =
+      InUseBy<std::string_view>(snapshot, [](const ChunkState& chunk) {
+        return std::string_view(chunk.annotation);
+      });
   // Nothing to tell apart if nobody annotates.
   if (owners.empty() || (owners.size() == 1 && owners[0].first.empty())) return;
   AddGroups(
@@ -212,7 +213,7 @@ void AddNumbers(const BfcSnapshot::Numbers& numbers, Lines& lines) {
 
 // Of a chunk that is in a region with others, by its index.
 std::string ChunkLine(const BfcSnapshot& snapshot, std::size_t index) {
-  const Chunk& chunk = snapshot.chunks[index];
+  const ChunkState& chunk = snapshot.chunks[index];
   std::ostringstream line;
   line << "  " << (chunk.in_use ? "InUse" : "Free ") << " at 0x" << std::hex
        << chunk.address << std::dec << " of size " << chunk.size;
@@ -228,7 +229,7 @@ std::string ChunkLine(const BfcSnapshot& snapshot, std::size_t index) {
 }
 
 // "in use, 256" or "free, 512": what lies beside a chunk.
-std::string Beside(const Chunk& chunk) {
+std::string Beside(const ChunkState& chunk) {
   return std::string(chunk.in_use ? "in use, " : "free, ") +
          std::to_string(chunk.size);
 }
@@ -242,7 +243,7 @@ void AddBinOfRequest(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
   for (const auto& region : snapshot.regions) {
     const std::size_t end = region.first_chunk + region.chunk_count;
     for (std::size_t i = region.first_chunk; i < end; ++i) {
-      const Chunk& chunk = snapshot.chunks[i];
+      const ChunkState& chunk = snapshot.chunks[i];
       if (chunk.in_use || BfcBinOf(chunk.size) != bin) continue;
       if (!lines.HasRoom()) {
         lines.Leave(1);

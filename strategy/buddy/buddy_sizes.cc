@@ -30,7 +30,7 @@ std::size_t AlignDown(std::size_t n, std::size_t alignment) {
   return n & ~(alignment - 1);
 }
 
-std::size_t PartOf(std::size_t bytes, double fraction) {
+std::size_t ShareOf(std::size_t bytes, double fraction) {
   return static_cast<std::size_t>(static_cast<double>(bytes) * fraction);
 }
 
@@ -81,12 +81,12 @@ BuddySizes::BuddySizes(const StrategyOptions& options, PlaceKind kind,
   if (kind == PlaceKind::kHost) {
     min_block_bytes_ = min_remainder_bytes_ = kHostBlockBytes;
     first_bytes_ = std::min(
-        PartOf(host_bytes, options.fraction_of_cpu_memory_to_use) / kHostParts,
+        ShareOf(host_bytes, options.fraction_of_cpu_memory_to_use) / kHostParts,
         Mebibytes(options.initial_cpu_memory_in_mb));
   } else if (kind == PlaceKind::kPinned) {
     min_block_bytes_ = min_remainder_bytes_ = kPinnedBlockBytes;
     cap_bytes_ =
-        PartOf(host_bytes, options.fraction_of_cuda_pinned_memory_to_use);
+        ShareOf(host_bytes, options.fraction_of_cuda_pinned_memory_to_use);
     first_bytes_ = cap_bytes_ / kPinnedParts;
   } else {
     fraction_ = options.fraction_of_gpu_memory_to_use;
@@ -112,7 +112,7 @@ std::size_t BuddySizes::RefillBytes(bool is_first,
                                     std::size_t available) const {
   const std::size_t fixed = is_first ? first_bytes_ : next_bytes_;
   if (fixed != 0) return fixed;
-  return AlignDown(PartOf(available, fraction_), min_block_bytes_);
+  return AlignDown(ShareOf(available, fraction_), min_block_bytes_);
 }
 
 std::array<std::size_t, BuddySizes::kGrowthSteps> BuddySizes::GrowthSizes(

@@ -9,9 +9,9 @@ namespace strata {
 namespace {
 
 // What every block is aligned to: what all systems give.
-constexpr std::size_t kAlignmentBytes = 256;
+constexpr std::size_t kBlockAlignmentBytes = 256;
 
-void StoreMax(std::atomic<std::size_t>& target, std::size_t value) {
+void StoreMaxBytes(std::atomic<std::size_t>& target, std::size_t value) {
   std::size_t seen = target.load();
   while (seen < value && !target.compare_exchange_weak(seen, value)) {
   }
@@ -74,9 +74,10 @@ bool BuddySource::Measure(Failure& failure) noexcept {
   }
   // At least a step of the system, so that a device that is full now does not
   // make every later request a call of the system.
-  StoreMax(max_block_bytes_,
-           std::max({sizes_.RefillBytes(true, available),
-                     sizes_.RefillBytes(false, available), kSystemStepBytes}));
+  StoreMaxBytes(
+      max_block_bytes_,
+      std::max({sizes_.RefillBytes(true, available),
+                sizes_.RefillBytes(false, available), kSystemStepBytes}));
   return true;
 }
 
@@ -85,7 +86,7 @@ BuddySource::Taken BuddySource::TakeChunk(std::size_t size, bool is_first,
   std::size_t available = 0;
   if (!Available(available, failure)) return {};
   const std::size_t refill = sizes_.RefillBytes(is_first, available);
-  StoreMax(max_block_bytes_, refill);
+  StoreMaxBytes(max_block_bytes_, refill);
   const std::size_t wanted = std::max(refill, size);
   for (const std::size_t bytes : sizes_.GrowthSizes(size, wanted, available)) {
     if (bytes == 0) break;
@@ -114,8 +115,8 @@ bool BuddySource::Claim(std::size_t bytes, Failure& failure) noexcept {
 
 Allocation* BuddySource::Take(std::size_t size, Failure& failure) noexcept {
   if (!Claim(size, failure)) return nullptr;
-  Allocation* memory =
-      pool_->TryAllocateFor(Request{size, kAlignmentBytes}, *stream_, failure);
+  Allocation* memory = pool_->TryAllocateFor(
+      Request{size, kBlockAlignmentBytes}, *stream_, failure);
   // The pool may have had a larger one.
   held_bytes_ += (memory != nullptr ? memory->size() : 0) - size;
   return memory;

@@ -17,7 +17,7 @@ namespace strata {
 namespace {
 
 // A multiple of every smallest block size.
-constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 47;
+constexpr std::size_t kMaxBuddyBytes = std::size_t{1} << 47;
 
 }  // namespace
 
@@ -60,12 +60,12 @@ BuddyPool* BuddyStrategy::AddPool() noexcept {
 
 Allocation* BuddyStrategy::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
-  if (request.bytes > kMaxBlockBytes || request.alignment > max_alignment()) {
+  if (request.bytes > kMaxBuddyBytes || request.alignment > max_alignment()) {
     failure =
-        Refusal(request.bytes > kMaxBlockBytes ? Failure::Reason::kTooLarge
+        Refusal(request.bytes > kMaxBuddyBytes ? Failure::Reason::kTooLarge
                                                : Failure::Reason::kBadRequest,
                 request);
-    if (request.bytes <= kMaxBlockBytes) {
+    if (request.bytes <= kMaxBuddyBytes) {
       failure.detail = "alignment above 256 needs the aligned layer";
     }
     return nullptr;

@@ -21,8 +21,9 @@ Value* FakeValue(std::uintptr_t number) {
 
 TEST(KeyTableTest, FindsWhatWasInserted) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key)
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
     table.Insert(key, FakeValue(key));
+  }
   for (std::uint64_t key = 1; key <= 2000; ++key) {
     EXPECT_EQ(table.Find(key), FakeValue(key));
     EXPECT_EQ(table.FindLocked(key), FakeValue(key));
@@ -46,8 +47,9 @@ TEST(KeyTableTest, ReplacesTheEntryOfAKey) {
 
 TEST(KeyTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key)
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
     table.Insert(key, FakeValue(key));
+  }
   for (std::uint64_t key = 2; key <= 2000; key += 2) table.Remove(key);
   for (std::uint64_t key = 1; key <= 2000; ++key) {
     EXPECT_EQ(table.Find(key), key % 2 == 0 ? nullptr : FakeValue(key));
@@ -74,8 +76,9 @@ TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
 
 TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
   KeyTable<Value> table;
-  for (std::uint64_t key = 1; key <= 2000; ++key)
+  for (std::uint64_t key = 1; key <= 2000; ++key) {
     table.Insert(key, FakeValue(key));
+  }
   const std::vector<Value*> removed =
       table.RemoveIf([](std::uint64_t key) { return key > 3; });
   EXPECT_EQ(removed.size(), 1997U);

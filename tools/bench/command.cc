@@ -28,7 +28,7 @@
 namespace strata {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kBenchUsage =
     R"(usage: strata bench [flags]
        strata bench run ALLOCATOR WORKLOAD [flags]
 
@@ -254,7 +254,7 @@ int RunBench(int argc, char** argv) {
   const bool is_help = arguments.TakeBool("help", false);
   const BenchSettings settings = TakeSettings(arguments);
   if (is_help) {
-    std::printf(kUsage, Names(BenchWorkloads(settings.script)).c_str(),
+    std::printf(kBenchUsage, Names(BenchWorkloads(settings.script)).c_str(),
                 Names(BenchAllocators()).c_str(), kBundledTraces);
     return 0;
   }

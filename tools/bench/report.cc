@@ -1,7 +1,5 @@
 // The rows of `strata bench` as JSON and as a table.
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "strata/tools/bench/bench.h"
@@ -36,13 +34,6 @@ std::optional<double> RatioToBestMalloc(const std::vector<BenchRow>& rows,
 nlohmann::ordered_json OrNull(const std::optional<double>& value) {
   if (!value) return nullptr;
   return *value;
-}
-
-std::string Fixed(const std::optional<double>& value, int digits) {
-  if (!value) return "-";
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
-  return text.data();
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr std::uint32_t kActivationSlots = kWeightGradientSlots + kWeights;
 constexpr std::uint32_t kGradientSlots = kActivationSlots + kOperations;
 constexpr std::uint32_t kWorkspaceSlot = kGradientSlots + 2;
 
-struct Operation {
+struct LayerOperation {
   std::uint64_t activation_bytes;
   std::uint64_t forward_workspace_bytes;
   std::uint64_t backward_workspace_bytes;
@@ -34,7 +34,7 @@ struct Operation {
 
 struct Model {
   std::vector<std::uint64_t> weight_bytes;
-  std::vector<Operation> operations;
+  std::vector<LayerOperation> operations;
 };
 
 std::uint64_t Round(double bytes) {
@@ -85,7 +85,7 @@ class StepWriter {
 
   void Forward() {
     for (std::uint32_t i = 0; i < kOperations; ++i) {
-      const Operation& operation = model_.operations[i];
+      const LayerOperation& operation = model_.operations[i];
       Allocate(kActivationSlots + i, Scaled(operation.activation_bytes));
       UseWorkspace(Scaled(operation.forward_workspace_bytes));
     }
@@ -96,7 +96,7 @@ class StepWriter {
   void Backward() {
     for (std::uint32_t left = kOperations; left > 0; --left) {
       const std::uint32_t i = left - 1;
-      const Operation& operation = model_.operations[i];
+      const LayerOperation& operation = model_.operations[i];
       Allocate(kGradientSlots + i % 2, Scaled(operation.activation_bytes));
       UseWorkspace(Scaled(operation.backward_workspace_bytes));
       if (i % kOperationsPerWeight == 0) AllocateWeightGradients(i);

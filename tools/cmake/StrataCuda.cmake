@@ -33,6 +33,8 @@ function(strata_cuda_platform target)
     COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx -P ${embed}
     DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
     VERBATIM)
+  # clang-tidy reads the sources without building this one.
+  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${source})
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()

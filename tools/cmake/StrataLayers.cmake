@@ -38,9 +38,14 @@ function(strata_layer name)
   list(APPEND sources ${arg_SOURCES})
   add_library(strata_${name} OBJECT ${sources})
   target_link_libraries(strata_${name} PUBLIC strata_${name}_api)
-  # File by file, so that what a file costs does not depend on its neighbours.
-  set_target_properties(strata_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+  # Else file by file, so that what a file costs does not depend on its neighbours.
+  set_target_properties(strata_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                                                  UNITY_BUILD "${STRATA_UNITY_LAYERS}")
   strata_target_defaults(strata_${name})
+  if(STRATA_UNITY_LAYERS)
+    # A file's names are not another's business.
+    target_compile_options(strata_${name} PRIVATE -Wno-shadow)
+  endif()
   strata_precompile(strata_${name})
   if(STRATA_FUZZ)
     # Counts what an input reaches; the tests do without.

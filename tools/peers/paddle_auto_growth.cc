@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kAlignmentBytes = 256;
+constexpr std::size_t kPaddleAlignmentBytes = 256;
 
 }  // namespace
 
@@ -26,8 +26,8 @@ void PaddleReserved::Add(std::size_t more) {
 PaddleAutoGrowth::PaddleAutoGrowth(Device& device, std::size_t chunk_bytes,
                                    PaddleReserved* reserved)
     : device_(device),
-      chunk_bytes_(
-          std::max(AlignUp(chunk_bytes, kAlignmentBytes), kAlignmentBytes)),
+      chunk_bytes_(std::max(AlignUp(chunk_bytes, kPaddleAlignmentBytes),
+                            kPaddleAlignmentBytes)),
       reserved_(reserved) {}
 
 PaddleAutoGrowth::~PaddleAutoGrowth() {
@@ -37,7 +37,7 @@ PaddleAutoGrowth::~PaddleAutoGrowth() {
 
 PaddleAutoGrowth::Handle* PaddleAutoGrowth::Allocate(std::size_t bytes) {
   const std::optional<std::size_t> rounded =
-      CheckedAlignUp(bytes, kAlignmentBytes);
+      CheckedAlignUp(bytes, kPaddleAlignmentBytes);
   if (!rounded) return nullptr;
   const std::lock_guard<SpinLock> lock(lock_);
   const auto found = free_.lower_bound({*rounded, 0});

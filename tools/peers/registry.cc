@@ -8,22 +8,22 @@ namespace {
 
 constexpr std::string_view kPrefix = "peer:";
 
-struct Row {
+struct PeerRow {
   const char* name;
   std::unique_ptr<Peer> (*make)(Device& device);
 };
 
-constexpr std::array kRows = {
-#define STRATA_PEER(name, Make) Row{#name, &Make},
+constexpr std::array kPeerRows = {
+#define STRATA_PEER(name, Make) PeerRow{#name, &Make},
 #include "strata/tools/peers/peers.def"
 #undef STRATA_PEER
 };
 
 // Null for a strategy of the facade.
-const Row* FindRow(std::string_view strategy) {
+const PeerRow* FindRow(std::string_view strategy) {
   if (!strategy.starts_with(kPrefix)) return nullptr;
   const std::string_view name = strategy.substr(kPrefix.size());
-  for (const Row& row : kRows) {
+  for (const PeerRow& row : kPeerRows) {
     if (name == row.name) return &row;
   }
   std::string known;
@@ -38,7 +38,7 @@ const Row* FindRow(std::string_view strategy) {
 
 std::vector<std::string> PeerNames() {
   std::vector<std::string> names;
-  for (const Row& row : kRows) {
+  for (const PeerRow& row : kPeerRows) {
     names.push_back(std::string(kPrefix).append(row.name));
   }
   return names;
@@ -49,7 +49,7 @@ bool IsPeerName(std::string_view strategy) {
 }
 
 std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device) {
-  const Row* row = FindRow(strategy);
+  const PeerRow* row = FindRow(strategy);
   if (row == nullptr) {
     throw std::invalid_argument("'" + std::string(strategy) +
                                 "' is not a peer");

@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kAlignmentBytes = 256;
+constexpr std::size_t kRmmAlignmentBytes = 256;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ bool RmmPoolPeer::Allocate(std::size_t bytes, const Stream& stream,
     return true;
   }
   const std::optional<std::size_t> rounded =
-      CheckedAlignUp(bytes, kAlignmentBytes);
+      CheckedAlignUp(bytes, kRmmAlignmentBytes);
   if (!rounded) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   const RmmBlock found = FindBlock(*rounded, EventOf(stream));

@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kUnitBytes = 256;                   // R1
+constexpr std::size_t kTfUnitBytes = 256;                 // R1
 constexpr std::size_t kMostWastedBytes = Mebibytes(128);  // R10
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);   // R15
 
@@ -27,7 +27,7 @@ std::size_t LimitOf(Device& device, const TfBfcOptions& options) {
 std::size_t FirstHint(std::size_t limit_bytes, const TfBfcOptions& options) {
   return AlignUp(options.allow_growth ? std::min(limit_bytes, kFirstRegionBytes)
                                       : limit_bytes,
-                 kUnitBytes);
+                 kTfUnitBytes);
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ DevicePtr TfBfcPeer::AllocateRaw(std::size_t bytes,
 // R7.
 DevicePtr TfBfcPeer::AllocateLocked(std::size_t bytes,
                                     std::uint64_t freed_before) {
-  const std::optional<std::size_t> rounded = CheckedAlignUp(bytes, kUnitBytes);
+  const std::optional<std::size_t> rounded =
+      CheckedAlignUp(bytes, kTfUnitBytes);
   if (!rounded) return 0;
   const auto find = [&] { return Find(*rounded, bytes, freed_before); };
   if (!waiting_.empty()) MergeStamped(0);
@@ -160,7 +161,7 @@ void TfBfcPeer::SetSafeFrontier(std::uint64_t count) {
 
 // R3.
 int TfBfcPeer::BinOf(std::size_t bytes) {
-  const std::size_t units = std::max(bytes, kUnitBytes) / kUnitBytes;
+  const std::size_t units = std::max(bytes, kTfUnitBytes) / kTfUnitBytes;
   return std::min(kBins - 1, static_cast<int>(std::bit_width(units)) - 1);
 }
 

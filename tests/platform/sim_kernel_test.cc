@@ -16,7 +16,7 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kCount = 100;
-constexpr std::size_t kWordBytes = kCount * sizeof(std::uint32_t);
+constexpr std::size_t kVectorBytes = kCount * sizeof(std::uint32_t);
 
 // ranges[1][i] = ranges[0][i] * *argument + 1
 void MultiplyAdd(void* argument, void* const* ranges) {
@@ -40,22 +40,23 @@ class SimKernelTest : public testing::Test {
         [this](const HazardReport& report) { reports_ += ToString(report); });
     EXPECT_EQ(device().StreamCreate(&stream_, kStreamNonBlocking), kOk);
     EXPECT_EQ(device().StreamCreate(&other_, kStreamNonBlocking), kOk);
-    EXPECT_EQ(device().MemAlloc(&from_, kWordBytes), kOk);
-    EXPECT_EQ(device().MemAlloc(&to_, kWordBytes), kOk);
+    EXPECT_EQ(device().MemAlloc(&from_, kVectorBytes), kOk);
+    EXPECT_EQ(device().MemAlloc(&to_, kVectorBytes), kOk);
   }
 
   SimDevice& device() { return platform_->sim_device(0); }
   DeviceWork& work() { return *platform_->work(0); }
   Status Launch(Stream stream) {
-    const WorkRange ranges[] = {{from_, kWordBytes, false},
-                                {to_, kWordBytes, true}};
+    const WorkRange ranges[] = {{from_, kVectorBytes, false},
+                                {to_, kVectorBytes, true}};
     return work().Launch(stream, ranges, 2, &MultiplyAdd, &factor_);
   }
   std::uint32_t Last(DevicePtr ptr) {
-    return static_cast<std::uint32_t*>(device().HostView(ptr, kWordBytes))[99];
+    return static_cast<std::uint32_t*>(
+        device().HostView(ptr, kVectorBytes))[99];
   }
   void Fill(Stream stream) {
-    EXPECT_EQ(device().MemsetAsync(from_, 1, kWordBytes, stream), kOk);
+    EXPECT_EQ(device().MemsetAsync(from_, 1, kVectorBytes, stream), kOk);
   }
 
   std::shared_ptr<SimPlatform> platform_;
@@ -114,7 +115,7 @@ TEST_F(SimKernelTest, ComputesBeforeTheFreeThatFollowsIt) {
   MemPool pool;
   ASSERT_EQ(device().DefaultMemPool(&pool), kOk);
   DevicePtr between = 0;
-  ASSERT_EQ(device().MallocFromPoolAsync(&between, kWordBytes, pool, stream_),
+  ASSERT_EQ(device().MallocFromPoolAsync(&between, kVectorBytes, pool, stream_),
             kOk);
   to_ = between;
   EXPECT_EQ(Launch(stream_), kOk);
@@ -141,7 +142,7 @@ TEST_F(SimKernelTest, TheCheckerKnowsWhatItUses) {
 TEST_F(SimKernelTest, IsNotCalledWithoutBytes) {
   Build("inline", "phantom");
   bool called = false;
-  const WorkRange range{to_, kWordBytes, true};
+  const WorkRange range{to_, kVectorBytes, true};
   const HostKernel note = [](void* argument, void* const*) {
     *static_cast<bool*>(argument) = true;
   };

@@ -6,8 +6,6 @@
 #include "strata/tests/testing/explored_program.h"
 
 namespace strata {
-namespace {}  // namespace
-
 std::uint64_t ExploredProgram::Word(std::uintptr_t address) {
   std::uint64_t word = 0;
   const void* view = platform_->sim_device(0).HostView(address, kWordBytes);

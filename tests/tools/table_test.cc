@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace strata {
 namespace {
 
@@ -24,6 +26,13 @@ TEST(TableTest, CountsCharactersAndNotBytes) {
   table.AddRow({"ab"});
   table.AddRow({"…"});
   EXPECT_EQ(table.ToString(), " é\nab\n …\n");
+}
+
+TEST(TableTest, NumbersOfCellsAreRoundedAndNoneIsADash) {
+  EXPECT_EQ(Fixed(12.345, 1), "12.3");
+  EXPECT_EQ(Fixed(-0.5, 2), "-0.50");
+  EXPECT_EQ(Fixed(1e9, 0), "1000000000");
+  EXPECT_EQ(Fixed(std::nullopt, 3), "-");
 }
 
 }  // namespace

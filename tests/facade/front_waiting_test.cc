@@ -264,6 +264,7 @@ class HandedOnTest : public FacadeFixture,
   void Free() {
     facade().Alloc(kPlace, 100).reset();
     ++met_;
+    freers_known_.count_down();
     while (!is_over_) {
       std::vector<AllocationPtr> taken;
       {
@@ -279,12 +280,16 @@ class HandedOnTest : public FacadeFixture,
   std::vector<AllocationPtr> handed_;  // guarded by mutex_
   std::atomic<std::uint64_t> met_{0};
   std::atomic<bool> is_over_{false};
+  // Once the owners wait for memory, a freer that came to ask would only wait
+  // with them, until nobody is left who could free.
+  std::latch freers_known_{2};
 };
 
 TEST_P(HandedOnTest, NothingIsLost) {
   Build(std::string("gpu_allocator_retry_time=1000,") + GetParam());
   std::vector<std::thread> freers;
   for (int i = 0; i < 2; ++i) freers.emplace_back([this] { Free(); });
+  freers_known_.wait();
   std::vector<std::thread> owners;
   for (unsigned i = 0; i < 2; ++i) {
     owners.emplace_back([this, i] { Allocate(i); });

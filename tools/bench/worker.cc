@@ -18,6 +18,7 @@
 #include "strata/platform/sim/device_memory.h"
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/cores.h"
+#include "strata/tools/bench/round_length.h"
 #include "strata/tools/bench/subject.h"
 
 namespace strata {
@@ -79,24 +80,8 @@ std::optional<std::string> Hindrance(const BenchTask& task,
          HumanBytes(total_bytes);
 }
 
-std::chrono::nanoseconds RoundTime(const BenchWorkload& workload) {
-  return workload.threads == BenchWorkload::Threads::kOne ? kRoundTime
-                                                          : kTeamRoundTime;
-}
-
-// Runs the whole loop once, which warms up: only then the script's blocks have
-// their sizes, and the heap its holes. Returns how many pairs a round has.
-std::size_t WarmUp(BenchSubject& subject, const BenchScript& script,
-                   std::chrono::nanoseconds round_time, std::size_t most) {
-  const auto time =
-      std::max(subject.Run(script.pairs()), std::chrono::nanoseconds(1));
-  const double affordable = static_cast<double>(script.pairs()) *
-                            static_cast<double>(round_time.count()) /
-                            static_cast<double>(time.count());
-  const auto pairs = std::clamp<std::size_t>(
-      static_cast<std::size_t>(affordable), 1, std::max<std::size_t>(most, 1));
-  if (script.is_uniform) return pairs;
-  return std::max<std::size_t>(pairs / script.pairs(), 1) * script.pairs();
+bool IsOfTeam(const BenchWorkload& workload) {
+  return workload.threads != BenchWorkload::Threads::kOne;
 }
 
 // Null if the allocator does not tell.
@@ -120,13 +105,18 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
   }
   const auto subject = MakeBenchSubject(task.allocator, task.workload, script,
                                         options, task.cores);
-  const std::size_t pairs =
-      WarmUp(*subject, script, RoundTime(task.workload), task.pairs);
-  // Now, when every allocator has done the same: how much the rounds do depends
-  // on how fast they are.
+  // The whole loop once, which warms up: only then the script's blocks have
+  // their sizes, and the heap its holes. What is reserved now is what counts,
+  // when every allocator has done the same.
+  subject->Run(script.pairs());
   nlohmann::json answer;
   answer["reserved_ratio"] = ReservedRatio(*subject);
+  const bool is_of_team = IsOfTeam(task.workload);
+  const std::size_t pairs = PairsPerRound(
+      *subject, script, is_of_team ? kTeamRoundTime : kRoundTime, task.pairs);
   for (std::string line; std::getline(in, line);) {
+    // Others had the cores, and a team's round is too short to make up for it.
+    if (is_of_team) subject->Run(pairs);
     const std::chrono::nanoseconds time = subject->Run(pairs);
     answer["pair_ns"] =
         static_cast<double>(time.count()) / static_cast<double>(pairs);

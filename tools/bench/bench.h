@@ -99,12 +99,11 @@ struct BenchTask {
 //
 // Model: a round runs as many pairs as the task asks for, but not much longer
 //   than 20 ms (2 ms with several threads); the whole of the script's loop if
-//   its parts differ. The loop has run once before, and a round of several
-//   threads comes after one that is not measured, since others had the cores
-//   and it is too short to make up for that. A simulated device is as
-//   large as the workload needs, unless strata_sim_memory says otherwise. What
-//   the device cannot hold is left out, and so is what takes a malloc more than
-//   1 TiB of addresses: the headers that it writes would fill the host's
+//   its parts differ. The loop has run once before, and each round comes after
+//   one that is not measured, since others had the caches. A simulated device
+//   is as large as the workload needs, unless strata_sim_memory says otherwise.
+//   What the device cannot hold is left out, and so is what takes a malloc more
+//   than 1 TiB of addresses: the headers that it writes would fill the host's
 //   memory.
 void ServeBench(const BenchTask& task, std::istream& in, std::ostream& out);
 

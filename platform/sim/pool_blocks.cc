@@ -23,7 +23,8 @@ bool PoolBlocks::Allows(const ReuseRule& rule, const Block& block) {
 }
 
 void PoolBlocks::AddChunk(const PoolChunk& chunk) {
-  chunks_.emplace(chunk.ptr, ChunkState{chunk, 0});
+  chunks_.insert(ChunkAfter(chunk.ptr),
+                 ChunkState{chunk, 0, chunk.bytes, chunk.bytes});
   Block block;
   block.bytes = chunk.bytes;
   block.chunk = chunk.ptr;
@@ -33,7 +34,7 @@ void PoolBlocks::AddChunk(const PoolChunk& chunk) {
 }
 
 std::optional<DevicePtr> PoolBlocks::Find(std::uint64_t bytes,
-                                          const ReuseRule& rule) const {
+                                          const ReuseRule& rule) {
   if (bytes > reserved_bytes_ - live_bytes_) return std::nullopt;
   const std::optional<DevicePtr> block = FindBlock(bytes, rule);
   return block ? block : FindRow(bytes, rule);
@@ -49,26 +50,37 @@ std::optional<DevicePtr> PoolBlocks::FindBlock(std::uint64_t bytes,
 }
 
 std::optional<DevicePtr> PoolBlocks::FindRow(std::uint64_t bytes,
-                                             const ReuseRule& rule) const {
-  std::optional<DevicePtr> best;
-  std::uint64_t best_bytes = 0;
-  auto it = blocks_.begin();
-  while (it != blocks_.end()) {
-    const DevicePtr begin = it->first;
-    const DevicePtr chunk = it->second.chunk;
-    std::uint64_t row_bytes = 0;
-    while (it != blocks_.end() && it->second.chunk == chunk &&
-           !it->second.live && Allows(rule, it->second)) {
-      row_bytes += it->second.bytes;
-      ++it;
-    }
-    if (row_bytes >= bytes && (!best || row_bytes < best_bytes)) {
-      best = begin;
-      best_bytes = row_bytes;
-    }
-    if (row_bytes == 0) ++it;  // a block that is no part of any row
+                                             const ReuseRule& rule) {
+  std::optional<Row> best;
+  for (ChunkState& state : chunks_) {
+    if (state.most_row_bytes >= bytes) FindRowIn(state, bytes, rule, &best);
   }
-  return best;
+  if (!best) return std::nullopt;
+  return best->second;
+}
+
+void PoolBlocks::FindRowIn(ChunkState& state, std::uint64_t bytes,
+                           const ReuseRule& rule, std::optional<Row>* best) {
+  const DevicePtr chunk = state.chunk.ptr;
+  std::uint64_t free_bytes = 0;  // of the row that anybody might have
+  state.most_row_bytes = 0;
+  Row row{0, chunk};
+  const auto end_row = [&] {
+    if (row.first >= bytes && (!*best || row < **best)) *best = row;
+  };
+  for (auto it = blocks_.find(chunk);
+       it != blocks_.end() && it->second.chunk == chunk; ++it) {
+    const Block& block = it->second;
+    free_bytes = block.live ? 0 : free_bytes + block.bytes;
+    state.most_row_bytes = std::max(state.most_row_bytes, free_bytes);
+    if (!block.live && Allows(rule, block)) {
+      row.first += block.bytes;
+      continue;
+    }
+    end_row();
+    row = {0, it->first + block.bytes};
+  }
+  end_row();
 }
 
 std::vector<StreamPoint> PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes) {
@@ -87,7 +99,10 @@ std::vector<StreamPoint> PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes) {
   block.bytes = bytes;
   block.live = true;
   block.freed.reset();
-  ++chunks_.at(block.chunk).live;
+  ChunkState& state = ChunkAt(block.chunk);
+  ++state.live;
+  state.free_bytes -= bytes;
+  state.most_row_bytes = std::min(state.most_row_bytes, state.free_bytes);
   ++live_count_;
   live_bytes_ += bytes;
   return points;
@@ -100,7 +115,12 @@ std::uint64_t PoolBlocks::Free(DevicePtr ptr,
   const std::uint64_t bytes = it->second.bytes;
   it->second.live = false;
   it->second.freed = point;
-  --chunks_.at(it->second.chunk).live;
+  ChunkState& state = ChunkAt(it->second.chunk);
+  --state.live;
+  state.free_bytes += bytes;
+  // At best it joins two of the longest.
+  state.most_row_bytes =
+      std::min(2 * state.most_row_bytes + bytes, state.free_bytes);
   --live_count_;
   live_bytes_ -= bytes;
   Index(ptr, it->second);
@@ -141,10 +161,8 @@ void PoolBlocks::CutFront(BlockMap::iterator block, std::uint64_t bytes) {
 std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
                                                    std::uint64_t most_bytes) {
   for (auto it = chunks_.begin(); it != chunks_.end(); ++it) {
-    if (it->second.chunk.bytes > most_bytes || !IsIdle(it->second, order)) {
-      continue;
-    }
-    const PoolChunk chunk = it->second.chunk;
+    if (it->chunk.bytes > most_bytes || !IsIdle(*it, order)) continue;
+    const PoolChunk chunk = it->chunk;
     DropChunk(it);
     return chunk;
   }
@@ -153,7 +171,7 @@ std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
 
 std::uint64_t PoolBlocks::IdleBytes(const StreamOrder& order) const {
   std::uint64_t bytes = 0;
-  for (const auto& [ptr, state] : chunks_) {
+  for (const ChunkState& state : chunks_) {
     if (IsIdle(state, order)) bytes += state.chunk.bytes;
   }
   return bytes;
@@ -169,15 +187,27 @@ bool PoolBlocks::IsIdle(const ChunkState& state,
   return true;
 }
 
-void PoolBlocks::DropChunk(ChunkMap::iterator chunk) {
-  const DevicePtr ptr = chunk->first;
+void PoolBlocks::DropChunk(Chunks::iterator chunk) {
+  const DevicePtr ptr = chunk->chunk.ptr;
   auto it = blocks_.find(ptr);
   while (it != blocks_.end() && it->second.chunk == ptr) {
     Unindex(it->first, it->second);
     it = blocks_.erase(it);
   }
-  reserved_bytes_ -= chunk->second.chunk.bytes;
+  reserved_bytes_ -= chunk->chunk.bytes;
   chunks_.erase(chunk);
+}
+
+PoolBlocks::Chunks::const_iterator PoolBlocks::ChunkAfter(DevicePtr ptr) const {
+  return std::upper_bound(chunks_.begin(), chunks_.end(), ptr,
+                          [](DevicePtr sought, const ChunkState& state) {
+                            return sought < state.chunk.ptr;
+                          });
+}
+
+PoolBlocks::ChunkState& PoolBlocks::ChunkAt(DevicePtr ptr) {
+  return chunks_[static_cast<std::size_t>(ChunkAfter(ptr) - chunks_.begin()) -
+                 1];
 }
 
 bool PoolBlocks::HasBlock(DevicePtr ptr) const {
@@ -209,9 +239,9 @@ bool PoolBlocks::CoversFreed(DevicePtr ptr, std::uint64_t bytes,
 
 const PoolChunk* PoolBlocks::FindChunk(DevicePtr ptr,
                                        std::uint64_t bytes) const {
-  auto it = chunks_.upper_bound(ptr);
-  if (it == chunks_.begin()) return nullptr;
-  const PoolChunk& chunk = std::prev(it)->second.chunk;
+  const auto after = ChunkAfter(ptr);
+  if (after == chunks_.begin()) return nullptr;
+  const PoolChunk& chunk = std::prev(after)->chunk;
   const std::uint64_t offset = ptr - chunk.ptr;
   const bool inside = offset < chunk.bytes && bytes <= chunk.bytes - offset;
   return inside ? &chunk : nullptr;

@@ -39,7 +39,8 @@ struct ReuseRule {
 //   another stream.
 // Threads: externally synchronised.
 // Cost: the depth of a tree, plus the large enough free blocks that the stream
-//   may not have; where no single block serves, every block of the pool.
+//   may not have; where no single block serves, a look at every chunk, and the
+//   blocks of those that may have a row which is long enough.
 // Source: cuda_semantics.md M10, D16.
 class PoolBlocks {
  public:
@@ -47,8 +48,7 @@ class PoolBlocks {
 
   // Where `bytes` may start: in the smallest free block that is large enough,
   // else in the smallest row of neighbouring ones; of equals, in the lowest.
-  std::optional<DevicePtr> Find(std::uint64_t bytes,
-                                const ReuseRule& rule) const;
+  std::optional<DevicePtr> Find(std::uint64_t bytes, const ReuseRule& rule);
   // Makes what Find has found live. Returns the points of the frees that it
   // comes from.
   std::vector<StreamPoint> Take(DevicePtr ptr, std::uint64_t bytes);
@@ -87,26 +87,36 @@ class PoolBlocks {
   struct ChunkState {
     PoolChunk chunk;
     std::uint64_t live = 0;  // blocks
+    std::uint64_t free_bytes = 0;
+    // No row of free blocks is longer, whoever may have them.
+    std::uint64_t most_row_bytes = 0;
   };
   using BlockMap = std::map<DevicePtr, Block>;
-  using ChunkMap = std::map<DevicePtr, ChunkState>;
+  using Chunks = std::vector<ChunkState>;
+  using Row = std::pair<std::uint64_t, DevicePtr>;  // its size, its start
 
   static bool Allows(const ReuseRule& rule, const Block& block);
   // The block that has all of [ptr, ptr + bytes), or null.
   const Block* FindCovering(DevicePtr ptr, std::uint64_t bytes) const;
   std::optional<DevicePtr> FindBlock(std::uint64_t bytes,
                                      const ReuseRule& rule) const;
-  std::optional<DevicePtr> FindRow(std::uint64_t bytes,
-                                   const ReuseRule& rule) const;
+  std::optional<DevicePtr> FindRow(std::uint64_t bytes, const ReuseRule& rule);
+  // The same for one chunk, if there is a better one than `best`.
+  void FindRowIn(ChunkState& state, std::uint64_t bytes, const ReuseRule& rule,
+                 std::optional<Row>* best);
+  // The first chunk that starts above `ptr`.
+  Chunks::const_iterator ChunkAfter(DevicePtr ptr) const;
+  // The one that starts at `ptr`.
+  ChunkState& ChunkAt(DevicePtr ptr);
   void Index(DevicePtr ptr, const Block& block);
   void Unindex(DevicePtr ptr, const Block& block);
   void CutFront(BlockMap::iterator block, std::uint64_t bytes);
   BlockMap::iterator Coalesce(BlockMap::iterator low);
   bool IsIdle(const ChunkState& state, const StreamOrder& order) const;
-  void DropChunk(ChunkMap::iterator chunk);
+  void DropChunk(Chunks::iterator chunk);
 
   BlockMap blocks_;                                     // by address
-  ChunkMap chunks_;                                     // by address
+  Chunks chunks_;                                       // by address
   std::set<std::pair<std::uint64_t, DevicePtr>> free_;  // by size, then address
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;

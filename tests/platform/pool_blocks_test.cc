@@ -1,0 +1,222 @@
+// PoolBlocks against one that looks at every block for every answer.
+
+#include "strata/platform/sim/pool_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t kUnit = 512;
+constexpr std::uint64_t kChunkUnits = 64;
+constexpr DevicePtr kBase = 0x7000000000;
+
+Stream StreamNumber(std::uint64_t uid) {
+  Stream stream;
+  stream.device = 0;
+  stream.uid = uid;
+  return stream;
+}
+
+// What is known and done is told point by point.
+class ToldOrder final : public StreamOrder {
+ public:
+  StreamPoint Last(const Stream& stream) const override {
+    return {stream.device, stream.uid, 1};
+  }
+  bool IsBefore(const StreamPoint& point, const Stream&) const override {
+    return known.count(point.count) != 0;
+  }
+  bool IsDone(const StreamPoint& point) const override {
+    return done.count(point.count) != 0;
+  }
+  void Wait(const Stream&, const StreamPoint&) override {}
+
+  std::set<std::uint64_t> known;
+  std::set<std::uint64_t> done;
+};
+
+// Blocks in a list by address, cut and joined as PoolBlocks says.
+class PlainBlocks {
+ public:
+  void AddChunk(const PoolChunk& chunk) {
+    const auto after =
+        std::find_if(blocks_.begin(), blocks_.end(),
+                     [&](const Block& block) { return block.ptr > chunk.ptr; });
+    blocks_.insert(after, {chunk.ptr, chunk.bytes, chunk.ptr, false, {}});
+  }
+
+  std::optional<DevicePtr> Find(std::uint64_t bytes,
+                                const ReuseRule& rule) const {
+    using Row = std::pair<std::uint64_t, DevicePtr>;
+    std::vector<Row> single;
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (!IsFor(rule, blocks_[i])) continue;
+      single.push_back({blocks_[i].bytes, blocks_[i].ptr});
+      const bool goes_on = i != 0 && IsFor(rule, blocks_[i - 1]) &&
+                           blocks_[i - 1].chunk == blocks_[i].chunk;
+      if (!goes_on) rows.push_back({0, blocks_[i].ptr});
+      rows.back().first += blocks_[i].bytes;
+    }
+    for (auto* choice : {&single, &rows}) {
+      std::erase_if(*choice, [&](const Row& row) { return row.first < bytes; });
+      if (!choice->empty()) {
+        return std::min_element(choice->begin(), choice->end())->second;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void Take(DevicePtr ptr, std::uint64_t bytes) {
+    auto block = At(ptr);
+    const DevicePtr chunk = block->chunk;
+    std::uint64_t left = bytes;
+    while (left >= block->bytes) {
+      left -= block->bytes;
+      block = blocks_.erase(block);
+      if (left == 0) break;
+    }
+    if (left != 0) {
+      block->ptr += left;
+      block->bytes -= left;
+    }
+    blocks_.insert(block, {ptr, bytes, chunk, true, {}});
+  }
+
+  void Free(DevicePtr ptr, const std::optional<StreamPoint>& point) {
+    const auto block = At(ptr);
+    block->live = false;
+    block->freed = point;
+    for (std::size_t i = 0; i + 1 < blocks_.size();) {
+      Block& low = blocks_[i];
+      const Block& high = blocks_[i + 1];
+      if (low.live || high.live || low.chunk != high.chunk ||
+          low.freed != high.freed) {
+        ++i;
+        continue;
+      }
+      low.bytes += high.bytes;
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+  }
+
+  void DropChunk(DevicePtr chunk) {
+    std::erase_if(blocks_,
+                  [&](const Block& block) { return block.chunk == chunk; });
+  }
+
+ private:
+  struct Block {
+    DevicePtr ptr;
+    std::uint64_t bytes;
+    DevicePtr chunk;
+    bool live;
+    std::optional<StreamPoint> freed;
+  };
+
+  static bool IsFor(const ReuseRule& rule, const Block& block) {
+    return !block.live &&
+           (!block.freed || rule.with_waits || rule.Allows(*block.freed));
+  }
+  std::vector<Block>::iterator At(DevicePtr ptr) {
+    return std::find_if(blocks_.begin(), blocks_.end(),
+                        [&](const Block& block) { return block.ptr == ptr; });
+  }
+
+  std::vector<Block> blocks_;
+};
+
+class PoolBlocksTest : public testing::TestWithParam<unsigned> {
+ protected:
+  std::uint64_t Pick(std::uint64_t below) { return random_() % below; }
+
+  void AddChunk() {
+    // Some stand side by side.
+    PoolChunk chunk;
+    chunk.ptr = kBase + chunks_made_ * kChunkUnits * kUnit;
+    chunk.bytes = kChunkUnits * kUnit;
+    chunks_made_ += 1 + Pick(2);
+    blocks_.AddChunk(chunk);
+    plain_.AddChunk(chunk);
+  }
+  void Allocate() {
+    ReuseRule rule{order_, StreamNumber(1 + Pick(streams_))};
+    rule.follow_dependencies = Pick(2) == 0;
+    rule.opportunistic = Pick(2) == 0;
+    rule.with_waits = Pick(8) == 0;
+    const std::uint64_t bytes = (1 + Pick(Pick(4) == 0 ? 40 : 8)) * kUnit;
+    const std::optional<DevicePtr> found = blocks_.Find(bytes, rule);
+    ASSERT_EQ(found, plain_.Find(bytes, rule)) << bytes;
+    if (!found) return AddChunk();
+    blocks_.Take(*found, bytes);
+    plain_.Take(*found, bytes);
+    live_.push_back({*found, bytes});
+  }
+  void FreeOne() {
+    if (live_.empty()) return;
+    const std::size_t which = Pick(live_.size());
+    const auto [ptr, bytes] = live_[which];
+    std::optional<StreamPoint> point;
+    if (Pick(6) != 0) {
+      // Some frees share a point.
+      points_ += Pick(3) == 0 ? 0 : 1;
+      point = StreamPoint{0, 1 + points_ % streams_, points_};
+      if (Pick(3) == 0) order_.known.insert(points_);
+      if (Pick(3) == 0) order_.done.insert(points_);
+    }
+    ASSERT_EQ(blocks_.Free(ptr, point), bytes);
+    plain_.Free(ptr, point);
+    live_[which] = live_.back();
+    live_.pop_back();
+  }
+  void Trim() {
+    const auto chunk = blocks_.TakeIdleChunk(order_, ~std::uint64_t{0});
+    if (chunk) plain_.DropChunk(chunk->ptr);
+  }
+
+  std::mt19937_64 random_{GetParam()};
+  // Of one stream alone, all that is free may be had at once.
+  std::uint64_t streams_ = 1 + GetParam() % 3;
+  std::uint64_t chunks_made_ = 0;
+  std::uint64_t points_ = 1;
+  ToldOrder order_;
+  PoolBlocks blocks_;
+  PlainBlocks plain_;
+  std::vector<std::pair<DevicePtr, std::uint64_t>> live_;
+};
+
+TEST_P(PoolBlocksTest, FindsWhatALookAtEveryBlockFinds) {
+  for (int i = 0; i < 4000; ++i) {
+    // Grows and shrinks, so that rows of every length come and go.
+    const std::uint64_t frees = i / 500 % 2 == 0 ? 4 : 6;
+    const std::uint64_t what = Pick(11);
+    if (what < frees) {
+      ASSERT_NO_FATAL_FAILURE(FreeOne()) << i;
+    } else if (what < 10) {
+      ASSERT_NO_FATAL_FAILURE(Allocate()) << i;
+    } else if (Pick(5) == 0) {
+      Trim();
+    }
+  }
+  for (const auto& [ptr, bytes] : live_) {
+    EXPECT_TRUE(blocks_.Covers(ptr, bytes));
+    EXPECT_EQ(blocks_.Free(ptr, std::nullopt), bytes);
+  }
+  EXPECT_EQ(blocks_.live_bytes(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, PoolBlocksTest, testing::Range(0U, 12U));
+
+}  // namespace
+}  // namespace strata

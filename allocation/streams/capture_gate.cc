@@ -35,22 +35,18 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
 void CaptureGate::Announce() noexcept {
   ++announced_;
   // What ends now waits for devices and frees memory.
-  while (ending_.load() != 0) std::this_thread::yield();
+  while (calms_.load() != 0) std::this_thread::yield();
 }
 
 void CaptureGate::EndPostponed() noexcept {
-  ++ending_;
-  if (announced_.load() != 0) {
-    --ending_;
-    return;
-  }
+  const Calm calm(*this);
+  if (!calm) return;
   Postponable* what = postponed_.exchange(nullptr, std::memory_order_acq_rel);
   while (what != nullptr) {
     Postponable* const next = what->next_;
     what->End();
     what = next;
   }
-  --ending_;
 }
 
 void RelaxedCaptureScope::Enter(Device& device) noexcept {

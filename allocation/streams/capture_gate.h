@@ -37,7 +37,29 @@ class Postponable {
 // Source: cuda_semantics.md C16-C21, K4.
 class CaptureGate {
  public:
-  // Announce waits for ends under way; never call it from one.
+  // Keeps captures from being announced for as long as it lives: Announce
+  // waits. False if one is announced already. For work of one's own in streams
+  // that others may want to capture.
+  class Calm {
+   public:
+    explicit Calm(const CaptureGate& gate) noexcept : gate_(gate) {
+      ++gate_.calms_;
+      is_calm_ = gate_.announced_.load() == 0;
+      if (!is_calm_) --gate_.calms_;
+    }
+    Calm(const Calm&) = delete;
+    Calm& operator=(const Calm&) = delete;
+    ~Calm() {
+      if (is_calm_) --gate_.calms_;
+    }
+    explicit operator bool() const noexcept { return is_calm_; }
+
+   private:
+    const CaptureGate& gate_;
+    bool is_calm_ = false;
+  };
+
+  // Announce waits for ends under way; never call it from one, nor with a Calm.
   void Announce() noexcept;
   void Withdraw() noexcept { --announced_; }
   bool any() const noexcept {
@@ -60,7 +82,7 @@ class CaptureGate {
 
  private:
   std::atomic<std::uint32_t> announced_{0};
-  std::atomic<std::uint32_t> ending_{0};  // threads inside EndPostponed
+  mutable std::atomic<std::uint32_t> calms_{0};  // that live
   std::atomic<Postponable*> postponed_{nullptr};
 };
 

@@ -1,0 +1,41 @@
+// Who must not be surprised by a capture, and who waits for whom.
+
+#include "strata/allocation/streams/capture_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+namespace strata {
+namespace {
+
+TEST(CaptureGateTest, ThereIsNoCalmWhileACaptureIsAnnounced) {
+  CaptureGate gate;
+  EXPECT_TRUE(CaptureGate::Calm(gate));
+  gate.Announce();
+  EXPECT_FALSE(CaptureGate::Calm(gate));
+  gate.Withdraw();
+  EXPECT_TRUE(CaptureGate::Calm(gate));
+}
+
+TEST(CaptureGateTest, AnAnnouncementWaitsForTheCalmToEnd) {
+  CaptureGate gate;
+  std::atomic<bool> is_announced{false};
+  auto calm = std::make_unique<CaptureGate::Calm>(gate);
+  std::thread announcer([&] {
+    gate.Announce();
+    is_announced = true;
+  });
+  while (!gate.any()) std::this_thread::yield();
+  EXPECT_FALSE(CaptureGate::Calm(gate)) << "nobody new is calm meanwhile";
+  EXPECT_FALSE(is_announced);
+  calm.reset();
+  announcer.join();
+  EXPECT_TRUE(is_announced);
+  gate.Withdraw();
+}
+
+}  // namespace
+}  // namespace strata

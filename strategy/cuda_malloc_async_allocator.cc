@@ -21,22 +21,35 @@ DevicePtr AddressOf(const Block& block) {
   return reinterpret_cast<DevicePtr>(block.data);
 }
 
+std::shared_ptr<const CaptureGate> GateOf(const ChainStream& stream) {
+  return stream.timeline() != nullptr ? stream.timeline()->gate() : nullptr;
+}
+
 }  // namespace
 
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
-    std::shared_ptr<DriverPool> driver)
+    std::shared_ptr<DriverPool> driver, const StrategyOptions& options)
     : pool_(std::move(pool)),
       stream_(std::move(stream)),
-      driver_(std::move(driver)) {
-  pool_->AddHolder(*this);
-  if (stream_->timeline() != nullptr) {
-    driver_->Heed(stream_->timeline()->gate());
+      driver_(std::move(driver)),
+      gate_(GateOf(*stream_)),
+      policy_(options),
+      keeps_(gate_ != nullptr && policy_.max_block_bytes() != 0),
+      lock_(options.biased_lock),
+      cache_(keeps_ ? policy_.max_block_bytes() : 0, kAlignmentBytes,
+             policy_.searches()) {
+  if (gate_ != nullptr) driver_->Heed(gate_);
+  if (keeps_ && pool_->reclaimer() != nullptr) {
+    registration_ = pool_->RegisterReclaim(ReclaimStep::kFlushCaches, *this);
   }
+  pool_->AddHolder(*this);
 }
 
 CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
+  registration_.Reset();
   pool_->RemoveHolder(*this);
+  CloseCache();
   FreeWaiting();
   FreeKept();
   const std::size_t left =
@@ -61,7 +74,7 @@ Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
   failure = why;
   failure.layer = name();
   failure.place = place();
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   ++failures_;
   return nullptr;
 }
@@ -79,14 +92,18 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
                           "this alignment needs the aligned layer"),
                   failure);
   }
-  if ((request.flags & kNoGrowth) != 0) {
-    return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
-  }
   const CallGate::Pass pass(stream_gate_);
   if (!pass || stream_->retired()) {
     return Refuse(
         Refusal(Reason::kBadRequest, request, "the stream was destroyed"),
         failure);
+  }
+  if (keeps_) {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (Block* block = TakeCached(request.bytes)) return block->allocation();
+  }
+  if ((request.flags & kNoGrowth) != 0) {
+    return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
   }
   return AllocateOn(request, *size, failure);
 }
@@ -100,16 +117,12 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
                   failure);
   }
+  const bool is_of_capture = keeps_ && IsAnnounced();
+  if (IsLikelyGrowth(size)) FlushCache();
   Failure why;
-  DevicePtr ptr = 0;
-  if (!pool_->Claim(size, why)) {
-    // Idle memory is not in use: giving it back meets no such limit.
-    why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
-  } else {
-    Throttle();
-    ptr = driver_->Allocate(size, stream(), why);
-    if (ptr == 0) pool_->Unclaim(size);
-  }
+  DevicePtr ptr = AskDriver(size, why);
+  // What is kept may be what is missing.
+  if (ptr == 0 && FlushForRequest() != 0) ptr = AskDriver(size, why);
   if (ptr == 0) {
     RecordSlab::Instance().Give(block);
     why.requested_bytes = request.bytes;
@@ -120,9 +133,31 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   block->requested = request.bytes;
   block->set_place(place());
   block->flags = kBlockLive;
-  const std::lock_guard<SpinLock> guard(lock_);
-  uses_.Count(*block);
+  // Announced at the start or by now: the driver may have captured the call.
+  block->pool =
+      is_of_capture || (keeps_ && IsAnnounced()) ? kMaybeOfGraph : kOwn;
+  bool has_excess = false;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    uses_.Count(*block);
+    if (block->pool == kOwn) cache_.NoteSearch(size);
+    has_excess = LimitCache();
+  }
+  if (has_excess) Trim();
   return block->allocation();
+}
+
+DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
+                                              Failure& why) noexcept {
+  if (!pool_->Claim(size, why)) {
+    // Idle memory is not in use: giving it back meets no such limit.
+    why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
+    return 0;
+  }
+  Throttle();
+  const DevicePtr ptr = driver_->Allocate(size, stream(), why);
+  if (ptr == 0) pool_->Unclaim(size);
+  return ptr;
 }
 
 void CudaMallocAsyncAllocator::Throttle() noexcept {
@@ -131,6 +166,8 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
   const std::uint64_t aside = driver_->aside_bytes();
   const std::uint64_t pending = aside - waited;
   if (pending == 0 || !driver_->IsCrowded(pending) || IsCapturing()) return;
+  // What is kept is in use as far as the driver knows.
+  if (FlushCache() != 0 && !driver_->IsCrowded(pending)) return;
   if (driver_->MakeWait(stream())) waited_bytes_ = aside;
 }
 
@@ -147,16 +184,21 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   Marks::node_type marked;
+  const bool may_keep = keeps_ && IsPlain(*block) && !IsAnnounced();
   if ((block->flags & kBlockMarkedBelow) != 0) {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     marked = marks_.extract(block);
     ++marked_frees_;
   }
-  block->flags = 0;
+  bool has_excess = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (may_keep && GiveCached(block)) return;
+    SetFlags(*block, 0);
     uses_.Uncount(*block);
+    has_excess = LimitCache();
   }
+  if (has_excess) Trim();
   if (marked) {
     FreeMarked(block, std::move(marked));
     if (--marked_frees_ == 0) marked_frees_.notify_all();
@@ -225,7 +267,7 @@ void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
   LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
              << static_cast<void*>(block->data)
              << " stay reserved until memory is given back";
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   kept_.Push(block);
 }
 
@@ -252,7 +294,7 @@ void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
 void CudaMallocAsyncAllocator::FreeKept() noexcept {
   RecordList kept;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     std::swap(kept, kept_);
   }
   while (Block* block = kept.Pop()) {
@@ -260,13 +302,18 @@ void CudaMallocAsyncAllocator::FreeKept() noexcept {
       Finish(block);
       continue;
     }
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     kept_.Push(block);
   }
 }
 
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
+  const std::size_t flushed = FlushCache();
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    most_held_bytes_ = 0;
+  }
   FreeWaiting();
   FreeKept();
   const Status status = stream_->Synchronize();
@@ -274,7 +321,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
       << "cuda_malloc_async: what stream " << stream().uid
       << " has freed is not given back: " << ToString(status);
   driver_->Synchronize();
-  return 0;  // the trim says what it gives
+  return flushed;  // the trim says what else it gives
 }
 
 std::size_t CudaMallocAsyncAllocator::Release() noexcept {
@@ -331,6 +378,7 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
            mark.streams.end();
   };
   const bool is_own = stream == this->stream();
+  if (is_own) CloseCache();
   bool is_user = is_own && driver_->is_open();
   {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
@@ -357,16 +405,20 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
 }
 
 Stats CudaMallocAsyncAllocator::stats() const {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(lock_);
   Stats stats;
   stats.failures = failures_;
   uses_.FillIn(stats);
+  if (keeps_) {
+    stats.cache_hits = cache_.hits();
+    stats.cache_misses = stats.allocations - stats.cache_hits;
+  }
   return stats;
 }
 
 void CudaMallocAsyncAllocator::ResetPeak() {
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(lock_);
     uses_.ResetPeak();
   }
   pool_->ResetPeak();
@@ -395,7 +447,7 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
     return std::make_shared<DriverPool>(device, options, pool->limit_bytes());
   }));
   return std::make_shared<CudaMallocAsyncAllocator>(
-      std::move(pool), std::move(stream), std::move(driver));
+      std::move(pool), std::move(stream), std::move(driver), options);
 }
 
 }  // namespace strata

@@ -10,17 +10,22 @@
 #include <vector>
 
 #include "strata/allocation/call_gate.h"
+#include "strata/allocation/chain_lock.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/front_cache.h"
+#include "strata/allocation/hit_path.h"
+#include "strata/allocation/reclaimer.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/usage.h"
-#include "strata/platform/spin_lock.h"
 #include "strata/strategy/driver_pool.h"
+#include "strata/strategy/front_cache_policy.h"
 
 namespace strata {
 
-// The driver's own stream-ordered pool: every request and every free is a call
-// of it, in the order of the chain's stream.
+// The driver's own stream-ordered pool: requests and frees are calls of it, in
+// the order of the chain's stream, but for sizes that come again.
 //
 // Model: memory is allocated on the chain's stream. RecordStream marks it with
 //   another stream; without marks it is freed on the chain's stream, with marks
@@ -31,21 +36,42 @@ namespace strata {
 //   ratio of the device. The limit bounds what is in use before the driver is
 //   asked, and, by the driver, what an own pool reserves. Release and
 //   exhaustion trim the pool. Memory that the driver refuses to free is kept
-//   and freed later, after a wait for the device. kNoGrowth is never served: a
+//   and freed later, after a wait for the device.
+//   Freed blocks without marks, of sizes that come again, are kept in a
+//   FrontCache for the same stream, as the driver would keep them. They stay
+//   claimed, and are freed in the stream before a request is refused, or waits
+//   for what is pending; when the place runs short, and on Release; when the
+//   stream goes; and when they are more than the policy allows of what this
+//   chain has of the driver, as what the driver reserves cannot be seen without
+//   a call. Nor can its growth, so they are freed before each request that is
+//   likely to need it: one of a whole step of the system, and of the largest
+//   block that is kept, or more, while the chain has more than half of the most
+//   it had. While a capture is announced nobody gets them, and another stream's
+//   shortage does not reach them; what is freed then, or was allocated, never
+//   joins them: it may belong to a graph. Without a timeline, which knows of
+//   captures, nothing is kept. kNoGrowth is served from what is kept alone: a
 //   driver's pool does not say what it holds ready.
 // Threads: any thread. No lock is held during a device call.
-// Cost: a driver call per request and per free; for a marked one, an event and
-//   two calls per stream more.
+// Cost: a hit is O(1) under one lock, without heap or device call. Otherwise a
+//   driver call per request and per free; for a marked one, an event and two
+//   calls per stream more.
 // Lifetime: once the chain's stream is gone, what is left is freed on the free
 //   stream.
-// Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3.
-class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
+// Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the cache
+//   is that of hotpath.md §6.
+class CudaMallocAsyncAllocator final : public Allocator,
+                                       private ChunkHolder,
+                                       private HitPath,
+                                       private ReclaimSource {
  public:
   // `stream` is one of the device, and `driver` the pool of the place. No
   // device call.
+  //
+  // Errors: std::invalid_argument as FrontCachePolicy.
   CudaMallocAsyncAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
-                           std::shared_ptr<DriverPool> driver);
+                           std::shared_ptr<DriverPool> driver,
+                           const StrategyOptions& options);
   ~CudaMallocAsyncAllocator() override;
 
   Allocation* TryAllocate(const Request& request,
@@ -69,7 +95,12 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
   Reclaimer* reclaimer() const override { return pool_->reclaimer(); }
-  HitPath* hit_path() override { return nullptr; }
+  HitPath* hit_path() override { return keeps_ ? this : nullptr; }
+
+  // Bytes of freed blocks that are kept.
+  std::size_t kept_bytes() const { return IdleBytes(); }
+  // Whether the cache and its counters agree. For tests; O(blocks kept).
+  bool IsConsistent() const;
 
  private:
   // What drivers promise of device memory; pools give no less
@@ -87,10 +118,26 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   };
   using Marks = std::unordered_map<const Block*, Mark>;
 
-  // ChunkHolder: no chunks, but a part in giving memory back.
+  // Whose a block is: Block::pool.
+  enum Origin : std::uint8_t {
+    kOwn,
+    kMaybeOfGraph,  // allocated while a capture was announced
+  };
+
+  // HitPath.
+  ChainLock* hit_lock() override { return &lock_; }
+  Block* TakeCached(std::size_t bytes) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
+
+  // ReclaimSource: what is kept, for whoever at the place runs short.
+  std::size_t ReclaimableBytes() const noexcept override { return IdleBytes(); }
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+
+  // ChunkHolder: no chunks, but what is kept, and a part in giving memory back.
   Stream holder_stream() const noexcept override { return stream(); }
-  std::size_t IdleBytes() const noexcept override { return 0; }
-  std::size_t IdleSystemBytes() const noexcept override { return 0; }
+  std::size_t IdleBytes() const noexcept override;
+  // The driver has it in pieces with others: DriverPool counts the steps.
+  std::size_t IdleSystemBytes() const noexcept override { return IdleBytes(); }
   std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
     return 0;
   }
@@ -98,7 +145,7 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   bool IdleIsDone() noexcept override { return true; }
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
-  // Makes what is freed ready to be trimmed.
+  // Makes what is freed ready to be trimmed; returns the bytes that were kept.
   std::size_t GiveBackAll() noexcept override;
 
   Failure Refusal(Failure::Reason reason, const Request& request,
@@ -107,6 +154,8 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   // On the chain's stream, which is there.
   Allocation* AllocateOn(const Request& request, std::size_t size,
                          Failure& failure) noexcept;
+  // Claims and allocates; 0, and nothing is claimed, if that is refused.
+  DevicePtr AskDriver(std::size_t size, Failure& why) noexcept;
   void Throttle() noexcept;
   bool IsCapturing() noexcept;
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
@@ -122,9 +171,33 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
 
+  // The cache: cuda_malloc_async_cache.cc.
+  bool IsAnnounced() const noexcept { return gate_->any(); }
+  // Whether the driver is likely to grow for it.
+  bool IsLikelyGrowth(std::size_t size) noexcept;
+  // As what is in use has changed. Whether Trim has something to do. Hold
+  // lock_.
+  bool LimitCache() noexcept;
+  // Frees what is more than may be kept, or of no use any more.
+  void Trim() noexcept;
+  // Takes everything out; linked by free_next.
+  Block* TakeAll() noexcept;
+  // Frees blocks that were taken out, in the stream; returns their bytes.
+  std::size_t FreeCached(Block* cached) noexcept;
+  // Frees all that is kept; returns the bytes. Nothing while a capture is
+  // announced: the stream may be next.
+  std::size_t FlushCache() noexcept;
+  // The same for a request on the stream: nothing while that is capturing.
+  std::size_t FlushForRequest() noexcept;
+  // The same for ever: what the stream would capture waits for FreeKept.
+  void CloseCache() noexcept;
+
   const std::shared_ptr<ChunkPool> pool_;
   const std::shared_ptr<ChainStream> stream_;
   const std::shared_ptr<DriverPool> driver_;
+  const std::shared_ptr<const CaptureGate> gate_;  // null: none is known
+  const FrontCachePolicy policy_;
+  const bool keeps_;  // blocks in the cache
   // Calls that use the chain's stream; closed when it is about to go.
   CallGate stream_gate_;
   // What was freed aside when this stream last waited for it.
@@ -137,11 +210,17 @@ class CudaMallocAsyncAllocator final : public Allocator, private ChunkHolder {
   std::atomic<std::size_t> waiting_{0};  // of those that wait
   std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
 
-  mutable SpinLock lock_;
+  mutable ChainLock lock_;
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;
   RecordList kept_;  // freed, but not yet by the driver
+  FrontCache cache_;
+  bool is_closed_ = false;  // the cache, for ever
+  // In use and in the cache, since memory was last given back.
+  std::size_t most_held_bytes_ = 0;
+
+  Reclaimer::Registration registration_;
 };
 
 }  // namespace strata

@@ -72,6 +72,27 @@ TEST_P(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
   }
 }
 
+// Nor does the driver's pool for sizes that come again.
+TEST_P(FacadeHitPathTest, TheDriversPoolIsNotCalledOnAHit) {
+  Build("allocator_strategy=cuda_malloc_async");
+  const Stream stream = NewStream();
+  const auto pair = [&] {
+    facade().Alloc(kPlace, 1000).reset();
+    facade().Alloc(kPlace, 1000, stream).reset();
+  };
+  for (int i = 0; i < 100; ++i) pair();
+  const std::uint64_t device_calls = CountAll();
+  const HeapCallCounter heap;
+  for (int i = 0; i < 100; ++i) pair();
+  EXPECT_EQ(heap.calls(), 0U);
+  EXPECT_EQ(CountAll(), device_calls);
+  const Stats stats = facade().GetStats(kPlace);
+  EXPECT_EQ(stats.allocations, 400U);
+  EXPECT_EQ(stats.frees, 400U);
+  EXPECT_EQ(stats.in_use_bytes, 0U);
+  EXPECT_EQ(stats.requested_bytes, 0U);
+}
+
 // A free that has to reach the system walks, and is counted once.
 TEST_P(FacadeHitPathTest, AHugeBlockIsNoHit) {
   Build(

@@ -14,6 +14,7 @@
 #include "strata/allocation/device_allocator.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/strategy/registry.h"
@@ -38,6 +39,7 @@ class CudaMallocAsyncFixture : public ::testing::Test {
     int ordinal = 0;
     std::size_t limit_bytes = 0;
     std::string progress = "inline";
+    bool knows_captures = false;  // so that chains may keep freed blocks
   };
 
   ~CudaMallocAsyncFixture() override { Finish(); }
@@ -46,6 +48,7 @@ class CudaMallocAsyncFixture : public ::testing::Test {
   void Finish() {
     if (platform_ == nullptr) return;
     pool_.reset();
+    timelines_.reset();
     for (int i = 0; i < platform_->device_count(); ++i) {
       platform_->sim_device(i).SetCallObserver(nullptr);
       platform_->sim_device(i).ClearFaults();
@@ -71,6 +74,9 @@ class CudaMallocAsyncFixture : public ::testing::Test {
     sim.sim_memory_bytes = Mebibytes(64);
     sim.sim_progress = setting_.progress;
     platform_ = std::make_shared<SimPlatform>(sim);
+    if (setting_.knows_captures) {
+      timelines_ = std::make_shared<TimelineTable>(platform_);
+    }
     pool_ = NewPlace(setting_.ordinal);
   }
   std::shared_ptr<ChunkPool> NewPlace(int ordinal) {
@@ -98,7 +104,8 @@ class CudaMallocAsyncFixture : public ::testing::Test {
   Chain NewChain(const std::shared_ptr<ChunkPool>& pool, Device& on,
                  Stream stream) {
     Chain chain;
-    chain.chain_stream = std::make_shared<ChainStream>(on, stream);
+    chain.chain_stream = std::make_shared<ChainStream>(
+        on, stream, timelines_ != nullptr ? timelines_->Of(stream) : nullptr);
     chain.strategy =
         MakeCudaMallocAsyncAllocator(pool, chain.chain_stream, options_);
     return chain;
@@ -154,6 +161,7 @@ class CudaMallocAsyncFixture : public ::testing::Test {
   Setting setting_;
   bool expects_no_leak_ = true;
   std::shared_ptr<SimPlatform> platform_;
+  std::shared_ptr<TimelineTable> timelines_;  // null: none
   std::shared_ptr<ChunkPool> pool_;
   std::vector<CallRecord> log_;
 

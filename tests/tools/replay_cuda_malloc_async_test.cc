@@ -25,15 +25,16 @@ struct AsyncTrace {
 
 class ReplayCudaMallocAsyncTest : public ::testing::TestWithParam<AsyncTrace> {
  protected:
-  static Options Async() {
-    return Options::Parse("allocator_strategy=cuda_malloc_async");
+  static Options Async(const std::string& more = "") {
+    return Options::Parse("allocator_strategy=cuda_malloc_async " + more);
   }
 
   const Trace trace_ = ReadRmmLog(BundledTrace(GetParam().name));
 };
 
 TEST_P(ReplayCudaMallocAsyncTest, ReplaysChecked) {
-  const ReplayResult result = CheckedReplay(trace_, Async());
+  const ReplayResult result =
+      CheckedReplay(trace_, Async("strata_front_cache=off"));
   ASSERT_FALSE(result.failed_event) << result.failure;
   const double ratio = static_cast<double>(result.peak_reserved_bytes) /
                        static_cast<double>(trace_.peak_live_bytes);
@@ -43,6 +44,18 @@ TEST_P(ReplayCudaMallocAsyncTest, ReplaysChecked) {
   EXPECT_EQ(result.device_calls.at("malloc_from_pool_async"),
             trace_.allocated_bytes.size());
   EXPECT_EQ(result.device_calls.count("mem_alloc"), 0U);
+  EXPECT_EQ(result.device_calls.count("stream_synchronize"), 0U);
+}
+
+// What is kept for the next request costs fewer calls and no memory.
+TEST_P(ReplayCudaMallocAsyncTest, ReplaysWithWhatItKeeps) {
+  const ReplayResult result = CheckedReplay(trace_, Async());
+  ASSERT_FALSE(result.failed_event) << result.failure;
+  const ReplayResult off =
+      CheckedReplay(trace_, Async("strata_front_cache=off"));
+  EXPECT_LE(result.peak_reserved_bytes, off.peak_reserved_bytes / 100 * 101);
+  EXPECT_LT(result.device_calls.at("malloc_from_pool_async"),
+            trace_.allocated_bytes.size());
   EXPECT_EQ(result.device_calls.count("stream_synchronize"), 0U);
 }
 

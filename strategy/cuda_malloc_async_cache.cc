@@ -1,0 +1,127 @@
+// What cuda_malloc_async keeps of freed blocks, and how it lets go of them.
+
+#include <algorithm>
+#include <mutex>
+
+#include "strata/strategy/cuda_malloc_async_allocator.h"
+
+namespace strata {
+
+Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
+  if (IsAnnounced()) return nullptr;
+  Block* const block = cache_.Take(bytes);
+  if (block == nullptr) return nullptr;
+  block->requested = bytes;
+  uses_.Count(*block);
+  return block;
+}
+
+bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
+  if (block->pool != kOwn) return false;
+  // The cache writes over it.
+  const std::size_t requested = block->requested;
+  if (!cache_.Give(block)) return false;
+  uses_.Uncount(*block, requested);
+  return true;
+}
+
+bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) noexcept {
+  if (!keeps_ || size < std::max(kSystemStepBytes, policy_.max_block_bytes())) {
+    return false;
+  }
+  const std::lock_guard<ChainLock> guard(lock_);
+  return uses_.in_use_bytes() + cache_.bytes() + size > most_held_bytes_ / 2;
+}
+
+bool CudaMallocAsyncAllocator::LimitCache() noexcept {
+  if (!keeps_ || is_closed_) return false;
+  const std::size_t held = uses_.in_use_bytes() + cache_.bytes();
+  most_held_bytes_ = std::max(most_held_bytes_, held);
+  const std::size_t limit = policy_.LimitBytes(held);
+  // No less than it keeps, so that it takes back what it just gave.
+  cache_.set_limit_bytes(std::max(limit, cache_.bytes()));
+  return cache_.bytes() > limit || cache_.is_sweep_due();
+}
+
+void CudaMallocAsyncAllocator::Trim() noexcept {
+  const CaptureGate::Calm calm(*gate_);
+  if (!calm) return;
+  Block* cached = nullptr;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (!LimitCache()) return;
+    cached = cache_.is_sweep_due() ? cache_.TakeStale() : cache_.TakeAll();
+    LimitCache();
+  }
+  FreeCached(cached);
+}
+
+Block* CudaMallocAsyncAllocator::TakeAll() noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
+  Block* const cached = cache_.TakeAll();
+  LimitCache();
+  return cached;
+}
+
+std::size_t CudaMallocAsyncAllocator::FreeCached(Block* cached) noexcept {
+  std::size_t bytes = 0;
+  while (cached != nullptr) {
+    Block* const next = cached->free_next;
+    bytes += cached->size;
+    FreeOrKeep(cached, nullptr);
+    cached = next;
+  }
+  return bytes;
+}
+
+std::size_t CudaMallocAsyncAllocator::FlushCache() noexcept {
+  if (IdleBytes() == 0) return 0;
+  const CaptureGate::Calm calm(*gate_);
+  return calm ? FreeCached(TakeAll()) : 0;
+}
+
+std::size_t CudaMallocAsyncAllocator::FlushForRequest() noexcept {
+  if (IdleBytes() == 0) return 0;
+  const CaptureGate::Calm calm(*gate_);
+  return calm || !IsCapturing() ? FreeCached(TakeAll()) : 0;
+}
+
+void CudaMallocAsyncAllocator::CloseCache() noexcept {
+  Block* cached = nullptr;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    is_closed_ = true;
+    cache_.set_limit_bytes(0);
+    cached = cache_.TakeAll();
+  }
+  if (cached == nullptr) return;
+  const CaptureGate::Calm calm(*gate_);
+  if (calm || !IsCapturing()) {
+    FreeCached(cached);
+    return;
+  }
+  const std::lock_guard<ChainLock> guard(lock_);
+  while (cached != nullptr) {
+    Block* const next = cached->free_next;
+    kept_.Push(cached);
+    cached = next;
+  }
+}
+
+std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {
+  if (!keeps_) return 0;
+  const std::lock_guard<ChainLock> guard(lock_);
+  return cache_.bytes();
+}
+
+std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
+                                              std::size_t /*bytes*/) noexcept {
+  return FlushCache();
+}
+
+bool CudaMallocAsyncAllocator::IsConsistent() const {
+  const std::lock_guard<ChainLock> guard(lock_);
+  return cache_.IsConsistent() && (keeps_ || cache_.empty());
+}
+
+}  // namespace strata

@@ -16,13 +16,14 @@ namespace {
 
 struct Case {
   const char* name;
+  const char* allocator;
   const char* workload;
   const char* mode;  // of the front cache
   double most;       // reserved, to what is reserved without a cache
   std::uint64_t seeds;
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.workload << ' ' << c.mode;
+  return out << c.allocator << ' ' << c.workload << ' ' << c.mode;
 }
 
 // Most reserved over most live.
@@ -35,7 +36,7 @@ double ReservedRatio(const Case& c, const std::string& mode,
   const BenchScript script = workload.make(script_options);
   const Options options = Options::Parse(
       "strata_platform=sim,strata_sim_memory=1TiB,strata_front_cache=" + mode);
-  const auto subject = MakeBenchSubject(FindBenchAllocator("auto_growth"),
+  const auto subject = MakeBenchSubject(FindBenchAllocator(c.allocator),
                                         workload, script, options, {});
   subject->Run(2 * script.pairs());
   return static_cast<double>(subject->peak_reserved_bytes().value()) /
@@ -58,14 +59,28 @@ TEST_P(FrontCacheMemoryTest, CostsAsMuchMemoryAsItsModeSays) {
 INSTANTIATE_TEST_SUITE_P(
     All, FrontCacheMemoryTest,
     testing::Values(
-        Case{"random_memory", "random_1000", "memory", 1.01, 32},
-        Case{"small_memory", "random_small_1000", "memory", 1.01, 32},
-        Case{"training_memory", "training", "memory", 1.01, 32},
-        Case{"jittered_memory", "training_jittered", "memory", 1.01, 8},
-        Case{"random_speed", "random_1000", "speed", 1.05, 32},
-        Case{"small_speed", "random_small_1000", "speed", 1.05, 32},
-        Case{"training_speed", "training", "speed", 1.05, 32},
-        Case{"jittered_speed", "training_jittered", "speed", 1.05, 8}),
+        Case{"random_memory", "auto_growth", "random_1000", "memory", 1.01, 32},
+        Case{"small_memory", "auto_growth", "random_small_1000", "memory", 1.01,
+             32},
+        Case{"training_memory", "auto_growth", "training", "memory", 1.01, 32},
+        Case{"jittered_memory", "auto_growth", "training_jittered", "memory",
+             1.01, 8},
+        Case{"random_speed", "auto_growth", "random_1000", "speed", 1.05, 32},
+        Case{"small_speed", "auto_growth", "random_small_1000", "speed", 1.05,
+             32},
+        Case{"training_speed", "auto_growth", "training", "speed", 1.05, 32},
+        Case{"jittered_speed", "auto_growth", "training_jittered", "speed",
+             1.05, 8},
+        Case{"driver_random_memory", "cuda_malloc_async", "random_1000",
+             "memory", 1.01, 8},
+        Case{"driver_training_memory", "cuda_malloc_async", "training",
+             "memory", 1.01, 8},
+        Case{"driver_jittered_memory", "cuda_malloc_async", "training_jittered",
+             "memory", 1.01, 2},
+        Case{"driver_training_speed", "cuda_malloc_async", "training", "speed",
+             1.05, 8},
+        Case{"driver_jittered_speed", "cuda_malloc_async", "training_jittered",
+             "speed", 1.05, 2}),
     [](const testing::TestParamInfo<Case>& instance) {
       return instance.param.name;
     });

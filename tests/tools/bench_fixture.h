@@ -54,9 +54,9 @@ class SmallBench {
   std::vector<BenchWorkload> Workloads() const {
     std::vector<BenchWorkload> workloads;
     for (const char* name :
-         {"pair", "lifo", "fifo", "training", "training_jittered",
-          "trace:small", "random_50", "random_small_50", "pair_own_streams_3",
-          "pair_one_stream_3", "training_own_streams_2",
+         {"pair", "lifo", "fifo", "training", "training_layers",
+          "training_jittered", "trace:small", "random_50", "random_small_50",
+          "pair_own_streams_3", "pair_one_stream_3", "training_own_streams_2",
           "training_one_stream_2", "hand_over"}) {
       workloads.push_back(FindBenchWorkload(name, options_));
     }

@@ -169,15 +169,33 @@ TEST(BenchScriptTest, AnotherSeedDrawsOtherSizes) {
   };
   EXPECT_EQ(random(1), random(1));
   EXPECT_NE(random(1), random(2));
-  for (const Shapes shapes : {Shapes::kFixed, Shapes::kJittered}) {
+  for (const Shapes shapes :
+       {Shapes::kFixed, Shapes::kRepeated, Shapes::kJittered}) {
     EXPECT_NE(StepsOf(MakeTrainingScript(shapes, 1)),
               StepsOf(MakeTrainingScript(shapes, 2)));
   }
 }
 
 TEST(BenchScriptTest, AStepOfTrainingHas2300Pairs) {
-  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed, 1).pairs(), 2300U);
-  EXPECT_EQ(MakeTrainingScript(Shapes::kFixed, 1).prologue.size(), 200U);
+  for (const Shapes shapes : {Shapes::kFixed, Shapes::kRepeated}) {
+    EXPECT_EQ(MakeTrainingScript(shapes, 1).pairs(), 2300U);
+    EXPECT_EQ(MakeTrainingScript(shapes, 1).prologue.size(), 200U);
+  }
+}
+
+// Of an operation an activation and two workspaces, and of every fifth two
+// weights: 25 layers of 20 operations.
+TEST(BenchScriptTest, LayersThatAreAlikeHaveFewSizes) {
+  const auto sizes = [](Shapes shapes) {
+    std::set<std::uint64_t> bytes;
+    for (const BenchStep& step : MakeTrainingScript(shapes, 1).loop) {
+      if (step.bytes != 0) bytes.insert(step.bytes);
+    }
+    return bytes.size();
+  };
+  EXPECT_LE(sizes(Shapes::kRepeated), 20U * 3 + 8);
+  EXPECT_GT(sizes(Shapes::kRepeated), 60U);
+  EXPECT_GT(sizes(Shapes::kFixed), 1000U);
 }
 
 TEST(BenchScriptTest, JitterScalesTheShapesOfAStepAlike) {

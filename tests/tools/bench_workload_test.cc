@@ -33,10 +33,10 @@ TEST(BenchWorkloadTest, HasEveryKindOnceAndFindsItByItsName) {
     EXPECT_FALSE(workload.summary.empty());
   }
   for (const char* name :
-       {"pair", "lifo", "fifo", "training", "training_jittered", "trace:small",
-        "random_100", "random_1000000", "random_small_100",
-        "random_small_1000000", "pair_own_streams_2", "pair_one_stream_2",
-        "hand_over"}) {
+       {"pair", "lifo", "fifo", "training", "training_layers",
+        "training_jittered", "trace:small", "random_100", "random_1000000",
+        "random_small_100", "random_small_1000000", "pair_own_streams_2",
+        "pair_one_stream_2", "hand_over"}) {
     EXPECT_EQ(Names(all).count(name), 1U) << name;
   }
 }

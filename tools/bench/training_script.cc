@@ -17,6 +17,9 @@ constexpr std::uint32_t kGradientOperations =
     kOperations / kOperationsPerWeight;  // have two weights each
 constexpr std::uint64_t kRoundBytes = 512;
 constexpr int kJitteredSteps = 20;
+// So many layers are alike if they are: then a step has 68 sizes, as the
+// recorded ones have 29 to 114.
+constexpr std::uint32_t kLayers = 25;
 
 // The slots of what may be live at once.
 constexpr std::uint32_t kWeightSlots = 0;
@@ -41,18 +44,27 @@ std::uint64_t Round(double bytes) {
   return AlignUp(static_cast<std::uint64_t>(bytes), kRoundBytes);
 }
 
-Model MakeModel(BenchRandom& random) {
+// Of `layers` alike.
+Model MakeModel(BenchRandom& random, std::uint32_t layers) {
   const auto bytes = [&](std::uint64_t smallest, std::uint64_t largest) {
     return Round(static_cast<double>(random.Bytes(smallest, largest)));
   };
-  Model model;
-  for (std::uint32_t i = 0; i < kWeights; ++i) {
-    model.weight_bytes.push_back(bytes(Kibibytes(1), Mebibytes(16)));
+  Model layer;
+  for (std::uint32_t i = 0; i < kWeights / layers; ++i) {
+    layer.weight_bytes.push_back(bytes(Kibibytes(1), Mebibytes(16)));
   }
-  for (std::uint32_t i = 0; i < kOperations; ++i) {
-    model.operations.push_back({bytes(Kibibytes(64), Mebibytes(16)),
+  for (std::uint32_t i = 0; i < kOperations / layers; ++i) {
+    layer.operations.push_back({bytes(Kibibytes(64), Mebibytes(16)),
                                 bytes(Kibibytes(16), Mebibytes(32)),
                                 bytes(Kibibytes(16), Mebibytes(32))});
+  }
+  Model model;
+  for (std::uint32_t i = 0; i < kWeights; ++i) {
+    model.weight_bytes.push_back(
+        layer.weight_bytes[i % layer.weight_bytes.size()]);
+  }
+  for (std::uint32_t i = 0; i < kOperations; ++i) {
+    model.operations.push_back(layer.operations[i % layer.operations.size()]);
   }
   return model;
 }
@@ -127,23 +139,25 @@ class StepWriter {
 };
 
 static_assert(kGradientOperations * 2 == kWeights);
+static_assert(kWeights % kLayers == 0 && kOperations % kLayers == 0);
 
 }  // namespace
 
 BenchScript MakeTrainingScript(Shapes shapes, std::uint64_t seed) {
   BenchRandom random(seed);
-  const Model model = MakeModel(random);
+  const Model model =
+      MakeModel(random, shapes == Shapes::kRepeated ? kLayers : 1);
   BenchScript script;
   for (std::uint32_t i = 0; i < kWeights; ++i) {
     script.prologue.push_back({model.weight_bytes[i], kWeightSlots + i});
   }
   StepWriter writer(model, script.loop);
-  if (shapes == Shapes::kFixed) {
-    writer.Step(1);
-  } else {
+  if (shapes == Shapes::kJittered) {
     for (int i = 0; i < kJitteredSteps; ++i) {
       writer.Step(0.5 + random.Unit() / 2);
     }
+  } else {
+    writer.Step(1);
   }
   return Finish(std::move(script));
 }

@@ -178,14 +178,19 @@ std::vector<BenchWorkload> TensorWorkloads() {
 }
 
 std::vector<BenchWorkload> TrainingWorkloads() {
-  return {OnOneThread("training", "steps of training, one like the other",
-                      &MakeTraining),
-          OnOneThread("training_jittered",
-                      "steps of training, each with shapes of its own",
-                      [](const BenchScriptOptions& options) {
-                        return MakeTrainingScript(Shapes::kJittered,
-                                                  options.seed);
-                      })};
+  return {
+      OnOneThread("training", "steps of training, one like the other",
+                  &MakeTraining),
+      OnOneThread("training_layers",
+                  "steps of training, of layers that are alike",
+                  [](const BenchScriptOptions& options) {
+                    return MakeTrainingScript(Shapes::kRepeated, options.seed);
+                  }),
+      OnOneThread("training_jittered",
+                  "steps of training, each with shapes of its own",
+                  [](const BenchScriptOptions& options) {
+                    return MakeTrainingScript(Shapes::kJittered, options.seed);
+                  })};
 }
 
 BenchWorkload HandOver() {

@@ -81,6 +81,7 @@ std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
   {
     const std::lock_guard<ChainLock> guard(lock_);
     region = DetachOne(bytes);
+    if (region != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
   return ReturnToSystem(region);
 }
@@ -94,6 +95,7 @@ std::size_t BfcAllocator::GiveBackAll() noexcept {
   {
     const std::lock_guard<ChainLock> guard(lock_);
     regions = DetachIdle([](const BfcRegion& /*region*/) { return true; });
+    if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
   return ReturnToSystem(regions);
 }

@@ -18,6 +18,7 @@ void BfcGrowthPlan::Start(std::size_t limit_bytes, std::size_t first_bytes) {
   hint_bytes_ = AlignUp(std::min(limit_bytes_, first_bytes), kBfcGranuleBytes);
   // A limit of less than a granule has no region; the hint must still double.
   hint_bytes_ = std::max(hint_bytes_, kBfcGranuleBytes);
+  first_bytes_ = hint_bytes_;
 }
 
 std::size_t BfcGrowthPlan::Available(std::size_t held) const {
@@ -40,6 +41,12 @@ std::optional<std::size_t> BfcGrowthPlan::FirstAsk(std::size_t needed,
 void BfcGrowthPlan::Grown() {  // R19
   // Beyond the limit a larger hint changes nothing.
   if (!was_raised_ && hint_bytes_ <= limit_bytes_) hint_bytes_ *= 2;
+}
+
+void BfcGrowthPlan::GaveBack(std::size_t held) {
+  while (hint_bytes_ > first_bytes_ && hint_bytes_ - first_bytes_ > held) {
+    hint_bytes_ /= 2;
+  }
 }
 
 std::size_t BfcGrowthPlan::Less(std::size_t bytes) {  // R18

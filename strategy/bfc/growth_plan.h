@@ -18,7 +18,9 @@ enum class BfcBackpedal : std::uint8_t {
 // Model: the next region has the size of a hint, which doubles with each region
 //   that did not have to raise it for a large request, and is cut to what the
 //   limit leaves. The hint stays below four times the limit, so it cannot wrap
-//   (tf_bfc.md W5). Without growth the first region takes the whole limit.
+//   (tf_bfc.md W5). Without growth the first region takes the whole limit. What
+//   is given back otherwise than for a larger region, which the original never
+//   does, takes the hint back: else each time would double it once more.
 // Units: bytes; sizes are multiples of 256, the limit need not be.
 // Threads: none.
 // Source: tf_bfc.md R15 to R19; the numbers are of its rules.
@@ -37,6 +39,9 @@ class BfcGrowthPlan {
   std::optional<std::size_t> FirstAsk(std::size_t needed, std::size_t held);
   // The system gave what FirstAsk said, or less.
   void Grown();
+  // Regions went to the system, and `held` bytes are left: the hint falls to
+  // what doubling would have made it by then.
+  void GaveBack(std::size_t held);
   // The next smaller size to ask for. Smaller than `bytes`, which is not 0.
   static std::size_t Less(std::size_t bytes);
 
@@ -45,8 +50,9 @@ class BfcGrowthPlan {
 
  private:
   std::size_t limit_bytes_ = 0;
-  std::size_t hint_bytes_ = 0;  // the least size of the next region
-  bool was_raised_ = false;     // by the last FirstAsk
+  std::size_t first_bytes_ = 0;  // the first hint
+  std::size_t hint_bytes_ = 0;   // the least size of the next region
+  bool was_raised_ = false;      // by the last FirstAsk
 };
 
 }  // namespace strata

@@ -56,6 +56,31 @@ TEST(BfcGrowthPlanTest, ARefusedRegionLeavesTheHint) {  // R19
   EXPECT_EQ(plan.hint_bytes(), Mebibytes(2));
 }
 
+TEST(BfcGrowthPlanTest, WhatIsGivenBackTakesTheHintBack) {
+  BfcGrowthPlan plan = Plan(Gibibytes(1));
+  for (std::size_t held = 0; held < Mebibytes(30);) {
+    held += *plan.FirstAsk(256, held);
+    plan.Grown();
+  }
+  EXPECT_EQ(plan.hint_bytes(), Mebibytes(32));
+  plan.GaveBack(Mebibytes(30));  // as many as lead to it
+  EXPECT_EQ(plan.hint_bytes(), Mebibytes(32));
+  plan.GaveBack(Mebibytes(14));
+  EXPECT_EQ(plan.hint_bytes(), Mebibytes(16));
+  plan.GaveBack(Mebibytes(5));
+  EXPECT_EQ(plan.hint_bytes(), Mebibytes(4));
+  plan.GaveBack(0);
+  EXPECT_EQ(plan.hint_bytes(), Mebibytes(2));
+}
+
+TEST(BfcGrowthPlanTest, WithoutGrowthTheHintStaysTheLimit) {
+  BfcGrowthPlan plan = Plan(Gibibytes(1), false);
+  plan.FirstAsk(256, 0);
+  plan.Grown();
+  plan.GaveBack(0);
+  EXPECT_EQ(plan.FirstAsk(256, 0), Gibibytes(1));
+}
+
 TEST(BfcGrowthPlanTest, ATenthLessInSinglePrecision) {  // R18, R23
   std::vector<std::size_t> asked;
   for (std::size_t bytes = Gibibytes(1); asked.size() < 7;

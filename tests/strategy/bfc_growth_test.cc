@@ -254,6 +254,25 @@ TEST(BfcGrowthTest, ReleaseGivesIdleRegionsBack) {
   EXPECT_THAT(pool.RegionBytes(), ElementsAre(8 * kMiB));
 }
 
+// The original gives nothing back but for a larger region.
+TEST(BfcGrowthTest, GivingBackAgainAndAgainTakesNoMore) {
+  BfcPool pool(BfcLimit(1024 * kMiB));
+  for (int i = 0; i < 20; ++i) {
+    Allocation* block = pool.Take(kMiB);
+    EXPECT_THAT(pool.RegionBytes(), ElementsAre(2 * kMiB));
+    pool.Free(block);
+    EXPECT_EQ(pool.bfc().Release(), 2 * kMiB);
+  }
+  // Nor where something stays.
+  pool.Take(2 * kMiB);
+  for (int i = 0; i < 20; ++i) {
+    Allocation* block = pool.Take(kMiB);
+    EXPECT_THAT(pool.RegionBytes(), ElementsAre(2 * kMiB, 4 * kMiB));
+    pool.Free(block);
+    EXPECT_EQ(pool.bfc().Release(), 4 * kMiB);
+  }
+}
+
 TEST(BfcGrowthTest, TheLadderGetsIdleRegions) {
   const auto reclaimer = std::make_shared<Reclaimer>();
   BfcPool pool(BfcLimit(64 * kMiB), {}, reclaimer);

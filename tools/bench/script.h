@@ -56,7 +56,7 @@ BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
 // per operation; backward, its gradient, a workspace and now and then that of
 // a weight, freeing the activation; then the weights' update.
 //
-// Model: kFixed: one step, every one like it, whose sizes are all different.
+// Model: kFixed: one step, every one like it, whose sizes nearly all differ.
 //   kRepeated: the same, of layers that are alike, as those of most models are.
 //   kJittered: steps whose activations and workspaces, all of one step alike,
 //   are scaled by a factor from 0.5 to 1, as with input of changing length.

@@ -17,8 +17,8 @@ constexpr std::uint32_t kGradientOperations =
     kOperations / kOperationsPerWeight;  // have two weights each
 constexpr std::uint64_t kRoundBytes = 512;
 constexpr int kJitteredSteps = 20;
-// So many layers are alike if they are: then a step has 68 sizes, as the
-// recorded ones have 29 to 114.
+// So many layers are alike if they are: then a step has 68 sizes at most;
+// the recorded ones of training have 29 to 114.
 constexpr std::uint32_t kLayers = 25;
 
 // The slots of what may be live at once.

@@ -49,7 +49,7 @@ void FailNotLive(const Block& block, const char* layer) {
 
 void AllocationDeleter::operator()(Allocation* allocation) const noexcept {
   if (IsPlain(*allocation->block())) [[likely]] {
-    return allocation->owner()->DoFree(allocation);
+    return allocation->owner()->FreePlain(allocation);
   }
   Allocator::FreeRecord(allocation);
 }

@@ -123,6 +123,11 @@ class Allocator {
  private:
   friend struct AllocationDeleter;
 
+  // DoFree of what IsPlain, for who has looked.
+  virtual void FreePlain(Allocation* allocation) noexcept {
+    DoFree(allocation);
+  }
+
   Allocation* AllocateZero() noexcept;
   // TryAllocate, with what `request.freed_by` says now.
   Allocation* Attempt(const Request& request, Failure& failure) noexcept;

@@ -58,6 +58,10 @@ class alignas(64) ChainLock {
    public:
     explicit Brief(ChainLock& lock) : BiasedLock::Brief(lock.lock_) {}
   };
+  bool may_be_biased() const { return lock_.may_be_biased(); }
+  bool TakeWordAtOnce() { return lock_.TakeWordAtOnce(); }
+  void ReleaseWord() { lock_.ReleaseWord(); }
+  static void KeepWord() { BiasedLock::KeepWord(); }
 
   void lock() {
     lock_.lock();

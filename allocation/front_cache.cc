@@ -7,11 +7,12 @@ namespace strata {
 FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
                        std::uint8_t searches)
     : max_bytes_(max_block_bytes / granule_bytes * granule_bytes),
-      granule_bytes_(granule_bytes),
+      granule_mask_(granule_bytes - 1),
+      size_mask_(~granule_mask_),
       enough_touches_(searches) {}
 
 FrontCache& FrontCache::None() {
-  static FrontCache none(0, 1);
+  static FrontCache none(0, 2);
   return none;
 }
 
@@ -19,9 +20,10 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
   ++searches_;
   Entry* entry = nullptr;
   for (Entry& candidate : SetOf(bytes)) {
-    if (candidate.bytes == bytes) {
+    if ((candidate.key & ~kCandidate) == bytes) {
       if (candidate.touches < enough_touches_) ++candidate.touches;
-      candidate.was_used = true;
+      candidate.was_searched = true;
+      Admit(candidate, bytes);
       return;
     }
     // Sizes that have blocks stay until a sweep finds them unused.
@@ -34,24 +36,27 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
   // One that has earned its place loses it step by step.
   if (entry->touches > 1) {
     --entry->touches;
+    Admit(*entry, entry->key);
     return;
   }
+  swept_hits_ += entry->hits;
   *entry = Entry();
-  entry->bytes = bytes;
   entry->touches = 1;
-  entry->was_used = true;
+  entry->was_searched = true;
+  Admit(*entry, bytes);
 }
 
 Block* FrontCache::TakeIf(bool unused) noexcept {
   Block* taken = nullptr;
   for (Set& set : sets_) {
     for (Entry& entry : set.entries) {
-      if (unused && entry.was_used) continue;
+      if (unused && (entry.was_searched || entry.hits != 0)) continue;
       while (entry.first != nullptr) {
         Block* const block = entry.first;
         entry.first = block->free_next;
         block->free_next = std::exchange(taken, block);
-        bytes_ -= block->size;
+        room_bytes_ += Signed(block->size);
+        ++taken_out_;
       }
     }
   }
@@ -63,10 +68,34 @@ Block* FrontCache::TakeStale() noexcept {
   Block* const stale = TakeIf(/*unused=*/true);
   for (Set& set : sets_) {
     for (Entry& entry : set.entries) {
-      if (!std::exchange(entry.was_used, false)) entry = Entry();
+      swept_hits_ += entry.hits;
+      if (!entry.was_searched && entry.hits == 0) entry = Entry();
+      entry.was_searched = false;
+      entry.hits = 0;
     }
   }
   return stale;
+}
+
+std::uint64_t FrontCache::hits() const {
+  std::uint64_t hits = swept_hits_;
+  for (const Set& set : sets_) {
+    for (const Entry& entry : set.entries) hits += entry.hits;
+  }
+  return hits;
+}
+
+std::uint64_t FrontCache::gives() const {
+  std::uint64_t kept = 0;
+  for (const Set& set : sets_) {
+    for (const Entry& entry : set.entries) {
+      for (const Block* block = entry.first; block != nullptr;
+           block = block->free_next) {
+        ++kept;
+      }
+    }
+  }
+  return hits() + taken_out_ + kept;
 }
 
 bool FrontCache::IsConsistent() const {
@@ -75,12 +104,12 @@ bool FrontCache::IsConsistent() const {
     for (const Entry& entry : set.entries) {
       for (const Block* block = entry.first; block != nullptr;
            block = block->free_next) {
-        if (block->size != entry.bytes || block->flags != 0) return false;
+        if (block->size != entry.key || block->flags != 0) return false;
         bytes += block->size;
       }
     }
   }
-  return bytes == bytes_;
+  return bytes == this->bytes();
 }
 
 }  // namespace strata

@@ -1,13 +1,13 @@
 #ifndef STRATA_ALLOCATION_FRONT_CACHE_H_
 #define STRATA_ALLOCATION_FRONT_CACHE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/size.h"
 
 namespace strata {
 
@@ -30,9 +30,8 @@ class FrontCache {
   static constexpr std::uint32_t kSweep = 1024;
 
   // Keeps blocks of at most `max_block_bytes`, which requests get whose size,
-  // rounded up to the power of two `granule_bytes`, is theirs, once `searches`
-  // have met it. 0 bytes: keeps none.
-  //
+  // rounded up to the power of two `granule_bytes`, 2 or more, is theirs, once
+  // `searches` have met it. 0 bytes: keeps none.
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
              std::uint8_t searches = 2);
   // One that is off, for whoever has none.
@@ -41,20 +40,23 @@ class FrontCache {
   FrontCache& operator=(const FrontCache&) = delete;
 
   // Most bytes to keep from now on; there is no limit at first.
-  void set_limit_bytes(std::size_t bytes) { limit_bytes_ = bytes; }
+  void set_limit_bytes(std::size_t bytes) {
+    const std::size_t kept = this->bytes();
+    limit_bytes_ = std::min(bytes, kNoLimit);
+    room_bytes_ = Signed(limit_bytes_) - Signed(kept);
+  }
 
   // A live block for a request of `bytes`; null if none is kept.
   Block* Take(std::size_t bytes) noexcept {
     if (bytes > max_bytes_) return nullptr;
-    const std::size_t rounded = AlignUp(bytes, granule_bytes_);
+    const std::size_t rounded = (bytes + granule_mask_) & size_mask_;
     for (Entry& entry : SetOf(rounded)) {
-      if (entry.bytes != rounded) continue;
+      if (entry.key != rounded) continue;
       Block* const block = entry.first;
       if (block == nullptr) break;
       entry.first = block->free_next;
-      entry.was_used = true;
-      bytes_ -= rounded;
-      ++hits_;
+      ++entry.hits;
+      room_bytes_ += Signed(rounded);
       SetFlags(*block, kBlockLive);
       return block;
     }
@@ -69,21 +71,19 @@ class FrontCache {
     const std::size_t bytes = block->size;
     if (bytes > max_bytes_) return false;
     for (Entry& entry : SetOf(bytes)) {
-      if (entry.bytes != bytes) continue;
-      if (entry.touches < enough_touches_ || bytes_ + bytes > limit_bytes_) {
-        break;
-      }
-      SetFlags(*block, 0);
+      if (entry.key != bytes) continue;
+      const std::ptrdiff_t room = room_bytes_ - Signed(bytes);
+      if (room < 0) break;
+      room_bytes_ = room;
       block->free_next = entry.first;
       entry.first = block;
-      bytes_ += bytes;
-      ++gives_;
+      SetFlags(*block, 0);
       return true;
     }
     return false;
   }
 
-  bool empty() const { return bytes_ == 0; }
+  bool empty() const { return bytes() == 0; }
   // Takes out every block; linked by free_next. What is admitted stays so.
   Block* TakeAll() noexcept { return empty() ? nullptr : TakeIf(false); }
   // Whether it is time to call TakeStale.
@@ -92,45 +92,62 @@ class FrontCache {
   // their blocks.
   Block* TakeStale() noexcept;
 
-  std::size_t bytes() const { return bytes_; }
-  // How often a block was taken, and given.
-  std::uint64_t hits() const { return hits_; }
-  std::uint64_t gives() const { return gives_; }
+  std::size_t bytes() const {
+    return limit_bytes_ - static_cast<std::size_t>(room_bytes_);
+  }
+  // How often Take gave a block. O(entries).
+  std::uint64_t hits() const;
+  // How often one was kept. O(entries and blocks).
+  std::uint64_t gives() const;
 
   // Whether lists and counters agree. For tests; O(blocks).
   bool IsConsistent() const;
 
  private:
   static constexpr std::size_t kSetBits = 7;
+  // A size that is not admitted has a key that is no size.
+  static constexpr std::size_t kCandidate = 1;
+  static constexpr std::size_t kNoLimit = PTRDIFF_MAX;
   struct Entry {
-    std::size_t bytes = 0;  // 0: unused
+    // The size, and kCandidate unless enough searches have met it; 0: unused.
+    std::size_t key = 0;
     Block* first = nullptr;
-    std::uint8_t touches = 0;  // searches for it, up to enough_touches_
-    bool was_used = false;     // since the last sweep
+    std::uint64_t hits = 0;     // since the last sweep
+    std::uint8_t touches = 0;   // searches for it, up to enough_touches_
+    bool was_searched = false;  // since the last sweep
   };
   struct alignas(64) Set {  // a cache line
     std::array<Entry, 2> entries;
   };
   using Sets = std::array<Set, std::size_t{1} << kSetBits>;
 
+  static std::ptrdiff_t Signed(std::size_t bytes) {
+    return static_cast<std::ptrdiff_t>(bytes);
+  }
   std::array<Entry, 2>& SetOf(std::size_t bytes) noexcept {
     // Fibonacci hashing; the high bits are the well-mixed ones.
     return sets_[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
   }
   void Touch(std::size_t bytes) noexcept;
+  // As far as its touches say.
+  void Admit(Entry& entry, std::size_t bytes) const noexcept {
+    entry.key = bytes | (entry.touches < enough_touches_ ? kCandidate : 0);
+  }
   // Of the entries that were not used, or of all.
   Block* TakeIf(bool unused) noexcept;
 
-  const std::size_t max_bytes_;
-  const std::size_t granule_bytes_;
-  const std::uint8_t enough_touches_;
-  std::size_t bytes_ = 0;  // of blocks that are kept
-  std::size_t limit_bytes_ = SIZE_MAX;
-  std::uint64_t hits_ = 0;
-  std::uint64_t gives_ = 0;
-  std::uint32_t searches_ = 0;  // since the last sweep
   // Here, not behind a pointer: a hit waits for each load on the way to it.
   Sets sets_;
+  const std::size_t max_bytes_;
+  const std::size_t granule_mask_;
+  const std::size_t size_mask_;  // the other bits
+  // How many bytes may still be kept; negative if there are too many now.
+  std::ptrdiff_t room_bytes_ = Signed(kNoLimit);
+  std::size_t limit_bytes_ = kNoLimit;
+  std::uint64_t swept_hits_ = 0;  // of entries, before the last sweep
+  std::uint64_t taken_out_ = 0;   // blocks, by TakeAll and TakeStale
+  std::uint32_t searches_ = 0;    // since the last sweep
+  const std::uint8_t enough_touches_;
 };
 
 }  // namespace strata

@@ -105,7 +105,7 @@ RetryQueue::Stay::Stay(RetryQueue& queue, const Failure& failure) noexcept
   previous_ = queue_.last_;
   (previous_ != nullptr ? previous_->next_ : queue_.first_) = this;
   queue_.last_ = this;
-  ++queue_.waiters_;
+  queue_.AddWaiter();
 }
 
 RetryQueue::Stay::~Stay() {
@@ -119,7 +119,7 @@ RetryQueue::Stay::~Stay() {
   if (was_signalled_ || signalled_) PassOn(signalled_ ? 0 : live);
   (previous_ != nullptr ? previous_->next_ : queue_.first_) = next_;
   (next_ != nullptr ? next_->previous_ : queue_.last_) = previous_;
-  --queue_.waiters_;
+  queue_.RemoveWaiter();
 }
 
 bool RetryQueue::Stay::MissedBy(const Stay& searcher) const {

@@ -81,6 +81,11 @@ class RetryQueue {
   // That place, for the census; 0 if waiting is off.
   std::uint64_t place() const noexcept { return place_; }
 
+  // Counts who waits in `count`, too. Before anybody does; it outlives
+  // every wait.
+  void CountWaitersIn(std::atomic<std::uint32_t>& count) noexcept {
+    also_count_in_ = &count;
+  }
   // Hold the lock under which the memory became free, or call it after.
   bool has_waiters() const noexcept { return waiters_.load() != 0; }
   // `bytes` that were live can be reused now; 0 for memory that was idle
@@ -103,10 +108,19 @@ class RetryQueue {
  private:
   bool IsCapturing(Stream stream) const noexcept;
   void Wake(std::size_t bytes, Failure::Reason reason) noexcept;
+  void AddWaiter() noexcept {
+    if (also_count_in_ != nullptr) ++*also_count_in_;
+    ++waiters_;
+  }
+  void RemoveWaiter() noexcept {
+    --waiters_;
+    if (also_count_in_ != nullptr) --*also_count_in_;
+  }
 
   const RetryOptions options_;
   const std::uint64_t place_;  // in the census; 0 if waiting is off
   std::atomic<int> waiters_{0};
+  std::atomic<std::uint32_t>* also_count_in_ = nullptr;
   // In order of coming. Guarded by the census's mutex, as the rest:
   Stay* first_ = nullptr;
   Stay* last_ = nullptr;

@@ -207,28 +207,21 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   return front;
 }
 
-AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes) {
-  return AllocationPtr(AllocPlain(place, bytes));
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
+  if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
+    return AllocFirst(place, bytes);
+  }
+  return t_default_route.front->Alloc(bytes);
 }
-AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
-                                     const Stream& stream) {
+Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
+                                        const Stream& stream) {
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
       !t_stream_route.LeadsTo(place, stream.uid, fronts_->version()))
       [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return AllocationPtr(t_stream_route.front->Alloc(bytes));
-}
-AllocationPtr AllocatorFacade::Alloc(Place place, std::size_t bytes,
-                                     void* stream_handle) {
-  return AllocationPtr(AllocPlain(place, bytes, stream_handle));
-}
-Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
-  if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
-    return AllocFirst(place, bytes);
-  }
-  return t_default_route.front->Alloc(bytes);
+  return t_stream_route.front->Alloc(bytes);
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                         void* stream_handle) {
@@ -244,21 +237,21 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
   t_default_route = {&front, version, 0, place};
-  return front.Alloc(bytes);
+  return front.AllocFirst(bytes);
 }
-[[gnu::noinline]] AllocationPtr AllocatorFacade::AllocFirst(
+[[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
     Place place, std::size_t bytes, const Stream& stream) {
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
     t_stream_route = {&front, version, stream.uid, place};
   }
-  return AllocationPtr(front.Alloc(bytes));
+  return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
                                                           std::size_t bytes,
                                                           void* stream_handle) {
-  return FrontOf(place, stream_handle).Alloc(bytes);
+  return FrontOf(place, stream_handle).AllocFirst(bytes);
 }
 
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,

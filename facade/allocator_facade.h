@@ -67,14 +67,22 @@ class AllocatorFacade {
   // At least `bytes` bytes at `place`, for the place's default stream or for
   // `stream`. 0 bytes give an Allocation of null. `stream_handle` is the
   // driver's handle, looked up and wrapped once.
-  AllocationPtr Alloc(Place place, std::size_t bytes);
-  AllocationPtr Alloc(Place place, std::size_t bytes, const Stream& stream);
-  AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle);
+  // Inline: an AllocationPtr that is returned by a call is returned in memory.
+  AllocationPtr Alloc(Place place, std::size_t bytes) {
+    return AllocationPtr(AllocPlain(place, bytes));
+  }
+  AllocationPtr Alloc(Place place, std::size_t bytes, const Stream& stream) {
+    return AllocationPtr(AllocPlain(place, bytes, stream));
+  }
+  AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle) {
+    return AllocationPtr(AllocPlain(place, bytes, stream_handle));
+  }
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
-  // Alloc, for a caller who makes no use of an AllocationPtr, which costs a
-  // stay in memory.
+  // Alloc, for a caller who makes no use of an AllocationPtr. To be freed by
+  // AllocationDeleter.
   Allocation* AllocPlain(Place place, std::size_t bytes);
+  Allocation* AllocPlain(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
@@ -264,8 +272,7 @@ class AllocatorFacade {
   // Alloc where the thread does not know the way yet: functions of their own,
   // whose strings and registers no hit pays for.
   Allocation* AllocFirst(Place place, std::size_t bytes);
-  AllocationPtr AllocFirst(Place place, std::size_t bytes,
-                           const Stream& stream);
+  Allocation* AllocFirst(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);

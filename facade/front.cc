@@ -22,7 +22,7 @@ ChainLock& LockOf(StatAllocator* stat, HitPath* hit_path, ChainLock& own) {
   return lock != nullptr ? *lock : own;
 }
 
-// The word of a front whose hits are more than Alloc and DoFree do.
+// The word of a front whose hits are more than Alloc and FreePlain do.
 constinit const std::atomic<std::uint32_t> kNeverPlain{1};
 
 UseCounts& CountsOf(StatAllocator* stat, UseCounts& own) {
@@ -48,9 +48,10 @@ Front::Front(std::shared_ptr<PlaceState> state,
                 hit_path_->hit_lock() != nullptr),
       own_lock_(state_->decorator_options().biased_lock),
       lock_(LockOf(stat_, hit_path_, own_lock_)),
+      may_own_(lock_.may_be_biased()),
       cache_(hit_path_ != nullptr ? hit_path_->front_cache()
                                   : FrontCache::None()),
-      plain_gate_(&kNeverPlain),
+      attention_(&kNeverPlain),
       retry_place_(retry_.place()),
       counts_(CountsOf(stat_, own_counts_)) {
   Front::set_debug_fill(state_->debug_fill());
@@ -61,36 +62,28 @@ void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
   const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
                         (stat_ == nullptr || stat_->plain_counts() != nullptr);
-  plain_gate_ = is_plain ? &gate_.word() : &kNeverPlain;
+  const ChainLock::Guard guard(lock_);
+  attention_ = is_plain ? &gate_.attention() : &kNeverPlain;
 }
 
-Allocation* Front::Alloc(std::size_t bytes) {
-  if (!MayHitPlainly()) [[unlikely]] {
-    return AllocSlowly(bytes);
-  }
-  ChainLock& lock = lock_;
-  ChainLock::Brief brief(lock);
-  if (!brief) [[unlikely]] {
-    return AllocContended(bytes);
-  }
-  if (lock.has_waiting()) [[unlikely]] {
+[[gnu::noinline]] Allocation* Front::AllocBiased(std::size_t bytes) {
+  ChainLock::Brief brief(lock_);
+  if (!brief) return AllocContended(bytes);
+  if (lock_.has_waiting() || !MayHitPlainly()) [[unlikely]] {
     brief.Keep();
     return AllocHeld(bytes);
   }
-  Block* const block = cache_.Take(bytes);
+  Block* const block = TakeAtOnce(bytes);
   if (block == nullptr) {
     brief.Keep();
     return AllocPastCache(bytes);
   }
-  Start(block, bytes);
   return block->allocation();
 }
 
-inline void Front::Start(Block* block, std::size_t bytes) noexcept {
-  block->requested = bytes;
-  block->owner = this;
-  counts_.Count(*block);
-  ++live_;
+Allocation* Front::AllocFirst(std::size_t bytes) {
+  retry_.CountThread();
+  return Alloc(bytes);
 }
 
 [[gnu::noinline]] Allocation* Front::AllocPastCache(std::size_t bytes) {
@@ -112,9 +105,12 @@ inline void Front::Start(Block* block, std::size_t bytes) noexcept {
 
 [[gnu::noinline]] Allocation* Front::AllocHeld(std::size_t bytes) {
   lock_.TakeIn();
-  Block* const block = cache_.Take(bytes);
+  if (!MayHitPlainly()) {
+    lock_.unlock();
+    return AllocSlowly(bytes);
+  }
+  Block* const block = TakeAtOnce(bytes);
   if (block == nullptr) return AllocPastCache(bytes);
-  Start(block, bytes);
   lock_.unlock();
   return block->allocation();
 }
@@ -185,27 +181,57 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
 }
 
 void Front::DoFree(Allocation* allocation) noexcept {
-  Block* const block = allocation->block();
-  if (!IsPlain(*block) || !MayHitPlainly()) [[unlikely]] {
+  if (IsPlain(*allocation->block())) return FreePlain(allocation);
+  FreeSlowly(allocation);
+}
+
+inline bool Front::GiveAtOnce(Block* block) noexcept {
+  // The cache writes over it.
+  const std::size_t requested = block->requested;
+  if (!cache_.Give(block)) return false;
+  counts_.Uncount(*block, requested);
+  --live_;
+  return true;
+}
+
+void Front::FreePlain(Allocation* allocation) noexcept {
+  if (!ThreadCensus::IsCounted(retry_place_)) [[unlikely]] {
     return FreeSlowly(allocation);
   }
   ChainLock& lock = lock_;
+  if (may_own_) [[unlikely]] {
+    return FreeBiased(allocation);
+  }
   // Where others wait, this one does too: the lock would only change cores.
   if (lock.has_waiting()) [[unlikely]] {
     return FreeBehind(allocation);
   }
-  ChainLock::Brief brief(lock);
-  if (!brief) [[unlikely]] {
+  if (!lock.TakeWordAtOnce()) [[unlikely]] {
     return FreeContended(allocation);
   }
-  // The cache writes over it.
-  const std::size_t requested = block->requested;
-  if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
+  if (!MayHitPlainly()) [[unlikely]] {
+    lock.KeepWord();
+    return FreeHeld(allocation);
+  }
+  if (!GiveAtOnce(allocation->block())) {
+    lock.KeepWord();
+    return FreePastCache(allocation);
+  }
+  lock.ReleaseWord();
+}
+
+[[gnu::noinline]] void Front::FreeBiased(Allocation* allocation) noexcept {
+  if (lock_.has_waiting()) return FreeBehind(allocation);
+  ChainLock::Brief brief(lock_);
+  if (!brief) return FreeContended(allocation);
+  if (!MayHitPlainly()) [[unlikely]] {
+    brief.Keep();
+    return FreeHeld(allocation);
+  }
+  if (!GiveAtOnce(allocation->block())) {
     brief.Keep();
     return FreePastCache(allocation);
   }
-  counts_.Uncount(*block, requested);
-  --live_;
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
@@ -214,21 +240,20 @@ void Front::DoFree(Allocation* allocation) noexcept {
 }
 
 [[gnu::noinline]] void Front::FreeBehind(Allocation* allocation) noexcept {
+  if (gate_.any()) return FreeSlowly(allocation);
   if (lock_.Leave(*allocation->block())) return;
   lock_.lock();
-  if (may_wait_ && !orphan_ && !retry_.has_waiters()) lock_.Open(*this);
+  if (may_wait_ && MayHitPlainly()) lock_.Open(*this);
   FreeHeld(allocation);
 }
 
 [[gnu::noinline]] void Front::FreeHeld(Allocation* allocation) noexcept {
   lock_.TakeIn();
-  Block* const block = allocation->block();
-  const std::size_t requested = block->requested;
-  if (retry_.has_waiters() || orphan_ || !cache_.Give(block)) {
-    return FreePastCache(allocation);
+  if (!MayHitPlainly()) {
+    lock_.unlock();
+    return FreeSlowly(allocation);
   }
-  counts_.Uncount(*block, requested);
-  --live_;
+  if (!GiveAtOnce(allocation->block())) return FreePastCache(allocation);
   lock_.unlock();
 }
 
@@ -250,16 +275,12 @@ bool Front::EndWaiting() noexcept {
 
 [[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
   Block* const block = allocation->block();
-  const std::size_t bytes = block->size;
   // Counted first: once given, it may be somebody else's.
   counts_.Uncount(*block);
   if (!hit_path_->GiveCached(block)) [[unlikely]] {
     counts_.Recount(*block);
     lock_.unlock();
     return WalkFree(allocation);
-  }
-  if (retry_.has_waiters() || orphan_) [[unlikely]] {
-    return EndFree(bytes);
   }
   --live_;
   lock_.unlock();
@@ -320,6 +341,7 @@ void Front::Drop() noexcept {
   {
     const std::lock_guard<ChainLock> guard(lock_);
     orphan_ = true;
+    attention_ = &kNeverPlain;
     lock_.Close();
     is_last = live_ == 0;
   }

@@ -27,9 +27,11 @@ namespace strata {
 //   and destroys itself with the last free, from whichever thread that comes.
 //   While captures are announced every call walks, and requests of a stream
 //   that takes part in one are served by its pool.
-//   Alloc and DoFree are what a hit of the front cache needs and nothing else:
-//   the only function they call is the last thing they do, so that no register
-//   is saved. What they cannot do starts anew in AllocSlowly and FreeSlowly.
+//   Alloc and FreePlain are what a hit of the front cache needs and nothing
+//   else: the only function they call is the last thing they do, so that no
+//   register is saved. What they cannot do starts anew in AllocSlowly and
+//   FreeSlowly. Whether they may, one word says: of the gate, which counts
+//   announced captures and requests that wait for memory.
 //   A free that meets the lock taken, or another thread's, or where others
 //   wait, leaves its block at the lock (chain_lock.h) from the second time on;
 //   while requests of the place wait for memory, and once the front is an
@@ -68,8 +70,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void set_debug_fill(const DebugFill* fill) override;
 
   // Allocate(bytes), with a hit served past everything but the hit path. For
-  // an AllocationPtr.
-  Allocation* Alloc(std::size_t bytes);
+  // an AllocationPtr. The calling thread has called AllocFirst.
+  [[gnu::always_inline]] Allocation* Alloc(std::size_t bytes);
+  // The same for a thread's first.
+  Allocation* AllocFirst(std::size_t bytes);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -84,21 +88,28 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
  private:
   ~Front() override = default;
 
+  void FreePlain(Allocation* allocation) noexcept override;
+
   Allocation* TakeHit(std::size_t bytes) noexcept;
+  // Alloc and FreePlain, where a thread may own lock_.
+  Allocation* AllocBiased(std::size_t bytes);
+  void FreeBiased(Allocation* allocation) noexcept;
+  // From and to the front cache; null and false if it does not. Hold lock_.
+  Block* TakeAtOnce(std::size_t bytes) noexcept;
+  bool GiveAtOnce(Block* block) noexcept;
   // Counts a block of the hit path as the user's. Hold lock_.
   void Start(Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc, with lock_ held, if the front cache has nothing.
   Allocation* AllocPastCache(std::size_t bytes);
-  // The rest of Alloc if lock_ could not be had at once; with it held, if frees
-  // wait.
+  // The rest of Alloc if lock_ could not be had at once; with it held.
   Allocation* AllocContended(std::size_t bytes);
   Allocation* AllocHeld(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
-  // The rest of DoFree, with lock_ held, if the front cache does not keep it or
-  // somebody has to know. These unlock.
+  // The rest of FreePlain, with lock_ held, if the front cache does not keep
+  // it. This unlocks.
   void FreePastCache(Allocation* allocation) noexcept;
-  // The rest of DoFree if lock_ could not be had at once; if frees wait, or if
-  // another thread has it; with it held.
+  // The rest of FreePlain if lock_ could not be had at once; if frees wait, or
+  // if another thread has it; with it held.
   void FreeContended(Allocation* allocation) noexcept;
   void FreeBehind(Allocation* allocation) noexcept;
   void FreeHeld(Allocation* allocation) noexcept;
@@ -113,10 +124,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
                                Failure& failure) noexcept;
   // Past the layers: no layer or capture has to see this call.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
-  // The same, and nothing has to be done but what Alloc and DoFree do.
+  // The same, and nothing has to be done but what Alloc and FreePlain do. Hold
+  // lock_: who waits for memory was counted before he took it last.
   bool MayHitPlainly() const noexcept {
-    return plain_gate_->load(std::memory_order_acquire) == 0 &&
-           ThreadCensus::IsCounted(retry_place_);
+    return attention_->load(std::memory_order_relaxed) == 0;
   }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
@@ -138,12 +149,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const Role role_;
   const bool may_wait_;  // frees, at lock_
   ChainLock own_lock_;
-  ChainLock& lock_;  // that of stat_, the hit path's, or own_lock_
+  ChainLock& lock_;     // that of stat_, the hit path's, or own_lock_
+  const bool may_own_;  // a thread lock_
 
-  // For Alloc and DoFree.
+  // For Alloc and FreePlain.
   FrontCache& cache_;  // of the hit path
-  // gate_'s word; or one that is never 0.
-  const std::atomic<std::uint32_t>* plain_gate_;
+  // gate_'s word; or one that is never 0. Guarded by lock_.
+  const std::atomic<std::uint32_t>* attention_;
   const std::uint64_t retry_place_;  // of retry_
   UseCounts own_counts_;             // where there is no Stat layer: of no use
   UseCounts& counts_;                // those of stat_; guarded by lock_
@@ -152,6 +164,42 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   bool orphan_ = false;     // guarded by lock_
   std::atomic<bool> was_used_{false};
 };
+
+// ---- Inline, so that what the facade calls ends in it.
+
+inline Allocation* Front::Alloc(std::size_t bytes) {
+  ChainLock& lock = lock_;
+  if (may_own_) [[unlikely]] {
+    return AllocBiased(bytes);
+  }
+  if (!lock.TakeWordAtOnce()) [[unlikely]] {
+    return AllocContended(bytes);
+  }
+  if (lock.has_waiting() || !MayHitPlainly()) [[unlikely]] {
+    lock.KeepWord();
+    return AllocHeld(bytes);
+  }
+  Block* const block = TakeAtOnce(bytes);
+  if (block == nullptr) {
+    lock.KeepWord();
+    return AllocPastCache(bytes);
+  }
+  lock.ReleaseWord();
+  return block->allocation();
+}
+
+inline Block* Front::TakeAtOnce(std::size_t bytes) noexcept {
+  Block* const block = cache_.Take(bytes);
+  if (block != nullptr) Start(block, bytes);
+  return block;
+}
+
+inline void Front::Start(Block* block, std::size_t bytes) noexcept {
+  block->requested = bytes;
+  block->owner = this;
+  counts_.Count(*block);
+  ++live_;
+}
 
 }  // namespace strata
 

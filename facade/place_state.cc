@@ -120,6 +120,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   if (context_.timelines == nullptr) {
     context_.timelines = std::make_shared<TimelineTable>(platform_);
   }
+  reclaimer_->retry().CountWaitersIn(gate().attention());
   if (graph_pools_ != nullptr) {
     graph_registration_ = Reclaimer::Register(
         reclaimer_, ReclaimStep::kDrainFrees, *graph_pools_);

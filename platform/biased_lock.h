@@ -153,6 +153,12 @@ class BiasedLock {
     bool is_held_;
   };
 
+  // What a Brief does, step by step, of a lock that may not be biased: where
+  // nothing may be left to ask.
+  bool TakeWordAtOnce() { return core_.TakeWordAtOnce(); }
+  void ReleaseWord() { core_.Release(); }
+  static void KeepWord() { ++t_held_words; }
+
   void lock() {
     if (core_.Lock() == nullptr) ++t_held_words;
   }

@@ -50,6 +50,11 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
+  // LockAtOnce of a lock that is not biasable.
+  bool TakeWordAtOnce() {
+    return !taken_.exchange(true, std::memory_order_acquire);
+  }
+
   // The thread's slot, for Leave, if it entered as the owner; null if it took
   // the lock word, for Release.
   Slot* Lock() {
@@ -70,7 +75,7 @@ class BiasedLockCore {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
       *slot = nullptr;
-      return !taken_.exchange(true, std::memory_order_acquire);
+      return TakeWordAtOnce();
     }
     *slot = Machine::MySlot();
     return owner == *slot && TryEnter(*slot);

@@ -33,6 +33,7 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
 }
 
 void CaptureGate::Announce() noexcept {
+  ++attention_;
   ++announced_;
   // What ends now waits for devices and frees memory.
   while (calms_.load() != 0) std::this_thread::yield();

@@ -61,12 +61,16 @@ class CaptureGate {
 
   // Announce waits for ends under way; never call it from one, nor with a Calm.
   void Announce() noexcept;
-  void Withdraw() noexcept { --announced_; }
+  void Withdraw() noexcept {
+    --announced_;
+    --attention_;
+  }
   bool any() const noexcept {
     return announced_.load(std::memory_order_acquire) != 0;
   }
-  // What any() looks at.
-  const std::atomic<std::uint32_t>& word() const noexcept { return announced_; }
+  // Not 0 while any(), and while others count something here that calls have to
+  // look out for.
+  std::atomic<std::uint32_t>& attention() noexcept { return attention_; }
 
   // Whether work submitted to `stream` becomes part of a capture. One device
   // call if any(); a device that cannot tell is taken to be capturing.
@@ -82,6 +86,7 @@ class CaptureGate {
 
  private:
   std::atomic<std::uint32_t> announced_{0};
+  std::atomic<std::uint32_t> attention_{0};
   mutable std::atomic<std::uint32_t> calms_{0};  // that live
   std::atomic<Postponable*> postponed_{nullptr};
 };

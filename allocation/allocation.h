@@ -143,9 +143,15 @@ inline void* Allocation::base() const {
   return block->data;
 }
 
-// Frees through Allocation::owner(). Stateless, so a pointer is one word.
+// Frees through Allocation::owner(). Not null.
+void FreeAllocation(Allocation* allocation) noexcept;
+
+// Stateless, so a pointer is one word; and inline, so that its address is not
+// asked for and it can stay in a register.
 struct AllocationDeleter {
-  void operator()(Allocation* allocation) const noexcept;
+  void operator()(Allocation* allocation) const noexcept {
+    FreeAllocation(allocation);
+  }
 };
 
 using AllocationPtr = std::unique_ptr<Allocation, AllocationDeleter>;

@@ -47,7 +47,7 @@ void FailNotLive(const Block& block, const char* layer) {
              << "), which is " << StateOf(block);
 }
 
-void AllocationDeleter::operator()(Allocation* allocation) const noexcept {
+void FreeAllocation(Allocation* allocation) noexcept {
   if (IsPlain(*allocation->block())) [[likely]] {
     return allocation->owner()->FreePlain(allocation);
   }

@@ -121,7 +121,7 @@ class Allocator {
   Allocation* AllocateRecord(const Request& request, Failure& failure) noexcept;
 
  private:
-  friend struct AllocationDeleter;
+  friend void FreeAllocation(Allocation* allocation) noexcept;
 
   // DoFree of what IsPlain, for who has looked.
   virtual void FreePlain(Allocation* allocation) noexcept {

@@ -80,7 +80,7 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
   // Alloc, for a caller who makes no use of an AllocationPtr. To be freed by
-  // AllocationDeleter.
+  // FreeAllocation.
   Allocation* AllocPlain(Place place, std::size_t bytes);
   Allocation* AllocPlain(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocPlain(Place place, std::size_t bytes, void* stream_handle);

@@ -67,18 +67,19 @@ void Front::set_debug_fill(const DebugFill* fill) {
 }
 
 [[gnu::noinline]] Allocation* Front::AllocBiased(std::size_t bytes) {
-  ChainLock::Brief brief(lock_);
-  if (!brief) return AllocContended(bytes);
-  if (lock_.has_waiting() || !MayHitPlainly()) [[unlikely]] {
-    brief.Keep();
-    return AllocHeld(bytes);
+  Block* block = nullptr;
+  bool is_held = false;
+  {
+    // Where nothing can throw: then it stays in registers.
+    ChainLock::Brief brief(lock_);
+    is_held = static_cast<bool>(brief);
+    if (is_held) {
+      if (!lock_.has_waiting() && MayHitPlainly()) block = TakeAtOnce(bytes);
+      if (block == nullptr) brief.Keep();
+    }
   }
-  Block* const block = TakeAtOnce(bytes);
-  if (block == nullptr) {
-    brief.Keep();
-    return AllocPastCache(bytes);
-  }
-  return block->allocation();
+  if (block != nullptr) return block->allocation();
+  return is_held ? AllocHeld(bytes) : AllocContended(bytes);
 }
 
 Allocation* Front::AllocFirst(std::size_t bytes) {

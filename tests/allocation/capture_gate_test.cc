@@ -20,6 +20,19 @@ TEST(CaptureGateTest, ThereIsNoCalmWhileACaptureIsAnnounced) {
   EXPECT_TRUE(CaptureGate::Calm(gate));
 }
 
+TEST(CaptureGateTest, AnAnnouncementAsksForAttention) {
+  CaptureGate gate;
+  EXPECT_EQ(gate.attention().load(), 0U);
+  gate.Announce();
+  gate.Announce();
+  gate.Withdraw();
+  EXPECT_NE(gate.attention().load(), 0U);
+  gate.Withdraw();
+  EXPECT_EQ(gate.attention().load(), 0U);
+  ++gate.attention();  // of somebody else
+  EXPECT_FALSE(gate.any());
+}
+
 TEST(CaptureGateTest, AnAnnouncementWaitsForTheCalmToEnd) {
   CaptureGate gate;
   std::atomic<bool> is_announced{false};

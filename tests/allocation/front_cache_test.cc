@@ -84,6 +84,39 @@ TEST_F(FrontCacheTest, LargeBlocksAndThoseAboveTheLimitAreNotKept) {
   EXPECT_EQ(cache_.bytes(), kLargest);
 }
 
+TEST_F(FrontCacheTest, ALimitBelowWhatIsKeptTakesNothingAway) {
+  Admit(1024);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(cache_.Give(NewBlock(1024)));
+  cache_.set_limit_bytes(1024);
+  EXPECT_EQ(cache_.bytes(), 3072U);
+  EXPECT_FALSE(cache_.Give(NewBlock(1024)));
+  for (int i = 0; i < 3; ++i) EXPECT_NE(cache_.Take(1024), nullptr);
+  EXPECT_TRUE(cache_.empty());
+  EXPECT_TRUE(cache_.Give(NewBlock(1024)));
+  EXPECT_FALSE(cache_.Give(NewBlock(1024)));
+  EXPECT_TRUE(cache_.IsConsistent());
+}
+
+TEST_F(FrontCacheTest, CountsOnWhenSizesAreGivenUp) {
+  Admit(512);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(cache_.Give(NewBlock(512)));
+    EXPECT_NE(cache_.Take(512), nullptr);
+  }
+  EXPECT_TRUE(cache_.Give(NewBlock(512)));
+  EXPECT_EQ(cache_.gives(), 4U);
+  EXPECT_EQ(cache_.TakeStale(), nullptr);
+  EXPECT_EQ(Count(cache_.TakeStale()), 1U);
+  EXPECT_EQ(cache_.hits(), 3U);
+  EXPECT_EQ(cache_.gives(), 4U);
+}
+
+TEST_F(FrontCacheTest, SizesThatWrapAroundAreNotKept) {
+  EXPECT_EQ(cache_.Take(SIZE_MAX), nullptr);
+  EXPECT_EQ(cache_.Take(SIZE_MAX - kGranule + 2), nullptr);
+  EXPECT_EQ(cache_.Take(0), nullptr);
+}
+
 TEST_F(FrontCacheTest, TakeAllLeavesSizesAdmitted) {
   for (const std::size_t bytes : {512U, 1024U, 65536U}) {
     Admit(bytes);

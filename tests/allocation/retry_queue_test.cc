@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -115,6 +116,17 @@ TEST_F(RetryQueueTest, CountsWaitersFromTheMomentTheyJoin) {
     EXPECT_TRUE(queue_.has_waiters());
   }
   EXPECT_FALSE(queue_.has_waiters());
+}
+
+TEST_F(RetryQueueTest, CountsWaitersForOthersToo) {
+  std::atomic<std::uint32_t> count{0};
+  queue_.CountWaitersIn(count);
+  {
+    const RetryQueue::Stay first(queue_, Exhausted(1));
+    const RetryQueue::Stay second(queue_, Exhausted(1));
+    EXPECT_EQ(count.load(), 2U);
+  }
+  EXPECT_EQ(count.load(), 0U);
 }
 
 // tf_bfc.md R46: such a free was missed.

@@ -159,6 +159,23 @@ TEST_P(BiasedLockTest, WhatWasBrieflyHeldCanBeKept) {
   lock_.unlock();
 }
 
+// Of one that may not be biased.
+TEST(BiasedLockWordTest, IsTakenByOneAtATime) {
+  BiasedLock lock;
+  ASSERT_TRUE(lock.TakeWordAtOnce());
+  EXPECT_EQ(HeldLocks(), 0);
+  EXPECT_FALSE(lock.TakeWordAtOnce());
+  EXPECT_FALSE(lock.try_lock());
+  lock.ReleaseWord();
+  ASSERT_TRUE(lock.TakeWordAtOnce());
+  BiasedLock::KeepWord();
+  EXPECT_EQ(HeldLocks(), 1);
+  lock.unlock();
+  EXPECT_EQ(HeldLocks(), 0);
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
 TEST_P(BiasedLockTest, CountsTheLocksOfTheCallingThreadOnly) {
   BiasedLock other(GetParam());
   for (int i = 0; i < 2; ++i) {

@@ -211,11 +211,11 @@ void Front::FreePlain(Allocation* allocation) noexcept {
     return FreeContended(allocation);
   }
   if (!MayHitPlainly()) [[unlikely]] {
-    lock.KeepWord();
+    ChainLock::KeepWord();
     return FreeHeld(allocation);
   }
   if (!GiveAtOnce(allocation->block())) {
-    lock.KeepWord();
+    ChainLock::KeepWord();
     return FreePastCache(allocation);
   }
   lock.ReleaseWord();

@@ -176,12 +176,12 @@ inline Allocation* Front::Alloc(std::size_t bytes) {
     return AllocContended(bytes);
   }
   if (lock.has_waiting() || !MayHitPlainly()) [[unlikely]] {
-    lock.KeepWord();
+    ChainLock::KeepWord();
     return AllocHeld(bytes);
   }
   Block* const block = TakeAtOnce(bytes);
   if (block == nullptr) {
-    lock.KeepWord();
+    ChainLock::KeepWord();
     return AllocPastCache(bytes);
   }
   lock.ReleaseWord();

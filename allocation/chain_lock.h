@@ -58,6 +58,7 @@ class alignas(64) ChainLock {
    public:
     explicit Brief(ChainLock& lock) : BiasedLock::Brief(lock.lock_) {}
   };
+  // As those of BiasedLock; what waits is not taken in.
   bool may_be_biased() const { return lock_.may_be_biased(); }
   bool TakeWordAtOnce() { return lock_.TakeWordAtOnce(); }
   void ReleaseWord() { lock_.ReleaseWord(); }

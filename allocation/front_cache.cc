@@ -56,7 +56,6 @@ Block* FrontCache::TakeIf(bool unused) noexcept {
         entry.first = block->free_next;
         block->free_next = std::exchange(taken, block);
         room_bytes_ += Signed(block->size);
-        ++taken_out_;
       }
     }
   }
@@ -83,19 +82,6 @@ std::uint64_t FrontCache::hits() const {
     for (const Entry& entry : set.entries) hits += entry.hits;
   }
   return hits;
-}
-
-std::uint64_t FrontCache::gives() const {
-  std::uint64_t kept = 0;
-  for (const Set& set : sets_) {
-    for (const Entry& entry : set.entries) {
-      for (const Block* block = entry.first; block != nullptr;
-           block = block->free_next) {
-        ++kept;
-      }
-    }
-  }
-  return hits() + taken_out_ + kept;
 }
 
 bool FrontCache::IsConsistent() const {

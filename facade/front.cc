@@ -60,9 +60,9 @@ Front::Front(std::shared_ptr<PlaceState> state,
 
 void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
-  const bool is_plain = fill == nullptr && hit_path_ != nullptr &&
-                        (stat_ == nullptr || stat_->plain_counts() != nullptr);
   const ChainLock::Guard guard(lock_);
+  const bool is_plain = fill == nullptr && hit_path_ != nullptr && !orphan_ &&
+                        (stat_ == nullptr || stat_->plain_counts() != nullptr);
   attention_ = is_plain ? &gate_.attention() : &kNeverPlain;
 }
 

@@ -213,6 +213,28 @@ TEST_F(FacadeRetryTest, AThreadThatOnlyFreesIsKnown) {
   consumer.join();
 }
 
+// A hit passes whatever else would learn of the thread.
+TEST_F(FacadeRetryTest, AThreadWhoseOnlyRequestIsAHitIsKnown) {
+  BuildWithClock();
+  // The last one is kept for the next request of its size.
+  for (int i = 0; i < 4; ++i) facade().Alloc(kPlace, 1000).reset();
+  AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes - Mebibytes(10));
+  std::latch allocated(1);
+  std::latch free_more(1);
+  std::thread consumer([&] {
+    AllocationPtr hit = facade().Alloc(kPlace, 1000);
+    allocated.count_down();
+    clock_.AwaitWaiters(1);
+    hit.reset();
+    held.reset();
+    free_more.wait();
+  });
+  allocated.wait();
+  EXPECT_NE(facade().Alloc(kPlace, kMemoryBytes), nullptr);
+  free_more.count_down();
+  consumer.join();
+}
+
 // tf_bfc.md R46: such a request waited the full time.
 TEST_F(FacadeRetryTest, ARequestAboveALimitDoesNotWait) {
   for (const char* options :

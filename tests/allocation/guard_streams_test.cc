@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/tests/allocation/guard_fixture.h"
+#include "strata/tests/testing/refusing_device.h"
 
 namespace strata {
 namespace {
@@ -190,33 +191,16 @@ TEST_F(GuardStreamsTest, PinnedMemoryIsCheckedAfterTheStreamsThatUsedIt) {
 
 // While its stream is being captured, all that is submitted to it would become
 // part of the graph, and waiting would spoil the capture.
-class CapturingDevice final : public Device {
+class CapturingDevice final : public RefusingDevice {
  public:
   CapturingDevice() { caps_.capture = true; }
 
-  int ordinal() const override { return 0; }
-  const Caps& caps() const override { return caps_; }
   Status StreamIsCapturing(Stream stream, CaptureStatus* status) override {
     *status =
         stream == capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
     return Status::kSuccess;
   }
-
-  Status MemGetInfo(std::size_t* /*free*/, std::size_t* /*total*/) override {
-    return Refuse();
-  }
-  Status Synchronize() override { return Refuse(); }
-  Status StreamCreate(Stream* /*stream*/, unsigned /*flags*/) override {
-    return Refuse();
-  }
-  Status StreamDestroy(Stream /*stream*/) override { return Refuse(); }
-  Stream LegacyStream() override { return Stream{this, 0, kLegacyStreamUid}; }
-  Stream PerThreadStream() override { return Stream{this, 0, 2}; }
-  Status WrapStream(void* /*handle*/, Stream* /*stream*/) override {
-    return Refuse();
-  }
   Status StreamSynchronize(Stream /*stream*/) override { return Submit(); }
-  Status StreamQuery(Stream /*stream*/) override { return Refuse(); }
   Status StreamWaitEvent(Stream /*stream*/, Event /*event*/,
                          unsigned /*flags*/) override {
     return Submit();
@@ -229,12 +213,6 @@ class CapturingDevice final : public Device {
                      unsigned /*flags*/) override {
     return Submit();
   }
-  Status EventQuery(Event /*event*/) override { return Refuse(); }
-  Status EventSynchronize(Event /*event*/) override { return Refuse(); }
-  Status MemAlloc(DevicePtr* /*ptr*/, std::size_t /*bytes*/) override {
-    return Refuse();
-  }
-  Status MemFree(DevicePtr /*ptr*/) override { return Refuse(); }
   Status MemcpyAsync(DevicePtr /*target*/, DevicePtr /*source*/,
                      std::size_t /*bytes*/, Stream /*stream*/) override {
     return Submit();
@@ -248,13 +226,10 @@ class CapturingDevice final : public Device {
   int submitted = 0;
 
  private:
-  static Status Refuse() { return Status::kNotSupported; }
   Status Submit() {
     ++submitted;
     return Status::kSuccess;
   }
-
-  Caps caps_;
 };
 
 class CapturingPlatform final : public Platform {

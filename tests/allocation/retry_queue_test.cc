@@ -7,69 +7,15 @@
 #include <memory>
 #include <thread>
 
-#include "strata/platform/device.h"
 #include "strata/platform/platform.h"
+#include "strata/tests/testing/refusing_device.h"
 
 namespace strata {
 namespace {
 
 // Says of every stream what a test wants; else it can do nothing.
-class StatedDevice final : public Device {
+class StatedDevice final : public RefusingDevice {
  public:
-  int ordinal() const override { return 0; }
-  const Caps& caps() const override { return caps_; }
-  Status MemGetInfo(std::size_t* /*free_bytes*/,
-                    std::size_t* /*total_bytes*/) override {
-    return Status::kNotSupported;
-  }
-  Status StreamWaitEvent(Stream /*stream*/, Event /*event*/,
-                         unsigned /*flags*/) override {
-    return Status::kNotSupported;
-  }
-  Status MemcpyAsync(DevicePtr /*target*/, DevicePtr /*source*/,
-                     std::size_t /*bytes*/, Stream /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Status MemsetAsync(DevicePtr /*ptr*/, int /*value*/, std::size_t /*bytes*/,
-                     Stream /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Status Synchronize() override { return Status::kNotSupported; }
-  Status StreamCreate(Stream* /*stream*/, unsigned /*flags*/) override {
-    return Status::kNotSupported;
-  }
-  Status StreamDestroy(Stream /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Stream LegacyStream() override { return {}; }
-  Stream PerThreadStream() override { return {}; }
-  Status WrapStream(void* /*handle*/, Stream* /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Status StreamSynchronize(Stream /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Status StreamQuery(Stream /*stream*/) override {
-    return Status::kNotSupported;
-  }
-  Status EventCreate(Event* /*event*/, unsigned /*flags*/) override {
-    return Status::kNotSupported;
-  }
-  Status EventDestroy(Event /*event*/) override {
-    return Status::kNotSupported;
-  }
-  Status EventRecord(Event /*event*/, Stream /*stream*/,
-                     unsigned /*flags*/) override {
-    return Status::kNotSupported;
-  }
-  Status EventQuery(Event /*event*/) override { return Status::kNotSupported; }
-  Status EventSynchronize(Event /*event*/) override {
-    return Status::kNotSupported;
-  }
-  Status MemAlloc(DevicePtr* /*ptr*/, std::size_t /*bytes*/) override {
-    return Status::kNotSupported;
-  }
-  Status MemFree(DevicePtr /*ptr*/) override { return Status::kNotSupported; }
   Status StreamIsCapturing(Stream /*stream*/, CaptureStatus* capture) override {
     ++asked;
     *capture = state;
@@ -79,9 +25,6 @@ class StatedDevice final : public Device {
   Status status = Status::kSuccess;
   CaptureStatus state = CaptureStatus::kNone;
   int asked = 0;
-
- private:
-  Caps caps_;
 };
 
 class StatedPlatform final : public Platform {

@@ -1,6 +1,7 @@
 // paddle.md §3.7 rule 3: waiting for what is freed aside, counted once
 // (§5-B2), and what is left alone while the stream is capturing.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,99 +12,7 @@
 namespace strata {
 namespace {
 
-// A simulated device whose streams are capturing when a test says so: it has
-// the calls that the strategy makes.
-class CapturingDevice final : public Device {
- public:
-  explicit CapturingDevice(SimDevice& sim) : sim_(sim), caps_(sim.caps()) {
-    caps_.capture = true;
-  }
-
-  bool is_capturing = false;
-
-  int ordinal() const override { return sim_.ordinal(); }
-  const Caps& caps() const override { return caps_; }
-  Status StreamIsCapturing(Stream /*stream*/, CaptureStatus* status) override {
-    *status = is_capturing ? CaptureStatus::kActive : CaptureStatus::kNone;
-    return Status::kSuccess;
-  }
-
-  Status MemGetInfo(std::size_t* free_bytes,
-                    std::size_t* total_bytes) override {
-    return sim_.MemGetInfo(free_bytes, total_bytes);
-  }
-  Status Synchronize() override { return sim_.Synchronize(); }
-  Status StreamCreate(Stream* stream, unsigned flags) override {
-    return sim_.StreamCreate(stream, flags);
-  }
-  Status StreamDestroy(Stream stream) override {
-    return sim_.StreamDestroy(stream);
-  }
-  Stream LegacyStream() override { return sim_.LegacyStream(); }
-  Stream PerThreadStream() override { return sim_.PerThreadStream(); }
-  Status WrapStream(void* handle, Stream* stream) override {
-    return sim_.WrapStream(handle, stream);
-  }
-  Status StreamSynchronize(Stream stream) override {
-    return sim_.StreamSynchronize(stream);
-  }
-  Status StreamQuery(Stream stream) override {
-    return sim_.StreamQuery(stream);
-  }
-  Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override {
-    return sim_.StreamWaitEvent(stream, event, flags);
-  }
-  Status EventCreate(Event* event, unsigned flags) override {
-    return sim_.EventCreate(event, flags);
-  }
-  Status EventDestroy(Event event) override { return sim_.EventDestroy(event); }
-  Status EventRecord(Event event, Stream stream, unsigned flags) override {
-    return sim_.EventRecord(event, stream, flags);
-  }
-  Status EventQuery(Event event) override { return sim_.EventQuery(event); }
-  Status EventSynchronize(Event event) override {
-    return sim_.EventSynchronize(event);
-  }
-  Status MemAlloc(DevicePtr* ptr, std::size_t bytes) override {
-    return sim_.MemAlloc(ptr, bytes);
-  }
-  Status MemFree(DevicePtr ptr) override { return sim_.MemFree(ptr); }
-  Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
-                     Stream stream) override {
-    return sim_.MemcpyAsync(target, source, bytes, stream);
-  }
-  Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
-                     Stream stream) override {
-    return sim_.MemsetAsync(ptr, value, bytes, stream);
-  }
-  Status PoolCreate(MemPool* pool, const MemProperties& properties,
-                    std::size_t max_bytes) override {
-    return sim_.PoolCreate(pool, properties, max_bytes);
-  }
-  Status PoolDestroy(MemPool pool) override { return sim_.PoolDestroy(pool); }
-  Status PoolTrimTo(MemPool pool, std::size_t keep_bytes) override {
-    return sim_.PoolTrimTo(pool, keep_bytes);
-  }
-  Status PoolSetAttribute(MemPool pool, PoolAttribute attribute,
-                          std::uint64_t value) override {
-    return sim_.PoolSetAttribute(pool, attribute, value);
-  }
-  Status PoolGetAttribute(MemPool pool, PoolAttribute attribute,
-                          std::uint64_t* value) override {
-    return sim_.PoolGetAttribute(pool, attribute, value);
-  }
-  Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
-                             Stream stream) override {
-    return sim_.MallocFromPoolAsync(ptr, bytes, pool, stream);
-  }
-  Status FreeAsync(DevicePtr ptr, Stream stream) override {
-    return sim_.FreeAsync(ptr, stream);
-  }
-
- private:
-  SimDevice& sim_;
-  Caps caps_;
-};
+using testing::IsEmpty;
 
 // One chain with 16 MiB of 64 in use, and 16 MiB freed aside.
 class CudaMallocAsyncThrottleTest : public CudaMallocAsyncFixture {
@@ -211,17 +120,20 @@ TEST_F(CudaMallocAsyncThrottleTest, ATotalThatIsNotToldIsAskedForAgain) {
 TEST_F(CudaMallocAsyncThrottleTest, ACaptureIsLeftAlone) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
   Build();
-  CapturingDevice capturing(device());
-  chain_ = NewChain(pool_, capturing, NewStream());
+  const Stream stream = NewStream();
+  chain_ = NewChain(pool_, device(), stream);
   live_ = chain_->Allocate(Mebibytes(16));
   FreeMarked(chain_->Allocate(Mebibytes(16)), NewStream());
-  capturing.is_capturing = true;
+  ASSERT_EQ(device().StreamBeginCapture(stream, CaptureMode::kRelaxed),
+            Status::kSuccess);
   StartLog();
   EXPECT_FALSE(Waits(chain_));
-  log_.clear();
   EXPECT_EQ(chain_->Release(), 0U);
-  EXPECT_TRUE(log_.empty());
-  capturing.is_capturing = false;
+  EXPECT_THAT(CallsOf(DeviceCall::kPoolTrimTo), IsEmpty());
+  Graph graph;
+  // Whatever waits would have ended it.
+  ASSERT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   EXPECT_TRUE(Waits(chain_));
   live_.reset();
   EXPECT_GT(chain_->Release(), 0U);

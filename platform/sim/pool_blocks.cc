@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -28,8 +29,7 @@ void PoolBlocks::AddChunk(const PoolChunk& chunk) {
   Block block;
   block.bytes = chunk.bytes;
   block.chunk = chunk.ptr;
-  blocks_.emplace(chunk.ptr, block);
-  Index(chunk.ptr, block);
+  Index(AddBlock(blocks_.upper_bound(chunk.ptr), chunk.ptr, block));
   reserved_bytes_ += chunk.bytes;
 }
 
@@ -42,9 +42,9 @@ std::optional<DevicePtr> PoolBlocks::Find(std::uint64_t bytes,
 
 std::optional<DevicePtr> PoolBlocks::FindBlock(std::uint64_t bytes,
                                                const ReuseRule& rule) const {
-  for (auto it = free_.lower_bound({bytes, 0}); it != free_.end(); ++it) {
-    const DevicePtr ptr = it->second;
-    if (Allows(rule, blocks_.at(ptr))) return ptr;
+  auto it = free_.lower_bound(FreeEntry{bytes, 0, nullptr});
+  for (; it != free_.end(); ++it) {
+    if (Allows(rule, *it->block)) return it->ptr;
   }
   return std::nullopt;
 }
@@ -83,17 +83,19 @@ void PoolBlocks::FindRowIn(ChunkState& state, std::uint64_t bytes,
   end_row();
 }
 
-std::vector<StreamPoint> PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes) {
-  std::vector<StreamPoint> points;
+void PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes,
+                      std::vector<StreamPoint>* points) {
   const auto first = blocks_.find(ptr);
   std::uint64_t taken = 0;
   auto it = first;
   while (taken < bytes) {
-    Unindex(it->first, it->second);
+    Unindex(it->second);
     CutFront(it, std::min(it->second.bytes, bytes - taken));
-    if (it->second.freed) points.push_back(*it->second.freed);
+    if (points != nullptr && it->second.freed) {
+      points->push_back(*it->second.freed);
+    }
     taken += it->second.bytes;
-    it = it == first ? std::next(it) : blocks_.erase(it);
+    it = it == first ? std::next(it) : DropBlock(it);
   }
   Block& block = first->second;
   block.bytes = bytes;
@@ -105,7 +107,6 @@ std::vector<StreamPoint> PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes) {
   state.most_row_bytes = std::min(state.most_row_bytes, state.free_bytes);
   ++live_count_;
   live_bytes_ += bytes;
-  return points;
 }
 
 std::uint64_t PoolBlocks::Free(DevicePtr ptr,
@@ -123,27 +124,29 @@ std::uint64_t PoolBlocks::Free(DevicePtr ptr,
       std::min(2 * state.most_row_bytes + bytes, state.free_bytes);
   --live_count_;
   live_bytes_ -= bytes;
-  Index(ptr, it->second);
-  it = Coalesce(it);
-  if (it != blocks_.begin()) Coalesce(std::prev(it));
+  const auto above = std::next(it);
+  if (above != blocks_.end() && AreOne(it->second, above->second)) {
+    it->second.bytes += above->second.bytes;
+    Unindex(above->second);
+    DropBlock(above);
+  }
+  if (it != blocks_.begin()) {
+    const auto below = std::prev(it);
+    if (AreOne(below->second, it->second)) {
+      below->second.bytes += it->second.bytes;
+      Unindex(below->second);
+      DropBlock(it);
+      it = below;
+    }
+  }
+  Index(it);
   return bytes;
 }
 
-// Joins a free block with the one above it, if they differ in nothing. Returns
-// the block at the lower address.
-PoolBlocks::BlockMap::iterator PoolBlocks::Coalesce(BlockMap::iterator low) {
-  const auto high = std::next(low);
-  if (high == blocks_.end() || low->second.live || high->second.live ||
-      low->second.chunk != high->second.chunk ||
-      low->second.freed != high->second.freed) {
-    return low;
-  }
-  Unindex(low->first, low->second);
-  Unindex(high->first, high->second);
-  low->second.bytes += high->second.bytes;
-  blocks_.erase(high);
-  Index(low->first, low->second);
-  return low;
+// Whether neighbours are free and differ in nothing.
+bool PoolBlocks::AreOne(const Block& low, const Block& high) {
+  return !low.live && !high.live && low.chunk == high.chunk &&
+         low.freed == high.freed;
 }
 
 // Leaves `bytes` to a block that is not indexed; the rest is a free block with
@@ -153,9 +156,7 @@ void PoolBlocks::CutFront(BlockMap::iterator block, std::uint64_t bytes) {
   Block rest = block->second;
   rest.bytes -= bytes;
   block->second.bytes = bytes;
-  const DevicePtr ptr = block->first + bytes;
-  blocks_.emplace_hint(std::next(block), ptr, rest);
-  Index(ptr, rest);
+  Index(AddBlock(std::next(block), block->first + bytes, rest));
 }
 
 std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
@@ -191,8 +192,8 @@ void PoolBlocks::DropChunk(Chunks::iterator chunk) {
   const DevicePtr ptr = chunk->chunk.ptr;
   auto it = blocks_.find(ptr);
   while (it != blocks_.end() && it->second.chunk == ptr) {
-    Unindex(it->first, it->second);
-    it = blocks_.erase(it);
+    Unindex(it->second);
+    it = DropBlock(it);
   }
   reserved_bytes_ -= chunk->chunk.bytes;
   chunks_.erase(chunk);
@@ -247,12 +248,38 @@ const PoolChunk* PoolBlocks::FindChunk(DevicePtr ptr,
   return inside ? &chunk : nullptr;
 }
 
-void PoolBlocks::Index(DevicePtr ptr, const Block& block) {
-  free_.emplace(block.bytes, ptr);
+PoolBlocks::BlockMap::iterator PoolBlocks::AddBlock(BlockMap::iterator before,
+                                                    DevicePtr ptr,
+                                                    const Block& block) {
+  if (spare_blocks_.empty()) return blocks_.emplace_hint(before, ptr, block);
+  BlockMap::node_type node = std::move(spare_blocks_.back());
+  spare_blocks_.pop_back();
+  node.key() = ptr;
+  node.mapped() = block;
+  return blocks_.insert(before, std::move(node));
 }
 
-void PoolBlocks::Unindex(DevicePtr ptr, const Block& block) {
-  free_.erase({block.bytes, ptr});
+// Returns the block above.
+PoolBlocks::BlockMap::iterator PoolBlocks::DropBlock(BlockMap::iterator block) {
+  const auto above = std::next(block);
+  spare_blocks_.push_back(blocks_.extract(block));
+  return above;
+}
+
+void PoolBlocks::Index(BlockMap::iterator block) {
+  const FreeEntry entry{block->second.bytes, block->first, &block->second};
+  if (spare_entries_.empty()) {
+    block->second.entry = free_.insert(entry).first;
+    return;
+  }
+  FreeIndex::node_type node = std::move(spare_entries_.back());
+  spare_entries_.pop_back();
+  node.value() = entry;
+  block->second.entry = free_.insert(std::move(node)).position;
+}
+
+void PoolBlocks::Unindex(const Block& block) {
+  spare_entries_.push_back(free_.extract(block.entry));
 }
 
 }  // namespace strata

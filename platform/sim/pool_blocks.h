@@ -38,20 +38,26 @@ struct ReuseRule {
 //   stream's own block is not lost to it because a neighbour was freed in
 //   another stream.
 // Threads: externally synchronised.
+// Memory: what the trees no longer need is kept for what they need next.
 // Cost: the depth of a tree, plus the large enough free blocks that the stream
 //   may not have; where no single block serves, a look at every chunk, and the
 //   blocks of those that may have a row which is long enough.
 // Source: cuda_semantics.md M10, D16.
 class PoolBlocks {
  public:
+  PoolBlocks() = default;
+  PoolBlocks(const PoolBlocks&) = delete;
+  PoolBlocks& operator=(const PoolBlocks&) = delete;
+
   void AddChunk(const PoolChunk& chunk);
 
   // Where `bytes` may start: in the smallest free block that is large enough,
   // else in the smallest row of neighbouring ones; of equals, in the lowest.
   std::optional<DevicePtr> Find(std::uint64_t bytes, const ReuseRule& rule);
-  // Makes what Find has found live. Returns the points of the frees that it
-  // comes from.
-  std::vector<StreamPoint> Take(DevicePtr ptr, std::uint64_t bytes);
+  // Makes what Find has found live. Adds the points of the frees that it comes
+  // from to `points`, unless that is null.
+  void Take(DevicePtr ptr, std::uint64_t bytes,
+            std::vector<StreamPoint>* points);
   // Returns the bytes of the live block that starts at `ptr`, now free, or 0 if
   // there is none. Without a point, any stream may have it.
   std::uint64_t Free(DevicePtr ptr, const std::optional<StreamPoint>& point);
@@ -78,11 +84,24 @@ class PoolBlocks {
   std::uint64_t reserved_bytes() const { return reserved_bytes_; }
 
  private:
+  struct Block;
+  // A free block in the order in which they are chosen from.
+  struct FreeEntry {
+    std::uint64_t bytes;
+    DevicePtr ptr;
+    const Block* block;
+
+    friend bool operator<(const FreeEntry& a, const FreeEntry& b) {
+      return a.bytes != b.bytes ? a.bytes < b.bytes : a.ptr < b.ptr;
+    }
+  };
+  using FreeIndex = std::set<FreeEntry>;
   struct Block {
     std::uint64_t bytes = 0;
     DevicePtr chunk = 0;  // where its chunk starts
     bool live = false;
     std::optional<StreamPoint> freed;  // nothing: any stream may have it
+    FreeIndex::iterator entry;         // of a free block
   };
   struct ChunkState {
     PoolChunk chunk;
@@ -108,16 +127,21 @@ class PoolBlocks {
   Chunks::const_iterator ChunkAfter(DevicePtr ptr) const;
   // The one that starts at `ptr`.
   ChunkState& ChunkAt(DevicePtr ptr);
-  void Index(DevicePtr ptr, const Block& block);
-  void Unindex(DevicePtr ptr, const Block& block);
+  void Index(BlockMap::iterator block);
+  void Unindex(const Block& block);
   void CutFront(BlockMap::iterator block, std::uint64_t bytes);
-  BlockMap::iterator Coalesce(BlockMap::iterator low);
+  static bool AreOne(const Block& low, const Block& high);
+  BlockMap::iterator AddBlock(BlockMap::iterator before, DevicePtr ptr,
+                              const Block& block);
+  BlockMap::iterator DropBlock(BlockMap::iterator block);
   bool IsIdle(const ChunkState& state, const StreamOrder& order) const;
   void DropChunk(Chunks::iterator chunk);
 
-  BlockMap blocks_;                                     // by address
-  Chunks chunks_;                                       // by address
-  std::set<std::pair<std::uint64_t, DevicePtr>> free_;  // by size, then address
+  BlockMap blocks_;  // by address
+  Chunks chunks_;    // by address
+  FreeIndex free_;   // by size, then address
+  std::vector<BlockMap::node_type> spare_blocks_;
+  std::vector<FreeIndex::node_type> spare_entries_;
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t reserved_bytes_ = 0;

@@ -42,7 +42,7 @@ Status StreamPool::Allocate(std::uint64_t bytes, const Stream& stream,
   std::optional<DevicePtr> found = blocks_.Find(rounded, rule);
   if (!found && Grow(rounded)) found = blocks_.Find(rounded, rule);
   if (!found) return Status::kMemoryAllocation;
-  blocks_.Take(*found, rounded);
+  blocks_.Take(*found, rounded, nullptr);
   NoteUsed();
   *ptr = *found;
   return Status::kSuccess;
@@ -58,7 +58,9 @@ Status StreamPool::AllocateWithWaits(std::uint64_t bytes, const Stream& stream,
   rule.with_waits = true;
   const std::optional<DevicePtr> found = blocks_.Find(rounded, rule);
   if (!found) return Status::kMemoryAllocation;
-  for (const StreamPoint& point : blocks_.Take(*found, rounded)) {
+  std::vector<StreamPoint> points;
+  blocks_.Take(*found, rounded, &points);
+  for (const StreamPoint& point : points) {
     if (!rule.Allows(point)) order->Wait(stream, point);
   }
   NoteUsed();

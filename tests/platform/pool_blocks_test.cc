@@ -159,7 +159,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
     const std::optional<DevicePtr> found = blocks_.Find(bytes, rule);
     ASSERT_EQ(found, plain_.Find(bytes, rule)) << bytes;
     if (!found) return AddChunk();
-    blocks_.Take(*found, bytes);
+    blocks_.Take(*found, bytes, nullptr);
     plain_.Take(*found, bytes);
     live_.push_back({*found, bytes});
   }

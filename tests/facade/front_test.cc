@@ -49,6 +49,18 @@ TEST_F(FrontTest, DroppedWithAnAllocationLivesUntilItIsFreed) {
   EXPECT_EQ(FrontCount(), 0);
 }
 
+// A free of the front cache would not look whether it was the last.
+TEST_F(FrontTest, DroppedAndWithoutAFillAgainItIsGoneWithItsLastFree) {
+  Front& front = Retired();
+  // After these the size is one that the front cache keeps.
+  for (int i = 0; i < 4; ++i) front.Allocate(1000).reset();
+  AllocationPtr allocation = front.Allocate(1000);
+  front.Drop();
+  front.set_debug_fill(nullptr);
+  allocation.reset();
+  EXPECT_EQ(FrontCount(), 0);
+}
+
 TEST_F(FrontTest, DroppedWhilePinnedLivesUntilItIsUnpinned) {
   Front& front = Retired();
   ASSERT_TRUE(front.TryPin());

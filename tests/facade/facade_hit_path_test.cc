@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/allocation/size.h"
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
@@ -91,6 +92,19 @@ TEST_P(FacadeHitPathTest, TheDriversPoolIsNotCalledOnAHit) {
   EXPECT_EQ(stats.frees, 400U);
   EXPECT_EQ(stats.in_use_bytes, 0U);
   EXPECT_EQ(stats.requested_bytes, 0U);
+}
+
+TEST_P(FacadeHitPathTest, TheLargestBlockToKeepIsAnOption) {
+  const auto is_kept = [&](const std::string& options, std::size_t bytes) {
+    Build(options);
+    for (int i = 0; i < 16; ++i) facade().Alloc(kPlace, bytes).reset();
+    return !facade().GetAllocator(kPlace).hit_path()->front_cache().empty();
+  };
+  EXPECT_TRUE(is_kept("", 4096));
+  EXPECT_TRUE(is_kept("strata_front_cache_max_block=4KiB", 4096));
+  EXPECT_FALSE(is_kept("strata_front_cache_max_block=2KiB", 4096));
+  EXPECT_FALSE(is_kept("", Kibibytes(128)));
+  EXPECT_TRUE(is_kept("strata_front_cache_max_block=128KiB", Kibibytes(128)));
 }
 
 // A free that has to reach the system walks, and is counted once.

@@ -57,7 +57,7 @@ std::vector<std::shared_ptr<ChunkPool::HolderEntry>> ChunkPool::Holders()
 }
 
 void ChunkPool::ForEachHolder(
-    const std::function<void(ChunkHolder&)>& ask) noexcept {
+    FunctionRef<void(ChunkHolder&)> ask) noexcept {
   try {
     for (const auto& entry : Holders()) {
       const CallGate::Pass pass(entry->gate);

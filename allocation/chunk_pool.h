@@ -16,6 +16,7 @@
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/driver_held.h"
 #include "strata/allocation/reclaimer.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/spin_lock.h"
 
 namespace strata {
@@ -185,7 +186,7 @@ class ChunkPool final : public Decorator {
 
   std::vector<std::shared_ptr<HolderEntry>> Holders() const;
   // Calls `ask` with every holder still there.
-  void ForEachHolder(const std::function<void(ChunkHolder&)>& ask) noexcept;
+  void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask) noexcept;
   std::size_t IdleBytes() noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
   // Stops waiting for streams once `bytes` were given without.

@@ -112,17 +112,11 @@ void CudaGraphAllocator::EraseStream(Allocation* allocation,
                                      Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);
   if (gate_ == nullptr) return;
-  std::vector<Use> erased;  // destroyed after the lock
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = uses_.find(allocation->block());
   if (entry == uses_.end()) return;
   std::vector<Use>& uses = entry->second;
-  const auto kept = std::stable_partition(
-      uses.begin(), uses.end(),
-      [&](const Use& use) { return !(use.stream == stream); });
-  erased.assign(std::make_move_iterator(kept),
-                std::make_move_iterator(uses.end()));
-  uses.erase(kept, uses.end());
+  std::erase_if(uses, [&](const Use& use) { return use.stream == stream; });
   if (uses.empty()) {
     uses_.erase(entry);
   } else {

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <ios>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -67,18 +68,28 @@ void GuardReporter::Report(const GuardError& error) noexcept {
 }
 
 void GuardReporter::NoteUnreadable(Place place) noexcept {
-  LOG_IF(WARNING, !unreadable_.exchange(true))
-      << "guard: " << strata::ToString(place)
-      << " keeps no data, so that nothing written past or after a block can be "
-         "found; double frees are (see --strata_sim_data)";
+  if (unreadable_.exchange(true)) return;
+  try {
+    LOG(WARNING) << "guard: " << strata::ToString(place)
+                 << " keeps no data, so that nothing written past or after a "
+                    "block can be found; double frees are (see "
+                    "--strata_sim_data)";
+  } catch (const std::bad_alloc&) {
+    unreadable_ = false;  // said next time
+  }
 }
 
 void GuardReporter::NoteSkipped(Place place, const char* what,
                                 Status status) noexcept {
-  LOG_IF(ERROR, skipped_++ == 0)
-      << "guard: " << strata::ToString(place) << ": cannot " << what << ": "
-      << strata::ToString(status)
-      << "; the block goes unchecked, as do later ones without a message";
+  if (skipped_++ != 0) return;
+  try {
+    LOG(ERROR) << "guard: " << strata::ToString(place) << ": cannot " << what
+               << ": " << strata::ToString(status)
+               << "; the block goes unchecked, as do later ones without a "
+                  "message";
+  } catch (const std::bad_alloc&) {
+    // It was counted.
+  }
 }
 
 }  // namespace strata

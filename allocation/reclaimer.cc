@@ -180,8 +180,7 @@ std::size_t Reclaimer::RunStep(ReclaimStep step, Stream stream,
 }
 
 bool Reclaimer::RunSteps(Stream stream, Failure& failure,
-                         const std::function<bool()>& search,
-                         std::uint64_t& seen) {
+                         FunctionRef<bool()> search, std::uint64_t& seen) {
   bool awaited = false;
   for (std::size_t i = 0; i < kOwnSteps.size(); ++i) {
     const ReclaimStep step = kOwnSteps[i];
@@ -211,8 +210,7 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
 }
 
 bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
-                             const std::function<bool()>& search,
-                             std::uint64_t& seen) {
+                             FunctionRef<bool()> search, std::uint64_t& seen) {
   std::int64_t round = 0;
   bool gave = false;
   do {
@@ -233,7 +231,7 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
 }
 
 bool Reclaimer::SearchBehindOthers(const Failure& failure,
-                                   const std::function<bool()>& search,
+                                   FunctionRef<bool()> search,
                                    std::uint64_t& seen) const {
   for (int i = 0; i < kMostYields && failure.MayReclaim(); ++i) {
     const bool done = giving_.load() == 0;
@@ -251,8 +249,7 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
 }
 
 bool Reclaimer::Retry(Stream stream, Failure& failure,
-                      const std::function<bool()>& search,
-                      std::uint64_t& seen) {
+                      FunctionRef<bool()> search, std::uint64_t& seen) {
   RetryQueue::Stay stay(retry_, failure);
   do {
     stay.BeginSearch();
@@ -270,7 +267,7 @@ bool Reclaimer::Retry(Stream stream, Failure& failure,
 }
 
 bool Reclaimer::Climb(Stream stream, Failure& failure,
-                      const std::function<bool()>& search) noexcept {
+                      FunctionRef<bool()> search) noexcept {
   if (Climbing::IsOn(this)) return false;
   const Climbing climbing(this);
   try {

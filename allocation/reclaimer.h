@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "strata/allocation/failure.h"
 #include "strata/allocation/retry_queue.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -112,7 +112,7 @@ class Reclaimer {
   // whether a search succeeded. Never throws; if the host is out of memory, the
   // climb ends where it is.
   bool Climb(Stream stream, Failure& failure,
-             const std::function<bool()>& search) noexcept;
+             FunctionRef<bool()> search) noexcept;
 
  private:
   using Entry = Registration::Entry;
@@ -125,14 +125,13 @@ class Reclaimer {
   // The bytes that the sources of `step` gave.
   std::size_t RunStep(ReclaimStep step, Stream stream, std::size_t bytes);
   // `seen` is given_ as it was before the last search.
-  bool RunSteps(Stream stream, Failure& failure,
-                const std::function<bool()>& search, std::uint64_t& seen);
-  bool RunCallbacks(Stream stream, Failure& failure,
-                    const std::function<bool()>& search, std::uint64_t& seen);
-  bool Retry(Stream stream, Failure& failure,
-             const std::function<bool()>& search, std::uint64_t& seen);
-  bool SearchBehindOthers(const Failure& failure,
-                          const std::function<bool()>& search,
+  bool RunSteps(Stream stream, Failure& failure, FunctionRef<bool()> search,
+                std::uint64_t& seen);
+  bool RunCallbacks(Stream stream, Failure& failure, FunctionRef<bool()> search,
+                    std::uint64_t& seen);
+  bool Retry(Stream stream, Failure& failure, FunctionRef<bool()> search,
+             std::uint64_t& seen);
+  bool SearchBehindOthers(const Failure& failure, FunctionRef<bool()> search,
                           std::uint64_t& seen) const;
 
   RetryQueue retry_;

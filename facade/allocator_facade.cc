@@ -140,8 +140,7 @@ AllocatorFacade& AllocatorFacade::InitInstance(const Options& options) {
   return *g_instance;
 }
 
-void AllocatorFacade::ForEachState(
-    const std::function<void(PlaceState&)>& visit) const {
+void AllocatorFacade::ForEachState(FunctionRef<void(PlaceState&)> visit) const {
   for (const auto& kind : places_) {
     for (const auto& state : kind) {
       if (state != nullptr) visit(*state);
@@ -416,8 +415,6 @@ std::string AllocatorFacade::StatsJson() {
 }
 
 void AllocatorFacade::Accept(Place place, AllocatorVisitor& visitor) {
-  // Visitors ask layers for their statistics.
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), Find(place).device());
   GetAllocator(place).Accept(visitor);
 }
 void AllocatorFacade::AcceptAll(Place place, AllocatorVisitor& visitor) {

@@ -14,6 +14,7 @@
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
@@ -284,7 +285,7 @@ class AllocatorFacade {
   // `now` is the stream that has the handle of `stream` today; without uid if
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);
-  void ForEachState(const std::function<void(PlaceState&)>& visit) const;
+  void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
 
   const Options options_;
   std::shared_ptr<Platform> platform_;

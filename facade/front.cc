@@ -321,6 +321,16 @@ void Front::WalkFree(Allocation* allocation) noexcept {
   Unpin();
 }
 
+Stats Front::stats() const {
+  const RelaxedCaptureScope scope(gate_, state_->device());
+  return Decorator::stats();
+}
+
+void Front::Accept(AllocatorVisitor& visitor) const {
+  const RelaxedCaptureScope scope(gate_, state_->device());
+  Decorator::Accept(visitor);
+}
+
 bool Front::TryPin() noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   if (orphan_ && live_ == 0) return false;

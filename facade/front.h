@@ -84,6 +84,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   }
   Stream stream() const override { return stream_->stream(); }
   const char* name() const override { return "front"; }
+  // These ask layers for what a driver may have to be asked, also where a
+  // request has failed; so that a capture of the thread goes on.
+  Stats stats() const override;
+  void Accept(AllocatorVisitor& visitor) const override;
 
  private:
   ~Front() override = default;

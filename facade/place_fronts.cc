@@ -108,7 +108,7 @@ std::size_t PlaceState::EndWaitingStep::Reclaim(Stream /*stream*/,
   }
 }
 
-void PlaceState::ForEachFront(const std::function<void(Front&)>& visit) const {
+void PlaceState::ForEachFront(FunctionRef<void(Front&)> visit) const {
   std::vector<PinnedFront> pinned;
   {
     const std::lock_guard<std::mutex> guard(list_mutex_);

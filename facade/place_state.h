@@ -27,6 +27,7 @@
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
 #include "strata/platform/clock.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/platform.h"
 #include "strata/strategy/registry.h"
 
@@ -145,7 +146,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Finish(Front& front, const Stats& totals);
   // Calls `visit` with every front, orphans too, with no lock held; a front
   // lives at least until its visit is over.
-  void ForEachFront(const std::function<void(Front&)>& visit) const;
+  void ForEachFront(FunctionRef<void(Front&)> visit) const;
   // Visits every layer of every chain once, and what is left of chains that are
   // gone; what comes and goes meanwhile may be missed.
   void AcceptAll(AllocatorVisitor& visitor) const;

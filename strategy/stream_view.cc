@@ -106,7 +106,9 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   // This stream has not used it, so there is nothing to note.
   underlying()->DoFree(allocation);
   failure = Failure();
-  failure.reason = Failure::Reason::kDevice;
+  failure.reason = status == Status::kMemoryAllocation
+                       ? Failure::Reason::kHostMemory
+                       : Failure::Reason::kDevice;
   failure.layer = name();
   failure.detail = "cannot wait for the stream that used the memory before";
   failure.place = place();

@@ -205,6 +205,19 @@ TEST_F(GraphPoolTest, ExhaustionFailsTheRequestNotTheCapture) {
   Finish(guard);
 }
 
+// The error says what each layer holds; to ask a driver's pool ends captures of
+// a thread that is not relaxed.
+TEST_F(GraphPoolTest, ExhaustionBesideADriversPoolFailsTheRequestAlone) {
+  Build("allocator_strategy=cuda_malloc_async");
+  const AllocationPtr eager = Alloc(kBytes, other_);
+  CaptureGuard guard(facade(), stream_);
+  EXPECT_THROW(Alloc(Mebibytes(80), stream_), OutOfMemory);
+  EXPECT_THROW(Alloc(Mebibytes(80), other_), OutOfMemory);
+  EXPECT_GT(facade().GetAllocator(kPlace, other_).stats().in_use_bytes, 0U);
+  Use(Alloc(kBytes, stream_), stream_);
+  Finish(guard);
+}
+
 TEST_F(GraphPoolTest, TheLimitOfThePlaceHoldsForItsPools) {
   Build("gpu_memory_limit_mb=8");
   CaptureGuard guard(facade(), stream_);

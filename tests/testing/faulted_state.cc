@@ -12,7 +12,7 @@ namespace strata {
 void FaultedState::Add(MemPool pool, int device) {
   const Pool added{pool, device};
   if (std::find(pools_.begin(), pools_.end(), added) == pools_.end()) {
-    pools_.push_back(added);
+    Append(pools_, added);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "strata/platform/memory_types.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/platform/stream.h"
+#include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 
@@ -20,14 +21,14 @@ class FaultedState {
  public:
   explicit FaultedState(SimPlatform* sim) : sim_(sim) {}
 
-  void Add(const Stream& stream) { streams_.push_back(stream); }
-  void Add(Event event) { events_.push_back(event); }
+  void Add(const Stream& stream) { Append(streams_, stream); }
+  void Add(Event event) { Append(events_, event); }
   // Adding a pool again changes nothing.
   void Add(MemPool pool, int device);
   // Of an address whose access can be asked for.
-  void AddMapped(DevicePtr ptr) { mapped_.push_back(ptr); }
+  void AddMapped(DevicePtr ptr) { Append(mapped_, ptr); }
   // That it has begun to capture.
-  void AddCapture(const Stream& stream) { captures_.push_back(stream); }
+  void AddCapture(const Stream& stream) { Append(captures_, stream); }
 
   void End(const Stream& stream);
   void End(Event event);
@@ -46,6 +47,11 @@ class FaultedState {
     friend bool operator==(const Pool&, const Pool&) = default;
   };
 
+  template <class Element>
+  static void Append(std::vector<Element>& list, const Element& added) {
+    const HeapFailure::Pause pause;  // which is meant for the caller
+    list.push_back(added);
+  }
   std::string Text() const;
   std::string OfDevice(int ordinal) const;
   std::string OfStream(const Stream& stream) const;

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "strata/platform/sim/host_function_scope.h"
+#include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/print_status.h"
 
 namespace strata {
@@ -62,8 +63,10 @@ template <class... Parameters, class... Arguments>
 Status FaultingDevice::Try(DeviceCall call,
                            Status (Device::*method)(Parameters...),
                            Arguments... arguments) {
+  const HeapFailure::Pause pause;
   Device& device = sim_;
-  if (HostFunctionScope::Active() || RefusesAll()) {
+  if (faults_ == Faults::kCallersHeap || HostFunctionScope::Active() ||
+      RefusesAll()) {
     return (device.*method)(arguments...);
   }
   const std::string before = state_.Snapshot();

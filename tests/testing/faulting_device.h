@@ -7,11 +7,17 @@
 
 namespace strata {
 
+// What makes the calls of a FaultingPlatform fail.
+enum class Faults {
+  kEveryCall,   // each call, once, before it is made
+  kCallersHeap  // none, not even a HeapFailure of the caller
+};
+
 // A device of FaultingPlatform, which says what it does.
 class FaultingDevice final : public Device {
  public:
-  FaultingDevice(SimDevice* sim, FaultedState* state)
-      : sim_(*sim), state_(*state) {}
+  FaultingDevice(SimDevice* sim, FaultedState* state, Faults faults)
+      : sim_(*sim), state_(*state), faults_(faults) {}
 
   int ordinal() const override { return sim_.ordinal(); }
   const Caps& caps() const override { return sim_.caps(); }
@@ -136,6 +142,7 @@ class FaultingDevice final : public Device {
 
   SimDevice& sim_;
   FaultedState& state_;
+  const Faults faults_;
 };
 
 }  // namespace strata

@@ -2,15 +2,14 @@
 
 #include <cstddef>
 
-#include "strata/tests/testing/faulting_device.h"
-
 namespace strata {
 
-FaultingPlatform::FaultingPlatform(const PlatformOptions& options)
+FaultingPlatform::FaultingPlatform(const PlatformOptions& options,
+                                   Faults faults)
     : sim_(options), state_(&sim_) {
   for (int i = 0; i < sim_.device_count(); ++i) {
     devices_.push_back(
-        std::make_unique<FaultingDevice>(&sim_.sim_device(i), &state_));
+        std::make_unique<FaultingDevice>(&sim_.sim_device(i), &state_, faults));
   }
 }
 

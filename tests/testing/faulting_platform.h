@@ -8,14 +8,15 @@
 #include "strata/platform/platform_options.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/testing/faulted_state.h"
+#include "strata/tests/testing/faulting_device.h"
 
 namespace strata {
 
-class FaultingDevice;
-
-// Simulated devices on which every call fails once before it is made.
+// Simulated devices on which every call fails once before it is made, or which
+// do what they are asked though their caller's heap fails, as a driver does.
 //
-// Model: a call is first made with an injected failure. A test failure is
+// Model: with Faults::kEveryCall a call is first made with an injected failure.
+// A test failure is
 //   reported unless it returns what was injected, leaves its out-parameters
 //   alone and leaves everything that FaultedState can see as it was. Then the
 //   call is made as asked, and only that counts for the caller. Calls made by
@@ -26,7 +27,8 @@ class FaultingDevice;
 class FaultingPlatform final : public Platform {
  public:
   // Errors: as SimPlatform.
-  explicit FaultingPlatform(const PlatformOptions& options);
+  explicit FaultingPlatform(const PlatformOptions& options,
+                            Faults faults = Faults::kEveryCall);
   ~FaultingPlatform() override;
 
   const char* name() const override { return sim_.name(); }

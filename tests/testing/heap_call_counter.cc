@@ -1,16 +1,31 @@
 #include "strata/tests/testing/heap_call_counter.h"
 
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace {
 
 thread_local constinit std::uint64_t t_heap_calls = 0;
-thread_local constinit bool t_heap_fails = false;
+
+// What HeapFailure asks for.
+struct Failing {
+  std::uint64_t first = 0;  // call that fails; 0: none
+  std::uint64_t last = 0;
+  std::uint64_t calls = 0;
+  int pauses = 0;
+
+  bool Now() {
+    if (pauses != 0) return false;
+    ++calls;
+    return first != 0 && calls >= first && calls <= last;
+  }
+};
+thread_local constinit Failing t_failing;
 
 void* Take(std::size_t bytes, std::size_t alignment) noexcept {
   ++t_heap_calls;
-  if (t_heap_fails) return nullptr;
+  if (t_failing.Now()) return nullptr;
   void* ptr = nullptr;
   if (posix_memalign(&ptr, alignment, bytes != 0 ? bytes : 1) != 0) {
     return nullptr;
@@ -133,8 +148,16 @@ HeapCallCounter::HeapCallCounter() {
 
 std::uint64_t HeapCallCounter::calls() const { return t_heap_calls - start_; }
 
-HeapFailure::HeapFailure() { t_heap_fails = true; }
-HeapFailure::~HeapFailure() { t_heap_fails = false; }
+HeapFailure::Pause::Pause() { ++t_failing.pauses; }
+HeapFailure::Pause::~Pause() { --t_failing.pauses; }
+
+HeapFailure::HeapFailure() {
+  t_failing = {1, std::numeric_limits<std::uint64_t>::max(), 0, 0};
+}
+HeapFailure::HeapFailure(std::uint64_t nth) { t_failing = {nth, nth, 0, 0}; }
+HeapFailure::~HeapFailure() { t_failing = {}; }
+
+std::uint64_t HeapFailure::calls() const { return t_failing.calls; }
 bool HeapFailure::is_possible() {
   return __sanitizer_install_malloc_and_free_hooks == nullptr;
 }

@@ -17,14 +17,30 @@ class HeapCallCounter {
   std::uint64_t start_ = 0;
 };
 
-// The calling thread's operator new fails as long as this lives. Not with a
-// sanitizer, which has operators of its own.
+// The calling thread's operator new fails as long as this lives: every time, or
+// the nth time only, counted from 1. Not with a sanitizer, which has operators
+// of its own. One at a time in a thread.
 class HeapFailure {
  public:
+  // For what has a heap of its own, as a driver has: as long as this lives, no
+  // call fails or counts.
+  class Pause {
+   public:
+    Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+    ~Pause();
+  };
+
   HeapFailure();
+  // 0: none fails.
+  explicit HeapFailure(std::uint64_t nth);
   HeapFailure(const HeapFailure&) = delete;
   HeapFailure& operator=(const HeapFailure&) = delete;
   ~HeapFailure();
+
+  // How often operator new was called, failed calls included.
+  std::uint64_t calls() const;
   static bool is_possible();
 };
 

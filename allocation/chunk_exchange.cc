@@ -56,8 +56,7 @@ std::vector<std::shared_ptr<ChunkPool::HolderEntry>> ChunkPool::Holders()
   return holders_;
 }
 
-void ChunkPool::ForEachHolder(
-    FunctionRef<void(ChunkHolder&)> ask) noexcept {
+void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask) noexcept {
   try {
     for (const auto& entry : Holders()) {
       const CallGate::Pass pass(entry->gate);

@@ -65,7 +65,7 @@ void AllocatorFacade::LogUsage() noexcept {
   }
 }
 
-void AllocatorFacade::Close() {
+void AllocatorFacade::Close() noexcept {
   graph_pools_->Close();
   ForEachState([](PlaceState& state) { state.Close(); });
 }

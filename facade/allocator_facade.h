@@ -261,7 +261,7 @@ class AllocatorFacade {
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.
   void LogUsage() noexcept;
-  void Close();
+  void Close() noexcept;
   PlaceState& Find(Place place) const {
     const auto kind = static_cast<std::size_t>(place.kind);
     if (kind >= places_.size() || place.index >= places_[kind].size() ||

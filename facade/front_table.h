@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "strata/facade/key_table.h"
 #include "strata/platform/place.h"
@@ -45,14 +44,18 @@ class FrontTable {
     table_.Remove(KeyOf(place, uid));
     ChangeVersion();
   }
-  // All of the place. Errors: std::bad_alloc; then nothing is removed.
-  std::vector<Front*> RemoveAll(Place place) {
+  // Removes all of the place; calls `visit` with each. Uses no heap.
+  template <class Visit>
+  void RemoveAll(Place place, Visit visit) {
     const std::uint64_t of_place = KeyOf(place, 0);
-    auto removed = table_.RemoveIf([of_place](std::uint64_t key) {
-      return (key & kPlaceMask) == of_place;
-    });
-    ChangeVersion();
-    return removed;
+    table_.RemoveIf(
+        [of_place](std::uint64_t key) {
+          return (key & kPlaceMask) == of_place;
+        },
+        [this, &visit](Front* front) {
+          ChangeVersion();  // first: a route to it has ended
+          visit(front);
+        });
   }
 
  private:

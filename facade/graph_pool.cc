@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
@@ -59,30 +58,34 @@ GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
 
 GraphPool::~GraphPool() {
   // Launches may still be running, on any stream.
-  std::set<Device*> devices;
-  for (const auto& [state, at] : places_) devices.insert(state->device());
-  for (const Kept* kept = kept_.get(); kept != nullptr;
-       kept = kept->next.get()) {
-    devices.insert(DeviceOf(kept->allocation->place()));
-  }
-  for (Device* device : devices) {
-    if (device == nullptr) continue;
-    const Status status = device->Synchronize();
+  Platform& platform = *timelines_->platform();
+  for (int i = 0; i < platform.device_count(); ++i) {
+    Device& device = platform.device(i);
+    if (!HasMemoryOf(device)) continue;
+    const Status status = device.Synchronize();
     LOG_IF(ERROR, status != Status::kSuccess)
         << "graph pool " << id_
         << ": cannot wait for the last launch: " << ToString(status);
   }
   GiveKept();
   for (const auto& [state, at] : places_) {
-    for (Front* front : at->fronts.Entries()) front->Drop();
+    at->fronts.RemoveIf([](std::uint64_t) { return true; },
+                        [](Front* front) { front->Drop(); });
   }
 }
 
-Device* GraphPool::DeviceOf(Place place) const {
-  Platform& platform = *timelines_->platform();
-  const bool has_device =
-      place.kind != PlaceKind::kHost && place.index < platform.device_count();
-  return has_device ? &platform.device(place.index) : nullptr;
+bool GraphPool::HasMemoryOf(const Device& device) const noexcept {
+  for (const auto& [state, at] : places_) {
+    if (state->device() == &device) return true;
+  }
+  for (const Kept* kept = kept_.get(); kept != nullptr;
+       kept = kept->next.get()) {
+    const Place place = kept->allocation->place();
+    if (place.kind != PlaceKind::kHost && place.index == device.ordinal()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 GraphPool::AtPlace& GraphPool::PlaceOf(

@@ -102,8 +102,8 @@ class GraphPool final : public CaptureHold, private Postponable {
   void End() noexcept override { delete this; }
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
   void GiveKept() noexcept;
-  // Null: nothing there is a device's.
-  Device* DeviceOf(Place place) const;
+  // Asked at the end, when nobody else can change what it looks at.
+  bool HasMemoryOf(const Device& device) const noexcept;
 
   const GraphPoolId id_;
   const std::uint64_t order_;

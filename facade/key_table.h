@@ -47,7 +47,8 @@ class KeyTable {
     return node != nullptr ? node->value.load() : nullptr;
   }
 
-  // Adds or replaces the entry of `key`. Errors: std::bad_alloc.
+  // Adds or replaces the entry of `key`; `value` is not null. Errors:
+  // std::bad_alloc.
   void Insert(std::uint64_t key, T* value) {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (Node* node = FindNode(key)) {
@@ -55,9 +56,12 @@ class KeyTable {
       return;
     }
     if (spare_.empty()) {
+      // Remove never allocates. By doubling: reserve() takes just what it is
+      // asked for.
+      if (spare_.capacity() == nodes_.size()) {
+        spare_.reserve(2 * nodes_.size() + 1);
+      }
       nodes_.push_back(std::make_unique<Node>());
-      // Remove never allocates.
-      spare_.reserve(nodes_.size());
       spare_.push_back(nodes_.back().get());
     }
     Node* node = spare_.back();
@@ -71,52 +75,18 @@ class KeyTable {
   }
 
   void Remove(std::uint64_t key) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::atomic<Node*>* link = &buckets_[Bucket(key)];
-    for (Node* node = link->load(); node != nullptr; node = link->load()) {
-      if (node->key.load() == key) {
-        link->store(node->next.load(), std::memory_order_release);
-        spare_.push_back(node);
-        return;
-      }
-      link = &node->next;
-    }
+    TakeFrom(buckets_[Bucket(key)],
+             [key](std::uint64_t other) { return other == key; });
   }
 
-  // Removes every entry whose key `is_meant` says yes to; returns their values.
-  //
-  // Errors: std::bad_alloc; then nothing is removed.
-  template <class Predicate>
-  std::vector<T*> RemoveIf(Predicate is_meant) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::vector<T*> removed;
-    removed.reserve(nodes_.size() - spare_.size());
+  // Removes every entry whose key `is_meant` says yes to and calls `visit` with
+  // its value, in no order and without the lock. Uses no heap. An entry that
+  // somebody inserts meanwhile may stay.
+  template <class Predicate, class Visit>
+  void RemoveIf(Predicate is_meant, Visit visit) {
     for (std::atomic<Node*>& head : buckets_) {
-      std::atomic<Node*>* link = &head;
-      for (Node* node = link->load(); node != nullptr; node = link->load()) {
-        if (is_meant(node->key.load())) {
-          link->store(node->next.load(), std::memory_order_release);
-          spare_.push_back(node);
-          removed.push_back(node->value.load());
-        } else {
-          link = &node->next;
-        }
-      }
+      while (T* value = TakeFrom(head, is_meant)) visit(value);
     }
-    return removed;
-  }
-
-  // The value of every entry once, in no order.
-  std::vector<T*> Entries() const {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    std::vector<T*> entries;
-    for (const std::atomic<Node*>& head : buckets_) {
-      for (const Node* node = head.load(); node != nullptr;
-           node = node->next.load()) {
-        entries.push_back(node->value.load());
-      }
-    }
-    return entries;
   }
 
  private:
@@ -132,6 +102,21 @@ class KeyTable {
   static std::size_t Bucket(std::uint64_t key) {
     // Fibonacci hashing; the high bits are the well-mixed ones.
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15U) >> 56);
+  }
+  // Removes the first of the chain that is meant; null if none is.
+  template <class Predicate>
+  T* TakeFrom(std::atomic<Node*>& head, Predicate is_meant) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    std::atomic<Node*>* link = &head;
+    for (Node* node = link->load(); node != nullptr; node = link->load()) {
+      if (is_meant(node->key.load())) {
+        link->store(node->next.load(), std::memory_order_release);
+        spare_.push_back(node);
+        return node->value.load();
+      }
+      link = &node->next;
+    }
+    return nullptr;
   }
   Node* FindNode(std::uint64_t key) const {
     Node* node = buckets_[Bucket(key)].load();

@@ -351,7 +351,7 @@ void PlaceState::Retire(Stream stream) noexcept {
   front->Drop();
 }
 
-void PlaceState::Close() {
+void PlaceState::Close() noexcept {
   decltype(callbacks_) callbacks;
   {
     const std::lock_guard<std::mutex> guard(fronts_mutex_);
@@ -363,7 +363,7 @@ void PlaceState::Close() {
   // What its streams are done with goes back now; what is freed later, with
   // the last free.
   context_.frees->Close();
-  for (Front* front : by_uid_->RemoveAll(place_)) front->Drop();
+  by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });
 }
 
 void PlaceState::SetDefault(Stream stream) {

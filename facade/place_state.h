@@ -108,7 +108,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // its timeline has ended. Work in it may be running. Waits for nothing.
   void Retire(Stream stream) noexcept;
   // Lets go of every front and callback: the facade goes away.
-  void Close();
+  void Close() noexcept;
 
   // A front of a graph pool: `strategy` under the layers that the options ask
   // for. It counts for this place, but only its pool finds it.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include "strata/platform/stream.h"
 
@@ -69,8 +70,12 @@ TEST(FrontTableTest, HasANewVersionAfterEveryChange) {
   EXPECT_FALSE(is_new());
   table.Remove(DevicePlace(0), 7);
   EXPECT_TRUE(is_new());
-  table.RemoveAll(DevicePlace(0));
+  table.Insert(DevicePlace(0), 7, Fake(3));
   EXPECT_TRUE(is_new());
+  table.RemoveAll(DevicePlace(0), [&](Front*) {
+    EXPECT_TRUE(is_new()) << "no route leads to a front that is let go";
+  });
+  EXPECT_FALSE(is_new());
   EXPECT_TRUE(seen.insert(FrontTable().version()).second);
 }
 
@@ -83,8 +88,10 @@ TEST(FrontTableTest, ForgetsAStreamOrAPlace) {
   table.Remove(DevicePlace(0), 7);
   EXPECT_EQ(table.Find(DevicePlace(0), 7), nullptr);
   table.Insert(DevicePlace(0), 8, Fake(4));
-  EXPECT_THAT(table.RemoveAll(DevicePlace(0)),
-              testing::UnorderedElementsAre(Fake(1), Fake(4)));
+  std::vector<Front*> removed;
+  table.RemoveAll(DevicePlace(0),
+                  [&](Front* front) { removed.push_back(front); });
+  EXPECT_THAT(removed, testing::UnorderedElementsAre(Fake(1), Fake(4)));
   EXPECT_EQ(table.Find(DevicePlace(0), kLegacyStreamUid), nullptr);
   EXPECT_EQ(table.Find(DevicePlace(1), 7), Fake(3));
 }

@@ -1,5 +1,5 @@
-// Every call of operator new in a session fails once: the session ends in clean
-// errors or succeeds, and nothing is lost.
+// Every call of operator new in a session fails, once or from then on: the
+// session ends in clean errors or succeeds, and nothing is lost.
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,14 @@
 namespace strata {
 namespace {
 
+using Lasts = HeapFailure::Lasts;
+
 class Session {
  public:
   // The call number `fault` of operator new fails; 0: none.
-  Session(const std::string& options, std::uint64_t fault) : fault_(fault) {
+  Session(const std::string& options, std::uint64_t fault,
+          Lasts lasts = Lasts::kOnce)
+      : fault_(fault), lasts_(lasts) {
     PlatformOptions sim;
     sim.sim_memory_bytes = Mebibytes(64);
     platform_ = std::make_shared<FaultingPlatform>(sim, Faults::kCallersHeap);
@@ -68,8 +72,7 @@ class Session {
     Try([&] { facade_->StatsJson(); });
     Free(managed);
     Free(aligned);
-    EXPECT_TRUE(Try([&] { facade_->StreamDestroyed(b); }) ||
-                Try([&] { facade_->StreamDestroyed(b); }));
+    TryTwice([&] { facade_->StreamDestroyed(b); });
   }
 
   // What is left when all has been freed.
@@ -85,7 +88,7 @@ class Session {
       if (is_lost_) continue;
       EXPECT_EQ(facade_->GetStats(place).reserved_bytes, 0U) << ToString(place);
     }
-    facade_.reset();
+    Free(facade_);
     EXPECT_EQ(platform_.use_count(), 1);
     for (const Stream& stream : streams_) device().StreamDestroy(stream);
     if (!is_lost_) {
@@ -96,13 +99,17 @@ class Session {
  private:
   Device& device() { return platform_->device(0); }
 
+  // How many calls of operator new from here the fault is; 0: none will fail.
+  std::uint64_t NextFault() const {
+    if (fault_ > calls_) return fault_ - calls_;
+    return fault_ != 0 && lasts_ == Lasts::kFromThenOn ? 1 : 0;
+  }
   // Makes a call that the fault may hit; false if it failed.
   bool Try(FunctionRef<void()> call) {
-    const std::uint64_t in = fault_ > calls_ ? fault_ - calls_ : 0;
     std::string error;
     bool done = false;
     {
-      const HeapFailure failure(in);
+      const HeapFailure failure(NextFault(), lasts_);
       try {
         call();
         done = true;
@@ -117,6 +124,10 @@ class Session {
     return done;
   }
 
+  // A call that failed for want of host memory can be made again.
+  void TryTwice(FunctionRef<void()> call) {
+    EXPECT_TRUE(Try(call) || Try(call) || lasts_ == Lasts::kFromThenOn);
+  }
   AllocationPtr Alloc(const Request& request, Stream stream,
                       Place place = kPlace) {
     const Stats before = facade_->GetStats(place);
@@ -132,8 +143,9 @@ class Session {
     }
     return result;
   }
-  void Free(AllocationPtr& allocation) {
-    EXPECT_TRUE(Try([&] { allocation.reset(); }));
+  template <class Owner>
+  void Free(Owner& owner) {
+    EXPECT_TRUE(Try([&] { owner.reset(); }));
   }
   void Mark(const AllocationPtr& allocation, Stream stream) {
     if (allocation == nullptr) return;
@@ -162,12 +174,12 @@ class Session {
               Status::kSuccess);
     AllocationPtr first = Alloc(Request{5000}, a);
     AllocationPtr second = Alloc(Request{9000}, a);
-    const std::uint64_t before = calls_;
+    const std::uint64_t before = NextFault();
     Free(outside);
     Free(first);
     // What a capture may use is not free yet, and to keep it takes host memory:
     // without, its chunk is lost, and the log says so.
-    is_lost_ = before < fault_ && fault_ <= calls_;
+    is_lost_ = before != 0 && fault_ <= calls_;
     first = Alloc(Request{3000}, a);
     Graph graph;
     EXPECT_EQ(device().StreamEndCapture(a, &graph), Status::kSuccess)
@@ -183,11 +195,11 @@ class Session {
       EXPECT_EQ(device().GraphExecDestroy(exec), Status::kSuccess);
     }
     EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
-    EXPECT_TRUE(Try([&] { facade_->RemoveMemoryPoolOfCUDAGraph(id); }) ||
-                Try([&] { facade_->RemoveMemoryPoolOfCUDAGraph(id); }));
+    TryTwice([&] { facade_->RemoveMemoryPoolOfCUDAGraph(id); });
   }
 
   const std::uint64_t fault_;
+  const Lasts lasts_;
   std::uint64_t calls_ = 0;
   std::shared_ptr<FaultingPlatform> platform_;
   std::unique_ptr<AllocatorFacade> facade_;
@@ -198,12 +210,12 @@ class Session {
 
 class HeapFaultsTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(HeapFaultsTest, EveryCallMayFailOnce) {
+void FailEachCall(const std::string& options, Lasts lasts) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   std::uint64_t calls = 0;
   // The first one also builds what a process has once.
   for (int i = 0; i < 2; ++i) {
-    Session plain(GetParam(), 0);
+    Session plain(options, 0);
     plain.Run();
     calls = plain.calls();
     plain.Finish();
@@ -212,10 +224,18 @@ TEST_P(HeapFaultsTest, EveryCallMayFailOnce) {
   for (std::uint64_t fault = 1; fault <= calls; ++fault) {
     SCOPED_TRACE("call " + std::to_string(fault) + " of " +
                  std::to_string(calls));
-    Session session(GetParam(), fault);
+    Session session(options, fault, lasts);
     session.Run();
     session.Finish();
   }
+}
+
+TEST_P(HeapFaultsTest, EveryCallMayFailOnce) {
+  FailEachCall(GetParam(), Lasts::kOnce);
+}
+
+TEST_P(HeapFaultsTest, FromEveryCallOnAllMayFail) {
+  FailEachCall(GetParam(), Lasts::kFromThenOn);
 }
 
 TEST_P(HeapFaultsTest, AFacadeIsBuiltWholeOrNotAtAll) {

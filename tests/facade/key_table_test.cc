@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -17,6 +18,17 @@ struct Value;
 // A table never looks into a value.
 Value* FakeValue(std::uintptr_t number) {
   return reinterpret_cast<Value*>(number * 64);
+}
+
+std::uint64_t Key(Value* fake) {
+  return reinterpret_cast<std::uintptr_t>(fake) / 64;
+}
+
+std::vector<Value*> TakeAll(KeyTable<Value>& table) {
+  std::vector<Value*> values;
+  table.RemoveIf([](std::uint64_t) { return true; },
+                 [&](Value* value) { values.push_back(value); });
+  return values;
 }
 
 TEST(KeyTableTest, FindsWhatWasInserted) {
@@ -42,7 +54,7 @@ TEST(KeyTableTest, ReplacesTheEntryOfAKey) {
   table.Insert(7, FakeValue(1));
   table.Insert(7, FakeValue(2));
   EXPECT_EQ(table.Find(7), FakeValue(2));
-  EXPECT_THAT(table.Entries(), testing::ElementsAre(FakeValue(2)));
+  EXPECT_THAT(TakeAll(table), testing::ElementsAre(FakeValue(2)));
 }
 
 TEST(KeyTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
@@ -54,7 +66,7 @@ TEST(KeyTableTest, RemovesOneKeyAndKeepsItsNeighbours) {
   for (std::uint64_t key = 1; key <= 2000; ++key) {
     EXPECT_EQ(table.Find(key), key % 2 == 0 ? nullptr : FakeValue(key));
   }
-  EXPECT_EQ(table.Entries().size(), 1000U);
+  EXPECT_EQ(TakeAll(table).size(), 1000U);
 }
 
 TEST(KeyTableTest, RemovingAnUnknownKeyDoesNothing) {
@@ -79,15 +91,24 @@ TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
   for (std::uint64_t key = 1; key <= 2000; ++key) {
     table.Insert(key, FakeValue(key));
   }
-  const std::vector<Value*> removed =
-      table.RemoveIf([](std::uint64_t key) { return key > 3; });
+  std::vector<Value*> removed;
+  table.RemoveIf([](std::uint64_t key) { return key > 3; },
+                 [&](Value* value) {
+                   // Not under the lock, and gone by now.
+                   EXPECT_EQ(table.FindLocked(Key(value)), nullptr);
+                   removed.push_back(value);
+                 });
+  EXPECT_EQ(std::set<Value*>(removed.begin(), removed.end()).size(), 1997U);
   EXPECT_EQ(removed.size(), 1997U);
   EXPECT_THAT(removed, testing::Each(testing::Ge(FakeValue(4))));
-  EXPECT_THAT(table.Entries(), testing::UnorderedElementsAre(
-                                   FakeValue(1), FakeValue(2), FakeValue(3)));
+  EXPECT_EQ(table.Find(3), FakeValue(3));
   table.Insert(5, FakeValue(6));
   EXPECT_EQ(table.Find(5), FakeValue(6));
   EXPECT_EQ(table.Find(4), nullptr);
+  EXPECT_THAT(TakeAll(table),
+              testing::UnorderedElementsAre(FakeValue(1), FakeValue(2),
+                                            FakeValue(3), FakeValue(6)));
+  EXPECT_THAT(TakeAll(table), testing::IsEmpty());
 }
 
 TEST(KeyTableTest, TakesAddressesAsKeys) {
@@ -133,7 +154,7 @@ TEST(KeyTableTest, ReadersNeverSeeAWrongValueWhileOthersChange) {
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(lost, 0);
-  EXPECT_EQ(table.Entries().size(), kStable);
+  EXPECT_EQ(TakeAll(table).size(), kStable);
 }
 
 }  // namespace

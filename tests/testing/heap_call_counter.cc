@@ -151,10 +151,11 @@ std::uint64_t HeapCallCounter::calls() const { return t_heap_calls - start_; }
 HeapFailure::Pause::Pause() { ++t_failing.pauses; }
 HeapFailure::Pause::~Pause() { --t_failing.pauses; }
 
-HeapFailure::HeapFailure() {
-  t_failing = {1, std::numeric_limits<std::uint64_t>::max(), 0, 0};
+HeapFailure::HeapFailure(std::uint64_t nth, Lasts lasts) {
+  const bool is_endless = lasts == Lasts::kFromThenOn && nth != 0;
+  t_failing = {
+      nth, is_endless ? std::numeric_limits<std::uint64_t>::max() : nth, 0, 0};
 }
-HeapFailure::HeapFailure(std::uint64_t nth) { t_failing = {nth, nth, 0, 0}; }
 HeapFailure::~HeapFailure() { t_failing = {}; }
 
 std::uint64_t HeapFailure::calls() const { return t_failing.calls; }

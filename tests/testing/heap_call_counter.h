@@ -17,9 +17,9 @@ class HeapCallCounter {
   std::uint64_t start_ = 0;
 };
 
-// The calling thread's operator new fails as long as this lives: every time, or
-// the nth time only, counted from 1. Not with a sanitizer, which has operators
-// of its own. One at a time in a thread.
+// The calling thread's operator new fails as long as this lives: every time,
+// the nth time only, or from the nth time on, counted from 1. Not with a
+// sanitizer, which has operators of its own. One at a time in a thread.
 class HeapFailure {
  public:
   // For what has a heap of its own, as a driver has: as long as this lives, no
@@ -32,9 +32,11 @@ class HeapFailure {
     ~Pause();
   };
 
-  HeapFailure();
+  enum class Lasts : std::uint8_t { kOnce, kFromThenOn };
+
+  HeapFailure() : HeapFailure(1, Lasts::kFromThenOn) {}
   // 0: none fails.
-  explicit HeapFailure(std::uint64_t nth);
+  explicit HeapFailure(std::uint64_t nth, Lasts lasts = Lasts::kOnce);
   HeapFailure(const HeapFailure&) = delete;
   HeapFailure& operator=(const HeapFailure&) = delete;
   ~HeapFailure();

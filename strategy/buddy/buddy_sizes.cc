@@ -36,9 +36,8 @@ std::size_t ShareOf(std::size_t bytes, double fraction) {
 
 void CheckFraction(const char* name, double fraction) {
   if (!(fraction > 0 && fraction <= 1)) {
-    throw std::invalid_argument(std::string(name) + ": " +
-                                std::to_string(fraction) +
-                                " is not above 0 and at most 1");
+    throw std::invalid_argument(std::string(name) +
+                                ": must be above 0 and at most 1");
   }
 }
 

@@ -58,8 +58,12 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   }
   const bool may_grow = (request.flags & kNoGrowth) == 0;
   bool out_of_records = false;
+  StepPlan::Count plan_takes = 0;
   do {
+    if (plan_takes != 0) ProvidePlan(plan_takes);
     const std::lock_guard<ChainLock> guard(lock_);
+    plan_takes = planner_.wants_memory() ? planner_.takes() : 0;
+    if (plan_takes != 0) continue;
     Block* block = nullptr;
     if ((request.flags & kLongLived) == 0) {
       block = cache_.Take(*size);
@@ -72,7 +76,10 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
       JoinAll();
       block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/true);
     }
-    if (block == nullptr && !may_grow) block = FindAnywhere(*size);
+    if (block == nullptr && !may_grow) {
+      EndPlan();
+      block = FindAnywhere(*size);
+    }
     if (block != nullptr) {
       block->requested = request.bytes;
       return block->allocation();
@@ -80,7 +87,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     out_of_records = records_.empty();
     // A probe that may not grow is followed by the request itself.
     if (!out_of_records && may_grow) ++misses_;
-  } while (out_of_records && records_.Restock(lock_));
+  } while (plan_takes != 0 || (out_of_records && records_.Restock(lock_)));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
                                      : Failure::Reason::kNoGrowth,
@@ -224,12 +231,16 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 // Calls nothing but in its last step, so that a hit saves no register.
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
     std::size_t size) noexcept {
-  if (cache_.is_sweep_due() || records_.empty()) [[unlikely]] {
+  if (cache_.is_sweep_due() || records_.empty() || planner_.is_bound())
+      [[unlikely]] {
     return FindSlowly(size);
   }
   Block* block = TakeBestFit(policy_.PoolOf(size), size);
   if (block == nullptr) [[unlikely]] {
     return FindSlowly(size);
+  }
+  if (planner_.Note(size, takes_ - gives_ - 1)) [[unlikely]] {
+    return NoteTurn(block, size);
   }
   if (size > policy_.front_cache_max_block()) return block;
   return NoteSearch(block, size);
@@ -241,8 +252,20 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   return block;
 }
 
+[[gnu::noinline]] Block* AutoGrowthAllocator::NoteTurn(
+    Block* block, std::size_t size) noexcept {
+  planner_.Turn(takes_ - gives_ - 1);
+  TuneCache();
+  return NoteSearch(block, size);
+}
+
 [[gnu::noinline]] Block* AutoGrowthAllocator::FindSlowly(
     std::size_t size) noexcept {
+  if (planner_.is_bound()) {
+    if (!MayFind()) return nullptr;
+    if (Block* planned = cache_.Take(size)) return planned;
+    if (planner_.is_following()) EndPlan();
+  }
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size, /*exact=*/false);
@@ -251,11 +274,15 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
     JoinAll();
     block = FindAndCarve(pool, size, /*exact=*/false);
   }
-  if (block != nullptr) cache_.NoteSearch(size);
-  return block;
+  if (block == nullptr) return nullptr;
+  planner_.NoteTake(*block, size, records_);
+  TuneCache();
+  return planner_.Note(size, takes_ - gives_ - 1) ? NoteTurn(block, size)
+                                                  : NoteSearch(block, size);
 }
 
 void AutoGrowthAllocator::Join(Block* cached) noexcept {
+  if (cached != nullptr) EndPlan();
   while (cached != nullptr) {
     Block* const next = cached->free_next;
     // Nobody ended an epoch since it was freed: that joins all first.
@@ -266,6 +293,9 @@ void AutoGrowthAllocator::Join(Block* cached) noexcept {
 }
 
 bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
+  if (planner_.is_bound()) [[unlikely]] {
+    NoteGive(*block);
+  }
   InsertInline(block, epochs_.current());
   return true;
 }
@@ -340,12 +370,13 @@ Stats AutoGrowthAllocator::stats() const {
 void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   const std::size_t before = blocks.size();
   ListUnderLock(
-      lock_, [this] { return blocks_.block_count(); },
-      [&](std::size_t count) { blocks.reserve(before + count); },
-      [&] {
+      lock_,
+      [this] {
         JoinAll();
-        blocks_.Describe(blocks);
-      });
+        return blocks_.block_count();
+      },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] { blocks_.Describe(blocks); });
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {

@@ -17,6 +17,7 @@
 #include "strata/strategy/idle_chunks.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/record_stock.h"
+#include "strata/strategy/step_planner.h"
 
 namespace strata {
 
@@ -36,8 +37,12 @@ namespace strata {
 //   block in use there until it is idle and given back (ChunkPool::Borrow).
 //   Freed blocks of sizes that come again stay whole in a FrontCache, which is
 //   emptied before anybody looks at what else is free, or grows.
+//   While a program repeats a step, what a search would find comes from a
+//   StepPlan, which ends before anything else happens to the blocks.
 // Threads: any thread.
-// Cost: a hit is O(1) under one spin lock, without heap or device call.
+// Cost: a hit is O(1) under one spin lock, without heap or device call. The
+//   request before a step longer than any that was planned walks, and asks the
+//   heap for the plan; O(n log n) of its requests, where it begins and ends.
 // Source: paddle.md §3.3 (rules 1 to 11), without its faults: §5 A1 (Release
 //   without lock), B5 (driver calls under the lock), B16 (no back-off to the
 //   exact size, slivers of 256 bytes).
@@ -125,7 +130,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   void Join(Block* cached) noexcept;
   // Where free blocks are kept is no part of what others see of them.
   void JoinAll() const noexcept {
-    const_cast<AutoGrowthAllocator*>(this)->Join(cache_.TakeAll());
+    auto& strategy = const_cast<AutoGrowthAllocator&>(*this);
+    strategy.EndPlan();
+    strategy.Join(cache_.TakeAll());
   }
   // As the bytes of the chunks have changed.
   void LimitCache() noexcept {
@@ -135,8 +142,10 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // search finds a block at once; the rest is FindSlowly.
   Block* Find(std::size_t size) noexcept;
   Block* FindSlowly(std::size_t size) noexcept;
-  // Tells the cache of a search that found `block`, which is returned.
+  // Tells the cache of a search that found `block`, which is returned; and, in
+  // the second one, the planner, which asked for it.
   Block* NoteSearch(Block* block, std::size_t size) noexcept;
+  Block* NoteTurn(Block* block, std::size_t size) noexcept;
 
   std::uint64_t free_count() const {
     return gives_ - untold_gives_ + cache_.gives();
@@ -196,6 +205,22 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t FreeChunks(Chunk* chunks, Status waited) noexcept;
   std::size_t GiveBackIdle() noexcept;
 
+  // Of plans: auto_growth_steps.cc. Hold lock_.
+  // Ends what is followed or recorded: the lists are as if it had not been.
+  void EndPlan() noexcept;
+  // Closes the cache while the planner has to see all, or opens it.
+  void TuneCache() noexcept;
+  // Makes the lists what following `plan` has made of them.
+  void CatchUp(StepPlan& plan) noexcept;
+  // Cuts the block of `record` from `tile`, a free one.
+  void CutOut(Block* tile, Block* record, StepPlan& plan) noexcept;
+  // Before a search, and before a block is joined, while the planner is bound.
+  // False: this request has to walk.
+  bool MayFind() noexcept;
+  void NoteGive(const Block& block) noexcept;
+  // Without the lock: fetches what a plan of a step of `takes` requests needs.
+  void ProvidePlan(StepPlan::Count takes) noexcept;
+
   // Of loans: auto_growth_loans.cc. Hold lock_.
   IdleChunks& IdleListOf(const Chunk* chunk) {
     return chunk->is_loan ? idle_loans_ : idle_;
@@ -239,6 +264,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
   mutable FrontCache cache_;
   RecordStock records_{RecordSlab::Instance()};
+  StepPlanner planner_{policy_.step_plan(),
+                       policy_.front_cache_max_block() != 0};
   IdleChunks idle_;
   IdleChunks idle_loans_;      // chunks that go back to their lenders
   std::uint16_t recalls_ = 0;  // of spare loans, while any were idle; wraps

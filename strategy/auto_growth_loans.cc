@@ -208,6 +208,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
 
 void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
+  EndPlan();
   Block* block = loan->block();
   Chunk* chunk = block->chunk;
   if (--chunk->loans == 0) {

@@ -18,9 +18,12 @@ void StartChunk(Chunk* chunk, Block* block);
 // which is returned.
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
 // Joins `low` with `high`, the next one, whose flags are 0 and whose record
-// goes to `records`. There it still says what memory it was, so that freeing it
-// once more is reported with that.
+// goes to `records`, as Discard does.
 void JoinBlocks(Block* low, Block* high, RecordList& records);
+// Puts `record`, whose flags are 0, into `records`. It is no block any more,
+// but still says what memory it was, so that freeing it once more is reported
+// with that.
+void Discard(Block* record, RecordList& records);
 // What a memory map says of a block of a strategy. Hold the strategy's lock.
 BlockState StateOf(const Block& block);
 // Appends every block of `chunk` to `blocks`.
@@ -49,6 +52,9 @@ class BlockList {
   // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
   // rest, which is returned. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
+  // Puts `record`, which knows the memory it is, in the place of `block`, whose
+  // memory it is and whose record goes to `records`.
+  static void Replace(Block* block, Block* record, RecordList& records);
   // Joins `low` with `high`, the next one; neither is live nor in an index. The
   // record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
@@ -107,14 +113,28 @@ inline Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record) {
   return record;
 }
 
+inline void Discard(Block* record, RecordList& records) {
+  record->is_free = false;
+  record->chunk = nullptr;
+  records.Push(record);
+}
+
 inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
   Block* const next = high->next;
   low->size += high->size;
   low->next = next;
   SetPrevious(next, low);
-  high->is_free = false;
-  high->chunk = nullptr;  // no block any more
-  records.Push(high);
+  Discard(high, records);
+}
+
+inline void BlockList::Replace(Block* block, Block* record,
+                               RecordList& records) {
+  record->previous = block->previous;
+  record->next = block->next;
+  SetPrevious(block->next, record);
+  (block->previous != nullptr ? block->previous->next : block->chunk->first) =
+      record;
+  Discard(block, records);
 }
 
 inline Block* BlockList::Split(Block* block, std::size_t low_bytes,

@@ -1,0 +1,191 @@
+#include "strata/allocation/step_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <utility>
+
+namespace strata {
+namespace {
+
+// What a plan's record says of the block that `block` is while the step is
+// recorded. The request and its owner are not known before it is followed.
+void Describe(Block& block, Block& record) {
+  record.data = block.data;
+  record.size = block.size;
+  record.chunk = block.chunk;
+  record.set_place(block.place());
+  record.pool = block.pool;
+  record.is_free = false;
+  record.flags = 0;
+  record.free_next = &block;
+}
+
+}  // namespace
+
+bool StepPlan::Memory::Fill(Count takes) noexcept {
+  const std::size_t entries = std::size_t{2} * takes;
+  entries_.reset(new (std::nothrow) Entry[entries]);
+  order_.reset(new (std::nothrow) Count[entries]);
+  takes_ = takes;
+  return entries_ != nullptr && order_ != nullptr &&
+         slab_.Fill(records_, entries);
+}
+
+void StepPlan::Use(Memory& memory) noexcept {
+  std::swap(entries_, memory.entries_);
+  std::swap(order_, memory.order_);
+  std::swap(records_, memory.records_);
+  capacity_ = 2 * std::exchange(memory.takes_, 0);
+  limit_ = capacity_;
+  next_ = entries_.get();
+}
+
+bool StepPlan::UseAgain(RecordSlab& slab, Count takes) noexcept {
+  const Count entries = 2 * takes;
+  if (entries > capacity_) return false;
+  slab.FillFromStock(records_, entries);
+  if (records_.size() < entries) {
+    slab.Drain(records_);
+    return false;
+  }
+  limit_ = entries;
+  next_ = entries_.get();
+  return true;
+}
+
+void StepPlan::Clear(RecordList& records) noexcept {
+  if (end_ == nullptr && next_ != nullptr) {
+    for (const Entry* entry = entries_.get(); entry != next_; ++entry) {
+      if ((entry->partner & kRecordedGive) == 0) records.Push(entry->block);
+    }
+  }
+  while (Block* record = records_.Pop()) records.Push(record);
+  next_ = nullptr;
+  end_ = nullptr;
+  limit_ = 0;
+  takes_ = 0;
+  ordered_ = 0;
+  steps_ = 0;
+}
+
+bool StepPlan::NoteTake(Block& block, std::size_t bytes) noexcept {
+  const std::size_t granules = Granules(bytes);
+  if (position() == limit_ || 2 * takes_ == limit_ ||
+      granules > std::numeric_limits<Count>::max()) {
+    return false;
+  }
+  Block* const record = records_.Pop();
+  Describe(block, *record);
+  next_->block = record;
+  next_->granules = static_cast<Count>(granules);
+  next_->partner = 0;
+  ++next_;
+  ++takes_;
+  return true;
+}
+
+bool StepPlan::NoteGive(const Block& block) noexcept {
+  const std::size_t granules = Granules(block.size);
+  if (position() == limit_ || granules > std::numeric_limits<Count>::max()) {
+    return false;
+  }
+  next_->data = block.data;
+  next_->granules = static_cast<Count>(granules);
+  next_->partner = kRecordedGive;
+  ++next_;
+  return true;
+}
+
+void StepPlan::Sort() noexcept {
+  const Count count = position();
+  std::iota(order_.get(), order_.get() + count, Count{0});
+  std::sort(order_.get(), order_.get() + count, [this](Count a, Count b) {
+    const std::byte* const at_a = DataOf(a);
+    const std::byte* const at_b = DataOf(b);
+    return at_a < at_b || (at_a == at_b && a < b);
+  });
+}
+
+bool StepPlan::Pair(Count first, Count end) noexcept {
+  if ((end - first) % 2 != 0) return false;
+  // A block that is live when the step begins has to be there when it ends.
+  const bool spans = IsGive(order_[first]);
+  for (Count k = first; k < end; ++k) {
+    if (IsGive(order_[k]) != (((k - first) % 2 == 0) == spans)) return false;
+  }
+  for (Count k = first + (spans ? 1 : 0); k < end; k += 2) {
+    const Count take = order_[k];
+    const Count give = order_[k + 1 == end ? first : k + 1];
+    if (SizeOf(take) != SizeOf(give)) return false;
+    entries_[take].partner = give;
+    entries_[give].partner = take | kRecordedGive;
+  }
+  return true;
+}
+
+bool StepPlan::PairAll() noexcept {
+  const Count count = position();
+  for (Count first = 0; first < count;) {
+    const std::byte* const data = DataOf(order_[first]);
+    Count end = first + 1;
+    while (end < count && DataOf(order_[end]) == data) ++end;
+    if (!Pair(first, end)) return false;
+    first = end;
+  }
+  return true;
+}
+
+bool StepPlan::Close(RecordList& records) noexcept {
+  const Count count = position();
+  if (count == 0 || count != 2 * takes_) return false;
+  Sort();
+  if (!PairAll()) return false;
+  // From here on it is one: the frees get the blocks of their requests.
+  ordered_ = 0;
+  for (Count k = 0; k < count; ++k) {
+    const Count take = order_[k];
+    if (IsGive(take)) continue;
+    Entry& entry = entries_[take];
+    if (IsSpanning(take)) {
+      Block* const record = entry.block;
+      entry.block = record->free_next;
+      records.Push(record);
+    } else {
+      order_[ordered_++] = take;
+    }
+    Entry& give = entries_[entry.partner];
+    give.block = entry.block;
+    give.granules = kGive;
+  }
+  Count live = 0;
+  std::size_t most_live = 0;
+  for (Count i = 0; i < count; ++i) {
+    Entry& entry = entries_[i];
+    entry.partner &= ~kRecordedGive;
+    const bool is_give = entry.granules == kGive;
+    const Count take = is_give ? entry.partner : i;
+    if (IsSpanning(take)) continue;
+    live += is_give ? ~Count{0} : 1;
+    most_live = std::max<std::size_t>(most_live, live);
+  }
+  while (records_.size() > most_live) records.Push(records_.Pop());
+  end_ = next_;
+  next_ = entries_.get();
+  return true;
+}
+
+StepPlan::Count StepPlan::TakesBefore(const Entry* end) const {
+  Count takes = 0;
+  for (const Entry* entry = entries_.get(); entry != end; ++entry) {
+    takes += entry->granules != kGive ? 1 : 0;
+  }
+  return takes;
+}
+
+std::uint64_t StepPlan::gives() const {
+  return steps_ * takes_ + position() - TakesBefore(next_);
+}
+
+}  // namespace strata

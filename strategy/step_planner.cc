@@ -1,0 +1,99 @@
+#include "strata/strategy/step_planner.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace strata {
+
+StepPlanner::StepPlanner(bool is_on, bool has_cache)
+    : has_cache_(has_cache), state_(is_on ? State::kWatching : State::kOff) {
+  if (!is_on) watch_.Pause(std::numeric_limits<std::uint32_t>::max(), 0);
+}
+
+void StepPlanner::Turn(std::uint64_t live) noexcept {
+  if (state_ != State::kWatching && state_ != State::kLooking) return;
+  if (watch_.Turn(live)) {
+    if (state_ == State::kWatching && has_cache_) return Look();
+    state_ = State::kWanting;
+  } else if (has_cache_ && watch_.past_takes() >= change_at_) {
+    if (state_ == State::kWatching) return Look();
+    // Nothing was to be seen: less often from now on, and for longer.
+    look_takes_ = std::min(2 * look_takes_, kLongestLook);
+    wait_takes_ = std::min<std::uint64_t>(8 * wait_takes_, kMostPause);
+    Pause(kManySteps);
+  }
+}
+
+void StepPlanner::Look() noexcept {
+  state_ = State::kLooking;
+  watch_.Pause(0, fewest_takes_);
+  change_at_ = watch_.past_takes() + look_takes_;
+}
+
+void StepPlanner::Provide(StepPlan::Memory* memory) noexcept {
+  if (memory == nullptr) return Pause(/*steps=*/0);
+  plan_.Use(*memory);
+  Arm();
+}
+
+bool StepPlanner::ProvideAgain(RecordSlab& slab) noexcept {
+  if (!plan_.UseAgain(slab, takes())) return false;
+  Arm();
+  return true;
+}
+
+void StepPlanner::Arm() noexcept {
+  patience_ = 2 * takes();
+  state_ = State::kArmed;
+}
+
+void StepPlanner::Prepare(std::uint64_t live, RecordList& records) noexcept {
+  const bool may_begin = live == watch_.floor();
+  if (state_ == State::kArmed) {
+    if (may_begin) {
+      state_ = State::kRecording;
+    } else if (live < watch_.floor() || --patience_ == 0) {
+      End(records);
+    }
+  } else if (state_ == State::kRecording && plan_.recorded() == takes()) {
+    if (may_begin && plan_.Close(records)) {
+      state_ = State::kFollowing;
+    } else {
+      End(records);
+    }
+  }
+}
+
+void StepPlanner::NoteTake(Block& block, std::size_t bytes,
+                           RecordList& records) noexcept {
+  if (state_ != State::kRecording) return;
+  if (!plan_.NoteTake(block, bytes)) End(records);
+}
+
+void StepPlanner::NoteGive(const Block& block, RecordList& records) noexcept {
+  if (state_ != State::kRecording) return;
+  if (!plan_.NoteGive(block)) End(records);
+}
+
+void StepPlanner::End(RecordList& records) noexcept {
+  if (!is_following() && state_ < State::kArmed) return;
+  const std::uint64_t steps = is_following() ? plan_.steps() : 0;
+  // It was perhaps a part of a longer step; or what lives from one step to the
+  // next takes turns.
+  if (steps < kManySteps && state_ != State::kArmed) {
+    fewest_takes_ = 2 * takes();
+  }
+  plan_.Clear(records);
+  Pause(steps);
+}
+
+void StepPlanner::Pause(std::uint64_t steps) noexcept {
+  pause_ = steps < kFewestSteps
+               ? std::min(std::max(2 * pause_, takes()), kMostPause)
+               : 0;
+  watch_.Pause(pause_, fewest_takes_);
+  change_at_ = watch_.past_takes() + pause_ + wait_takes_;
+  state_ = State::kWatching;
+}
+
+}  // namespace strata

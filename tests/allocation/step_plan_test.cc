@@ -1,0 +1,263 @@
+#include "strata/allocation/step_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "strata/tests/testing/heap_call_counter.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t kUnit = 256;
+
+// Blocks at made-up addresses, of a slab of the test's own records.
+class StepPlanTest : public ::testing::Test {
+ protected:
+  ~StepPlanTest() override {
+    Taken();
+    plan_.Clear(records_);
+    RecordSlab::Instance().Drain(records_);
+    EXPECT_EQ(RecordSlab::Instance().taken(), taken_);
+  }
+
+  void Use(StepPlan::Count takes) {
+    StepPlan::Memory memory(RecordSlab::Instance());
+    ASSERT_TRUE(memory.Fill(takes));
+    plan_.Use(memory);
+  }
+  // A block of the strategy, of `units` at unit `at`.
+  Block& At(std::size_t at, std::size_t units) {
+    Block& block = blocks_.emplace_back();
+    block.data = Address(at);
+    block.size = units * kUnit;
+    block.pool = 1;
+    return block;
+  }
+  static std::byte* Address(std::size_t unit) {
+    return reinterpret_cast<std::byte*>((unit + 1) * kUnit);
+  }
+  bool Take(Block& block) { return plan_.NoteTake(block, block.size); }
+  bool Give(const Block& block) { return plan_.NoteGive(block); }
+  bool Close() { return plan_.Close(records_); }
+  // What it serves for so many units.
+  Block* Next(std::size_t units) { return plan_.Take(units * kUnit); }
+
+  std::vector<Block*> Given() {
+    std::vector<Block*> blocks;
+    plan_.ForEachGiven([&](Block* block) { blocks.push_back(block); });
+    return blocks;
+  }
+  // The units of what is live and was not when the step began.
+  std::vector<std::byte*> Taken() {
+    std::vector<std::byte*> live;
+    plan_.ForEachTaken([&](Block* record, bool is_live) {
+      if (is_live) live.push_back(record->data);
+      records_.Push(record);
+    });
+    return live;
+  }
+
+  const std::size_t taken_ = RecordSlab::Instance().taken();
+  std::deque<Block> blocks_;
+  RecordList records_;
+  StepPlan plan_;
+};
+
+TEST_F(StepPlanTest, ServesTheStepThatWasRecorded) {
+  Use(2);
+  Block& a = At(0, 4);
+  Block& b = At(4, 2);
+  ASSERT_TRUE(Take(a) && Take(b) && Give(a) && Give(b));
+  ASSERT_TRUE(Close());
+  for (int step = 0; step < 3; ++step) {
+    Block* first = Next(4);
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(first->data, a.data);
+    EXPECT_EQ(first->size, a.size);
+    EXPECT_EQ(first->pool, a.pool);
+    EXPECT_EQ(first->flags, kBlockLive);
+    Block* second = Next(2);
+    ASSERT_NE(second, nullptr);
+    EXPECT_EQ(second->data, b.data);
+    EXPECT_TRUE(plan_.Give(first));
+    EXPECT_EQ(first->flags, 0);
+    EXPECT_TRUE(plan_.Give(second));
+  }
+  EXPECT_EQ(plan_.steps(), 3U);
+  EXPECT_EQ(plan_.takes(), 6U);
+  EXPECT_EQ(plan_.gives(), 6U);
+}
+
+TEST_F(StepPlanTest, ServesNothingElse) {
+  Use(2);
+  Block& a = At(0, 4);
+  Block& b = At(4, 2);
+  ASSERT_TRUE(Take(a) && Take(b) && Give(a) && Give(b) && Close());
+  EXPECT_EQ(Next(2), nullptr);
+  Block* first = Next(4);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(Next(4), nullptr);
+  EXPECT_FALSE(plan_.Give(first));  // b comes before
+  Block* second = Next(2);
+  ASSERT_NE(second, nullptr);
+  EXPECT_FALSE(plan_.Give(second));  // a goes before
+  EXPECT_EQ(second->flags, kBlockLive);
+  EXPECT_EQ(Next(4), nullptr);
+  EXPECT_EQ(plan_.takes(), 2U);
+  EXPECT_EQ(plan_.gives(), 0U);
+}
+
+// The request was for less than the block: what was left over was too little.
+TEST_F(StepPlanTest, ARequestIsKnownByWhatItAskedFor) {
+  Use(1);
+  Block& a = At(0, 5);
+  ASSERT_TRUE(plan_.NoteTake(a, 4 * kUnit) && Give(a) && Close());
+  EXPECT_EQ(Next(5), nullptr);
+  Block* block = Next(4);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(block->size, 5 * kUnit);
+}
+
+TEST_F(StepPlanTest, TheSameMemoryServesSeveralRequests) {
+  Use(3);
+  Block& small = At(0, 1);
+  Block& large = At(0, 9);
+  ASSERT_TRUE(Take(small) && Give(small) && Take(large) && Give(large) &&
+              Take(small) && Give(small) && Close());
+  EXPECT_EQ(Next(1)->size, kUnit);
+}
+
+TEST_F(StepPlanTest, IsNotClosedIfMoreIsLiveThanBefore) {
+  Use(2);
+  Block& a = At(0, 4);
+  ASSERT_TRUE(Take(a) && Take(At(4, 2)) && Give(a));
+  EXPECT_FALSE(Close());
+}
+
+TEST_F(StepPlanTest, IsNotClosedIfLessIsLiveThanBefore) {
+  Use(2);
+  Block& a = At(0, 4);
+  ASSERT_TRUE(Take(a) && Give(a) && Give(At(4, 2)));
+  EXPECT_FALSE(Close());
+}
+
+TEST_F(StepPlanTest, IsNotClosedIfWhatLivesOnHasMoved) {
+  Use(1);
+  ASSERT_TRUE(Give(At(0, 4)) && Take(At(4, 4)));
+  EXPECT_FALSE(Close());
+}
+
+TEST_F(StepPlanTest, IsNotClosedIfWhatLivesOnIsLarger) {
+  Use(1);
+  ASSERT_TRUE(Give(At(0, 4)) && Take(At(0, 5)));
+  EXPECT_FALSE(Close());
+}
+
+TEST_F(StepPlanTest, WhatLivesFromStepToStepKeepsItsRecord) {
+  Use(1);
+  Block& now = At(0, 4);
+  ASSERT_TRUE(Give(At(0, 4)) && Take(now) && Close());
+  EXPECT_EQ(Next(4), nullptr);
+  ASSERT_TRUE(plan_.Give(&now));
+  EXPECT_EQ(Next(4), &now);
+  EXPECT_EQ(plan_.steps(), 1U);
+}
+
+TEST_F(StepPlanTest, HasNoMoreRequestsThanItWasMadeFor) {
+  Use(1);
+  Block& a = At(0, 4);
+  ASSERT_TRUE(Take(a) && Give(a));
+  EXPECT_FALSE(Take(a));
+  EXPECT_FALSE(Give(a));
+}
+
+// More than an entry can say.
+TEST_F(StepPlanTest, HasNoBlockOfATebibyte) {
+  Use(1);
+  Block& a = At(0, std::size_t{1} << 32);
+  EXPECT_FALSE(Take(a));
+  EXPECT_FALSE(Give(a));
+}
+
+// After each of its events: what lives and did not at first, and the other way
+// round. Block c lives from step to step, a and b within one.
+TEST_F(StepPlanTest, SaysWhatIsLiveWhereItEnds) {
+  const std::pair<std::vector<std::byte*>, bool> expected[] = {
+      {{}, false},
+      {{Address(8)}, false},             // a, behind c
+      {{Address(8)}, true},              // c is given
+      {{Address(0), Address(8)}, true},  // b, which takes its memory
+      {{Address(0)}, true},              // a is given
+      {{}, true},                        // b too
+      {{}, false},                       // c again
+  };
+  for (std::size_t events = 0; events < std::size(expected); ++events) {
+    SCOPED_TRACE(events);
+    Use(3);
+    Block& a = At(8, 2);
+    Block& b = At(0, 1);
+    Block& c = At(0, 8);
+    ASSERT_TRUE(Take(a) && Give(At(0, 8)) && Take(b) && Give(a) && Give(b) &&
+                Take(c) && Close());
+    Block* taken_a = nullptr;
+    Block* taken_b = nullptr;
+    for (std::size_t i = 0; i < events; ++i) {
+      if (i == 0) taken_a = Next(2);
+      if (i == 1) ASSERT_TRUE(plan_.Give(&c));
+      if (i == 2) taken_b = Next(1);
+      if (i == 3) ASSERT_TRUE(plan_.Give(taken_a));
+      if (i == 4) ASSERT_TRUE(plan_.Give(taken_b));
+      if (i == 5) ASSERT_EQ(Next(8), &c);
+    }
+    const std::vector<Block*> given = Given();
+    EXPECT_EQ(given.size(), expected[events].second ? 1U : 0U);
+    if (!given.empty()) EXPECT_EQ(given[0], &c);
+    EXPECT_EQ(Taken(), expected[events].first);
+    // As many records for what is left over as may have been live at once.
+    std::size_t records = 0;
+    for (; Block* record = plan_.PopRecord(); ++records) records_.Push(record);
+    EXPECT_EQ(records, 2U);
+    plan_.Clear(records_);
+  }
+}
+
+TEST_F(StepPlanTest, IsMadeAgainWithoutTheHeap) {
+  Use(8);
+  plan_.Clear(records_);
+  RecordSlab::Instance().Drain(records_);
+  Block& a = At(0, 4);
+  const HeapCallCounter heap;
+  EXPECT_FALSE(plan_.UseAgain(RecordSlab::Instance(), 9));
+  ASSERT_TRUE(plan_.UseAgain(RecordSlab::Instance(), 1));
+  ASSERT_TRUE(Take(a) && Give(a));
+  EXPECT_FALSE(Take(a));
+  EXPECT_TRUE(Close());
+  EXPECT_EQ(Next(4)->data, a.data);
+  EXPECT_EQ(heap.calls(), 0U);
+}
+
+TEST_F(StepPlanTest, IsNotMadeAgainWithoutRecords) {
+  Use(8);
+  plan_.Clear(records_);
+  RecordList stock;
+  RecordSlab::Instance().FillFromStock(stock, SIZE_MAX);
+  EXPECT_FALSE(plan_.UseAgain(RecordSlab::Instance(), 8));
+  RecordSlab::Instance().Drain(stock);
+}
+
+TEST_F(StepPlanTest, WithoutHostMemoryThereIsNone) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "no heap failures here";
+  for (std::uint64_t nth = 1; nth <= 2; ++nth) {
+    StepPlan::Memory memory(RecordSlab::Instance());
+    const HeapFailure failure(nth);
+    EXPECT_FALSE(memory.Fill(10));
+  }
+}
+
+}  // namespace
+}  // namespace strata

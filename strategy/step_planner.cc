@@ -12,14 +12,16 @@ StepPlanner::StepPlanner(bool is_on, bool has_cache)
 
 void StepPlanner::Turn(std::uint64_t live) noexcept {
   if (state_ != State::kWatching && state_ != State::kLooking) return;
-  if (watch_.Turn(live)) {
-    if (state_ == State::kWatching && has_cache_) return Look();
+  const bool repeats = watch_.Turn(live);
+  const bool is_due = watch_.past_takes() >= change_at_;
+  if (repeats && (state_ == State::kLooking || !has_cache_)) {
     state_ = State::kWanting;
-  } else if (has_cache_ && watch_.past_takes() >= change_at_) {
-    if (state_ == State::kWatching) return Look();
+  } else if (state_ == State::kWatching && has_cache_) {
+    if (is_due || (repeats && wait_takes_ == kFirstWait)) Look();
+  } else if (state_ == State::kLooking && is_due) {
     // Nothing was to be seen: less often from now on, and for longer.
     look_takes_ = std::min(2 * look_takes_, kLongestLook);
-    wait_takes_ = std::min<std::uint64_t>(8 * wait_takes_, kMostPause);
+    wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
     Pause(kManySteps);
   }
 }
@@ -58,6 +60,7 @@ void StepPlanner::Prepare(std::uint64_t live, RecordList& records) noexcept {
   } else if (state_ == State::kRecording && plan_.recorded() == takes()) {
     if (may_begin && plan_.Close(records)) {
       state_ = State::kFollowing;
+      wait_takes_ = kFirstWait;
     } else {
       End(records);
     }

@@ -9,17 +9,10 @@
 namespace strata {
 namespace {
 
-// What a plan's record says of the block that `block` is while the step is
-// recorded. The request and its owner are not known before it is followed.
-void Describe(Block& block, Block& record) {
-  record.data = block.data;
-  record.size = block.size;
-  record.chunk = block.chunk;
-  record.set_place(block.place());
-  record.pool = block.pool;
-  record.is_free = false;
-  record.flags = 0;
-  record.free_next = &block;
+// It still says what memory it was, as other records that are no block's do.
+void Drop(Block* record, RecordList& records) {
+  record->chunk = nullptr;
+  records.Push(record);
 }
 
 }  // namespace
@@ -56,9 +49,14 @@ bool StepPlan::UseAgain(RecordSlab& slab, Count takes) noexcept {
 }
 
 void StepPlan::Clear(RecordList& records) noexcept {
-  if (end_ == nullptr && next_ != nullptr) {
+  if (end_ != nullptr) {
+    for (Count i = 0; i < ordered_; ++i) {
+      if (!IsLive(order_[i])) Drop(entries_[order_[i]].block, records);
+    }
+    ForEachGiven([&](Block* block) { Drop(block, records); });
+  } else if (next_ != nullptr) {
     for (const Entry* entry = entries_.get(); entry != next_; ++entry) {
-      if ((entry->partner & kRecordedGive) == 0) records.Push(entry->block);
+      if ((entry->partner & kRecordedGive) == 0) Drop(entry->block, records);
     }
   }
   while (Block* record = records_.Pop()) records.Push(record);
@@ -67,6 +65,7 @@ void StepPlan::Clear(RecordList& records) noexcept {
   limit_ = 0;
   takes_ = 0;
   ordered_ = 0;
+  spare_count_ = 0;
   steps_ = 0;
 }
 
@@ -77,7 +76,8 @@ bool StepPlan::NoteTake(Block& block, std::size_t bytes) noexcept {
     return false;
   }
   Block* const record = records_.Pop();
-  Describe(block, *record);
+  record->Describe(block);
+  record->free_next = &block;  // until the plan is closed
   next_->block = record;
   next_->granules = static_cast<Count>(granules);
   next_->partner = 0;
@@ -151,7 +151,7 @@ bool StepPlan::Close(RecordList& records) noexcept {
     if (IsSpanning(take)) {
       Block* const record = entry.block;
       entry.block = record->free_next;
-      records.Push(record);
+      Drop(record, records);
     } else {
       order_[ordered_++] = take;
     }
@@ -160,17 +160,21 @@ bool StepPlan::Close(RecordList& records) noexcept {
     give.granules = kGive;
   }
   Count live = 0;
-  std::size_t most_live = 0;
+  Count most_live = 0;
+  Count spanning = 0;
   for (Count i = 0; i < count; ++i) {
     Entry& entry = entries_[i];
     entry.partner &= ~kRecordedGive;
     const bool is_give = entry.granules == kGive;
-    const Count take = is_give ? entry.partner : i;
-    if (IsSpanning(take)) continue;
-    live += is_give ? ~Count{0} : 1;
-    most_live = std::max<std::size_t>(most_live, live);
+    if (IsSpanning(is_give ? entry.partner : i)) {
+      spanning += is_give ? 1 : 0;
+    } else {
+      live += is_give ? ~Count{0} : 1;
+      most_live = std::max(most_live, live);
+    }
   }
-  while (records_.size() > most_live) records.Push(records_.Pop());
+  spare_count_ = std::size_t{most_live} + spanning;
+  while (records_.size() > spare_count_) records.Push(records_.Pop());
   end_ = next_;
   next_ = entries_.get();
   return true;

@@ -68,8 +68,9 @@ class StepPlan {
   // The same with what it had before and what is in `slab`; false, and nothing
   // is done, if that is not enough for `takes` requests. No heap call.
   bool UseAgain(RecordSlab& slab, Count takes) noexcept;
-  // Puts the records it has into `records`; those of requests, too, unless it
-  // was closed. The plan is empty, and not to be used until Use or UseAgain.
+  // Puts into `records` those that it has: all but those of blocks that are
+  // live, if it was closed. The plan is empty, and not to be used until Use or
+  // UseAgain.
   void Clear(RecordList& records) noexcept;
 
   // ---- To record. False: the step has more requests than were expected.
@@ -107,7 +108,7 @@ class StepPlan {
   // Steps followed to their end.
   std::uint64_t steps() const { return steps_; }
 
-  // ---- To end.
+  // ---- To see where it is.
 
   // Requests and frees that were served.
   std::uint64_t takes() const { return steps_ * takes_ + TakesBefore(next_); }
@@ -116,13 +117,14 @@ class StepPlan {
   // now.
   template <class Function>
   void ForEachGiven(Function give) const;
-  // Calls `take` with the record of each block that no step begins with, in the
-  // order of their addresses, and whether it is live now; the plan forgets it.
+  // Calls `take` with the record of each block that is live, and that no step
+  // begins with, in the order of their addresses.
   template <class Function>
-  void ForEachTaken(Function take);
-  // A record for what is left over where one of those is cut from a free block:
-  // there are as many as such blocks are live.
-  Block* PopRecord() noexcept { return records_.Pop(); }
+  void ForEachTaken(Function take) const;
+  // Records for what is left over where those are cut from free blocks, and for
+  // what those that are given leave: as many as that can take.
+  RecordList& spare_records() { return records_; }
+  std::size_t spare_count() const { return spare_count_; }
 
  private:
   static constexpr std::size_t kGranuleBytes = 256;
@@ -183,6 +185,7 @@ class StepPlan {
   Entry* next_ = nullptr;           // to record, or to follow
   Entry* end_ = nullptr;            // once closed
   std::uint64_t steps_ = 0;
+  std::size_t spare_count_ = 0;  // of records_, once closed
   RecordList records_;
 };
 
@@ -197,11 +200,10 @@ void StepPlan::ForEachGiven(Function give) const {
 }
 
 template <class Function>
-void StepPlan::ForEachTaken(Function take) {
+void StepPlan::ForEachTaken(Function take) const {
   for (Count i = 0; i < ordered_; ++i) {
-    take(entries_[order_[i]].block, IsLive(order_[i]));
+    if (IsLive(order_[i])) take(entries_[order_[i]].block);
   }
-  ordered_ = 0;
 }
 
 }  // namespace strata

@@ -290,6 +290,7 @@ void AutoGrowthAllocator::Join(Block* cached) noexcept {
     ++untold_gives_;
     cached = next;
   }
+  records_.Shed();
 }
 
 bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
@@ -297,6 +298,7 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
     NoteGive(*block);
   }
   InsertInline(block, epochs_.current());
+  records_.Shed();
   return true;
 }
 
@@ -328,7 +330,6 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   if (BlockList::IsWholeChunk(block)) {
     IdleListOf(block->chunk).Add(block->chunk);
   }
-  records_.Shed();
 }
 
 void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
@@ -348,10 +349,12 @@ HitPath* AutoGrowthAllocator::hit_path() {
 }
 
 Stats AutoGrowthAllocator::stats() const {
-  const Joined joined(*this);
+  const Shown shown(*this);
   Stats stats;
   stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
   stats.cache_misses = misses_;
+  stats.planned_hits = planned_takes_;
+  if (planner_.is_following()) stats.planned_hits += planner_.plan().takes();
   stats.splits = blocks_.splits();
   stats.coalesces = blocks_.coalesces();
   // What is lent is counted by the borrower.
@@ -380,7 +383,7 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
-  const Joined joined(*this);
+  const Shown shown(*this);
   const FreeIndex::Totals small = index_[0].Count();
   const FreeIndex::Totals large = index_[1].Count();
   return small.blocks + large.blocks == free_blocks() &&

@@ -126,6 +126,26 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
    private:
     const std::lock_guard<ChainLock> guard_;
   };
+  // The same for who only looks: a plan goes on afterwards.
+  class Shown {
+   public:
+    explicit Shown(const AutoGrowthAllocator& strategy)
+        : strategy_(const_cast<AutoGrowthAllocator&>(strategy)),
+          guard_(strategy_.lock_),
+          is_paused_(strategy_.PausePlan()) {
+      if (!is_paused_) strategy_.JoinAll();
+    }
+    Shown(const Shown&) = delete;
+    Shown& operator=(const Shown&) = delete;
+    ~Shown() {
+      if (is_paused_) strategy_.ResumePlan();
+    }
+
+   private:
+    AutoGrowthAllocator& strategy_;
+    const std::lock_guard<ChainLock> guard_;
+    const bool is_paused_;
+  };
   // Blocks of the cache, linked by free_next, become free like others.
   void Join(Block* cached) noexcept;
   // Where free blocks are kept is no part of what others see of them.
@@ -188,7 +208,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   bool IsDuringCapture() const noexcept;
   // Whether a small block may be borrowed instead of growing; counts it.
   bool MayBorrowSmall() noexcept;
-  // Makes a block free, joined with its neighbours, since `epoch`.
+  // Makes a block free, joined with its neighbours, since `epoch`. There may be
+  // more records at hand afterwards than are kept.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
   void InsertInline(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
@@ -210,10 +231,19 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   void EndPlan() noexcept;
   // Closes the cache while the planner has to see all, or opens it.
   void TuneCache() noexcept;
+  // The same for a while, during which nothing but that is to be seen happens;
+  // false if there is nothing to resume.
+  bool PausePlan() noexcept;
+  void ResumePlan() noexcept;
   // Makes the lists what following `plan` has made of them.
   void CatchUp(StepPlan& plan) noexcept;
-  // Cuts the block of `record` from `tile`, a free one.
-  void CutOut(Block* tile, Block* record, StepPlan& plan) noexcept;
+  // The block that has `data`, in the chunk; not before `from`, unless that is
+  // null or of another chunk.
+  static Block* BlockAt(const std::byte* data, const Chunk& chunk, Block* from);
+  // Cuts the block of `record` from `block`, a free one.
+  void CutOut(Block* block, Block* record) noexcept;
+  // Makes free what `record` is of, which does not become part of any list.
+  void PutBack(Block* record) noexcept;
   // Before a search, and before a block is joined, while the planner is bound.
   // False: this request has to walk.
   bool MayFind() noexcept;
@@ -281,7 +311,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // what the cache had.
   std::uint64_t untold_takes_ = 0;
   std::uint64_t untold_gives_ = 0;
-  std::size_t taken_bytes_ = 0;  // of all that is not in the index
+  std::uint64_t planned_takes_ = 0;  // of takes_: by plans that have ended
+  std::size_t taken_bytes_ = 0;      // of all that is not in the index
   std::uint64_t misses_ = 0;     // requests that had to grow
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;

@@ -93,7 +93,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
 
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
-  const Joined joined(*this);
+  const Shown shown(*this);
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
 }
@@ -218,6 +218,7 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   lent_bytes_ -= block->size;
   ++untold_gives_;
   Insert(block, FreeEpochs::kNone);
+  records_.Shed();
 }
 
 Chunk* AutoGrowthAllocator::DetachLoans(LoanRecall which) noexcept {

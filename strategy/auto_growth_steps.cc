@@ -46,54 +46,94 @@ bool AutoGrowthAllocator::MayFind() noexcept {
 }
 
 [[gnu::noinline]] void AutoGrowthAllocator::EndPlan() noexcept {
-  if (planner_.is_following()) CatchUp(planner_.plan());
+  if (planner_.is_following()) {
+    CatchUp(planner_.plan());
+    planned_takes_ += planner_.plan().takes();
+  }
   planner_.End(records_);
   TuneCache();
   records_.Shed();
 }
 
+bool AutoGrowthAllocator::PausePlan() noexcept {
+  if (!planner_.is_following()) return false;
+  StepPlan& plan = planner_.plan();
+  // To resume takes as many as to catch up.
+  if (!records_.Has(plan.spare_count())) return false;
+  CatchUp(plan);
+  return true;
+}
+
 void AutoGrowthAllocator::CatchUp(StepPlan& plan) noexcept {
+  RecordList& spare = plan.spare_records();
+  while (!spare.empty()) records_.Push(spare.Pop());
   // Each was counted when it was served; here only the difference changes. What
   // the plan used is of the current epoch, as it was when it was recorded: who
   // ends an epoch, or recalls loans, has the plan end first.
   const std::uint64_t takes = takes_ + plan.takes();
   const std::uint64_t gives = gives_ + plan.gives();
-  plan.ForEachGiven([this](Block* block) { Insert(block, epochs_.current()); });
-  Block* tile = nullptr;  // of the chunk that is looked at
-  plan.ForEachTaken([&](Block* record, bool is_live) {
-    if (tile == nullptr || tile->chunk != record->chunk) {
-      tile = record->chunk->first;
-    }
-    if (!is_live) return Discard(record, records_);
-    while (EndOf(tile) <= record->data) tile = tile->next;
-    CutOut(tile, record, plan);
-    tile = record;
+  plan.ForEachGiven([this](Block* record) { PutBack(record); });
+  Block* block = nullptr;
+  plan.ForEachTaken([&](Block* record) {
+    block = BlockAt(record->data, *record->chunk, block);
+    CutOut(block, record);
+    block = record;
   });
   takes_ = takes;
   gives_ = gives;
 }
 
-void AutoGrowthAllocator::CutOut(Block* tile, Block* record,
-                                 StepPlan& plan) noexcept {
-  FreeIndex& blocks = index(*tile);
-  blocks.Remove(tile);
-  if (BlockList::IsWholeChunk(tile)) UseIdle(tile->chunk);
-  if (EndOf(record) != EndOf(tile)) {
-    const auto low_bytes = static_cast<std::size_t>(EndOf(record) - tile->data);
-    Block* const rest = blocks_.Split(tile, low_bytes, plan.PopRecord());
+void AutoGrowthAllocator::ResumePlan() noexcept {
+  StepPlan& plan = planner_.plan();
+  const std::uint64_t takes = takes_ - plan.takes();
+  const std::uint64_t gives = gives_ - plan.gives();
+  plan.ForEachTaken([this](Block* record) { PutBack(record); });
+  plan.ForEachGiven([this](Block* record) {
+    CutOut(BlockAt(record->data, *record->chunk, nullptr), record);
+  });
+  takes_ = takes;
+  gives_ = gives;
+  // There are as many blocks as before, and so as many records are left.
+  RecordList& spare = plan.spare_records();
+  while (spare.size() < plan.spare_count()) spare.Push(records_.Pop());
+  records_.Shed();
+}
+
+Block* AutoGrowthAllocator::BlockAt(const std::byte* data, const Chunk& chunk,
+                                    Block* from) {
+  Block* block = from != nullptr && from->chunk == &chunk ? from : chunk.first;
+  while (EndOf(block) <= data) block = block->next;
+  return block;
+}
+
+void AutoGrowthAllocator::CutOut(Block* block, Block* record) noexcept {
+  FreeIndex& blocks = index(*block);
+  blocks.Remove(block);
+  if (BlockList::IsWholeChunk(block)) UseIdle(block->chunk);
+  if (EndOf(record) != EndOf(block)) {
+    const auto low_bytes =
+        static_cast<std::size_t>(EndOf(record) - block->data);
+    Block* const rest = blocks_.Split(block, low_bytes, records_.Pop());
     rest->is_free = true;
     rest->flags = 0;
-    rest->offset_units = tile->offset_units;
+    rest->offset_units = block->offset_units;
     blocks.Insert(rest);
   }
-  if (tile->data != record->data) {
-    const auto low_bytes = static_cast<std::size_t>(record->data - tile->data);
-    blocks_.Split(tile, low_bytes, record);
-    blocks.Insert(tile);
+  if (block->data != record->data) {
+    blocks_.SplitOff(block, record);
+    blocks.Insert(block);
   } else {
-    BlockList::Replace(tile, record, records_);
+    BlockList::Replace(block, record);
+    Discard(block, records_);
   }
   taken_bytes_ += record->size;
+}
+
+void AutoGrowthAllocator::PutBack(Block* record) noexcept {
+  Block* const block = records_.Pop();
+  block->Describe(*record);
+  BlockList::Replace(record, block);
+  Insert(block, epochs_.current());
 }
 
 }  // namespace strata

@@ -52,9 +52,12 @@ class BlockList {
   // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
   // rest, which is returned. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
-  // Puts `record`, which knows the memory it is, in the place of `block`, whose
-  // memory it is and whose record goes to `records`.
-  static void Replace(Block* block, Block* record, RecordList& records);
+  // Cuts the end of `block` off, which `record` knows to be its own. Who holds
+  // the record may read it meanwhile.
+  void SplitOff(Block* block, Block* record);
+  // Puts `record`, which knows what memory it is, in the place of `block`, which
+  // is of the same.
+  static void Replace(Block* block, Block* record);
   // Joins `low` with `high`, the next one; neither is live nor in an index. The
   // record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
@@ -127,14 +130,21 @@ inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
   Discard(high, records);
 }
 
-inline void BlockList::Replace(Block* block, Block* record,
-                               RecordList& records) {
+inline void BlockList::SplitOff(Block* block, Block* record) {
+  ++splits_;
+  block->size -= record->size;
+  record->previous = block;
+  record->next = block->next;
+  SetPrevious(block->next, record);
+  block->next = record;
+}
+
+inline void BlockList::Replace(Block* block, Block* record) {
   record->previous = block->previous;
   record->next = block->next;
   SetPrevious(block->next, record);
   (block->previous != nullptr ? block->previous->next : block->chunk->first) =
       record;
-  Discard(block, records);
 }
 
 inline Block* BlockList::Split(Block* block, std::size_t low_bytes,

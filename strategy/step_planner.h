@@ -39,6 +39,7 @@ class StepPlanner {
   // A request is served by the plan, if it is what the plan has next.
   bool is_following() const { return state_ == State::kFollowing; }
   StepPlan& plan() { return plan_; }
+  const StepPlan& plan() const { return plan_; }
   // Provide is to be called before another request is served.
   bool wants_memory() const { return state_ == State::kWanting; }
   // Requests of the step that needs it.

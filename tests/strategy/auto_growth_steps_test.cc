@@ -114,19 +114,16 @@ class AutoGrowthStepsTest : public ::testing::Test {
   void PlaySteps(const Program& program, int steps) {
     for (int i = 0; i < steps; ++i) Play(program);
   }
-  // Asking ends a plan.
-  std::uint64_t Splits() { return strategy().stats().splits; }
-  // Those that `steps` steps make, once more than kUntilPlanned were played.
-  std::uint64_t SplitsOf(const Program& program, int steps) {
-    const std::uint64_t before = Splits();
-    PlaySteps(program, steps);
-    return Splits() - before;
-  }
-  // Whether steps follow a plan: only the first ones cut anything.
+  std::uint64_t Planned() { return strategy().stats().planned_hits; }
+  // Whether the last of many steps follow a plan.
   bool IsPlanned(const Program& program) {
-    const std::uint64_t few = SplitsOf(program, kUntilPlanned);
-    const std::uint64_t many = SplitsOf(program, 20 * kUntilPlanned);
-    return many < 4 * few;
+    PlaySteps(program, 6 * kUntilPlanned);
+    const std::uint64_t before = Planned();
+    PlaySteps(program, 2);
+    const auto requests =
+        std::count_if(program.begin(), program.end(),
+                      [](const Event& event) { return event.bytes != 0; });
+    return Planned() - before == 2 * static_cast<std::uint64_t>(requests);
   }
   std::size_t LiveBytes() const {
     std::size_t bytes = 0;
@@ -158,8 +155,37 @@ class AutoGrowthStepsTest : public ::testing::Test {
   std::map<std::size_t, AllocationPtr> live_;
 };
 
-TEST_F(AutoGrowthStepsTest, AStepThatRepeatsCutsAndJoinsNothing) {
+TEST_F(AutoGrowthStepsTest, AStepThatRepeatsIsPlanned) {
   EXPECT_TRUE(IsPlanned(Training(40)));
+}
+
+TEST_F(AutoGrowthStepsTest, APlanCutsAndJoinsNothing) {
+  const Program program = Training(40);
+  ASSERT_TRUE(IsPlanned(program));
+  const Stats before = strategy().stats();
+  PlaySteps(program, 100);
+  const Stats stats = strategy().stats();
+  EXPECT_EQ(stats.splits, before.splits);
+  EXPECT_EQ(stats.coalesces, before.coalesces);
+  EXPECT_GT(stats.cache_hits, before.cache_hits);
+}
+
+// Statistics, memory maps, what other streams ask: wherever in the step.
+TEST_F(AutoGrowthStepsTest, WhoLooksEndsNoPlan) {
+  UseWithout("cache");
+  const Program program = Random(5, 90, 2);
+  for (std::size_t i = 0; i < 2; ++i) Play({90 + i, Kibibytes(300 + 10 * i)});
+  ASSERT_TRUE(IsPlanned(program));
+  const std::uint64_t before = Planned();
+  std::uint64_t requests = 0;
+  for (int step = 0; step < 4; ++step) {
+    for (const Event& event : program) {
+      Play(event);
+      requests += event.bytes != 0 ? 1 : 0;
+      ExpectConsistent();
+    }
+  }
+  EXPECT_EQ(Planned() - before, requests);
 }
 
 TEST_F(AutoGrowthStepsTest, AlsoWithoutAFrontCache) {

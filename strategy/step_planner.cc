@@ -7,7 +7,7 @@ namespace strata {
 
 StepPlanner::StepPlanner(bool is_on, bool has_cache)
     : has_cache_(has_cache), state_(is_on ? State::kWatching : State::kOff) {
-  if (!is_on) watch_.Pause(std::numeric_limits<std::uint32_t>::max(), 0);
+  if (!is_on) watch_.Pause(std::numeric_limits<std::uint32_t>::max(), 0, 0);
 }
 
 void StepPlanner::Turn(std::uint64_t live) noexcept {
@@ -28,7 +28,7 @@ void StepPlanner::Turn(std::uint64_t live) noexcept {
 
 void StepPlanner::Look() noexcept {
   state_ = State::kLooking;
-  watch_.Pause(0, fewest_takes_);
+  watch_.Pause(0, longer_than_, times_);
   change_at_ = watch_.past_takes() + look_takes_;
 }
 
@@ -81,10 +81,15 @@ void StepPlanner::NoteGive(const Block& block, RecordList& records) noexcept {
 void StepPlanner::End(RecordList& records) noexcept {
   if (!is_following() && state_ < State::kArmed) return;
   const std::uint64_t steps = is_following() ? plan_.steps() : 0;
-  // It was perhaps a part of a longer step; or what lives from one step to the
-  // next takes turns.
-  if (steps < kManySteps && state_ != State::kArmed) {
-    fewest_takes_ = 2 * takes();
+  longer_than_ = 0;
+  times_ = 0;
+  if (is_following() && steps < kManySteps) {
+    // It was perhaps a part of a longer step.
+    longer_than_ = takes();
+    times_ = 2 * steps + kFewestSteps;
+  } else if (state_ == State::kRecording) {
+    // What lives from one step to the next perhaps takes turns.
+    stride_ = stride_ < kLongestStride ? 2 * stride_ : 1;
   }
   plan_.Clear(records);
   Pause(steps);
@@ -94,7 +99,7 @@ void StepPlanner::Pause(std::uint64_t steps) noexcept {
   pause_ = steps < kFewestSteps
                ? std::min(std::max(2 * pause_, takes()), kMostPause)
                : 0;
-  watch_.Pause(pause_, fewest_takes_);
+  watch_.Pause(pause_, longer_than_, times_);
   change_at_ = watch_.past_takes() + pause_ + wait_takes_;
   state_ = State::kWatching;
 }

@@ -43,7 +43,10 @@ class StepPlanner {
   // Provide is to be called before another request is served.
   bool wants_memory() const { return state_ == State::kWanting; }
   // Requests of the step that needs it.
-  StepPlan::Count takes() const { return watch_.lap_takes(); }
+  StepPlan::Count takes() const {
+    const StepPlan::Count takes = stride_ * watch_.step_takes();
+    return takes <= StepWatch::kMostTakes ? takes : watch_.step_takes();
+  }
   // Takes `memory`, or, if there is none, looks away.
   void Provide(StepPlan::Memory* memory) noexcept;
   // False if what there is without the heap is not enough.
@@ -84,6 +87,7 @@ class StepPlanner {
     kArmed,      // until a step begins
     kRecording,  // until the next one does
   };
+  static constexpr std::uint32_t kLongestStride = 4;
   static constexpr std::uint32_t kMostPause = 1U << 20;
   // It looks closer for so many requests at first, and at last, to see a step
   // twice that begins anywhere; after so many where none seems to repeat, or
@@ -106,7 +110,10 @@ class StepPlanner {
   // Of watch_.past_takes(): when a look ends, or begins if none is called for.
   std::uint64_t change_at_ = kFirstWait;
   std::uint32_t pause_ = 0;
-  std::uint32_t fewest_takes_ = StepWatch::kFewestTakes;
+  // See StepWatch::Pause.
+  std::uint32_t longer_than_ = 0;
+  std::uint64_t times_ = 0;
+  std::uint32_t stride_ = 1;    // a plan is of so many steps
   std::uint32_t patience_ = 0;  // requests until a step has to begin
   State state_;
 };

@@ -41,14 +41,14 @@ class StepWatchTest : public ::testing::Test {
 
 TEST_F(StepWatchTest, SeesAStepThatWasMadeTwice) {
   EXPECT_EQ(StepsUntilSeen(100, 10), 3);  // at its first request
-  EXPECT_EQ(watch_.lap_takes(), 100U);
+  EXPECT_EQ(watch_.step_takes(), 100U);
   EXPECT_EQ(watch_.floor(), 10U);
 }
 
 TEST_F(StepWatchTest, TakesShortStepsTogether) {
   EXPECT_NE(StepsUntilSeen(3, 200), 0);
-  EXPECT_GE(watch_.lap_takes(), StepWatch::kFewestTakes);
-  EXPECT_EQ(watch_.lap_takes() % 3, 0U);
+  EXPECT_GE(watch_.step_takes(), StepWatch::kFewestTakes);
+  EXPECT_EQ(watch_.step_takes() % 3, 0U);
 }
 
 TEST_F(StepWatchTest, SeesNoStepOfOtherSizes) {
@@ -71,7 +71,7 @@ TEST_F(StepWatchTest, AStepBeginsWhereTheFewestLive) {
   for (int i = 0; i < 10; ++i) Step(100);
   ASSERT_TRUE(is_seen_);
   // From somewhere within, other steps reach lower.
-  watch_.Pause(0, StepWatch::kFewestTakes);
+  watch_.Pause(0, 0, 0);
   is_seen_ = false;
   for (std::size_t i = 0; i < 50; ++i) Take(256 + 256 * i);
   Give(100);
@@ -92,7 +92,7 @@ TEST_F(StepWatchTest, LaterAFloorIsWaitedForLonger) {
   live_ += 50;
   // Longer than the first window.
   EXPECT_NE(StepsUntilSeen(3000, 50), 0);
-  EXPECT_EQ(watch_.lap_takes(), 3000U);
+  EXPECT_EQ(watch_.step_takes(), 3000U);
 }
 
 // Such a plan would be too large.
@@ -100,26 +100,52 @@ TEST_F(StepWatchTest, SeesNoStepThatIsTooLong) {
   EXPECT_EQ(StepsUntilSeen(StepWatch::kMostTakes + 1, 10), 0);
 }
 
-// Two halves that differ, each of which begins where the fewest live.
-TEST_F(StepWatchTest, LooksForLongerStepsWherePartsDiffer) {
-  for (int i = 0; i < 40 && !is_seen_; ++i) {
+// Parts that differ, each of which begins where the fewest live.
+TEST_F(StepWatchTest, SeesAStepOfSeveralLaps) {
+  for (int i = 0; i < 4 && !is_seen_; ++i) {
     Step(100);
     Step(150, 512);
+    Step(70, 1024);
   }
   EXPECT_TRUE(is_seen_);
-  EXPECT_EQ(watch_.lap_takes(), 250U);
+  EXPECT_EQ(watch_.step_takes(), 320U);
+}
+
+// One of 65 is not a step.
+TEST_F(StepWatchTest, SeesNoStepOfTooManyLaps) {
+  for (const std::size_t laps :
+       {StepWatch::kMostLaps, StepWatch::kMostLaps + 1}) {
+    watch_ = StepWatch();
+    is_seen_ = false;
+    for (int i = 0; i < 4; ++i) {
+      for (std::size_t lap = 0; lap < laps; ++lap) Step(64, 256 + 256 * lap);
+    }
+    EXPECT_EQ(is_seen_, laps == StepWatch::kMostLaps);
+  }
 }
 
 TEST_F(StepWatchTest, SeesNothingWhileItPauses) {
-  watch_.Pause(5000, StepWatch::kFewestTakes);
+  watch_.Pause(5000, 0, 0);
   EXPECT_EQ(StepsUntilSeen(100, 50), 0);
   EXPECT_NE(StepsUntilSeen(100, 10), 0);
 }
 
+// A part repeats twenty times before the rest of the step.
 TEST_F(StepWatchTest, AfterAPauseItLooksForLongerSteps) {
-  watch_.Pause(1, 150);
-  EXPECT_NE(StepsUntilSeen(100, 20), 0);
-  EXPECT_EQ(watch_.lap_takes(), 200U);
+  watch_.Pause(1, 100, 40);
+  for (int whole = 0; whole < 4 && !is_seen_; ++whole) {
+    for (int i = 0; i < 20; ++i) Step(100);
+    Step(90, 512);
+  }
+  EXPECT_TRUE(is_seen_);
+  EXPECT_EQ(watch_.step_takes(), 2090U);
+}
+
+TEST_F(StepWatchTest, AfterAPauseAShortStepHasToRepeatMoreOften) {
+  watch_.Pause(1, 100, 40);
+  const int steps = StepsUntilSeen(100, 100);
+  EXPECT_GE(steps, 40);
+  EXPECT_LE(steps, 50);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ class HitPath {
   }
   // Whether Give never declines.
   virtual bool takes_all() const noexcept { return false; }
-  // Whether Take finds whatever a walk would find without growing.
+  // Whether Take finds whatever a walk would find without growing. Hold
+  // hit_lock().
   virtual bool finds_all() const noexcept { return true; }
 
   // For who asks the cache by itself: Take and Give are these, one by one.

@@ -1,7 +1,6 @@
 #include "strata/allocation/step_plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -38,10 +37,16 @@ void StepPlan::Use(Memory& memory) noexcept {
 bool StepPlan::UseAgain(RecordSlab& slab, Count takes) noexcept {
   const Count entries = 2 * takes;
   if (entries > capacity_) return false;
-  slab.FillFromStock(records_, entries);
-  if (records_.size() < entries) {
-    slab.Drain(records_);
-    return false;
+  // So that others need not wait for long.
+  constexpr std::size_t kBatch = 64;
+  while (records_.size() < entries) {
+    const std::size_t before = records_.size();
+    slab.FillFromStock(records_,
+                       std::min<std::size_t>(entries, before + kBatch));
+    if (records_.size() == before) {
+      slab.Drain(records_);
+      return false;
+    }
   }
   limit_ = entries;
   next_ = entries_.get();
@@ -51,9 +56,11 @@ bool StepPlan::UseAgain(RecordSlab& slab, Count takes) noexcept {
 void StepPlan::Clear(RecordList& records) noexcept {
   if (end_ != nullptr) {
     for (Count i = 0; i < ordered_; ++i) {
-      if (!IsLive(order_[i])) Drop(entries_[order_[i]].block, records);
+      const Count take = order_[i];
+      if (IsSpanning(take) ? IsGiven(take) : !IsTaken(take)) {
+        Drop(entries_[take].block, records);
+      }
     }
-    ForEachGiven([&](Block* block) { Drop(block, records); });
   } else if (next_ != nullptr) {
     for (const Entry* entry = entries_.get(); entry != next_; ++entry) {
       if ((entry->partner & kRecordedGive) == 0) Drop(entry->block, records);
@@ -70,16 +77,15 @@ void StepPlan::Clear(RecordList& records) noexcept {
 }
 
 bool StepPlan::NoteTake(Block& block, std::size_t bytes) noexcept {
-  const std::size_t granules = Granules(bytes);
-  if (position() == limit_ || 2 * takes_ == limit_ ||
-      granules > std::numeric_limits<Count>::max()) {
+  const std::int32_t granules = Granules(bytes);
+  if (position() == limit_ || 2 * takes_ == limit_ || granules == kGive) {
     return false;
   }
   Block* const record = records_.Pop();
   record->Describe(block);
   record->free_next = &block;  // until the plan is closed
   next_->block = record;
-  next_->granules = static_cast<Count>(granules);
+  next_->granules = granules;
   next_->partner = 0;
   ++next_;
   ++takes_;
@@ -87,12 +93,10 @@ bool StepPlan::NoteTake(Block& block, std::size_t bytes) noexcept {
 }
 
 bool StepPlan::NoteGive(const Block& block) noexcept {
-  const std::size_t granules = Granules(block.size);
-  if (position() == limit_ || granules > std::numeric_limits<Count>::max()) {
-    return false;
-  }
+  const std::int32_t granules = Granules(block.size);
+  if (position() == limit_ || granules == kGive) return false;
   next_->data = block.data;
-  next_->granules = static_cast<Count>(granules);
+  next_->granules = granules;
   next_->partner = kRecordedGive;
   ++next_;
   return true;
@@ -118,7 +122,7 @@ bool StepPlan::Pair(Count first, Count end) noexcept {
   for (Count k = first + (spans ? 1 : 0); k < end; k += 2) {
     const Count take = order_[k];
     const Count give = order_[k + 1 == end ? first : k + 1];
-    if (SizeOf(take) != SizeOf(give)) return false;
+    if (GranulesOf(take) != GranulesOf(give)) return false;
     entries_[take].partner = give;
     entries_[give].partner = take | kRecordedGive;
   }
@@ -148,12 +152,11 @@ bool StepPlan::Close(RecordList& records) noexcept {
     const Count take = order_[k];
     if (IsGive(take)) continue;
     Entry& entry = entries_[take];
+    order_[ordered_++] = take;
     if (IsSpanning(take)) {
       Block* const record = entry.block;
       entry.block = record->free_next;
       Drop(record, records);
-    } else {
-      order_[ordered_++] = take;
     }
     Entry& give = entries_[entry.partner];
     give.block = entry.block;

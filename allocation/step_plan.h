@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "strata/allocation/allocation.h"
@@ -23,7 +24,7 @@ namespace strata {
 //   When the plan ends, what is live then and was not when the step began is to
 //   be cut from the strategy's free blocks, and the other way round.
 // Threads: none; the strategy's lock guards it.
-// Cost: 32 bytes a request, and one record; one more for each that is live at
+// Cost: 40 bytes a request, and one record; one more for each that is live at
 //   once. Following: O(1), the next 16 bytes of an array and the block's
 //   record. Close: O(n log n). No heap call but Memory's, for the longest step
 //   so far.
@@ -90,7 +91,10 @@ class StepPlan {
   // A live block for a request of `bytes`; null if something else is next.
   Block* Take(std::size_t bytes) noexcept {
     const Entry& entry = *next_;
-    if (entry.granules != Granules(bytes)) return nullptr;
+    // That of a free, -1, is no number of granules.
+    if (static_cast<std::size_t>(entry.granules) != bytes / kGranuleBytes) {
+      return nullptr;
+    }
     Advance();
     Block* const block = entry.block;
     block->offset_units = 0;
@@ -114,7 +118,7 @@ class StepPlan {
   std::uint64_t takes() const { return steps_ * takes_ + TakesBefore(next_); }
   std::uint64_t gives() const;
   // Calls `give` with each block that was live when the step began, and is not
-  // now.
+  // now; in the order of their addresses.
   template <class Function>
   void ForEachGiven(Function give) const;
   // Calls `take` with the record of each block that is live, and that no step
@@ -128,19 +132,22 @@ class StepPlan {
 
  private:
   static constexpr std::size_t kGranuleBytes = 256;
-  static constexpr Count kGive = 0;
+  static constexpr std::int32_t kGive = -1;
 
   struct Entry {
     union {
       Block* block = nullptr;
       std::byte* data;  // of a free that is recorded
     };
-    Count granules = 0;  // that were asked for; kGive: a free
-    Count partner = 0;   // the entry of the block's free, or of its request
+    std::int32_t granules = 0;  // that were asked for; kGive: a free
+    Count partner = 0;  // the entry of the block's free, or of its request
   };
 
-  static std::size_t Granules(std::size_t bytes) {
-    return bytes / kGranuleBytes;
+  // kGive if there are too many for an entry.
+  static std::int32_t Granules(std::size_t bytes) {
+    constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::size_t granules = bytes / kGranuleBytes;
+    return granules <= kMost ? static_cast<std::int32_t>(granules) : kGive;
   }
   Count size() const { return static_cast<Count>(end_ - entries_.get()); }
   Count position() const { return static_cast<Count>(next_ - entries_.get()); }
@@ -151,7 +158,7 @@ class StepPlan {
   std::byte* DataOf(Count i) const {
     return IsGive(i) ? entries_[i].data : entries_[i].block->data;
   }
-  std::size_t SizeOf(Count i) const {
+  std::int32_t GranulesOf(Count i) const {
     return IsGive(i) ? entries_[i].granules : Granules(entries_[i].block->size);
   }
   // Orders the entries by address and time.
@@ -162,9 +169,15 @@ class StepPlan {
   bool PairAll() noexcept;
   // The free of a block comes before its request: it lives beyond the end.
   bool IsSpanning(Count take) const { return entries_[take].partner < take; }
-  // Whether the block of a request, and of no step's begin, is live.
-  bool IsLive(Count take) const {
-    return take < position() && entries_[take].partner >= position();
+  // Whether its block is not live now, but was when the step began; or the
+  // other way round.
+  bool IsGiven(Count take) const {
+    return IsSpanning(take) && entries_[take].partner < position() &&
+           take >= position();
+  }
+  bool IsTaken(Count take) const {
+    return !IsSpanning(take) && take < position() &&
+           entries_[take].partner >= position();
   }
   void Advance() noexcept {
     if (++next_ == end_) [[unlikely]] {
@@ -191,18 +204,15 @@ class StepPlan {
 
 template <class Function>
 void StepPlan::ForEachGiven(Function give) const {
-  for (Count i = 0; i < size(); ++i) {
-    const Entry& entry = entries_[i];
-    if (entry.granules == kGive || !IsSpanning(i)) continue;
-    const bool is_live = position() <= entry.partner || position() > i;
-    if (!is_live) give(entry.block);
+  for (Count i = 0; i < ordered_; ++i) {
+    if (IsGiven(order_[i])) give(entries_[order_[i]].block);
   }
 }
 
 template <class Function>
 void StepPlan::ForEachTaken(Function take) const {
   for (Count i = 0; i < ordered_; ++i) {
-    if (IsLive(order_[i])) take(entries_[order_[i]].block);
+    if (IsTaken(order_[i])) take(entries_[order_[i]].block);
   }
 }
 

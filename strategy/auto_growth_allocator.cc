@@ -264,7 +264,7 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   if (planner_.is_bound()) {
     if (!MayFind()) return nullptr;
     if (Block* planned = cache_.Take(size)) return planned;
-    if (planner_.is_following()) EndPlan();
+    if (planner_.is_following()) LeavePlan();
   }
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
@@ -349,14 +349,15 @@ HitPath* AutoGrowthAllocator::hit_path() {
 }
 
 Stats AutoGrowthAllocator::stats() const {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   Stats stats;
   stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
   stats.cache_misses = misses_;
   stats.planned_hits = planned_takes_;
   if (planner_.is_following()) stats.planned_hits += planner_.plan().takes();
-  stats.splits = blocks_.splits();
-  stats.coalesces = blocks_.coalesces();
+  stats.splits = shown.counts().splits;
+  stats.coalesces = shown.counts().coalesces;
   // What is lent is counted by the borrower.
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = taken_bytes_ - lent_bytes_;
@@ -375,14 +376,18 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   ListUnderLock(
       lock_,
       [this] {
-        JoinAll();
+        const Shown shown(*this);
         return blocks_.block_count();
       },
       [&](std::size_t count) { blocks.reserve(before + count); },
-      [&] { blocks_.Describe(blocks); });
+      [&] {
+        const Shown shown(*this);
+        blocks_.Describe(blocks);
+      });
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   const FreeIndex::Totals small = index_[0].Count();
   const FreeIndex::Totals large = index_[1].Count();

@@ -92,6 +92,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool takes_all() const noexcept override { return true; }
+  bool finds_all() const noexcept override { return !planner_.wants_memory(); }
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;
@@ -126,24 +127,31 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
    private:
     const std::lock_guard<ChainLock> guard_;
   };
-  // The same for who only looks: a plan goes on afterwards.
+  // The same for who only looks, and holds the lock: a plan goes on afterwards.
   class Shown {
    public:
     explicit Shown(const AutoGrowthAllocator& strategy)
         : strategy_(const_cast<AutoGrowthAllocator&>(strategy)),
-          guard_(strategy_.lock_),
+          counts_(strategy.blocks_.counts()),
           is_paused_(strategy_.PausePlan()) {
       if (!is_paused_) strategy_.JoinAll();
     }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;
     ~Shown() {
-      if (is_paused_) strategy_.ResumePlan();
+      if (!is_paused_) return;
+      strategy_.ResumePlan();
+      strategy_.blocks_.set_counts(counts_);
+    }
+
+    // Without what it takes to show them.
+    BlockList::Counts counts() const {
+      return is_paused_ ? counts_ : strategy_.blocks_.counts();
     }
 
    private:
     AutoGrowthAllocator& strategy_;
-    const std::lock_guard<ChainLock> guard_;
+    const BlockList::Counts counts_;
     const bool is_paused_;
   };
   // Blocks of the cache, linked by free_next, become free like others.
@@ -227,12 +235,15 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t GiveBackIdle() noexcept;
 
   // Of plans: auto_growth_steps.cc. Hold lock_.
-  // Ends what is followed or recorded: the lists are as if it had not been.
-  void EndPlan() noexcept;
   // Closes the cache while the planner has to see all, or opens it.
   void TuneCache() noexcept;
-  // The same for a while, during which nothing but that is to be seen happens;
-  // false if there is nothing to resume.
+  // Ends what is followed or recorded: the lists are as if it had not been.
+  void EndPlan() noexcept;
+  // The same where it is a request or a free that the plan does not have next.
+  void LeavePlan() noexcept;
+  void StopFollowing() noexcept;
+  // Has the lists catch up for a while, in which nothing but that is to be seen
+  // happens; false if there is nothing to resume.
   bool PausePlan() noexcept;
   void ResumePlan() noexcept;
   // Makes the lists what following `plan` has made of them.
@@ -313,7 +324,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::uint64_t untold_gives_ = 0;
   std::uint64_t planned_takes_ = 0;  // of takes_: by plans that have ended
   std::size_t taken_bytes_ = 0;      // of all that is not in the index
-  std::uint64_t misses_ = 0;     // requests that had to grow
+  std::uint64_t misses_ = 0;         // requests that had to grow
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};

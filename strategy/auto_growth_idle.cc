@@ -54,22 +54,26 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
 }
 
 std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   return idle_.bytes();
 }
 
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   return idle_.system_bytes() + lending_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(
     std::size_t bytes) const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   return idle_.SmallestBytes(bytes);
 }
 
 std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   return idle_.LargestBytes();
 }

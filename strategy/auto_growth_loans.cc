@@ -93,6 +93,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
 
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;

@@ -1,5 +1,7 @@
 // The plans of AutoGrowthAllocator: how they begin, and what they leave behind.
 
+#include <glog/logging.h>
+
 #include <mutex>
 
 #include "strata/strategy/auto_growth_allocator.h"
@@ -40,19 +42,29 @@ bool AutoGrowthAllocator::MayFind() noexcept {
 
 [[gnu::noinline]] void AutoGrowthAllocator::NoteGive(
     const Block& block) noexcept {
-  if (planner_.is_following()) return EndPlan();
+  if (planner_.is_following()) return LeavePlan();
   planner_.NoteGive(block, records_);
   TuneCache();
 }
 
 [[gnu::noinline]] void AutoGrowthAllocator::EndPlan() noexcept {
-  if (planner_.is_following()) {
-    CatchUp(planner_.plan());
-    planned_takes_ += planner_.plan().takes();
-  }
+  StopFollowing();
   planner_.End(records_);
   TuneCache();
   records_.Shed();
+}
+
+void AutoGrowthAllocator::LeavePlan() noexcept {
+  StopFollowing();
+  planner_.Leave(records_);
+  TuneCache();
+  records_.Shed();
+}
+
+void AutoGrowthAllocator::StopFollowing() noexcept {
+  if (!planner_.is_following()) return;
+  CatchUp(planner_.plan());
+  planned_takes_ += planner_.plan().takes();
 }
 
 bool AutoGrowthAllocator::PausePlan() noexcept {
@@ -88,8 +100,11 @@ void AutoGrowthAllocator::ResumePlan() noexcept {
   const std::uint64_t takes = takes_ - plan.takes();
   const std::uint64_t gives = gives_ - plan.gives();
   plan.ForEachTaken([this](Block* record) { PutBack(record); });
-  plan.ForEachGiven([this](Block* record) {
-    CutOut(BlockAt(record->data, *record->chunk, nullptr), record);
+  Block* block = nullptr;
+  plan.ForEachGiven([&](Block* record) {
+    block = BlockAt(record->data, *record->chunk, block);
+    CutOut(block, record);
+    block = record;
   });
   takes_ = takes;
   gives_ = gives;
@@ -107,6 +122,9 @@ Block* AutoGrowthAllocator::BlockAt(const std::byte* data, const Chunk& chunk,
 }
 
 void AutoGrowthAllocator::CutOut(Block* block, Block* record) noexcept {
+  DCHECK(block->is_free && record->data >= block->data &&
+         EndOf(record) <= EndOf(block))
+      << "a plan has what is not free: " << record->data;
   FreeIndex& blocks = index(*block);
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) UseIdle(block->chunk);

@@ -55,8 +55,8 @@ class BlockList {
   // Cuts the end of `block` off, which `record` knows to be its own. Who holds
   // the record may read it meanwhile.
   void SplitOff(Block* block, Block* record);
-  // Puts `record`, which knows what memory it is, in the place of `block`, which
-  // is of the same.
+  // Puts `record`, which knows what memory it is, in the place of `block`,
+  // which is of the same.
   static void Replace(Block* block, Block* record);
   // Joins `low` with `high`, the next one; neither is live nor in an index. The
   // record of `high` goes to `records`.
@@ -78,8 +78,16 @@ class BlockList {
   std::size_t block_count() const {
     return chunk_count_ + splits_ - coalesces_;
   }
-  std::uint64_t splits() const { return splits_; }
-  std::uint64_t coalesces() const { return coalesces_; }
+  struct Counts {
+    std::uint64_t splits = 0;
+    std::uint64_t coalesces = 0;
+  };
+  Counts counts() const { return {splits_, coalesces_}; }
+  // For who undid what he did since.
+  void set_counts(Counts counts) {
+    splits_ = counts.splits;
+    coalesces_ = counts.coalesces;
+  }
 
   // Appends every block to `blocks`. O(blocks).
   void Describe(std::vector<BlockInfo>& blocks) const;

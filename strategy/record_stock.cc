@@ -18,6 +18,8 @@ void RecordStock::GiveBackDownTo(std::size_t count) noexcept {
     Block* record = Pop();
     *record = Block();
     blank.Push(record);
+    // So that others need not wait for long.
+    if (blank.size() == kBatch) slab_.Drain(blank);
   }
   slab_.Drain(blank);
 }

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_RECORD_STOCK_H_
 #define STRATA_STRATEGY_RECORD_STOCK_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <mutex>
 
@@ -45,7 +46,7 @@ class RecordStock : public RecordList {
   // Whether `count` records are there, now that the slab has been asked for
   // what it has. No heap call.
   bool Has(std::size_t count) noexcept {
-    if (size() < count) slab_.FillFromStock(*this, kBatch);
+    if (size() < count) slab_.FillFromStock(*this, std::max(count, kBatch));
     return size() >= count;
   }
   // Takes what is missing to a batch.

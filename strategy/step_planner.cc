@@ -6,7 +6,7 @@
 namespace strata {
 
 StepPlanner::StepPlanner(bool is_on, bool has_cache)
-    : has_cache_(has_cache), state_(is_on ? State::kWatching : State::kOff) {
+    : has_cache_(has_cache), state_(is_on ? FirstState() : State::kOff) {
   if (!is_on) watch_.Pause(std::numeric_limits<std::uint32_t>::max(), 0, 0);
 }
 
@@ -14,22 +14,36 @@ void StepPlanner::Turn(std::uint64_t live) noexcept {
   if (state_ != State::kWatching && state_ != State::kLooking) return;
   const bool repeats = watch_.Turn(live);
   const bool is_due = watch_.past_takes() >= change_at_;
-  if (repeats && (state_ == State::kLooking || !has_cache_)) {
-    state_ = State::kWanting;
-  } else if (state_ == State::kWatching && has_cache_) {
-    if (is_due || (repeats && wait_takes_ == kFirstWait)) Look();
-  } else if (state_ == State::kLooking && is_due) {
-    // Nothing was to be seen: less often from now on, and for longer.
-    look_takes_ = std::min(2 * look_takes_, kLongestLook);
-    wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
-    Pause(kManySteps);
+  if (state_ == State::kLooking) {
+    if (repeats) {
+      state_ = State::kWanting;
+    } else if (is_due && longer_than_ != 0) {
+      LookForAny();
+    } else if (is_due && has_cache_) {
+      // Nothing was to be seen: less often from now on, and for longer.
+      look_takes_ = std::min(2 * look_takes_, kLongestLook);
+      wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
+      Pause(kManySteps);
+    }
+  } else if (is_due || (repeats && wait_takes_ == kFirstWait)) {
+    Look();
   }
+}
+
+void StepPlanner::LookForAny() noexcept {
+  // Not now, and only now and then: it was disturbed, not a part.
+  longer_look_takes_ = std::min(2 * longer_look_takes_, kLongestLook);
+  shorter_ones_ = kShorterOnes;
+  longer_than_ = 0;
+  times_ = 0;
+  Look();
 }
 
 void StepPlanner::Look() noexcept {
   state_ = State::kLooking;
   watch_.Pause(0, longer_than_, times_);
-  change_at_ = watch_.past_takes() + look_takes_;
+  change_at_ = watch_.past_takes() +
+               (longer_than_ != 0 ? longer_look_takes_ : look_takes_);
 }
 
 void StepPlanner::Provide(StepPlan::Memory* memory) noexcept {
@@ -60,10 +74,15 @@ void StepPlanner::Prepare(std::uint64_t live, RecordList& records) noexcept {
   } else if (state_ == State::kRecording && plan_.recorded() == takes()) {
     if (may_begin && plan_.Close(records)) {
       state_ = State::kFollowing;
+      longer_than_ = 0;
+      times_ = 0;
+      look_takes_ = kFirstLook;
       wait_takes_ = kFirstWait;
-    } else {
-      End(records);
+      return;
     }
+    // What lives from one step to the next perhaps takes turns.
+    stride_ = stride_ < kLongestStride ? 2 * stride_ : 1;
+    End(records);
   }
 }
 
@@ -78,19 +97,22 @@ void StepPlanner::NoteGive(const Block& block, RecordList& records) noexcept {
   if (!plan_.NoteGive(block)) End(records);
 }
 
+void StepPlanner::Leave(RecordList& records) noexcept {
+  if (is_following() && plan_.steps() < kManySteps) {
+    if (shorter_ones_ == 0) {
+      // It was perhaps a part of a longer step.
+      longer_than_ = takes();
+      times_ = 2 * plan_.steps() + kFewestSteps;
+    } else {
+      --shorter_ones_;
+    }
+  }
+  End(records);
+}
+
 void StepPlanner::End(RecordList& records) noexcept {
   if (!is_following() && state_ < State::kArmed) return;
   const std::uint64_t steps = is_following() ? plan_.steps() : 0;
-  longer_than_ = 0;
-  times_ = 0;
-  if (is_following() && steps < kManySteps) {
-    // It was perhaps a part of a longer step.
-    longer_than_ = takes();
-    times_ = 2 * steps + kFewestSteps;
-  } else if (state_ == State::kRecording) {
-    // What lives from one step to the next perhaps takes turns.
-    stride_ = stride_ < kLongestStride ? 2 * stride_ : 1;
-  }
   plan_.Clear(records);
   Pause(steps);
 }
@@ -99,9 +121,14 @@ void StepPlanner::Pause(std::uint64_t steps) noexcept {
   pause_ = steps < kFewestSteps
                ? std::min(std::max(2 * pause_, takes()), kMostPause)
                : 0;
-  watch_.Pause(pause_, longer_than_, times_);
-  change_at_ = watch_.past_takes() + pause_ + wait_takes_;
-  state_ = State::kWatching;
+  state_ = FirstState();
+  if (state_ == State::kWatching) {
+    watch_.Pause(pause_, 0, 0);  // what it sees of a step is shorter
+    change_at_ = watch_.past_takes() + pause_ + wait_takes_;
+  } else {
+    watch_.Pause(pause_, longer_than_, times_);
+    change_at_ = watch_.past_takes() + pause_ + longer_look_takes_;
+  }
 }
 
 }  // namespace strata

@@ -59,8 +59,8 @@ class StepPlanner {
   // What is not needed any more goes to `records`, here and below.
   void Prepare(std::uint64_t live, RecordList& records) noexcept;
 
-  // A search met a request of `bytes` with `block`, while `live` others were;
-  // nothing is followed. If true, call Turn.
+  // A search met a request of `bytes` while `live` other blocks were; nothing
+  // is followed. If true, call Turn. NoteTake says with which block.
   bool Note(std::size_t bytes, std::uint64_t live) noexcept {
     return watch_.Note(bytes, live);
   }
@@ -76,6 +76,8 @@ class StepPlanner {
   // Something happens that belongs to no step; what was followed, the strategy
   // has caught up with. What is recorded, or about to be, is given up.
   void End(RecordList& records) noexcept;
+  // The same where it is a request or a free that the plan does not have next.
+  void Leave(RecordList& records) noexcept;
 
  private:
   enum class State : std::uint8_t {
@@ -97,7 +99,17 @@ class StepPlanner {
   static constexpr std::uint64_t kFirstWait = 4096;
   static constexpr std::uint64_t kLongestWait = std::uint64_t{1} << 22;
 
+  // A step that is longer than one that ended soon is looked for so long at
+  // first; if there is none, the next so many that end soon are not taken for
+  // parts.
+  static constexpr std::uint64_t kFirstLongerLook = 8192;
+  static constexpr int kShorterOnes = 8;
+
+  State FirstState() const {
+    return has_cache_ ? State::kWatching : State::kLooking;
+  }
   void Look() noexcept;
+  void LookForAny() noexcept;
   void Arm() noexcept;
   // Back to watching; a while later if few steps were followed.
   void Pause(std::uint64_t steps) noexcept;
@@ -113,7 +125,9 @@ class StepPlanner {
   // See StepWatch::Pause.
   std::uint32_t longer_than_ = 0;
   std::uint64_t times_ = 0;
-  std::uint32_t stride_ = 1;    // a plan is of so many steps
+  std::uint64_t longer_look_takes_ = kFirstLongerLook;
+  int shorter_ones_ = 0;      // left of kShorterOnes
+  std::uint32_t stride_ = 1;  // a plan is of so many steps
   std::uint32_t patience_ = 0;  // requests until a step has to begin
   State state_;
 };

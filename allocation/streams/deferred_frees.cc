@@ -144,12 +144,14 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
   HitPath* hit_path = below.hit_path();
   const bool is_plain = request.alignment <= below.natural_alignment() &&
                         request.flags == 0 && request.freed_before == 0;
-  if (hit_path != nullptr && is_plain && hit_path->finds_all()) {
+  if (hit_path != nullptr && is_plain) {
     const HitGuard guard(*hit_path);
-    Block* block = hit_path->Take(request.bytes);
-    if (block == nullptr) return nullptr;
-    block->requested = request.bytes;
-    return block->allocation();
+    if (hit_path->finds_all()) {
+      Block* block = hit_path->Take(request.bytes);
+      if (block == nullptr) return nullptr;
+      block->requested = request.bytes;
+      return block->allocation();
+    }
   }
   // Where to put what lives long, strategies decide as they grow.
   if ((request.flags & ~kNoGrowth) != 0) return nullptr;

@@ -189,10 +189,21 @@ TEST_F(StepPlanTest, HasNoMoreRequestsThanItWasMadeFor) {
   EXPECT_FALSE(Give(a));
 }
 
-// More than an entry can say.
-TEST_F(StepPlanTest, HasNoBlockOfATebibyte) {
+// Sizes that were rounded up past the end of the address space.
+TEST_F(StepPlanTest, ServesNothingForNoBytes) {
   Use(1);
-  Block& a = At(0, std::size_t{1} << 32);
+  Block& a = At(0, 4);
+  ASSERT_TRUE(Take(a) && Give(a) && Close());
+  EXPECT_EQ(Next(0), nullptr);
+  ASSERT_NE(Next(4), nullptr);  // a free is next
+  EXPECT_EQ(Next(0), nullptr);
+  EXPECT_EQ(plan_.Take(SIZE_MAX), nullptr);
+}
+
+// More than an entry can say.
+TEST_F(StepPlanTest, HasNoBlockOf512Gibibytes) {
+  Use(1);
+  Block& a = At(0, std::size_t{1} << 31);
   EXPECT_FALSE(Take(a));
   EXPECT_FALSE(Give(a));
 }

@@ -47,13 +47,45 @@ TEST_P(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
     facade().GetAllocator(kPlace).Free(facade().Alloc(kPlace, 70),
                                        facade().GetDefaultStream(kPlace));
   };
-  // The two streams take turns with what the first one has, and stop.
-  for (int i = 0; i < 200; ++i) pair();
+  // The two streams take turns with what the first one has, and stop; what they
+  // repeat is planned.
+  for (int i = 0; i < 1000; ++i) pair();
   const std::uint64_t device_calls = CountAll();
   const HeapCallCounter heap;
   for (int i = 0; i < 100; ++i) pair();
   EXPECT_EQ(heap.calls(), 0U);
   EXPECT_EQ(CountAll(), device_calls);
+}
+
+// Past all layers, and without a front cache to begin with.
+TEST_P(FacadeHitPathTest, AStepThatRepeatsIsPlanned) {
+  for (const char* option : {"", " strata_front_cache=off"}) {
+    SCOPED_TRACE(option);
+    Build(option);
+    const auto planned = [&] {
+      const Allocator* layer = &facade().GetAllocator(kPlace);
+      while (layer->underlying()->name() != std::string("chunk_pool")) {
+        layer = layer->underlying();
+      }
+      return layer->stats().planned_hits;
+    };
+    std::vector<AllocationPtr> live(200);
+    const auto step = [&] {
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        live[i] = facade().Alloc(kPlace, 1000 + 777 * i);
+      }
+      for (AllocationPtr& block : live) block.reset();
+    };
+    for (int i = 0; i < 40; ++i) step();
+    const std::uint64_t before = planned();
+    const std::uint64_t device_calls = CountAll();
+    const HeapCallCounter heap;
+    step();
+    EXPECT_EQ(heap.calls(), 0U);
+    EXPECT_EQ(CountAll(), device_calls);
+    EXPECT_EQ(planned() - before, live.size());
+    EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
+  }
 }
 
 // With one stream in use, a strategy that streams share needs no walk either.

@@ -16,6 +16,7 @@
 
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
+#include "strata/tests/testing/block_counter.h"
 #include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/test_place.h"
 
@@ -143,6 +144,9 @@ class AutoGrowthStepsTest : public ::testing::Test {
       ASSERT_LE(end, data);
       end = data + bytes;
     }
+    BlockCounter counter;
+    strategy().Accept(counter);
+    EXPECT_EQ(counter.live_bytes, LiveBytes());
     const Stats stats = strategy().stats();
     EXPECT_EQ(stats.in_use_bytes, LiveBytes());
     ASSERT_TRUE(strategy().IsConsistent());
@@ -176,7 +180,7 @@ TEST_F(AutoGrowthStepsTest, WhoLooksEndsNoPlan) {
   const Program program = Random(5, 90, 2);
   for (std::size_t i = 0; i < 2; ++i) Play({90 + i, Kibibytes(300 + 10 * i)});
   ASSERT_TRUE(IsPlanned(program));
-  const std::uint64_t before = Planned();
+  const Stats before = strategy().stats();
   std::uint64_t requests = 0;
   for (int step = 0; step < 4; ++step) {
     for (const Event& event : program) {
@@ -185,7 +189,23 @@ TEST_F(AutoGrowthStepsTest, WhoLooksEndsNoPlan) {
       ExpectConsistent();
     }
   }
-  EXPECT_EQ(Planned() - before, requests);
+  const Stats stats = strategy().stats();
+  EXPECT_EQ(stats.planned_hits - before.planned_hits, requests);
+  EXPECT_EQ(stats.splits, before.splits);
+  EXPECT_EQ(stats.coalesces, before.coalesces);
+}
+
+// For more than the records that are kept at hand.
+TEST_F(AutoGrowthStepsTest, WhoLooksEndsNoLargePlan) {
+  const Program program = Training(1500);
+  ASSERT_TRUE(IsPlanned(program));
+  const std::uint64_t before = Planned();
+  Play(program, program.size() / 2);
+  ExpectConsistent();
+  for (std::size_t i = program.size() / 2; i < program.size(); ++i) {
+    Play(program[i]);
+  }
+  EXPECT_EQ(Planned() - before, 4500U);
 }
 
 TEST_F(AutoGrowthStepsTest, AlsoWithoutAFrontCache) {
@@ -218,7 +238,7 @@ TEST_F(AutoGrowthStepsTest, AlsoIfABlockLivesFromStepToStep) {
 TEST_F(AutoGrowthStepsTest, AStepThatRepeatsGetsTheMemoryItHad) {
   UseWithout("cache");
   const Program program = Training(40);
-  PlaySteps(program, kUntilPlanned);
+  ASSERT_TRUE(IsPlanned(program));
   // Of four steps, since a plan may be of two.
   const auto addresses = [&] {
     std::vector<const void*> list;
@@ -240,7 +260,7 @@ TEST_F(AutoGrowthStepsTest, ReservesNoMoreThanWithoutAPlan) {
     TestPlaceOptions options;
     options.strategy_options.auto_growth_step_plan = is_on;
     Use(options);
-    PlaySteps(Training(100), 50);
+    EXPECT_EQ(IsPlanned(Training(100)), is_on);
     reserved[is_on ? 1 : 0] = place_->pool()->reserved_bytes();
   }
   EXPECT_EQ(reserved[1], reserved[0]);
@@ -276,7 +296,7 @@ TEST_F(AutoGrowthStepsTest, SomethingElseFindsTheBlocksAsTheyAre) {
       SCOPED_TRACE(events);
       UseWithout("cache");
       Play({70, Kibibytes(300)});
-      PlaySteps(program, 4 * kUntilPlanned);
+      ASSERT_TRUE(IsPlanned(program));
       Play(program, events);
       other();
       ExpectConsistent();
@@ -289,6 +309,7 @@ TEST_F(AutoGrowthStepsTest, SomethingElseFindsTheBlocksAsTheyAre) {
 // Steps of random programs that are now and then left or disturbed.
 TEST_F(AutoGrowthStepsTest, NothingOverlapsWhateverComesInBetween) {
   std::mt19937 random(4);
+  std::uint64_t planned = 0;
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     TestPlaceOptions options;
@@ -313,7 +334,9 @@ TEST_F(AutoGrowthStepsTest, NothingOverlapsWhateverComesInBetween) {
       if (random() % 20 == 0) ExpectConsistent();
     }
     ExpectConsistent();
+    planned += Planned();
   }
+  EXPECT_GT(planned, 10000U);
 }
 
 TEST_F(AutoGrowthStepsTest, WhatAPlanServesIsCountedAsOthersAre) {
@@ -323,7 +346,7 @@ TEST_F(AutoGrowthStepsTest, WhatAPlanServesIsCountedAsOthersAre) {
     options.strategy_options.auto_growth_step_plan = is_on;
     Use(options);
     const Program program = Training(50);
-    PlaySteps(program, 40);
+    EXPECT_EQ(IsPlanned(program), is_on);
     Play(program, 70);
     stats[is_on ? 1 : 0] = strategy().stats();
   }
@@ -335,7 +358,7 @@ TEST_F(AutoGrowthStepsTest, WhatAPlanServesIsCountedAsOthersAre) {
 
 TEST_F(AutoGrowthStepsTest, AllGoesBackWhenAStepIsLeft) {
   const Program program = Training(40);
-  PlaySteps(program, kUntilPlanned);
+  ASSERT_TRUE(IsPlanned(program));
   Play(program, 50);
   live_.clear();
   strategy().Release();
@@ -374,8 +397,8 @@ TEST_F(AutoGrowthStepsTest, AnotherStreamBorrowsOnlyWhatIsDone) {
   const AllocationPtr above = chain_->Allocate(Mebibytes(8));
   // In the 12 MiB below, which nobody has used yet; then step after step.
   const auto step = [&] {
-    for (int i = 0; i < 70; ++i) {
-      AllocationPtr block = chain_->Allocate(Mebibytes(2 + i % 9));
+    for (std::size_t i = 0; i < 64; ++i) {
+      AllocationPtr block = chain_->Allocate(Mebibytes(2 + i % 8));
       ASSERT_EQ(
           place_->device().EnqueueWork(chain_.stream(), nullptr, 0, 1000, 0),
           Status::kSuccess);
@@ -385,6 +408,7 @@ TEST_F(AutoGrowthStepsTest, AnotherStreamBorrowsOnlyWhatIsDone) {
   place_->device().StepAll();
   for (int i = 0; i < kUntilPlanned; ++i) step();
   ASSERT_EQ(growths(), 1U);
+  ASSERT_GT(Planned(), 0U);
   const AllocationPtr grown = borrower->Allocate(Mebibytes(8));
   EXPECT_EQ(growths(), 2U);
   const AllocationPtr rest = borrower->Allocate(Mebibytes(12));
@@ -398,7 +422,7 @@ using AutoGrowthStepsDeathTest = AutoGrowthStepsTest;
 
 TEST_F(AutoGrowthStepsDeathTest, ABlockOfAPlanIsFreedOnce) {
   const Program program = Training(40);
-  PlaySteps(program, kUntilPlanned);
+  ASSERT_TRUE(IsPlanned(program));
   Play(program, 4);
   Allocation* const block = live_[0].get();
   EXPECT_DEATH(

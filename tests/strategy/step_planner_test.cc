@@ -74,7 +74,7 @@ class StepPlannerTest : public ::testing::Test {
       }
       records_.Push(record);
     });
-    planner_->End(records_);
+    planner_->Leave(records_);
   }
   void Step(std::size_t blocks = 100, std::size_t units = 1) {
     for (std::size_t i = 0; i < blocks; ++i) Take(units + i);
@@ -209,6 +209,21 @@ TEST_F(StepPlannerTest, LooksForTheLongerStepAroundAShortOne) {
   const std::uint64_t before = planned_;
   whole();
   EXPECT_EQ(planned_ - before, 20U * 70 + 90);
+}
+
+// It is then no part of a step, whatever it looks like.
+TEST_F(StepPlannerTest, AStepThatIsLeftNowAndThenIsPlannedInBetween) {
+  for (const bool has_cache : {false, true}) {
+    SCOPED_TRACE(has_cache);
+    Use(true, has_cache);
+    planned_ = 0;
+    takes_ = 0;
+    for (int i = 0; i < 200; ++i) {
+      Steps(50);
+      Step(30, 500);
+    }
+    EXPECT_GT(planned_, takes_ / 2);
+  }
 }
 
 }  // namespace

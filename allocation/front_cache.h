@@ -62,10 +62,10 @@ class FrontCache {
   // A live block for a request of `bytes`; null if none is kept, and if it is
   // not what the plan has next.
   Block* Take(std::size_t bytes) noexcept {
-    const std::size_t rounded = (bytes + granule_mask_) & size_mask_;
     if (bytes > max_bytes_) {
-      return plan_ != nullptr ? plan_->Take(rounded) : nullptr;
+      return plan_ != nullptr ? plan_->Take(Rounded(bytes)) : nullptr;
     }
+    const std::size_t rounded = Rounded(bytes);
     for (Entry& entry : SetOf(rounded)) {
       if (entry.key != rounded) continue;
       Block* const block = entry.first;
@@ -141,6 +141,9 @@ class FrontCache {
 
   static std::ptrdiff_t Signed(std::size_t bytes) {
     return static_cast<std::ptrdiff_t>(bytes);
+  }
+  std::size_t Rounded(std::size_t bytes) const noexcept {
+    return (bytes + granule_mask_) & size_mask_;
   }
   std::array<Entry, 2>& SetOf(std::size_t bytes) noexcept {
     // Fibonacci hashing; the high bits are the well-mixed ones.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -230,17 +232,18 @@ TEST_F(StepPlanTest, SaysWhatIsLiveWhereItEnds) {
                 Take(c) && Close());
     Block* taken_a = nullptr;
     Block* taken_b = nullptr;
-    for (std::size_t i = 0; i < events; ++i) {
-      if (i == 0) taken_a = Next(2);
-      if (i == 1) ASSERT_TRUE(plan_.Give(&c));
-      if (i == 2) taken_b = Next(1);
-      if (i == 3) ASSERT_TRUE(plan_.Give(taken_a));
-      if (i == 4) ASSERT_TRUE(plan_.Give(taken_b));
-      if (i == 5) ASSERT_EQ(Next(8), &c);
-    }
+    const std::function<bool()> served[] = {
+        [&] { return (taken_a = Next(2)) != nullptr; },
+        [&] { return plan_.Give(&c); },
+        [&] { return (taken_b = Next(1)) != nullptr; },
+        [&] { return plan_.Give(taken_a); },
+        [&] { return plan_.Give(taken_b); },
+        [&] { return Next(8) == &c; },
+    };
+    for (std::size_t i = 0; i < events; ++i) ASSERT_TRUE(served[i]());
     const std::vector<Block*> given = Given();
-    EXPECT_EQ(given.size(), expected[events].second ? 1U : 0U);
-    if (!given.empty()) EXPECT_EQ(given[0], &c);
+    EXPECT_EQ(given, expected[events].second ? std::vector<Block*>{&c}
+                                             : std::vector<Block*>{});
     EXPECT_EQ(Taken(), expected[events].first);
     // For two that may be live at once, and one that may be given.
     EXPECT_EQ(plan_.spare_count(), 3U);

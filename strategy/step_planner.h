@@ -126,8 +126,8 @@ class StepPlanner {
   std::uint32_t longer_than_ = 0;
   std::uint64_t times_ = 0;
   std::uint64_t longer_look_takes_ = kFirstLongerLook;
-  int shorter_ones_ = 0;      // left of kShorterOnes
-  std::uint32_t stride_ = 1;  // a plan is of so many steps
+  int shorter_ones_ = 0;        // left of kShorterOnes
+  std::uint32_t stride_ = 1;    // a plan is of so many steps
   std::uint32_t patience_ = 0;  // requests until a step has to begin
   State state_;
 };

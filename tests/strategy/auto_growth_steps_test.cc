@@ -384,6 +384,35 @@ TEST_F(AutoGrowthStepsTest, WithoutHostMemoryThereIsNoPlan) {
   EXPECT_TRUE(IsPlanned(program));
 }
 
+// Whoever finds nothing there has to walk: not even what is free was looked at.
+TEST_F(AutoGrowthStepsTest, TheHitPathFindsNotAllWhileAPlanWantsMemory) {
+  TestPlaceOptions options;
+  options.strategy_options.front_cache = "off";
+  options.strategy_options.auto_growth_chunk_rule = "exact";
+  Use(options);
+  Play({0, Mebibytes(8)});
+  live_.clear();
+  HitPath* const path = strategy().hit_path();
+  ASSERT_NE(path, nullptr);
+  bool is_declined = false;
+  for (int step = 0; step < 10 && !is_declined; ++step) {
+    const HitGuard guard(*path);
+    EXPECT_TRUE(path->finds_all());
+    std::vector<Block*> blocks;
+    for (std::size_t i = 0; i < 100 && !is_declined; ++i) {
+      Block* const block = path->Take(Kibibytes(1 + i));
+      is_declined = block == nullptr;
+      if (!is_declined) blocks.push_back(block);
+    }
+    for (Block* block : blocks) EXPECT_TRUE(path->Give(block));
+    EXPECT_EQ(path->finds_all(), !is_declined);
+  }
+  ASSERT_TRUE(is_declined);
+  Play({0, Kibibytes(1)});
+  const HitGuard guard(*path);
+  EXPECT_TRUE(path->finds_all());
+}
+
 // What a plan uses is not free for another stream before its work is done.
 TEST_F(AutoGrowthStepsTest, AnotherStreamBorrowsOnlyWhatIsDone) {
   TestPlaceOptions options;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
 
@@ -42,14 +43,14 @@ Allocation* AlignedAllocator::TryAllocate(const Request& request,
   Block* block = allocation->block();
   const auto address = reinterpret_cast<std::size_t>(block->data);
   const std::size_t offset = AlignUp(address, request.alignment) - address;
-  block->offset_units =
-      static_cast<std::uint16_t>(offset / Block::kOffsetUnitBytes);
+  if (offset != 0) SetOffset(*block, offset);
   block->requested = request.bytes;
   return allocation;
 }
 
 void AlignedAllocator::DoFree(Allocation* allocation) noexcept {
-  allocation->block()->offset_units = 0;
+  Block* block = allocation->block();
+  if (HasFlag(*block, kBlockOffset)) SetOffset(*block, 0);
   underlying()->DoFree(allocation);
 }
 

@@ -27,6 +27,7 @@ enum BlockFlags : std::uint8_t {
   kBlockRouted = 1U << 4,
   // It is a chunk of another strategy; set by the one that lent it.
   kBlockLent = 1U << 5,
+  kBlockOffset = 1U << 6,  // live, and offset_units is not 0
 };
 
 // The record of one piece of memory, for the layers of a chain. A live one is
@@ -54,10 +55,9 @@ struct alignas(64) Block {
     std::size_t requested;
     Block* free_next;
   };
-  Chunk* chunk = nullptr;  // null if the memory came from the system alone
-  // Which of the strategy's pools its chunk belongs to, between the parts of a
-  // Place, whose padding this would be.
-  PlaceKind place_kind = PlaceKind::kHost;
+  Chunk* chunk = nullptr;       // null if the memory came from the system alone
+  std::uint8_t place_kind = 0;  // a PlaceKind, of which there are few
+  // Which of the strategy's pools its chunk belongs to.
   std::uint8_t pool = 0;
   std::uint16_t place_index = 0;
   bool is_free = false;    // in the free index of a strategy
@@ -80,9 +80,9 @@ struct alignas(64) Block {
     offset_units = 0;
   }
 
-  Place place() const { return {place_kind, place_index}; }
+  Place place() const { return {PlaceKind{place_kind}, place_index}; }
   void set_place(Place place) {
-    place_kind = place.kind;
+    place_kind = static_cast<std::uint8_t>(place.kind);
     place_index = place.index;
   }
   std::size_t offset_bytes() const {

@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_BLOCK_FLAGS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "strata/allocation/allocation.h"
@@ -31,16 +32,23 @@ inline void RemoveFlag(Block& block, BlockFlags flag) noexcept {
 }
 
 // Whether it is live and nothing else is to be known of it: no mark, no offset.
-// By who has the block alone. Two loads, since a load of both waits for the
-// store of one.
+// By who has the block alone.
 inline bool IsPlain(const Block& block) noexcept {
-  return FlagsOf(block) == kBlockLive && block.offset_units == 0;
+  return FlagsOf(block) == kBlockLive;
 }
 
 // By who has the block alone.
 inline void SetFlags(Block& block, unsigned flags) noexcept {
   std::atomic_ref(block.flags)
       .store(static_cast<std::uint8_t>(flags), std::memory_order_relaxed);
+}
+
+// Has a live block begin so far behind its start. By who has it alone.
+inline void SetOffset(Block& block, std::size_t bytes) noexcept {
+  block.offset_units =
+      static_cast<std::uint16_t>(bytes / Block::kOffsetUnitBytes);
+  const unsigned flag = bytes != 0 ? unsigned{kBlockOffset} : 0;
+  SetFlags(block, (FlagsOf(block) & ~unsigned{kBlockOffset}) | flag);
 }
 
 }  // namespace strata

@@ -16,30 +16,32 @@ bool ChainLock::Leave(Block& block) noexcept {
       SetFlags(block, kBlockLive);
       return false;
     }
-    block.free_previous = reinterpret_cast<Block*>(last & ~kCountMask);
+    block.free_previous = BlockOf(last);
   } while (!waiting_.compare_exchange_weak(
       last,
-      reinterpret_cast<std::uintptr_t>(&block) | ((last & kCountMask) + 1),
+      reinterpret_cast<std::uintptr_t>(&block) | (last & kOwnBit) |
+          ((last & kCountMask) + 1),
       std::memory_order_release, std::memory_order_relaxed));
   return true;
 }
 
 [[gnu::noinline]] void ChainLock::TakeInSlowly() noexcept {
-  const std::uintptr_t last = waiting_.exchange(0, std::memory_order_acquire);
-  taker_->TakeIn(reinterpret_cast<Block*>(last & ~kCountMask));
+  const std::uintptr_t last =
+      waiting_.exchange(own_bit(), std::memory_order_acquire);
+  taker_->TakeIn(BlockOf(last));
 }
 
 void ChainLock::Open(FreeTaker& taker) noexcept {
-  if (waiting_.load(std::memory_order_relaxed) != kClosed) return;
+  if (is_open()) return;
   taker_ = &taker;
-  waiting_.store(0, std::memory_order_relaxed);
+  waiting_.store(own_bit(), std::memory_order_relaxed);
 }
 
 bool ChainLock::Close() noexcept {
   const std::uintptr_t last =
-      waiting_.exchange(kClosed, std::memory_order_acquire);
-  if (last == kClosed) return false;
-  if (last != 0) taker_->TakeIn(reinterpret_cast<Block*>(last & ~kCountMask));
+      waiting_.exchange(kClosed | own_bit(), std::memory_order_acquire);
+  if ((last & ~kOwnBit) == kClosed) return false;
+  if (Block* first = BlockOf(last)) taker_->TakeIn(first);
   return true;
 }
 

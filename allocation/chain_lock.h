@@ -33,6 +33,9 @@ class FreeTaker {
 //   lock itself, so that an owner who has stopped loses it after that many.
 //   Closed at first: then nothing can be left here. Who has left a block must
 //   not touch the lock again, which may be gone with the last free.
+//   One look says whether the lock word is all there is to take: is_simple().
+//   Who takes it at once after that sees every free that ended before he
+//   looked.
 // Threads: as BiasedLock.
 // Cost: as BiasedLock, and one load of the same cache line. To leave a block:
 //   one atomic operation, whatever the holder does. 64 bytes, one cache line.
@@ -42,7 +45,8 @@ class alignas(64) ChainLock {
  public:
   static constexpr unsigned kMostWaiting = 62;
 
-  explicit ChainLock(bool may_bias = false) : lock_(may_bias) {}
+  explicit ChainLock(bool may_bias = false)
+      : lock_(may_bias), waiting_(kClosed | own_bit()) {}
   ChainLock(const ChainLock&) = delete;
   ChainLock& operator=(const ChainLock&) = delete;
 
@@ -58,8 +62,12 @@ class alignas(64) ChainLock {
    public:
     explicit Brief(ChainLock& lock) : BiasedLock::Brief(lock.lock_) {}
   };
-  // As those of BiasedLock; what waits is not taken in.
-  bool may_be_biased() const { return lock_.may_be_biased(); }
+  // Whether no thread can own it, and nothing waits.
+  bool is_simple() const noexcept {
+    return waiting_.load(std::memory_order_acquire) <= kClosed;
+  }
+  // As those of BiasedLock, of a lock that is simple; what waits is not taken
+  // in.
   bool TakeWordAtOnce() { return lock_.TakeWordAtOnce(); }
   void ReleaseWord() { lock_.ReleaseWord(); }
   static void KeepWord() { BiasedLock::KeepWord(); }
@@ -80,10 +88,10 @@ class alignas(64) ChainLock {
 
   // Whether blocks may be left here.
   bool is_open() const noexcept {
-    return waiting_.load(std::memory_order_acquire) != kClosed;
+    return (waiting_.load(std::memory_order_acquire) & ~kOwnBit) != kClosed;
   }
   bool has_waiting() const noexcept {
-    return waiting_.load(std::memory_order_acquire) > kClosed;
+    return (waiting_.load(std::memory_order_acquire) & ~kOwnBit) > kClosed;
   }
   // The rest is for who has the lock.
 
@@ -103,12 +111,19 @@ class alignas(64) ChainLock {
   // Blocks are aligned: what they leave free counts how many wait.
   static constexpr std::uintptr_t kCountMask = 63;
   static constexpr std::uintptr_t kClosed = 63;
+  // Of no address. Set all the time if a thread may own the lock.
+  static constexpr std::uintptr_t kOwnBit = ~(~std::uintptr_t{0} >> 1);
 
+  std::uintptr_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }
+  static Block* BlockOf(std::uintptr_t waiting) {
+    return reinterpret_cast<Block*>(waiting & ~(kCountMask | kOwnBit));
+  }
   void TakeInSlowly() noexcept;
 
   BiasedLock lock_;
-  // The last block that was left, and how many wait; 0: none; or kClosed.
-  std::atomic<std::uintptr_t> waiting_{kClosed};
+  // The last block that was left, and how many wait; 0: none; or kClosed. And
+  // kOwnBit.
+  std::atomic<std::uintptr_t> waiting_;
   FreeTaker* taker_ = nullptr;  // once it was open
 };
 

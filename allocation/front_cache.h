@@ -92,7 +92,6 @@ class FrontCache {
       const std::ptrdiff_t room = room_bytes_ - Signed(bytes);
       if (room < 0) break;
       room_bytes_ = room;
-      ++gives_;
       block->free_next = entry.first;
       entry.first = block;
       SetFlags(*block, 0);
@@ -115,8 +114,6 @@ class FrontCache {
   }
   // How often Take gave a block. O(entries).
   std::uint64_t hits() const;
-  // How often one was kept.
-  std::uint64_t gives() const { return gives_; }
 
   // Whether lists and counters agree. For tests; O(blocks).
   bool IsConsistent() const;
@@ -167,7 +164,6 @@ class FrontCache {
   // How many bytes may still be kept; negative if there are too many now.
   std::ptrdiff_t room_bytes_ = Signed(kNoLimit);
   std::size_t limit_bytes_ = kNoLimit;
-  std::uint64_t gives_ = 0;
   std::uint64_t swept_hits_ = 0;  // of entries, before the last sweep
   std::uint32_t searches_ = 0;    // since the last sweep
   const std::uint8_t enough_touches_;

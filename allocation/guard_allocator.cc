@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
 
@@ -147,8 +148,7 @@ void GuardAllocator::Lay(GuardRecord& record, Allocation* memory,
       offset / Block::kOffsetUnitBytes <=
           std::numeric_limits<std::uint16_t>::max()) {
     block.data = base;
-    block.offset_units =
-        static_cast<std::uint16_t>(offset / Block::kOffsetUnitBytes);
+    SetOffset(block, offset);
   }
   block.size = bytes + block.offset_bytes();
 }

@@ -48,7 +48,6 @@ Front::Front(std::shared_ptr<PlaceState> state,
                 hit_path_->hit_lock() != nullptr),
       own_lock_(state_->decorator_options().biased_lock),
       lock_(LockOf(stat_, hit_path_, own_lock_)),
-      may_own_(lock_.may_be_biased()),
       cache_(hit_path_ != nullptr ? hit_path_->front_cache()
                                   : FrontCache::None()),
       attention_(&kNeverPlain),
@@ -66,7 +65,7 @@ void Front::set_debug_fill(const DebugFill* fill) {
   attention_ = is_plain ? &gate_.attention() : &kNeverPlain;
 }
 
-[[gnu::noinline]] Allocation* Front::AllocBiased(std::size_t bytes) {
+[[gnu::noinline]] Allocation* Front::AllocInTurn(std::size_t bytes) {
   Block* block = nullptr;
   bool is_held = false;
   {
@@ -200,12 +199,8 @@ void Front::FreePlain(Allocation* allocation) noexcept {
     return FreeSlowly(allocation);
   }
   ChainLock& lock = lock_;
-  if (may_own_) [[unlikely]] {
-    return FreeBiased(allocation);
-  }
-  // Where others wait, this one does too: the lock would only change cores.
-  if (lock.has_waiting()) [[unlikely]] {
-    return FreeBehind(allocation);
+  if (!lock.is_simple()) [[unlikely]] {
+    return FreeInTurn(allocation);
   }
   if (!lock.TakeWordAtOnce()) [[unlikely]] {
     return FreeContended(allocation);
@@ -221,7 +216,8 @@ void Front::FreePlain(Allocation* allocation) noexcept {
   lock.ReleaseWord();
 }
 
-[[gnu::noinline]] void Front::FreeBiased(Allocation* allocation) noexcept {
+[[gnu::noinline]] void Front::FreeInTurn(Allocation* allocation) noexcept {
+  // Where others wait, this one does too: the lock would only change cores.
   if (lock_.has_waiting()) return FreeBehind(allocation);
   ChainLock::Brief brief(lock_);
   if (!brief) return FreeContended(allocation);

@@ -95,9 +95,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreePlain(Allocation* allocation) noexcept override;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  // Alloc and FreePlain, where a thread may own lock_.
-  Allocation* AllocBiased(std::size_t bytes);
-  void FreeBiased(Allocation* allocation) noexcept;
+  // The rest of Alloc and FreePlain if lock_ is not simple.
+  Allocation* AllocInTurn(std::size_t bytes);
+  void FreeInTurn(Allocation* allocation) noexcept;
   // From and to the front cache; null and false if it does not. Hold lock_.
   Block* TakeAtOnce(std::size_t bytes) noexcept;
   bool GiveAtOnce(Block* block) noexcept;
@@ -153,8 +153,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const Role role_;
   const bool may_wait_;  // frees, at lock_
   ChainLock own_lock_;
-  ChainLock& lock_;     // that of stat_, the hit path's, or own_lock_
-  const bool may_own_;  // a thread lock_
+  ChainLock& lock_;  // that of stat_, the hit path's, or own_lock_
 
   // For Alloc and FreePlain.
   FrontCache& cache_;  // of the hit path
@@ -173,13 +172,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 inline Allocation* Front::Alloc(std::size_t bytes) {
   ChainLock& lock = lock_;
-  if (may_own_) [[unlikely]] {
-    return AllocBiased(bytes);
+  if (!lock.is_simple()) [[unlikely]] {
+    return AllocInTurn(bytes);
   }
   if (!lock.TakeWordAtOnce()) [[unlikely]] {
     return AllocContended(bytes);
   }
-  if (lock.has_waiting() || !MayHitPlainly()) [[unlikely]] {
+  if (!MayHitPlainly()) [[unlikely]] {
     ChainLock::KeepWord();
     return AllocHeld(bytes);
   }

@@ -1,6 +1,7 @@
 #ifndef STRATA_PLATFORM_PLACE_H_
 #define STRATA_PLATFORM_PLACE_H_
 
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -8,7 +9,7 @@
 namespace strata {
 
 // The kinds of memory that Strata hands out.
-enum class PlaceKind : std::uint8_t {
+enum class PlaceKind : std::uint16_t {
   kHost,     // pageable host memory
   kDevice,   // memory of one device
   kPinned,   // page-locked host memory, reachable by the devices
@@ -18,11 +19,17 @@ enum class PlaceKind : std::uint8_t {
 // Where memory lives: a kind and the ordinal of the device it belongs to; for
 // kHost that of the NUMA node, and 0 where nodes are not told apart.
 //
-// Model: a value of four bytes; compared and ordered by kind, then index.
+// Model: a value of four bytes, none of them padding, so that it can be
+// compared
+//   as one word; ordered by kind, then index.
 struct Place {
   PlaceKind kind = PlaceKind::kHost;
   std::uint16_t index = 0;
 
+  // One comparison, where the members would be two.
+  friend constexpr bool operator==(const Place& a, const Place& b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  }
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 

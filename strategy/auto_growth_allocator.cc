@@ -287,7 +287,6 @@ void AutoGrowthAllocator::Join(Block* cached) noexcept {
     Block* const next = cached->free_next;
     // Nobody ended an epoch since it was freed: that joins all first.
     Insert(cached, epochs_.current());
-    ++untold_gives_;
     cached = next;
   }
   records_.Shed();

@@ -175,8 +175,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* NoteSearch(Block* block, std::size_t size) noexcept;
   Block* NoteTurn(Block* block, std::size_t size) noexcept;
 
+  // What users freed, but for what the cache keeps now. As FrontCache::hits.
   std::uint64_t free_count() const {
-    return gives_ - untold_gives_ + cache_.gives();
+    return gives_ - taken_back_ + cache_.hits();
   }
 
   // With the lock, all blocks joined.
@@ -318,10 +319,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Blocks that became live, and free again, past the cache.
   std::uint64_t takes_ = 0;
   std::uint64_t gives_ = 0;
-  // Of those, what no search found and nobody freed here: growth, loans, and
-  // what the cache had.
+  // Of those, what no search found and no user freed here: growth and loans.
   std::uint64_t untold_takes_ = 0;
-  std::uint64_t untold_gives_ = 0;
+  std::uint64_t taken_back_ = 0;
   std::uint64_t planned_takes_ = 0;  // of takes_: by plans that have ended
   std::size_t taken_bytes_ = 0;      // of all that is not in the index
   std::uint64_t misses_ = 0;         // requests that had to grow

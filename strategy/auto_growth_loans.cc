@@ -217,7 +217,7 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   }
   --loans_;
   lent_bytes_ -= block->size;
-  ++untold_gives_;
+  ++taken_back_;
   Insert(block, FreeEpochs::kNone);
   records_.Shed();
 }

@@ -11,7 +11,7 @@ bool MustFreeLater(const CaptureGate& gate, Platform& platform,
                    Allocator& layer, const Block& block) noexcept {
   const bool is_kept = block.chunk != nullptr && layer.hit_path() != nullptr;
   if (!gate.any() || is_kept) return false;
-  if (block.place_kind == PlaceKind::kPinned) return true;
+  if (block.place().kind == PlaceKind::kPinned) return true;
   const Stream own = layer.stream();
   return own.uid != 0 && own.device >= 0 &&
          own.device < platform.device_count() &&

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/tests/testing/counting_allocator.h"
 #include "strata/tests/testing/failing_allocator.h"
 #include "strata/tests/testing/live_ranges.h"
@@ -46,6 +47,8 @@ TEST_F(AlignedAllocatorTest, EveryAddressMeetsTheAlignmentAndTheSize) {
       EXPECT_LE(live.back()->base(), live.back()->data());
       EXPECT_EQ(live.back()->requested_bytes(), 1000U);
       EXPECT_TRUE(ranges.Add(*live.back()));
+      EXPECT_EQ(IsPlain(*live.back()->block()),
+                live.back()->block()->offset_bytes() == 0);
       // Nothing beyond what the layer below gave.
       EXPECT_EQ(live.back()->size() + live.back()->block()->offset_bytes(),
                 below_->last_bytes());
@@ -66,8 +69,10 @@ TEST_F(AlignedAllocatorTest, FreesTheWholeBlock) {
   const AllocationPtr first = aligned_.Allocate(Mebibytes(2));
   AllocationPtr moved_up = aligned_.Allocate(Request{1000, kMaxAlignment});
   ASSERT_GT(moved_up->block()->offset_bytes(), 0U);
+  EXPECT_FALSE(IsPlain(*moved_up->block()));
   moved_up.reset();
   EXPECT_EQ(below_->last_freed_offset(), 0U);
+  EXPECT_FALSE(below_->last_freed_had(kBlockOffset));
   EXPECT_EQ(below_->live(), 1U);
 }
 

@@ -12,6 +12,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/block_flags.h"
+#include "strata/platform/process_barrier.h"
 
 namespace strata {
 namespace {
@@ -101,6 +102,57 @@ TEST_F(ChainLockTest, ABriefLockLeavesItToItsHolder) {
     lock_.TakeIn();
   }
   EXPECT_EQ(taker_.blocks, 1U);
+}
+
+TEST_F(ChainLockTest, IsSimpleWhileNothingWaits) {
+  EXPECT_TRUE(lock_.is_simple());
+  Open();
+  EXPECT_TRUE(lock_.is_simple());
+  Block block = LiveBlock();
+  ASSERT_TRUE(lock_.Leave(block));
+  EXPECT_FALSE(lock_.is_simple());
+  const std::lock_guard<ChainLock> guard(lock_);
+  EXPECT_TRUE(lock_.is_simple());
+  lock_.Close();
+  EXPECT_TRUE(lock_.is_simple());
+}
+
+// But all else is as it is with others.
+TEST_F(ChainLockTest, OneThatAThreadMayOwnIsNeverSimple) {
+  ChainLock lock(/*may_bias=*/true);
+  if (!ProcessBarrier::Instance().is_available()) {
+    EXPECT_TRUE(lock.is_simple());
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  EXPECT_FALSE(lock.is_simple());
+  EXPECT_FALSE(lock.is_open());
+  EXPECT_FALSE(lock.has_waiting());
+  Block block = LiveBlock();
+  EXPECT_FALSE(lock.Leave(block));
+  {
+    const std::lock_guard<ChainLock> guard(lock);
+    lock.Open(taker_);
+  }
+  EXPECT_FALSE(lock.is_simple());
+  EXPECT_TRUE(lock.is_open());
+  EXPECT_FALSE(lock.has_waiting());
+  std::vector<Block> blocks(ChainLock::kMostWaiting + 1, LiveBlock());
+  for (std::size_t i = 0; i < ChainLock::kMostWaiting; ++i) {
+    ASSERT_TRUE(lock.Leave(blocks[i]));
+  }
+  EXPECT_FALSE(lock.Leave(blocks.back()));
+  EXPECT_TRUE(lock.has_waiting());
+  {
+    const std::lock_guard<ChainLock> guard(lock);
+    EXPECT_EQ(taker_.blocks, ChainLock::kMostWaiting);
+    EXPECT_FALSE(lock.has_waiting());
+    EXPECT_TRUE(lock.is_open());
+    EXPECT_TRUE(lock.Close());
+    EXPECT_FALSE(lock.Close());
+    EXPECT_FALSE(lock.is_open());
+  }
+  EXPECT_EQ(taker_.batches, 1);
+  EXPECT_FALSE(lock.is_simple());
 }
 
 TEST_F(ChainLockTest, ABlockThatWaitsIsNotLive) {

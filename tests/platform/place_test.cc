@@ -36,6 +36,13 @@ TEST(PlaceTest, OtherTextLeavesThePlaceAlone) {
   }
 }
 
+TEST(PlaceTest, EqualMeansOfOneKindAndIndex) {
+  EXPECT_EQ(DevicePlace(7), DevicePlace(7));
+  EXPECT_NE(DevicePlace(7), DevicePlace(8));
+  EXPECT_NE(DevicePlace(7), ManagedPlace(7));
+  static_assert(PinnedPlace(3) == Place{PlaceKind::kPinned, 3});
+}
+
 TEST(PlaceTest, OrderIsByKindThenIndex) {
   EXPECT_LT(HostPlace(), DevicePlace(0));
   EXPECT_LT(DevicePlace(5), PinnedPlace(0));

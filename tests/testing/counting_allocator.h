@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/decorator.h"
 #include "strata/platform/spin_lock.h"
 
@@ -30,6 +31,9 @@ class CountingAllocator final : public Decorator {
   std::uint32_t last_flags() const { return last_flags_; }
   // What the layers above left skipped in the block freed last.
   std::size_t last_freed_offset() const { return last_freed_offset_; }
+  bool last_freed_had(BlockFlags flag) const {
+    return (last_freed_flags_ & flag) != 0;
+  }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override {
@@ -43,6 +47,7 @@ class CountingAllocator final : public Decorator {
   void DoFree(Allocation* allocation) noexcept override {
     EXPECT_EQ(HeldLocks(), 0);
     last_freed_offset_ = allocation->block()->offset_bytes();
+    last_freed_flags_ = FlagsOf(*allocation->block());
     Decorator::DoFree(allocation);
     ++frees_;
   }
@@ -55,6 +60,7 @@ class CountingAllocator final : public Decorator {
   std::atomic<std::uint64_t> last_bytes_{0};
   std::atomic<std::uint32_t> last_flags_{0};
   std::atomic<std::size_t> last_freed_offset_{0};
+  std::atomic<unsigned> last_freed_flags_{0};
 };
 
 }  // namespace strata

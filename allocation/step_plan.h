@@ -88,7 +88,8 @@ class StepPlan {
 
   // ---- To follow.
 
-  // A live block for a request of `bytes`; null if something else is next.
+  // A live block for a request of `bytes`, without an offset, as all are that
+  // it has; null if something else is next.
   Block* Take(std::size_t bytes) noexcept {
     const Entry& entry = *next_;
     // That of a free, -1, is no number of granules.
@@ -97,7 +98,6 @@ class StepPlan {
     }
     Advance();
     Block* const block = entry.block;
-    block->offset_units = 0;
     SetFlags(*block, kBlockLive);
     return block;
   }

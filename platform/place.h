@@ -19,9 +19,8 @@ enum class PlaceKind : std::uint16_t {
 // Where memory lives: a kind and the ordinal of the device it belongs to; for
 // kHost that of the NUMA node, and 0 where nodes are not told apart.
 //
-// Model: a value of four bytes, none of them padding, so that it can be
-// compared
-//   as one word; ordered by kind, then index.
+// Model: a value of four bytes, none of them padding: compared as one word.
+//   Ordered by kind, then index.
 struct Place {
   PlaceKind kind = PlaceKind::kHost;
   std::uint16_t index = 0;

@@ -175,7 +175,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* NoteSearch(Block* block, std::size_t size) noexcept;
   Block* NoteTurn(Block* block, std::size_t size) noexcept;
 
-  // What users freed, but for what the cache keeps now. As FrontCache::hits.
+  // How often users freed, but for what the cache keeps now. Cost: that of
+  // FrontCache::hits.
   std::uint64_t free_count() const {
     return gives_ - taken_back_ + cache_.hits();
   }

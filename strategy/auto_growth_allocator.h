@@ -134,7 +134,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
         : strategy_(const_cast<AutoGrowthAllocator&>(strategy)),
           counts_(strategy.blocks_.counts()),
           is_paused_(strategy_.PausePlan()) {
-      if (!is_paused_) strategy_.JoinAll();
+      if (!is_paused_ && !strategy_.planner_.is_preparing()) {
+        strategy_.JoinAll();
+      }
     }
     Shown(const Shown&) = delete;
     Shown& operator=(const Shown&) = delete;

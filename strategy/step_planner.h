@@ -72,6 +72,8 @@ class StepPlanner {
   // Whether the front cache is to be closed; to be asked after all that may
   // change it: Provide, Turn, Prepare, NoteTake, NoteGive, End.
   bool sees_all() const { return state_ >= State::kLooking; }
+  // The same, and nothing is followed: what is free, the lists say.
+  bool is_preparing() const { return sees_all() && !is_following(); }
 
   // Something happens that belongs to no step; what was followed, the strategy
   // has caught up with. What is recorded, or about to be, is given up.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/event_pool.h"
@@ -27,6 +28,13 @@ class FacadeHitPathTest : public FacadeFixture,
       options.append("strata_biased_lock");
     }
     FacadeFixture::Build(options);
+  }
+  std::uint64_t PlannedHits() {
+    const Allocator* layer = &facade().GetAllocator(kPlace);
+    while (layer->underlying()->name() != std::string("chunk_pool")) {
+      layer = layer->underlying();
+    }
+    return layer->stats().planned_hits;
   }
 };
 
@@ -62,13 +70,6 @@ TEST_P(FacadeHitPathTest, AStepThatRepeatsIsPlanned) {
   for (const char* option : {"", " strata_front_cache=off"}) {
     SCOPED_TRACE(option);
     Build(option);
-    const auto planned = [&] {
-      const Allocator* layer = &facade().GetAllocator(kPlace);
-      while (layer->underlying()->name() != std::string("chunk_pool")) {
-        layer = layer->underlying();
-      }
-      return layer->stats().planned_hits;
-    };
     std::vector<AllocationPtr> live(200);
     const auto step = [&] {
       for (std::size_t i = 0; i < live.size(); ++i) {
@@ -77,15 +78,59 @@ TEST_P(FacadeHitPathTest, AStepThatRepeatsIsPlanned) {
       for (AllocationPtr& block : live) block.reset();
     };
     for (int i = 0; i < 40; ++i) step();
-    const std::uint64_t before = planned();
+    const std::uint64_t before = PlannedHits();
     const std::uint64_t device_calls = CountAll();
     const HeapCallCounter heap;
     step();
     EXPECT_EQ(heap.calls(), 0U);
     EXPECT_EQ(CountAll(), device_calls);
-    EXPECT_EQ(planned() - before, live.size());
+    EXPECT_EQ(PlannedHits() - before, live.size());
     EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
   }
+}
+
+// Also where blocks with an offset are live while a plan begins and ends, and
+// while somebody looks at what it has.
+TEST_P(FacadeHitPathTest, APlannedBlockHasLeftItsOffsetBehind) {
+  constexpr std::size_t kAlignment = std::size_t{1} << 16;
+  Build();
+  std::vector<AllocationPtr> live(100);
+  std::vector<AllocationPtr> aligned(4);
+  std::size_t offsets = 0;
+  const auto step = [&](bool disturb) {
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      live[i] = facade().Alloc(kPlace, 1000 + 777 * i);
+      const Block& block = *live[i]->block();
+      ASSERT_EQ(live[i]->data(), block.data);
+      ASSERT_TRUE(IsPlain(block));
+      if (i % 25 != 12) continue;
+      // What the step before left.
+      AllocationPtr& other = aligned[i / 25];
+      other.reset();
+      if (disturb) facade().GetStats(kPlace);
+      other = facade().GetAllocator(kPlace).Allocate(Request{500, kAlignment});
+      const auto address = reinterpret_cast<std::uintptr_t>(other->data());
+      ASSERT_EQ(address % kAlignment, 0U);
+      offsets += other->block()->offset_bytes() != 0 ? 1 : 0;
+    }
+    if (disturb) facade().Alloc(kPlace, 123456).reset();  // leaves a plan
+    for (AllocationPtr& block : live) block.reset();
+  };
+  for (int round = 0; round < 4; ++round) {
+    std::uint64_t before = PlannedHits();
+    for (int i = 0; i < 1000 && PlannedHits() == before; ++i) {
+      step(/*disturb=*/false);
+    }
+    before = PlannedHits();
+    // So long that it is not given up for a longer one.
+    for (int i = 0; i < 100; ++i) step(/*disturb=*/false);
+    EXPECT_EQ(PlannedHits() - before, 100 * (live.size() + aligned.size()))
+        << round;
+    step(/*disturb=*/true);
+  }
+  EXPECT_GT(offsets, 100U);
+  aligned.clear();
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
 }
 
 // With one stream in use, a strategy that streams share needs no walk either.

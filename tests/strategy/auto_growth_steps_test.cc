@@ -163,6 +163,22 @@ TEST_F(AutoGrowthStepsTest, AStepThatRepeatsIsPlanned) {
   EXPECT_TRUE(IsPlanned(Training(40)));
 }
 
+// As a program does that logs its memory: while a step is looked for, recorded
+// and followed.
+TEST_F(AutoGrowthStepsTest, WhoLooksAfterEveryEventHindersNoPlan) {
+  for (const char* without : {"", "plan"}) {
+    UseWithout(without);
+    const Program program = Training(40);
+    for (int step = 0; step < 6 * kUntilPlanned; ++step) {
+      for (const Event& event : program) {
+        Play(event);
+        ExpectConsistent();
+      }
+    }
+    EXPECT_EQ(Planned() != 0, without != std::string("plan")) << without;
+  }
+}
+
 TEST_F(AutoGrowthStepsTest, APlanCutsAndJoinsNothing) {
   const Program program = Training(40);
   ASSERT_TRUE(IsPlanned(program));

@@ -14,7 +14,6 @@ using strata::AllocationPtr;
 using strata::CallError;
 using strata::FindPointer;
 using strata::PlaceOf;
-using strata::PointerShard;
 using strata::Request;
 using strata::Status;
 using strata::Stream;
@@ -57,8 +56,8 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// strata_alloc and strata_free are what the newest pointer of a shard needs,
-// and nothing else: two registers saved, and one call, of what the facade does.
+// strata_alloc and strata_free are what a pointer with a slot needs, and
+// nothing else: two registers saved, and one call, of what the facade does.
 // What else there is follows in functions that are called last, each with the
 // next likely case.
 
@@ -68,16 +67,15 @@ namespace {
   return strata::GuardCall("strata_alloc", [&] {
     AllocationPtr held(allocation);
     void* const data = allocation->data();
-    if (data != nullptr) facade.pointers.InsertSlowly(std::move(held));
+    if (data != nullptr) facade.pointers.Insert(std::move(held));
     *pointer = data;
   });
 }
 
-[[gnu::noinline]] strata_status KeepNext(strata_facade& facade,
-                                         PointerShard& shard, void* data,
-                                         Allocation* allocation,
-                                         void** pointer) noexcept {
-  if (!shard.InsertNext(data, allocation)) [[unlikely]] {
+[[gnu::noinline]] strata_status KeepInShard(strata_facade& facade, void* data,
+                                            Allocation* allocation,
+                                            void** pointer) noexcept {
+  if (!facade.pointers.InsertIntoShard(data, allocation)) [[unlikely]] {
     return KeepSlowly(facade, allocation, pointer);
   }
   *pointer = data;
@@ -91,9 +89,8 @@ namespace {
   if (data == nullptr) [[unlikely]] {
     return KeepSlowly(facade, allocation, pointer);
   }
-  PointerShard& shard = facade.pointers.ShardOf(data);
-  if (!shard.InsertFirst(data, allocation)) {
-    return KeepNext(facade, shard, data, allocation, pointer);
+  if (!facade.pointers.InsertIntoSlot(data, allocation)) [[unlikely]] {
+    return KeepInShard(facade, data, allocation, pointer);
   }
   *pointer = data;
   return STRATA_OK;
@@ -114,7 +111,7 @@ namespace {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
     if (pointer == nullptr) return;
-    const AllocationPtr taken(facade->pointers.ShardOf(pointer).Take(pointer));
+    const AllocationPtr taken = facade->pointers.Take(pointer);
     if (taken == nullptr) ThrowUnknown(pointer);
   });
 }
@@ -125,10 +122,9 @@ inline strata_status Free(Allocation* allocation) noexcept {
   return STRATA_OK;
 }
 
-[[gnu::noinline]] strata_status FreeOther(strata_facade& facade,
-                                          PointerShard& shard,
-                                          void* pointer) noexcept {
-  Allocation* const taken = shard.TakeOther(pointer);
+[[gnu::noinline]] strata_status FreeFromShard(strata_facade& facade,
+                                              void* pointer) noexcept {
+  Allocation* const taken = facade.pointers.TakeFromShard(pointer);
   if (taken == nullptr) [[unlikely]] {
     return FreeSlowly(&facade, pointer);
   }
@@ -175,9 +171,10 @@ strata_status strata_free(strata_facade* facade, void* pointer) {
   if (facade == nullptr) [[unlikely]] {
     return FreeSlowly(facade, pointer);
   }
-  PointerShard& shard = facade->pointers.ShardOf(pointer);
-  Allocation* const taken = shard.TakeNewest(pointer);
-  if (taken == nullptr) return FreeOther(*facade, shard, pointer);
+  Allocation* const taken = facade->pointers.TakeFromSlot(pointer);
+  if (taken == nullptr) [[unlikely]] {
+    return FreeFromShard(*facade, pointer);
+  }
   return Free(taken);
 }
 

@@ -1,29 +1,77 @@
 #include "strata/facade/pointer_map.h"
 
+#include <glog/logging.h>
+
+#include <memory>
+
 #include "strata/allocation/allocator.h"
 
 namespace strata {
 
-void PointerMap::Settle(const Allocation& allocation) noexcept {
-  auto& place = groups_[RegionOf(allocation.data())];
-  if (place.load(std::memory_order_relaxed) != kNoGroup) return;
-  // Streams are numbered as they are made.
-  const std::uint64_t stream = allocation.owner()->stream().uid;
-  const auto group = static_cast<std::uint8_t>(1 + stream % kGroups);
-  std::uint8_t before = kNoGroup;
-  place.compare_exchange_strong(before, group);
+PointerMap::Group::Group(bool biased_lock) {
+  if (!biased_lock) return;
+  for (PointerShard& shard : shards) shard.AllowBias();
 }
 
-void PointerMap::InsertSlowly(AllocationPtr allocation) {
-  Settle(*allocation);
+PointerMap::~PointerMap() {
+  Clear();
+  for (const auto& group : groups_) delete group.load();
+}
+
+PointerMap::Group& PointerMap::Settle(const Allocation& allocation) {
+  // Streams are numbered as they are made.
+  std::atomic<Group*>& place =
+      groups_[allocation.owner()->stream().uid % kGroups];
+  Group* group = place.load();
+  if (group == nullptr) {
+    auto made = std::make_unique<Group>(biased_lock_);
+    // If another thread was first, its group is there now.
+    if (place.compare_exchange_strong(group, made.get())) {
+      group = made.release();
+    }
+  }
+  Group* settled = nullptr;
+  std::atomic<Group*>& region = regions_[RegionOf(allocation.data())];
+  return region.compare_exchange_strong(settled, group) ? *group : *settled;
+}
+
+void PointerMap::Insert(AllocationPtr allocation) {
   const void* const data = allocation->data();
-  ShardOf(data).Insert(data, allocation.get());
+  Group* group = GroupOf(data);
+  if (group == nullptr) group = &Settle(*allocation);
+  if (!group->slots.Insert(data, allocation.get())) {
+    CHECK(group->slots.Find(data) == nullptr) << "handed out twice: " << data;
+    group->ShardOf(data).Insert(data, allocation.get());
+  }
   static_cast<void>(allocation.release());
+}
+
+Allocation* PointerMap::Find(const void* data) const {
+  Group* const group = GroupOf(data);
+  if (group == nullptr) return nullptr;
+  Allocation* const found = group->slots.Find(data);
+  return found != nullptr ? found : group->ShardOf(data).Find(data);
+}
+
+AllocationPtr PointerMap::Take(const void* data) noexcept {
+  Group* const group = GroupOf(data);
+  if (group == nullptr) return nullptr;
+  Allocation* const taken = group->slots.Take(data);
+  return AllocationPtr(taken != nullptr ? taken
+                                        : group->ShardOf(data).Take(data));
 }
 
 std::size_t PointerMap::Clear() noexcept {
   std::size_t count = 0;
-  for (PointerShard& shard : shards_) count += shard.Clear();
+  for (const auto& place : groups_) {
+    Group* const group = place.load();
+    if (group == nullptr) continue;
+    group->slots.TakeAll([&count](Allocation* allocation) {
+      const AllocationPtr freed(allocation);
+      ++count;
+    });
+    for (PointerShard& shard : group->shards) count += shard.Clear();
+  }
   return count;
 }
 

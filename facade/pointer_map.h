@@ -5,97 +5,105 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "strata/allocation/allocation.h"
 #include "strata/facade/pointer_shard.h"
-#include "strata/facade/pointer_table.h"
+#include "strata/facade/pointer_slots.h"
 
 namespace strata {
 
 // Owns allocations by their address, for callers that hold plain pointers.
 //
-// Model: shards, each with a lock of its own, in groups. The first allocation
-//   in a region of 2 MiB gives the region to the group of its stream, for good,
-//   since chunks are a stream's own: threads on streams of their own seldom
-//   meet in a shard. Never gives memory back.
-// Errors: an address that is inserted twice fails the process, at the latest
-//   when it enters a shard's table.
+// Model: groups, of slots that need no lock and of shards for what finds its
+//   slot taken. The first allocation in a region of 2 MiB gives the region to
+//   the group of its stream, for good, since chunks are a stream's own: threads
+//   on streams of their own seldom meet. Insert and Take do what can be asked
+//   of them; each is also cut into steps by what it takes, the likely first,
+//   for callers that try them one after the other in functions of their own.
+// Errors: an address that is inserted twice fails the process where its slot or
+//   its shard knows it.
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
-// Cost: one lock, seldom contended, on the line of what waits; two lines more
-//   if the table is asked. 42 KiB, and 13 to 26 bytes a pointer. A heap call
-//   only when a table has to be twice as large.
+// Cost: up to about a thousand live pointers of a stream, mostly one atomic
+//   operation on one line; beyond, a lock, and three lines. 64 KiB, 66 KiB for
+//   each group in use, and 13 to 26 bytes a pointer that has no slot. A heap
+//   call only for the first pointer of a group, and when a table has to be
+//   twice as large.
 class PointerMap {
  public:
   // `biased_lock`: whether a thread may own the lock of a shard.
-  explicit PointerMap(bool biased_lock = false) {
-    for (std::size_t i = 0; i < kGroupShards; ++i) shards_[i].Close();
-    if (!biased_lock) return;
-    for (PointerShard& shard : shards_) shard.AllowBias();
-  }
+  explicit PointerMap(bool biased_lock = false) : biased_lock_(biased_lock) {}
   PointerMap(const PointerMap&) = delete;
   PointerMap& operator=(const PointerMap&) = delete;
   // Frees what is left.
-  ~PointerMap() { Clear(); }
+  ~PointerMap();
 
   // `allocation` has an address. Errors: std::bad_alloc; then it is freed.
-  void Insert(AllocationPtr allocation) {
-    const void* const data = allocation->data();
-    PointerShard& shard = ShardOf(data);
-    if (!shard.InsertFirst(data, allocation.get()) &&
-        !shard.InsertNext(data, allocation.get())) {
-      return InsertSlowly(std::move(allocation));
-    }
-    static_cast<void>(allocation.release());
-  }
-  // The same where the steps of ShardOf did nothing.
-  void InsertSlowly(AllocationPtr allocation);
+  void Insert(AllocationPtr allocation);
   // Null if the address is unknown. The result is valid until somebody takes
   // it out, which is for the caller to rule out.
-  Allocation* Find(const void* data) const {
-    return shards_[ShardIndex(data)].Find(data);
-  }
+  Allocation* Find(const void* data) const;
   // Null if the address is unknown, as null is.
-  AllocationPtr Take(const void* data) noexcept {
-    PointerShard& shard = ShardOf(data);
-    Allocation* taken = shard.TakeNewest(data);
-    if (taken == nullptr) taken = shard.TakeOther(data);
-    if (taken == nullptr) taken = shard.Take(data);
-    return AllocationPtr(taken);
-  }
+  AllocationPtr Take(const void* data) noexcept;
   // Frees what is in the map; returns how many allocations that were.
   std::size_t Clear() noexcept;
 
-  // Where an address is, if it is in the map; or where nothing can be inserted
-  // yet, but by InsertSlowly. For the steps of a shard.
-  PointerShard& ShardOf(const void* data) { return shards_[ShardIndex(data)]; }
+  // Insert by steps. False, and nothing is done, if it takes more. `data` is
+  // the address of `allocation`.
+  bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
+    Group* const group = GroupOf(data);
+    return group != nullptr && group->slots.Insert(data, allocation);
+  }
+  bool InsertIntoShard(const void* data, Allocation* allocation) noexcept {
+    Group* const group = GroupOf(data);
+    // It is there already, or the group is not.
+    if (group == nullptr || group->slots.Find(data) != nullptr) return false;
+    return group->ShardOf(data).InsertAtOnce(data, allocation);
+  }
+  // Take by steps: null, and nothing is done, if it is elsewhere.
+  Allocation* TakeFromSlot(const void* data) noexcept {
+    Group* const group = GroupOf(data);
+    return group != nullptr ? group->slots.Take(data) : nullptr;
+  }
+  Allocation* TakeFromShard(const void* data) noexcept {
+    Group* const group = GroupOf(data);
+    return group != nullptr ? group->ShardOf(data).TakeAtOnce(data) : nullptr;
+  }
 
  private:
-  static constexpr std::size_t kNoGroup = 0;
-  static constexpr std::size_t kGroups = 16;  // from 1
-  static constexpr std::size_t kGroupShards = 16;
-  static constexpr int kRegionBits = 21;  // 2 MiB: few chunks are smaller
+  static constexpr std::size_t kGroups = 16;
+  static constexpr std::size_t kShards = 16;  // of a group
+  static constexpr int kRegionBits = 21;      // 2 MiB: few chunks are smaller
   // So many in a row, 16 GiB, are told apart.
   static constexpr std::size_t kRegions = std::size_t{1} << 13;
+
+  struct Group {
+    explicit Group(bool biased_lock);
+    PointerShard& ShardOf(const void* data) {
+      // Bits that neither slots nor tables make much use of.
+      return shards[(PointerTable::Hash(data) >> 36) % kShards];
+    }
+
+    PointerSlots slots;
+    std::array<PointerShard, kShards> shards;
+  };
 
   static std::size_t RegionOf(const void* data) {
     return (reinterpret_cast<std::uintptr_t>(data) >> kRegionBits) % kRegions;
   }
-  std::size_t ShardIndex(const void* data) const {
-    const std::size_t group =
-        groups_[RegionOf(data)].load(std::memory_order_relaxed);
-    // Bits that a table makes no use of.
-    return group * kGroupShards +
-           (PointerTable::Hash(data) >> 36) % kGroupShards;
+  // Where an address is, if it is in the map; null if nothing was ever inserted
+  // in its region.
+  Group* GroupOf(const void* data) const {
+    return regions_[RegionOf(data)].load(std::memory_order_acquire);
   }
-  // Gives the region of `allocation` a group, if it has none.
-  void Settle(const Allocation& allocation) noexcept;
+  // Gives the region of `allocation` a group, if it has none. Errors:
+  // std::bad_alloc.
+  Group& Settle(const Allocation& allocation);
 
-  // By region; kNoGroup: nothing was ever inserted there. Once set, it stays.
-  std::array<std::atomic<std::uint8_t>, kRegions> groups_{};
-  // Those of kNoGroup are closed.
-  std::array<PointerShard, (1 + kGroups) * kGroupShards> shards_;
+  const bool biased_lock_;
+  // Once set, they stay. By region, those of groups_; by stream.
+  std::array<std::atomic<Group*>, kRegions> regions_{};
+  std::array<std::atomic<Group*>, kGroups> groups_{};
 };
 
 }  // namespace strata

@@ -27,10 +27,10 @@ void PointerShard::Grow() {
 
 bool PointerShard::MakeWay(const void* data) noexcept {
   if (newest_ == nullptr) return true;
-  CHECK(newest_data() != data) << "handed out twice: " << data;
+  CHECK(newest_data_ != data) << "handed out twice: " << data;
   if (table_.is_full()) return false;
-  const bool is_new = table_.Insert(newest_data(), newest_);
-  CHECK(is_new) << "handed out twice: " << newest_data();
+  const bool is_new = table_.Insert(newest_data_, newest_);
+  CHECK(is_new) << "handed out twice: " << newest_data_;
   return true;
 }
 
@@ -62,13 +62,12 @@ void PointerShard::Insert(const void* data, Allocation* allocation) {
 
 Allocation* PointerShard::Take(const void* data) noexcept {
   const BiasedLock::Guard guard(lock_);
-  Allocation* const newest = GiveNewest(data);
-  return newest != nullptr ? newest : table_.Take(data);
+  return newest_data_ == data ? GiveNewest() : table_.Take(data);
 }
 
 Allocation* PointerShard::Find(const void* data) const {
   const std::lock_guard<BiasedLock> guard(lock_);
-  return newest_data() == data ? newest_ : table_.Find(data);
+  return newest_data_ == data ? newest_ : table_.Find(data);
 }
 
 std::size_t PointerShard::Clear() noexcept {
@@ -78,7 +77,7 @@ std::size_t PointerShard::Clear() noexcept {
     const std::lock_guard<BiasedLock> guard(lock_);
     std::swap(table, table_);
     fetch_.Set(table_);
-    newest = GiveNewest(newest_data());
+    newest = GiveNewest();
   }
   std::size_t count = 0;
   const auto free = [&count](Allocation* allocation) {

@@ -1,7 +1,6 @@
 #ifndef STRATA_FACADE_POINTER_SHARD_H_
 #define STRATA_FACADE_POINTER_SHARD_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -15,12 +14,9 @@ namespace strata {
 // Some of the pointers of a PointerMap, under one lock.
 //
 // Model: the newest waits before it enters the table, until the next one comes:
-//   one that is freed soon never gets there, and for others the line they go to
-//   has been fetched meanwhile. Insert and Take do what can be asked of them;
-//   each is also cut into steps by what it takes, the likely first, for callers
-//   that try them one after the other in functions of their own. A step waits
-//   for nobody, and calls nothing but where a bucket of the table does not
-//   decide: it says false, or null, if it did nothing.
+//   meanwhile the line it goes to has been fetched. InsertAtOnce and TakeAtOnce
+//   are what Insert and Take do most of the time, and wait for nobody: false,
+//   or null, if they did nothing.
 // Errors: an address that is inserted twice fails the process, at the latest
 //   when it enters the table.
 // Threads: any thread.
@@ -32,36 +28,22 @@ class alignas(64) PointerShard {
 
   // A thread may own the lock. Before the first use.
   void AllowBias() { lock_.AllowBias(); }
-  // Nothing will be inserted, so that no step does it. Before the first use.
-  void Close() { newest_data_.store(Nobody(), std::memory_order_relaxed); }
 
   // `data` is the address of `allocation`, here and below.
   //
   // Errors: std::bad_alloc; then nothing is done.
   void Insert(const void* data, Allocation* allocation);
-  // Where nothing waits.
-  bool InsertFirst(const void* data, Allocation* allocation) noexcept {
-    if (newest_data() != nullptr) return false;
-    const BiasedLock::Brief brief(lock_);
-    if (!brief || newest_data() != nullptr) [[unlikely]] {
-      return false;
-    }
-    Wait(data, allocation);
-    return true;
-  }
-  // Where the table has room for what waits, if anything does by now.
-  bool InsertNext(const void* data, Allocation* allocation) noexcept {
+  // Where the table has room for what waits.
+  bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
     BiasedLock::Brief brief(lock_);
     if (!brief) [[unlikely]] {
       return false;
     }
-    const void* const before = newest_data();
-    // Another thread may have taken it since InsertFirst.
-    if (before != nullptr) {
-      if (before == data || table_.is_full()) [[unlikely]] {
+    if (newest_ != nullptr) {
+      if (newest_data_ == data || table_.is_full()) [[unlikely]] {
         return false;
       }
-      if (!table_.InsertAtOnce(before, newest_)) [[unlikely]] {
+      if (!table_.InsertAtOnce(newest_data_, newest_)) [[unlikely]] {
         brief.Keep();
         InsertHeld(data, allocation);
         return true;
@@ -74,20 +56,14 @@ class alignas(64) PointerShard {
 
   // Null if the address is unknown, as null is.
   Allocation* Take(const void* data) noexcept;
-  // What waits.
-  Allocation* TakeNewest(const void* data) noexcept {
-    if (newest_data() != data) return nullptr;
-    const BiasedLock::Brief brief(lock_);
-    return brief ? GiveNewest(data) : nullptr;
-  }
-  // What is in the table.
-  Allocation* TakeOther(const void* data) noexcept {
+  Allocation* TakeAtOnce(const void* data) noexcept {
     // While the lock is taken, which waits for all that was stored before.
     fetch_.Prefetch(data);
     BiasedLock::Brief brief(lock_);
     if (!brief) [[unlikely]] {
       return nullptr;
     }
+    if (newest_data_ == data) return GiveNewest();
     Allocation* const taken = table_.TakeAtOnce(data);
     if (taken == nullptr) [[unlikely]] {
       brief.Keep();
@@ -102,29 +78,19 @@ class alignas(64) PointerShard {
   std::size_t Clear() noexcept;
 
  private:
-  // An address that nothing has.
-  static const void* Nobody() {
-    return reinterpret_cast<const void*>(~std::uintptr_t{0});
-  }
-  const void* newest_data() const {
-    return newest_data_.load(std::memory_order_relaxed);
-  }
   // These are for who holds the lock.
   void Wait(const void* data, Allocation* allocation) noexcept {
-    newest_data_.store(data, std::memory_order_relaxed);
+    newest_data_ = data;
     newest_ = allocation;
   }
-  // Null if the newest is another one.
-  Allocation* GiveNewest(const void* data) noexcept {
-    // Where it is closed there is none, whatever `data` is.
-    if (newest_data() != data || newest_ == nullptr) return nullptr;
-    newest_data_.store(nullptr, std::memory_order_relaxed);
+  Allocation* GiveNewest() noexcept {
+    newest_data_ = nullptr;
     return std::exchange(newest_, nullptr);
   }
   // Has the newest enter the table, since `data` is the new one; false, and
   // nothing is done, if there is no room.
   bool MakeWay(const void* data) noexcept;
-  // The rest of InsertNext and TakeOther. They unlock.
+  // The rest of InsertAtOnce and TakeAtOnce. They unlock.
   void InsertHeld(const void* data, Allocation* allocation) noexcept;
   Allocation* TakeHeld(const void* data) noexcept;
   // Makes room in the table for one more, without the lock. Errors:
@@ -133,10 +99,9 @@ class alignas(64) PointerShard {
 
   // What every use needs is in the first line.
   mutable BiasedLock lock_;
-  // All below is guarded by lock_; whoever looks without it looks again. The
-  // address of `newest_`, null if that is, unless this is closed.
-  std::atomic<const void*> newest_data_{nullptr};
-  Allocation* newest_ = nullptr;  // not in the table; may be null
+  // All below is guarded by lock_; fetch_ is read without.
+  const void* newest_data_ = nullptr;  // null: none waits
+  Allocation* newest_ = nullptr;       // not in the table
   PointerTable table_;
   PointerTable::Hint fetch_;  // of table_
 };

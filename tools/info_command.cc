@@ -129,7 +129,7 @@ std::string CapsText(const Json& caps) {
   for (const auto& [name, value] : caps.items()) {
     if (value.is_boolean() && !value.get<bool>()) continue;
     text += (text.empty() ? "" : ", ") + name;
-    if (!value.is_boolean()) text += "=" + value.dump();
+    if (!value.is_boolean()) text.append("=").append(value.dump());
   }
   return text;
 }

@@ -40,16 +40,13 @@ class PointerShardTest : public testing::TestWithParam<bool> {
     records_.push_back(block->allocation());
     return records_.back();
   }
-  // As the C ABI does: one step after the other.
+  // As PointerMap does: one step after the other.
   static void InsertInSteps(PointerShard& shard, Allocation* allocation) {
     const void* const data = allocation->data();
-    if (shard.InsertFirst(data, allocation)) return;
-    if (shard.InsertNext(data, allocation)) return;
-    shard.Insert(data, allocation);
+    if (!shard.InsertAtOnce(data, allocation)) shard.Insert(data, allocation);
   }
   static Allocation* TakeInSteps(PointerShard& shard, const void* data) {
-    Allocation* taken = shard.TakeNewest(data);
-    if (taken == nullptr) taken = shard.TakeOther(data);
+    Allocation* const taken = shard.TakeAtOnce(data);
     return taken != nullptr ? taken : shard.Take(data);
   }
 
@@ -66,59 +63,52 @@ std::string NameOfLock(const testing::TestParamInfo<bool>& test) {
 
 INSTANTIATE_TEST_SUITE_P(Both, PointerShardTest, testing::Bool(), NameOfLock);
 
-TEST_P(PointerShardTest, TheFirstWaitsAndOnlyTheNewestStepTakesIt) {
+TEST_P(PointerShardTest, TheFirstWaitsWithoutATable) {
   Allocation* const first = NewRecord();
-  Allocation* const second = NewRecord();
-  EXPECT_TRUE(shard_.InsertFirst(first->data(), first));
-  EXPECT_FALSE(shard_.InsertFirst(second->data(), second));
-  EXPECT_EQ(shard_.Find(second->data()), nullptr);
-  EXPECT_EQ(shard_.TakeNewest(second->data()), nullptr);
-  EXPECT_EQ(shard_.TakeOther(first->data()), nullptr);
+  EXPECT_TRUE(shard_.InsertAtOnce(first->data(), first));
   EXPECT_EQ(shard_.Find(first->data()), first);
-  EXPECT_EQ(shard_.TakeNewest(first->data()), first);
-  EXPECT_EQ(shard_.TakeNewest(first->data()), nullptr);
+  EXPECT_EQ(shard_.TakeAtOnce(first->data()), first);
+  EXPECT_EQ(shard_.TakeAtOnce(first->data()), nullptr);
   EXPECT_EQ(shard_.Take(first->data()), nullptr);
+  EXPECT_TRUE(shard_.InsertAtOnce(first->data(), first));
+  EXPECT_EQ(shard_.Take(first->data()), first);
 }
 
 TEST_P(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
   Allocation* const first = NewRecord();
   Allocation* const second = NewRecord();
   Allocation* const third = NewRecord();
-  ASSERT_TRUE(shard_.InsertFirst(first->data(), first));
-  EXPECT_FALSE(shard_.InsertNext(second->data(), second));  // no table yet
+  ASSERT_TRUE(shard_.InsertAtOnce(first->data(), first));
+  EXPECT_FALSE(shard_.InsertAtOnce(second->data(), second));  // no table yet
   EXPECT_EQ(shard_.Find(second->data()), nullptr);
   shard_.Insert(second->data(), second);
-  EXPECT_TRUE(shard_.InsertNext(third->data(), third));
-  EXPECT_EQ(shard_.TakeNewest(second->data()), nullptr);
-  EXPECT_EQ(shard_.TakeOther(second->data()), second);
-  EXPECT_EQ(shard_.TakeOther(second->data()), nullptr);
-  EXPECT_EQ(shard_.TakeNewest(third->data()), third);
+  EXPECT_TRUE(shard_.InsertAtOnce(third->data(), third));
+  EXPECT_EQ(shard_.TakeAtOnce(second->data()), second);
+  EXPECT_EQ(shard_.TakeAtOnce(second->data()), nullptr);
+  EXPECT_EQ(shard_.TakeAtOnce(third->data()), third);
   EXPECT_EQ(shard_.Take(first->data()), first);
 }
 
-// The first may be gone when the second step looks.
-TEST_P(PointerShardTest, TheNextIsTheFirstWhereNothingWaitsAnyMore) {
+// What waited and was taken does not enter the table when the next one comes.
+TEST_P(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 3; ++i) records.push_back(NewRecord());
   for (Allocation* record : records) InsertInSteps(shard_, record);
   for (Allocation* record : records) TakeInSteps(shard_, record->data());
-  Allocation* const next = records.front();
-  EXPECT_TRUE(shard_.InsertNext(next->data(), next));
-  EXPECT_EQ(shard_.TakeNewest(next->data()), next);
+  for (Allocation* record : records) {
+    EXPECT_TRUE(shard_.InsertAtOnce(record->data(), record));
+    EXPECT_EQ(shard_.TakeAtOnce(record->data()), record);
+  }
   EXPECT_EQ(shard_.Clear(), 0U);
 }
 
 // Whatever a caller frees before anything was inserted.
-TEST_P(PointerShardTest, WhereItIsClosedNoStepInserts) {
-  shard_.Close();
+TEST_P(PointerShardTest, GivesNothingWhereNothingWasInserted) {
   Allocation* const record = NewRecord();
   EXPECT_EQ(TakeInSteps(shard_, nullptr), nullptr);
   EXPECT_EQ(TakeInSteps(shard_, record->data()), nullptr);
-  EXPECT_EQ(TakeInSteps(shard_, reinterpret_cast<const void*>(-1)), nullptr);
+  EXPECT_EQ(shard_.Find(nullptr), nullptr);
   EXPECT_EQ(shard_.Clear(), 0U);
-  EXPECT_FALSE(shard_.InsertFirst(record->data(), record));
-  EXPECT_FALSE(shard_.InsertNext(record->data(), record));
-  EXPECT_EQ(shard_.Find(record->data()), nullptr);
 }
 
 // What a thread takes it inserts again after it took another, so that the
@@ -161,6 +151,27 @@ TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
     EXPECT_EQ(TakeInSteps(shard_, record->data()), record);
   }
   EXPECT_EQ(shard_.Clear(), 0U);
+}
+
+using PointerShardDeathTest = PointerShardTest;
+
+INSTANTIATE_TEST_SUITE_P(Both, PointerShardDeathTest, testing::Bool(),
+                         NameOfLock);
+
+TEST_P(PointerShardDeathTest, RefusesAnAddressThatIsThere) {
+  std::vector<Allocation*> records;
+  for (int i = 0; i < 8; ++i) records.push_back(NewRecord());
+  for (Allocation* record : records) InsertInSteps(shard_, record);
+  Allocation* const newest = records.back();
+  EXPECT_DEATH(InsertInSteps(shard_, newest), "handed out twice");
+  // One in the table is found out when the next one follows.
+  EXPECT_DEATH(
+      {
+        InsertInSteps(shard_, records.front());
+        InsertInSteps(shard_, NewRecord());
+      },
+      "handed out twice");
+  for (Allocation* record : records) TakeInSteps(shard_, record->data());
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ class CallGate {
     const bool entered_;
   };
 
+  bool is_closed() const { return closed_.load(); }
   // No call enters after this returns, and none is inside.
   void Close() {
     closed_.store(true);

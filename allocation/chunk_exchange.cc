@@ -13,22 +13,36 @@ namespace strata {
 void ChunkPool::AddHolder(ChunkHolder& holder) {
   auto entry = std::make_shared<HolderEntry>();
   entry->holder = &holder;
+  auto list = std::make_shared<HolderList>();
   const std::lock_guard<std::mutex> guard(lists_mutex_);
-  holders_.push_back(std::move(entry));
-  holder_count_ = holders_.size();
+  list->reserve(holders_->size() + 1);
+  for (const auto& other : *holders_) {
+    // Some may be left where there was no host memory for a shorter list.
+    if (!other->gate.is_closed()) list->push_back(other);
+  }
+  list->push_back(std::move(entry));
+  holders_ = std::move(list);
+  ++holder_count_;
 }
 
 void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
   std::shared_ptr<HolderEntry> entry;
   {
     const std::lock_guard<std::mutex> guard(lists_mutex_);
-    const auto found =
-        std::find_if(holders_.begin(), holders_.end(),
-                     [&](const auto& e) { return e->holder == &holder; });
-    if (found == holders_.end()) return;
+    const auto found = std::find_if(
+        holders_->begin(), holders_->end(), [&](const auto& other) {
+          return other->holder == &holder && !other->gate.is_closed();
+        });
+    if (found == holders_->end()) return;
     entry = *found;
-    holders_.erase(found);
-    holder_count_ = holders_.size();
+    --holder_count_;
+    try {
+      auto list = std::make_shared<HolderList>(*holders_);
+      std::erase(*list, entry);
+      holders_ = std::move(list);
+    } catch (const std::bad_alloc&) {
+      // It stays on the list, and nobody passes its gate.
+    }
   }
   entry->gate.Close();
 }
@@ -50,27 +64,24 @@ std::shared_ptr<DriverHeld> ChunkPool::ShareDriverHeld(
   return made;
 }
 
-std::vector<std::shared_ptr<ChunkPool::HolderEntry>> ChunkPool::Holders()
-    const {
+std::shared_ptr<const ChunkPool::HolderList> ChunkPool::holders() const {
   const std::lock_guard<std::mutex> guard(lists_mutex_);
   return holders_;
 }
 
 void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask) noexcept {
-  try {
-    for (const auto& entry : Holders()) {
-      const CallGate::Pass pass(entry->gate);
-      if (pass) ask(*entry->holder);
-    }
-  } catch (const std::bad_alloc&) {
-    // No host memory for the list: nobody is asked.
+  const std::shared_ptr<const HolderList> list = holders();
+  for (const auto& entry : *list) {
+    const CallGate::Pass pass(entry->gate);
+    if (pass) ask(*entry->holder);
   }
 }
 
 std::vector<BlockInfo> ChunkPool::BlocksBeside(
     const std::set<const Allocator*>& listed) const {
   std::vector<BlockInfo> blocks;
-  for (const auto& entry : Holders()) {
+  const std::shared_ptr<const HolderList> list = holders();
+  for (const auto& entry : *list) {
     const CallGate::Pass pass(entry->gate);
     if (!pass || listed.contains(entry->holder->holder_layer())) continue;
     entry->holder->AppendBlocks(blocks);

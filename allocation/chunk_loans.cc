@@ -22,21 +22,25 @@ Allocation* ChunkPool::Borrow(const LoanRequest& request,
   StreamTimeline* timeline = request.borrower.timeline();
   if (timeline == nullptr || !timeline->MayTouch()) return nullptr;
   struct Lender {
-    std::shared_ptr<HolderEntry> entry;
+    HolderEntry* entry;
     std::size_t bytes;
   };
+  const std::shared_ptr<const HolderList> list = holders();
   try {
+    // The smallest first.
     std::vector<Lender> lenders;
-    for (const auto& entry : Holders()) {
+    lenders.reserve(list->size());
+    for (const auto& entry : *list) {
       if (entry->holder == &borrower) continue;
       const CallGate::Pass pass(entry->gate);
       const std::size_t bytes =
           pass ? entry->holder->SmallestLendable(request.bytes) : 0;
-      if (bytes != 0) lenders.push_back({entry, bytes});
+      if (bytes == 0) continue;
+      const auto place = std::upper_bound(
+          lenders.begin(), lenders.end(), bytes,
+          [](std::size_t b, const Lender& lender) { return b < lender.bytes; });
+      lenders.insert(place, {entry.get(), bytes});
     }
-    std::stable_sort(
-        lenders.begin(), lenders.end(),
-        [](const Lender& a, const Lender& b) { return a.bytes < b.bytes; });
     for (const Effort effort : {Effort::kNone, Effort::kAsk, Effort::kOrder}) {
       if (effort > request.effort) break;
       for (const Lender& lender : lenders) {

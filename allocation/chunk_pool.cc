@@ -57,6 +57,7 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
       limit_bytes_(limit_bytes),
       reclaimer_(std::move(reclaimer)),
       visitors_(std::make_shared<const std::vector<Visitor>>()),
+      holders_(std::make_shared<const HolderList>()),
       take_step_(std::make_unique<TakeStep>(*this)),
       release_step_(std::make_unique<ReleaseStep>(*this)) {
   if (reclaimer_ == nullptr) return;

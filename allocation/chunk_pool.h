@@ -156,6 +156,7 @@ class ChunkPool final : public Decorator {
     ChunkHolder* holder;
     CallGate gate;  // closed once the holder is removed
   };
+  using HolderList = std::vector<std::shared_ptr<HolderEntry>>;
   // The two rungs of the ladder that the pool stands for.
   class TakeStep;
   class ReleaseStep;
@@ -184,7 +185,7 @@ class ChunkPool final : public Decorator {
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 
-  std::vector<std::shared_ptr<HolderEntry>> Holders() const;
+  std::shared_ptr<const HolderList> holders() const;
   // Calls `ask` with every holder still there.
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask) noexcept;
   std::size_t IdleBytes() noexcept;
@@ -214,7 +215,7 @@ class ChunkPool final : public Decorator {
   mutable std::mutex lists_mutex_;
   // Replaced, never changed: readers copy the pointer. Guarded by lists_mutex_.
   std::shared_ptr<const std::vector<Visitor>> visitors_;
-  std::vector<std::shared_ptr<HolderEntry>> holders_;  // by lists_mutex_
+  std::shared_ptr<const HolderList> holders_;
   std::atomic<std::size_t> holder_count_{0};
   std::weak_ptr<DriverHeld> driver_held_;  // by lists_mutex_
 

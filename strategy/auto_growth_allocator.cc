@@ -101,7 +101,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
   std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
-  if (chunk == nullptr || !supply.Fill()) {
+  // For a chunk, and for what the request leaves of it.
+  if (chunk == nullptr || !supply.Fill(2)) {
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }

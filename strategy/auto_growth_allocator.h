@@ -242,7 +242,10 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Closes the cache while the planner has to see all, or opens it.
   void TuneCache() noexcept;
   // Ends what is followed or recorded: the lists are as if it had not been.
-  void EndPlan() noexcept;
+  void EndPlan() noexcept {
+    if (planner_.is_bound()) EndBoundPlan();
+  }
+  void EndBoundPlan() noexcept;
   // The same where it is a request or a free that the plan does not have next.
   void LeavePlan() noexcept;
   void StopFollowing() noexcept;

@@ -72,23 +72,25 @@ void AutoGrowthAllocator::CloseEpoch(StreamTimeline& timeline) noexcept {
 template <class Predicate>
 Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
                                        Predicate is_fit) const {
-  const auto fits = [&](const Block& block) {
-    return IsLendable(block) && is_fit(block);
+  const auto is_smaller = [](const Block* block, const Block* than) {
+    return block != nullptr && (than == nullptr || block->size < than->size);
   };
-  // Of idle chunks last: while they are whole, the system can have them.
-  for (const bool idle : {false, true}) {
-    Block* best = nullptr;
-    for (const FreeIndex& blocks : index_) {
-      Block* block = blocks.FindBest(bytes, [&](const Block& b) {
-        return BlockList::IsWholeChunk(&b) == idle && fits(b);
-      });
-      if (block != nullptr && (best == nullptr || block->size < best->size)) {
-        best = block;
-      }
-    }
-    if (best != nullptr) return best;
+  Block* best = nullptr;
+  Block* best_idle = nullptr;
+  for (const FreeIndex& blocks : index_) {
+    // Of idle chunks last: while they are whole, the system can have them.
+    Block* idle = nullptr;
+    Block* block = blocks.FindBest(bytes, [&](Block& b) {
+      if (!IsLendable(b) || !is_fit(b)) return false;
+      if (!BlockList::IsWholeChunk(&b)) return true;
+      if (idle == nullptr || FreeIndex::IsBetter(&b, idle)) idle = &b;
+      return false;
+    });
+    if (is_smaller(block, best)) best = block;
+    if (is_smaller(idle, best_idle)) best_idle = idle;
   }
-  return nullptr;
+  // If it found no other, it has looked at all of them.
+  return best != nullptr ? best : best_idle;
 }
 
 std::size_t AutoGrowthAllocator::SmallestLendable(

@@ -47,7 +47,7 @@ bool AutoGrowthAllocator::MayFind() noexcept {
   TuneCache();
 }
 
-[[gnu::noinline]] void AutoGrowthAllocator::EndPlan() noexcept {
+void AutoGrowthAllocator::EndBoundPlan() noexcept {
   StopFollowing();
   planner_.End(records_);
   TuneCache();

@@ -45,6 +45,11 @@ class FreeIndex {
   // the first kProbes of its class.
   Block* FindExact(std::size_t bytes) const;
 
+  // Smaller, or at a lower address.
+  static bool IsBetter(const Block* a, const Block* b) {
+    return a->size < b->size || (a->size == b->size && a->data < b->data);
+  }
+
   bool empty() const { return classes_.Next(0) == SizeClasses::kCount; }
   // What it holds. For tests; O(blocks + classes).
   struct Totals {
@@ -65,10 +70,6 @@ class FreeIndex {
   };
 
   Fit Search(std::size_t bytes) const;
-  // Smaller, or at a lower address.
-  static bool IsBetter(const Block* a, const Block* b) {
-    return a->size < b->size || (a->size == b->size && a->data < b->data);
-  }
   // Of a class that holds a block.
   Block* BestOf(unsigned size_class) const;
   // Of the blocks of at least `bytes`; null if there is none.

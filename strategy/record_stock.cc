@@ -2,9 +2,7 @@
 
 namespace strata {
 
-bool RecordSupply::Fill() noexcept {
-  return slab_.Fill(records_, RecordStock::kBatch);
-}
+bool RecordSupply::Fill() noexcept { return Fill(RecordStock::kBatch); }
 
 void RecordStock::TakeFrom(RecordSupply& supply) noexcept {
   while (size() < kBatch && !supply.records_.empty()) {

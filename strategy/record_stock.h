@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// A batch of records, fetched before the lock is taken under which they are
-// needed. Destroy it without that lock: what is left goes back to the slab.
+// Some records, fetched before the lock is taken under which they are needed.
+// Destroy it without that lock: what is left goes back to the slab.
 class RecordSupply {
  public:
   explicit RecordSupply(RecordSlab& slab) : slab_(slab) {}
@@ -18,8 +18,9 @@ class RecordSupply {
   RecordSupply& operator=(const RecordSupply&) = delete;
   ~RecordSupply() { slab_.Drain(records_); }
 
-  // False if the host is out of memory.
+  // A batch, or just `count`. False if the host is out of memory.
   bool Fill() noexcept;
+  bool Fill(std::size_t count) noexcept { return slab_.Fill(records_, count); }
 
  private:
   friend class RecordStock;

@@ -7,11 +7,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {
@@ -223,6 +226,44 @@ TEST_F(ChunkExchangeTest, RemovingAHolderWaitsForTheCallsInside) {
   pool().RemoveHolder(*holder);
   EXPECT_TRUE(leaving);
   grower.join();
+}
+
+// A list that cannot be replaced still has it, but nobody calls it.
+TEST(ChunkHoldersTest, OneIsRemovedWithoutHostMemory) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  PoolPlace place;
+  ChunkPool& pool = *place.pool();
+  const std::shared_ptr<ChainStream> stream = place.NewChainStream();
+  int asked = 0;
+  std::optional<TestHolder> holder;
+  const auto grow = [&] {
+    pool.GiveBackBeforeGrowth(Mebibytes(8), 1.0);
+    return std::exchange(asked, 0) != 0;
+  };
+  const auto add = [&] {
+    holder.emplace(pool, stream);
+    holder->Hold(Mebibytes(8));
+    holder->done = false;
+    holder->when_asked = [&asked] { ++asked; };
+  };
+  add();
+  EXPECT_TRUE(grow());
+  {
+    const HeapFailure failure;
+    pool.RemoveHolder(*holder);
+  }
+  EXPECT_FALSE(grow());
+  EXPECT_FALSE(pool.has_lenders());
+  pool.RemoveHolder(*holder);
+  EXPECT_FALSE(pool.has_lenders());
+  holder.reset();
+  add();  // where the other was
+  EXPECT_TRUE(grow());
+  const TestHolder second(pool, stream);
+  EXPECT_TRUE(pool.has_lenders());
+  holder.reset();
+  EXPECT_FALSE(grow());
+  EXPECT_FALSE(pool.has_lenders());
 }
 
 TEST_F(ChunkExchangeTest, HoldersMayComeAndGoWhileOthersClimb) {

@@ -41,7 +41,10 @@ void PointerMap::Insert(AllocationPtr allocation) {
   if (group == nullptr) group = &Settle(*allocation);
   if (!group->slots.Insert(data, allocation.get())) {
     CHECK(group->slots.Find(data) == nullptr) << "handed out twice: " << data;
-    group->ShardOf(data).Insert(data, allocation.get());
+    PointerShard& shard = group->ShardOf(data);
+    if (!shard.InsertAtOnce(data, allocation.get(), group->slots)) {
+      shard.Insert(data, allocation.get());
+    }
   }
   static_cast<void>(allocation.release());
 }

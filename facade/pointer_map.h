@@ -15,11 +15,12 @@ namespace strata {
 // Owns allocations by their address, for callers that hold plain pointers.
 //
 // Model: groups, of slots that need no lock and of shards for what finds its
-//   slot taken. The first allocation in a region of 2 MiB gives the region to
-//   the group of its stream, for good, since chunks are a stream's own: threads
-//   on streams of their own seldom meet. Insert and Take do what can be asked
-//   of them; each is also cut into steps by what it takes, the likely first,
-//   for callers that try them one after the other in functions of their own.
+//   slot taken, or had to leave it. The first allocation in a region of 2 MiB
+//   gives the region to the group of its stream, for good, since chunks are a
+//   stream's own: threads on streams of their own seldom meet. Insert and Take
+//   do what can be asked of them; each is also cut into steps by what it takes,
+//   the likely first, for callers that try them one after the other in
+//   functions of their own.
 // Errors: an address that is inserted twice fails the process where its slot or
 //   its shard knows it.
 // Threads: any thread. An address is in the map from before its caller knows it
@@ -58,7 +59,7 @@ class PointerMap {
     Group* const group = GroupOf(data);
     // It is there already, or the group is not.
     if (group == nullptr || group->slots.Find(data) != nullptr) return false;
-    return group->ShardOf(data).InsertAtOnce(data, allocation);
+    return group->ShardOf(data).InsertAtOnce(data, allocation, group->slots);
   }
   // Take by steps: null, and nothing is done, if it is elsewhere.
   Allocation* TakeFromSlot(const void* data) noexcept {
@@ -80,8 +81,8 @@ class PointerMap {
   struct Group {
     explicit Group(bool biased_lock);
     PointerShard& ShardOf(const void* data) {
-      // Bits that neither slots nor tables make much use of.
-      return shards[(PointerTable::Hash(data) >> 36) % kShards];
+      // One for all addresses of a slot.
+      return shards[PointerSlots::IndexOf(data) % kShards];
     }
 
     PointerSlots slots;

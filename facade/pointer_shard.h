@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strata/allocation/allocation.h"
+#include "strata/facade/pointer_slots.h"
 #include "strata/facade/pointer_table.h"
 #include "strata/platform/biased_lock.h"
 
@@ -13,10 +14,12 @@ namespace strata {
 
 // Some of the pointers of a PointerMap, under one lock.
 //
-// Model: the newest waits before it enters the table, until the next one comes:
-//   meanwhile the line it goes to has been fetched. InsertAtOnce and TakeAtOnce
-//   are what Insert and Take do most of the time, and wait for nobody: false,
-//   or null, if they did nothing.
+// Model: what finds its slot taken. The newest waits before it enters the
+//   table, until the next one comes: meanwhile the line it goes to has been
+//   fetched. Now and then it gets the slot, and who had that comes here: so
+//   pointers that stay leave the slots to those that come and go. InsertAtOnce
+//   and TakeAtOnce are what Insert and Take do most of the time, and wait for
+//   nobody: false, or null, if they did nothing.
 // Errors: an address that is inserted twice fails the process, at the latest
 //   when it enters the table.
 // Threads: any thread.
@@ -33,21 +36,21 @@ class alignas(64) PointerShard {
   //
   // Errors: std::bad_alloc; then nothing is done.
   void Insert(const void* data, Allocation* allocation);
-  // Where the table has room for what waits.
-  bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
+  // Where the table has room for what waits. `slots`: those whose addresses
+  // come here.
+  bool InsertAtOnce(const void* data, Allocation* allocation,
+                    PointerSlots& slots) noexcept {
     BiasedLock::Brief brief(lock_);
-    if (!brief) [[unlikely]] {
+    if (!brief || newest_data_ == data ||
+        (newest_ != nullptr && table_.is_full())) [[unlikely]] {
       return false;
     }
-    if (newest_ != nullptr) {
-      if (newest_data_ == data || table_.is_full()) [[unlikely]] {
-        return false;
-      }
-      if (!table_.InsertAtOnce(newest_data_, newest_)) [[unlikely]] {
-        brief.Keep();
-        InsertHeld(data, allocation);
-        return true;
-      }
+    if (++inserts_ % kInsertsPerExchange == 0) slots.Exchange(data, allocation);
+    if (newest_ != nullptr && !table_.InsertAtOnce(newest_data_, newest_))
+        [[unlikely]] {
+      brief.Keep();
+      InsertHeld(data, allocation);
+      return true;
     }
     table_.Prefetch(data);
     Wait(data, allocation);
@@ -78,6 +81,10 @@ class alignas(64) PointerShard {
   std::size_t Clear() noexcept;
 
  private:
+  // Often enough for a few steps of a program, so seldom that it does not count
+  // where all pointers are alike.
+  static constexpr std::uint32_t kInsertsPerExchange = 8;
+
   // These are for who holds the lock.
   void Wait(const void* data, Allocation* allocation) noexcept {
     newest_data_ = data;
@@ -104,6 +111,7 @@ class alignas(64) PointerShard {
   Allocation* newest_ = nullptr;       // not in the table
   PointerTable table_;
   PointerTable::Hint fetch_;  // of table_
+  std::uint32_t inserts_ = 0;
 };
 
 static_assert(sizeof(PointerShard) == 128, "two cache lines");

@@ -237,6 +237,55 @@ TEST_P(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   EXPECT_NE(map_.Take(later), nullptr);
 }
 
+// Those that stay are found while others take their slots.
+TEST_P(PointerMapTest, WhatMakesWayIsFoundMeanwhile) {
+  constexpr int kResidents = 3000;
+  std::vector<void*> residents;
+  for (int i = 0; i < kResidents; ++i) residents.push_back(Add());
+  std::atomic<bool> stop{false};
+  std::thread others([&] {
+    std::vector<void*> passing;
+    while (!stop) {
+      for (int i = 0; i < 2000; ++i) passing.push_back(Add());
+      for (void* pointer : passing) map_.Take(pointer);
+      passing.clear();
+    }
+  });
+  int wrong = 0;
+  for (int round = 0; round < 50; ++round) {
+    for (void* const resident : residents) {
+      const Allocation* const found = map_.Find(resident);
+      wrong += found == nullptr || found->data() != resident;
+    }
+  }
+  stop = true;
+  others.join();
+  for (void* const resident : residents) {
+    wrong += map_.Take(resident) == nullptr;
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(Live(), 0U);
+}
+
+// After a while, pointers that come and go have slots, however many stay.
+TEST_P(PointerMapTest, WhatStaysMakesWay) {
+  for (int i = 0; i < 10000; ++i) Add();
+  constexpr int kPassing = 100;
+  int in_slots = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<void*> passing;
+    for (int i = 0; i < kPassing; ++i) passing.push_back(Add());
+    in_slots = 0;
+    for (void* const pointer : passing) {
+      const AllocationPtr taken(map_.TakeFromSlot(pointer));
+      in_slots += taken != nullptr;
+      if (taken == nullptr) map_.Take(pointer);
+    }
+  }
+  EXPECT_GT(in_slots, kPassing / 2);
+  EXPECT_EQ(map_.Clear(), 10000U);
+}
+
 TEST_P(PointerMapTest, WithoutMemoryForItsFirstItFreesThat) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);
@@ -251,6 +300,7 @@ TEST_P(PointerMapTest, WithoutMemoryForItsFirstItFreesThat) {
 // A pointer in a slot is no other step's, and the other way round.
 TEST_P(PointerMapTest, EachStepKnowsItsOwn) {
   map_.Take(Add());  // a group
+  std::vector<void*> pointers;
   std::vector<void*> in_slots;
   std::vector<void*> in_shards;
   for (int i = 0; i < 3000; ++i) {
@@ -258,20 +308,21 @@ TEST_P(PointerMapTest, EachStepKnowsItsOwn) {
     void* const data = allocation->data();
     if (map_.InsertIntoSlot(data, allocation.get())) {
       EXPECT_FALSE(map_.InsertIntoShard(data, allocation.get()));
-      in_slots.push_back(data);
       static_cast<void>(allocation.release());
     } else {
       map_.Insert(std::move(allocation));
-      in_shards.push_back(data);
     }
+    pointers.push_back(data);
+  }
+  for (void* const data : pointers) {
+    const AllocationPtr taken(map_.TakeFromSlot(data));
+    (taken != nullptr ? in_slots : in_shards).push_back(data);
+    if (taken == nullptr) continue;
+    EXPECT_EQ(map_.TakeFromShard(data), nullptr);
+    EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
   }
   EXPECT_GT(in_slots.size(), 1000U);
   EXPECT_GT(in_shards.size(), 100U);
-  for (void* const data : in_slots) {
-    EXPECT_EQ(map_.TakeFromShard(data), nullptr);
-    EXPECT_NE(AllocationPtr(map_.TakeFromSlot(data)), nullptr);
-    EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
-  }
   for (void* const data : in_shards) {
     EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
     EXPECT_NE(AllocationPtr(map_.TakeFromShard(data)), nullptr);

@@ -41,16 +41,21 @@ class PointerShardTest : public testing::TestWithParam<bool> {
     return records_.back();
   }
   // As PointerMap does: one step after the other.
-  static void InsertInSteps(PointerShard& shard, Allocation* allocation) {
-    const void* const data = allocation->data();
-    if (!shard.InsertAtOnce(data, allocation)) shard.Insert(data, allocation);
+  bool InsertAtOnce(Allocation* allocation) {
+    return shard_.InsertAtOnce(allocation->data(), allocation, slots_);
   }
-  static Allocation* TakeInSteps(PointerShard& shard, const void* data) {
-    Allocation* const taken = shard.TakeAtOnce(data);
-    return taken != nullptr ? taken : shard.Take(data);
+  void InsertInSteps(Allocation* allocation) {
+    if (!InsertAtOnce(allocation)) {
+      shard_.Insert(allocation->data(), allocation);
+    }
+  }
+  Allocation* TakeInSteps(const void* data) {
+    Allocation* const taken = shard_.TakeAtOnce(data);
+    return taken != nullptr ? taken : shard_.Take(data);
   }
 
   PointerShard shard_;
+  PointerSlots slots_;  // empty, unless a test inserts
 
  private:
   std::deque<Allocation*> records_;
@@ -65,12 +70,12 @@ INSTANTIATE_TEST_SUITE_P(Both, PointerShardTest, testing::Bool(), NameOfLock);
 
 TEST_P(PointerShardTest, TheFirstWaitsWithoutATable) {
   Allocation* const first = NewRecord();
-  EXPECT_TRUE(shard_.InsertAtOnce(first->data(), first));
+  EXPECT_TRUE(InsertAtOnce(first));
   EXPECT_EQ(shard_.Find(first->data()), first);
   EXPECT_EQ(shard_.TakeAtOnce(first->data()), first);
   EXPECT_EQ(shard_.TakeAtOnce(first->data()), nullptr);
   EXPECT_EQ(shard_.Take(first->data()), nullptr);
-  EXPECT_TRUE(shard_.InsertAtOnce(first->data(), first));
+  EXPECT_TRUE(InsertAtOnce(first));
   EXPECT_EQ(shard_.Take(first->data()), first);
 }
 
@@ -78,11 +83,11 @@ TEST_P(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
   Allocation* const first = NewRecord();
   Allocation* const second = NewRecord();
   Allocation* const third = NewRecord();
-  ASSERT_TRUE(shard_.InsertAtOnce(first->data(), first));
-  EXPECT_FALSE(shard_.InsertAtOnce(second->data(), second));  // no table yet
+  ASSERT_TRUE(InsertAtOnce(first));
+  EXPECT_FALSE(InsertAtOnce(second));  // no table yet
   EXPECT_EQ(shard_.Find(second->data()), nullptr);
   shard_.Insert(second->data(), second);
-  EXPECT_TRUE(shard_.InsertAtOnce(third->data(), third));
+  EXPECT_TRUE(InsertAtOnce(third));
   EXPECT_EQ(shard_.TakeAtOnce(second->data()), second);
   EXPECT_EQ(shard_.TakeAtOnce(second->data()), nullptr);
   EXPECT_EQ(shard_.TakeAtOnce(third->data()), third);
@@ -93,10 +98,10 @@ TEST_P(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
 TEST_P(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 3; ++i) records.push_back(NewRecord());
-  for (Allocation* record : records) InsertInSteps(shard_, record);
-  for (Allocation* record : records) TakeInSteps(shard_, record->data());
+  for (Allocation* record : records) InsertInSteps(record);
+  for (Allocation* record : records) TakeInSteps(record->data());
   for (Allocation* record : records) {
-    EXPECT_TRUE(shard_.InsertAtOnce(record->data(), record));
+    EXPECT_TRUE(InsertAtOnce(record));
     EXPECT_EQ(shard_.TakeAtOnce(record->data()), record);
   }
   EXPECT_EQ(shard_.Clear(), 0U);
@@ -105,8 +110,8 @@ TEST_P(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
 // Whatever a caller frees before anything was inserted.
 TEST_P(PointerShardTest, GivesNothingWhereNothingWasInserted) {
   Allocation* const record = NewRecord();
-  EXPECT_EQ(TakeInSteps(shard_, nullptr), nullptr);
-  EXPECT_EQ(TakeInSteps(shard_, record->data()), nullptr);
+  EXPECT_EQ(TakeInSteps(nullptr), nullptr);
+  EXPECT_EQ(TakeInSteps(record->data()), nullptr);
   EXPECT_EQ(shard_.Find(nullptr), nullptr);
   EXPECT_EQ(shard_.Clear(), 0U);
 }
@@ -119,7 +124,7 @@ TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 4; ++i) records.push_back(NewRecord());
   std::vector<std::atomic<int>> holders(records.size());
-  for (Allocation* record : records) InsertInSteps(shard_, record);
+  for (Allocation* record : records) InsertInSteps(record);
   std::atomic<int> wrong{0};
   std::atomic<unsigned> ready{0};
   std::vector<std::thread> threads;
@@ -130,12 +135,12 @@ TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
       std::minstd_rand random(i + 1);
       const auto insert = [&](std::size_t held) {
         holders[held].fetch_sub(1);
-        InsertInSteps(shard_, records[held]);
+        InsertInSteps(records[held]);
       };
       std::optional<std::size_t> held;
       for (int round = 0; round < kRounds; ++round) {
         const std::size_t any = random() % records.size();
-        Allocation* const taken = TakeInSteps(shard_, records[any]->data());
+        Allocation* const taken = TakeInSteps(records[any]->data());
         if (taken == nullptr) continue;
         wrong += taken != records[any];
         wrong += holders[any].fetch_add(1) != 0;
@@ -148,9 +153,32 @@ TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   for (Allocation* record : records) {
-    EXPECT_EQ(TakeInSteps(shard_, record->data()), record);
+    EXPECT_EQ(TakeInSteps(record->data()), record);
   }
   EXPECT_EQ(shard_.Clear(), 0U);
+}
+
+// So that what stays does not keep slots from what comes and goes.
+TEST_P(PointerShardTest, NowAndThenWhoHasTheSlotMakesWay) {
+  Allocation* const resident = NewRecord();
+  ASSERT_TRUE(slots_.Insert(resident->data(), resident));
+  Allocation* rival = nullptr;
+  do {
+    rival = NewRecord();
+  } while (PointerSlots::IndexOf(rival->data()) !=
+           PointerSlots::IndexOf(resident->data()));
+  int inserts = 0;
+  for (; slots_.Find(rival->data()) == nullptr && inserts < 100; ++inserts) {
+    EXPECT_EQ(slots_.Find(resident->data()), resident);
+    TakeInSteps(rival->data());
+    InsertInSteps(rival);
+  }
+  EXPECT_GT(inserts, 1);
+  EXPECT_LT(inserts, 100);
+  EXPECT_EQ(shard_.Find(rival->data()), nullptr);
+  EXPECT_EQ(shard_.Find(resident->data()), resident);
+  EXPECT_EQ(TakeInSteps(resident->data()), resident);
+  EXPECT_EQ(slots_.Take(rival->data()), rival);
 }
 
 using PointerShardDeathTest = PointerShardTest;
@@ -161,17 +189,17 @@ INSTANTIATE_TEST_SUITE_P(Both, PointerShardDeathTest, testing::Bool(),
 TEST_P(PointerShardDeathTest, RefusesAnAddressThatIsThere) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 8; ++i) records.push_back(NewRecord());
-  for (Allocation* record : records) InsertInSteps(shard_, record);
+  for (Allocation* record : records) InsertInSteps(record);
   Allocation* const newest = records.back();
-  EXPECT_DEATH(InsertInSteps(shard_, newest), "handed out twice");
+  EXPECT_DEATH(InsertInSteps(newest), "handed out twice");
   // One in the table is found out when the next one follows.
   EXPECT_DEATH(
       {
-        InsertInSteps(shard_, records.front());
-        InsertInSteps(shard_, NewRecord());
+        InsertInSteps(records.front());
+        InsertInSteps(NewRecord());
       },
       "handed out twice");
-  for (Allocation* record : records) TakeInSteps(shard_, record->data());
+  for (Allocation* record : records) TakeInSteps(record->data());
 }
 
 }  // namespace

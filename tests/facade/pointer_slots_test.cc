@@ -65,6 +65,22 @@ TEST_F(PointerSlotsTest, LeavesASlotToWhoHasIt) {
   EXPECT_EQ(slots_.Take(Address(rival)), Record(2));
 }
 
+TEST_F(PointerSlotsTest, ExchangesAnAddressForWhoHasItsSlot) {
+  const std::uintptr_t rival = Rivals(1).front();
+  const void* data = Address(0);
+  Allocation* allocation = Record(1);
+  slots_.Exchange(data, allocation);  // for nobody
+  EXPECT_EQ(data, Address(0));
+  EXPECT_EQ(allocation, Record(1));
+  EXPECT_EQ(slots_.Find(Address(0)), nullptr);
+  ASSERT_TRUE(slots_.Insert(Address(rival), Record(2)));
+  slots_.Exchange(data, allocation);
+  EXPECT_EQ(data, Address(rival));
+  EXPECT_EQ(allocation, Record(2));
+  EXPECT_EQ(slots_.Find(Address(rival)), nullptr);
+  EXPECT_EQ(slots_.Take(Address(0)), Record(1));
+}
+
 // What a caller may free by mistake, some of which no address can be.
 TEST_F(PointerSlotsTest, KnowsNoAddressThatWasNotInserted) {
   for (std::uintptr_t i = 0; i < 4096; ++i) {
@@ -91,6 +107,35 @@ TEST_F(PointerSlotsTest, HasMostOfAThousand) {
   });
   EXPECT_EQ(taken, inserted);
   slots_.TakeAll([](Allocation*) { FAIL(); });
+}
+
+// Who looks for an address that has to make way finds it, or nothing.
+TEST_F(PointerSlotsTest, FindsNoOtherWhileASlotChangesHands) {
+  constexpr int kRounds = 200000;
+  const std::uintptr_t rival = Rivals(1).front();
+  std::atomic<int> round{0};
+  std::thread exchanger([&] {
+    for (int i = 1; i <= kRounds; ++i) {
+      while (round != i) std::this_thread::yield();
+      const void* data = Address(rival);
+      Allocation* allocation = Record(2);
+      slots_.Exchange(data, allocation);
+    }
+  });
+  int wrong = 0;
+  for (int i = 1; i <= kRounds; ++i) {
+    slots_.Insert(Address(0), Record(1));
+    round = i;
+    // It takes turns with the other thread where there is one core.
+    for (int looks = 1; slots_.Find(Address(rival)) == nullptr; ++looks) {
+      const Allocation* const found = slots_.Find(Address(0));
+      wrong += found != nullptr && found != Record(1);
+      if (looks % 1000 == 0) std::this_thread::yield();
+    }
+    wrong += slots_.Take(Address(rival)) != Record(2);
+  }
+  exchanger.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 // Three addresses of one slot, which everybody wants: whoever has one puts it

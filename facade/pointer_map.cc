@@ -20,19 +20,20 @@ PointerMap::~PointerMap() {
 
 PointerMap::Group& PointerMap::Settle(const Allocation& allocation) {
   // Streams are numbered as they are made.
-  std::atomic<Group*>& place =
-      groups_[allocation.owner()->stream().uid % kGroups];
-  Group* group = place.load();
+  const auto number =
+      static_cast<std::uint8_t>(1 + allocation.owner()->stream().uid % kGroups);
+  Group* group = groups_[number].load();
   if (group == nullptr) {
     auto made = std::make_unique<Group>(biased_lock_);
     // If another thread was first, its group is there now.
-    if (place.compare_exchange_strong(group, made.get())) {
+    if (groups_[number].compare_exchange_strong(group, made.get())) {
       group = made.release();
     }
   }
-  Group* settled = nullptr;
-  std::atomic<Group*>& region = regions_[RegionOf(allocation.data())];
-  return region.compare_exchange_strong(settled, group) ? *group : *settled;
+  std::uint8_t settled = kNoGroup;
+  std::atomic<std::uint8_t>& region = regions_[RegionOf(allocation.data())];
+  return region.compare_exchange_strong(settled, number) ? *group
+                                                         : *groups_[settled];
 }
 
 void PointerMap::Insert(AllocationPtr allocation) {

@@ -26,7 +26,7 @@ namespace strata {
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
 // Cost: up to about a thousand live pointers of a stream, mostly one atomic
-//   operation on one line; beyond, a lock, and three lines. 64 KiB, 66 KiB for
+//   operation on one line; beyond, a lock, and three lines. 8 KiB, 66 KiB for
 //   each group in use, and 13 to 26 bytes a pointer that has no slot. A heap
 //   call only for the first pointer of a group, and when a table has to be
 //   twice as large.
@@ -72,7 +72,8 @@ class PointerMap {
   }
 
  private:
-  static constexpr std::size_t kGroups = 16;
+  static constexpr std::size_t kNoGroup = 0;
+  static constexpr std::size_t kGroups = 16;  // from 1
   static constexpr std::size_t kShards = 16;  // of a group
   static constexpr int kRegionBits = 21;      // 2 MiB: few chunks are smaller
   // So many in a row, 16 GiB, are told apart.
@@ -95,16 +96,19 @@ class PointerMap {
   // Where an address is, if it is in the map; null if nothing was ever inserted
   // in its region.
   Group* GroupOf(const void* data) const {
-    return regions_[RegionOf(data)].load(std::memory_order_acquire);
+    const std::size_t number =
+        regions_[RegionOf(data)].load(std::memory_order_acquire);
+    return groups_[number].load(std::memory_order_acquire);
   }
   // Gives the region of `allocation` a group, if it has none. Errors:
   // std::bad_alloc.
   Group& Settle(const Allocation& allocation);
 
   const bool biased_lock_;
-  // Once set, they stay. By region, those of groups_; by stream.
-  std::array<std::atomic<Group*>, kRegions> regions_{};
-  std::array<std::atomic<Group*>, kGroups> groups_{};
+  // The number of the group; once set, it stays. Bytes, because a program may
+  // use many regions in turn.
+  std::array<std::atomic<std::uint8_t>, kRegions> regions_{};
+  std::array<std::atomic<Group*>, 1 + kGroups> groups_{};  // by number
 };
 
 }  // namespace strata

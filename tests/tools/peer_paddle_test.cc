@@ -1,20 +1,29 @@
-// The rules of paddle.md §3.3 and §3.6.
+// The rules of paddle.md §1b, §3.1, §3.3, §3.6 and §3.13.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/tools/peer_fixture.h"
+#include "strata/tools/peers/paddle_allocator.h"
 #include "strata/tools/peers/paddle_peer.h"
+#include "strata/tools/peers/paddle_stat.h"
 
 namespace strata {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
 
 class PaddlePeerTest : public ::testing::Test {
  protected:
@@ -108,6 +117,103 @@ TEST_F(PaddlePeerTest, ReusesABlockWithoutADeviceCall) {
   device_.TakeBytes(DeviceCall::kMemAlloc);
   peer.Free(Take(peer, Mebibytes(3), stream_));
   EXPECT_THAT(device_.TakeBytes(DeviceCall::kMemAlloc), IsEmpty());
+}
+
+// §1b: two objects and the node of the block; the object of each layer that has
+// one is on the heap.
+TEST_F(PaddlePeerTest, BlockOfTheSizeTakesTheHeapCallsOfTheOriginal) {
+  PaddlePeer peer(device_.device(), 0);
+  peer.Free(Take(peer, 1024, stream_));
+  const HeapCallCounter heap;
+  const PeerBlock block = Take(peer, 1024, stream_);
+  EXPECT_EQ(heap.calls(), 2U + 1U);
+  peer.Free(block);
+  EXPECT_EQ(heap.calls(), 3U + 2U + 1U);
+}
+
+TEST_F(PaddlePeerTest, PartOfABlockTakesANodeMoreInItsChunkAndInTheMap) {
+  PaddlePeer peer(device_.device(), 0);
+  peer.Free(Take(peer, 1024, stream_));
+  const HeapCallCounter heap;
+  const PeerBlock block = Take(peer, 256, stream_);
+  EXPECT_EQ(heap.calls(), 4U + 1U);
+  peer.Free(block);
+  EXPECT_EQ(heap.calls(), 5U + 1U + 4U);
+}
+
+TEST_F(PaddlePeerTest, BlockFreedByAnotherThreadIsNoLongerInUse) {
+  PaddlePeer peer(device_.device(), 0);
+  const Stream stream = device_.NewStream();
+  PeerBlock block;
+  std::thread([&] { block = Take(peer, 1024, stream); }).join();
+  EXPECT_EQ(peer.stats().in_use_bytes, 1024U);
+  std::thread([&] { peer.Free(block); }).join();
+  EXPECT_EQ(peer.stats().in_use_bytes, 0U);
+  EXPECT_EQ(peer.stats().allocations, 1U);
+}
+
+// Writes down who sees an allocation, and when.
+class PaddleNotingLayer final : public PaddleAllocator {
+ public:
+  PaddleNotingLayer(std::string name, PaddleAllocator* below, std::string* note)
+      : name_(std::move(name)), below_(below), note_(note) {}
+
+ protected:
+  PaddleAllocation* AllocateImpl(std::size_t bytes) override {
+    *note_ += "+" + name_;
+    if (below_ != nullptr) return below_->Allocate(bytes).release();
+    return std::make_unique<PaddleAllocation>(256, bytes, PaddlePlace())
+        .release();
+  }
+  void FreeImpl(PaddleAllocation* allocation) override {
+    *note_ += "-" + name_;
+    if (below_ != nullptr) {
+      below_->Free(allocation);
+    } else {
+      delete allocation;
+    }
+  }
+
+ private:
+  const std::string name_;
+  PaddleAllocator* const below_;
+  std::string* const note_;
+};
+
+TEST(PaddleAllocatorTest, LayersSeeAFreeFromTheOutermostOn) {  // §3.1, rule 3
+  std::string note;
+  PaddleNotingLayer inner("inner", nullptr, &note);
+  PaddleNotingLayer outer("outer", &inner, &note);
+  outer.Allocate(256).reset();
+  EXPECT_EQ(note, "+outer+inner-outer-inner");
+}
+
+TEST(PaddleStatTest, IsTheSumOverThreadsAlsoOfThoseThatEnded) {
+  PaddleStat stat;
+  stat.Update(5);
+  std::thread([&] { stat.Update(7); }).join();
+  EXPECT_EQ(stat.Current(), 12);
+}
+
+TEST(PaddleStatTest, EachCountsForItself) {
+  PaddleStat first;
+  first.Update(5);
+  EXPECT_EQ(PaddleStat().Current(), 0);
+  EXPECT_EQ(first.Current(), 5);
+}
+
+TEST(PaddleStatTest, StartsAtZeroWhereAnotherOneWas) {
+  std::make_unique<PaddleStat>()->Update(5);
+  EXPECT_EQ(PaddleStat().Current(), 0);
+}
+
+TEST(PaddleStatTest, ThereAreSixteenAtMost) {
+  std::vector<std::unique_ptr<PaddleStat>> stats;
+  for (int i = 0; i < 16; ++i) stats.push_back(std::make_unique<PaddleStat>());
+  EXPECT_THAT([] { PaddleStat(); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("16")));
+  stats.pop_back();
+  EXPECT_NO_THROW(PaddleStat());
 }
 
 }  // namespace

@@ -44,6 +44,41 @@ TEST_F(PytorchPeerTest, RoundsTo512Bytes) {
   EXPECT_EQ(peer_->stats().in_use_bytes, 1536U);
 }
 
+// §5: each number for all blocks and for those of the pool.
+TEST_F(PytorchPeerTest, CountsWhatIsActiveAndWhatWasAskedFor) {
+  const PeerBlock small = Take(*peer_, 1000, stream_);
+  const PeerBlock large = Take(*peer_, Mebibytes(2) - 100, stream_);
+  peer_->Free(small);
+  const PytorchStats stats = peer_->pytorch_stats();
+  EXPECT_EQ(stats.active_bytes(PytorchStats::kSmall).current, 0);
+  EXPECT_EQ(stats.active_bytes(PytorchStats::kSmall).peak, 1024);
+  EXPECT_EQ(stats.requested_bytes(PytorchStats::kSmall).freed, 1000);
+  EXPECT_EQ(stats.requested_bytes(PytorchStats::kLarge).current,
+            Mebibytes(2) - 100);
+  EXPECT_EQ(peer_->stats().in_use_bytes, large.bytes);
+  EXPECT_EQ(peer_->stats().allocations, 2U);
+}
+
+TEST_F(PytorchPeerTest, CountsFreePartsOfSegmentsThatArePartlyInUse) {
+  constexpr PytorchStats::Pool kSmall = PytorchStats::kSmall;
+  const auto parts = [this] {
+    const PytorchStats stats = peer_->pytorch_stats();
+    return std::pair(stats.inactive_split(kSmall).current,
+                     stats.inactive_split_bytes(kSmall).current);
+  };
+  constexpr std::int64_t kSegment = Mebibytes(2);
+  const PeerBlock first = Take(*peer_, 512, stream_);
+  EXPECT_EQ(parts(), std::pair(std::int64_t{1}, kSegment - 512));
+  const PeerBlock second = Take(*peer_, 512, stream_);
+  peer_->Free(first);
+  EXPECT_EQ(parts(), std::pair(std::int64_t{2}, kSegment - 512));
+  const PeerBlock again = Take(*peer_, 512, stream_);
+  EXPECT_EQ(parts(), std::pair(std::int64_t{1}, kSegment - 1024));
+  peer_->Free(again);
+  peer_->Free(second);
+  EXPECT_EQ(parts(), std::pair(std::int64_t{0}, std::int64_t{0}));
+}
+
 TEST_F(PytorchPeerTest, SegmentIsOf2MiBForSmallBlocks) {
   EXPECT_THAT(SegmentsFor(Mebibytes(1)), ElementsAre(Mebibytes(2)));
 }

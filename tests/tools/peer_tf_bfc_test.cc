@@ -124,6 +124,17 @@ TEST_F(TfBfcPeerTest, WithoutGarbageCollectionRegionsStay) {  // R31
   EXPECT_THAT(peer.RegionBytes(), ElementsAre(Mebibytes(2)));
 }
 
+TEST_F(TfBfcPeerTest, CountsThePeakAndTheLargestChunk) {  // R47
+  TfBfcPeer peer(device_.device(), {});
+  const PeerBlock large = Take(peer, 5000, device_.legacy());
+  const PeerBlock small = Take(peer, 256, device_.legacy());
+  peer.Free(large);
+  EXPECT_EQ(peer.tf_stats().in_use_bytes, small.bytes);
+  EXPECT_EQ(peer.tf_stats().peak_in_use_bytes, large.bytes + small.bytes);
+  EXPECT_EQ(peer.tf_stats().largest_allocation_bytes, large.bytes);
+  peer.Free(small);
+}
+
 TEST_F(TfBfcPeerTest, SmallestChunkWinsAndTheLowestOfEqualOnes) {  // R8
   TfBfcPeer peer(device_.device(), {});
   std::vector<DevicePtr> blocks;

@@ -23,9 +23,22 @@ void PaddleReserved::Add(std::size_t more) {
   }
 }
 
-PaddleAutoGrowth::PaddleAutoGrowth(Device& device, std::size_t chunk_bytes,
+class PaddleAutoGrowth::Object final : public PaddleAllocation {
+ public:
+  Object(BlockList::iterator block, PaddlePlace place)
+      : PaddleAllocation(block->address, block->bytes, place), block_(block) {}
+
+  BlockList::iterator block() const { return block_; }
+
+ private:
+  const BlockList::iterator block_;
+};
+
+PaddleAutoGrowth::PaddleAutoGrowth(Device& device, PaddlePlace place,
+                                   std::size_t chunk_bytes,
                                    PaddleReserved* reserved)
     : device_(device),
+      place_(place),
       chunk_bytes_(std::max(AlignUp(chunk_bytes, kPaddleAlignmentBytes),
                             kPaddleAlignmentBytes)),
       reserved_(reserved) {}
@@ -35,11 +48,11 @@ PaddleAutoGrowth::~PaddleAutoGrowth() {
   for (const Chunk& chunk : chunks_) device_.MemFree(chunk.address);
 }
 
-PaddleAutoGrowth::Handle* PaddleAutoGrowth::Allocate(std::size_t bytes) {
+PaddleAllocation* PaddleAutoGrowth::AllocateImpl(std::size_t bytes) {
   const std::optional<std::size_t> rounded =
       CheckedAlignUp(bytes, kPaddleAlignmentBytes);
-  if (!rounded) return nullptr;
-  const std::lock_guard<SpinLock> lock(lock_);
+  if (!rounded) throw PaddleOutOfMemory();
+  const std::lock_guard<PaddleSpinLock> lock(lock_);
   const auto found = free_.lower_bound({*rounded, 0});
   BlockList::iterator block;
   if (found != free_.end()) {
@@ -48,9 +61,10 @@ PaddleAutoGrowth::Handle* PaddleAutoGrowth::Allocate(std::size_t bytes) {
     block = TakeHighEnd(best, *rounded);
   } else if (!AddChunk(*rounded, &block)) {
     FreeIdleChunksLocked();
-    if (!AddChunk(*rounded, &block)) return nullptr;
+    if (!AddChunk(*rounded, &block)) throw PaddleOutOfMemory();
   }
-  return std::make_unique<Handle>(Handle{block}).release();
+  ++allocations_;
+  return std::make_unique<Object>(block, place_).release();
 }
 
 PaddleAutoGrowth::BlockList::iterator PaddleAutoGrowth::TakeHighEnd(
@@ -86,10 +100,10 @@ bool PaddleAutoGrowth::AddChunk(std::size_t bytes, BlockList::iterator* block) {
   return true;
 }
 
-void PaddleAutoGrowth::Free(Handle* handle) {
-  const std::unique_ptr<Handle> owned(handle);
-  const std::lock_guard<SpinLock> lock(lock_);
-  const BlockList::iterator block = owned->block;
+void PaddleAutoGrowth::FreeImpl(PaddleAllocation* allocation) {
+  const std::unique_ptr<Object> object(static_cast<Object*>(allocation));
+  const std::lock_guard<PaddleSpinLock> lock(lock_);
+  const BlockList::iterator block = object->block();
   BlockList& blocks = block->chunk->blocks;
   block->is_free = true;
   if (block != blocks.begin() && std::prev(block)->is_free) {
@@ -109,8 +123,13 @@ void PaddleAutoGrowth::Free(Handle* handle) {
 }
 
 std::size_t PaddleAutoGrowth::FreeIdleChunks() {
-  const std::lock_guard<SpinLock> lock(lock_);
+  const std::lock_guard<PaddleSpinLock> lock(lock_);
   return FreeIdleChunksLocked();
+}
+
+std::uint64_t PaddleAutoGrowth::allocations() {
+  const std::lock_guard<PaddleSpinLock> lock(lock_);
+  return allocations_;
 }
 
 std::size_t PaddleAutoGrowth::FreeIdleChunksLocked() {

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <utility>
 
 #include "strata/platform/device.h"
 #include "strata/platform/memory_types.h"
+#include "strata/tools/peers/paddle_allocator.h"
 
 namespace strata {
 
@@ -20,14 +22,15 @@ struct PaddleReserved {
   void Add(std::size_t more);
 };
 
-// The allocator that a PaddlePeer has for each stream: best fit in chunks that
+// The strategy that a PaddlePeer has for each stream: best fit in chunks that
 // are as large as the request that asked for them.
 //
-// Errors: std::runtime_error if the device refuses a call for another reason
-//   than lack of memory.
+// Errors: PaddleOutOfMemory if there is no memory left even after
+//   FreeIdleChunks; std::runtime_error if the device refuses a call for another
+//   reason.
 // Threads: any thread; the device is called under the lock, as in the original.
 // Source: paddle.md §3.3.
-class PaddleAutoGrowth {
+class PaddleAutoGrowth final : public PaddleAllocator {
  public:
   struct Chunk;
   struct Block {
@@ -41,42 +44,22 @@ class PaddleAutoGrowth {
     DevicePtr address = 0;
     BlockList blocks;  // in the order of their addresses
   };
-  // The object that stands for a block in use.
-  struct Handle {
-    BlockList::iterator block;
-  };
-
   // Chunks have at least `chunk_bytes`.
-  PaddleAutoGrowth(Device& device, std::size_t chunk_bytes,
+  PaddleAutoGrowth(Device& device, PaddlePlace place, std::size_t chunk_bytes,
                    PaddleReserved* reserved);
-  PaddleAutoGrowth(const PaddleAutoGrowth&) = delete;
-  PaddleAutoGrowth& operator=(const PaddleAutoGrowth&) = delete;
-  ~PaddleAutoGrowth();
+  ~PaddleAutoGrowth() override;
 
-  // Null if there is no memory left even after FreeIdleChunks.
-  Handle* Allocate(std::size_t bytes);
-  void Free(Handle* handle);
   // Gives chunks without a block in use back; returns their bytes.
   std::size_t FreeIdleChunks();
+  std::uint64_t allocations();
+
+ protected:
+  PaddleAllocation* AllocateImpl(std::size_t bytes) override;
+  void FreeImpl(PaddleAllocation* allocation) override;
 
  private:
-  // Waits by asking again and again.
-  class SpinLock {
-   public:
-    void
-    lock() {  // NOLINT(readability-identifier-naming): as std::mutex has it
-      while (taken_.test_and_set(std::memory_order_acquire)) {
-        while (taken_.test(std::memory_order_relaxed)) {
-        }
-      }
-    }
-    void unlock() {  // NOLINT(readability-identifier-naming)
-      taken_.clear(std::memory_order_release);
-    }
-
-   private:
-    std::atomic_flag taken_;
-  };
+  // What stands for a block in use.
+  class Object;
   using Key = std::pair<std::size_t, DevicePtr>;
 
   static Key KeyOf(const Block& block) { return {block.bytes, block.address}; }
@@ -88,11 +71,14 @@ class PaddleAutoGrowth {
   std::size_t FreeIdleChunksLocked();
 
   Device& device_;
+  const PaddlePlace place_;
   const std::size_t chunk_bytes_;
   PaddleReserved* const reserved_;
-  SpinLock lock_;
-  std::list<Chunk> chunks_;                  // guarded by lock_
-  std::map<Key, BlockList::iterator> free_;  // guarded by lock_
+  PaddleSpinLock lock_;
+  // All below: guarded by lock_.
+  std::list<Chunk> chunks_;
+  std::map<Key, BlockList::iterator> free_;
+  std::uint64_t allocations_ = 0;
 };
 
 }  // namespace strata

@@ -8,9 +8,12 @@ namespace strata {
 
 PaddlePeer::PaddlePeer(Device& device, std::size_t chunk_bytes)
     : device_(device),
+      place_{.device = static_cast<std::int8_t>(device.ordinal())},
       chunk_bytes_(chunk_bytes),
-      default_stream_(device.LegacyStream()),
-      default_allocator_(device, chunk_bytes, &reserved_) {}
+      default_stream_(device.LegacyStream()) {
+  const std::unique_lock<std::shared_timed_mutex> lock(mutex_);
+  default_layers_[place_] = MakeLayers();
+}
 
 PaddlePeer::~PaddlePeer() = default;
 
@@ -21,55 +24,69 @@ bool PaddlePeer::Allocate(std::size_t bytes, const Stream& stream,
     *block = PeerBlock{};
     return true;
   }
-  PaddleAutoGrowth& allocator = AllocatorOf(stream);
-  PaddleAutoGrowth::Handle* inner = allocator.Allocate(bytes);
-  if (inner == nullptr) {
-    FreeIdleChunksOfAllStreams();
-    inner = allocator.Allocate(bytes);
-    if (inner == nullptr) return false;
+  try {
+    PaddleAllocationPtr allocation = LayersOf(stream)->Allocate(bytes);
+    block->address = allocation->address();
+    block->bytes = allocation->bytes();
+    block->stream = stream;
+    block->record = allocation.release();
+  } catch (const PaddleOutOfMemory&) {
+    return false;
   }
-  auto handle = std::make_unique<StreamSafeHandle>();
-  *handle = {&allocator, inner};
-  const PaddleAutoGrowth::Block& used = *inner->block;
-  allocations_.fetch_add(1, std::memory_order_relaxed);
-  in_use_bytes_.fetch_add(used.bytes, std::memory_order_relaxed);
-  *block = {used.address, used.bytes, stream, handle.release()};
   return true;
 }
 
 void PaddlePeer::Free(const PeerBlock& block) {
   if (block.address == 0) return;
-  const std::unique_ptr<StreamSafeHandle> handle(
-      static_cast<StreamSafeHandle*>(block.record));
-  in_use_bytes_.fetch_sub(block.bytes, std::memory_order_relaxed);
-  handle->allocator->Free(handle->inner);
+  // Freed here, as the pointer that the original's user holds would be.
+  const PaddleAllocationPtr allocation(
+      static_cast<PaddleAllocation*>(block.record), PaddleAllocator::Delete);
 }
 
 PeerStats PaddlePeer::stats() const {
-  return {allocations_.load(), in_use_bytes_.load(), reserved_.bytes.load(),
-          reserved_.peak_bytes.load()};
-}
-
-PaddleAutoGrowth& PaddlePeer::AllocatorOf(const Stream& stream) {
-  if (stream == default_stream_) return default_allocator_;
+  PeerStats stats;
   {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
-    const auto found = allocators_.find(stream.uid);
-    if (found != allocators_.end()) return *found->second;
+    const std::shared_lock<std::shared_timed_mutex> lock(mutex_);
+    for (const std::shared_ptr<PaddleAutoGrowth>& strategy : strategies_) {
+      stats.allocations += strategy->allocations();
+    }
   }
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
-  std::unique_ptr<PaddleAutoGrowth>& allocator = allocators_[stream.uid];
-  if (allocator == nullptr) {
-    allocator =
-        std::make_unique<PaddleAutoGrowth>(device_, chunk_bytes_, &reserved_);
-  }
-  return *allocator;
+  stats.in_use_bytes = static_cast<std::uint64_t>(in_use_.Current());
+  stats.reserved_bytes = reserved_.bytes.load();
+  stats.peak_reserved_bytes = reserved_.peak_bytes.load();
+  return stats;
 }
 
-void PaddlePeer::FreeIdleChunksOfAllStreams() {
-  default_allocator_.FreeIdleChunks();
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
-  for (const auto& [uid, allocator] : allocators_) allocator->FreeIdleChunks();
+const PaddlePeer::Layers& PaddlePeer::LayersOf(const Stream& stream) {
+  if (stream == default_stream_) return default_layers_.find(place_)->second;
+  {
+    const std::shared_lock<std::shared_timed_mutex> lock(mutex_);
+    if (const Layers* found = FindLayers(stream.uid)) return *found;
+  }
+  const std::unique_lock<std::shared_timed_mutex> lock(mutex_);
+  Layers& layers = layers_[place_][stream.uid];
+  if (layers == nullptr) layers = MakeLayers();
+  return layers;
+}
+
+// Looks twice, as the original: whether there are any, and which.
+const PaddlePeer::Layers* PaddlePeer::FindLayers(std::uint64_t stream) const {
+  const auto of_place = layers_.find(place_);
+  if (of_place == layers_.end() || !of_place->second.contains(stream)) {
+    return nullptr;
+  }
+  return &layers_.find(place_)->second.find(stream)->second;
+}
+
+PaddlePeer::Layers PaddlePeer::MakeLayers() {
+  auto strategy = std::make_shared<PaddleAutoGrowth>(device_, place_,
+                                                     chunk_bytes_, &reserved_);
+  auto stream_safe =
+      std::make_shared<PaddleStreamSafeLayer>(strategy, &streams_);
+  streams_.Add(stream_safe.get());
+  strategies_.push_back(strategy);
+  auto retry = std::make_shared<PaddleRetryLayer>(std::move(stream_safe));
+  return std::make_shared<PaddleStatLayer>(std::move(retry), &in_use_);
 }
 
 std::unique_ptr<Peer> MakePaddlePeer(Device& device) {

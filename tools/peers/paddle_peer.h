@@ -1,25 +1,28 @@
 #ifndef STRATA_TOOLS_PEERS_PADDLE_PEER_H_
 #define STRATA_TOOLS_PEERS_PADDLE_PEER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <shared_mutex>
+#include <vector>
 
 #include "strata/platform/device.h"
 #include "strata/tools/peers/paddle_auto_growth.h"
+#include "strata/tools/peers/paddle_layers.h"
+#include "strata/tools/peers/paddle_stat.h"
 #include "strata/tools/peers/peer.h"
 
 namespace strata {
 
-// The auto_growth strategy of PaddlePaddle under its stream-safe layer.
+// PaddlePaddle's default: the facade over statistics, retry, the stream-safe
+// layer and the auto_growth strategy.
 //
-// Model: an allocator per stream (PaddleAutoGrowth). When one has no memory
-//   left even after giving its idle chunks back, those of all streams go back,
-//   and it tries once more.
-// Source: paddle.md §3.3, §3.6.
+// Model: these four layers for each stream. The default stream's are found by
+//   the place, as programs with one stream find them; those of others by place
+//   and stream under a shared lock.
+// Source: paddle.md §1b, §3.3, §3.6, §3.9.
 class PaddlePeer final : public Peer {
  public:
   // `chunk_bytes` is the least size of a chunk.
@@ -33,26 +36,25 @@ class PaddlePeer final : public Peer {
   PeerStats stats() const override;
 
  private:
-  // The object around the strategy's own that knows the owning stream's
-  // allocator.
-  struct StreamSafeHandle {
-    PaddleAutoGrowth* allocator;
-    PaddleAutoGrowth::Handle* inner;
-  };
+  using Layers = std::shared_ptr<PaddleAllocator>;
 
-  PaddleAutoGrowth& AllocatorOf(const Stream& stream);
-  void FreeIdleChunksOfAllStreams();
+  const Layers& LayersOf(const Stream& stream);
+  // Hold mutex_; null if the stream has none.
+  const Layers* FindLayers(std::uint64_t stream) const;
+  Layers MakeLayers();
 
   Device& device_;
+  const PaddlePlace place_;
   const std::size_t chunk_bytes_;
   const Stream default_stream_;
   PaddleReserved reserved_;
-  std::atomic<std::uint64_t> allocations_{0};
-  std::atomic<std::uint64_t> in_use_bytes_{0};
-  PaddleAutoGrowth default_allocator_;
-  std::shared_mutex mutex_;
-  // By the stream's identity; guarded by mutex_.
-  std::map<std::uint64_t, std::unique_ptr<PaddleAutoGrowth>> allocators_;
+  PaddleStat in_use_;
+  PaddleStreams streams_;
+  std::map<PaddlePlace, Layers> default_layers_;
+  mutable std::shared_timed_mutex mutex_;
+  // All below: guarded by mutex_.
+  std::map<PaddlePlace, std::map<std::uint64_t, Layers>> layers_;  // by uid
+  std::vector<std::shared_ptr<PaddleAutoGrowth>> strategies_;
 };
 
 }  // namespace strata

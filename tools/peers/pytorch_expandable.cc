@@ -89,7 +89,7 @@ bool PytorchPeer::MapBlock(Block* block, std::size_t bytes) {
     pool.unmapped.insert(rest);
   }
   block->is_mapped = true;
-  stats_.AddReserved(mapped.bytes);
+  stats_.Reserved(block->pool->stats_pool(), mapped.bytes);
   Merge(block, block->previous);
   Merge(block, block->next);
   pool.free.insert(block);
@@ -103,7 +103,7 @@ void PytorchPeer::UnmapBlock(Block* block) {
   if (unmapped.bytes == 0) return;
   Pool& pool = *block->pool;
   pool.free.erase(block);
-  stats_.reserved_bytes -= unmapped.bytes;
+  stats_.GivenBack(block->pool->stats_pool(), unmapped.bytes);
   const DevicePtr end = block->address + block->bytes;
   if (block->address < unmapped.begin) {
     Block* front =

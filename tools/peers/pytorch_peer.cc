@@ -83,11 +83,14 @@ bool PytorchPeer::Allocate(std::size_t bytes, const Stream& stream,
       found = AddSegment(pool, rounded, stream);
     }
     if (found == nullptr) return false;
+    if (IsInactiveSplit(*found)) {
+      stats_.RemovedInactiveSplit(pool.stats_pool(), found->bytes);
+    }
     found = Trim(found, rounded);
     found->in_use = true;
     found->requested_bytes = bytes;
-    ++stats_.allocations;
-    stats_.in_use_bytes += found->bytes;
+    active_.Insert(KeyOf(found), found);
+    stats_.Allocated(pool.stats_pool(), found->bytes, bytes);
   }
   live_.Insert(found->address, found);
   *block = {found->address, found->bytes, stream, nullptr};
@@ -98,15 +101,24 @@ void PytorchPeer::Free(const PeerBlock& block) {
   if (block.address == 0) return;
   Block* freed = live_.Take(block.address);
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  stats_.in_use_bytes -= freed->bytes;
+  active_.Take(KeyOf(freed));
+  stats_.Freed(freed->pool->stats_pool(), freed->bytes, freed->requested_bytes);
   freed->in_use = false;
   freed->requested_bytes = 0;
   Merge(freed, freed->previous);
   Merge(freed, freed->next);
   freed->pool->free.insert(freed);
+  if (IsInactiveSplit(*freed)) {
+    stats_.AddedInactiveSplit(freed->pool->stats_pool(), freed->bytes);
+  }
 }
 
 PeerStats PytorchPeer::stats() const {
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  return stats_.ForPeer();
+}
+
+PytorchStats PytorchPeer::pytorch_stats() const {
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   return stats_;
 }
@@ -153,7 +165,7 @@ PytorchPeer::Block* PytorchPeer::AddPlainSegment(Pool& pool, std::size_t bytes,
     return nullptr;
   }
   plain_segments_.insert(address);
-  stats_.AddReserved(segment_bytes);
+  stats_.Reserved(pool.stats_pool(), segment_bytes);
   auto block = std::make_unique<Block>();
   block->stream = stream;
   block->bytes = segment_bytes;
@@ -172,6 +184,9 @@ PytorchPeer::Block* PytorchPeer::Trim(Block* block, std::size_t bytes) {
   block->address += bytes;
   block->bytes -= bytes;
   block->pool->free.insert(block);
+  if (IsInactiveSplit(*block)) {
+    stats_.AddedInactiveSplit(block->pool->stats_pool(), block->bytes);
+  }
   return front.release();
 }
 
@@ -193,6 +208,9 @@ void PytorchPeer::Merge(Block* into, Block* from) {
   } else {
     into->next = from->next;
     if (into->next != nullptr) into->next->previous = into;
+  }
+  if (from->segment == nullptr) {
+    stats_.RemovedInactiveSplit(from->pool->stats_pool(), from->bytes);
   }
   // Before the merge changes what `from` is found by.
   if (from->is_mapped) {
@@ -229,7 +247,7 @@ void PytorchPeer::ReleaseIdle(Pool& pool) {
 void PytorchPeer::ReleasePlainSegment(Block* block) {
   RequireSuccess(device_.MemFree(block->address), DeviceCall::kMemFree);
   plain_segments_.erase(block->address);
-  stats_.reserved_bytes -= block->bytes;
+  stats_.GivenBack(block->pool->stats_pool(), block->bytes);
   block->pool->free.erase(block);
   delete block;
 }

@@ -12,6 +12,7 @@
 #include "strata/tools/peers/address_table.h"
 #include "strata/tools/peers/expandable_segment.h"
 #include "strata/tools/peers/peer.h"
+#include "strata/tools/peers/pytorch_stats.h"
 
 namespace strata {
 
@@ -40,6 +41,7 @@ class PytorchPeer final : public Peer {
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
   PeerStats stats() const override;
+  PytorchStats pytorch_stats() const;
 
  private:
   struct Pool;
@@ -69,7 +71,21 @@ class PytorchPeer final : public Peer {
     std::set<Block*, BySize> free;
     std::set<Block*, ByAddress> unmapped;
     bool is_small = false;
+
+    PytorchStats::Pool stats_pool() const {
+      return is_small ? PytorchStats::kSmall : PytorchStats::kLarge;
+    }
   };
+
+  // The set of active blocks is by their own addresses.
+  static DevicePtr KeyOf(const Block* block) {
+    return reinterpret_cast<DevicePtr>(block);
+  }
+
+  // Whether it is, while it is free, part of a plain segment partly in use.
+  static bool IsInactiveSplit(const Block& block) {
+    return block.segment == nullptr && block.IsSplit();
+  }
 
   Block* FindFree(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* AddSegment(Pool& pool, std::size_t bytes, const Stream& stream);
@@ -96,7 +112,8 @@ class PytorchPeer final : public Peer {
   mutable std::recursive_mutex mutex_;
   Pool small_;                          // guarded by mutex_
   Pool large_;                          // guarded by mutex_
-  PeerStats stats_;                     // guarded by mutex_
+  PytorchStats stats_;                  // guarded by mutex_
+  FlatAddressMap<Block> active_;        // by KeyOf; guarded by mutex_
   std::set<DevicePtr> plain_segments_;  // addresses; guarded by mutex_
   // Guarded by mutex_.
   std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;

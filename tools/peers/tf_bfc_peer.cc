@@ -64,7 +64,9 @@ void TfBfcPeer::Free(const PeerBlock& block) {
   if (block.address != 0) DeallocateRaw(block.address);
 }
 
-PeerStats TfBfcPeer::stats() const {
+PeerStats TfBfcPeer::stats() const { return tf_stats(); }
+
+TfBfcStats TfBfcPeer::tf_stats() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return stats_;
 }
@@ -112,8 +114,7 @@ DevicePtr TfBfcPeer::Find(std::size_t rounded, std::size_t bytes,
       Chunk& chunk = chunks_[handle];
       chunk.requested_bytes = bytes;
       chunk.allocation_id = next_id_++;
-      ++stats_.allocations;
-      stats_.in_use_bytes += chunk.bytes;
+      stats_.Allocated(chunk.bytes);
       return chunk.address;
     }
   }
@@ -137,8 +138,15 @@ void TfBfcPeer::Split(Handle handle, std::size_t bytes) {
   InsertIntoBin(rest_handle);
 }
 
-// R29.
+// R45.
 void TfBfcPeer::DeallocateRaw(DevicePtr address) {
+  Deallocate(address);
+  const std::lock_guard<std::mutex> lock(retry_mutex_);
+  freed_.notify_all();
+}
+
+// R29.
+void TfBfcPeer::Deallocate(DevicePtr address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Handle handle = regions_.HandleOf(address);
   Chunk& chunk = chunks_[handle];

@@ -1,7 +1,8 @@
 #ifndef STRATA_TOOLS_PEERS_TF_BFC_PEER_H_
 #define STRATA_TOOLS_PEERS_TF_BFC_PEER_H_
 
-#include <array>
+#include <algorithm>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,19 @@ struct TfBfcOptions {
   bool allow_growth = true;            // otherwise all of it at the first call
   bool garbage_collection = true;      // of regions without a block in use
   bool timestamps = false;             // of frees, for `freed_before`
+};
+
+// Of what the original counts (R47), that which changes with each call.
+struct TfBfcStats : PeerStats {
+  std::uint64_t peak_in_use_bytes = 0;
+  std::uint64_t largest_allocation_bytes = 0;
+
+  void Allocated(std::uint64_t bytes) {
+    ++allocations;
+    in_use_bytes += bytes;
+    peak_in_use_bytes = std::max(peak_in_use_bytes, in_use_bytes);
+    largest_allocation_bytes = std::max(largest_allocation_bytes, bytes);
+  }
 };
 
 // The BFC allocator of TensorFlow.
@@ -43,6 +57,7 @@ class TfBfcPeer final : public Peer {
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
   PeerStats stats() const override;
+  TfBfcStats tf_stats() const;
 
   // With timestamps: the n-th free is stamped n. 0 if there is no chunk that is
   // free since `freed_before` or earlier; 0 accepts any.
@@ -96,6 +111,7 @@ class TfBfcPeer final : public Peer {
 
   static int BinOf(std::size_t bytes);
   DevicePtr AllocateLocked(std::size_t bytes, std::uint64_t freed_before);
+  void Deallocate(DevicePtr address);
   DevicePtr Find(std::size_t rounded, std::size_t bytes,
                  std::uint64_t freed_before);
   void Split(Handle handle, std::size_t bytes);
@@ -137,7 +153,10 @@ class TfBfcPeer final : public Peer {
   std::uint64_t frees_ = 0;  // counted with timestamps only
   std::uint64_t safe_frontier_ = 0;
   std::deque<DevicePtr> waiting_;  // freed with a stamp, in that order
-  PeerStats stats_;
+  TfBfcStats stats_;
+  // Notified at every free, for requests that would wait (R45).
+  std::mutex retry_mutex_;
+  std::condition_variable freed_;
 };
 
 }  // namespace strata

@@ -1,0 +1,35 @@
+#ifndef STRATA_TOOLS_PEERS_PADDLE_STAT_H_
+#define STRATA_TOOLS_PEERS_PADDLE_STAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace strata {
+
+// A number of bytes that every thread counts in a cell of its own.
+//
+// Model: a cell per thread for each of up to 16 numbers, as the original has
+//   them for 16 devices. What a thread has counted stays when it ends, unlike
+//   there; peaks are not kept.
+// Errors: std::runtime_error from the constructor, if 16 exist.
+// Threads: any thread.
+// Source: paddle.md §3.13.
+class PaddleStat {
+ public:
+  PaddleStat();
+  PaddleStat(const PaddleStat&) = delete;
+  PaddleStat& operator=(const PaddleStat&) = delete;
+  // Nobody counts any more.
+  virtual ~PaddleStat();
+
+  virtual void Update(std::int64_t bytes);
+  // The sum over all threads.
+  std::int64_t Current() const;
+
+ private:
+  const std::size_t number_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_PEERS_PADDLE_STAT_H_

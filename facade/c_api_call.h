@@ -22,8 +22,7 @@
 // What the functions of the C ABI work on, and the frame they run in.
 
 struct strata_facade {
-  explicit strata_facade(const strata::Options& options)
-      : facade(options), pointers(options.decorators.biased_lock) {}
+  explicit strata_facade(const strata::Options& options) : facade(options) {}
 
   strata::AllocatorFacade facade;
   strata::PointerMap pointers;  // goes before the facade

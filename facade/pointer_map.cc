@@ -8,11 +8,6 @@
 
 namespace strata {
 
-PointerMap::Group::Group(bool biased_lock) {
-  if (!biased_lock) return;
-  for (PointerShard& shard : shards) shard.AllowBias();
-}
-
 PointerMap::~PointerMap() {
   Clear();
   for (const auto& group : groups_) delete group.load();
@@ -24,7 +19,7 @@ PointerMap::Group& PointerMap::Settle(const Allocation& allocation) {
       static_cast<std::uint8_t>(1 + allocation.owner()->stream().uid % kGroups);
   Group* group = groups_[number].load();
   if (group == nullptr) {
-    auto made = std::make_unique<Group>(biased_lock_);
+    auto made = std::make_unique<Group>();
     // If another thread was first, its group is there now.
     if (groups_[number].compare_exchange_strong(group, made.get())) {
       group = made.release();

@@ -32,8 +32,7 @@ namespace strata {
 //   twice as large.
 class PointerMap {
  public:
-  // `biased_lock`: whether a thread may own the lock of a shard.
-  explicit PointerMap(bool biased_lock = false) : biased_lock_(biased_lock) {}
+  PointerMap() = default;
   PointerMap(const PointerMap&) = delete;
   PointerMap& operator=(const PointerMap&) = delete;
   // Frees what is left.
@@ -80,7 +79,6 @@ class PointerMap {
   static constexpr std::size_t kRegions = std::size_t{1} << 13;
 
   struct Group {
-    explicit Group(bool biased_lock);
     PointerShard& ShardOf(const void* data) {
       // One for all addresses of a slot.
       return shards[PointerSlots::IndexOf(data) % kShards];
@@ -104,7 +102,6 @@ class PointerMap {
   // std::bad_alloc.
   Group& Settle(const Allocation& allocation);
 
-  const bool biased_lock_;
   // The number of the group; once set, it stays. Bytes, because a program may
   // use many regions in turn.
   std::array<std::atomic<std::uint8_t>, kRegions> regions_{};

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <utility>
 
 #include "strata/allocation/allocation.h"
 #include "strata/facade/pointer_slots.h"
 #include "strata/facade/pointer_table.h"
-#include "strata/platform/biased_lock.h"
+#include "strata/platform/spin_lock.h"
 
 namespace strata {
 
@@ -29,9 +30,6 @@ class alignas(64) PointerShard {
  public:
   PointerShard() = default;
 
-  // A thread may own the lock. Before the first use.
-  void AllowBias() { lock_.AllowBias(); }
-
   // `data` is the address of `allocation`, here and below.
   //
   // Errors: std::bad_alloc; then nothing is done.
@@ -40,17 +38,15 @@ class alignas(64) PointerShard {
   // come here.
   bool InsertAtOnce(const void* data, Allocation* allocation,
                     PointerSlots& slots) noexcept {
-    BiasedLock::Brief brief(lock_);
-    if (!brief || newest_data_ == data ||
+    const std::unique_lock<SpinLock> guard(lock_, std::try_to_lock);
+    if (!guard || newest_data_ == data ||
         (newest_ != nullptr && table_.is_full())) [[unlikely]] {
       return false;
     }
     if (++inserts_ % kInsertsPerExchange == 0) slots.Exchange(data, allocation);
     if (newest_ != nullptr && !table_.InsertAtOnce(newest_data_, newest_))
         [[unlikely]] {
-      brief.Keep();
-      InsertHeld(data, allocation);
-      return true;
+      EnterTable();
     }
     table_.Prefetch(data);
     Wait(data, allocation);
@@ -62,17 +58,13 @@ class alignas(64) PointerShard {
   Allocation* TakeAtOnce(const void* data) noexcept {
     // While the lock is taken, which waits for all that was stored before.
     fetch_.Prefetch(data);
-    BiasedLock::Brief brief(lock_);
-    if (!brief) [[unlikely]] {
+    const std::unique_lock<SpinLock> guard(lock_, std::try_to_lock);
+    if (!guard) [[unlikely]] {
       return nullptr;
     }
     if (newest_data_ == data) return GiveNewest();
     Allocation* const taken = table_.TakeAtOnce(data);
-    if (taken == nullptr) [[unlikely]] {
-      brief.Keep();
-      return TakeHeld(data);
-    }
-    return taken;
+    return taken != nullptr ? taken : table_.Take(data);
   }
 
   // Null if the address is unknown.
@@ -94,18 +86,14 @@ class alignas(64) PointerShard {
     newest_data_ = nullptr;
     return std::exchange(newest_, nullptr);
   }
-  // Has the newest enter the table, since `data` is the new one; false, and
-  // nothing is done, if there is no room.
-  bool MakeWay(const void* data) noexcept;
-  // The rest of InsertAtOnce and TakeAtOnce. They unlock.
-  void InsertHeld(const void* data, Allocation* allocation) noexcept;
-  Allocation* TakeHeld(const void* data) noexcept;
+  // Has the newest enter the table, where there is room.
+  void EnterTable() noexcept;
   // Makes room in the table for one more, without the lock. Errors:
   // std::bad_alloc.
   void Grow();
 
   // What every use needs is in the first line.
-  mutable BiasedLock lock_;
+  mutable SpinLock lock_;
   // All below is guarded by lock_; fetch_ is read without.
   const void* newest_data_ = nullptr;  // null: none waits
   Allocation* newest_ = nullptr;       // not in the table

@@ -69,7 +69,7 @@ class BiasedLockMachine {
   static IdleSlots idle_slots_;
   [[gnu::tls_model("initial-exec")]] static thread_local constinit Slot* t_slot;
 
-  ProcessBarrier* barrier_;
+  ProcessBarrier* const barrier_;
 };
 
 // A lock that one thread at a time may own: the owner locks and unlocks it
@@ -97,13 +97,6 @@ class BiasedLock {
   explicit BiasedLock(ProcessBarrier* barrier)
       : core_(barrier != nullptr && barrier->is_available(),
               BiasedLockMachine(barrier)) {}
-
-  // For one of an array: as if made with BiasedLock(true). Before its first
-  // use.
-  void AllowBias() {
-    ProcessBarrier& barrier = ProcessBarrier::Instance();
-    if (barrier.is_available()) core_.AllowBias(BiasedLockMachine(&barrier));
-  }
 
   // Holds a lock, and remembers how: a few instructions less than lock() and
   // unlock(), which ask again.

@@ -42,11 +42,6 @@ class BiasedLockCore {
       : owner_(biasable ? Machine::Nobody() : nullptr),
         machine_(machine),
         run_to_own_(Machine::kFirstRun) {}
-  // Makes one that is not biasable biasable. Before its first use.
-  void AllowBias(Machine machine) {
-    owner_.store(Machine::Nobody(), std::memory_order_relaxed);
-    machine_ = machine;
-  }
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 

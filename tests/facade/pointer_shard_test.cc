@@ -17,15 +17,8 @@
 namespace strata {
 namespace {
 
-// Whether a thread may own the lock.
-class PointerShardTest : public testing::TestWithParam<bool> {
+class PointerShardTest : public testing::Test {
  protected:
-  PointerShardTest() {
-    if (!GetParam()) return;
-    shard_.AllowBias();
-    // Until this thread owns it, if it can: else the steps do nothing.
-    for (int i = 0; i < 100; ++i) shard_.Find(this);
-  }
   ~PointerShardTest() override {
     for (Allocation* record : records_) {
       EXPECT_EQ(shard_.Take(record->data()), nullptr);
@@ -62,13 +55,7 @@ class PointerShardTest : public testing::TestWithParam<bool> {
   std::uintptr_t next_ = 0x7f0000000000;
 };
 
-std::string NameOfLock(const testing::TestParamInfo<bool>& test) {
-  return test.param ? "biased" : "plain";
-}
-
-INSTANTIATE_TEST_SUITE_P(Both, PointerShardTest, testing::Bool(), NameOfLock);
-
-TEST_P(PointerShardTest, TheFirstWaitsWithoutATable) {
+TEST_F(PointerShardTest, TheFirstWaitsWithoutATable) {
   Allocation* const first = NewRecord();
   EXPECT_TRUE(InsertAtOnce(first));
   EXPECT_EQ(shard_.Find(first->data()), first);
@@ -79,7 +66,7 @@ TEST_P(PointerShardTest, TheFirstWaitsWithoutATable) {
   EXPECT_EQ(shard_.Take(first->data()), first);
 }
 
-TEST_P(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
+TEST_F(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
   Allocation* const first = NewRecord();
   Allocation* const second = NewRecord();
   Allocation* const third = NewRecord();
@@ -95,7 +82,7 @@ TEST_P(PointerShardTest, TheNextHasTheFirstEnterATableWithRoom) {
 }
 
 // What waited and was taken does not enter the table when the next one comes.
-TEST_P(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
+TEST_F(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 3; ++i) records.push_back(NewRecord());
   for (Allocation* record : records) InsertInSteps(record);
@@ -108,7 +95,7 @@ TEST_P(PointerShardTest, WhatWasTakenWhileItWaitedIsGone) {
 }
 
 // Whatever a caller frees before anything was inserted.
-TEST_P(PointerShardTest, GivesNothingWhereNothingWasInserted) {
+TEST_F(PointerShardTest, GivesNothingWhereNothingWasInserted) {
   Allocation* const record = NewRecord();
   EXPECT_EQ(TakeInSteps(nullptr), nullptr);
   EXPECT_EQ(TakeInSteps(record->data()), nullptr);
@@ -118,7 +105,7 @@ TEST_P(PointerShardTest, GivesNothingWhereNothingWasInserted) {
 
 // What a thread takes it inserts again after it took another, so that the
 // newest is seldom the same when a second thread looks twice.
-TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
+TEST_F(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
   constexpr int kRounds = 1000000;
   constexpr unsigned kThreads = 3;
   std::vector<Allocation*> records;
@@ -159,7 +146,7 @@ TEST_P(PointerShardTest, ThreadsThatTakeTheSameGetItInTurn) {
 }
 
 // So that what stays does not keep slots from what comes and goes.
-TEST_P(PointerShardTest, NowAndThenWhoHasTheSlotMakesWay) {
+TEST_F(PointerShardTest, NowAndThenWhoHasTheSlotMakesWay) {
   Allocation* const resident = NewRecord();
   ASSERT_TRUE(slots_.Insert(resident->data(), resident));
   Allocation* rival = nullptr;
@@ -183,10 +170,7 @@ TEST_P(PointerShardTest, NowAndThenWhoHasTheSlotMakesWay) {
 
 using PointerShardDeathTest = PointerShardTest;
 
-INSTANTIATE_TEST_SUITE_P(Both, PointerShardDeathTest, testing::Bool(),
-                         NameOfLock);
-
-TEST_P(PointerShardDeathTest, RefusesAnAddressThatIsThere) {
+TEST_F(PointerShardDeathTest, RefusesAnAddressThatIsThere) {
   std::vector<Allocation*> records;
   for (int i = 0; i < 8; ++i) records.push_back(NewRecord());
   for (Allocation* record : records) InsertInSteps(record);

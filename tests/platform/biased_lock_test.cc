@@ -287,15 +287,6 @@ void UseElsewhere(BiasedLock& lock, int times) {
   }).join();
 }
 
-TEST_F(BiasedLockOwnerTest, OneThatWasAllowedABiasMayHaveOne) {
-  BiasedLock lock;
-  EXPECT_FALSE(lock.may_be_biased());
-  lock.AllowBias();
-  EXPECT_TRUE(lock.may_be_biased());
-  Own(lock);
-  EXPECT_TRUE(lock.is_mine());
-}
-
 TEST_F(BiasedLockOwnerTest, ThreadsThatTakeTurnsOwnNothing) {
   for (int i = 0; i < 10; ++i) {
     for (int j = 0; j < kFirstRun - 1; ++j) {

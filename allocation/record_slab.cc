@@ -3,6 +3,8 @@
 #include <mutex>
 #include <new>
 
+#include "strata/platform/huge_pages.h"
+
 namespace strata {
 
 RecordSlab& RecordSlab::Instance() {
@@ -17,14 +19,26 @@ RecordSlab& RecordSlab::Noted() {
 }
 
 bool RecordSlab::AddPage() noexcept {
-  const std::size_t page_bytes = kRecordsPerPage * stride_bytes_;
-  auto* page = static_cast<std::byte*>(::operator new (
-      page_bytes, std::align_val_t{stride_bytes_}, std::nothrow));
+  const bool is_huge = taken() * stride_bytes_ >= kHugePageBytes;
+  const std::size_t bytes =
+      is_huge ? kHugePageBytes : kRecordsPerPage * stride_bytes_;
+  const std::align_val_t alignment{is_huge ? kHugePageBytes : stride_bytes_};
+  auto* const page =
+      static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow));
   if (page == nullptr) return false;
-  const std::lock_guard<SpinLock> guard(lock_);
-  for (std::size_t i = kRecordsPerPage; i-- > 0;) {
-    stock_.Push((new (page + i * stride_bytes_) Allocation())->block());
+  if (is_huge) AdviseHugePages(page, bytes);
+  // So that the lock is not held while the system clears it.
+  *page = std::byte{0};
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (page_bytes_ == 0) {
+      page_ = page;
+      page_bytes_ = bytes;
+      return true;
+    }
   }
+  // Another thread was first.
+  ::operator delete(page, alignment);
   return true;
 }
 
@@ -32,6 +46,12 @@ void RecordSlab::FillFromStock(RecordList& list, std::size_t count) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   while (list.size() < count && !stock_.empty()) {
     list.Push(stock_.Pop());
+    ++taken_;
+  }
+  while (list.size() < count && page_bytes_ != 0) {
+    list.Push((new (page_) Allocation())->block());
+    page_ += stride_bytes_;
+    page_bytes_ -= stride_bytes_;
     ++taken_;
   }
 }

@@ -36,10 +36,13 @@ class RecordList {
 // The source of every record in the process.
 //
 // Model: pages of records, carved once and recycled for ever, so that the last
-//   free of a dropped chain still has its record. There are two: one of bare
-//   records, one whose records have a note behind them, for holders that must
-//   remember more of a block than its record says. A record goes back to the
-//   slab it came from.
+//   free of a dropped chain still has its record. They are of 1024 records, and
+//   of 2 MiB, huge ones if the system has them, once there are as many records
+//   as would fill one: which record comes next is anybody's guess then, and an
+//   entry of the address cache covers 512 times as many. There are two: one of
+//   bare records, one whose records have a note behind them, for holders that
+//   must remember more of a block than its record says. A record goes back to
+//   the slab it came from.
 // Threads: any thread.
 // Cost: one lock; a page from the heap when no record is left. Layers that
 //   serve hits keep a RecordList of their own, filled ahead.
@@ -75,12 +78,17 @@ class RecordSlab {
 
   explicit RecordSlab(std::size_t note_bytes)
       : stride_bytes_(sizeof(Allocation) + note_bytes) {}
+  // For who found neither stock nor page. False: no memory.
   bool AddPage() noexcept;
 
   const std::size_t stride_bytes_;  // from one record to the next
   mutable SpinLock lock_;
-  RecordList stock_;       // guarded by lock_
-  std::size_t taken_ = 0;  // guarded by lock_
+  // All below: guarded by lock_.
+  RecordList stock_;
+  // What is left of the newest page: records that were never used.
+  std::byte* page_ = nullptr;
+  std::size_t page_bytes_ = 0;
+  std::size_t taken_ = 0;
 };
 
 }  // namespace strata

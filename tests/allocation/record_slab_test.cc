@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "strata/platform/huge_pages.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
@@ -96,6 +97,29 @@ TEST(RecordSlabTest, StockAloneMayNotSuffice) {
   EXPECT_TRUE(Slab().Fill(more, 1));
   Slab().Drain(more);
   Slab().Drain(all);
+}
+
+TEST(RecordSlabTest, ManyRecordsComeFromLargePages) {
+  constexpr std::size_t kOfAPage = kHugePageBytes / sizeof(Allocation);
+  RecordList many;
+  ASSERT_TRUE(Slab().Fill(many, kOfAPage));
+  RecordList rest;
+  Slab().FillFromStock(rest, SIZE_MAX);
+  RecordList more;
+  {
+    const HeapCallCounter heap;
+    ASSERT_TRUE(Slab().Fill(more, kOfAPage));
+    EXPECT_EQ(heap.calls(), 1U);
+  }
+  std::set<std::uintptr_t> pages;
+  RecordList seen;
+  while (Block* record = more.Pop()) {
+    EXPECT_TRUE(IsBlank(*record));
+    pages.insert(reinterpret_cast<std::uintptr_t>(record) / kHugePageBytes);
+    seen.Push(record);
+  }
+  EXPECT_EQ(pages.size(), 1U);
+  for (RecordList* list : {&many, &rest, &seen}) Slab().Drain(*list);
 }
 
 TEST(RecordSlabTest, ServesManyThreads) {

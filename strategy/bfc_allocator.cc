@@ -30,6 +30,7 @@ BfcArenaRules ArenaRules(const BfcOptions& options) {
   rules.placement = options.placement;
   rules.coalesces_regions = options.coalesce_regions;
   rules.keeps_history = options.keep_annotations;
+  rules.front_cache = options.front_cache;
   rules.counter = options.counter;
   rules.has_two_ends = options.has_two_ends;
   rules.lower = options.lower;
@@ -241,7 +242,7 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
                                Failure& failure) noexcept {
   failure.requested_bytes = ask.bytes;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const Joined joined(*this);
     // A probe that may not grow is followed by the request itself.
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "strata/allocation/hit_path.h"
 #include "strata/strategy/bfc/annotations.h"
@@ -26,7 +27,9 @@ namespace strata {
 //   for a larger one. A freed block joins its free neighbours. With a counter,
 //   frees are stamped, and memory is neither joined nor given to a request that
 //   wants memory freed before an earlier stamp until the stamp is safe. With
-//   two ends, each is served from its side of one region.
+//   two ends, each is served from its side of one region. With a front cache,
+//   freed blocks of sizes that come again stay whole there until a search finds
+//   nothing else, or anybody looks.
 // Threads: any thread. One thread at a time grows.
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
@@ -84,6 +87,19 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
  private:
   class MapSource;
 
+  // Holds the lock, with every free block in the index.
+  class Joined {
+   public:
+    explicit Joined(const BfcAllocator& strategy) : guard_(strategy.lock_) {
+      strategy.arena_.JoinAll();
+    }
+    Joined(const Joined&) = delete;
+    Joined& operator=(const Joined&) = delete;
+
+   private:
+    const std::lock_guard<ChainLock> guard_;
+  };
+
   // HitPath.
   ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
@@ -134,11 +150,11 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // In the order of addresses; lock_ is held.
   template <class Visit>
   void ForEachIdle(const Visit& visit) const;
-  // Takes out the idle regions that `wants` says; lock_ is held. Linked by
-  // `next`, by address.
+  // Takes out the idle regions that `wants` says; Joined. Linked by `next`, by
+  // address.
   template <class Wants>
   Chunk* DetachIdle(const Wants& wants) noexcept;
-  // The smallest one of at least `bytes`; null if there is none.
+  // The smallest one of at least `bytes`; null if there is none. Joined.
   Chunk* DetachOne(std::size_t bytes) noexcept;
   // Gives detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
@@ -151,7 +167,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
 
   mutable ChainLock lock_;
   // All below guarded by lock_.
-  BfcArena arena_;
+  // Where free blocks are kept is no part of what others see of them.
+  mutable BfcArena arena_;
   BfcGrowthPlan plan_;
   bool knows_limit_ = false;
   bool limit_is_all_ = false;      // of what the device has

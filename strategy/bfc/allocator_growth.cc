@@ -173,7 +173,7 @@ bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
   if (!options_.garbage_collection) return false;  // R31
   Chunk* idle = nullptr;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const Joined joined(*this);
     std::size_t idle_bytes = 0;
     ForEachIdle([&](const BfcRegion& one) { idle_bytes += one.size; });
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;

@@ -79,7 +79,7 @@ std::size_t BfcAllocator::LargestIdle() const noexcept {
 std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
   Chunk* region = nullptr;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const Joined joined(*this);
     region = DetachOne(bytes);
     if (region != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
@@ -93,7 +93,7 @@ std::size_t BfcAllocator::OfferIdle(std::size_t /*bytes*/) noexcept {
 std::size_t BfcAllocator::GiveBackAll() noexcept {
   Chunk* regions = nullptr;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const Joined joined(*this);
     regions = DetachIdle([](const BfcRegion& /*region*/) { return true; });
     if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
   }

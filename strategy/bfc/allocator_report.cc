@@ -45,7 +45,7 @@ std::int64_t BfcAllocator::AllocationId(const Allocation& allocation) {
 }
 
 Stats BfcAllocator::stats() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const Joined joined(*this);
   Stats stats = arena_.stats();
   stats.failures = failures_;
   stats.cache_hits = stats.allocations - met_late_;
@@ -63,7 +63,7 @@ void BfcAllocator::ResetPeak() {
 }
 
 BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const Joined joined(*this);
   BfcSnapshot::Numbers numbers = arena_.numbers();
   numbers.bytes_limit = plan_.limit_bytes();
   return numbers;
@@ -79,7 +79,10 @@ void BfcAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   ListUnderLock(
       lock_, [this] { return arena_.block_count(); },
       [&](std::size_t count) { blocks.reserve(before + count); },
-      [&] { arena_.Describe(blocks); });
+      [&] {
+        arena_.JoinAll();
+        arena_.Describe(blocks);
+      });
 }
 
 BfcSnapshot BfcAllocator::Snapshot() const {
@@ -99,6 +102,7 @@ BfcSnapshot BfcAllocator::Snapshot() const {
         annotations.reserve(count);
       },
       [&] {
+        arena_.JoinAll();
         arena_.Describe(snapshot, annotations);
         arena_.Describe(snapshot.size_history);
         snapshot.numbers.bytes_limit = plan_.limit_bytes();
@@ -115,7 +119,7 @@ BfcSnapshot BfcAllocator::Snapshot() const {
 }
 
 bool BfcAllocator::IsConsistent() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const Joined joined(*this);
   return arena_.IsConsistent();
 }
 

@@ -21,7 +21,10 @@ std::size_t Padding(const Block* block, std::size_t alignment) {
 BfcArena::BfcArena(BfcArenaRules rules)
     : rules_(std::move(rules)),
       most_waste_bytes_(Mebibytes(128)),
-      lower_(rules_.placement, rules_.lower.hole_order) {
+      lower_(rules_.placement, rules_.lower.hole_order),
+      cache_(rules_.front_cache ? rules_.front_cache->max_block_bytes() : 0,
+             kBfcGranuleBytes,
+             rules_.front_cache ? rules_.front_cache->searches() : 0) {
   if (rules_.has_two_ends) {
     upper_ =
         std::make_unique<BfcIndex>(rules_.placement, rules_.upper.hole_order);
@@ -31,7 +34,7 @@ BfcArena::BfcArena(BfcArenaRules rules)
 
 inline Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
   const BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
-  if (ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0) {
+  if (IsPlain(ask)) {
     return holes.Find(ask.rounded);
   }
   return holes.FindIf(
@@ -43,20 +46,38 @@ inline Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
       });
 }
 
-Block* BfcArena::Take(const BfcAsk& ask) noexcept {
-  if (!records_.Has(kRecordsPerTake)) return nullptr;
-  Block* block = Find(ask);
+inline Block* BfcArena::FindAndCarve(const BfcAsk& ask) noexcept {
+  Block* const block = Find(ask);
   if (block != nullptr) {
-    block =
-        ask.end == BfcEnd::kUpper ? CarveHigh(block, ask) : Carve(block, ask);
-  } else if (gap_ != nullptr) {
-    block = TakeFromGap(ask);
+    return ask.end == BfcEnd::kUpper ? CarveHigh(block, ask)
+                                     : Carve(block, ask);
   }
+  return gap_ != nullptr ? TakeFromGap(ask) : nullptr;
+}
+
+inline Block* BfcArena::Search(const BfcAsk& ask) noexcept {
+  if (!records_.Has(kRecordsPerTake)) return nullptr;
+  if (cache_.is_sweep_due()) Join(cache_.TakeStale());
+  Block* block = FindAndCarve(ask);
+  if (block == nullptr && !cache_.empty()) {
+    JoinAll();
+    block = FindAndCarve(ask);
+  }
+  // One that was not split goes by its own size, which nobody asks for.
+  if (block != nullptr && block->size == ask.rounded) {
+    cache_.NoteSearch(ask.rounded);
+  }
+  return block;
+}
+
+Block* BfcArena::Take(const BfcAsk& ask) noexcept {
+  Block* block = IsPlain(ask) ? cache_.Take(ask.rounded) : nullptr;
+  if (block == nullptr) block = Search(ask);
   if (block == nullptr) return nullptr;
   if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
 
   BfcNote& note = NoteOf(block);
-  note.allocation_id = ++last_id_;  // R12
+  note.allocation_id = static_cast<std::int64_t>(++stats_.allocations);  // R12
   note.requested_bytes = ask.bytes;
   note.annotation = ask.annotation;
   note.freed_at = 0;
@@ -65,15 +86,11 @@ Block* BfcArena::Take(const BfcAsk& ask) noexcept {
   block->requested = ask.bytes;
   ++RegionOf(block).live_blocks;
 
-  ++stats_.allocations;
   stats_.requested_bytes += ask.bytes;
   stats_.total_requested_bytes += ask.bytes;
-  ++numbers_.num_allocs;
   numbers_.bytes_in_use += block->size;
   numbers_.peak_bytes_in_use =
       std::max(numbers_.peak_bytes_in_use, numbers_.bytes_in_use);
-  numbers_.peak_allocated_bytes =
-      std::max(numbers_.peak_allocated_bytes, numbers_.bytes_in_use);
   numbers_.largest_alloc_size =
       std::max(numbers_.largest_alloc_size, block->size);
   CountAction(block);
@@ -120,12 +137,28 @@ const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
   if (rules_.counter != nullptr) {
     note.freed_at = rules_.counter->Next();
     waiting_.Append(block);
+  } else if (cache_.Give(block)) {
+    return annotation;
   } else {
     block = Coalesce(block, /*ignores_stamps=*/false);
   }
   InsertFree(block);
   records_.Shed();
   return annotation;
+}
+
+void BfcArena::Join(Block* cached) noexcept {
+  while (cached != nullptr) {
+    Block* const rest = cached->free_next;
+    InsertFree(Coalesce(cached, /*ignores_stamps=*/false));
+    cached = rest;
+  }
+  records_.Shed();
+}
+
+void BfcArena::LimitCache() noexcept {
+  if (!rules_.front_cache) return;
+  cache_.set_limit_bytes(rules_.front_cache->LimitBytes(regions_.bytes()));
 }
 
 Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
@@ -209,6 +242,7 @@ BfcRegion* BfcArena::AddRegion(BfcRegion* region) noexcept {  // R21, R24
   InsertFree(Coalesce(block, /*ignores_stamps=*/false));
   numbers_.peak_pool_bytes =
       std::max(numbers_.peak_pool_bytes, regions_.bytes());
+  LimitCache();
   return joined;
 }
 
@@ -236,6 +270,7 @@ void BfcArena::RemoveRegion(BfcRegion* region) noexcept {
   }
   region->first = nullptr;
   ++actions_;
+  LimitCache();
   records_.Shed();
 }
 

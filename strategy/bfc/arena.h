@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "strata/allocation/front_cache.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
 #include "strata/strategy/bfc/bfc_index.h"
@@ -15,6 +17,7 @@
 #include "strata/strategy/bfc/regions.h"
 #include "strata/strategy/bfc/snapshot.h"
 #include "strata/strategy/bfc/timestamps.h"
+#include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/record_stock.h"
 
 namespace strata {
@@ -33,6 +36,9 @@ struct BfcArenaRules {
   BfcPlacement placement = BfcPlacement::kCompat;
   bool coalesces_regions = false;  // those that follow each other
   bool keeps_history = false;      // of the bytes in use
+  // Which freed blocks stay whole; none: none. Not with a counter, nor two
+  // ends.
+  std::optional<FrontCachePolicy> front_cache;
   // Stamps frees; null: they are safe at once.
   std::shared_ptr<SharedCounter> counter;
   // Requests say from which end of the one region they are served.
@@ -58,6 +64,9 @@ struct BfcAsk {
 //   is large enough, in the order of BfcIndex, and splits it if half of it or
 //   more than `most_waste` would be wasted. A freed block joins its free
 //   neighbours; one freed with a stamp waits for the stamp to be safe first.
+//   With a front cache, freed blocks of sizes that come again stay whole there,
+//   and are like live ones to their neighbours, until a search finds nothing
+//   else; whoever looks at what is free calls JoinAll first.
 //   With two ends, the region is a lower part, a gap and an upper part: a
 //   request takes a hole of its own part, else it carves the gap from its side;
 //   what is freed beside the gap becomes part of it. So each end's addresses
@@ -84,6 +93,9 @@ class BfcArena {
   // Returns the annotation that the allocation had.
   const BfcAnnotation* Give(Block* block) noexcept;
 
+  // Has the blocks of the front cache join their neighbours. O(its blocks).
+  void JoinAll() noexcept { Join(cache_.TakeAll()); }
+
   // R38: joins the blocks whose stamp is below `frontier`.
   void MergeSafe(std::uint64_t frontier) noexcept;
   bool has_waiting() const { return !waiting_.empty(); }
@@ -97,7 +109,7 @@ class BfcArena {
   BfcRegion* AddRegion(BfcRegion* region) noexcept;
   // Whether nothing in it is in use, nor may be (W8). O(blocks) with a counter.
   bool IsIdle(const BfcRegion& region, std::uint64_t frontier) const;
-  // Takes an idle region out.
+  // Takes an idle region out. Nothing is in the front cache.
   void RemoveRegion(BfcRegion* region) noexcept;
   BfcRegion* first_region() const { return regions_.first(); }
   std::size_t region_bytes() const { return regions_.bytes(); }
@@ -130,6 +142,13 @@ class BfcArena {
   }
   bool IsSplit(std::size_t size, const BfcAsk& ask) const;  // R10
 
+  // Whether a block of the front cache will do.
+  static bool IsPlain(const BfcAsk& ask) {
+    return ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0;
+  }
+  // Past the front cache, but if need be with what it keeps.
+  Block* Search(const BfcAsk& ask) noexcept;
+  Block* FindAndCarve(const BfcAsk& ask) noexcept;
   Block* Find(const BfcAsk& ask) const;
   // Cut a free block, which leaves its index, to the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
@@ -141,6 +160,10 @@ class BfcArena {
   // Cuts `block`, which is in no index, as BfcRegions does; both parts keep its
   // stamp.
   Block* Split(Block* block, std::size_t low_bytes) noexcept;
+  // Blocks of the front cache, linked by free_next, become free like others.
+  void Join(Block* cached) noexcept;
+  // As the bytes of the regions have changed.
+  void LimitCache() noexcept;
   // Joins two free neighbours that are in no index.
   void Join(Block* left, Block* right) noexcept;
   // Joins `block`, which is free and in no index, with its free neighbours.
@@ -156,12 +179,13 @@ class BfcArena {
   std::unique_ptr<BfcIndex> upper_;  // null without two ends
   Block* gap_ = nullptr;             // in no index
   WaitingList waiting_;
+  FrontCache cache_;
   RecordStock records_{RecordSlab::Noted()};
   std::size_t block_count_ = 0;
-  std::int64_t last_id_ = 0;
-  std::uint64_t actions_ = 0;  // calls that changed something
-  Stats stats_;                // counters only
-  BfcSnapshot::Numbers numbers_;
+  std::uint64_t actions_ = 0;     // calls that changed something
+  Stats stats_;                   // counters only
+  std::uint64_t uncounted_ = 0;   // allocations before ClearNumbers
+  BfcSnapshot::Numbers numbers_;  // but for those that numbers() makes
   std::vector<BfcSnapshot::SizeAt> history_;  // a ring; empty if none is kept
 };
 

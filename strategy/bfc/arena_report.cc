@@ -24,6 +24,9 @@ std::size_t BfcArena::LargestFreeBytes() const {
 
 BfcSnapshot::Numbers BfcArena::numbers() const {
   BfcSnapshot::Numbers numbers = numbers_;
+  numbers.num_allocs = stats_.allocations - uncounted_;
+  // Nothing is set aside without a chunk.
+  numbers.peak_allocated_bytes = numbers.peak_bytes_in_use;
   numbers.pool_bytes = regions_.bytes();
   numbers.largest_free_block_bytes = LargestFreeBytes();  // R48
   return numbers;
@@ -48,15 +51,13 @@ Stats BfcArena::stats() const {
 
 void BfcArena::ResetPeak() {
   numbers_.peak_bytes_in_use = numbers_.bytes_in_use;
-  numbers_.peak_allocated_bytes = numbers_.bytes_in_use;
   numbers_.peak_pool_bytes = regions_.bytes();
 }
 
 void BfcArena::ClearNumbers() {
-  numbers_.num_allocs = 0;
+  uncounted_ = stats_.allocations;
   numbers_.largest_alloc_size = 0;
   numbers_.peak_bytes_in_use = numbers_.bytes_in_use;
-  numbers_.peak_allocated_bytes = numbers_.bytes_in_use;
 }
 
 void BfcArena::Describe(std::vector<BlockInfo>& blocks) const {
@@ -151,7 +152,7 @@ bool BfcArena::IsConsistent() const {
          requested == stats_.requested_bytes && regions_.IsConsistent() &&
          lower_.IsConsistent() &&
          (upper_ == nullptr || upper_->IsConsistent()) &&
-         waiting_.IsConsistent();
+         waiting_.IsConsistent() && cache_.IsConsistent();
 }
 
 }  // namespace strata

@@ -92,6 +92,10 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
   }
   bfc.has_two_ends = options.bfc_two_ended;
   if (bfc.has_two_ends) bfc.allow_growth = false;
+  const FrontCachePolicy front_cache(options);
+  if (bfc.placement == BfcPlacement::kFast && !bfc.has_two_ends) {
+    bfc.front_cache = front_cache;
+  }
   bfc.lower = ReadEnd("bfc_lower_end", options.bfc_lower_end);
   bfc.upper = ReadEnd("bfc_upper_end", options.bfc_upper_end);
   for (const auto& [option, end] : {std::pair("bfc_lower_end", bfc.lower),

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "strata/platform/device.h"
 #include "strata/strategy/bfc/arena.h"
@@ -12,6 +13,7 @@
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/snapshot.h"
 #include "strata/strategy/bfc/timestamps.h"
+#include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -25,6 +27,8 @@ struct BfcOptions {
   bool coalesce_regions = false;   // R24
   double fragmentation_fraction = 0;
   BfcPlacement placement = BfcPlacement::kCompat;
+  // With kFast and one end only: the others promise their addresses.
+  std::optional<FrontCachePolicy> front_cache;
   BfcBackpedal backpedal = BfcBackpedal::kAlways;
   // Most bytes to hold; 0: what the place has.
   std::size_t memory_limit_bytes = 0;

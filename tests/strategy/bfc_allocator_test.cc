@@ -9,8 +9,10 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "strata/strategy/bfc/options.h"
 #include "strata/tests/strategy/bfc_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
@@ -329,10 +331,14 @@ TEST(BfcAllocatorTest, PlacementIsTheSameInEveryVersion) {
 
 // R5 after every operation, beside a model that knows only what is live.
 TEST(BfcAllocatorTest, BlocksTileTheirRegionsWhateverHappens) {  // R5
-  for (const bool fast : {false, true}) {
-    BfcOptions options = BfcLimit(Mebibytes(24));
-    if (fast) options.placement = BfcPlacement::kFast;
-    BfcPool pool(options);
+  for (const std::string cache : {"", "off", "memory", "speed"}) {
+    StrategyOptions options;
+    options.bfc_memory_limit_bytes = Mebibytes(24);
+    if (!cache.empty()) {
+      options.bfc_placement = "fast";
+      options.front_cache = cache;
+    }
+    BfcPool pool(ReadBfcOptions(options));
     std::mt19937_64 random(3);
     std::vector<Allocation*> live;
     std::uint64_t in_use = 0;

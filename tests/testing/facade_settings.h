@@ -29,6 +29,9 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
          "small_pool_size_in_mb=1 small_pool_pre_alloc_in_mb=4 "
          "large_pool_pre_alloc_in_mb=32"});
   }
+  if (strategy == "bfc") {
+    add({"bfc_placement=fast", "bfc_placement=fast strata_front_cache=speed"});
+  }
   if (strategy == "pool") {
     add({"pool_size_limit=0", "pool_size_limit=3 pool_auto_resize=0",
          "pool_size_limit=1 pool_rounder=pow2", "pool_cached_limit=2MiB"});

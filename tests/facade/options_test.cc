@@ -35,8 +35,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
-  if (name == "strata_guard_fill") return "nan";
-  if (name == "strata_guard_on_error") return "log";
+  if (name == "strata_front_cache") return "speed";
   if (name == "strata_sim_fault") return "mem_alloc:nth=3";
   if (type == "String") return "some text; with, 'separators'";
   if (type == "Bool") return option.default_value == "true" ? "false" : "true";
@@ -235,6 +234,8 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(RefusalOf("strata_sim_devices=9999999999"),
               HasSubstr("strata_sim_devices"));
   EXPECT_THAT(RefusalOf("bfc_placement=odd"), HasSubstr("bfc_placement"));
+  EXPECT_THAT(RefusalOf("strata_front_cache=odd"),
+              HasSubstr("strata_front_cache"));
   EXPECT_THAT(RefusalOf("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
   EXPECT_THAT(RefusalOf("strata_guard_fill=odd"),

@@ -129,9 +129,9 @@ TEST_F(TfBfcPeerTest, CountsThePeakAndTheLargestChunk) {  // R47
   const PeerBlock large = Take(peer, 5000, device_.legacy());
   const PeerBlock small = Take(peer, 256, device_.legacy());
   peer.Free(large);
-  EXPECT_EQ(peer.tf_stats().in_use_bytes, small.bytes);
-  EXPECT_EQ(peer.tf_stats().peak_in_use_bytes, large.bytes + small.bytes);
-  EXPECT_EQ(peer.tf_stats().largest_allocation_bytes, large.bytes);
+  EXPECT_EQ(peer.stats().in_use_bytes, small.bytes);
+  EXPECT_EQ(peer.peaks().in_use_bytes, large.bytes + small.bytes);
+  EXPECT_EQ(peer.peaks().allocation_bytes, large.bytes);
   peer.Free(small);
 }
 

@@ -64,11 +64,14 @@ void TfBfcPeer::Free(const PeerBlock& block) {
   if (block.address != 0) DeallocateRaw(block.address);
 }
 
-PeerStats TfBfcPeer::stats() const { return tf_stats(); }
-
-TfBfcStats TfBfcPeer::tf_stats() const {
+PeerStats TfBfcPeer::stats() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return stats_;
+}
+
+TfBfcPeaks TfBfcPeer::peaks() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return peaks_;
 }
 
 DevicePtr TfBfcPeer::AllocateRaw(std::size_t bytes,
@@ -114,7 +117,11 @@ DevicePtr TfBfcPeer::Find(std::size_t rounded, std::size_t bytes,
       Chunk& chunk = chunks_[handle];
       chunk.requested_bytes = bytes;
       chunk.allocation_id = next_id_++;
-      stats_.Allocated(chunk.bytes);
+      ++stats_.allocations;
+      stats_.in_use_bytes += chunk.bytes;
+      peaks_.in_use_bytes = std::max(peaks_.in_use_bytes, stats_.in_use_bytes);
+      peaks_.allocation_bytes =
+          std::max<std::uint64_t>(peaks_.allocation_bytes, chunk.bytes);
       return chunk.address;
     }
   }

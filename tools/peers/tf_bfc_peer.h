@@ -1,7 +1,6 @@
 #ifndef STRATA_TOOLS_PEERS_TF_BFC_PEER_H_
 #define STRATA_TOOLS_PEERS_TF_BFC_PEER_H_
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +23,10 @@ struct TfBfcOptions {
   bool timestamps = false;             // of frees, for `freed_before`
 };
 
-// Of what the original counts (R47), that which changes with each call.
-struct TfBfcStats : PeerStats {
-  std::uint64_t peak_in_use_bytes = 0;
-  std::uint64_t largest_allocation_bytes = 0;
-
-  void Allocated(std::uint64_t bytes) {
-    ++allocations;
-    in_use_bytes += bytes;
-    peak_in_use_bytes = std::max(peak_in_use_bytes, in_use_bytes);
-    largest_allocation_bytes = std::max(largest_allocation_bytes, bytes);
-  }
+// Of what the original counts with each allocation, the largest (R47).
+struct TfBfcPeaks {
+  std::uint64_t in_use_bytes = 0;
+  std::uint64_t allocation_bytes = 0;
 };
 
 // The BFC allocator of TensorFlow.
@@ -57,7 +49,7 @@ class TfBfcPeer final : public Peer {
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
   PeerStats stats() const override;
-  TfBfcStats tf_stats() const;
+  TfBfcPeaks peaks() const;
 
   // With timestamps: the n-th free is stamped n. 0 if there is no chunk that is
   // free since `freed_before` or earlier; 0 accepts any.
@@ -153,7 +145,8 @@ class TfBfcPeer final : public Peer {
   std::uint64_t frees_ = 0;  // counted with timestamps only
   std::uint64_t safe_frontier_ = 0;
   std::deque<DevicePtr> waiting_;  // freed with a stamp, in that order
-  TfBfcStats stats_;
+  PeerStats stats_;
+  TfBfcPeaks peaks_;
   // Notified at every free, for requests that would wait (R45).
   std::mutex retry_mutex_;
   std::condition_variable freed_;

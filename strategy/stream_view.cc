@@ -42,7 +42,7 @@ StreamView::~StreamView() {
 
 inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
   // A walk makes room, without which frees go past the park.
-  if (!IsDirect() && parked_->room() <= uses_.live_allocations()) {
+  if (ParksAll() && parked_->room() <= uses_.live_allocations()) {
     return nullptr;
   }
   const HitGuard guard(below_lock_);

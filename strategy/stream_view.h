@@ -66,6 +66,10 @@ class StreamView final : public Decorator, private HitPath {
   bool IsDuringCapture() const noexcept {
     return parked_ != nullptr && timeline_->during_capture();
   }
+  // Whether what is given back is parked also while no capture is announced.
+  bool ParksAll() const noexcept {
+    return parked_ != nullptr && !waits_on_device_ && order_->several();
+  }
   // Whether what is given back goes to the strategy at once.
   bool IsDirect() const noexcept {
     return parked_ == nullptr || (!timeline_->during_capture() &&

@@ -165,12 +165,6 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
   return nullptr;
 }
 
-Block* BfcAllocator::TakeLocked(const BfcAsk& ask) noexcept {
-  Block* block = arena_.Take(ask);
-  if (block != nullptr && ask.rounded >= mapped_bytes_) mapped_bytes_ = 0;
-  return block;
-}
-
 Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {

@@ -184,6 +184,13 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   Reclaimer::Registration map_registration_;
 };
 
+// Inline, because it is most of a hit.
+inline Block* BfcAllocator::TakeLocked(const BfcAsk& ask) noexcept {
+  Block* block = arena_.Take(ask);
+  if (block != nullptr && ask.rounded >= mapped_bytes_) mapped_bytes_ = 0;
+  return block;
+}
+
 template <class Visit>
 void BfcAllocator::ForEachIdle(const Visit& visit) const {
   const std::uint64_t frontier = frontier_.Get();

@@ -55,7 +55,7 @@ inline Block* BfcArena::FindAndCarve(const BfcAsk& ask) noexcept {
   return gap_ != nullptr ? TakeFromGap(ask) : nullptr;
 }
 
-inline Block* BfcArena::Search(const BfcAsk& ask) noexcept {
+Block* BfcArena::Search(const BfcAsk& ask) noexcept {
   if (!records_.Has(kRecordsPerTake)) return nullptr;
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   Block* block = FindAndCarve(ask);
@@ -63,37 +63,13 @@ inline Block* BfcArena::Search(const BfcAsk& ask) noexcept {
     JoinAll();
     block = FindAndCarve(ask);
   }
-  // One that was not split goes by its own size, which nobody asks for.
-  if (block != nullptr && block->size == ask.rounded) {
-    cache_.NoteSearch(ask.rounded);
-  }
-  return block;
-}
-
-Block* BfcArena::Take(const BfcAsk& ask) noexcept {
-  Block* block = IsPlain(ask) ? cache_.Take(ask.rounded) : nullptr;
-  if (block == nullptr) block = Search(ask);
   if (block == nullptr) return nullptr;
-  if (NoteOf(block).freed_at != 0) waiting_.Remove(block);
-
-  BfcNote& note = NoteOf(block);
-  note.allocation_id = static_cast<std::int64_t>(++stats_.allocations);  // R12
-  note.requested_bytes = ask.bytes;
-  note.annotation = ask.annotation;
-  note.freed_at = 0;
-  block->flags = kBlockLive;
-  block->offset_units = 0;
-  block->requested = ask.bytes;
-  ++RegionOf(block).live_blocks;
-
-  stats_.requested_bytes += ask.bytes;
-  stats_.total_requested_bytes += ask.bytes;
-  numbers_.bytes_in_use += block->size;
-  numbers_.peak_bytes_in_use =
-      std::max(numbers_.peak_bytes_in_use, numbers_.bytes_in_use);
-  numbers_.largest_alloc_size =
-      std::max(numbers_.largest_alloc_size, block->size);
-  CountAction(block);
+  // One that was not split goes by its own size, which nobody asks for.
+  if (block->size == ask.rounded) cache_.NoteSearch(ask.rounded);
+  if (NoteOf(block).freed_at != 0) {
+    waiting_.Remove(block);
+    NoteOf(block).freed_at = 0;
+  }
   return block;
 }
 
@@ -124,6 +100,9 @@ Block* BfcArena::Split(Block* block, std::size_t low_bytes) noexcept {
 
 const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
   BfcNote& note = NoteOf(block);
+  // Coalesce looks at them; among many blocks they are in no near cache.
+  __builtin_prefetch(block->next);
+  __builtin_prefetch(block->previous);
   ++stats_.frees;
   stats_.requested_bytes -= note.requested_bytes;
   numbers_.bytes_in_use -= block->size;
@@ -161,6 +140,29 @@ void BfcArena::LimitCache() noexcept {
   cache_.set_limit_bytes(rules_.front_cache->LimitBytes(regions_.bytes()));
 }
 
+void BfcArena::JoinStamps(Block* left, Block* right) noexcept {
+  BfcNote& note = NoteOf(left);
+  const BfcNote& other = NoteOf(right);
+  if (other.freed_at > note.freed_at) {
+    if (note.freed_at != 0) waiting_.Remove(left);
+    note.freed_at = other.freed_at;
+    waiting_.Replace(right, left);
+  } else if (other.freed_at != 0) {
+    waiting_.Remove(right);
+  }
+}
+
+inline void BfcArena::Join(Block* left, Block* right) noexcept {
+  BfcNote& note = NoteOf(left);
+  const BfcNote& other = NoteOf(right);
+  if ((note.freed_at | other.freed_at) != 0) JoinStamps(left, right);
+  note.action = std::max(note.action, other.action);
+  if (note.end != other.end) note.end = BfcEnd::kGap;
+  JoinBlocks(left, right, records_);
+  --block_count_;
+  ++stats_.coalesces;
+}
+
 Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
   BfcNote& note = NoteOf(block);
   const bool is_safe = note.freed_at == 0;
@@ -183,23 +185,6 @@ Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
   RemoveFree(previous);
   Join(previous, block);
   return previous;
-}
-
-void BfcArena::Join(Block* left, Block* right) noexcept {
-  BfcNote& note = NoteOf(left);
-  const BfcNote& other = NoteOf(right);
-  if (other.freed_at > note.freed_at) {
-    if (note.freed_at != 0) waiting_.Remove(left);
-    note.freed_at = other.freed_at;
-    waiting_.Replace(right, left);
-  } else if (other.freed_at != 0) {
-    waiting_.Remove(right);
-  }
-  note.action = std::max(note.action, other.action);
-  if (note.end != other.end) note.end = BfcEnd::kGap;
-  JoinBlocks(left, right, records_);
-  --block_count_;
-  ++stats_.coalesces;
 }
 
 void BfcArena::MergeSafe(std::uint64_t frontier) noexcept {

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_BFC_ARENA_H_
 #define STRATA_STRATEGY_BFC_ARENA_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -148,6 +149,8 @@ class BfcArena {
   }
   // Past the front cache, but if need be with what it keeps.
   Block* Search(const BfcAsk& ask) noexcept;
+  // Notes that `block` is handed out.
+  void CountTake(Block* block, const BfcAsk& ask) noexcept;
   Block* FindAndCarve(const BfcAsk& ask) noexcept;
   Block* Find(const BfcAsk& ask) const;
   // Cut a free block, which leaves its index, to the request.
@@ -166,6 +169,8 @@ class BfcArena {
   void LimitCache() noexcept;
   // Joins two free neighbours that are in no index.
   void Join(Block* left, Block* right) noexcept;
+  // `left` is about to be both: gives it the later of their stamps.
+  void JoinStamps(Block* left, Block* right) noexcept;
   // Joins `block`, which is free and in no index, with its free neighbours.
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;
   void InsertFree(Block* block);
@@ -194,6 +199,33 @@ class BfcArena {
 inline bool BfcArena::IsSplit(std::size_t size, const BfcAsk& ask) const {
   if (PolicyOf(ask.end).splits_exactly) return size > ask.rounded;
   return size >= 2 * ask.rounded || size - ask.rounded >= most_waste_bytes_;
+}
+
+inline Block* BfcArena::Take(const BfcAsk& ask) noexcept {
+  Block* block = IsPlain(ask) ? cache_.Take(ask.rounded) : nullptr;
+  if (block == nullptr) block = Search(ask);
+  if (block != nullptr) CountTake(block, ask);
+  return block;
+}
+
+inline void BfcArena::CountTake(Block* block, const BfcAsk& ask) noexcept {
+  BfcNote& note = NoteOf(block);
+  note.allocation_id = static_cast<std::int64_t>(++stats_.allocations);  // R12
+  note.requested_bytes = ask.bytes;
+  note.annotation = ask.annotation;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  block->requested = ask.bytes;
+  ++RegionOf(block).live_blocks;
+
+  stats_.requested_bytes += ask.bytes;
+  stats_.total_requested_bytes += ask.bytes;
+  numbers_.bytes_in_use += block->size;
+  numbers_.peak_bytes_in_use =
+      std::max(numbers_.peak_bytes_in_use, numbers_.bytes_in_use);
+  numbers_.largest_alloc_size =
+      std::max(numbers_.largest_alloc_size, block->size);
+  CountAction(block);
 }
 
 inline void BfcArena::CountAction(Block* block) {

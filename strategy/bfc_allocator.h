@@ -79,7 +79,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   // Errors: std::bad_alloc.
   BfcSnapshot Snapshot() const;
 
-  // Whether R5 holds and every count is right. For tests; O(blocks).
+  // Whether R5 holds and every count is right. For tests; O(blocks). What the
+  // front cache keeps stays there.
   bool IsConsistent() const;
   // Free blocks whose stamp is not safe. For tests.
   std::size_t waiting_count() const;

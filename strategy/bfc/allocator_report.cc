@@ -119,7 +119,7 @@ BfcSnapshot BfcAllocator::Snapshot() const {
 }
 
 bool BfcAllocator::IsConsistent() const {
-  const Joined joined(*this);
+  const std::lock_guard<ChainLock> guard(lock_);
   return arena_.IsConsistent();
 }
 

@@ -114,6 +114,7 @@ bool BfcArena::IsConsistent() const {
   std::size_t waiting = 0;
   std::size_t in_use = 0;
   std::size_t free_bytes = 0;
+  std::size_t kept_bytes = 0;  // in the front cache
   std::uint64_t requested = 0;
   for (const BfcRegion* region = regions_.first(); region != nullptr;
        region = region->next_region()) {
@@ -123,7 +124,11 @@ bool BfcArena::IsConsistent() const {
       const Block* next = block->next;
       ++blocks;
       waiting += note.freed_at != 0 ? 1 : 0;
-      (block->is_free ? free_bytes : in_use) += block->size;
+      if (block->is_free) {
+        free_bytes += block->size;
+      } else {
+        (note.allocation_id != -1 ? in_use : kept_bytes) += block->size;
+      }
       requested += note.requested_bytes;
       if (!block->is_free && note.freed_at != 0) return false;
       // The parts of two ends are in order, and no hole that is safe lies
@@ -147,8 +152,8 @@ bool BfcArena::IsConsistent() const {
     }
   }
   return blocks == block_count_ && waiting == waiting_.count() &&
-         in_use == numbers_.bytes_in_use &&
-         in_use + free_bytes == regions_.bytes() &&
+         in_use == numbers_.bytes_in_use && kept_bytes == cache_.bytes() &&
+         in_use + kept_bytes + free_bytes == regions_.bytes() &&
          requested == stats_.requested_bytes && regions_.IsConsistent() &&
          lower_.IsConsistent() &&
          (upper_ == nullptr || upper_->IsConsistent()) &&

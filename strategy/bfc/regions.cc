@@ -83,9 +83,10 @@ bool BfcRegions::IsConsistent() const {
       if (block->data != at || block->size == 0 || block->size % 256 != 0) {
         return false;
       }
-      if (block->is_free != (NoteOf(block).allocation_id == -1)) return false;
+      const bool is_live = NoteOf(block).allocation_id != -1;
+      if (is_live && block->is_free) return false;
       at += block->size;
-      live += block->is_free ? 0 : 1;
+      live += is_live ? 1 : 0;
       previous = block;
     }
     if (at != region->end() || live != region->live_blocks) return false;

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strata/allocation/annotation.h"
@@ -20,13 +22,16 @@ namespace {
 
 constexpr std::size_t kPiece = Kibibytes(64);
 
-// What --bfc_placement=fast and more of the options make, with one region of
-// 1 MiB.
-BfcOptions FastWhole(StrategyOptions options = {}) {
-  options.bfc_placement = "fast";
+// What the options make, with one region of 1 MiB.
+BfcOptions ReadWhole(StrategyOptions options) {
   options.bfc_memory_limit_bytes = kMiB;
   options.bfc_allow_growth = false;
   return ReadBfcOptions(options);
+}
+
+BfcOptions FastWhole(StrategyOptions options = {}) {
+  options.bfc_placement = "fast";
+  return ReadWhole(options);
 }
 
 std::uint64_t SplitsOfTenPairs(const BfcOptions& options) {
@@ -47,8 +52,8 @@ TEST(BfcFrontCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
 
 // Their addresses are those of the original, or of the end that was asked for.
 TEST(BfcFrontCacheTest, NothingStaysWholeWhereAddressesArePromised) {
-  EXPECT_EQ(SplitsOfTenPairs(BfcWhole(kMiB)), 10U);
   StrategyOptions options;
+  EXPECT_EQ(SplitsOfTenPairs(ReadWhole(options)), 10U);
   options.bfc_two_ended = true;
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 10U);
 }
@@ -163,6 +168,11 @@ TEST_F(IdleBfcRegionTest, OfKeptBlocksGoesBack) {
   EXPECT_TRUE(pool_.bfc().IsConsistent());
 }
 
+TEST_F(IdleBfcRegionTest, OfKeptBlocksGoesBackBeforeOthersGrow) {
+  EXPECT_EQ(pool_.pool().GiveBackBeforeGrowth(kMiB, 2), kMiB);
+  EXPECT_EQ(pool_.system().held_bytes(), 0U);
+}
+
 TEST_F(IdleBfcRegionTest, OfKeptBlocksIsIdle) {
   EXPECT_EQ(pool_.bfc().stats().idle_bytes, kMiB);
 }
@@ -201,6 +211,95 @@ TEST(BfcFrontCacheTest, IsEmptiedBeforeRegionsAreExchangedForALargerOne) {
   pool.Free(pool.Take(1000));
   EXPECT_EQ(pool.Take(Mebibytes(4))->size(), Mebibytes(4));
   EXPECT_EQ(pool.RegionBytes(), std::vector<std::size_t>{Mebibytes(4)});
+}
+
+// The first region is full; of four neighbours, freed, all are kept.
+TEST(BfcFrontCacheTest, IsEmptiedBeforeThePoolGrows) {
+  StrategyOptions options;
+  options.bfc_placement = "fast";
+  options.bfc_memory_limit_bytes = Mebibytes(16);
+  BfcPool pool(ReadBfcOptions(options));
+  std::vector<Allocation*> taken =
+      pool.TakeMany(std::vector<std::size_t>(32, kPiece));
+  for (int i = 4; i < 8; ++i) pool.Free(taken[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(BfcPool::Offset(pool.Take(4 * kPiece)), 4 * kPiece);
+  EXPECT_EQ(pool.RegionBytes(), std::vector<std::size_t>{Mebibytes(2)});
+}
+
+// All pieces are of one size, so that the same blocks are in use.
+BfcSnapshot AfterPieces(const std::string& mode) {
+  StrategyOptions options;
+  options.front_cache = mode;
+  options.bfc_keep_annotations = true;
+  BfcPool pool(FastWhole(options));
+  for (std::size_t count = 1; count <= 12; ++count) {
+    for (Allocation* piece :
+         pool.TakeMany(std::vector<std::size_t>(count, kPiece - 100))) {
+      pool.Free(piece);
+    }
+  }
+  pool.TakeMany(std::vector<std::size_t>(3, kPiece));
+  EXPECT_TRUE(pool.bfc().IsConsistent());
+  return pool.bfc().Snapshot();
+}
+
+TEST(BfcFrontCacheTest, CountsWhatIsCountedWithoutIt) {
+  const BfcSnapshot without = AfterPieces("off");
+  const BfcSnapshot with = AfterPieces("speed");
+  EXPECT_EQ(with.action_count, without.action_count);
+  EXPECT_EQ(with.numbers.num_allocs, without.numbers.num_allocs);
+  EXPECT_EQ(with.numbers.bytes_in_use, without.numbers.bytes_in_use);
+  EXPECT_EQ(with.numbers.peak_bytes_in_use, without.numbers.peak_bytes_in_use);
+  EXPECT_EQ(with.numbers.largest_alloc_size,
+            without.numbers.largest_alloc_size);
+  ASSERT_EQ(with.size_history.size(), without.size_history.size());
+  for (std::size_t i = 0; i < with.size_history.size(); ++i) {
+    EXPECT_EQ(with.size_history[i].action_count,
+              without.size_history[i].action_count);
+    EXPECT_EQ(with.size_history[i].in_use_bytes,
+              without.size_history[i].in_use_bytes)
+        << i;
+  }
+}
+
+// Few sizes, so that much is kept; nobody looks at what is free until the end.
+std::uint64_t SplitsOfRandomUse(const std::string& mode) {
+  StrategyOptions options;
+  options.bfc_placement = "fast";
+  options.bfc_memory_limit_bytes = Mebibytes(8);
+  options.front_cache = mode;
+  BfcPool pool(ReadBfcOptions(options));
+  const std::vector<std::size_t> sizes{200, 3000, kPiece, 5 * kPiece};
+  std::mt19937_64 random(5);
+  std::vector<Allocation*> live;
+  std::uint64_t in_use = 0;
+  for (int i = 0; i < 4000; ++i) {
+    if (!live.empty() && random() % 9 < 4) {
+      std::swap(live[random() % live.size()], live.back());
+      in_use -= live.back()->size();
+      pool.Free(live.back());
+      live.pop_back();
+    } else if (random() % 500 == 0) {
+      pool.bfc().Release();
+    } else if (Allocation* taken = pool.Take(sizes[random() % sizes.size()])) {
+      in_use += taken->size();
+      live.push_back(taken);
+    }
+    if (i % 10 == 0) {
+      EXPECT_TRUE(pool.bfc().IsConsistent()) << i;
+    }
+  }
+  const Stats stats = pool.bfc().stats();
+  EXPECT_EQ(stats.in_use_bytes, in_use);
+  EXPECT_EQ(stats.allocations - stats.frees, live.size());
+  EXPECT_TRUE(pool.bfc().IsConsistent());
+  return stats.splits;
+}
+
+TEST(BfcFrontCacheTest, BlocksTileTheirRegionsWhileSomeAreKept) {
+  const std::uint64_t without = SplitsOfRandomUse("off");
+  EXPECT_LT(SplitsOfRandomUse("memory"), without);
+  EXPECT_LT(SplitsOfRandomUse("speed"), without);
 }
 
 TEST(BfcFrontCacheTest, AnnotationsAreThoseOfTheRequestThatHasTheBlock) {

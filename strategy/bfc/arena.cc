@@ -32,12 +32,10 @@ BfcArena::BfcArena(BfcArenaRules rules)
   if (rules_.keeps_history) history_.resize(kHistory);
 }
 
-inline Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
-  const BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
-  if (IsPlain(ask)) {
-    return holes.Find(ask.rounded);
-  }
-  return holes.FindIf(
+inline Block* BfcArena::TakeHole(const BfcAsk& ask) {  // R8
+  BfcIndex& holes = ask.end == BfcEnd::kUpper ? *upper_ : lower_;
+  if (IsPlain(ask)) return holes.Take(ask.rounded);
+  return holes.TakeIf(
       ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
       [&ask](const Block* block) {
         return block->size - ask.rounded >= Padding(block, ask.alignment) &&
@@ -47,7 +45,7 @@ inline Block* BfcArena::Find(const BfcAsk& ask) const {  // R8
 }
 
 inline Block* BfcArena::FindAndCarve(const BfcAsk& ask) noexcept {
-  Block* const block = Find(ask);
+  Block* const block = TakeHole(ask);
   if (block != nullptr) {
     return ask.end == BfcEnd::kUpper ? CarveHigh(block, ask)
                                      : Carve(block, ask);
@@ -74,7 +72,6 @@ Block* BfcArena::Search(const BfcAsk& ask) noexcept {
 }
 
 Block* BfcArena::Carve(Block* block, const BfcAsk& ask) noexcept {
-  RemoveFree(block);
   if (const std::size_t padding = Padding(block, ask.alignment)) {  // R13
     Block* aligned = Split(block, padding);
     InsertFree(block);

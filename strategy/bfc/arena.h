@@ -152,8 +152,9 @@ class BfcArena {
   // Notes that `block` is handed out.
   void CountTake(Block* block, const BfcAsk& ask) noexcept;
   Block* FindAndCarve(const BfcAsk& ask) noexcept;
-  Block* Find(const BfcAsk& ask) const;
-  // Cut a free block, which leaves its index, to the request.
+  // Out of its index, and large enough; null if there is none.
+  Block* TakeHole(const BfcAsk& ask);
+  // Cut a hole that was taken to the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
   Block* CarveHigh(Block* block, const BfcAsk& ask) noexcept;
   // From the gap; null if it is too small.

@@ -29,7 +29,6 @@ Block* BfcArena::CarveHigh(Block* block, const BfcAsk& ask) noexcept {  // R67
   const std::uintptr_t aligned = AlignUp(AddressOf(block), ask.alignment);
   const std::size_t behind = AddressOf(block) + block->size - aligned;
   if (!IsSplit(behind, ask)) return Carve(block, ask);
-  RemoveFree(block);
   if (const std::size_t low_bytes = HighOffset(block, ask); low_bytes != 0) {
     Block* high = Split(block, low_bytes);
     InsertFree(block);

@@ -39,18 +39,26 @@ class BfcIndex {
     block->is_free = false;
     ordered_ != nullptr ? ordered_->Remove(block) : fast_->Remove(block);
   }
-  Block* Find(std::size_t bytes) const {
-    return ordered_ != nullptr ? ordered_->Find(bytes)
-                               : fast_->FindBestFit(bytes);
+  // The first block of at least `bytes`, taken out; null if there is none.
+  Block* Take(std::size_t bytes) {
+    Block* block = nullptr;
+    if (ordered_ == nullptr) {
+      block = fast_->TakeBestFit(bytes);
+    } else {
+      block = ordered_->Find(bytes);
+      if (block != nullptr) ordered_->Remove(block);
+    }
+    if (block != nullptr) block->is_free = false;
+    return block;
   }
-  // The first block of at least `bytes` that `accepts`. The fast index takes
-  // the first of at least `surely` bytes, which every block of that size is
-  // accepted for.
+  // The same, of those that `accepts`. The fast index takes the first of at
+  // least `surely` bytes, which every block of that size is accepted for.
   template <class Accepts>
-  Block* FindIf(std::size_t bytes, std::size_t surely,
-                const Accepts& accepts) const {
-    return ordered_ != nullptr ? ordered_->FindIf(bytes, accepts)
-                               : fast_->FindBestFit(surely);
+  Block* TakeIf(std::size_t bytes, std::size_t surely, const Accepts& accepts) {
+    if (ordered_ == nullptr) return Take(surely);
+    Block* block = ordered_->FindIf(bytes, accepts);
+    if (block != nullptr) Remove(block);
+    return block;
   }
 
   std::size_t LargestBytes() const {

@@ -21,14 +21,16 @@ TEST(BfcIndexTest, TheFastIndexTakesWhatSurelyFits) {
   fast.Insert(&small);
   fast.Insert(&large);
   EXPECT_TRUE(small.is_free);
-  EXPECT_EQ(fast.Find(1024), &small);
-  EXPECT_EQ(fast.FindIf(1024, 1024 + 4096 - 256, [](Block*) { return true; }),
-            &large);
   EXPECT_EQ(fast.LargestBytes(), 8192U);
-  EXPECT_TRUE(fast.IsConsistent());
-  fast.Remove(&small);
+  EXPECT_EQ(fast.TakeIf(1024, 1024 + 4096 - 256, [](Block*) { return true; }),
+            &large);
+  EXPECT_FALSE(large.is_free);
+  fast.Insert(&large);
+  EXPECT_EQ(fast.Take(1024), &small);
   EXPECT_FALSE(small.is_free);
-  EXPECT_EQ(fast.Find(1024), &large);
+  EXPECT_TRUE(fast.IsConsistent());
+  EXPECT_EQ(fast.Take(1024), &large);
+  EXPECT_EQ(fast.Take(1024), nullptr);
 }
 
 }  // namespace

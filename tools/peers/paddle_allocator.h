@@ -52,7 +52,7 @@ struct PaddlePlace {
 class PaddleAllocation {
  public:
   PaddleAllocation(DevicePtr address, std::size_t bytes, PaddlePlace place)
-      : address_(address), bytes_(bytes), place_(place), base_(address) {}
+      : address_(address), bytes_(bytes), place_(place) {}
   PaddleAllocation(const PaddleAllocation&) = delete;
   PaddleAllocation& operator=(const PaddleAllocation&) = delete;
   virtual ~PaddleAllocation() = default;
@@ -61,7 +61,6 @@ class PaddleAllocation {
   virtual DevicePtr address() const { return address_; }
   virtual std::size_t bytes() const { return bytes_; }
   virtual PaddlePlace place() const { return place_; }
-  DevicePtr base() const { return base_; }
 
  private:
   friend class PaddleAllocator;
@@ -71,7 +70,6 @@ class PaddleAllocation {
   const DevicePtr address_;
   const std::size_t bytes_;
   const PaddlePlace place_;
-  const DevicePtr base_;
   std::size_t layer_count_ = 0;
   std::array<PaddleAllocator*, kMostLayers> layers_{};
 };

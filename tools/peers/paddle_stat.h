@@ -22,6 +22,7 @@ class PaddleStat {
   // Nobody counts any more.
   virtual ~PaddleStat();
 
+  // Virtual, as in the original, which finds it by device.
   virtual void Update(std::int64_t bytes);
   // The sum over all threads.
   std::int64_t Current() const;

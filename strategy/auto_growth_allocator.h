@@ -114,11 +114,13 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // From here on the stream may be destroyed.
   void LeaveStream() noexcept;
 
-  // Holds the lock, with every free block in the index.
+  // Holds the lock, with every free block in the index, for what comes between
+  // the requests and frees of users.
   class Joined {
    public:
     explicit Joined(const AutoGrowthAllocator& strategy)
         : guard_(strategy.lock_) {
+      const_cast<AutoGrowthAllocator&>(strategy).planner_.Disturb();
       strategy.JoinAll();
     }
     Joined(const Joined&) = delete;

@@ -211,6 +211,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
 
 void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
+  planner_.Disturb();
   EndPlan();
   Block* block = loan->block();
   Chunk* chunk = block->chunk;

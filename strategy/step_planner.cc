@@ -21,8 +21,12 @@ void StepPlanner::Turn(std::uint64_t live) noexcept {
       LookForAny();
     } else if (is_due && has_cache_) {
       // Nothing was to be seen: less often from now on, and for longer.
-      look_takes_ = std::min(2 * look_takes_, kLongestLook);
-      wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
+      if (!is_disturbed_) {
+        look_takes_ = std::min(2 * look_takes_, kLongestLook);
+        wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
+      } else if (wait_takes_ < kMostUnsure) {
+        wait_takes_ *= 2;
+      }
       Pause(kManySteps);
     }
   } else if (is_due || (repeats && wait_takes_ == kFirstWait)) {
@@ -41,6 +45,7 @@ void StepPlanner::LookForAny() noexcept {
 
 void StepPlanner::Look() noexcept {
   state_ = State::kLooking;
+  is_disturbed_ = false;
   watch_.Pause(0, longer_than_, times_);
   change_at_ = watch_.past_takes() +
                (longer_than_ != 0 ? longer_look_takes_ : look_takes_);
@@ -118,9 +123,10 @@ void StepPlanner::End(RecordList& records) noexcept {
 }
 
 void StepPlanner::Pause(std::uint64_t steps) noexcept {
-  pause_ = steps < kFewestSteps
-               ? std::min(std::max(2 * pause_, takes()), kMostPause)
-               : 0;
+  const std::uint32_t most = is_disturbed_ ? kMostUnsure : kMostPause;
+  pause_ =
+      steps < kFewestSteps ? std::min(std::max(2 * pause_, takes()), most) : 0;
+  is_disturbed_ = false;
   state_ = FirstState();
   if (state_ == State::kWatching) {
     watch_.Pause(pause_, 0, 0);  // what it sees of a step is shorter

@@ -21,7 +21,8 @@ namespace strata {
 //   look closer, and until its plan ends. A plan that ends soon was not worth
 //   its making: then it looks away for a while, twice as long each time. One
 //   that ends a little later was perhaps of a part of a step: then it looks for
-//   longer ones.
+//   longer ones. What was disturbed, by growth or by loans, says less: then it
+//   looks again sooner, for such phases end.
 // Threads: none; the strategy's lock guards it.
 // Cost: as StepWatch and StepPlan.
 class StepPlanner {
@@ -69,6 +70,10 @@ class StepPlanner {
   // Before `block`, which was freed, is joined.
   void NoteGive(const Block& block, RecordList& records) noexcept;
 
+  // Memory came or went, which belongs to no step: what is seen before it looks
+  // the next time does not count in full. Then call End.
+  void Disturb() noexcept { is_disturbed_ = true; }
+
   // Whether the front cache is to be closed; to be asked after all that may
   // change it: Provide, Turn, Prepare, NoteTake, NoteGive, End.
   bool sees_all() const { return state_ >= State::kLooking; }
@@ -100,6 +105,9 @@ class StepPlanner {
   static constexpr std::uint64_t kLongestLook = 4 * StepWatch::kMostTakes;
   static constexpr std::uint64_t kFirstWait = 4096;
   static constexpr std::uint64_t kLongestWait = std::uint64_t{1} << 22;
+  // The most that a wait, or a pause, becomes by what was disturbed: looking
+  // costs one request in nine its front cache then, however long that lasts.
+  static constexpr std::uint32_t kMostUnsure = 1U << 16;
 
   // A step that is longer than one that ended soon is looked for so long at
   // first; if there is none, the next so many that end soon are not taken for
@@ -131,6 +139,7 @@ class StepPlanner {
   int shorter_ones_ = 0;        // left of kShorterOnes
   std::uint32_t stride_ = 1;    // a plan is of so many steps
   std::uint32_t patience_ = 0;  // requests until a step has to begin
+  bool is_disturbed_ = false;   // since it last looked, or paused
   State state_;
 };
 

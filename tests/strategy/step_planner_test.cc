@@ -168,6 +168,43 @@ TEST_F(StepPlannerTest, LooksCloserNowAndThenWhereNothingRepeats) {
   }
 }
 
+// What was disturbed all the time may repeat as soon as nothing disturbs it.
+TEST_F(StepPlannerTest, LooksAgainSoonAfterItWasDisturbed) {
+  constexpr std::uint64_t kDisturbed = 1U << 20;
+  const auto takes_until_followed = [&](bool was_disturbed) {
+    Use(true, true);
+    TakesUntil(
+        [&] {
+          if (was_disturbed) planner_->Disturb();
+          return false;
+        },
+        kDisturbed);
+    const std::uint64_t start = takes_;
+    while (!planner_->is_following() && takes_ - start < 4 * kDisturbed) Step();
+    return takes_ - start;
+  };
+  EXPECT_LT(takes_until_followed(true), kDisturbed / 8);
+  planner_->End(records_);
+  EXPECT_GT(takes_until_followed(false), kDisturbed / 8);
+}
+
+TEST_F(StepPlannerTest, WhatDisturbsPlansDoesNotKeepItFromMakingOthers) {
+  const auto takes_until_followed = [&](bool is_disturbed) {
+    Use(true, false);
+    for (int i = 0; i < 14; ++i) {
+      while (!planner_->is_following()) Step();
+      if (is_disturbed) planner_->Disturb();
+      Step(30, 500);  // ends the plan
+    }
+    const std::uint64_t start = takes_;
+    while (!planner_->is_following()) Step();
+    return takes_ - start;
+  };
+  const std::uint64_t disturbed = takes_until_followed(true);
+  planner_->End(records_);
+  EXPECT_LT(4 * disturbed, takes_until_followed(false));
+}
+
 TEST_F(StepPlannerTest, APlanThatEndsSoonIsMadeAgainLater) {
   Use(true, false);
   const auto steps_until_followed = [&] {

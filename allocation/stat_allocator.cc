@@ -29,7 +29,7 @@ StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
     : Decorator(std::move(underlying)),
       meter_(std::move(meter)),
       own_lock_(biased_lock),
-      lock_(LockOf(Decorator::underlying()->hit_path(), own_lock_)) {}
+      lock_(LockOf(Decorator::underlying()->hit_path(), *own_lock_)) {}
 
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {

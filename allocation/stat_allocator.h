@@ -8,6 +8,7 @@
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorator_options.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/usage.h"
 
 namespace strata {
@@ -73,7 +74,7 @@ class StatAllocator final : public Decorator {
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  mutable ChainLock own_lock_;
+  const LastingLock own_lock_;
   ChainLock& lock_;  // the hit lock if the chain has one, else own_lock_
   // Guarded by lock_:
   UseCounts uses_;

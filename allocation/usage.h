@@ -12,7 +12,7 @@ namespace strata {
 //
 // Threads: none; the layer's lock guards it.
 // Cost: Count and Uncount: three additions, within one cache line.
-class UseCounts {
+class alignas(64) UseCounts {
  public:
   // `block` was handed out, with `requested` set.
   void Count(const Block& block) {

@@ -253,6 +253,8 @@ class AllocatorFacade {
   Platform& platform() { return *platform_; }
   // The file of strata_allocation_log_file; null without one.
   AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
+  // Where its fronts are found. For the C ABI.
+  const FrontTable& fronts() const { return *fronts_; }
   // Every place this facade serves.
   std::vector<Place> places() const;
 

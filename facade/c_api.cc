@@ -8,16 +8,24 @@
 #include <utility>
 
 #include "strata/facade/c_api_call.h"
+#include "strata/facade/front.h"
+#include "strata/facade/front_route.h"
+#include "strata/facade/front_table.h"
 
 using strata::Allocation;
 using strata::AllocationPtr;
+using strata::AllocatorFacade;
 using strata::CallError;
 using strata::FindPointer;
+using strata::Front;
 using strata::PlaceOf;
+using strata::PointerGroup;
 using strata::Request;
 using strata::Status;
 using strata::Stream;
 using strata::StreamOf;
+using strata::t_default_route;
+using strata::t_handle_route;
 using strata::ThrowUnknown;
 
 const char* strata_version() {
@@ -56,79 +64,51 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// strata_alloc and strata_free are what a pointer with a slot needs, and
-// nothing else: two registers saved, and one call, of what the facade does.
-// What else there is follows in functions that are called last, each with the
-// next likely case.
+// strata_alloc and strata_free are what a hit needs and nothing else; the rest
+// is in functions that they call last.
 
-[[gnu::noinline]] strata_status KeepSlowly(strata_facade& facade,
-                                           Allocation* allocation,
-                                           void** pointer) noexcept {
-  return strata::GuardCall("strata_alloc", [&] {
-    AllocationPtr held(allocation);
-    void* const data = allocation->data();
-    if (data != nullptr) facade.pointers.Insert(std::move(held));
-    *pointer = data;
-  });
-}
-
-[[gnu::noinline]] strata_status KeepInShard(strata_facade& facade, void* data,
-                                            Allocation* allocation,
-                                            void** pointer) noexcept {
-  if (!facade.pointers.InsertIntoShard(data, allocation)) [[unlikely]] {
-    return KeepSlowly(facade, allocation, pointer);
-  }
-  *pointer = data;
-  return STRATA_OK;
-}
-
-[[gnu::always_inline]] inline strata_status Keep(strata_facade& facade,
-                                                 Allocation* allocation,
-                                                 void** pointer) noexcept {
+// Has the facade own the pointer; returns that.
+void* Keep(strata_facade& facade, AllocationPtr allocation) {
   void* const data = allocation->data();
-  if (data == nullptr) [[unlikely]] {
-    return KeepSlowly(facade, allocation, pointer);
-  }
-  if (!facade.pointers.InsertIntoSlot(data, allocation)) [[unlikely]] {
-    return KeepInShard(facade, data, allocation, pointer);
-  }
-  *pointer = data;
-  return STRATA_OK;
+  if (data != nullptr) facade.pointers.Insert(std::move(allocation));
+  return data;
 }
 
-[[gnu::noinline]] strata_status FailAlloc(strata_facade* facade,
-                                          strata_place place,
-                                          void** pointer) noexcept {
+[[gnu::noinline]] strata_status AllocFirst(strata_facade* facade,
+                                           strata_place place, size_t bytes,
+                                           void* stream,
+                                           void** pointer) noexcept {
   return strata::GuardCall("strata_alloc", [&] {
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
-    PlaceOf(place);
+    AllocatorFacade& allocator = facade->facade;
+    Allocation* const allocation =
+        stream == nullptr ? allocator.AllocPlain(PlaceOf(place), bytes)
+                          : allocator.AllocPlain(PlaceOf(place), bytes, stream);
+    *pointer = Keep(*facade, AllocationPtr(allocation));
   });
 }
 
-[[gnu::noinline]] strata_status FreeSlowly(strata_facade* facade,
-                                           void* pointer) noexcept {
+[[gnu::noinline]] strata_status FinishAlloc(strata_facade& facade, Front& front,
+                                            Front::KnownBlock start,
+                                            size_t bytes,
+                                            void** pointer) noexcept {
+  return strata::GuardCall("strata_alloc", [&] {
+    const auto [allocation, is_known] = front.FinishKnown(start, bytes);
+    *pointer =
+        is_known ? allocation->data() : Keep(facade, AllocationPtr(allocation));
+  });
+}
+
+[[gnu::noinline]] strata_status FinishFree(strata_facade* facade,
+                                           PointerGroup* group, void* pointer,
+                                           Front::Progress progress) noexcept {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
-    if (pointer == nullptr) return;
-    const AllocationPtr taken = facade->pointers.Take(pointer);
-    if (taken == nullptr) ThrowUnknown(pointer);
+    const bool is_freed =
+        group != nullptr && Front::FinishFree(*group, pointer, progress);
+    if (!is_freed && pointer != nullptr) ThrowUnknown(pointer);
   });
-}
-
-// Not by the deleter, which has more to ask: this is live, and has memory.
-inline strata_status Free(Allocation* allocation) noexcept {
-  allocation->owner()->DoFree(allocation);
-  return STRATA_OK;
-}
-
-[[gnu::noinline]] strata_status FreeFromShard(strata_facade& facade,
-                                              void* pointer) noexcept {
-  Allocation* const taken = facade.pointers.TakeFromShard(pointer);
-  if (taken == nullptr) [[unlikely]] {
-    return FreeSlowly(&facade, pointer);
-  }
-  return Free(taken);
 }
 
 }  // namespace
@@ -137,17 +117,28 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
                            size_t bytes, void* stream, void** pointer) {
   if (facade == nullptr || pointer == nullptr || !strata::IsPlace(place))
       [[unlikely]] {
-    return FailAlloc(facade, place, pointer);
+    return AllocFirst(facade, place, bytes, stream, pointer);
   }
-  Allocation* allocation = nullptr;
-  try {
-    allocation = stream == nullptr
-                     ? facade->facade.AllocPlain(PlaceOf(place), bytes)
-                     : facade->facade.AllocPlain(PlaceOf(place), bytes, stream);
-  } catch (...) {
-    return strata::FailWithCurrent("strata_alloc");
+  const std::uint64_t version = facade->facade.fronts().version();
+  Front* front = nullptr;
+  if (stream == nullptr) {
+    if (!t_default_route.LeadsTo(PlaceOf(place), 0, version)) [[unlikely]] {
+      return AllocFirst(facade, place, bytes, stream, pointer);
+    }
+    front = t_default_route.front;
+  } else {
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    if (!t_handle_route.LeadsTo(PlaceOf(place), handle, version)) [[unlikely]] {
+      return AllocFirst(facade, place, bytes, stream, pointer);
+    }
+    front = t_handle_route.front;
   }
-  return Keep(*facade, allocation, pointer);
+  const Front::KnownBlock start = front->StartKnown(bytes);
+  if (start.progress != Front::Progress::kDone) {
+    return FinishAlloc(*facade, *front, start, bytes, pointer);
+  }
+  *pointer = start.block->data;
+  return STRATA_OK;
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
@@ -157,25 +148,24 @@ strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
     const Request request{bytes, alignment};
-    AllocationPtr allocation =
-        stream == nullptr
-            ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
-            : facade->facade.Alloc(PlaceOf(place), request, stream);
-    void* const data = allocation->data();
-    if (data != nullptr) facade->pointers.Insert(std::move(allocation));
-    *pointer = data;
+    *pointer =
+        Keep(*facade,
+             stream == nullptr
+                 ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
+                 : facade->facade.Alloc(PlaceOf(place), request, stream));
   });
 }
 
 strata_status strata_free(strata_facade* facade, void* pointer) {
-  if (facade == nullptr) [[unlikely]] {
-    return FreeSlowly(facade, pointer);
+  PointerGroup* const group =
+      facade != nullptr ? facade->pointers.GroupOf(pointer) : nullptr;
+  const Front::Progress progress = group != nullptr
+                                       ? Front::StartFree(*group, pointer)
+                                       : Front::Progress::kNone;
+  if (progress != Front::Progress::kDone) {
+    return FinishFree(facade, group, pointer, progress);
   }
-  Allocation* const taken = facade->pointers.TakeFromSlot(pointer);
-  if (taken == nullptr) [[unlikely]] {
-    return FreeFromShard(*facade, pointer);
-  }
-  return Free(taken);
+  return STRATA_OK;
 }
 
 strata_status strata_free_on(strata_facade* facade, void* pointer,

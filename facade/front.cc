@@ -47,7 +47,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
       may_wait_(hit_path_ != nullptr && hit_path_->takes_all() &&
                 hit_path_->hit_lock() != nullptr),
       own_lock_(state_->decorator_options().biased_lock),
-      lock_(LockOf(stat_, hit_path_, own_lock_)),
+      lock_(LockOf(stat_, hit_path_, *own_lock_)),
       cache_(hit_path_ != nullptr ? hit_path_->front_cache()
                                   : FrontCache::None()),
       attention_(&kNeverPlain),
@@ -55,6 +55,17 @@ Front::Front(std::shared_ptr<PlaceState> state,
       counts_(CountsOf(stat_, own_counts_)) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
+}
+
+Front::~Front() {
+  if (pointers_ != nullptr) pointers_->Unbind();
+}
+
+bool Front::Share(const std::shared_ptr<PointerGroup>& group) noexcept {
+  if (group->is_bound() || !group->Bind(*this)) return false;
+  const ChainLock::Guard guard(lock_);
+  pointers_ = group;
+  return true;
 }
 
 void Front::set_debug_fill(const DebugFill* fill) {
@@ -96,6 +107,45 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
     }
   }
   return AllocSlowly(bytes);
+}
+
+Front::KnownAllocation Front::FinishKnown(KnownBlock start, std::size_t bytes) {
+  Block* block = start.block;
+  if (start.progress == Progress::kDone) return {block->allocation(), true};
+  if (start.progress == Progress::kNone) lock_.lock();
+  {
+    const std::lock_guard<ChainLock> guard(lock_, std::adopt_lock);
+    if (start.progress <= Progress::kLocked) {
+      lock_.TakeIn();
+      block = MayHitPlainly() ? TakeAtOnce(bytes) : nullptr;
+    }
+    if (block == nullptr && bytes != 0 && MayHitPlainly()) {
+      block = hit_path_->TakeCached(bytes);
+      if (block != nullptr) Start(block, bytes);
+    }
+    if (block != nullptr) {
+      Allocation* const allocation = block->allocation();
+      return {allocation, pointers_ != nullptr &&
+                              pointers_->Owns(block->data) &&
+                              pointers_->InsertHeld(block->data, allocation)};
+    }
+  }
+  return {AllocSlowly(bytes), false};
+}
+
+bool Front::FinishFree(PointerGroup& group, const void* data,
+                       Progress progress) noexcept {
+  if (progress == Progress::kDone) return true;
+  if (progress == Progress::kNone) group.Lock();
+  Allocation* const allocation = group.TakeHeld(data);
+  if (allocation != nullptr && MayFreePlainly(group, *allocation)) {
+    group.front()->FreeHeld(allocation);
+    return true;
+  }
+  group.guard().unlock();
+  if (allocation == nullptr) return false;
+  allocation->owner()->DoFree(allocation);
+  return true;
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
@@ -185,15 +235,6 @@ void Front::DoFree(Allocation* allocation) noexcept {
   FreeSlowly(allocation);
 }
 
-inline bool Front::GiveAtOnce(Block* block) noexcept {
-  // The cache writes over it.
-  const std::size_t requested = block->requested;
-  if (!cache_.Give(block)) return false;
-  counts_.Uncount(*block, requested);
-  --live_;
-  return true;
-}
-
 void Front::FreePlain(Allocation* allocation) noexcept {
   if (!ThreadCensus::IsCounted(retry_place_)) [[unlikely]] {
     return FreeSlowly(allocation);
@@ -205,15 +246,7 @@ void Front::FreePlain(Allocation* allocation) noexcept {
   if (!lock.TakeWordAtOnce()) [[unlikely]] {
     return FreeContended(allocation);
   }
-  if (!MayHitPlainly()) [[unlikely]] {
-    ChainLock::KeepWord();
-    return FreeHeld(allocation);
-  }
-  if (!GiveAtOnce(allocation->block())) {
-    ChainLock::KeepWord();
-    return FreePastCache(allocation);
-  }
-  lock.ReleaseWord();
+  FreeWithWord(lock, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeInTurn(Allocation* allocation) noexcept {

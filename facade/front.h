@@ -10,10 +10,13 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/front_cache.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/thread_census.h"
 #include "strata/allocation/usage.h"
 #include "strata/facade/place_state.h"
+#include "strata/facade/pointer_group.h"
 
 namespace strata {
 
@@ -75,6 +78,39 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // The same for a thread's first.
   Allocation* AllocFirst(std::size_t bytes);
 
+  // For the C ABI: what it knows the front's pointers by; null if nothing yet.
+  PointerGroup* pointers() const {
+    const ChainLock::Guard guard(lock_);
+    return pointers_.get();
+  }
+  // `group` serves this front from now on; false if it serves another one.
+  bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
+  // Alloc, whose pointer is known there before anybody else can free it, by the
+  // lock that is taken anyway: in two parts, of which the first is all that a
+  // hit needs, and calls nothing.
+  enum class Progress : std::uint8_t {
+    kDone,
+    kNone,       // the lock could not be had at once
+    kLocked,     // it is held, here and below
+    kPastCache,  // the front cache has nothing
+    kNoSlot,     // the block is taken; its slot could not be
+  };
+  struct KnownBlock {
+    Progress progress;
+    Block* block;  // null unless kDone or kNoSlot
+  };
+  KnownBlock StartKnown(std::size_t bytes) noexcept;
+  struct KnownAllocation {
+    Allocation* allocation;
+    bool is_known;  // or else somebody has to see to that
+  };
+  KnownAllocation FinishKnown(KnownBlock start, std::size_t bytes);
+  // In two parts, too: frees `data`, which may be any, if it is among the
+  // pointers of `group`; false, and nothing is done, if not.
+  static Progress StartFree(PointerGroup& group, const void* data) noexcept;
+  static bool FinishFree(PointerGroup& group, const void* data,
+                         Progress progress) noexcept;
+
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
@@ -83,6 +119,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     return gate_.any() ? 0 : underlying()->Release();
   }
   Stream stream() const override { return stream_->stream(); }
+  ChainLock& lock() const { return lock_; }
   const char* name() const override { return "front"; }
   // These ask layers for what a driver may have to be asked, also where a
   // request has failed; so that a capture of the thread goes on.
@@ -90,7 +127,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Accept(AllocatorVisitor& visitor) const override;
 
  private:
-  ~Front() override = default;
+  ~Front() override;
 
   void FreePlain(Allocation* allocation) noexcept override;
 
@@ -105,10 +142,20 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Start(Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc, with lock_ held, if the front cache has nothing.
   Allocation* AllocPastCache(std::size_t bytes);
+  // Whether what `group`, whose guard the calling thread holds, has for the
+  // front that it serves is all that this free needs.
+  static bool MayFreePlainly(const PointerGroup& group,
+                             const Allocation& allocation) noexcept {
+    const Front* const front = group.front();
+    return allocation.owner() == front && IsPlain(*allocation.block()) &&
+           ThreadCensus::IsCounted(front->retry_place_);
+  }
   // The rest of Alloc if lock_ could not be had at once; with it held.
   Allocation* AllocContended(std::size_t bytes);
   Allocation* AllocHeld(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
+  // The rest of FreePlain once the word of `lock`, which is lock_, was taken.
+  void FreeWithWord(ChainLock& lock, Allocation* allocation) noexcept;
   // The rest of FreePlain, with lock_ held, if the front cache does not keep
   // it. This unlocks.
   void FreePastCache(Allocation* allocation) noexcept;
@@ -152,19 +199,21 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const std::size_t hit_alignment_;
   const Role role_;
   const bool may_wait_;  // frees, at lock_
-  ChainLock own_lock_;
-  ChainLock& lock_;  // that of stat_, the hit path's, or own_lock_
+  const LastingLock own_lock_;
+  UseCounts own_counts_;  // where there is no Stat layer: of no use
 
-  // For Alloc and FreePlain.
+  // What a hit reads, in one cache line.
+  // That of stat_, the hit path's, or own_lock_.
+  alignas(64) ChainLock& lock_;
   FrontCache& cache_;  // of the hit path
   // gate_'s word; or one that is never 0. Guarded by lock_.
   const std::atomic<std::uint32_t>* attention_;
   const std::uint64_t retry_place_;  // of retry_
-  UseCounts own_counts_;             // where there is no Stat layer: of no use
   UseCounts& counts_;                // those of stat_; guarded by lock_
-
   std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
-  bool orphan_ = false;     // guarded by lock_
+  std::shared_ptr<PointerGroup> pointers_;  // guarded by lock_
+
+  bool orphan_ = false;  // guarded by lock_
   std::atomic<bool> was_used_{false};
 };
 
@@ -189,6 +238,76 @@ inline Allocation* Front::Alloc(std::size_t bytes) {
   }
   lock.ReleaseWord();
   return block->allocation();
+}
+
+inline Front::KnownBlock Front::StartKnown(std::size_t bytes) noexcept {
+  ChainLock& lock = lock_;
+  if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
+    return {Progress::kNone, nullptr};
+  }
+  if (!MayHitPlainly()) [[unlikely]] {
+    ChainLock::KeepWord();
+    return {Progress::kLocked, nullptr};
+  }
+  Block* const block = TakeAtOnce(bytes);
+  if (block == nullptr) {
+    ChainLock::KeepWord();
+    return {Progress::kPastCache, nullptr};
+  }
+  PointerGroup* const pointers = pointers_.get();
+  if (pointers == nullptr || !pointers->Owns(block->data) ||
+      !pointers->InsertIntoSlot(block->data, block->allocation())) {
+    ChainLock::KeepWord();
+    return {Progress::kNoSlot, block};
+  }
+  lock.ReleaseWord();
+  return {Progress::kDone, block};
+}
+
+inline Front::Progress Front::StartFree(PointerGroup& group,
+                                        const void* data) noexcept {
+  ChainLock& lock = group.guard();
+  if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
+    return Progress::kNone;
+  }
+  if (!group.IsGuardedBy(lock)) [[unlikely]] {
+    lock.ReleaseWord();
+    return Progress::kNone;
+  }
+  Allocation* const allocation = group.TakeFromSlot(data);
+  if (allocation == nullptr) {
+    ChainLock::KeepWord();
+    return Progress::kNoSlot;
+  }
+  if (!MayFreePlainly(group, *allocation)) [[unlikely]] {
+    lock.ReleaseWord();
+    allocation->owner()->DoFree(allocation);
+    return Progress::kDone;
+  }
+  group.front()->FreeWithWord(lock, allocation);
+  return Progress::kDone;
+}
+
+inline void Front::FreeWithWord(ChainLock& lock,
+                                Allocation* allocation) noexcept {
+  if (!MayHitPlainly()) [[unlikely]] {
+    ChainLock::KeepWord();
+    return FreeHeld(allocation);
+  }
+  if (!GiveAtOnce(allocation->block())) {
+    ChainLock::KeepWord();
+    return FreePastCache(allocation);
+  }
+  lock.ReleaseWord();
+}
+
+inline bool Front::GiveAtOnce(Block* block) noexcept {
+  // The cache writes over it.
+  const std::size_t requested = block->requested;
+  if (!cache_.Give(block)) return false;
+  counts_.Uncount(*block, requested);
+  --live_;
+  return true;
 }
 
 inline Block* Front::TakeAtOnce(std::size_t bytes) noexcept {

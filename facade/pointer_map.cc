@@ -1,75 +1,77 @@
 #include "strata/facade/pointer_map.h"
 
-#include <glog/logging.h>
-
-#include <memory>
+#include <utility>
 
 #include "strata/allocation/allocator.h"
+#include "strata/facade/front.h"
 
 namespace strata {
 
-PointerMap::~PointerMap() {
-  Clear();
-  for (const auto& group : groups_) delete group.load();
+PointerMap::PointerMap() : regions_(std::make_shared<PointerRegions>()) {}
+
+PointerMap::~PointerMap() { Clear(); }
+
+PointerGroup& PointerMap::Make(std::size_t number) {
+  made_.reserve(made_.size() + 1);
+  made_.push_back(std::make_shared<PointerGroup>(
+      static_cast<std::uint8_t>(number), regions_));
+  PointerGroup& made = *made_.back();
+  groups_[number].store(&made, std::memory_order_release);
+  return made;
 }
 
-PointerMap::Group& PointerMap::Settle(const Allocation& allocation) {
-  // Streams are numbered as they are made.
-  const auto number =
-      static_cast<std::uint8_t>(1 + allocation.owner()->stream().uid % kGroups);
-  Group* group = groups_[number].load();
-  if (group == nullptr) {
-    auto made = std::make_unique<Group>();
-    // If another thread was first, its group is there now.
-    if (groups_[number].compare_exchange_strong(group, made.get())) {
-      group = made.release();
-    }
+PointerGroup& PointerMap::BindOne(Front& front) {
+  for (const auto& group : made_) {
+    if (group->number() != kCommon && front.Share(group)) return *group;
   }
-  std::uint8_t settled = kNoGroup;
-  std::atomic<std::uint8_t>& region = regions_[RegionOf(allocation.data())];
-  return region.compare_exchange_strong(settled, number) ? *group
-                                                         : *groups_[settled];
+  // The common one is there first, or never needed.
+  for (std::size_t number = kCommon + 1; number < kGroups; ++number) {
+    if (groups_[number].load() != nullptr) continue;
+    PointerGroup& made = Make(number);
+    front.Share(made_.back());
+    return made;
+  }
+  PointerGroup* const common = groups_[kCommon].load();
+  return common != nullptr ? *common : Make(kCommon);
+}
+
+PointerGroup& PointerMap::Settle(const Allocation& allocation, Front& front) {
+  std::uint8_t number = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const PointerGroup* const own = front.pointers();
+    number = own != nullptr ? own->number() : BindOne(front).number();
+  }
+  return *groups_[regions_->Settle(allocation.data(), number)].load();
 }
 
 void PointerMap::Insert(AllocationPtr allocation) {
   const void* const data = allocation->data();
-  Group* group = GroupOf(data);
-  if (group == nullptr) group = &Settle(*allocation);
-  if (!group->slots.Insert(data, allocation.get())) {
-    CHECK(group->slots.Find(data) == nullptr) << "handed out twice: " << data;
-    PointerShard& shard = group->ShardOf(data);
-    if (!shard.InsertAtOnce(data, allocation.get(), group->slots)) {
-      shard.Insert(data, allocation.get());
-    }
+  // All that a facade hands out is a front's.
+  auto& front = static_cast<Front&>(*allocation->owner());
+  PointerGroup* group = GroupOf(data);
+  if (group == nullptr || front.pointers() == nullptr) {
+    group = &Settle(*allocation, front);
   }
+  group->Insert(data, allocation.get());
   static_cast<void>(allocation.release());
 }
 
 Allocation* PointerMap::Find(const void* data) const {
-  Group* const group = GroupOf(data);
-  if (group == nullptr) return nullptr;
-  Allocation* const found = group->slots.Find(data);
-  return found != nullptr ? found : group->ShardOf(data).Find(data);
+  const PointerGroup* const group = GroupOf(data);
+  return group != nullptr ? group->Find(data) : nullptr;
 }
 
 AllocationPtr PointerMap::Take(const void* data) noexcept {
-  Group* const group = GroupOf(data);
-  if (group == nullptr) return nullptr;
-  Allocation* const taken = group->slots.Take(data);
-  return AllocationPtr(taken != nullptr ? taken
-                                        : group->ShardOf(data).Take(data));
+  PointerGroup* const group = GroupOf(data);
+  return AllocationPtr(group != nullptr ? group->Take(data) : nullptr);
 }
 
 std::size_t PointerMap::Clear() noexcept {
   std::size_t count = 0;
   for (const auto& place : groups_) {
-    Group* const group = place.load();
-    if (group == nullptr) continue;
-    group->slots.TakeAll([&count](Allocation* allocation) {
-      const AllocationPtr freed(allocation);
-      ++count;
-    });
-    for (PointerShard& shard : group->shards) count += shard.Clear();
+    PointerGroup* const group = place.load();
+    if (group != nullptr) count += group->Clear();
   }
   return count;
 }

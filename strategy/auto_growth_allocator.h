@@ -10,6 +10,7 @@
 
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/free_epochs.h"
@@ -308,7 +309,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   const AutoGrowthPolicy policy_;
   std::atomic<bool> has_stream_{true};  // or else all its work is done
 
-  mutable ChainLock lock_{policy_.biased_lock()};
+  const LastingLock lasting_lock_{policy_.biased_lock()};
+  ChainLock& lock_{*lasting_lock_};
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc/arena.h"
 #include "strata/strategy/bfc/growth_plan.h"
@@ -166,7 +167,8 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // ever; of who has the turn
 
-  mutable ChainLock lock_;
+  const LastingLock lasting_lock_;
+  ChainLock& lock_{*lasting_lock_};
   // All below guarded by lock_.
   // Where free blocks are kept is no part of what others see of them.
   mutable BfcArena arena_;

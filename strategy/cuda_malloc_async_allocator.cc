@@ -36,7 +36,7 @@ CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
       gate_(GateOf(*stream_)),
       policy_(options),
       keeps_(gate_ != nullptr && policy_.max_block_bytes() != 0),
-      lock_(options.biased_lock),
+      lasting_lock_(options.biased_lock),
       cache_(keeps_ ? policy_.max_block_bytes() : 0, kAlignmentBytes,
              policy_.searches()) {
   if (gate_ != nullptr) driver_->Heed(gate_);

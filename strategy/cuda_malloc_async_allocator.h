@@ -15,6 +15,7 @@
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
@@ -210,7 +211,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::atomic<std::size_t> waiting_{0};  // of those that wait
   std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
 
-  mutable ChainLock lock_;
+  const LastingLock lasting_lock_;
+  ChainLock& lock_{*lasting_lock_};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

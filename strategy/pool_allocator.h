@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/usage.h"
 #include "strata/strategy/exact_index.h"
@@ -122,7 +123,8 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   const std::size_t cached_limit_bytes_;  // 0: none
   const std::size_t alignment_;
 
-  mutable ChainLock lock_;
+  const LastingLock lasting_lock_;
+  ChainLock& lock_{*lasting_lock_};
   // All below guarded by lock_.
   std::size_t size_limit_;
   Rates rates_;

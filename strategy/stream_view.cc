@@ -31,7 +31,7 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       timeline_(share_->stream().timeline()),
       parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
       waits_on_device_(frees_ != nullptr && frees_->waits_on_device()),
-      lock_(biased_lock) {}
+      lasting_lock_(biased_lock) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();

@@ -8,6 +8,7 @@
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/usage.h"
 #include "strata/strategy/parked_frees.h"
@@ -91,7 +92,8 @@ class StreamView final : public Decorator, private HitPath {
   StreamTimeline* const timeline_;             // of the stream; null: none
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
   const bool waits_on_device_;
-  mutable ChainLock lock_;
+  const LastingLock lasting_lock_;
+  ChainLock& lock_{*lasting_lock_};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

@@ -335,6 +335,68 @@ TEST_F(CApiTest, MemoryOutlivesItsStream) {
   EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
 }
 
+// Its region belongs to what the other stream's pointers are known by.
+TEST_F(CApiTest, MemoryThatChangedStreamsIsKnownToo) {
+  void* const user = NewStream();
+  void* const kept = Alloc(100, user);
+  for (int round = 0; round < 3; ++round) {
+    void* const before = NewStream();
+    void* const first = Alloc(12 * kMebibyte, before);
+    EXPECT_EQ(strata_free(facade_, first), STRATA_OK);
+    for (int i = 0; i < 20; ++i) {
+      void* const again = Alloc(12 * kMebibyte, user);
+      EXPECT_EQ(again, first);
+      EXPECT_EQ(strata_record_stream(facade_, again, user), STRATA_OK);
+      EXPECT_EQ(strata_free(facade_, again), STRATA_OK);
+      EXPECT_EQ(strata_free(facade_, again), STRATA_UNKNOWN_POINTER);
+    }
+    EXPECT_EQ(strata_stream_destroy(facade_, 0, before), STRATA_OK);
+    EXPECT_EQ(strata_release(facade_, kDevice, nullptr), STRATA_OK);
+  }
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
+  EXPECT_EQ(Live(), 0U);
+}
+
+// Also those of streams that are on their way out, whose locks serve others.
+TEST_F(CApiTest, APointerIsFreedOnceWhileStreamsComeAndGo) {
+  constexpr int kRounds = 300;
+  constexpr std::size_t kPointers = 16;
+  std::vector<std::atomic<void*>> pointers(kPointers);
+  std::atomic<std::uint64_t> freed{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      while (!stop) {
+        for (const std::atomic<void*>& pointer : pointers) {
+          void* const any = pointer;
+          if (any == nullptr) continue;
+          freed += strata_free(facade_, any) == STRATA_OK;
+        }
+      }
+    });
+  }
+  std::uint64_t made = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    void* const stream = NewStream();
+    for (std::size_t i = 0; i < kPointers; ++i) {
+      void* const pointer = Alloc(std::size_t{1000} << (i % 10), stream);
+      ASSERT_NE(pointer, nullptr);
+      ++made;
+      void* const last = pointers[i].exchange(pointer);
+      if (last != nullptr) freed += strata_free(facade_, last) == STRATA_OK;
+    }
+    ASSERT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
+  for (void* const last : pointers) {
+    freed += strata_free(facade_, last) == STRATA_OK;
+  }
+  EXPECT_EQ(freed, made);
+  EXPECT_EQ(Live(), 0U);
+}
+
 TEST_F(CApiTest, SaysHowMuchItReleased) {
   EXPECT_EQ(strata_free(facade_, Alloc(12 * kMebibyte)), STRATA_OK);
   std::size_t bytes = 0;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -230,55 +231,6 @@ TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   EXPECT_NE(map_.Take(later), nullptr);
 }
 
-// Those that stay are found while others take their slots.
-TEST_F(PointerMapTest, WhatMakesWayIsFoundMeanwhile) {
-  constexpr int kResidents = 3000;
-  std::vector<void*> residents;
-  for (int i = 0; i < kResidents; ++i) residents.push_back(Add());
-  std::atomic<bool> stop{false};
-  std::thread others([&] {
-    std::vector<void*> passing;
-    while (!stop) {
-      for (int i = 0; i < 2000; ++i) passing.push_back(Add());
-      for (void* pointer : passing) map_.Take(pointer);
-      passing.clear();
-    }
-  });
-  int wrong = 0;
-  for (int round = 0; round < 1000; ++round) {
-    for (void* const resident : residents) {
-      const Allocation* const found = map_.Find(resident);
-      wrong += found == nullptr || found->data() != resident;
-    }
-  }
-  stop = true;
-  others.join();
-  for (void* const resident : residents) {
-    wrong += map_.Take(resident) == nullptr;
-  }
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(Live(), 0U);
-}
-
-// After a while, pointers that come and go have slots, however many stay.
-TEST_F(PointerMapTest, WhatStaysMakesWay) {
-  for (int i = 0; i < 10000; ++i) Add();
-  constexpr int kPassing = 100;
-  int in_slots = 0;
-  for (int round = 0; round < 100; ++round) {
-    std::vector<void*> passing;
-    for (int i = 0; i < kPassing; ++i) passing.push_back(Add());
-    in_slots = 0;
-    for (void* const pointer : passing) {
-      const AllocationPtr taken(map_.TakeFromSlot(pointer));
-      in_slots += taken != nullptr;
-      if (taken == nullptr) map_.Take(pointer);
-    }
-  }
-  EXPECT_GT(in_slots, kPassing / 2);
-  EXPECT_EQ(map_.Clear(), 10000U);
-}
-
 TEST_F(PointerMapTest, WithoutMemoryForItsFirstItFreesThat) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);
@@ -290,48 +242,61 @@ TEST_F(PointerMapTest, WithoutMemoryForItsFirstItFreesThat) {
   EXPECT_NE(map_.Take(Add()), nullptr);
 }
 
-// A pointer in a slot is no other step's, and the other way round.
-TEST_F(PointerMapTest, EachStepKnowsItsOwn) {
-  map_.Take(Add());  // a group
-  std::vector<void*> pointers;
-  std::vector<void*> in_slots;
-  std::vector<void*> in_shards;
-  for (int i = 0; i < 3000; ++i) {
-    AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);
+TEST_F(PointerMapTest, AnEndedFrontsGroupServesTheNextOne) {
+  std::set<const PointerGroup*> groups;
+  for (int i = 0; i < 20; ++i) {
+    const Stream stream = NewStream();
+    AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(3), stream);
     void* const data = allocation->data();
-    if (map_.InsertIntoSlot(data, allocation.get())) {
-      EXPECT_FALSE(map_.InsertIntoShard(data, allocation.get()));
-      static_cast<void>(allocation.release());
-    } else {
-      map_.Insert(std::move(allocation));
-    }
-    pointers.push_back(data);
+    map_.Insert(std::move(allocation));
+    groups.insert(map_.GroupOf(data));
+    facade().StreamDestroyed(stream);
+    // The front lasts as long as its last pointer.
+    EXPECT_TRUE(map_.GroupOf(data)->is_bound());
+    EXPECT_NE(map_.Take(data), nullptr);
+    EXPECT_FALSE(map_.GroupOf(data)->is_bound());
+    Destroy(stream);
   }
-  for (void* const data : pointers) {
-    const AllocationPtr taken(map_.TakeFromSlot(data));
-    (taken != nullptr ? in_slots : in_shards).push_back(data);
-    if (taken == nullptr) continue;
-    EXPECT_EQ(map_.TakeFromShard(data), nullptr);
-    EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
-  }
-  EXPECT_GT(in_slots.size(), 1000U);
-  EXPECT_GT(in_shards.size(), 100U);
-  for (void* const data : in_shards) {
-    EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
-    EXPECT_NE(AllocationPtr(map_.TakeFromShard(data)), nullptr);
-  }
-  EXPECT_EQ(Live(), 0U);
+  EXPECT_EQ(groups.size(), 1U);
 }
 
-TEST_F(PointerMapTest, NoStepKnowsARegionThatNothingWasInsertedIn) {
-  AllocationPtr allocation = facade().Alloc(DevicePlace(0), 100);
-  void* const data = allocation->data();
-  EXPECT_FALSE(map_.InsertIntoSlot(data, allocation.get()));
-  EXPECT_FALSE(map_.InsertIntoShard(data, allocation.get()));
-  EXPECT_EQ(map_.TakeFromSlot(data), nullptr);
-  EXPECT_EQ(map_.TakeFromShard(data), nullptr);
-  EXPECT_EQ(map_.Take(data), nullptr);
-  EXPECT_EQ(map_.Find(data), nullptr);
+TEST(PointerMapOfManyTest, FrontsWithoutAGroupOfTheirOwnShareOne) {
+  constexpr std::size_t kStreams = 300;
+  PlatformOptions options;
+  options.sim_memory_bytes = Gibibytes(1);
+  const auto platform = std::make_shared<SimPlatform>(options);
+  AllocatorFacade facade(Options(), platform);
+  PointerMap map;
+  std::vector<Stream> streams(kStreams);
+  std::vector<void*> pointers;
+  std::set<const PointerGroup*> groups;
+  for (Stream& stream : streams) {
+    ASSERT_EQ(platform->device(0).StreamCreate(&stream, kStreamNonBlocking),
+              Status::kSuccess);
+    for (int i = 0; i < 2; ++i) {
+      AllocationPtr allocation = facade.Alloc(kPlace, 1000, stream);
+      pointers.push_back(allocation->data());
+      map.Insert(std::move(allocation));
+    }
+    groups.insert(map.GroupOf(pointers.back()));
+  }
+  EXPECT_EQ(groups.size(), 255U);
+  for (void* const data : pointers) {
+    ASSERT_NE(map.Find(data), nullptr);
+    EXPECT_EQ(map.Take(data)->data(), data);
+    EXPECT_EQ(map.Take(data), nullptr);
+  }
+  for (const Stream& stream : streams) {
+    facade.StreamDestroyed(stream);
+    EXPECT_EQ(platform->device(0).StreamDestroy(stream), Status::kSuccess);
+  }
+}
+
+TEST_F(PointerMapTest, KnowsNothingOfARegionThatNothingWasInsertedIn) {
+  const AllocationPtr allocation = facade().Alloc(kPlace, 100);
+  EXPECT_EQ(map_.GroupOf(allocation->data()), nullptr);
+  EXPECT_EQ(map_.Take(allocation->data()), nullptr);
+  EXPECT_EQ(map_.Find(allocation->data()), nullptr);
 }
 
 using PointerMapDeathTest = PointerMapTest;

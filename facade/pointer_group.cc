@@ -1,0 +1,154 @@
+#include "strata/facade/pointer_group.h"
+
+#include <glog/logging.h>
+
+#include <mutex>
+#include <utility>
+
+#include "strata/allocation/allocator.h"
+#include "strata/facade/front.h"
+
+namespace strata {
+
+class PointerGroup::Guard {
+ public:
+  explicit Guard(const PointerGroup& group) : group_(group) { group.Lock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard() { group_.guard().unlock(); }
+
+ private:
+  const PointerGroup& group_;
+};
+
+void PointerGroup::Lock() const {
+  while (true) {
+    ChainLock& lock = guard();
+    lock.lock();
+    if (IsGuardedBy(lock)) return;
+    lock.unlock();
+  }
+}
+
+PointerGroup::PointerGroup(std::uint8_t number,
+                           std::shared_ptr<PointerRegions> regions)
+    : guard_(nullptr), regions_(std::move(regions)), number_(number) {
+  guard_ = &*own_lock_;
+}
+
+// Who changes the guard holds both, its own lock first.
+bool PointerGroup::Bind(Front& front) noexcept {
+  const std::lock_guard<ChainLock> own(*own_lock_);
+  if (is_bound()) return false;
+  const std::lock_guard<ChainLock> guard(front.lock());
+  front_ = &front;
+  guard_.store(&front.lock(), std::memory_order_release);
+  return true;
+}
+
+void PointerGroup::Unbind() noexcept {
+  const std::lock_guard<ChainLock> own(*own_lock_);
+  const std::lock_guard<ChainLock> guard(this->guard());
+  front_ = nullptr;
+  guard_.store(&*own_lock_, std::memory_order_release);
+}
+
+bool PointerGroup::EnterTable() noexcept {
+  PointerTable& table = TableOf(newest_.data);
+  if (table.is_full()) return false;
+  if (table.InsertAtOnce(newest_.data, newest_.allocation)) return true;
+  const bool is_new = table.Insert(newest_.data, newest_.allocation);
+  CHECK(is_new) << "handed out twice: " << newest_.data;
+  return true;
+}
+
+bool PointerGroup::InsertHeld(const void* data,
+                              Allocation* allocation) noexcept {
+  if (InsertIntoSlot(data, allocation)) return true;
+  Slot& slot = SlotOf(data);
+  CHECK(slot.data() != data && newest_.data != data)
+      << "handed out twice: " << data;
+  if (newest_.data != nullptr && !EnterTable()) return false;
+  newest_ = {data, allocation};
+  if (++inserts_past_slots_ % kInsertsPerExchange == 0) {
+    const Entry before = slot.entry();
+    slot.Set(newest_);
+    newest_ = before;
+  }
+  TableOf(newest_.data).Prefetch(newest_.data);
+  return true;
+}
+
+Allocation* PointerGroup::TakeHeld(const void* data) noexcept {
+  if (Allocation* const taken = TakeFromSlot(data)) return taken;
+  if (newest_.data == data) return std::exchange(newest_, {}).allocation;
+  PointerTable& table = TableOf(data);
+  Allocation* const taken = table.TakeAtOnce(data);
+  return taken != nullptr ? taken : table.Take(data);
+}
+
+void PointerGroup::Insert(const void* data, Allocation* allocation) {
+  while (true) {
+    PointerTable* full = nullptr;
+    std::size_t buckets = 0;
+    {
+      const Guard guard(*this);
+      if (InsertHeld(data, allocation)) return;
+      full = &TableOf(newest_.data);
+      buckets = full->bucket_count();
+    }
+    Grow(*full, buckets);
+  }
+}
+
+void PointerGroup::Grow(PointerTable& table, std::size_t buckets) {
+  // No heap call with the lock held; neither is the old one freed there.
+  PointerTable larger = PointerTable::Larger(buckets);
+  const Guard guard(*this);
+  // Another thread may have been first.
+  if (table.bucket_count() != buckets) return;
+  larger.AddAll(table);
+  std::swap(table, larger);
+}
+
+Allocation* PointerGroup::Find(const void* data) const noexcept {
+  if (data == nullptr) return nullptr;
+  const Guard guard(*this);
+  const Slot& slot = SlotOf(data);
+  if (slot.data() == data) return slot.entry().allocation;
+  return newest_.data == data ? newest_.allocation : TableOf(data).Find(data);
+}
+
+Allocation* PointerGroup::Take(const void* data) noexcept {
+  const Guard guard(*this);
+  return TakeHeld(data);
+}
+
+std::size_t PointerGroup::Clear() noexcept {
+  std::size_t count = 0;
+  const auto free = [&count](Allocation* allocation) {
+    const AllocationPtr freed(allocation);
+    count += freed != nullptr;
+  };
+  std::array<PointerTable, kTables> tables;
+  Entry newest;
+  {
+    const Guard guard(*this);
+    std::swap(tables, tables_);
+    std::swap(newest, newest_);
+  }
+  free(newest.allocation);
+  for (const PointerTable& table : tables) table.ForEach(free);
+  for (Slot& slot : slots_) {
+    // One by one, as a free takes the lock that guards them.
+    Allocation* taken = nullptr;
+    {
+      const Guard guard(*this);
+      if (slot.data() != nullptr) taken = slot.Take();
+    }
+    free(taken);
+  }
+  return count;
+}
+
+}  // namespace strata

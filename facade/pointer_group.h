@@ -1,0 +1,164 @@
+#ifndef STRATA_FACADE_POINTER_GROUP_H_
+#define STRATA_FACADE_POINTER_GROUP_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "strata/allocation/allocation.h"
+#include "strata/allocation/chain_lock.h"
+#include "strata/allocation/lasting_lock.h"
+#include "strata/facade/pointer_regions.h"
+#include "strata/facade/pointer_table.h"
+
+namespace strata {
+
+class Front;
+
+// Some of the pointers of a PointerMap: those of the regions that are its own.
+//
+// Model: while it serves a front, the lock of that front's chain guards it, so
+//   that who allocates or frees there knows the pointer with the lock that he
+//   takes anyway; else a lock of its own does. Which one that is may change
+//   until it is taken: Guard looks again.
+//   An address has one slot. What finds that taken goes to one of sixteen
+//   tables; sixteen, so that one which has to grow keeps others waiting for a
+//   sixteenth of the time. The newest of those waits before it enters its
+//   table, until the next one comes: meanwhile the line it goes to has been
+//   fetched. Now and then it gets the slot, and who had that goes to the table:
+//   so pointers that stay leave the slots to those that come and go.
+// Errors: an address that is inserted twice fails the process, at the latest
+//   when it enters a table.
+// Threads: any thread.
+// Cost: up to about a thousand live pointers, mostly one line; beyond, that of
+//   a table, too. A heap call only when a table has to be twice as large, with
+//   no lock held. 66 KiB, and 13 to 26 bytes a pointer that has no slot.
+class alignas(64) PointerGroup {
+ public:
+  // The group `number` of `regions`.
+  PointerGroup(std::uint8_t number, std::shared_ptr<PointerRegions> regions);
+  PointerGroup(const PointerGroup&) = delete;
+  PointerGroup& operator=(const PointerGroup&) = delete;
+
+  std::uint8_t number() const { return number_; }
+  bool is_bound() const {
+    return guard_.load(std::memory_order_acquire) != &*own_lock_;
+  }
+  // Serves `front`, which lives until Unbind, from now on. False, and nothing
+  // is done, if it serves another one.
+  bool Bind(Front& front) noexcept;
+  void Unbind() noexcept;
+
+  // `data` is the address of `allocation`, here and below.
+  //
+  // Errors: std::bad_alloc; then nothing is done.
+  void Insert(const void* data, Allocation* allocation);
+  // Null if the address, which may be any, is unknown.
+  Allocation* Find(const void* data) const noexcept;
+  Allocation* Take(const void* data) noexcept;
+  // Frees what is here; returns how many allocations that were.
+  std::size_t Clear() noexcept;
+
+  // The lock to take before what follows, unless IsGuardedBy says then that it
+  // was another one's. It may be taken even if this serves nobody any more.
+  ChainLock& guard() const { return *guard_.load(std::memory_order_acquire); }
+  // Takes it. To be unlocked by guard().unlock().
+  void Lock() const;
+  bool IsGuardedBy(const ChainLock& lock) const {
+    return guard_.load(std::memory_order_relaxed) == &lock;
+  }
+  // The rest is for who holds it.
+
+  // Null if it serves nobody.
+  Front* front() const { return front_; }
+  bool Owns(const void* data) const noexcept {
+    return regions_->OwnerOf(data) == number_;
+  }
+  // False, and nothing is done, if another one has the slot, or if a table has
+  // to grow first.
+  bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
+    Slot& slot = SlotOf(data);
+    if (slot.data() != nullptr) return false;
+    slot.Set({data, allocation});
+    return true;
+  }
+  bool InsertHeld(const void* data, Allocation* allocation) noexcept;
+  // Null, and nothing is done, if it has no slot, or is not here.
+  Allocation* TakeFromSlot(const void* data) noexcept {
+    Slot& slot = SlotOf(data);
+    // Null is the address of an empty one.
+    return slot.data() == data && data != nullptr ? slot.Take() : nullptr;
+  }
+  Allocation* TakeHeld(const void* data) noexcept;
+
+ private:
+  class Guard;
+  static constexpr std::size_t kSlots = std::size_t{1} << 12;
+  static constexpr std::size_t kTables = 16;
+  // Often enough for a few steps of a program, so seldom that it does not count
+  // where all pointers are alike.
+  static constexpr std::uint32_t kInsertsPerExchange = 8;
+
+  struct Entry {
+    const void* data = nullptr;  // null: it is empty
+    Allocation* allocation = nullptr;
+  };
+
+  class Slot {
+   public:
+    const void* data() const { return data_.load(std::memory_order_relaxed); }
+    Entry entry() const {
+      return {data(), allocation_.load(std::memory_order_relaxed)};
+    }
+    void Set(Entry entry) {
+      data_.store(entry.data, std::memory_order_relaxed);
+      allocation_.store(entry.allocation, std::memory_order_relaxed);
+    }
+    // It is not empty.
+    Allocation* Take() {
+      data_.store(nullptr, std::memory_order_relaxed);
+      return allocation_.load(std::memory_order_relaxed);
+    }
+
+   private:
+    // Not because others look: compilers make one store of two, and who reads
+    // one of them then waits for both.
+    std::atomic<const void*> data_{nullptr};
+    std::atomic<Allocation*> allocation_{nullptr};
+  };
+
+  // By bits of the hash that tables do not use, unless they are huge.
+  static std::size_t IndexOf(const void* data) {
+    return (PointerTable::Hash(data) >> 36) % kSlots;
+  }
+  Slot& SlotOf(const void* data) { return slots_[IndexOf(data)]; }
+  const Slot& SlotOf(const void* data) const { return slots_[IndexOf(data)]; }
+  // One for all addresses of a slot.
+  PointerTable& TableOf(const void* data) {
+    return tables_[IndexOf(data) % kTables];
+  }
+  const PointerTable& TableOf(const void* data) const {
+    return tables_[IndexOf(data) % kTables];
+  }
+  // Has the newest enter its table; false if that is full.
+  bool EnterTable() noexcept;
+  // Without the guard: makes a table twice as large that has `buckets`.
+  void Grow(PointerTable& table, std::size_t buckets);
+
+  std::atomic<ChainLock*> guard_;
+  Front* front_ = nullptr;
+  Entry newest_;  // of those without a slot
+  std::uint32_t inserts_past_slots_ = 0;
+  const std::shared_ptr<PointerRegions> regions_;
+  const LastingLock own_lock_;
+  const std::uint8_t number_;
+  std::array<PointerTable, kTables> tables_;
+  std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_POINTER_GROUP_H_

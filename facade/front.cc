@@ -25,8 +25,11 @@ ChainLock& LockOf(StatAllocator* stat, HitPath* hit_path, ChainLock& own) {
 // The word of a front whose hits are more than Alloc and FreePlain do.
 constinit const std::atomic<std::uint32_t> kNeverPlain{1};
 
-UseCounts& CountsOf(StatAllocator* stat, UseCounts& own) {
-  UseCounts* counts = stat != nullptr ? stat->plain_counts() : nullptr;
+// Where there is a hit path, no layer keeps back what the Stat layer below it
+// has to count.
+UseCounts& CountsOf(StatAllocator* stat, HitPath* hit_path, UseCounts& own) {
+  UseCounts* counts =
+      stat != nullptr && hit_path != nullptr ? stat->plain_counts() : nullptr;
   return counts != nullptr ? *counts : own;
 }
 
@@ -52,7 +55,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
                                   : FrontCache::None()),
       attention_(&kNeverPlain),
       retry_place_(retry_.place()),
-      counts_(CountsOf(stat_, own_counts_)) {
+      counts_(CountsOf(stat_, hit_path_, own_counts_)) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
@@ -176,7 +179,7 @@ Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   if (block == nullptr) return nullptr;
   block->requested = bytes;
   if (stat_ != nullptr) stat_->CountHit(*block);
-  ++live_;
+  if (counts_itself()) own_counts_.Count(*block);
   return block->allocation();
 }
 
@@ -212,8 +215,10 @@ Allocation* Front::TryAllocateGated(const Request& request,
 Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
-    const std::lock_guard<ChainLock> guard(lock_);
-    ++live_;
+    if (counts_itself()) {
+      const std::lock_guard<ChainLock> guard(lock_);
+      own_counts_.Count(*allocation->block());
+    }
     return allocation;
   }
   // A limit refuses without asking the device; what the device has left is what
@@ -293,7 +298,6 @@ void Front::TakeIn(Block* first) noexcept {
     if (next != nullptr) __builtin_prefetch(next);
     counts_.Uncount(*block);
     hit_path_->Give(block);
-    --live_;
     block = next;
   }
 }
@@ -312,7 +316,6 @@ bool Front::EndWaiting() noexcept {
     lock_.unlock();
     return WalkFree(allocation);
   }
-  --live_;
   lock_.unlock();
 }
 
@@ -323,20 +326,23 @@ bool Front::EndWaiting() noexcept {
   const std::size_t bytes = block->size;
   lock_.lock();
   if (stat_ != nullptr) stat_->CountGiven(*block);
+  if (counts_itself()) own_counts_.Uncount(*block);
   if (hit_path_->Give(block)) return EndFree(bytes);
   if (stat_ != nullptr) stat_->CountKept(*block);
+  if (counts_itself()) own_counts_.Recount(*block);
   lock_.unlock();
   WalkFree(allocation);
 }
 
 void Front::EndFree(std::size_t bytes) noexcept {
   if (retry_.has_waiters()) {
-    lock_.unlock();
     // This front must last until the waiters know.
+    ++pins_;
+    lock_.unlock();
     retry_.NotifyFree(bytes);
     return Unpin();
   }
-  const bool is_last = --live_ == 0 && orphan_;
+  const bool is_last = is_over();
   lock_.unlock();
   if (is_last) Destroy();
 }
@@ -346,6 +352,12 @@ void Front::WalkFree(Allocation* allocation) noexcept {
   const std::shared_ptr<PlaceState> held = gate_.any() ? state_ : nullptr;
   const RelaxedCaptureScope scope(gate_,
                                   held != nullptr ? held->device() : nullptr);
+  {
+    // Until the layers are done with it; the Stat layer counts it off before.
+    const std::lock_guard<ChainLock> guard(lock_);
+    ++pins_;
+    if (counts_itself()) own_counts_.Uncount(*allocation->block());
+  }
   underlying()->DoFree(allocation);
   Unpin();
 }
@@ -362,8 +374,8 @@ void Front::Accept(AllocatorVisitor& visitor) const {
 
 bool Front::TryPin() noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
-  if (orphan_ && live_ == 0) return false;
-  ++live_;
+  if (is_over()) return false;
+  ++pins_;
   return true;
 }
 
@@ -371,7 +383,8 @@ void Front::Unpin() noexcept {
   bool is_last = false;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    is_last = --live_ == 0 && orphan_;
+    --pins_;
+    is_last = is_over();
   }
   if (is_last) Destroy();
 }
@@ -383,7 +396,7 @@ void Front::Drop() noexcept {
     orphan_ = true;
     attention_ = &kNeverPlain;
     lock_.Close();
-    is_last = live_ == 0;
+    is_last = is_over();
   }
   if (is_last) Destroy();
 }

@@ -180,6 +180,12 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   bool MayHitPlainly() const noexcept {
     return attention_->load(std::memory_order_relaxed) == 0;
   }
+  // Whether walks have to be counted here, as the Stat layer does it otherwise.
+  bool counts_itself() const { return &counts_ == &own_counts_; }
+  // Whether this was the end of it. Hold lock_.
+  bool is_over() const {
+    return orphan_ && pins_ == 0 && counts_.live_allocations() == 0;
+  }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
     // The gate has to outlive the call, and this may be gone.
@@ -200,7 +206,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const Role role_;
   const bool may_wait_;  // frees, at lock_
   const LastingLock own_lock_;
-  UseCounts own_counts_;  // where there is no Stat layer: of no use
+  UseCounts own_counts_;  // what counts_ are where those of stat_ are not
 
   // What a hit reads, in one cache line.
   // That of stat_, the hit path's, or own_lock_.
@@ -208,12 +214,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   FrontCache& cache_;  // of the hit path
   // gate_'s word; or one that is never 0. Guarded by lock_.
   const std::atomic<std::uint32_t>* attention_;
-  const std::uint64_t retry_place_;  // of retry_
-  UseCounts& counts_;                // those of stat_; guarded by lock_
-  std::uint64_t live_ = 0;  // live allocations and pins; guarded by lock_
+  const std::uint64_t retry_place_;         // of retry_
+  UseCounts& counts_;                       // those of stat_; guarded by lock_
   std::shared_ptr<PointerGroup> pointers_;  // guarded by lock_
 
-  bool orphan_ = false;  // guarded by lock_
+  // Guarded by lock_:
+  std::uint64_t pins_ = 0;
+  bool orphan_ = false;
   std::atomic<bool> was_used_{false};
 };
 
@@ -306,7 +313,6 @@ inline bool Front::GiveAtOnce(Block* block) noexcept {
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   counts_.Uncount(*block, requested);
-  --live_;
   return true;
 }
 
@@ -320,7 +326,6 @@ inline void Front::Start(Block* block, std::size_t bytes) noexcept {
   block->requested = bytes;
   block->owner = this;
   counts_.Count(*block);
-  ++live_;
 }
 
 }  // namespace strata

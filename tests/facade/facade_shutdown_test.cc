@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/facade/allocator_facade.h"
+#include "strata/platform/call_record.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/pool_place.h"
@@ -56,6 +57,32 @@ TEST_F(FacadeShutdownTest, NothingIsLeftWhenTheLastAllocationIsGone) {
   EXPECT_GT(platform_.use_count(), 1);
   second.reset();
   EXPECT_EQ(platform_.use_count(), 1);
+}
+
+// Who frees the last one does not end the chain under another thread that is
+// still in its layers, where the allocation counts no more.
+TEST_F(FacadeShutdownTest, AChainLastsUntilEveryFreeIsDoneWithIt) {
+  for (const std::string options : {"strata_stat=true", "strata_stat=false"}) {
+    SCOPED_TRACE(options);
+    Build("allocator_strategy=direct," + options);
+    AllocationPtr slow = facade().Alloc(kPlace, 1000);
+    AllocationPtr last = facade().Alloc(kPlace, 1000);
+    facade_.reset();
+    std::atomic<bool> is_inside{false};
+    std::atomic<bool> may_go_on{false};
+    device().SetCallObserver([&](const CallRecord& call) {
+      if (call.call != DeviceCall::kMemFree || is_inside.exchange(true)) return;
+      while (!may_go_on) std::this_thread::yield();
+    });
+    std::thread freeing([&] { slow.reset(); });
+    while (!is_inside) std::this_thread::yield();
+    last.reset();
+    EXPECT_GT(platform_.use_count(), 1);
+    may_go_on = true;
+    freeing.join();
+    device().SetCallObserver(nullptr);
+    EXPECT_EQ(platform_.use_count(), 1);
+  }
 }
 
 TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {

@@ -105,9 +105,12 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
                                            Front::Progress progress) noexcept {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
-    const bool is_freed =
-        group != nullptr && Front::FinishFree(*group, pointer, progress);
-    if (!is_freed && pointer != nullptr) ThrowUnknown(pointer);
+    if (group != nullptr && Front::FinishFree(*group, pointer, progress))
+      return;
+    if (pointer == nullptr) return;
+    // Its region may have changed streams.
+    const AllocationPtr taken = facade->pointers.Take(pointer);
+    if (taken == nullptr) ThrowUnknown(pointer);
   });
 }
 

@@ -18,7 +18,7 @@ namespace strata {
 
 class Front;
 
-// Some of the pointers of a PointerMap: those of the regions that are its own.
+// Some of the pointers of a PointerMap: those of one front.
 //
 // Model: while it serves a front, the lock of that front's chain guards it, so
 //   that who allocates or frees there knows the pointer with the lock that he
@@ -74,8 +74,10 @@ class alignas(64) PointerGroup {
 
   // Null if it serves nobody.
   Front* front() const { return front_; }
+  // Whether the address is looked for here.
   bool Owns(const void* data) const noexcept {
-    return regions_->OwnerOf(data) == number_;
+    const PointerRegions::Owners owners = regions_->OwnersOf(data);
+    return owners.last == number_ || owners.before == number_;
   }
   // False, and nothing is done, if another one has the slot, or if a table has
   // to grow first.

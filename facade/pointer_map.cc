@@ -7,6 +7,9 @@
 
 namespace strata {
 
+thread_local constinit std::uint8_t PointerMap::t_last =
+    PointerRegions::kNobody;
+
 PointerMap::PointerMap() : regions_(std::make_shared<PointerRegions>()) {}
 
 PointerMap::~PointerMap() { Clear(); }
@@ -35,36 +38,45 @@ PointerGroup& PointerMap::BindOne(Front& front) {
   return common != nullptr ? *common : Make(kCommon);
 }
 
-PointerGroup& PointerMap::Settle(const Allocation& allocation, Front& front) {
-  std::uint8_t number = 0;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const PointerGroup* const own = front.pointers();
-    number = own != nullptr ? own->number() : BindOne(front).number();
-  }
-  return *groups_[regions_->Settle(allocation.data(), number)].load();
+PointerGroup& PointerMap::GroupFor(Front& front) {
+  if (PointerGroup* own = front.pointers()) return *own;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PointerGroup* const own = front.pointers();
+  return own != nullptr ? *own : BindOne(front);
 }
 
 void PointerMap::Insert(AllocationPtr allocation) {
   const void* const data = allocation->data();
   // All that a facade hands out is a front's.
-  auto& front = static_cast<Front&>(*allocation->owner());
-  PointerGroup* group = GroupOf(data);
-  if (group == nullptr || front.pointers() == nullptr) {
-    group = &Settle(*allocation, front);
-  }
-  group->Insert(data, allocation.get());
+  PointerGroup& group = GroupFor(static_cast<Front&>(*allocation->owner()));
+  regions_->Settle(data, group.number());
+  t_last = group.number();
+  group.Insert(data, allocation.get());
   static_cast<void>(allocation.release());
 }
 
+template <class Ask>
+Allocation* PointerMap::AskAll(const void* data, Ask ask) const {
+  const PointerRegions::Owners owners = regions_->OwnersOf(data);
+  const auto ask_one = [&](std::size_t number) -> Allocation* {
+    PointerGroup* const group = groups_[number].load(std::memory_order_acquire);
+    return group != nullptr ? ask(*group) : nullptr;
+  };
+  if (Allocation* const found = ask_one(owners.last)) return found;
+  if (owners.before != PointerRegions::kMany) return ask_one(owners.before);
+  for (std::size_t number = kCommon; number < kGroups; ++number) {
+    if (Allocation* const found = ask_one(number)) return found;
+  }
+  return nullptr;
+}
+
 Allocation* PointerMap::Find(const void* data) const {
-  const PointerGroup* const group = GroupOf(data);
-  return group != nullptr ? group->Find(data) : nullptr;
+  return AskAll(data, [data](PointerGroup& group) { return group.Find(data); });
 }
 
 AllocationPtr PointerMap::Take(const void* data) noexcept {
-  PointerGroup* const group = GroupOf(data);
-  return AllocationPtr(group != nullptr ? group->Take(data) : nullptr);
+  return AllocationPtr(
+      AskAll(data, [data](PointerGroup& group) { return group.Take(data); }));
 }
 
 std::size_t PointerMap::Clear() noexcept {

@@ -19,18 +19,19 @@ class Front;
 
 // Owns allocations by their address, for callers that hold plain pointers.
 //
-// Model: each front of the facade has a group, which has the regions where it
-//   allocated first. A front's hits are known, and its frees found, with the
-//   lock of its chain, which they take anyway (Front::AllocKnown, FreeKnown);
-//   so threads on streams of their own never meet here. What is elsewhere, as
-//   memory that changed streams, costs that group's lock besides. A group whose
-//   front has ended serves the next one, with all its regions. There are 254;
-//   fronts beyond that share one which serves none of them.
+// Model: each front of the facade has a group. A front's hits are known, and
+// its
+//   frees found, with the lock of its chain, which they take anyway
+//   (Front::StartKnown, StartFree); so threads on streams of their own never
+//   meet here. Where an address may be, its region says; one that changed
+//   streams is looked for where it is likely first. A group whose front has
+//   ended serves the next one. There are 253; fronts beyond that share one
+//   which serves none of them.
 // Errors: an address that is inserted twice fails the process.
 // Threads: any thread. An address is in the map from before its caller knows it
 //   until it is taken out, and only one caller gets it out.
 // Cost: that of a PointerGroup, and two loads. A heap call for the first
-//   pointer of a front, and as its group says. 66 KiB.
+//   pointer of a front, and as its group says. 130 KiB.
 class PointerMap {
  public:
   PointerMap();
@@ -50,23 +51,35 @@ class PointerMap {
   // Frees what is in the map; returns how many allocations that were.
   std::size_t Clear() noexcept;
 
-  // Where an address is, if it is in the map; null if nothing was ever inserted
-  // in its region.
+  // Where an address is, most likely, if it is in the map; null if nothing was
+  // ever inserted in its region.
   PointerGroup* GroupOf(const void* data) const {
-    return groups_[regions_->OwnerOf(data)].load(std::memory_order_acquire);
+    const PointerRegions::Owners owners = regions_->OwnersOf(data);
+    const bool is_likely_before =
+        owners.before != PointerRegions::kNobody && owners.before == t_last;
+    return groups_[is_likely_before ? owners.before : owners.last].load(
+        std::memory_order_acquire);
   }
 
  private:
+  // The group into which the calling thread inserted last, slowly: where two
+  // share a region, what it frees is probably there.
+  [[gnu::tls_model(
+      "initial-exec")]] static thread_local constinit std::uint8_t t_last;
+
   // Numbers of groups; the common one is of no front.
   static constexpr std::size_t kCommon = 1;
-  static constexpr std::size_t kGroups = 256;
+  static constexpr std::size_t kGroups = PointerRegions::kMany;
 
-  // Has the front a group, and the region of `allocation` one; returns that.
+  // The group of the front, or the common one.
   //
   // Errors: std::bad_alloc.
-  PointerGroup& Settle(const Allocation& allocation, Front& front);
+  PointerGroup& GroupFor(Front& front);
   // Hold mutex_.
   PointerGroup& BindOne(Front& front);
+  // Asks those where the address may be, until one of them knows it.
+  template <class Ask>
+  Allocation* AskAll(const void* data, Ask ask) const;
   PointerGroup& Make(std::size_t number);
 
   const std::shared_ptr<PointerRegions> regions_;

@@ -21,12 +21,9 @@ void StepPlanner::Turn(std::uint64_t live) noexcept {
       LookForAny();
     } else if (is_due && has_cache_) {
       // Nothing was to be seen: less often from now on, and for longer.
-      if (!is_disturbed_) {
-        look_takes_ = std::min(2 * look_takes_, kLongestLook);
-        wait_takes_ = std::min(8 * wait_takes_, kLongestWait);
-      } else if (wait_takes_ < kMostUnsure) {
-        wait_takes_ *= 2;
-      }
+      look_takes_ = std::min(2 * look_takes_, kLongestLook);
+      wait_takes_ = std::min(8 * wait_takes_,
+                             is_disturbed_ ? kLongestUnsureWait : kLongestWait);
       Pause(kManySteps);
     }
   } else if (is_due || (repeats && wait_takes_ == kFirstWait)) {
@@ -123,7 +120,7 @@ void StepPlanner::End(RecordList& records) noexcept {
 }
 
 void StepPlanner::Pause(std::uint64_t steps) noexcept {
-  const std::uint32_t most = is_disturbed_ ? kMostUnsure : kMostPause;
+  const std::uint32_t most = is_disturbed_ ? kMostUnsurePause : kMostPause;
   pause_ =
       steps < kFewestSteps ? std::min(std::max(2 * pause_, takes()), most) : 0;
   is_disturbed_ = false;

@@ -105,9 +105,10 @@ class StepPlanner {
   static constexpr std::uint64_t kLongestLook = 4 * StepWatch::kMostTakes;
   static constexpr std::uint64_t kFirstWait = 4096;
   static constexpr std::uint64_t kLongestWait = std::uint64_t{1} << 22;
-  // The most that a wait, or a pause, becomes by what was disturbed: looking
-  // costs one request in nine its front cache then, however long that lasts.
-  static constexpr std::uint32_t kMostUnsure = 1U << 16;
+  // The most that a wait, and a pause, becomes by what was disturbed: looking
+  // costs one request in five its front cache then, however long that lasts.
+  static constexpr std::uint64_t kLongestUnsureWait = 4 * kLongestLook;
+  static constexpr std::uint32_t kMostUnsurePause = 1U << 16;
 
   // A step that is longer than one that ended soon is looked for so long at
   // first; if there is none, the next so many that end soon are not taken for

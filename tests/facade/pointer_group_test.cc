@@ -198,6 +198,10 @@ TEST_F(PointerGroupTest, OwnsWhatItsNumberHas) {
   EXPECT_FALSE(group_.Owns(record->data()));
   regions_->Settle(record->data(), group_.number());
   EXPECT_TRUE(group_.Owns(record->data()));
+  regions_->Settle(record->data(), 3);
+  EXPECT_TRUE(group_.Owns(record->data()));
+  regions_->Settle(record->data(), 4);
+  EXPECT_FALSE(group_.Owns(record->data()));
 }
 
 TEST_F(PointerGroupTest, ServesOneFrontAtATime) {

@@ -183,9 +183,9 @@ TEST_F(StepPlannerTest, LooksAgainSoonAfterItWasDisturbed) {
     while (!planner_->is_following() && takes_ - start < 4 * kDisturbed) Step();
     return takes_ - start;
   };
-  EXPECT_LT(takes_until_followed(true), kDisturbed / 8);
+  EXPECT_LT(takes_until_followed(true), kDisturbed * 3 / 4);
   planner_->End(records_);
-  EXPECT_GT(takes_until_followed(false), kDisturbed / 8);
+  EXPECT_GT(takes_until_followed(false), kDisturbed);
 }
 
 TEST_F(StepPlannerTest, WhatDisturbsPlansDoesNotKeepItFromMakingOthers) {

@@ -74,6 +74,8 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   return data;
 }
 
+// Where the thread does not know the way to the front yet, or an argument is
+// wrong.
 [[gnu::noinline]] strata_status AllocFirst(strata_facade* facade,
                                            strata_place place, size_t bytes,
                                            void* stream,
@@ -90,13 +92,11 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
 }
 
 [[gnu::noinline]] strata_status FinishAlloc(strata_facade& facade, Front& front,
-                                            Front::KnownBlock start,
-                                            size_t bytes,
+                                            Front::Started start, size_t bytes,
                                             void** pointer) noexcept {
   return strata::GuardCall("strata_alloc", [&] {
-    const auto [allocation, is_known] = front.FinishKnown(start, bytes);
-    *pointer =
-        is_known ? allocation->data() : Keep(facade, AllocationPtr(allocation));
+    const auto [unknown, data] = front.FinishKnown(start, bytes);
+    *pointer = unknown == nullptr ? data : Keep(facade, AllocationPtr(unknown));
   });
 }
 
@@ -105,9 +105,9 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
                                            Front::Progress progress) noexcept {
   return strata::GuardCall("strata_free", [&] {
     strata::Require(facade, "facade");
-    if (group != nullptr && Front::FinishFree(*group, pointer, progress))
-      return;
-    if (pointer == nullptr) return;
+    const bool is_freed =
+        group != nullptr && Front::FinishFree(*group, pointer, progress);
+    if (is_freed || pointer == nullptr) return;
     // Its region may have changed streams.
     const AllocationPtr taken = facade->pointers.Take(pointer);
     if (taken == nullptr) ThrowUnknown(pointer);
@@ -136,11 +136,10 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
     }
     front = t_handle_route.front;
   }
-  const Front::KnownBlock start = front->StartKnown(bytes);
+  const Front::Started start = front->StartKnown(bytes, pointer);
   if (start.progress != Front::Progress::kDone) {
     return FinishAlloc(*facade, *front, start, bytes, pointer);
   }
-  *pointer = start.block->data;
   return STRATA_OK;
 }
 

@@ -112,9 +112,8 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
   return AllocSlowly(bytes);
 }
 
-Front::KnownAllocation Front::FinishKnown(KnownBlock start, std::size_t bytes) {
+Front::Finished Front::FinishKnown(Started start, std::size_t bytes) {
   Block* block = start.block;
-  if (start.progress == Progress::kDone) return {block->allocation(), true};
   if (start.progress == Progress::kNone) lock_.lock();
   {
     const std::lock_guard<ChainLock> guard(lock_, std::adopt_lock);
@@ -127,13 +126,14 @@ Front::KnownAllocation Front::FinishKnown(KnownBlock start, std::size_t bytes) {
       if (block != nullptr) Start(block, bytes);
     }
     if (block != nullptr) {
+      void* const data = block->data;
       Allocation* const allocation = block->allocation();
-      return {allocation, pointers_ != nullptr &&
-                              pointers_->Owns(block->data) &&
-                              pointers_->InsertHeld(block->data, allocation)};
+      const bool is_known = pointers_ != nullptr && pointers_->Owns(data) &&
+                            pointers_->InsertHeld(data, allocation);
+      return {is_known ? nullptr : allocation, data};
     }
   }
-  return {AllocSlowly(bytes), false};
+  return {AllocSlowly(bytes), nullptr};
 }
 
 bool Front::FinishFree(PointerGroup& group, const void* data,

@@ -87,7 +87,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
   // Alloc, whose pointer is known there before anybody else can free it, by the
   // lock that is taken anyway: in two parts, of which the first is all that a
-  // hit needs, and calls nothing.
+  // hit needs, and calls nothing. What is known may be freed at once, by a
+  // thread that frees something twice: so it is looked at before.
   enum class Progress : std::uint8_t {
     kDone,
     kNone,       // the lock could not be had at once
@@ -95,16 +96,18 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     kPastCache,  // the front cache has nothing
     kNoSlot,     // the block is taken; its slot could not be
   };
-  struct KnownBlock {
+  struct Started {
     Progress progress;
-    Block* block;  // null unless kDone or kNoSlot
+    Block* block;  // of kNoSlot; else null
   };
-  KnownBlock StartKnown(std::size_t bytes) noexcept;
-  struct KnownAllocation {
-    Allocation* allocation;
-    bool is_known;  // or else somebody has to see to that
+  // kDone: `*pointer` is set.
+  [[gnu::always_inline]] Started StartKnown(std::size_t bytes,
+                                            void** pointer) noexcept;
+  struct Finished {
+    Allocation* unknown;  // somebody has to see to that; null if it is known
+    void* data;           // of one that is known
   };
-  KnownAllocation FinishKnown(KnownBlock start, std::size_t bytes);
+  Finished FinishKnown(Started start, std::size_t bytes);
   // In two parts, too: frees `data`, which may be any, if it is among the
   // pointers of `group`; false, and nothing is done, if not.
   static Progress StartFree(PointerGroup& group, const void* data) noexcept;
@@ -208,8 +211,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   const LastingLock own_lock_;
   UseCounts own_counts_;  // what counts_ are where those of stat_ are not
 
-  // What a hit reads, in one cache line.
-  // That of stat_, the hit path's, or own_lock_.
+  // What a hit reads, in one cache line. The lock: that of stat_, the hit
+  // path's, or own_lock_.
   alignas(64) ChainLock& lock_;
   FrontCache& cache_;  // of the hit path
   // gate_'s word; or one that is never 0. Guarded by lock_.
@@ -247,7 +250,8 @@ inline Allocation* Front::Alloc(std::size_t bytes) {
   return block->allocation();
 }
 
-inline Front::KnownBlock Front::StartKnown(std::size_t bytes) noexcept {
+inline Front::Started Front::StartKnown(std::size_t bytes,
+                                        void** pointer) noexcept {
   ChainLock& lock = lock_;
   if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
     return {Progress::kNone, nullptr};
@@ -267,8 +271,9 @@ inline Front::KnownBlock Front::StartKnown(std::size_t bytes) noexcept {
     ChainLock::KeepWord();
     return {Progress::kNoSlot, block};
   }
+  *pointer = block->data;
   lock.ReleaseWord();
-  return {Progress::kDone, block};
+  return {Progress::kDone, nullptr};
 }
 
 inline Front::Progress Front::StartFree(PointerGroup& group,

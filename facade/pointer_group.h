@@ -79,8 +79,8 @@ class alignas(64) PointerGroup {
     const PointerRegions::Owners owners = regions_->OwnersOf(data);
     return owners.last == number_ || owners.before == number_;
   }
-  // False, and nothing is done, if another one has the slot, or if a table has
-  // to grow first.
+  // False, and nothing is done, if another one has the slot; the next, if a
+  // table has to grow first.
   bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
     Slot& slot = SlotOf(data);
     if (slot.data() != nullptr) return false;
@@ -88,7 +88,7 @@ class alignas(64) PointerGroup {
     return true;
   }
   bool InsertHeld(const void* data, Allocation* allocation) noexcept;
-  // Null, and nothing is done, if it has no slot, or is not here.
+  // Null, and nothing is done, if it has no slot; the next, if it is not here.
   Allocation* TakeFromSlot(const void* data) noexcept {
     Slot& slot = SlotOf(data);
     // Null is the address of an empty one.

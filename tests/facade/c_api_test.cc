@@ -335,6 +335,23 @@ TEST_F(CApiTest, MemoryOutlivesItsStream) {
   EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
 }
 
+TEST_F(CApiTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
+  Create("strata_biased_lock");
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      void* const pointer = Alloc(1000);
+      EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+      EXPECT_EQ(strata_free(facade_, pointer), STRATA_UNKNOWN_POINTER);
+    }
+    void* const passed_on = Alloc(1000);
+    std::thread([&] {
+      EXPECT_EQ(strata_free(facade_, passed_on), STRATA_OK);
+      EXPECT_EQ(strata_free(facade_, passed_on), STRATA_UNKNOWN_POINTER);
+    }).join();
+  }
+  EXPECT_EQ(Live(), 0U);
+}
+
 // Its region belongs to what the other stream's pointers are known by.
 TEST_F(CApiTest, MemoryThatChangedStreamsIsKnownToo) {
   void* const user = NewStream();

@@ -138,7 +138,6 @@ Front::Finished Front::FinishKnown(Started start, std::size_t bytes) {
 
 bool Front::FinishFree(PointerGroup& group, const void* data,
                        Progress progress) noexcept {
-  if (progress == Progress::kDone) return true;
   if (progress == Progress::kNone) group.Lock();
   Allocation* const allocation = group.TakeHeld(data);
   if (allocation != nullptr && MayFreePlainly(group, *allocation)) {

@@ -15,7 +15,6 @@ PointerMap::PointerMap() : regions_(std::make_shared<PointerRegions>()) {}
 PointerMap::~PointerMap() { Clear(); }
 
 PointerGroup& PointerMap::Make(std::size_t number) {
-  made_.reserve(made_.size() + 1);
   made_.push_back(std::make_shared<PointerGroup>(
       static_cast<std::uint8_t>(number), regions_));
   PointerGroup& made = *made_.back();

@@ -1,18 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "strata/facade/c_api_call.h"
 #include "strata/facade/strata.h"
 #include "strata/platform/device.h"
+#include "strata/tests/facade/c_api_fixture.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
@@ -20,57 +19,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-constexpr strata_place kDevice = {STRATA_DEVICE, 0};
-constexpr strata_place kHost = {STRATA_HOST, 0};
-constexpr std::size_t kMebibyte = std::size_t{1} << 20;
-
-class CApiTest : public testing::Test {
- protected:
-  CApiTest() { Create("strata_sim_devices=2,strata_sim_memory=64MiB"); }
-  ~CApiTest() override {
-    EXPECT_EQ(strata_destroy(facade_), STRATA_OK) << strata_last_error();
-  }
-
-  void Create(const std::string& options) {
-    strata_destroy(facade_);
-    facade_ = nullptr;
-    ASSERT_EQ(
-        strata_create(("strata_platform=sim," + options).c_str(), &facade_),
-        STRATA_OK)
-        << strata_last_error();
-  }
-
-  void* Alloc(std::size_t bytes, void* stream = nullptr,
-              strata_place place = kDevice) {
-    void* pointer = nullptr;
-    EXPECT_EQ(strata_alloc(facade_, place, bytes, stream, &pointer), STRATA_OK)
-        << strata_last_error();
-    return pointer;
-  }
-  void* NewStream(int device = 0) {
-    void* stream = nullptr;
-    EXPECT_EQ(strata_stream_create(facade_, device, &stream), STRATA_OK);
-    return stream;
-  }
-  nlohmann::json Stats() {
-    std::size_t needed = 0;
-    EXPECT_EQ(strata_stats_json(facade_, nullptr, 0, &needed),
-              STRATA_SHORT_BUFFER);
-    std::string text(needed, '\0');
-    EXPECT_EQ(strata_stats_json(facade_, text.data(), needed, nullptr),
-              STRATA_OK);
-    text.pop_back();
-    return nlohmann::json::parse(text);
-  }
-  std::uint64_t Live() {
-    const nlohmann::json stats = Stats()["device:0"];
-    return stats["allocations"].get<std::uint64_t>() -
-           stats["frees"].get<std::uint64_t>();
-  }
-
-  strata_facade* facade_ = nullptr;
-};
 
 TEST_F(CApiTest, TheVersionIsThatOfTheProject) {
   std::ifstream file(STRATA_SOURCE_DIR "/CMakeLists.txt");
@@ -325,95 +273,6 @@ TEST_F(CApiTest, AStreamThatIsGoneIsLookedUpAgain) {
   EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
 }
 
-TEST_F(CApiTest, MemoryOutlivesItsStream) {
-  void* const stream = NewStream();
-  void* const pointer = Alloc(100, stream);
-  EXPECT_EQ(strata_stream_destroyed(facade_, 0, stream), STRATA_OK);
-  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
-  EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_INVALID_ARGUMENT);
-  EXPECT_EQ(Live(), 1U);
-  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
-}
-
-TEST_F(CApiTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
-  Create("strata_biased_lock");
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 1000; ++i) {
-      void* const pointer = Alloc(1000);
-      EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
-      EXPECT_EQ(strata_free(facade_, pointer), STRATA_UNKNOWN_POINTER);
-    }
-    void* const passed_on = Alloc(1000);
-    std::thread([&] {
-      EXPECT_EQ(strata_free(facade_, passed_on), STRATA_OK);
-      EXPECT_EQ(strata_free(facade_, passed_on), STRATA_UNKNOWN_POINTER);
-    }).join();
-  }
-  EXPECT_EQ(Live(), 0U);
-}
-
-// Its region belongs to what the other stream's pointers are known by.
-TEST_F(CApiTest, MemoryThatChangedStreamsIsKnownToo) {
-  void* const user = NewStream();
-  void* const kept = Alloc(100, user);
-  for (int round = 0; round < 3; ++round) {
-    void* const before = NewStream();
-    void* const first = Alloc(12 * kMebibyte, before);
-    EXPECT_EQ(strata_free(facade_, first), STRATA_OK);
-    for (int i = 0; i < 20; ++i) {
-      void* const again = Alloc(12 * kMebibyte, user);
-      EXPECT_EQ(again, first);
-      EXPECT_EQ(strata_record_stream(facade_, again, user), STRATA_OK);
-      EXPECT_EQ(strata_free(facade_, again), STRATA_OK);
-      EXPECT_EQ(strata_free(facade_, again), STRATA_UNKNOWN_POINTER);
-    }
-    EXPECT_EQ(strata_stream_destroy(facade_, 0, before), STRATA_OK);
-    EXPECT_EQ(strata_release(facade_, kDevice, nullptr), STRATA_OK);
-  }
-  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
-  EXPECT_EQ(Live(), 0U);
-}
-
-// Also those of streams that are on their way out, whose locks serve others.
-TEST_F(CApiTest, APointerIsFreedOnceWhileStreamsComeAndGo) {
-  constexpr int kRounds = 300;
-  constexpr std::size_t kPointers = 16;
-  std::vector<std::atomic<void*>> pointers(kPointers);
-  std::atomic<std::uint64_t> freed{0};
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> others;
-  for (int i = 0; i < 2; ++i) {
-    others.emplace_back([&] {
-      while (!stop) {
-        for (const std::atomic<void*>& pointer : pointers) {
-          void* const any = pointer;
-          if (any == nullptr) continue;
-          freed += strata_free(facade_, any) == STRATA_OK;
-        }
-      }
-    });
-  }
-  std::uint64_t made = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    void* const stream = NewStream();
-    for (std::size_t i = 0; i < kPointers; ++i) {
-      void* const pointer = Alloc(std::size_t{1000} << (i % 10), stream);
-      ASSERT_NE(pointer, nullptr);
-      ++made;
-      void* const last = pointers[i].exchange(pointer);
-      if (last != nullptr) freed += strata_free(facade_, last) == STRATA_OK;
-    }
-    ASSERT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK);
-  }
-  stop = true;
-  for (std::thread& other : others) other.join();
-  for (void* const last : pointers) {
-    freed += strata_free(facade_, last) == STRATA_OK;
-  }
-  EXPECT_EQ(freed, made);
-  EXPECT_EQ(Live(), 0U);
-}
-
 TEST_F(CApiTest, SaysHowMuchItReleased) {
   EXPECT_EQ(strata_free(facade_, Alloc(12 * kMebibyte)), STRATA_OK);
   std::size_t bytes = 0;
@@ -492,81 +351,6 @@ TEST_F(CApiTest, WithoutHostMemoryForAPointerTheRequestFails) {
   for (std::size_t i = 0; i <= served; ++i) {
     EXPECT_EQ(strata_free(facade_, pointers[i]), STRATA_OK);
   }
-  EXPECT_EQ(Live(), 0U);
-}
-
-TEST_F(CApiTest, TheLastErrorIsTheThreadsOwnAndSurvivesSuccess) {
-  EXPECT_EQ(strata_create("no_such=1", &facade_), STRATA_INVALID_ARGUMENT);
-  EXPECT_EQ(strata_free(facade_, Alloc(100)), STRATA_OK);
-  EXPECT_THAT(strata_last_error(), HasSubstr("no_such"));
-  std::string elsewhere = "?";
-  std::thread([&] { elsewhere = strata_last_error(); }).join();
-  EXPECT_EQ(elsewhere, "");
-}
-
-TEST_F(CApiTest, OfManyThreadsThatFreeAPointerOneSucceeds) {
-  std::vector<void*> pointers;
-  for (int i = 0; i < 200; ++i) pointers.push_back(Alloc(1000));
-  std::atomic<int> freed{0};
-  std::atomic<int> unknown{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (void* pointer : pointers) {
-        const strata_status status = strata_free(facade_, pointer);
-        freed += status == STRATA_OK;
-        unknown += status == STRATA_UNKNOWN_POINTER;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(freed, 200);
-  EXPECT_EQ(unknown, 600);
-  EXPECT_EQ(Live(), 0U);
-}
-
-// As autograd's threads and data loaders do.
-TEST_F(CApiTest, AnotherThreadFreesWhatOneAllocates) {
-  constexpr std::size_t kPointers = 3000;
-  void* const stream = NewStream();
-  std::vector<void*> pointers(kPointers);
-  std::atomic<std::size_t> given{0};
-  int wrong = 0;
-  std::thread taker([&] {
-    for (std::size_t i = 0; i < kPointers; ++i) {
-      while (given.load() <= i) std::this_thread::yield();
-      wrong += strata_free(facade_, pointers[i]) != STRATA_OK;
-      wrong += strata_free(facade_, nullptr) != STRATA_OK;
-    }
-  });
-  for (void*& pointer : pointers) {
-    pointer = Alloc(512 + 256 * (given % 7), given % 3 == 0 ? nullptr : stream);
-    ++given;
-  }
-  taker.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(Live(), 0U);
-}
-
-TEST_F(CApiTest, ThreadsShareAFacade) {
-  std::atomic<int> wrong{0};
-  void* const stream = NewStream();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&, i] {
-      for (std::size_t j = 1; j < 200; ++j) {
-        void* pointer = nullptr;
-        wrong +=
-            strata_alloc(facade_, kDevice, 100 * j,
-                         i % 2 == 0 ? stream : nullptr, &pointer) != STRATA_OK;
-        wrong += strata_record_stream(facade_, pointer, stream) != STRATA_OK;
-        wrong += strata_free(facade_, pointer) != STRATA_OK;
-        if (j % 50 == 0) strata_release(facade_, kDevice, nullptr);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0);
   EXPECT_EQ(Live(), 0U);
 }
 

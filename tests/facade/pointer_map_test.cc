@@ -294,22 +294,28 @@ TEST(PointerMapOfManyTest, FrontsWithoutAGroupOfTheirOwnShareOne) {
 
 // Every group that has pointers in a region is asked, the likely one first.
 TEST_F(PointerMapTest, StreamsThatShareAChunkHaveTheirPointers) {
-  Build("allocator_strategy=bfc");  // one arena for all streams
-  std::vector<void*> pointers;
-  for (int i = 0; i < 5; ++i) {
-    const Stream stream = NewStream();
-    for (int j = 0; j < 10; ++j) {
-      AllocationPtr allocation = facade().Alloc(kPlace, 1000, stream);
-      pointers.push_back(allocation->data());
-      map_.Insert(std::move(allocation));
+  for (const int streams : {2, 5}) {
+    SCOPED_TRACE(streams);
+    Build("allocator_strategy=bfc");  // one arena for all streams
+    PointerMap map;
+    std::vector<void*> pointers;
+    for (int i = 0; i < streams; ++i) {
+      const Stream stream = NewStream();
+      for (int j = 0; j < 10; ++j) {
+        AllocationPtr allocation = facade().Alloc(kPlace, 1000, stream);
+        pointers.push_back(allocation->data());
+        map.Insert(std::move(allocation));
+      }
     }
+    for (void* const data : pointers) {
+      EXPECT_NE(map.Find(data), nullptr);
+      const AllocationPtr taken = map.Take(data);
+      ASSERT_NE(taken, nullptr);
+      EXPECT_EQ(taken->data(), data);
+      EXPECT_EQ(map.Take(data), nullptr);
+    }
+    EXPECT_EQ(Live(), 0U);
   }
-  for (void* const data : pointers) {
-    ASSERT_NE(map_.Find(data), nullptr);
-    EXPECT_EQ(map_.Take(data)->data(), data);
-    EXPECT_EQ(map_.Take(data), nullptr);
-  }
-  EXPECT_EQ(Live(), 0U);
 }
 
 TEST_F(PointerMapTest, KnowsNothingOfARegionThatNothingWasInsertedIn) {

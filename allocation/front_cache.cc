@@ -12,11 +12,6 @@ FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
       size_mask_(~granule_mask_),
       enough_touches_(searches) {}
 
-FrontCache& FrontCache::None() {
-  static FrontCache none(0, 2);
-  return none;
-}
-
 void FrontCache::Touch(std::size_t bytes) noexcept {
   ++searches_;
   Entry* entry = nullptr;

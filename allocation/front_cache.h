@@ -36,8 +36,6 @@ class FrontCache {
   // `searches` have met it. 0 bytes: keeps none.
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
              std::uint8_t searches = 2);
-  // One that is off, for whoever has none.
-  static FrontCache& None();
   FrontCache(const FrontCache&) = delete;
   FrontCache& operator=(const FrontCache&) = delete;
 

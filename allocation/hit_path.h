@@ -2,10 +2,13 @@
 #define STRATA_ALLOCATION_HIT_PATH_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/front_cache.h"
+#include "strata/allocation/hit_state.h"
 
 namespace strata {
 
@@ -19,26 +22,36 @@ namespace strata {
 //   of its own below that of the stream.
 class HitPath {
  public:
-  // `front_cache`: where Take looks first, under the same lock; it outlives
-  // this.
-  explicit HitPath(FrontCache& front_cache = FrontCache::None())
-      : front_cache_(front_cache) {}
+  // Take and Give lock by themselves.
+  HitPath() = default;
+  // With a lock, which a thread may own if `may_bias`, and a front cache, where
+  // Take looks first: `cache` is as for HitState::Begin.
+  //
+  // Errors: std::bad_alloc.
+  template <class... Cache>
+  explicit HitPath(bool may_bias, Cache... cache)
+      : owned_(std::in_place, may_bias, cache...), state_(&**owned_) {}
   HitPath(const HitPath&) = delete;
   HitPath& operator=(const HitPath&) = delete;
   virtual ~HitPath() = default;
 
   // Null: Take and Give lock by themselves. Always the same one.
-  virtual ChainLock* hit_lock() = 0;
+  HitState* hit_state() const { return state_; }
+  // That of hit_state(), or null.
+  ChainLock* hit_lock() const {
+    return state_ != nullptr ? &state_->lock : nullptr;
+  }
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
-    Block* block = front_cache_.Take(bytes);
+    Block* block = state_ != nullptr ? state_->cache.Take(bytes) : nullptr;
     return block != nullptr ? block : TakeCached(bytes);
   }
   // Takes back a live block without mark or offset. False, and nothing is done,
   // if this free has to walk; never for what Take gave under the same lock.
   bool Give(Block* block) noexcept {
-    return front_cache_.Give(block) || GiveCached(block);
+    return (state_ != nullptr && state_->cache.Give(block)) ||
+           GiveCached(block);
   }
   // Whether Give never declines.
   virtual bool takes_all() const noexcept { return false; }
@@ -46,13 +59,13 @@ class HitPath {
   // hit_lock().
   virtual bool finds_all() const noexcept { return true; }
 
-  // For who asks the cache by itself: Take and Give are these, one by one.
-  FrontCache& front_cache() { return front_cache_; }
+  // For who asks the front cache by itself: what Take and Give do then.
   virtual Block* TakeCached(std::size_t bytes) noexcept = 0;
   virtual bool GiveCached(Block* block) noexcept = 0;
 
  private:
-  FrontCache& front_cache_;
+  std::optional<LastingHitState> owned_;
+  HitState* const state_ = nullptr;
 };
 
 // Holds the lock of a hit path, if it has one.

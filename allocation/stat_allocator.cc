@@ -8,9 +8,10 @@
 namespace strata {
 namespace {
 
-ChainLock& LockOf(HitPath* hit_path, ChainLock& own) {
-  ChainLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
-  return lock != nullptr ? *lock : own;
+HitState& StateOf(HitPath* hit_path, std::optional<LastingHitState>& own,
+                  bool biased_lock) {
+  HitState* state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
+  return state != nullptr ? *state : *own.emplace(biased_lock);
 }
 
 }  // namespace
@@ -28,13 +29,12 @@ StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,
                              bool biased_lock)
     : Decorator(std::move(underlying)),
       meter_(std::move(meter)),
-      own_lock_(biased_lock),
-      lock_(LockOf(Decorator::underlying()->hit_path(), *own_lock_)) {}
+      hit_(StateOf(Decorator::underlying()->hit_path(), own_, biased_lock)) {}
 
 Allocation* StatAllocator::TryAllocate(const Request& request,
                                        Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
   if (allocation != nullptr) {
     Count(*allocation->block());
   } else {
@@ -45,24 +45,24 @@ Allocation* StatAllocator::TryAllocate(const Request& request,
 
 void StatAllocator::DoFree(Allocation* allocation) noexcept {
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(hit_.lock);
     Uncount(*allocation->block());
   }
   underlying()->DoFree(allocation);
 }
 
 Stats StatAllocator::stats() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
   Stats stats;
   stats.failures = failures_;
-  uses_.FillIn(stats);
+  hit_.counts.FillIn(stats);
   return stats;
 }
 
 void StatAllocator::ResetPeak() {
   {
-    const std::lock_guard<ChainLock> guard(lock_);
-    uses_.ResetPeak();
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.ResetPeak();
   }
   underlying()->ResetPeak();
 }

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/decorator_options.h"
-#include "strata/allocation/lasting_lock.h"
+#include "strata/allocation/hit_state.h"
 #include "strata/allocation/usage.h"
 
 namespace strata {
@@ -44,17 +45,17 @@ class StatAllocator final : public Decorator {
   StatAllocator(std::shared_ptr<Allocator> underlying,
                 std::shared_ptr<PlaceMeter> meter, bool biased_lock = false);
 
-  // For the front. Hold lock(): the hit lock of the chain, if it has one.
-  ChainLock& lock() const { return lock_; }
+  // For the front: that of the chain's hit path, if it has one. Hold its lock.
+  HitState& hit_state() const { return hit_; }
   void CountHit(const Block& block) { Count(block); }
   void CountGiven(const Block& block) { Uncount(block); }
   // It was not given back after all.
   void CountKept(const Block& block) {
-    uses_.Recount(block);
+    hit_.counts.Recount(block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
-  // What these count in; null if that is not all that they do.
-  UseCounts* plain_counts() { return meter_ == nullptr ? &uses_ : nullptr; }
+  // Whether all that these do is to count in hit_state().
+  bool counts_plainly() const { return meter_ == nullptr; }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -65,20 +66,18 @@ class StatAllocator final : public Decorator {
 
  private:
   void Count(const Block& block) {
-    uses_.Count(block);
+    hit_.counts.Count(block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
   void Uncount(const Block& block) {
-    uses_.Uncount(block);
+    hit_.counts.Uncount(block);
     if (meter_ != nullptr) meter_->Subtract(block.size);
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  const LastingLock own_lock_;
-  ChainLock& lock_;  // the hit lock if the chain has one, else own_lock_
-  // Guarded by lock_:
-  UseCounts uses_;
-  std::uint64_t failures_ = 0;
+  std::optional<LastingHitState> own_;  // if the chain has none
+  HitState& hit_;
+  std::uint64_t failures_ = 0;  // guarded by hit_.lock
 };
 
 }  // namespace strata

@@ -191,7 +191,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    t_handle_route = {known, version, handle, place};
+    t_handle_route = {known, &known->hit_state(), version, handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -210,7 +210,7 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
   if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
-  return t_default_route.front->Alloc(bytes);
+  return t_default_route.front->Alloc(*t_default_route.hit, bytes);
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                         const Stream& stream) {
@@ -220,7 +220,7 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
       [[unlikely]] {
     return AllocFirst(place, bytes, stream);
   }
-  return t_stream_route.front->Alloc(bytes);
+  return t_stream_route.front->Alloc(*t_stream_route.hit, bytes);
 }
 Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                         void* stream_handle) {
@@ -228,14 +228,14 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   if (!t_handle_route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);
   }
-  return t_handle_route.front->Alloc(bytes);
+  return t_handle_route.front->Alloc(*t_handle_route.hit, bytes);
 }
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
                                                           std::size_t bytes) {
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  t_default_route = {&front, version, 0, place};
+  t_default_route = {&front, &front.hit_state(), version, 0, place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -243,7 +243,7 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    t_stream_route = {&front, version, stream.uid, place};
+    t_stream_route = {&front, &front.hit_state(), version, stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

@@ -16,8 +16,10 @@ using strata::Allocation;
 using strata::AllocationPtr;
 using strata::AllocatorFacade;
 using strata::CallError;
+using strata::ChainLock;
 using strata::FindPointer;
 using strata::Front;
+using strata::FrontRoute;
 using strata::PlaceOf;
 using strata::PointerGroup;
 using strata::Request;
@@ -25,6 +27,7 @@ using strata::Status;
 using strata::Stream;
 using strata::StreamOf;
 using strata::t_default_route;
+using strata::t_free_route;
 using strata::t_handle_route;
 using strata::ThrowUnknown;
 
@@ -100,18 +103,40 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-[[gnu::noinline]] strata_status FinishFree(strata_facade* facade,
-                                           PointerGroup* group, void* pointer,
+[[gnu::noinline]] strata_status FinishFree(strata_facade& facade,
+                                           PointerGroup& group, void* pointer,
                                            Front::Progress progress) noexcept {
   return strata::GuardCall("strata_free", [&] {
-    strata::Require(facade, "facade");
-    const bool is_freed =
-        group != nullptr && Front::FinishFree(*group, pointer, progress);
-    if (is_freed || pointer == nullptr) return;
-    // Its region may have changed streams.
-    const AllocationPtr taken = facade->pointers.Take(pointer);
+    if (Front::FinishFree(group, pointer, progress) || pointer == nullptr) {
+      return;
+    }
+    // Its region has changed streams.
+    t_free_route = {};
+    const AllocationPtr taken = facade.pointers.Take(pointer);
     if (taken == nullptr) ThrowUnknown(pointer);
   });
+}
+
+// Where the thread does not know the way to the pointer yet, or an argument is
+// wrong.
+[[gnu::noinline]] strata_status FreeFirst(strata_facade* facade,
+                                          void* pointer) noexcept {
+  if (facade != nullptr && pointer == nullptr) return STRATA_OK;
+  PointerGroup* const group =
+      facade != nullptr ? facade->pointers.GroupOf(pointer) : nullptr;
+  if (group == nullptr) {
+    return strata::GuardCall("strata_free", [&] {
+      strata::Require(facade, "facade");
+      ThrowUnknown(pointer);
+    });
+  }
+  ChainLock& lock = group->guard();
+  t_free_route = {group, &lock, facade->facade.fronts().version(),
+                  facade->pointers.regions().WordOf(pointer)};
+  const Front::Progress progress = Front::StartFree(*group, lock, pointer);
+  return progress == Front::Progress::kDone
+             ? STRATA_OK
+             : FinishFree(*facade, *group, pointer, progress);
 }
 
 }  // namespace
@@ -123,22 +148,23 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
     return AllocFirst(facade, place, bytes, stream, pointer);
   }
   const std::uint64_t version = facade->facade.fronts().version();
-  Front* front = nullptr;
+  const FrontRoute* route = nullptr;
   if (stream == nullptr) {
     if (!t_default_route.LeadsTo(PlaceOf(place), 0, version)) [[unlikely]] {
       return AllocFirst(facade, place, bytes, stream, pointer);
     }
-    front = t_default_route.front;
+    route = &t_default_route;
   } else {
     const auto handle = reinterpret_cast<std::uintptr_t>(stream);
     if (!t_handle_route.LeadsTo(PlaceOf(place), handle, version)) [[unlikely]] {
       return AllocFirst(facade, place, bytes, stream, pointer);
     }
-    front = t_handle_route.front;
+    route = &t_handle_route;
   }
-  const Front::Started start = front->StartKnown(bytes, pointer);
+  const Front::Started start =
+      route->front->StartKnown(*route->hit, bytes, pointer);
   if (start.progress != Front::Progress::kDone) {
-    return FinishAlloc(*facade, *front, start, bytes, pointer);
+    return FinishAlloc(*facade, *route->front, start, bytes, pointer);
   }
   return STRATA_OK;
 }
@@ -159,13 +185,16 @@ strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
 }
 
 strata_status strata_free(strata_facade* facade, void* pointer) {
-  PointerGroup* const group =
-      facade != nullptr ? facade->pointers.GroupOf(pointer) : nullptr;
-  const Front::Progress progress = group != nullptr
-                                       ? Front::StartFree(*group, pointer)
-                                       : Front::Progress::kNone;
+  if (facade == nullptr ||
+      !t_free_route.LeadsTo(facade->pointers.regions().WordOf(pointer),
+                            facade->facade.fronts().version())) [[unlikely]] {
+    return FreeFirst(facade, pointer);
+  }
+  PointerGroup& group = *t_free_route.group;
+  const Front::Progress progress =
+      Front::StartFree(group, *t_free_route.lock, pointer);
   if (progress != Front::Progress::kDone) {
-    return FinishFree(facade, group, pointer, progress);
+    return FinishFree(*facade, group, pointer, progress);
   }
   return STRATA_OK;
 }

@@ -15,22 +15,13 @@ StatAllocator* FindStat(Allocator* layer) {
   return static_cast<StatAllocator*>(layer);
 }
 
-// One lock for all that a hit counts. The Stat layer has the hit path's.
-ChainLock& LockOf(StatAllocator* stat, HitPath* hit_path, ChainLock& own) {
-  if (stat != nullptr) return stat->lock();
-  ChainLock* lock = hit_path != nullptr ? hit_path->hit_lock() : nullptr;
-  return lock != nullptr ? *lock : own;
-}
-
-// The word of a front whose hits are more than Alloc and FreePlain do.
-constinit const std::atomic<std::uint32_t> kNeverPlain{1};
-
-// Where there is a hit path, no layer keeps back what the Stat layer below it
-// has to count.
-UseCounts& CountsOf(StatAllocator* stat, HitPath* hit_path, UseCounts& own) {
-  UseCounts* counts =
-      stat != nullptr && hit_path != nullptr ? stat->plain_counts() : nullptr;
-  return counts != nullptr ? *counts : own;
+// What a hit counts, under one lock. The Stat layer has the hit path's; without
+// hits it counts what the layers above may still keep back.
+HitState& StateOf(StatAllocator* stat, HitPath* hit_path,
+                  std::optional<LastingHitState>& own, bool biased_lock) {
+  if (hit_path != nullptr && stat != nullptr) return stat->hit_state();
+  HitState* const state = hit_path != nullptr ? hit_path->hit_state() : nullptr;
+  return state != nullptr ? *state : *own.emplace(biased_lock);
 }
 
 }  // namespace
@@ -49,13 +40,9 @@ Front::Front(std::shared_ptr<PlaceState> state,
       role_(role),
       may_wait_(hit_path_ != nullptr && hit_path_->takes_all() &&
                 hit_path_->hit_lock() != nullptr),
-      own_lock_(state_->decorator_options().biased_lock),
-      lock_(LockOf(stat_, hit_path_, *own_lock_)),
-      cache_(hit_path_ != nullptr ? hit_path_->front_cache()
-                                  : FrontCache::None()),
-      attention_(&kNeverPlain),
-      retry_place_(retry_.place()),
-      counts_(CountsOf(stat_, hit_path_, own_counts_)) {
+      hit_(StateOf(stat_, hit_path_, own_,
+                   state_->decorator_options().biased_lock)),
+      retry_place_(retry_.place()) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
@@ -66,17 +53,17 @@ Front::~Front() {
 
 bool Front::Share(const std::shared_ptr<PointerGroup>& group) noexcept {
   if (group->is_bound() || !group->Bind(*this)) return false;
-  const ChainLock::Guard guard(lock_);
+  const ChainLock::Guard guard(hit_.lock);
   pointers_ = group;
   return true;
 }
 
 void Front::set_debug_fill(const DebugFill* fill) {
   Decorator::set_debug_fill(fill);
-  const ChainLock::Guard guard(lock_);
+  const ChainLock::Guard guard(hit_.lock);
   const bool is_plain = fill == nullptr && hit_path_ != nullptr && !orphan_ &&
-                        (stat_ == nullptr || stat_->plain_counts() != nullptr);
-  attention_ = is_plain ? &gate_.attention() : &kNeverPlain;
+                        (stat_ == nullptr || stat_->counts_plainly());
+  hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
 }
 
 [[gnu::noinline]] Allocation* Front::AllocInTurn(std::size_t bytes) {
@@ -84,10 +71,11 @@ void Front::set_debug_fill(const DebugFill* fill) {
   bool is_held = false;
   {
     // Where nothing can throw: then it stays in registers.
-    ChainLock::Brief brief(lock_);
+    ChainLock::Brief brief(hit_.lock);
     is_held = static_cast<bool>(brief);
     if (is_held) {
-      if (!lock_.has_waiting() && MayHitPlainly()) block = TakeAtOnce(bytes);
+      if (!hit_.lock.has_waiting() && MayHitPlainly(hit_))
+        block = TakeAtOnce(hit_, bytes);
       if (block == nullptr) brief.Keep();
     }
   }
@@ -97,15 +85,15 @@ void Front::set_debug_fill(const DebugFill* fill) {
 
 Allocation* Front::AllocFirst(std::size_t bytes) {
   retry_.CountThread();
-  return Alloc(bytes);
+  return Alloc(hit_, bytes);
 }
 
 [[gnu::noinline]] Allocation* Front::AllocPastCache(std::size_t bytes) {
   {
-    const std::lock_guard<ChainLock> guard(lock_, std::adopt_lock);
+    const std::lock_guard<ChainLock> guard(hit_.lock, std::adopt_lock);
     Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
     if (block != nullptr) {
-      Start(block, bytes);
+      Start(hit_, block, bytes);
       return block->allocation();
     }
   }
@@ -114,16 +102,16 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
 
 Front::Finished Front::FinishKnown(Started start, std::size_t bytes) {
   Block* block = start.block;
-  if (start.progress == Progress::kNone) lock_.lock();
+  if (start.progress == Progress::kNone) hit_.lock.lock();
   {
-    const std::lock_guard<ChainLock> guard(lock_, std::adopt_lock);
+    const std::lock_guard<ChainLock> guard(hit_.lock, std::adopt_lock);
     if (start.progress <= Progress::kLocked) {
-      lock_.TakeIn();
-      block = MayHitPlainly() ? TakeAtOnce(bytes) : nullptr;
+      hit_.lock.TakeIn();
+      block = MayHitPlainly(hit_) ? TakeAtOnce(hit_, bytes) : nullptr;
     }
-    if (block == nullptr && bytes != 0 && MayHitPlainly()) {
+    if (block == nullptr && bytes != 0 && MayHitPlainly(hit_)) {
       block = hit_path_->TakeCached(bytes);
-      if (block != nullptr) Start(block, bytes);
+      if (block != nullptr) Start(hit_, block, bytes);
     }
     if (block != nullptr) {
       void* const data = block->data;
@@ -151,19 +139,19 @@ bool Front::FinishFree(PointerGroup& group, const void* data,
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
-  lock_.lock();
+  hit_.lock.lock();
   return AllocHeld(bytes);
 }
 
 [[gnu::noinline]] Allocation* Front::AllocHeld(std::size_t bytes) {
-  lock_.TakeIn();
-  if (!MayHitPlainly()) {
-    lock_.unlock();
+  hit_.lock.TakeIn();
+  if (!MayHitPlainly(hit_)) {
+    hit_.lock.unlock();
     return AllocSlowly(bytes);
   }
-  Block* const block = TakeAtOnce(bytes);
+  Block* const block = TakeAtOnce(hit_, bytes);
   if (block == nullptr) return AllocPastCache(bytes);
-  lock_.unlock();
+  hit_.lock.unlock();
   return block->allocation();
 }
 
@@ -173,12 +161,12 @@ bool Front::FinishFree(PointerGroup& group, const void* data,
 
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
-  const ChainLock::Guard guard(lock_);
+  const ChainLock::Guard guard(hit_.lock);
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
   if (stat_ != nullptr) stat_->CountHit(*block);
-  if (counts_itself()) own_counts_.Count(*block);
+  if (counts_itself()) hit_.counts.Count(*block);
   return block->allocation();
 }
 
@@ -215,8 +203,8 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
     if (counts_itself()) {
-      const std::lock_guard<ChainLock> guard(lock_);
-      own_counts_.Count(*allocation->block());
+      const std::lock_guard<ChainLock> guard(hit_.lock);
+      hit_.counts.Count(*allocation->block());
     }
     return allocation;
   }
@@ -243,79 +231,79 @@ void Front::FreePlain(Allocation* allocation) noexcept {
   if (!ThreadCensus::IsCounted(retry_place_)) [[unlikely]] {
     return FreeSlowly(allocation);
   }
-  ChainLock& lock = lock_;
-  if (!lock.is_simple()) [[unlikely]] {
+  HitState& hit = hit_;
+  if (!hit.lock.is_simple()) [[unlikely]] {
     return FreeInTurn(allocation);
   }
-  if (!lock.TakeWordAtOnce()) [[unlikely]] {
+  if (!hit.lock.TakeWordAtOnce()) [[unlikely]] {
     return FreeContended(allocation);
   }
-  FreeWithWord(lock, allocation);
+  FreeWithWord(hit, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeInTurn(Allocation* allocation) noexcept {
   // Where others wait, this one does too: the lock would only change cores.
-  if (lock_.has_waiting()) return FreeBehind(allocation);
-  ChainLock::Brief brief(lock_);
+  if (hit_.lock.has_waiting()) return FreeBehind(allocation);
+  ChainLock::Brief brief(hit_.lock);
   if (!brief) return FreeContended(allocation);
-  if (!MayHitPlainly()) [[unlikely]] {
+  if (!MayHitPlainly(hit_)) [[unlikely]] {
     brief.Keep();
     return FreeHeld(allocation);
   }
-  if (!GiveAtOnce(allocation->block())) {
+  if (!GiveAtOnce(hit_, allocation->block())) {
     brief.Keep();
     return FreePastCache(allocation);
   }
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
-  if (!lock_.try_lock_unowned()) return FreeBehind(allocation);
+  if (!hit_.lock.try_lock_unowned()) return FreeBehind(allocation);
   FreeHeld(allocation);
 }
 
 [[gnu::noinline]] void Front::FreeBehind(Allocation* allocation) noexcept {
   if (gate_.any()) return FreeSlowly(allocation);
-  if (lock_.Leave(*allocation->block())) return;
-  lock_.lock();
-  if (may_wait_ && MayHitPlainly()) lock_.Open(*this);
+  if (hit_.lock.Leave(*allocation->block())) return;
+  hit_.lock.lock();
+  if (may_wait_ && MayHitPlainly(hit_)) hit_.lock.Open(*this);
   FreeHeld(allocation);
 }
 
 [[gnu::noinline]] void Front::FreeHeld(Allocation* allocation) noexcept {
-  lock_.TakeIn();
-  if (!MayHitPlainly()) {
-    lock_.unlock();
+  hit_.lock.TakeIn();
+  if (!MayHitPlainly(hit_)) {
+    hit_.lock.unlock();
     return FreeSlowly(allocation);
   }
-  if (!GiveAtOnce(allocation->block())) return FreePastCache(allocation);
-  lock_.unlock();
+  if (!GiveAtOnce(hit_, allocation->block())) return FreePastCache(allocation);
+  hit_.lock.unlock();
 }
 
 void Front::TakeIn(Block* first) noexcept {
   for (Block* block = first; block != nullptr;) {
     Block* const next = block->free_previous;
     if (next != nullptr) __builtin_prefetch(next);
-    counts_.Uncount(*block);
+    hit_.counts.Uncount(*block);
     hit_path_->Give(block);
     block = next;
   }
 }
 
 bool Front::EndWaiting() noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  return lock_.Close();
+  const std::lock_guard<ChainLock> guard(hit_.lock);
+  return hit_.lock.Close();
 }
 
 [[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
   Block* const block = allocation->block();
   // Counted first: once given, it may be somebody else's.
-  counts_.Uncount(*block);
+  hit_.counts.Uncount(*block);
   if (!hit_path_->GiveCached(block)) [[unlikely]] {
-    counts_.Recount(*block);
-    lock_.unlock();
+    hit_.counts.Recount(*block);
+    hit_.lock.unlock();
     return WalkFree(allocation);
   }
-  lock_.unlock();
+  hit_.lock.unlock();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
@@ -323,13 +311,13 @@ bool Front::EndWaiting() noexcept {
   if (!MayHit() || !IsPlain(*block)) return WalkFree(allocation);
   retry_.CountThread();
   const std::size_t bytes = block->size;
-  lock_.lock();
+  hit_.lock.lock();
   if (stat_ != nullptr) stat_->CountGiven(*block);
-  if (counts_itself()) own_counts_.Uncount(*block);
+  if (counts_itself()) hit_.counts.Uncount(*block);
   if (hit_path_->Give(block)) return EndFree(bytes);
   if (stat_ != nullptr) stat_->CountKept(*block);
-  if (counts_itself()) own_counts_.Recount(*block);
-  lock_.unlock();
+  if (counts_itself()) hit_.counts.Recount(*block);
+  hit_.lock.unlock();
   WalkFree(allocation);
 }
 
@@ -337,12 +325,12 @@ void Front::EndFree(std::size_t bytes) noexcept {
   if (retry_.has_waiters()) {
     // This front must last until the waiters know.
     ++pins_;
-    lock_.unlock();
+    hit_.lock.unlock();
     retry_.NotifyFree(bytes);
     return Unpin();
   }
   const bool is_last = is_over();
-  lock_.unlock();
+  hit_.lock.unlock();
   if (is_last) Destroy();
 }
 
@@ -353,9 +341,9 @@ void Front::WalkFree(Allocation* allocation) noexcept {
                                   held != nullptr ? held->device() : nullptr);
   {
     // Until the layers are done with it; the Stat layer counts it off before.
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(hit_.lock);
     ++pins_;
-    if (counts_itself()) own_counts_.Uncount(*allocation->block());
+    if (counts_itself()) hit_.counts.Uncount(*allocation->block());
   }
   underlying()->DoFree(allocation);
   Unpin();
@@ -372,7 +360,7 @@ void Front::Accept(AllocatorVisitor& visitor) const {
 }
 
 bool Front::TryPin() noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<ChainLock> guard(hit_.lock);
   if (is_over()) return false;
   ++pins_;
   return true;
@@ -381,7 +369,7 @@ bool Front::TryPin() noexcept {
 void Front::Unpin() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(hit_.lock);
     --pins_;
     is_last = is_over();
   }
@@ -391,10 +379,10 @@ void Front::Unpin() noexcept {
 void Front::Drop() noexcept {
   bool is_last = false;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<ChainLock> guard(hit_.lock);
     orphan_ = true;
-    attention_ = &kNeverPlain;
-    lock_.Close();
+    hit_.attention = &HitState::kNeverPlain;
+    hit_.lock.Close();
     is_last = is_over();
   }
   if (is_last) Destroy();

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
-#include "strata/allocation/front_cache.h"
-#include "strata/allocation/lasting_lock.h"
+#include "strata/allocation/hit_state.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/thread_census.h"
@@ -54,6 +54,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
         std::shared_ptr<Allocator> chain, Role role = Role::kEager);
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
+  HitState& hit_state() const { return hit_; }
 
   // The facade lets go: the front is an orphan, and may be gone on return.
   void Drop() noexcept;
@@ -67,20 +68,21 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   // Whether frees may wait at its lock; if so, EndWaiting takes them in, and
   // has none wait until the next one that is contended.
-  bool may_have_waiting() const { return lock_.is_open(); }
+  bool may_have_waiting() const { return hit_.lock.is_open(); }
   bool EndWaiting() noexcept;
 
   void set_debug_fill(const DebugFill* fill) override;
 
   // Allocate(bytes), with a hit served past everything but the hit path. For
-  // an AllocationPtr. The calling thread has called AllocFirst.
-  [[gnu::always_inline]] Allocation* Alloc(std::size_t bytes);
+  // an AllocationPtr. The calling thread has called AllocFirst. `hit` is
+  // hit_state(): who calls knows it without a look at the front.
+  [[gnu::always_inline]] Allocation* Alloc(HitState& hit, std::size_t bytes);
   // The same for a thread's first.
   Allocation* AllocFirst(std::size_t bytes);
 
   // For the C ABI: what it knows the front's pointers by; null if nothing yet.
   PointerGroup* pointers() const {
-    const ChainLock::Guard guard(lock_);
+    const ChainLock::Guard guard(hit_.lock);
     return pointers_.get();
   }
   // `group` serves this front from now on; false if it serves another one.
@@ -100,17 +102,19 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     Progress progress;
     Block* block;  // of kNoSlot; else null
   };
-  // kDone: `*pointer` is set.
-  [[gnu::always_inline]] Started StartKnown(std::size_t bytes,
+  // kDone: `*pointer` is set. `hit` as for Alloc.
+  [[gnu::always_inline]] Started StartKnown(HitState& hit, std::size_t bytes,
                                             void** pointer) noexcept;
   struct Finished {
     Allocation* unknown;  // somebody has to see to that; null if it is known
     void* data;           // of one that is known
   };
   Finished FinishKnown(Started start, std::size_t bytes);
-  // In two parts, too: frees `data`, which may be any, if it is among the
-  // pointers of `group`; false, and nothing is done, if not.
-  static Progress StartFree(PointerGroup& group, const void* data) noexcept;
+  // In two parts, too: frees `data`, which may be any but null, if it is among
+  // the pointers of `group`; false, and nothing is done, if not. `lock` was
+  // that group's guard.
+  static Progress StartFree(PointerGroup& group, ChainLock& lock,
+                            const void* data) noexcept;
   static bool FinishFree(PointerGroup& group, const void* data,
                          Progress progress) noexcept;
 
@@ -122,7 +126,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     return gate_.any() ? 0 : underlying()->Release();
   }
   Stream stream() const override { return stream_->stream(); }
-  ChainLock& lock() const { return lock_; }
+  ChainLock& lock() const { return hit_.lock; }
   const char* name() const override { return "front"; }
   // These ask layers for what a driver may have to be asked, also where a
   // request has failed; so that a capture of the thread goes on.
@@ -135,14 +139,14 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreePlain(Allocation* allocation) noexcept override;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  // The rest of Alloc and FreePlain if lock_ is not simple.
+  // The rest of Alloc and FreePlain if the lock is not simple.
   Allocation* AllocInTurn(std::size_t bytes);
   void FreeInTurn(Allocation* allocation) noexcept;
-  // From and to the front cache; null and false if it does not. Hold lock_.
-  Block* TakeAtOnce(std::size_t bytes) noexcept;
-  bool GiveAtOnce(Block* block) noexcept;
-  // Counts a block of the hit path as the user's. Hold lock_.
-  void Start(Block* block, std::size_t bytes) noexcept;
+  // From and to the front cache; null and false if it does not. Hold the lock.
+  Block* TakeAtOnce(HitState& hit, std::size_t bytes) noexcept;
+  static bool GiveAtOnce(HitState& hit, Block* block) noexcept;
+  // Counts a block of the hit path as the user's. Hold the lock.
+  void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
   // The rest of Alloc, with lock_ held, if the front cache has nothing.
   Allocation* AllocPastCache(std::size_t bytes);
   // Whether what `group`, whose guard the calling thread holds, has for the
@@ -157,8 +161,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* AllocContended(std::size_t bytes);
   Allocation* AllocHeld(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
-  // The rest of FreePlain once the word of `lock`, which is lock_, was taken.
-  void FreeWithWord(ChainLock& lock, Allocation* allocation) noexcept;
+  // The rest of FreePlain once the word of the lock was taken. `hit` is hit_.
+  void FreeWithWord(HitState& hit, Allocation* allocation) noexcept;
   // The rest of FreePlain, with lock_ held, if the front cache does not keep
   // it. This unlocks.
   void FreePastCache(Allocation* allocation) noexcept;
@@ -179,15 +183,18 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Past the layers: no layer or capture has to see this call.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
   // The same, and nothing has to be done but what Alloc and FreePlain do. Hold
-  // lock_: who waits for memory was counted before he took it last.
-  bool MayHitPlainly() const noexcept {
-    return attention_->load(std::memory_order_relaxed) == 0;
+  // the lock: who waits for memory was counted before he took it last.
+  static bool MayHitPlainly(const HitState& hit) noexcept {
+    return hit.attention->load(std::memory_order_relaxed) == 0;
   }
-  // Whether walks have to be counted here, as the Stat layer does it otherwise.
-  bool counts_itself() const { return &counts_ == &own_counts_; }
-  // Whether this was the end of it. Hold lock_.
+  // Whether walks have to be counted here, as the Stat layer does it otherwise:
+  // where there is a hit path, no layer keeps back what that has to count.
+  bool counts_itself() const {
+    return stat_ == nullptr || hit_path_ == nullptr;
+  }
+  // Whether this was the end of it. Hold the lock.
   bool is_over() const {
-    return orphan_ && pins_ == 0 && counts_.live_allocations() == 0;
+    return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
   }
   // Now, or once no capture is announced.
   void Destroy() noexcept {
@@ -207,21 +214,14 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   StatAllocator* const stat_;  // of the chain; null without that layer
   const std::size_t hit_alignment_;
   const Role role_;
-  const bool may_wait_;  // frees, at lock_
-  const LastingLock own_lock_;
-  UseCounts own_counts_;  // what counts_ are where those of stat_ are not
+  const bool may_wait_;                 // frees, at the lock
+  std::optional<LastingHitState> own_;  // where hit_ is nobody else's
 
-  // What a hit reads, in one cache line. The lock: that of stat_, the hit
-  // path's, or own_lock_.
-  alignas(64) ChainLock& lock_;
-  FrontCache& cache_;  // of the hit path
-  // gate_'s word; or one that is never 0. Guarded by lock_.
-  const std::atomic<std::uint32_t>* attention_;
-  const std::uint64_t retry_place_;         // of retry_
-  UseCounts& counts_;                       // those of stat_; guarded by lock_
-  std::shared_ptr<PointerGroup> pointers_;  // guarded by lock_
-
-  // Guarded by lock_:
+  // What a hit reads, in one cache line.
+  alignas(64) HitState& hit_;        // the hit path's, that of stat_, or own_
+  const std::uint64_t retry_place_;  // of retry_
+  // Guarded by hit_.lock:
+  std::shared_ptr<PointerGroup> pointers_;
   std::uint64_t pins_ = 0;
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
@@ -229,56 +229,53 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 // ---- Inline, so that what the facade calls ends in it.
 
-inline Allocation* Front::Alloc(std::size_t bytes) {
-  ChainLock& lock = lock_;
-  if (!lock.is_simple()) [[unlikely]] {
+inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes) {
+  if (!hit.lock.is_simple()) [[unlikely]] {
     return AllocInTurn(bytes);
   }
-  if (!lock.TakeWordAtOnce()) [[unlikely]] {
+  if (!hit.lock.TakeWordAtOnce()) [[unlikely]] {
     return AllocContended(bytes);
   }
-  if (!MayHitPlainly()) [[unlikely]] {
+  if (!MayHitPlainly(hit)) [[unlikely]] {
     ChainLock::KeepWord();
     return AllocHeld(bytes);
   }
-  Block* const block = TakeAtOnce(bytes);
+  Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) {
     ChainLock::KeepWord();
     return AllocPastCache(bytes);
   }
-  lock.ReleaseWord();
+  hit.lock.ReleaseWord();
   return block->allocation();
 }
 
-inline Front::Started Front::StartKnown(std::size_t bytes,
+inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
                                         void** pointer) noexcept {
-  ChainLock& lock = lock_;
-  if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
+  if (!hit.lock.is_simple() || !hit.lock.TakeWordAtOnce()) [[unlikely]] {
     return {Progress::kNone, nullptr};
   }
-  if (!MayHitPlainly()) [[unlikely]] {
+  if (!MayHitPlainly(hit)) [[unlikely]] {
     ChainLock::KeepWord();
     return {Progress::kLocked, nullptr};
   }
-  Block* const block = TakeAtOnce(bytes);
+  Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) {
     ChainLock::KeepWord();
     return {Progress::kPastCache, nullptr};
   }
   PointerGroup* const pointers = pointers_.get();
-  if (pointers == nullptr || !pointers->Owns(block->data) ||
+  if (pointers == nullptr ||
       !pointers->InsertIntoSlot(block->data, block->allocation())) {
     ChainLock::KeepWord();
     return {Progress::kNoSlot, block};
   }
   *pointer = block->data;
-  lock.ReleaseWord();
+  hit.lock.ReleaseWord();
   return {Progress::kDone, nullptr};
 }
 
-inline Front::Progress Front::StartFree(PointerGroup& group,
+inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
                                         const void* data) noexcept {
-  ChainLock& lock = group.guard();
   if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
     return Progress::kNone;
   }
@@ -296,41 +293,42 @@ inline Front::Progress Front::StartFree(PointerGroup& group,
     allocation->owner()->DoFree(allocation);
     return Progress::kDone;
   }
-  group.front()->FreeWithWord(lock, allocation);
+  group.front()->FreeWithWord(HitState::Of(lock), allocation);
   return Progress::kDone;
 }
 
-inline void Front::FreeWithWord(ChainLock& lock,
+inline void Front::FreeWithWord(HitState& hit,
                                 Allocation* allocation) noexcept {
-  if (!MayHitPlainly()) [[unlikely]] {
+  if (!MayHitPlainly(hit)) [[unlikely]] {
     ChainLock::KeepWord();
     return FreeHeld(allocation);
   }
-  if (!GiveAtOnce(allocation->block())) {
+  if (!GiveAtOnce(hit, allocation->block())) {
     ChainLock::KeepWord();
     return FreePastCache(allocation);
   }
-  lock.ReleaseWord();
+  hit.lock.ReleaseWord();
 }
 
-inline bool Front::GiveAtOnce(Block* block) noexcept {
+inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
   // The cache writes over it.
   const std::size_t requested = block->requested;
-  if (!cache_.Give(block)) return false;
-  counts_.Uncount(*block, requested);
+  if (!hit.cache.Give(block)) return false;
+  hit.counts.Uncount(*block, requested);
   return true;
 }
 
-inline Block* Front::TakeAtOnce(std::size_t bytes) noexcept {
-  Block* const block = cache_.Take(bytes);
-  if (block != nullptr) Start(block, bytes);
+inline Block* Front::TakeAtOnce(HitState& hit, std::size_t bytes) noexcept {
+  Block* const block = hit.cache.Take(bytes);
+  if (block != nullptr) Start(hit, block, bytes);
   return block;
 }
 
-inline void Front::Start(Block* block, std::size_t bytes) noexcept {
+inline void Front::Start(HitState& hit, Block* block,
+                         std::size_t bytes) noexcept {
   block->requested = bytes;
   block->owner = this;
-  counts_.Count(*block);
+  hit.counts.Count(*block);
 }
 
 }  // namespace strata

@@ -33,12 +33,12 @@ void PointerGroup::Lock() const {
 PointerGroup::PointerGroup(std::uint8_t number,
                            std::shared_ptr<PointerRegions> regions)
     : guard_(nullptr), regions_(std::move(regions)), number_(number) {
-  guard_ = &*own_lock_;
+  guard_ = &own_->lock;
 }
 
 // Who changes the guard holds both, its own lock first.
 bool PointerGroup::Bind(Front& front) noexcept {
-  const std::lock_guard<ChainLock> own(*own_lock_);
+  const std::lock_guard<ChainLock> own(own_->lock);
   if (is_bound()) return false;
   const std::lock_guard<ChainLock> guard(front.lock());
   front_ = &front;
@@ -47,41 +47,42 @@ bool PointerGroup::Bind(Front& front) noexcept {
 }
 
 void PointerGroup::Unbind() noexcept {
-  const std::lock_guard<ChainLock> own(*own_lock_);
+  const std::lock_guard<ChainLock> own(own_->lock);
   const std::lock_guard<ChainLock> guard(this->guard());
   front_ = nullptr;
-  guard_.store(&*own_lock_, std::memory_order_release);
+  guard_.store(&own_->lock, std::memory_order_release);
 }
 
 bool PointerGroup::EnterTable() noexcept {
-  PointerTable& table = TableOf(newest_.data);
+  const void* const data = newest_->data();
+  PointerTable& table = TableOf(data);
   if (table.is_full()) return false;
-  if (table.InsertAtOnce(newest_.data, newest_.allocation)) return true;
-  const bool is_new = table.Insert(newest_.data, newest_.allocation);
-  CHECK(is_new) << "handed out twice: " << newest_.data;
+  if (table.InsertAtOnce(data, newest_)) return true;
+  const bool is_new = table.Insert(data, newest_);
+  CHECK(is_new) << "handed out twice: " << data;
   return true;
 }
 
 bool PointerGroup::InsertHeld(const void* data,
                               Allocation* allocation) noexcept {
   if (InsertIntoSlot(data, allocation)) return true;
-  Slot& slot = SlotOf(data);
-  CHECK(slot.data() != data && newest_.data != data)
+  const std::uint64_t hash = PointerTable::Hash(data);
+  Slot& slot = slots_[IndexOf(hash)];
+  CHECK(slot.Find(hash, data) == nullptr && !IsNewest(data))
       << "handed out twice: " << data;
-  if (newest_.data != nullptr && !EnterTable()) return false;
-  newest_ = {data, allocation};
+  if (newest_ != nullptr && !EnterTable()) return false;
+  newest_ = allocation;
   if (++inserts_past_slots_ % kInsertsPerExchange == 0) {
-    const Entry before = slot.entry();
-    slot.Set(newest_);
-    newest_ = before;
+    newest_ = slot.allocation();
+    slot.Set(hash, allocation);
   }
-  TableOf(newest_.data).Prefetch(newest_.data);
+  TableOf(data).Prefetch(newest_->data());
   return true;
 }
 
 Allocation* PointerGroup::TakeHeld(const void* data) noexcept {
   if (Allocation* const taken = TakeFromSlot(data)) return taken;
-  if (newest_.data == data) return std::exchange(newest_, {}).allocation;
+  if (IsNewest(data)) return std::exchange(newest_, nullptr);
   PointerTable& table = TableOf(data);
   Allocation* const taken = table.TakeAtOnce(data);
   return taken != nullptr ? taken : table.Take(data);
@@ -94,7 +95,7 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
     {
       const Guard guard(*this);
       if (InsertHeld(data, allocation)) return;
-      full = &TableOf(newest_.data);
+      full = &TableOf(newest_->data());
       buckets = full->bucket_count();
     }
     Grow(*full, buckets);
@@ -114,12 +115,15 @@ void PointerGroup::Grow(PointerTable& table, std::size_t buckets) {
 Allocation* PointerGroup::Find(const void* data) const noexcept {
   if (data == nullptr) return nullptr;
   const Guard guard(*this);
-  const Slot& slot = SlotOf(data);
-  if (slot.data() == data) return slot.entry().allocation;
-  return newest_.data == data ? newest_.allocation : TableOf(data).Find(data);
+  const std::uint64_t hash = PointerTable::Hash(data);
+  if (Allocation* const found = slots_[IndexOf(hash)].Find(hash, data)) {
+    return found;
+  }
+  return IsNewest(data) ? newest_ : TableOf(data).Find(data);
 }
 
 Allocation* PointerGroup::Take(const void* data) noexcept {
+  if (data == nullptr) return nullptr;
   const Guard guard(*this);
   return TakeHeld(data);
 }
@@ -131,20 +135,20 @@ std::size_t PointerGroup::Clear() noexcept {
     count += freed != nullptr;
   };
   std::array<PointerTable, kTables> tables;
-  Entry newest;
+  Allocation* newest = nullptr;
   {
     const Guard guard(*this);
     std::swap(tables, tables_);
     std::swap(newest, newest_);
   }
-  free(newest.allocation);
+  free(newest);
   for (const PointerTable& table : tables) table.ForEach(free);
   for (Slot& slot : slots_) {
     // One by one, as a free takes the lock that guards them.
     Allocation* taken = nullptr;
     {
       const Guard guard(*this);
-      if (slot.data() != nullptr) taken = slot.Take();
+      taken = std::exchange(slot, Slot()).allocation();
     }
     free(taken);
   }

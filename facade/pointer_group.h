@@ -10,7 +10,7 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/chain_lock.h"
-#include "strata/allocation/lasting_lock.h"
+#include "strata/allocation/lasting.h"
 #include "strata/facade/pointer_regions.h"
 #include "strata/facade/pointer_table.h"
 
@@ -35,7 +35,7 @@ class Front;
 // Threads: any thread.
 // Cost: up to about a thousand live pointers, mostly one line; beyond, that of
 //   a table, too. A heap call only when a table has to be twice as large, with
-//   no lock held. 66 KiB, and 13 to 26 bytes a pointer that has no slot.
+//   no lock held. 34 KiB, and 13 to 26 bytes a pointer that has no slot.
 class alignas(64) PointerGroup {
  public:
   // The group `number` of `regions`.
@@ -45,7 +45,7 @@ class alignas(64) PointerGroup {
 
   std::uint8_t number() const { return number_; }
   bool is_bound() const {
-    return guard_.load(std::memory_order_acquire) != &*own_lock_;
+    return guard_.load(std::memory_order_acquire) != &own_->lock;
   }
   // Serves `front`, which lives until Unbind, from now on. False, and nothing
   // is done, if it serves another one.
@@ -82,17 +82,20 @@ class alignas(64) PointerGroup {
   // False, and nothing is done, if another one has the slot; the next, if a
   // table has to grow first.
   bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
-    Slot& slot = SlotOf(data);
-    if (slot.data() != nullptr) return false;
-    slot.Set({data, allocation});
+    const std::uint64_t hash = PointerTable::Hash(data);
+    Slot& slot = slots_[IndexOf(hash)];
+    if (!slot.is_empty()) return false;
+    slot.Set(hash, allocation);
     return true;
   }
   bool InsertHeld(const void* data, Allocation* allocation) noexcept;
   // Null, and nothing is done, if it has no slot; the next, if it is not here.
   Allocation* TakeFromSlot(const void* data) noexcept {
-    Slot& slot = SlotOf(data);
-    // Null is the address of an empty one.
-    return slot.data() == data && data != nullptr ? slot.Take() : nullptr;
+    const std::uint64_t hash = PointerTable::Hash(data);
+    Slot& slot = slots_[IndexOf(hash)];
+    Allocation* const allocation = slot.Find(hash, data);
+    if (allocation != nullptr) slot = Slot();
+    return allocation;
   }
   Allocation* TakeHeld(const void* data) noexcept;
 
@@ -104,46 +107,46 @@ class alignas(64) PointerGroup {
   // where all pointers are alike.
   static constexpr std::uint32_t kInsertsPerExchange = 8;
 
-  struct Entry {
-    const void* data = nullptr;  // null: it is empty
-    Allocation* allocation = nullptr;
-  };
-
+  // An allocation, and in the bits that no address of host memory has as many
+  // of the hash of its own address: so that nearly always only who has the slot
+  // is looked at.
   class Slot {
    public:
-    const void* data() const { return data_.load(std::memory_order_relaxed); }
-    Entry entry() const {
-      return {data(), allocation_.load(std::memory_order_relaxed)};
+    bool is_empty() const { return word_ == 0; }
+    void Set(std::uint64_t hash, Allocation* allocation) {
+      word_ = (hash & kTag) | reinterpret_cast<std::uintptr_t>(allocation);
     }
-    void Set(Entry entry) {
-      data_.store(entry.data, std::memory_order_relaxed);
-      allocation_.store(entry.allocation, std::memory_order_relaxed);
+    Allocation* allocation() const {
+      return reinterpret_cast<Allocation*>(word_ & ~kTag);
     }
-    // It is not empty.
-    Allocation* Take() {
-      data_.store(nullptr, std::memory_order_relaxed);
-      return allocation_.load(std::memory_order_relaxed);
+    // Null if it is not that of `data`.
+    Allocation* Find(std::uint64_t hash, const void* data) const {
+      if (((word_ ^ hash) & kTag) != 0) return nullptr;
+      Allocation* const found = allocation();
+      return found != nullptr && found->data() == data ? found : nullptr;
     }
 
    private:
-    // Not because others look: compilers make one store of two, and who reads
-    // one of them then waits for both.
-    std::atomic<const void*> data_{nullptr};
-    std::atomic<Allocation*> allocation_{nullptr};
+    static constexpr std::uint64_t kTag = ~std::uint64_t{0} << 48;
+    std::uint64_t word_ = 0;
   };
 
   // By bits of the hash that tables do not use, unless they are huge.
-  static std::size_t IndexOf(const void* data) {
-    return (PointerTable::Hash(data) >> 36) % kSlots;
+  static std::size_t IndexOf(std::uint64_t hash) {
+    return (hash >> 36) % kSlots;
   }
-  Slot& SlotOf(const void* data) { return slots_[IndexOf(data)]; }
-  const Slot& SlotOf(const void* data) const { return slots_[IndexOf(data)]; }
+  static std::size_t IndexOf(const void* data) {
+    return IndexOf(PointerTable::Hash(data));
+  }
   // One for all addresses of a slot.
   PointerTable& TableOf(const void* data) {
     return tables_[IndexOf(data) % kTables];
   }
   const PointerTable& TableOf(const void* data) const {
     return tables_[IndexOf(data) % kTables];
+  }
+  bool IsNewest(const void* data) const {
+    return newest_ != nullptr && newest_->data() == data;
   }
   // Has the newest enter its table; false if that is full.
   bool EnterTable() noexcept;
@@ -152,12 +155,14 @@ class alignas(64) PointerGroup {
 
   std::atomic<ChainLock*> guard_;
   Front* front_ = nullptr;
-  Entry newest_;  // of those without a slot
+  Allocation* newest_ = nullptr;  // of those without a slot
   std::uint32_t inserts_past_slots_ = 0;
   const std::shared_ptr<PointerRegions> regions_;
-  const LastingLock own_lock_;
+  const Lasting<LoneLock> own_;
   const std::uint8_t number_;
   std::array<PointerTable, kTables> tables_;
+  // What an address has is known from the allocation, which who frees it needs
+  // anyway.
   std::array<Slot, kSlots> slots_{};
 };
 

@@ -51,6 +51,7 @@ class PointerMap {
   // Frees what is in the map; returns how many allocations that were.
   std::size_t Clear() noexcept;
 
+  const PointerRegions& regions() const { return *regions_; }
   // Where an address is, most likely, if it is in the map; null if nothing was
   // ever inserted in its region.
   PointerGroup* GroupOf(const void* data) const {

@@ -29,10 +29,9 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          std::shared_ptr<ChainStream> stream,
                                          const AutoGrowthPolicy& policy)
     : PoolingStrategy(std::move(pool), std::move(stream)),
-      HitPath(cache_),
-      policy_(policy),
-      cache_(policy.front_cache_max_block(), policy.granule_bytes(),
-             policy.front_cache_searches()) {
+      HitPath(policy.biased_lock(), policy.front_cache_max_block(),
+              policy.granule_bytes(), policy.front_cache_searches()),
+      policy_(policy) {
   this->pool().AddHolder(*this);
 }
 

@@ -10,7 +10,6 @@
 
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/hit_path.h"
-#include "strata/allocation/lasting_lock.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/free_epochs.h"
@@ -89,7 +88,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   using Pool = AutoGrowthPolicy::Pool;
 
   // HitPath.
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool takes_all() const noexcept override { return true; }
@@ -309,12 +307,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   const AutoGrowthPolicy policy_;
   std::atomic<bool> has_stream_{true};  // or else all its work is done
 
-  const LastingLock lasting_lock_{policy_.biased_lock()};
-  ChainLock& lock_{*lasting_lock_};
+  ChainLock& lock_{hit_state()->lock};
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
-  mutable FrontCache cache_;
+  FrontCache& cache_{hit_state()->cache};
   RecordStock records_{RecordSlab::Instance()};
   StepPlanner planner_{policy_.step_plan(),
                        policy_.front_cache_max_block() != 0};

@@ -72,6 +72,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            BfcOptions options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
+      HitPath(/*may_bias=*/false),
       options_(std::move(options)),
       arena_(ArenaRules(options_)) {
   const bool asks_device =

@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "strata/allocation/hit_path.h"
-#include "strata/allocation/lasting_lock.h"
 #include "strata/strategy/bfc/annotations.h"
 #include "strata/strategy/bfc/arena.h"
 #include "strata/strategy/bfc/growth_plan.h"
@@ -103,7 +102,6 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   };
 
   // HitPath.
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -167,8 +165,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // ever; of who has the turn
 
-  const LastingLock lasting_lock_;
-  ChainLock& lock_{*lasting_lock_};
+  ChainLock& lock_{hit_state()->lock};
   // All below guarded by lock_.
   // Where free blocks are kept is no part of what others see of them.
   mutable BfcArena arena_;

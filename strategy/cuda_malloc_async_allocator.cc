@@ -30,13 +30,13 @@ std::shared_ptr<const CaptureGate> GateOf(const ChainStream& stream) {
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     std::shared_ptr<DriverPool> driver, const StrategyOptions& options)
-    : pool_(std::move(pool)),
+    : HitPath(options.biased_lock),
+      pool_(std::move(pool)),
       stream_(std::move(stream)),
       driver_(std::move(driver)),
       gate_(GateOf(*stream_)),
       policy_(options),
       keeps_(gate_ != nullptr && policy_.max_block_bytes() != 0),
-      lasting_lock_(options.biased_lock),
       cache_(keeps_ ? policy_.max_block_bytes() : 0, kAlignmentBytes,
              policy_.searches()) {
   if (gate_ != nullptr) driver_->Heed(gate_);

@@ -15,7 +15,6 @@
 #include "strata/allocation/chunk_pool.h"
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/hit_path.h"
-#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
@@ -126,7 +125,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   };
 
   // HitPath.
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -211,8 +209,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::atomic<std::size_t> waiting_{0};  // of those that wait
   std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
 
-  const LastingLock lasting_lock_;
-  ChainLock& lock_{*lasting_lock_};
+  ChainLock& lock_{hit_state()->lock};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

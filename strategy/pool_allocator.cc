@@ -52,6 +52,7 @@ PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
                              const StrategyOptions& options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
+      HitPath(/*may_bias=*/false),
       to_power_of_two_(IsPow2(options.pool_rounder)),
       auto_resize_(options.pool_auto_resize),
       cached_limit_bytes_(options.pool_cached_limit_bytes),

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "strata/allocation/hit_path.h"
-#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/usage.h"
 #include "strata/strategy/exact_index.h"
@@ -77,7 +76,6 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   };
 
   // HitPath. A free for which others have to leave walks.
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
@@ -123,8 +121,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   const std::size_t cached_limit_bytes_;  // 0: none
   const std::size_t alignment_;
 
-  const LastingLock lasting_lock_;
-  ChainLock& lock_{*lasting_lock_};
+  ChainLock& lock_{hit_state()->lock};
   // All below guarded by lock_.
   std::size_t size_limit_;
   Rates rates_;

@@ -23,6 +23,7 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
                        std::shared_ptr<ChainStream> stream,
                        std::shared_ptr<DeferredFrees> frees, bool biased_lock)
     : Decorator(strategy),
+      HitPath(biased_lock),
       below_(strategy->hit_path()),
       below_lock_(below_ != nullptr ? below_->hit_lock() : nullptr),
       order_(std::move(order)),
@@ -30,8 +31,7 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       frees_(std::move(frees)),
       timeline_(share_->stream().timeline()),
       parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
-      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()),
-      lasting_lock_(biased_lock) {}
+      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();

@@ -8,7 +8,6 @@
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_path.h"
-#include "strata/allocation/lasting_lock.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/usage.h"
 #include "strata/strategy/parked_frees.h"
@@ -58,7 +57,6 @@ class StreamView final : public Decorator, private HitPath {
 
  private:
   // HitPath.
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }
@@ -92,8 +90,7 @@ class StreamView final : public Decorator, private HitPath {
   StreamTimeline* const timeline_;             // of the stream; null: none
   const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
   const bool waits_on_device_;
-  const LastingLock lasting_lock_;
-  ChainLock& lock_{*lasting_lock_};
+  ChainLock& lock_{hit_state()->lock};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;

@@ -66,7 +66,6 @@ class BuddyStrategy : public PoolingStrategy, private HitPath {
   static constexpr std::size_t kAlignmentBytes = 256;
 
   // HitPath. Each pool has its lock; huge blocks, which are the system's, walk.
-  ChainLock* hit_lock() final { return nullptr; }
   Block* TakeCached(std::size_t bytes) noexcept final;
   bool GiveCached(Block* block) noexcept final;
   // Not what waits to be taken in.

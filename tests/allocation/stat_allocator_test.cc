@@ -18,12 +18,11 @@ namespace {
 class CachingAllocator final : public Decorator, private HitPath {
  public:
   explicit CachingAllocator(std::shared_ptr<Allocator> underlying)
-      : Decorator(std::move(underlying)) {}
+      : Decorator(std::move(underlying)), HitPath(/*may_bias=*/false) {}
   const char* name() const override { return "caching"; }
   HitPath* hit_path() override { return this; }
 
  private:
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t /*bytes*/) noexcept override {
     Block* block = RecordSlab::Instance().Take();
     block->size = 512;
@@ -34,8 +33,6 @@ class CachingAllocator final : public Decorator, private HitPath {
     RecordSlab::Instance().Give(block);
     return true;
   }
-
-  ChainLock lock_;
 };
 
 class StatAllocatorTest : public ::testing::Test {
@@ -109,7 +106,7 @@ TEST_F(StatAllocatorTest, WhatIsKeptCountsAsBefore) {
   const AllocationPtr live = stat.Allocate(1000);
   const Stats before = stat.stats();
   {
-    const std::lock_guard<ChainLock> guard(stat.lock());
+    const std::lock_guard<ChainLock> guard(stat.hit_state().lock);
     stat.CountGiven(*live->block());
     stat.CountKept(*live->block());
   }

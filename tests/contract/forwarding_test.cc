@@ -91,12 +91,10 @@ class RecordingAllocator final : public Allocator, private HitPath {
   std::shared_ptr<Reclaimer> ladder = std::make_shared<Reclaimer>();
 
  private:
-  ChainLock* hit_lock() override { return &lock_; }
   Block* TakeCached(std::size_t /*bytes*/) noexcept override { return nullptr; }
   bool GiveCached(Block* /*block*/) noexcept override { return false; }
   void Note(const char* call) { calls_.emplace_back(call); }
 
-  ChainLock lock_;
   std::vector<std::string> calls_;
 };
 

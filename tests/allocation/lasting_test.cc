@@ -1,0 +1,117 @@
+#include "strata/allocation/lasting.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "strata/allocation/hit_state.h"
+#include "strata/tests/testing/heap_call_counter.h"
+
+namespace strata {
+namespace {
+
+template <class T>
+class LastingTest : public ::testing::Test {};
+
+using LastingTypes = ::testing::Types<LoneLock, HitState>;
+TYPED_TEST_SUITE(LastingTest, LastingTypes);
+
+TYPED_TEST(LastingTest, EachIsAnother) {
+  std::vector<std::unique_ptr<Lasting<TypeParam>>> lasting;
+  std::set<const ChainLock*> seen;
+  for (int i = 0; i < 20; ++i) {
+    lasting.push_back(std::make_unique<Lasting<TypeParam>>(i % 2 == 0));
+    EXPECT_TRUE(seen.insert(&(*lasting.back())->lock).second);
+  }
+}
+
+TYPED_TEST(LastingTest, IsUsedAgainWithoutTheHeap) {
+  std::set<const ChainLock*> before;
+  { before.insert(&Lasting<TypeParam>()->lock); }
+  const HeapCallCounter heap;
+  for (int i = 0; i < 100; ++i) {
+    const Lasting<TypeParam> lasting;
+    EXPECT_TRUE(before.contains(&lasting->lock));
+  }
+  EXPECT_EQ(heap.calls(), 0U);
+}
+
+TYPED_TEST(LastingTest, ALockThatMayBeBiasedBecomesNoOther) {
+  const ChainLock* biased = nullptr;
+  {
+    const Lasting<TypeParam> lasting(true);
+    biased = &lasting->lock;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Lasting<TypeParam> plain(false);
+    EXPECT_NE(&plain->lock, biased);
+    EXPECT_TRUE(plain->lock.is_simple());
+  }
+}
+
+// Whoever still looks at it keeps the next owner waiting, and no more.
+TYPED_TEST(LastingTest, WhoComesTooLateDoesNoHarm) {
+  std::atomic<ChainLock*> found{nullptr};
+  std::atomic<bool> stop{false};
+  std::thread late([&] {
+    while (!stop) {
+      ChainLock* const lock = found;
+      if (lock == nullptr) continue;
+      const std::lock_guard<ChainLock> guard(*lock);
+    }
+  });
+  for (int i = 0; i < 5000; ++i) {
+    const Lasting<TypeParam> lasting;
+    found = &lasting->lock;
+    int uses = 0;
+    for (int j = 0; j < 3; ++j) {
+      const std::lock_guard<ChainLock> guard(lasting->lock);
+      ++uses;
+    }
+    EXPECT_EQ(uses, 3);
+  }
+  stop = true;
+  late.join();
+}
+
+// Nothing of one chain is left for the next.
+TEST(HitStateTest, BeginsAnewForEachOwner) {
+  Block block;
+  block.size = 4096;
+  block.requested = 4000;
+  {
+    const LastingHitState hit(false, std::size_t{1} << 20, std::size_t{256},
+                              std::uint8_t{1});
+    const std::atomic<std::uint32_t> plain{0};
+    hit->attention = &plain;
+    hit->counts.Count(block);
+    hit->cache.NoteSearch(block.size);
+    ASSERT_TRUE(hit->cache.Give(&block));
+    ASSERT_EQ(hit->cache.Take(block.size), &block);
+  }
+  const LastingHitState next(false, std::size_t{1} << 20, std::size_t{256},
+                             std::uint8_t{1});
+  EXPECT_EQ(next->attention, &HitState::kNeverPlain);
+  EXPECT_NE(*next->attention, 0U);
+  EXPECT_EQ(next->counts.live_allocations(), 0U);
+  EXPECT_EQ(next->cache.hits(), 0U);
+  EXPECT_FALSE(next->cache.Give(&block));
+}
+
+TEST(HitStateTest, KeepsNothingUnlessToldTo) {
+  Block block;
+  block.size = 256;
+  const LastingHitState hit;
+  for (int i = 0; i < 10; ++i) hit->cache.NoteSearch(block.size);
+  EXPECT_FALSE(hit->cache.Give(&block));
+  EXPECT_EQ(hit->cache.Take(1), nullptr);
+  EXPECT_EQ(hit->cache.Take(0), nullptr);
+}
+
+}  // namespace
+}  // namespace strata

@@ -74,8 +74,9 @@ void Front::set_debug_fill(const DebugFill* fill) {
     ChainLock::Brief brief(hit_.lock);
     is_held = static_cast<bool>(brief);
     if (is_held) {
-      if (!hit_.lock.has_waiting() && MayHitPlainly(hit_))
+      if (!hit_.lock.has_waiting() && MayHitPlainly(hit_)) {
         block = TakeAtOnce(hit_, bytes);
+      }
       if (block == nullptr) brief.Keep();
     }
   }

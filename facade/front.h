@@ -110,9 +110,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     void* data;           // of one that is known
   };
   Finished FinishKnown(Started start, std::size_t bytes);
-  // In two parts, too: frees `data`, which may be any but null, if it is among
-  // the pointers of `group`; false, and nothing is done, if not. `lock` was
-  // that group's guard.
+  // In two parts, too: frees `data`, which may be any, if it is among the
+  // pointers of `group`; false, and nothing is done, if not. `lock` was that
+  // group's guard.
   static Progress StartFree(PointerGroup& group, ChainLock& lock,
                             const void* data) noexcept;
   static bool FinishFree(PointerGroup& group, const void* data,
@@ -263,6 +263,7 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
     ChainLock::KeepWord();
     return {Progress::kPastCache, nullptr};
   }
+  // What is cached was known here before, so its region has it.
   PointerGroup* const pointers = pointers_.get();
   if (pointers == nullptr ||
       !pointers->InsertIntoSlot(block->data, block->allocation())) {

@@ -109,7 +109,7 @@ TEST_F(CApiThreadsTest, APointerIsFreedOnceWhileStreamsComeAndGo) {
 TEST_F(CApiThreadsTest, TheLastErrorIsTheThreadsOwnAndSurvivesSuccess) {
   EXPECT_EQ(strata_create("no_such=1", &facade_), STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_free(facade_, Alloc(100)), STRATA_OK);
-  EXPECT_THAT(strata_last_error(), HasSubstr("no_such"));
+  EXPECT_THAT(strata_last_error(), testing::HasSubstr("no_such"));
   std::string elsewhere = "?";
   std::thread([&] { elsewhere = strata_last_error(); }).join();
   EXPECT_EQ(elsewhere, "");

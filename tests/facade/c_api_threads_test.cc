@@ -1,5 +1,6 @@
 // The C ABI where threads and streams share pointers, and streams end.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "strata/allocation/size.h"
 #include "strata/tests/testing/test_place.h"

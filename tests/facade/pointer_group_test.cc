@@ -34,10 +34,10 @@ class PointerGroupTest : public FacadeFixture {
     }
   }
 
-  Allocation* NewRecord() {
+  Allocation* NewRecord() { return NewRecordAt(next_ += 512); }
+  Allocation* NewRecordAt(std::uintptr_t address) {
     Block* block = RecordSlab::Instance().Take();
-    next_ += 512;
-    block->data = reinterpret_cast<std::byte*>(next_);
+    block->data = reinterpret_cast<std::byte*>(address);
     records_.push_back(block->allocation());
     return records_.back();
   }
@@ -90,6 +90,30 @@ TEST_F(PointerGroupTest, NullIsUnknown) {
 }
 
 // Slots, what waits, and tables that grow, against the standard library.
+// The address whose hash is one more: alike in all that slots and tables know.
+std::uintptr_t TwinOf(const Allocation& record) {
+  const std::uint64_t factor =
+      PointerTable::Hash(reinterpret_cast<const void*>(std::uintptr_t{1}));
+  std::uint64_t inverse = factor;  // of five bits or more, doubled each time
+  for (int i = 0; i < 5; ++i) inverse *= 2 - factor * inverse;
+  return reinterpret_cast<std::uintptr_t>(record.data()) + inverse;
+}
+
+TEST_F(PointerGroupTest, TellsAddressesOfOneSlotApart) {
+  Allocation* const record = NewRecord();
+  Allocation* const twin = NewRecordAt(TwinOf(*record));
+  ASSERT_EQ(PointerTable::Hash(twin->data()),
+            PointerTable::Hash(record->data()) + 1);
+  Insert(record);
+  EXPECT_EQ(group_.Find(twin->data()), nullptr);
+  EXPECT_EQ(group_.Take(twin->data()), nullptr);
+  Insert(twin);
+  EXPECT_EQ(group_.Find(record->data()), record);
+  EXPECT_EQ(group_.Find(twin->data()), twin);
+  EXPECT_EQ(group_.Take(twin->data()), twin);
+  EXPECT_EQ(group_.Take(record->data()), record);
+}
+
 TEST_F(PointerGroupTest, DoesWhatANaiveMapDoes) {
   std::mt19937_64 random(20261125);
   std::unordered_map<const void*, Allocation*> naive;

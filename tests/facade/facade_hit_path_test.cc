@@ -184,7 +184,11 @@ TEST_P(FacadeHitPathTest, TheLargestBlockToKeepIsAnOption) {
   const auto is_kept = [&](const std::string& options, std::size_t bytes) {
     Build(options);
     for (int i = 0; i < 16; ++i) facade().Alloc(kPlace, bytes).reset();
-    return !facade().GetAllocator(kPlace).hit_path()->hit_state()->cache.empty();
+    return !facade()
+                .GetAllocator(kPlace)
+                .hit_path()
+                ->hit_state()
+                ->cache.empty();
   };
   EXPECT_TRUE(is_kept("", 4096));
   EXPECT_TRUE(is_kept("strata_front_cache_max_block=4KiB", 4096));

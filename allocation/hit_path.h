@@ -2,7 +2,6 @@
 #define STRATA_ALLOCATION_HIT_PATH_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 
 #include "strata/allocation/allocation.h"

@@ -19,9 +19,9 @@ namespace strata {
 // Model: a load waits for the exchange that takes the lock before it, so a hit
 //   must not have to fetch an address first: all of this has the lock's.
 // Threads: `lock` guards the rest.
-// Cost: 8.5 KiB. With the front cache behind a pointer of its own a pair takes
-//   1.1 ns more of 10 on a Zen 3, with the counters, too, 0.4 more.
-// Source: measured; hotpath.md §7 has no more than one record for each.
+// Cost: 8.5 KiB. Where each layer kept its own, a hot pair took 13.3 ns in
+// place
+//   of 11.7 (docs/bench.md).
 struct alignas(64) HitState {
   explicit HitState(bool may_bias) : lock(may_bias) {}
   // As FrontCache; by default it keeps nothing.

@@ -118,6 +118,20 @@ TEST_F(CApiTest, ZeroBytesGiveANullPointer) {
   EXPECT_EQ(strata_record_use(facade_, nullptr, nullptr, &pointer), STRATA_OK);
 }
 
+// Null is an address of a region like any other, which may have pointers.
+TEST_F(CApiTest, NullIsIgnoredWhereverTheLastFreeLooked) {
+  void* const kept = Alloc(1000);
+  void* freed = Alloc(1000);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(strata_free(facade_, freed), STRATA_OK);
+    ASSERT_EQ(strata_free(facade_, nullptr), STRATA_OK) << strata_last_error();
+    EXPECT_EQ(Live(), 1U);
+    freed = Alloc(1000);
+  }
+  EXPECT_EQ(strata_free(facade_, freed), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
+}
+
 TEST_F(CApiTest, Aligns) {
   void* const stream = NewStream();
   for (void* on : {static_cast<void*>(nullptr), stream}) {

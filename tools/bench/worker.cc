@@ -32,7 +32,8 @@ constexpr std::chrono::milliseconds kRoundTime{20};
 // a busy machine some rounds are not interrupted.
 constexpr std::chrono::milliseconds kTeamRoundTime{2};
 // Threads on own streams whose steps repeat pass memory on until each has what
-// it needs while all others have what they need; 300 to 900 ms on two cores.
+// it needs while all others have what they need: docs/bench.md has what they
+// take without it.
 constexpr std::chrono::milliseconds kSettleTime{1000};
 constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
 // Of what is live, for chunks that are not full.

@@ -8,6 +8,7 @@
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/hit_state.h"
+#include "strata/allocation/lent_lock.h"
 
 namespace strata {
 
@@ -16,9 +17,9 @@ namespace strata {
 //
 // Model: a layer that must see every call has no hit path, and hides that of
 //   the layers below it. What cannot be served this way is declined, and walks.
-// Threads: hold hit_lock() around Take and Give, if there is one.
-// Cost: no heap call, no device call. A strategy that streams share takes locks
-//   of its own below that of the stream.
+// Threads: hold shared_lock() around Take and Give, if there is one, or else
+//   hit_lock(), if there is one.
+// Cost: no heap call, no device call.
 class HitPath {
  public:
   // Take and Give lock by themselves.
@@ -40,6 +41,8 @@ class HitPath {
   ChainLock* hit_lock() const {
     return state_ != nullptr ? &state_->lock : nullptr;
   }
+  // Of a strategy that streams share: its hit_lock(), or what that is lent to.
+  virtual LentLock* shared_lock() noexcept { return nullptr; }
   // A live block of at least `bytes` (not 0), aligned as the layer aligns by
   // itself; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
@@ -67,20 +70,36 @@ class HitPath {
   HitState* const state_ = nullptr;
 };
 
+// That of a strategy that streams share, with a lock that can be lent.
+class SharedHitPath : public HitPath {
+ public:
+  // Errors: std::bad_alloc.
+  SharedHitPath() : HitPath(/*may_bias=*/false) {}
+
+  LentLock* shared_lock() noexcept final { return &lock_; }
+
+ private:
+  LentLock lock_{hit_state()->lock};
+};
+
 // Holds the lock of a hit path, if it has one.
 class HitGuard {
  public:
-  explicit HitGuard(HitPath& path) : HitGuard(path.hit_lock()) {}
-  explicit HitGuard(ChainLock* lock) : lock_(lock) {
+  explicit HitGuard(HitPath& path)
+      : shared_(path.shared_lock()),
+        lock_(shared_ == nullptr ? path.hit_lock() : nullptr) {
+    if (shared_ != nullptr) shared_->lock();
     if (lock_ != nullptr) lock_->lock();
   }
   HitGuard(const HitGuard&) = delete;
   HitGuard& operator=(const HitGuard&) = delete;
   ~HitGuard() {
     if (lock_ != nullptr) lock_->unlock();
+    if (shared_ != nullptr) shared_->unlock();
   }
 
  private:
+  LentLock* const shared_;
   ChainLock* const lock_;
 };
 

@@ -72,7 +72,6 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            BfcOptions options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
-      HitPath(/*may_bias=*/false),
       options_(std::move(options)),
       arena_(ArenaRules(options_)) {
   const bool asks_device =
@@ -157,7 +156,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
     }
   }
   if (block != nullptr) {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     ++met_late_;
     return block->allocation();
   }
@@ -169,7 +168,7 @@ Allocation* BfcAllocator::TryAllocate(const Request& request,
 Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
   failure.reason = Failure::Reason::kNone;
   do {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     if (arena_.has_waiting()) arena_.MergeSafe(frontier_.Get());
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
@@ -181,7 +180,7 @@ Block* BfcAllocator::FindHeld(const BfcAsk& ask, Failure& failure) noexcept {
 Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
   if (ask.freed_before != 0) return nullptr;
   do {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     if (!arena_.has_waiting()) return nullptr;
     if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
     Block* block = TakeLocked(ask);
@@ -194,7 +193,7 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
 void BfcAllocator::DoFree(Allocation* allocation) noexcept {
   const BfcAnnotation* annotation = nullptr;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     annotation = arena_.Give(allocation->block());
   }
   BfcAnnotations::LetGo(annotation);
@@ -255,7 +254,7 @@ void BfcAllocator::WriteMap() noexcept {
   if (options_.memory_map_sink == nullptr) return;
   std::size_t refused_bytes = 0;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     if (refused_bytes_ == 0) return;
     mapped_bytes_ = refused_bytes = std::exchange(refused_bytes_, 0);
   }

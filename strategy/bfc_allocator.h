@@ -34,7 +34,7 @@ namespace strata {
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
 // Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/bfc.md.
-class BfcAllocator final : public PoolingStrategy, private HitPath {
+class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
  public:
   // `stream` stands for all streams that share this strategy; its device, if
   // there is one, says how much memory the place has. No device call.
@@ -98,7 +98,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<ChainLock> guard_;
+    const std::lock_guard<LentLock> guard_;
   };
 
   // HitPath.
@@ -165,7 +165,7 @@ class BfcAllocator final : public PoolingStrategy, private HitPath {
   GrowthTurn turn_;
   bool has_backpedalled_ = false;  // ever; of who has the turn
 
-  ChainLock& lock_{hit_state()->lock};
+  LentLock& lock_{*shared_lock()};
   // All below guarded by lock_.
   // Where free blocks are kept is no part of what others see of them.
   mutable BfcArena arena_;

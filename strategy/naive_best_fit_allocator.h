@@ -1,10 +1,12 @@
 #ifndef STRATA_STRATEGY_NAIVE_BEST_FIT_ALLOCATOR_H_
 #define STRATA_STRATEGY_NAIVE_BEST_FIT_ALLOCATOR_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/hit_path.h"
 #include "strata/strategy/buddy/buddy_strategy.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -20,12 +22,13 @@ namespace strata {
 //   every block is a part of a chunk that stays.
 // Errors: exhaustion is a Failure with the numbers, like every other refusal.
 // Threads: any thread.
-// Cost: a hit is O(log n) under one spin lock, without heap or device call; a
+// Cost: a hit is O(log n) under one lock, without heap or device call; a
 //   miss asks the device what is free, then for a chunk.
 // Source: paddle.md §3.4 rules 1 to 10, without §5 B8 (exhaustion that nobody
 //   could catch), B9 and B18; without descriptors in memory, so that results
 //   are aligned to 256 (§3.2-6).
-class NaiveBestFitAllocator final : public BuddyStrategy {
+class NaiveBestFitAllocator final : private SharedHitPath,
+                                    public BuddyStrategy {
  public:
   // Makes no device call.
   //
@@ -34,9 +37,15 @@ class NaiveBestFitAllocator final : public BuddyStrategy {
                         std::shared_ptr<ChainStream> stream,
                         const StrategyOptions& options);
 
+  HitPath* hit_path() override { return this; }
+
  private:
+  // HitPath, with the lock of the one pool. Huge blocks walk.
+  Block* TakeCached(std::size_t bytes) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
+  bool finds_all() const noexcept override { return false; }
+
   BuddyPool* PoolForRequest() noexcept override { return first_pool(); }
-  BuddyPool* PoolAtHand() noexcept override { return first_pool(); }
   void GiveToPool(BuddyPool& home, Block* block) noexcept override {
     home.Give(block);
   }

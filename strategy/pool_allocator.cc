@@ -52,7 +52,6 @@ PoolAllocator::PoolAllocator(std::shared_ptr<ChunkPool> pool,
                              std::shared_ptr<ChainStream> stream,
                              const StrategyOptions& options)
     : PoolingStrategy(std::move(pool), std::move(stream)),
-      HitPath(/*may_bias=*/false),
       to_power_of_two_(IsPow2(options.pool_rounder)),
       auto_resize_(options.pool_auto_resize),
       cached_limit_bytes_(options.pool_cached_limit_bytes),
@@ -78,7 +77,7 @@ Allocation* PoolAllocator::Refuse(Failure::Reason reason,
                                   const Request& request,
                                   Failure& failure) noexcept {
   failure = Refusal(reason, request);
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   ++stats_.failures;
   return nullptr;
 }
@@ -138,7 +137,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     if (Block* block = TakeKept(*size, request.bytes)) {
       return block->allocation();
     }
@@ -153,7 +152,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
                                 Failure& failure) noexcept {
   std::size_t buckets = 0;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     buckets = cached_.MissingBuckets();
   }
   ExactIndex::Supplies supplies;
@@ -161,7 +160,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     return Refuse(Failure::Reason::kHostMemory, request, failure);
   }
   Allocation* piece = pool().TryAllocate(Request{size, alignment_}, failure);
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   if (piece == nullptr) {
     ++stats_.failures;
     failure.requested_bytes = request.bytes;
@@ -194,7 +193,7 @@ void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Leaving leaving;
   ExactIndex::Supplies emptied;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     Stop(block);
     if (Keeps(block->size)) {
       MakeRoom(block->size, leaving, emptied);
@@ -258,11 +257,11 @@ void PoolAllocator::Await(const Leaving& leaving) noexcept {
   }
   std::uint64_t number = 0;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     number = waits_.Begin();
   }
   if (!WaitForWork()) return;
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   waits_.End(number);
 }
 
@@ -284,7 +283,7 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   Leaving leaving;
   ExactIndex::Supplies emptied;
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     while (Block* block = cached_.TakeOldest()) Leave(block, leaving, emptied);
     cached_system_bytes_ = 0;
   }
@@ -292,27 +291,27 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t PoolAllocator::IdleBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return cached_.total_bytes();
 }
 
 std::size_t PoolAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return cached_system_bytes_;
 }
 
 std::size_t PoolAllocator::size_limit() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return size_limit_;
 }
 
 std::uint64_t PoolAllocator::evictions() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return evictions_;
 }
 
 Stats PoolAllocator::stats() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   Stats stats = stats_;
   uses_.FillIn(stats);
   stats.idle_bytes = cached_.total_bytes();
@@ -329,7 +328,7 @@ Stats PoolAllocator::stats() const {
 
 void PoolAllocator::ResetPeak() {
   pool().ResetPeak();
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   uses_.ResetPeak();
 }
 
@@ -356,7 +355,7 @@ void PoolAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 }
 
 bool PoolAllocator::IsConsistent() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   std::size_t live = 0;
   std::size_t bytes = 0;
   for (const Block* block = live_.front(); block != nullptr;

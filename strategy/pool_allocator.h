@@ -34,7 +34,7 @@ namespace strata {
 //   without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
-class PoolAllocator final : public PoolingStrategy, private HitPath {
+class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
  public:
   // Errors: std::invalid_argument if `options` name no rounder.
   PoolAllocator(std::shared_ptr<ChunkPool> pool,
@@ -121,7 +121,7 @@ class PoolAllocator final : public PoolingStrategy, private HitPath {
   const std::size_t cached_limit_bytes_;  // 0: none
   const std::size_t alignment_;
 
-  ChainLock& lock_{hit_state()->lock};
+  LentLock& lock_{*shared_lock()};
   // All below guarded by lock_.
   std::size_t size_limit_;
   Rates rates_;

@@ -1,6 +1,7 @@
 #include "strata/strategy/stream_view.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace strata {
@@ -25,7 +26,8 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
     : Decorator(strategy),
       HitPath(biased_lock),
       below_(strategy->hit_path()),
-      below_lock_(below_ != nullptr ? below_->hit_lock() : nullptr),
+      shared_lock_(below_ != nullptr ? below_->shared_lock() : nullptr),
+      locks_by_itself_(below_ != nullptr && below_->hit_lock() == nullptr),
       order_(std::move(order)),
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
@@ -36,20 +38,33 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();
   order_->Leave(*share_);
+  if (shared_lock_ != nullptr && shared_lock_->IsLentTo(lock_)) {
+    shared_lock_->TakeBack();
+  }
+}
+
+void StreamView::ShareLock() noexcept {
+  if (shared_lock_ == nullptr) return;
+  if (order_->several()) {
+    shared_lock_->TakeBack();
+  } else {
+    shared_lock_->LendTo(lock_);
+  }
 }
 
 // Inline, because they are most of a hit.
 
-inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
-  // A walk makes room, without which frees go past the park.
-  if (ParksAll() && parked_->room() <= uses_.live_allocations()) {
-    return nullptr;
-  }
-  const HitGuard guard(below_lock_);
+inline bool StreamView::IsAlone() const noexcept {
+  return IsLockEnough() &&
+         (parked_ == nullptr ||
+          (!timeline_->during_capture() && parked_->empty() && !ParksAll()));
+}
+
+inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   Block* const block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
   // Asked only now, so that who freed the block has noted it.
-  if (!order_->IsOrdered(*share_)) {
+  if (!order_->IsOrdered(*share_)) [[unlikely]] {
     below_->Give(block);
     return nullptr;
   }
@@ -57,36 +72,54 @@ inline Block* StreamView::TakeHeld(std::size_t bytes) noexcept {
   return block;
 }
 
-inline bool StreamView::GiveHeld(Block* block) noexcept {
+[[gnu::noinline]] Block* StreamView::TakeAmongOthers(
+    std::size_t bytes) noexcept {
+  // The first request walks.
+  if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
+  // What is parked comes first.
+  if (parked_ != nullptr && !parked_->empty()) {
+    if (Block* const block = parked_->Take(Request{bytes})) return block;
+  }
+  // A walk makes room, without which frees go past the park.
+  if (ParksAll() && parked_->room() <= uses_.live_allocations()) {
+    return nullptr;
+  }
+  std::optional<HitGuard> guard;
+  if (!IsLockEnough()) guard.emplace(*below_);
+  return TakeBelow(bytes);
+}
+
+[[gnu::noinline]] bool StreamView::GiveAmongOthers(Block* block) noexcept {
   if (!IsDirect()) {
     // Once nobody allocates here any more, each free has to drain.
     return !IsDuringCapture() && !frees_->is_closed() &&
            parked_->ParkHeld(block);
   }
   order_->NoteFree(*share_);
-  const HitGuard guard(below_lock_);
+  std::optional<HitGuard> guard;
+  if (!IsLockEnough()) guard.emplace(*below_);
   return below_->Give(block);
 }
 
 Block* StreamView::TakeCached(std::size_t bytes) noexcept {
-  // The first request walks.
-  if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
-  // What is parked comes first.
-  Block* block = nullptr;
-  if (parked_ != nullptr && !parked_->empty()) {
-    block = parked_->Take(Request{bytes});
-  }
-  if (block == nullptr) block = TakeHeld(bytes);
-  if (block == nullptr) return nullptr;
-  uses_.Count(*block);
+  Block* const block = IsAlone() ? TakeBelow(bytes) : TakeAmongOthers(bytes);
+  if (block != nullptr) uses_.Count(*block);
   return block;
 }
 
 bool StreamView::GiveCached(Block* block) noexcept {
   uses_.Uncount(*block);
-  if (GiveHeld(block)) return true;
-  uses_.Recount(*block);
-  return false;
+  bool is_given = false;
+  if (IsAlone()) {
+    order_->NoteFree(*share_);
+    is_given = below_->Give(block);
+  } else {
+    is_given = GiveAmongOthers(block);
+  }
+  if (!is_given) [[unlikely]] {
+    uses_.Recount(*block);
+  }
+  return is_given;
 }
 
 Allocation* StreamView::TakeFromStrategy(const Request& request,
@@ -120,6 +153,7 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
 Allocation* StreamView::Take(const Request& request,
                              Failure& failure) noexcept {
   order_->Activate(*share_);
+  ShareLock();
   if (parked_ != nullptr) {
     Block* block = parked_->Take(request);
     if (block != nullptr) return block->allocation();

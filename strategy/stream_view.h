@@ -28,8 +28,9 @@ namespace strata {
 //   captures could not be waited for. Counters are those of this stream; what
 //   the strategy holds, parked blocks too, is in its own stats().
 // Threads: any thread, if the strategy is.
-// Cost: a hit takes the strategy's lock below its own, or that of what is
-//   parked; with several streams, one free in 64 walks. See ParkedFrees.
+// Cost: while one stream is in use, its lock is the strategy's, too. With
+//   several, a hit takes that of the strategy below its own, or that of what is
+//   parked, and one free in 64 walks. See ParkedFrees.
 // Source: DESIGN §4 ("What is shared").
 class StreamView final : public Decorator, private HitPath {
  public:
@@ -74,16 +75,31 @@ class StreamView final : public Decorator, private HitPath {
     return parked_ == nullptr || (!timeline_->during_capture() &&
                                   (waits_on_device_ || !order_->several()));
   }
-  // Hold lock_.
-  Block* TakeHeld(std::size_t bytes) noexcept;
-  bool GiveHeld(Block* block) noexcept;
-  // Parked, or by the strategy.
+  // Whether lock_ is all that a hit of the strategy needs.
+  bool IsLockEnough() const noexcept {
+    return shared_lock_ != nullptr
+               ? shared_lock_->IsLentTo(lock_)  // from the first request on
+               : locks_by_itself_ && order_->IsActive(*share_);
+  }
+  // Hold lock_, here and below. Whether it is enough, and nothing is parked or
+  // would be.
+  bool IsAlone() const noexcept;
+  // From the strategy, whose lock is held.
+  Block* TakeBelow(std::size_t bytes) noexcept;
+  // Of a hit, unless the stream is alone.
+  Block* TakeAmongOthers(std::size_t bytes) noexcept;
+  bool GiveAmongOthers(Block* block) noexcept;
+
+  // Has lock_ lent the strategy's, as long as no other stream is in use.
+  void ShareLock() noexcept;
+  // Parked, or by the strategy; without a lock.
   Allocation* Take(const Request& request, Failure& failure) noexcept;
   Allocation* TakeFromStrategy(const Request& request,
                                Failure& failure) noexcept;
 
   HitPath* const below_;         // the strategy's; null if it has none
-  ChainLock* const below_lock_;  // its lock; null if it locks by itself
+  LentLock* const shared_lock_;  // of that; null: it cannot be lent
+  const bool locks_by_itself_;   // that; or it has none
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;

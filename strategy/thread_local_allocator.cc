@@ -15,6 +15,18 @@ ThreadLocalAllocator::ThreadLocalAllocator(std::shared_ptr<ChunkPool> pool,
 
 ThreadLocalAllocator::~ThreadLocalAllocator() { owners_->Close(); }
 
+Block* ThreadLocalAllocator::TakeCached(std::size_t bytes) noexcept {
+  const std::size_t size = SizeInPool(bytes);
+  BuddyPool* const own = size != 0 ? owners_->Find() : nullptr;
+  return own != nullptr ? own->TakeHit(bytes, size) : nullptr;
+}
+
+bool ThreadLocalAllocator::GiveCached(Block* block) noexcept {
+  BuddyPool* const home = HomeOf(*block);
+  if (home != nullptr) ThreadLocalAllocator::GiveToPool(*home, block);
+  return home != nullptr;
+}
+
 BuddyPool* ThreadLocalAllocator::PoolForRequest() noexcept {
   if (BuddyPool* own = owners_->Find()) return own;
   BuddyPool* pool = owners_->TakeSpare();

@@ -1,10 +1,12 @@
 #ifndef STRATA_STRATEGY_THREAD_LOCAL_ALLOCATOR_H_
 #define STRATA_STRATEGY_THREAD_LOCAL_ALLOCATOR_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/hit_path.h"
 #include "strata/strategy/buddy/buddy_strategy.h"
 #include "strata/strategy/buddy/pool_owners.h"
 #include "strata/strategy/strategy_options.h"
@@ -27,7 +29,7 @@ namespace strata {
 //   free by another thread is one atomic exchange. Every thread takes chunks of
 //   its own from the device, 2.5 KiB of index for each kind of chunk.
 // Source: paddle.md §3.4 rule 11.
-class ThreadLocalAllocator final : public BuddyStrategy {
+class ThreadLocalAllocator final : public BuddyStrategy, private HitPath {
  public:
   // Makes no device call.
   //
@@ -37,9 +39,16 @@ class ThreadLocalAllocator final : public BuddyStrategy {
                        const StrategyOptions& options);
   ~ThreadLocalAllocator() override;
 
+  HitPath* hit_path() override { return this; }
+
  private:
+  // HitPath. Each pool has its lock; huge blocks walk.
+  Block* TakeCached(std::size_t bytes) noexcept override;
+  bool GiveCached(Block* block) noexcept override;
+  // Not what waits to be taken in.
+  bool finds_all() const noexcept override { return false; }
+
   BuddyPool* PoolForRequest() noexcept override;
-  BuddyPool* PoolAtHand() noexcept override { return owners_->Find(); }
   void GiveToPool(BuddyPool& home, Block* block) noexcept override;
 
   const std::shared_ptr<PoolOwners> owners_;

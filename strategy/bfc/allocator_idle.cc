@@ -32,7 +32,7 @@ std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
       piece = next;
     }
     {
-      const std::lock_guard<ChainLock> guard(lock_);
+      const std::lock_guard<LentLock> guard(lock_);
       leaving_bytes_ -= region->size;
     }
     delete region;
@@ -41,14 +41,14 @@ std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
 }
 
 std::size_t BfcAllocator::IdleBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   std::size_t bytes = 0;
   ForEachIdle([&](const BfcRegion& one) { bytes += one.size; });
   return bytes;
 }
 
 std::size_t BfcAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   std::size_t bytes = 0;
   ForEachIdle([&](const BfcRegion& one) {
     for (const Block* piece = one.memory->block(); piece != nullptr;
@@ -60,7 +60,7 @@ std::size_t BfcAllocator::IdleSystemBytes() const noexcept {
 }
 
 std::size_t BfcAllocator::SmallestIdle(std::size_t bytes) const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   std::size_t best = 0;
   ForEachIdle([&](const BfcRegion& one) {
     if (one.size >= bytes && (best == 0 || one.size < best)) best = one.size;
@@ -69,7 +69,7 @@ std::size_t BfcAllocator::SmallestIdle(std::size_t bytes) const noexcept {
 }
 
 std::size_t BfcAllocator::LargestIdle() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   std::size_t largest = 0;
   ForEachIdle(
       [&](const BfcRegion& one) { largest = std::max(largest, one.size); });

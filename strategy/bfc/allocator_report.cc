@@ -56,7 +56,7 @@ Stats BfcAllocator::stats() const {
 
 void BfcAllocator::ResetPeak() {
   {
-    const std::lock_guard<ChainLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     arena_.ResetPeak();
   }
   pool().ResetPeak();
@@ -70,7 +70,7 @@ BfcSnapshot::Numbers BfcAllocator::GetNumbers() const {
 }
 
 void BfcAllocator::ClearStats() {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   arena_.ClearNumbers();
 }
 
@@ -119,12 +119,12 @@ BfcSnapshot BfcAllocator::Snapshot() const {
 }
 
 bool BfcAllocator::IsConsistent() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return arena_.IsConsistent();
 }
 
 std::size_t BfcAllocator::waiting_count() const {
-  const std::lock_guard<ChainLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   return arena_.waiting_count();
 }
 

@@ -17,23 +17,21 @@ constexpr int kTakeInBatch = 32;
 
 }  // namespace
 
-BuddyPool::BuddyPool(BuddySource& source)
+BuddyPool::BuddyPool(BuddySource& source, LentLock* lock)
     : source_(source),
+      lock_(lock),
       cache_(source.sizes().front_cache().max_block_bytes(),
              source.sizes().min_block_bytes(),
              source.sizes().front_cache().searches()) {}
 
 Block* BuddyPool::TakeHit(std::size_t bytes, std::size_t size) noexcept {
-  if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
-  const std::lock_guard<SpinLock> guard(lock_);
-  Block* block = TakeOrFind(size);
-  if (block != nullptr) block->requested = bytes;
-  return block;
+  const std::lock_guard<Lock> guard(lock_);
+  return TakeHitHeld(bytes, size);
 }
 
 Allocation* BuddyPool::TryCached(const Request& request,
                                  std::size_t size) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<Lock> guard(lock_);
   Block* block = Find(size);
   if (block == nullptr) return nullptr;
   block->requested = request.bytes;
@@ -46,7 +44,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
   const bool may_grow = (request.flags & kNoGrowth) == 0;
   bool out_of_records = false;
   do {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<Lock> guard(lock_);
     if (Block* block = TakeOrFind(size)) {
       block->requested = request.bytes;
       return block->allocation();
@@ -74,13 +72,13 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
   }
   bool is_first = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<Lock> guard(lock_);
     is_first = blocks_.chunk_count() == 0;
   }
   const BuddySource::Taken taken = source_.TakeChunk(size, is_first, failure);
   Block* block = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<Lock> guard(lock_);
     records_.TakeFrom(supply);
     if (taken.memory != nullptr) {
       chunk->memory = taken.memory;
@@ -186,8 +184,8 @@ void BuddyPool::Insert(Block* block) noexcept {
 }
 
 void BuddyPool::Give(Block* block) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
-  if (!cache_.Give(block)) Insert(block);
+  const std::lock_guard<Lock> guard(lock_);
+  GiveHeld(block);
 }
 
 void BuddyPool::GiveLater(Block* block) noexcept {
@@ -203,7 +201,7 @@ void BuddyPool::TakeIn() noexcept {
   if (waiting_.load(std::memory_order_relaxed) == nullptr) return;
   Block* block = waiting_.exchange(nullptr, std::memory_order_acquire);
   while (block != nullptr) {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<Lock> guard(lock_);
     for (int i = 0; i < kTakeInBatch && block != nullptr; ++i) {
       Block* rest = block->free_previous;
       Insert(block);

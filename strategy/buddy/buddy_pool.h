@@ -11,6 +11,7 @@
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/front_cache.h"
+#include "strata/allocation/lent_lock.h"
 #include "strata/allocation/request.h"
 #include "strata/allocation/stats.h"
 #include "strata/allocation/visitor.h"
@@ -43,8 +44,8 @@ struct BuddyChunk : Chunk {
 //   of the size BuddySource says. What another thread frees may wait in a list
 //   without lock until somebody with business in the pool takes it in.
 // Threads: any thread. No lock is held while the system is called.
-// Cost: a hit is O(log n) in free blocks of nearly one size, under one spin
-//   lock, without heap or device call; GiveLater is one atomic exchange.
+// Cost: a hit is O(log n) in free blocks of nearly one size, under one lock,
+//   without heap or device call; GiveLater is one atomic exchange.
 // Source: paddle.md §3.4 rules 3 to 8, but for what the cache keeps; the faults
 // of rule 6 (counting) and §5
 //   B9 (released while in use) are not here: blocks are counted as they are,
@@ -55,11 +56,12 @@ class BuddyPool {
   enum class Preference : std::uint32_t { kWanted, kFallback };
   static constexpr std::size_t kPreferences = 2;
 
-  // `source` outlives the pool.
-  // Every chunk has been detached when it is destroyed; what is left is lost.
+  // `source` and `lock`, which guards it, outlive the pool; null: it has one of
+  // its own. Every chunk has been detached when it is destroyed; what is left
+  // is lost.
   //
   // Errors: std::bad_alloc.
-  explicit BuddyPool(BuddySource& source);
+  explicit BuddyPool(BuddySource& source, LentLock* lock = nullptr);
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
 
@@ -68,14 +70,23 @@ class BuddyPool {
   Allocation* TryAllocate(const Request& request, std::size_t size,
                           Failure& failure) noexcept;
   // What is at hand for a request of `bytes`; null if there is nothing, or
-  // something waits to be taken in.
+  // something waits to be taken in. Held: for who holds the lock.
   Block* TakeHit(std::size_t bytes, std::size_t size) noexcept;
+  Block* TakeHitHeld(std::size_t bytes, std::size_t size) noexcept {
+    if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
+    Block* const block = TakeOrFind(size);
+    if (block != nullptr) block->requested = bytes;
+    return block;
+  }
   // The search alone; null if there is nothing.
   Allocation* TryCached(const Request& request, std::size_t size) noexcept;
 
   // Takes back a block of this pool: at once, or without lock for the next who
   // has business here.
   void Give(Block* block) noexcept;
+  void GiveHeld(Block* block) noexcept {
+    if (!cache_.Give(block)) Insert(block);
+  }
   void GiveLater(Block* block) noexcept;
   // Takes in what waits.
   void TakeIn() noexcept;
@@ -109,6 +120,17 @@ class BuddyPool {
   SmallOrderedIndex& OrderOf(const Block* block) {
     return orders_[block->pool];
   }
+  // The one that it was given, or else its own.
+  class Lock {
+   public:
+    explicit Lock(LentLock* given) : given_(given) {}
+    void lock() { given_ != nullptr ? given_->lock() : own_.lock(); }
+    void unlock() { given_ != nullptr ? given_->unlock() : own_.unlock(); }
+
+   private:
+    LentLock* const given_;
+    SpinLock own_;
+  };
   // Holds the lock, with every free block in the index.
   class Joined {
    public:
@@ -120,7 +142,7 @@ class BuddyPool {
     Joined& operator=(const Joined&) = delete;
 
    private:
-    const std::lock_guard<SpinLock> guard_;
+    const std::lock_guard<Lock> guard_;
   };
 
   // Hold lock_.
@@ -147,7 +169,7 @@ class BuddyPool {
   // Freed and not yet taken in, linked by Block::free_previous.
   std::atomic<Block*> waiting_{nullptr};
 
-  mutable SpinLock lock_;
+  mutable Lock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<SmallOrderedIndex, kPreferences> orders_;

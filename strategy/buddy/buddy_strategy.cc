@@ -45,10 +45,10 @@ BuddyStrategy::~BuddyStrategy() {
   }
 }
 
-BuddyPool* BuddyStrategy::AddPool() noexcept {
+BuddyPool* BuddyStrategy::AddPool(LentLock* lock) noexcept {
   BuddyPool* pool = nullptr;
   try {
-    pool = new BuddyPool(source_);
+    pool = new BuddyPool(source_, lock);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -114,25 +114,17 @@ void BuddyStrategy::Explain(Failure& failure) const noexcept {
 void BuddyStrategy::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
-  if (block->chunk == nullptr) {
-    GiveHuge(block);
+  if (BuddyPool* const home = HomeOf(*block)) {
+    GiveToPool(*home, block);
   } else {
-    GiveToPool(*static_cast<BuddyChunk*>(block->chunk)->home, block);
+    GiveHuge(block);
   }
 }
 
-Block* BuddyStrategy::TakeCached(std::size_t bytes) noexcept {
-  if (bytes > source_.max_block_bytes()) return nullptr;
+std::size_t BuddyStrategy::SizeInPool(std::size_t bytes) const noexcept {
+  if (bytes > source_.max_block_bytes()) return 0;
   const std::size_t size = AlignUp(bytes, source_.sizes().min_block_bytes());
-  if (size > source_.max_block_bytes()) return nullptr;
-  BuddyPool* pool = PoolAtHand();
-  return pool != nullptr ? pool->TakeHit(bytes, size) : nullptr;
-}
-
-bool BuddyStrategy::GiveCached(Block* block) noexcept {
-  if (block->chunk == nullptr) return false;
-  GiveToPool(*static_cast<BuddyChunk*>(block->chunk)->home, block);
-  return true;
+  return size <= source_.max_block_bytes() ? size : 0;
 }
 
 Allocation* BuddyStrategy::TakeHuge(const Request& request, std::size_t size,

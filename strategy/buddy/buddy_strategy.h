@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "strata/allocation/hit_path.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
@@ -24,7 +23,7 @@ namespace strata {
 //   nothing for it, or for a pool to grow, whatever fits in any pool serves.
 // Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
-class BuddyStrategy : public PoolingStrategy, private HitPath {
+class BuddyStrategy : public PoolingStrategy {
  public:
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept final;
@@ -34,7 +33,6 @@ class BuddyStrategy : public PoolingStrategy, private HitPath {
   std::size_t max_alignment() const final { return kAlignmentBytes; }
   std::size_t natural_alignment() const final { return kAlignmentBytes; }
   Stats stats() const final;
-  HitPath* hit_path() final { return this; }
 
   // Huge blocks that are live.
   std::size_t huge_count() const;
@@ -51,25 +49,24 @@ class BuddyStrategy : public PoolingStrategy, private HitPath {
   // The pool that serves the calling thread's requests; null if the host is
   // out of memory.
   virtual BuddyPool* PoolForRequest() noexcept = 0;
-  // The same, null if one would have to be made.
-  virtual BuddyPool* PoolAtHand() noexcept = 0;
   // Returns `block` to its pool.
   virtual void GiveToPool(BuddyPool& home, Block* block) noexcept = 0;
 
-  // One more pool, which lives as long as this object; null if the host is out
-  // of memory.
-  BuddyPool* AddPool() noexcept;
+  // One more pool, which lives as long as this object, and has a lock of its
+  // own unless one is given; null if the host is out of memory.
+  BuddyPool* AddPool(LentLock* lock = nullptr) noexcept;
+  // What a pool takes for a request of `bytes`; 0: none serves it.
+  std::size_t SizeInPool(std::size_t bytes) const noexcept;
+  // The pool of a live block; null of a huge one, which is the system's.
+  static BuddyPool* HomeOf(const Block& block) noexcept {
+    return block.chunk != nullptr ? static_cast<BuddyChunk*>(block.chunk)->home
+                                  : nullptr;
+  }
   // The pool added last; the others follow `next`.
   BuddyPool* first_pool() const { return pools_.load(); }
 
  private:
   static constexpr std::size_t kAlignmentBytes = 256;
-
-  // HitPath. Each pool has its lock; huge blocks, which are the system's, walk.
-  Block* TakeCached(std::size_t bytes) noexcept final;
-  bool GiveCached(Block* block) noexcept final;
-  // Not what waits to be taken in.
-  bool finds_all() const noexcept final { return false; }
 
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;

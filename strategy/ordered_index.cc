@@ -4,25 +4,24 @@
 
 namespace strata {
 
-template <class Classes>
-std::size_t BasicOrderedIndex<Classes>::LargestBytes() const {
+std::size_t OrderedIndex::LargestBytes() const {
   if (count_ == 0) return 0;
   Block* block = roots_[classes_.Last()];
   while (Right(block) != nullptr) block = Right(block);
   return block->size;
 }
 
-template <class Classes>
-bool BasicOrderedIndex<Classes>::IsConsistent() const {
+bool OrderedIndex::IsConsistent() const {
   std::size_t count = 0;
   std::size_t bytes = 0;
   bool in_order = classes_.IsConsistent();
   const Block* previous = nullptr;
-  for (unsigned i = 0; i < Classes::kCount; ++i) {
+  for (unsigned i = 0; i < SizeClasses::kCount; ++i) {
     if (classes_.IsMarked(i) != (roots_[i] != nullptr)) return false;
     // Accepts none, so it passes over every block, in order.
     FirstIf(roots_[i], 0, [&](Block* block) {
-      in_order = in_order && block->is_free && Classes::Of(block->size) == i &&
+      in_order = in_order && block->is_free &&
+                 SizeClasses::Of(block->size) == i &&
                  (previous == nullptr || IsBefore(previous, block));
       for (const Block* child : {Left(block), Right(block)}) {
         in_order = in_order &&
@@ -37,20 +36,15 @@ bool BasicOrderedIndex<Classes>::IsConsistent() const {
   return in_order && count == count_ && bytes == total_bytes_;
 }
 
-template <class Classes>
-std::size_t BasicOrderedIndex<Classes>::DepthOf(Block* tree) {
+std::size_t OrderedIndex::DepthOf(Block* tree) {
   if (tree == nullptr) return 0;
   return 1 + std::max(DepthOf(Left(tree)), DepthOf(Right(tree)));
 }
 
-template <class Classes>
-std::size_t BasicOrderedIndex<Classes>::Depth() const {
+std::size_t OrderedIndex::Depth() const {
   std::size_t depth = 0;
   for (Block* root : roots_) depth = std::max(depth, DepthOf(root));
   return depth;
 }
-
-template class BasicOrderedIndex<SizeClasses>;
-template class BasicOrderedIndex<CoarseSizeClasses>;
 
 }  // namespace strata

@@ -20,19 +20,18 @@ namespace strata {
 // Units: bytes; every size is a multiple of 256 and below 2^48.
 // Threads: none; the strategy's lock guards it.
 // Cost: O(log n) in the blocks of one class, O(1) in the number of classes and
-//   of smaller blocks; no heap.
+//   of smaller blocks; no heap. 67 KiB.
 // Source: tf_bfc.md R6, R8, W14, §5.1; paddle.md §3.4 rule 3. Both originals
 //   have this order from search trees.
-template <class Classes>
-class BasicOrderedIndex {
+class OrderedIndex {
  public:
   // Which of two blocks of equal size comes first.
   enum class AddressOrder : std::uint8_t { kAscending, kDescending };
 
-  explicit BasicOrderedIndex(AddressOrder order = AddressOrder::kAscending)
+  explicit OrderedIndex(AddressOrder order = AddressOrder::kAscending)
       : order_(order) {}
-  BasicOrderedIndex(const BasicOrderedIndex&) = delete;
-  BasicOrderedIndex& operator=(const BasicOrderedIndex&) = delete;
+  OrderedIndex(const OrderedIndex&) = delete;
+  OrderedIndex& operator=(const OrderedIndex&) = delete;
 
   void Insert(Block* block);
   // `block` is in this index.
@@ -81,21 +80,15 @@ class BasicOrderedIndex {
   // The two that change together are apart: compilers take neighbours for a
   // vector, which is more instructions than two additions.
   std::size_t count_ = 0;
-  std::array<Block*, Classes::kCount> roots_{};
-  Classes classes_;  // marked: the root is not null
+  std::array<Block*, SizeClasses::kCount> roots_{};
+  SizeClasses classes_;  // marked: the root is not null
   std::size_t total_bytes_ = 0;
 };
 
-// 67 KiB; next to no class has more than one size.
-using OrderedIndex = BasicOrderedIndex<SizeClasses>;
-// 2.5 KiB: small enough to have one per thread.
-using SmallOrderedIndex = BasicOrderedIndex<CoarseSizeClasses>;
-
 // Inline, because they are most of a hit.
 
-template <class Classes>
-inline void BasicOrderedIndex<Classes>::Insert(Block* block) {
-  const unsigned size_class = Classes::Of(block->size);
+inline void OrderedIndex::Insert(Block* block) {
+  const unsigned size_class = SizeClasses::Of(block->size);
   Block** link = &roots_[size_class];
   if (*link == nullptr) {
     classes_.Mark(size_class);
@@ -127,9 +120,8 @@ inline void BasicOrderedIndex<Classes>::Insert(Block* block) {
   total_bytes_ += block->size;
 }
 
-template <class Classes>
-inline void BasicOrderedIndex<Classes>::Remove(Block* block) {
-  const unsigned size_class = Classes::Of(block->size);
+inline void OrderedIndex::Remove(Block* block) {
+  const unsigned size_class = SizeClasses::Of(block->size);
   Block** link = &roots_[size_class];
   while (*link != block) {
     link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
@@ -155,9 +147,7 @@ inline void BasicOrderedIndex<Classes>::Remove(Block* block) {
 }
 
 // Equal sizes are in address order, so the leftmost one comes first.
-template <class Classes>
-inline Block* BasicOrderedIndex<Classes>::LowerBound(Block* tree,
-                                                     std::size_t bytes) {
+inline Block* OrderedIndex::LowerBound(Block* tree, std::size_t bytes) {
   Block* best = nullptr;
   while (tree != nullptr) {
     if (tree->size >= bytes) {
@@ -170,23 +160,22 @@ inline Block* BasicOrderedIndex<Classes>::LowerBound(Block* tree,
   return best;
 }
 
-template <class Classes>
-inline Block* BasicOrderedIndex<Classes>::Find(std::size_t bytes) const {
-  const unsigned own_class = Classes::Of(bytes);
-  if (own_class >= Classes::kCount) return nullptr;
+inline Block* OrderedIndex::Find(std::size_t bytes) const {
+  const unsigned own_class = SizeClasses::Of(bytes);
+  if (own_class >= SizeClasses::kCount) return nullptr;
   unsigned size_class = classes_.Next(own_class);
   if (size_class == own_class) {
     if (Block* block = LowerBound(roots_[own_class], bytes)) return block;
     size_class = classes_.Next(own_class + 1);
   }
-  return size_class < Classes::kCount ? LowerBound(roots_[size_class], bytes)
-                                      : nullptr;
+  return size_class < SizeClasses::kCount
+             ? LowerBound(roots_[size_class], bytes)
+             : nullptr;
 }
 
-template <class Classes>
 template <class Accepts>
-Block* BasicOrderedIndex<Classes>::FirstIf(Block* tree, std::size_t bytes,
-                                           const Accepts& accepts) {
+Block* OrderedIndex::FirstIf(Block* tree, std::size_t bytes,
+                             const Accepts& accepts) {
   while (tree != nullptr) {
     if (tree->size >= bytes) {
       if (Block* block = FirstIf(Left(tree), bytes, accepts)) return block;
@@ -197,12 +186,10 @@ Block* BasicOrderedIndex<Classes>::FirstIf(Block* tree, std::size_t bytes,
   return nullptr;
 }
 
-template <class Classes>
 template <class Accepts>
-Block* BasicOrderedIndex<Classes>::FindIf(std::size_t bytes,
-                                          const Accepts& accepts) const {
-  for (unsigned i = classes_.Next(Classes::Of(bytes)); i < Classes::kCount;
-       i = classes_.Next(i + 1)) {
+Block* OrderedIndex::FindIf(std::size_t bytes, const Accepts& accepts) const {
+  for (unsigned i = classes_.Next(SizeClasses::Of(bytes));
+       i < SizeClasses::kCount; i = classes_.Next(i + 1)) {
     if (Block* block = FirstIf(roots_[i], bytes, accepts)) return block;
   }
   return nullptr;

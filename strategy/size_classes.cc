@@ -2,8 +2,7 @@
 
 namespace strata {
 
-template <unsigned kMantissaBits>
-unsigned BasicSizeClasses<kMantissaBits>::Last() const {
+unsigned SizeClasses::Last() const {
   const auto highest = [](std::uint64_t word) {
     return 63U - static_cast<unsigned>(std::countl_zero(word));
   };
@@ -13,15 +12,11 @@ unsigned BasicSizeClasses<kMantissaBits>::Last() const {
   return word * 64 + highest(words_[word]);
 }
 
-template <unsigned kMantissaBits>
-bool BasicSizeClasses<kMantissaBits>::IsConsistent() const {
+bool SizeClasses::IsConsistent() const {
   for (unsigned i = 0; i < kWords; ++i) {
     if (((groups_[i / 64] & Bit(i)) != 0) != (words_[i] != 0)) return false;
   }
   return true;
 }
-
-template class BasicSizeClasses<8>;
-template class BasicSizeClasses<3>;
 
 }  // namespace strata

@@ -12,16 +12,16 @@ namespace strata {
 //
 // Model: up to 2^kMantissaBits granules every multiple of the granule has a
 //   class of its own; above, there are 2^kMantissaBits classes per power of
-//   two. A larger class has larger sizes. Two levels of bitmaps find the next
-//   class that holds a block.
+//   two, whose sizes differ by at most 0.4 %. A larger class has larger sizes.
+//   Two levels of bitmaps find the next class that holds a block.
 // Units: bytes; every size is a multiple of kGranuleBytes and below 2^48.
 // Threads: none; the strategy's lock guards it.
-// Cost: O(1).
+// Cost: O(1). 1 KiB.
 // Source: hotpath.md §3 ("semi-log bitmap").
-template <unsigned kMantissaBits>
-class BasicSizeClasses {
+class SizeClasses {
  public:
   static constexpr std::size_t kGranuleBytes = 256;
+  static constexpr unsigned kMantissaBits = 8;
   static constexpr unsigned kMantissa = 1U << kMantissaBits;
   static constexpr unsigned kMaxSizeBits = 48;
   static constexpr unsigned kGranuleBits = 8;
@@ -84,14 +84,8 @@ class BasicSizeClasses {
   std::array<std::uint64_t, kGroups> groups_{};  // a bit per word
 };
 
-// Sizes in one class differ by at most 0.4 %; 1 KiB.
-using SizeClasses = BasicSizeClasses<8>;
-// By at most an eighth; 48 bytes.
-using CoarseSizeClasses = BasicSizeClasses<3>;
-
 // Inline, because it is part of every hit.
-template <unsigned kMantissaBits>
-inline unsigned BasicSizeClasses<kMantissaBits>::Next(unsigned from) const {
+inline unsigned SizeClasses::Next(unsigned from) const {
   if (from >= kCount) return kCount;
   unsigned word = from / 64;
   std::uint64_t bits = BitsFrom(words_[word], from);

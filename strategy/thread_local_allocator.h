@@ -27,7 +27,7 @@ namespace strata {
 //   long as the blocks end before it.
 // Cost: as naive_best_fit, with a lock that only its owner takes on a hit; a
 //   free by another thread is one atomic exchange. Every thread takes chunks of
-//   its own from the device, 2.5 KiB of index for each kind of chunk.
+//   its own from the device, 67 KiB of index for each kind of chunk.
 // Source: paddle.md §3.4 rule 11.
 class ThreadLocalAllocator final : public BuddyStrategy, private HitPath {
  public:

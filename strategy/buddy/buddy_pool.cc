@@ -140,7 +140,7 @@ void BuddyPool::Join(Block* cached) noexcept {
 }
 
 Block* BuddyPool::FindAndCarve(std::size_t size) noexcept {
-  for (const SmallOrderedIndex& order : orders_) {
+  for (const OrderedIndex& order : orders_) {
     Block* block = order.Find(size);
     if (block != nullptr) return Carve(block, size);
   }
@@ -151,7 +151,7 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
   const bool split =
       block->size - size >= source_.sizes().min_remainder_bytes();
   if (split && !records_.Has(1)) return nullptr;
-  SmallOrderedIndex& order = OrderOf(block);
+  OrderedIndex& order = OrderOf(block);
   order.Remove(block);
   if (BlockList::IsWholeChunk(block)) idle_.Remove(block->chunk);
   if (split) {
@@ -166,7 +166,10 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
 }
 
 void BuddyPool::Insert(Block* block) noexcept {
-  SmallOrderedIndex& order = OrderOf(block);
+  // Among many blocks they are in no near cache.
+  __builtin_prefetch(block->next);
+  __builtin_prefetch(block->previous);
+  OrderedIndex& order = OrderOf(block);
   block->flags = 0;
   if (Block* high = block->next; BlockList::IsFree(high)) {
     order.Remove(high);
@@ -218,7 +221,7 @@ Stats BuddyPool::stats() const {
   stats.coalesces = blocks_.counts().coalesces;
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
-  for (const SmallOrderedIndex& order : orders_) {
+  for (const OrderedIndex& order : orders_) {
     stats.in_use_bytes -= order.total_bytes();
     stats.free_blocks += order.count();
     stats.largest_free_bytes =

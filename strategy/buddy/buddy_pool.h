@@ -117,9 +117,7 @@ class BuddyPool {
   BuddyPool* next_spare = nullptr;
 
  private:
-  SmallOrderedIndex& OrderOf(const Block* block) {
-    return orders_[block->pool];
-  }
+  OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }
   // The one that it was given, or else its own.
   class Lock {
    public:
@@ -172,7 +170,7 @@ class BuddyPool {
   mutable Lock lock_;
   // All below guarded by lock_.
   BlockList blocks_;
-  std::array<SmallOrderedIndex, kPreferences> orders_;
+  std::array<OrderedIndex, kPreferences> orders_;
   FrontCache cache_;
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;

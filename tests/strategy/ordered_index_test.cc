@@ -36,14 +36,8 @@ class Blocks {
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 
-template <class Index>
-class OrderedIndexTest : public ::testing::Test {};
-
-using Indices = ::testing::Types<OrderedIndex, SmallOrderedIndex>;
-TYPED_TEST_SUITE(OrderedIndexTest, Indices);
-
-TYPED_TEST(OrderedIndexTest, AnEmptyOneFindsNothing) {
-  TypeParam index;
+TEST(OrderedIndexTest, AnEmptyOneFindsNothing) {
+  OrderedIndex index;
   EXPECT_EQ(index.Find(1), nullptr);
   EXPECT_EQ(index.Find(std::size_t{1} << 48), nullptr);
   EXPECT_EQ(index.Find(SIZE_MAX), nullptr);
@@ -52,9 +46,9 @@ TYPED_TEST(OrderedIndexTest, AnEmptyOneFindsNothing) {
 }
 
 // Sizes of one class, which an index by classes alone would not tell apart.
-TYPED_TEST(OrderedIndexTest, TellsSizesOfOneClassApart) {
+TEST(OrderedIndexTest, TellsSizesOfOneClassApart) {
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   Block* larger = blocks.Add(0x10000, Mebibytes(1) + 512);
   Block* smaller = blocks.Add(0x800000, Mebibytes(1) + 256);
   index.Insert(larger);
@@ -64,9 +58,9 @@ TYPED_TEST(OrderedIndexTest, TellsSizesOfOneClassApart) {
   EXPECT_EQ(index.Find(Mebibytes(1) + 513), nullptr);
 }
 
-TYPED_TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
+TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   Block* high = blocks.Add(0x9000, 512);
   Block* low = blocks.Add(0x1000, 512);
   Block* large = blocks.Add(0x0100, 1024);
@@ -82,9 +76,9 @@ TYPED_TEST(OrderedIndexTest, SmallestThenLowest) {  // R8
   EXPECT_EQ(index.total_bytes(), 1536U);
 }
 
-TYPED_TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
+TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
   Blocks blocks;
-  TypeParam index(TypeParam::AddressOrder::kDescending);
+  OrderedIndex index(OrderedIndex::AddressOrder::kDescending);
   Block* high = blocks.Add(0x9000, 512);
   index.Insert(blocks.Add(0x1000, 512));
   index.Insert(high);
@@ -93,9 +87,9 @@ TYPED_TEST(OrderedIndexTest, DescendingOrderConcernsEqualSizesOnly) {  // R66
   EXPECT_TRUE(index.IsConsistent());
 }
 
-TYPED_TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
+TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   for (std::uintptr_t i = 0; i < 40; ++i) {
     index.Insert(blocks.Add(0x1000 + i * 0x1000, 256 * (1 + i % 5)));
   }
@@ -115,10 +109,10 @@ TYPED_TEST(OrderedIndexTest, FindIfPassesOverWhatIsNotAccepted) {  // R9
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->data), 0x5000U);
 }
 
-TYPED_TEST(OrderedIndexTest, AgreesWithASet) {
+TEST(OrderedIndexTest, AgreesWithASet) {
   std::mt19937_64 random(5);
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   std::vector<Block*> all;
   for (std::uintptr_t i = 0; i < 3000; ++i) {
     const std::size_t bytes = 256 * (1 + random() % (1U << (random() % 14)));
@@ -160,10 +154,10 @@ TYPED_TEST(OrderedIndexTest, AgreesWithASet) {
 
 // W14: no scan of smaller or equal ones. A list in address order would take
 // 10^10 steps for this.
-TYPED_TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
+TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
   constexpr std::size_t kBlocks = 200'000;
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   std::vector<Block*> all;
   for (std::uintptr_t i = 0; i < kBlocks; ++i) {
     // In an order that is neither ascending nor random.
@@ -188,12 +182,12 @@ TYPED_TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
 // Blocks at equal distances, as all that have one size are in a fresh chunk. At
 // some distances, such as the Fibonacci numbers, priorities that are the hash
 // of one multiplication rise with the address: then each block has one child.
-TYPED_TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
+TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
   constexpr std::size_t kBlocks = 4000;
   for (const std::size_t granules :
        {2U, 3U, 16U, 144U, 1597U, 2584U, 4096U, 4181U, 17711U, 65536U}) {
     Blocks blocks;
-    TypeParam index;
+    OrderedIndex index;
     for (std::size_t i = 1; i <= kBlocks; ++i) {
       index.Insert(blocks.Add(256 * granules * i, 512));
     }
@@ -202,9 +196,9 @@ TYPED_TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
   }
 }
 
-TYPED_TEST(OrderedIndexTest, NoticesABlockThatChangedItsSize) {
+TEST(OrderedIndexTest, NoticesABlockThatChangedItsSize) {
   Blocks blocks;
-  TypeParam index;
+  OrderedIndex index;
   Block* block = blocks.Add(0x10000, 512);
   index.Insert(block);
   EXPECT_TRUE(index.IsConsistent());

@@ -71,6 +71,7 @@ class alignas(64) ChainLock {
   bool TakeWordAtOnce() { return lock_.TakeWordAtOnce(); }
   void ReleaseWord() { lock_.ReleaseWord(); }
   static void KeepWord() { BiasedLock::KeepWord(); }
+  static void UnkeepWord() { BiasedLock::UnkeepWord(); }
 
   void lock() {
     lock_.lock();

@@ -15,11 +15,13 @@
 using strata::Allocation;
 using strata::AllocationPtr;
 using strata::AllocatorFacade;
+using strata::Block;
 using strata::CallError;
 using strata::ChainLock;
 using strata::FindPointer;
 using strata::Front;
 using strata::FrontRoute;
+using strata::HitState;
 using strata::PlaceOf;
 using strata::PointerGroup;
 using strata::Request;
@@ -94,27 +96,101 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-[[gnu::noinline]] strata_status FinishAlloc(strata_facade& facade, Front& front,
-                                            Front::Started start, size_t bytes,
+// Where the lock could not be had at once.
+[[gnu::noinline]] strata_status AllocInTurn(strata_facade& facade, Front& front,
+                                            size_t bytes,
                                             void** pointer) noexcept {
   return strata::GuardCall("strata_alloc", [&] {
-    const auto [unknown, data] = front.FinishKnown(start, bytes);
+    const auto [unknown, data] = front.AllocKnown(bytes);
     *pointer = unknown == nullptr ? data : Keep(facade, AllocationPtr(unknown));
   });
 }
 
-[[gnu::noinline]] strata_status FinishFree(strata_facade& facade,
-                                           PointerGroup& group, void* pointer,
-                                           Front::Progress progress) noexcept {
+// Where a hit is not all there is to do, or no search finds anything at once.
+[[gnu::noinline]] strata_status AllocSlowly(strata_facade& facade, Front& front,
+                                            size_t bytes,
+                                            void** pointer) noexcept {
+  return strata::GuardCall("strata_alloc", [&] {
+    *pointer = Keep(facade, AllocationPtr(front.AllocSlowly(bytes)));
+  });
+}
+
+// Where the group does not have the region of `allocation`, or needs memory.
+[[gnu::noinline]] strata_status KeepSlowly(strata_facade& facade,
+                                           Allocation* allocation,
+                                           void** pointer) noexcept {
+  return strata::GuardCall("strata_alloc", [&] {
+    *pointer = Keep(facade, AllocationPtr(allocation));
+  });
+}
+
+[[gnu::noinline]] strata_status AllocPastSlot(strata_facade& facade,
+                                              Front& front, HitState& hit,
+                                              Block* block,
+                                              void** pointer) noexcept {
+  if (front.MakeKnown(hit, block, pointer)) return STRATA_OK;
+  return KeepSlowly(facade, block->allocation(), pointer);
+}
+
+[[gnu::noinline]] strata_status AllocPastCache(strata_facade& facade,
+                                               Front& front, HitState& hit,
+                                               size_t bytes,
+                                               void** pointer) noexcept {
+  Block* const block = front.TakePastCache(hit, bytes);
+  if (block == nullptr) return AllocSlowly(facade, front, bytes, pointer);
+  if (front.MakeKnown(hit, block, pointer)) return STRATA_OK;
+  return KeepSlowly(facade, block->allocation(), pointer);
+}
+
+// Where the thread's last group does not know the pointer: its region has
+// changed streams.
+[[gnu::noinline]] strata_status FreeElsewhere(strata_facade& facade,
+                                              void* pointer) noexcept {
+  if (pointer == nullptr) return STRATA_OK;
+  t_free_route = {};
   return strata::GuardCall("strata_free", [&] {
-    if (Front::FinishFree(group, pointer, progress) || pointer == nullptr) {
-      return;
-    }
-    // Its region has changed streams.
-    t_free_route = {};
     const AllocationPtr taken = facade.pointers.Take(pointer);
     if (taken == nullptr) ThrowUnknown(pointer);
   });
+}
+
+// Where the lock could not be had at once.
+[[gnu::noinline]] strata_status FreeInTurn(strata_facade& facade,
+                                           PointerGroup& group,
+                                           void* pointer) noexcept {
+  if (Front::FreeKnown(group, pointer)) return STRATA_OK;
+  return FreeElsewhere(facade, pointer);
+}
+
+[[gnu::noinline]] strata_status FreeBySearch(strata_facade& facade,
+                                             PointerGroup& group,
+                                             ChainLock& lock,
+                                             void* pointer) noexcept {
+  if (Front::FreeBySearch(group, lock, pointer)) return STRATA_OK;
+  return FreeElsewhere(facade, pointer);
+}
+
+[[gnu::noinline]] strata_status FreePastSlot(strata_facade& facade,
+                                             PointerGroup& group,
+                                             ChainLock& lock,
+                                             void* pointer) noexcept {
+  if (Front::FreePastSlot(group, lock, pointer)) return STRATA_OK;
+  return FreeBySearch(facade, group, lock, pointer);
+}
+
+// By the lock that was the guard of the group.
+[[gnu::always_inline]] inline strata_status FreeBy(ChainLock& lock,
+                                                   strata_facade& facade,
+                                                   PointerGroup& group,
+                                                   void* pointer) noexcept {
+  switch (Front::StartFree(group, lock, pointer)) {
+    case Front::Progress::kDone:
+      return STRATA_OK;
+    case Front::Progress::kNoSlot:
+      return FreePastSlot(facade, group, lock, pointer);
+    default:
+      return FreeInTurn(facade, group, pointer);
+  }
 }
 
 // Where the thread does not know the way to the pointer yet, or an argument is
@@ -133,10 +209,7 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   ChainLock& lock = group->guard();
   t_free_route = {group, &lock, facade->facade.fronts().version(),
                   facade->pointers.regions().WordOf(pointer)};
-  const Front::Progress progress = Front::StartFree(*group, lock, pointer);
-  return progress == Front::Progress::kDone
-             ? STRATA_OK
-             : FinishFree(*facade, *group, pointer, progress);
+  return FreeBy(lock, *facade, *group, pointer);
 }
 
 }  // namespace
@@ -161,12 +234,21 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
     }
     route = &t_handle_route;
   }
-  const Front::Started start =
-      route->front->StartKnown(*route->hit, bytes, pointer);
-  if (start.progress != Front::Progress::kDone) {
-    return FinishAlloc(*facade, *route->front, start, bytes, pointer);
+  Front& front = *route->front;
+  HitState& hit = *route->hit;
+  const Front::Started start = front.StartKnown(hit, bytes, pointer);
+  switch (start.progress) {
+    case Front::Progress::kDone:
+      return STRATA_OK;
+    case Front::Progress::kPastCache:
+      return AllocPastCache(*facade, front, hit, bytes, pointer);
+    case Front::Progress::kNoSlot:
+      return AllocPastSlot(*facade, front, hit, start.block, pointer);
+    case Front::Progress::kSlowly:
+      return AllocSlowly(*facade, front, bytes, pointer);
+    default:
+      return AllocInTurn(*facade, front, bytes, pointer);
   }
-  return STRATA_OK;
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
@@ -190,13 +272,7 @@ strata_status strata_free(strata_facade* facade, void* pointer) {
                             facade->facade.fronts().version())) [[unlikely]] {
     return FreeFirst(facade, pointer);
   }
-  PointerGroup& group = *t_free_route.group;
-  const Front::Progress progress =
-      Front::StartFree(group, *t_free_route.lock, pointer);
-  if (progress != Front::Progress::kDone) {
-    return FinishFree(*facade, group, pointer, progress);
-  }
-  return STRATA_OK;
+  return FreeBy(*t_free_route.lock, *facade, *t_free_route.group, pointer);
 }
 
 strata_status strata_free_on(strata_facade* facade, void* pointer,

@@ -101,15 +101,10 @@ Allocation* Front::AllocFirst(std::size_t bytes) {
   return AllocSlowly(bytes);
 }
 
-Front::Finished Front::FinishKnown(Started start, std::size_t bytes) {
-  Block* block = start.block;
-  if (start.progress == Progress::kNone) hit_.lock.lock();
+Front::Finished Front::AllocKnown(std::size_t bytes) {
   {
-    const std::lock_guard<ChainLock> guard(hit_.lock, std::adopt_lock);
-    if (start.progress <= Progress::kLocked) {
-      hit_.lock.TakeIn();
-      block = MayHitPlainly(hit_) ? TakeAtOnce(hit_, bytes) : nullptr;
-    }
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    Block* block = MayHitPlainly(hit_) ? TakeAtOnce(hit_, bytes) : nullptr;
     if (block == nullptr && bytes != 0 && MayHitPlainly(hit_)) {
       block = hit_path_->TakeCached(bytes);
       if (block != nullptr) Start(hit_, block, bytes);
@@ -125,9 +120,8 @@ Front::Finished Front::FinishKnown(Started start, std::size_t bytes) {
   return {AllocSlowly(bytes), nullptr};
 }
 
-bool Front::FinishFree(PointerGroup& group, const void* data,
-                       Progress progress) noexcept {
-  if (progress == Progress::kNone) group.Lock();
+bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
+  group.Lock();
   Allocation* const allocation = group.TakeHeld(data);
   if (allocation != nullptr && MayFreePlainly(group, *allocation)) {
     group.front()->FreeHeld(allocation);
@@ -136,6 +130,17 @@ bool Front::FinishFree(PointerGroup& group, const void* data,
   group.guard().unlock();
   if (allocation == nullptr) return false;
   allocation->owner()->DoFree(allocation);
+  return true;
+}
+
+bool Front::FreeBySearch(PointerGroup& group, ChainLock& lock,
+                         const void* data) noexcept {
+  Allocation* const allocation = group.TakeBySearch(data);
+  if (allocation == nullptr) {
+    lock.ReleaseWord();
+    return false;
+  }
+  FreeTaken(group, lock, allocation);
   return true;
 }
 

@@ -88,15 +88,16 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // `group` serves this front from now on; false if it serves another one.
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
   // Alloc, whose pointer is known there before anybody else can free it, by the
-  // lock that is taken anyway: in two parts, of which the first is all that a
-  // hit needs, and calls nothing. What is known may be freed at once, by a
+  // lock that is taken anyway: in parts, of which the first is all that a hit
+  // needs, and calls nothing. Who calls goes on with the one that the progress
+  // says, as the last thing he does. What is known may be freed at once, by a
   // thread that frees something twice: so it is looked at before.
   enum class Progress : std::uint8_t {
     kDone,
-    kNone,       // the lock could not be had at once
-    kLocked,     // it is held, here and below
-    kPastCache,  // the front cache has nothing
-    kNoSlot,     // the block is taken; its slot could not be
+    kNone,       // the lock could not be had at once; nothing is done
+    kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
+    kPastCache,  // the front cache has nothing; the word of the lock is taken
+    kNoSlot,     // another one has the slot; the same
   };
   struct Started {
     Progress progress;
@@ -105,18 +106,34 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // kDone: `*pointer` is set. `hit` as for Alloc.
   [[gnu::always_inline]] Started StartKnown(HitState& hit, std::size_t bytes,
                                             void** pointer) noexcept;
+  // Of kPastCache: the block is taken, as for kNoSlot; null if none was found
+  // at once, and no lock is held: then AllocSlowly has to look.
+  [[gnu::always_inline]] Block* TakePastCache(HitState& hit,
+                                              std::size_t bytes) noexcept;
+  // Of kNoSlot: `*pointer` is set. False if somebody else has to make the block
+  // known. No lock is held then.
+  [[gnu::always_inline]] bool MakeKnown(HitState& hit, Block* block,
+                                        void** pointer) noexcept;
+  // Of kNone: all of it.
   struct Finished {
     Allocation* unknown;  // somebody has to see to that; null if it is known
     void* data;           // of one that is known
   };
-  Finished FinishKnown(Started start, std::size_t bytes);
-  // In two parts, too: frees `data`, which may be any, if it is among the
-  // pointers of `group`; false, and nothing is done, if not. `lock` was that
-  // group's guard.
+  Finished AllocKnown(std::size_t bytes);
+  Allocation* AllocSlowly(std::size_t bytes);
+  // In parts, too: frees `data`, which may be any, if it is among the pointers
+  // of `group`. `lock` was that group's guard.
   static Progress StartFree(PointerGroup& group, ChainLock& lock,
                             const void* data) noexcept;
-  static bool FinishFree(PointerGroup& group, const void* data,
-                         Progress progress) noexcept;
+  // Of kNoSlot: false, and nothing is done, if that takes a search, which comes
+  // next: false if the pointer is not there, and no lock is held then.
+  [[gnu::always_inline]] static bool FreePastSlot(PointerGroup& group,
+                                                  ChainLock& lock,
+                                                  const void* data) noexcept;
+  static bool FreeBySearch(PointerGroup& group, ChainLock& lock,
+                           const void* data) noexcept;
+  // Of kNone: all of it. False, and nothing is done, if it is not there.
+  static bool FreeKnown(PointerGroup& group, const void* data) noexcept;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -160,7 +177,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // The rest of Alloc if lock_ could not be had at once; with it held.
   Allocation* AllocContended(std::size_t bytes);
   Allocation* AllocHeld(std::size_t bytes);
-  Allocation* AllocSlowly(std::size_t bytes);
+  // The rest of StartFree and FreePastSlot once `allocation` was taken out.
+  static void FreeTaken(PointerGroup& group, ChainLock& lock,
+                        Allocation* allocation) noexcept;
   // The rest of FreePlain once the word of the lock was taken. `hit` is hit_.
   void FreeWithWord(HitState& hit, Allocation* allocation) noexcept;
   // The rest of FreePlain, with lock_ held, if the front cache does not keep
@@ -255,24 +274,43 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
     return {Progress::kNone, nullptr};
   }
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    ChainLock::KeepWord();
-    return {Progress::kLocked, nullptr};
+    hit.lock.ReleaseWord();
+    return {Progress::kSlowly, nullptr};
   }
   Block* const block = TakeAtOnce(hit, bytes);
-  if (block == nullptr) {
-    ChainLock::KeepWord();
-    return {Progress::kPastCache, nullptr};
-  }
+  if (block == nullptr) return {Progress::kPastCache, nullptr};
   // What is cached was known here before, so its region has it.
   PointerGroup* const pointers = pointers_.get();
   if (pointers == nullptr ||
       !pointers->InsertIntoSlot(block->data, block->allocation())) {
-    ChainLock::KeepWord();
     return {Progress::kNoSlot, block};
   }
   *pointer = block->data;
   hit.lock.ReleaseWord();
   return {Progress::kDone, nullptr};
+}
+
+inline Block* Front::TakePastCache(HitState& hit, std::size_t bytes) noexcept {
+  ChainLock::KeepWord();
+  Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
+  ChainLock::UnkeepWord();
+  if (block == nullptr) [[unlikely]] {
+    hit.lock.ReleaseWord();
+    return nullptr;
+  }
+  Start(hit, block, bytes);
+  return block;
+}
+
+inline bool Front::MakeKnown(HitState& hit, Block* block,
+                             void** pointer) noexcept {
+  PointerGroup* const pointers = pointers_.get();
+  void* const data = block->data;
+  const bool is_known = pointers != nullptr && pointers->Owns(data) &&
+                        pointers->InsertHeld(data, block->allocation());
+  if (is_known) *pointer = data;
+  hit.lock.ReleaseWord();
+  return is_known;
 }
 
 inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
@@ -285,17 +323,28 @@ inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
     return Progress::kNone;
   }
   Allocation* const allocation = group.TakeFromSlot(data);
-  if (allocation == nullptr) {
-    ChainLock::KeepWord();
-    return Progress::kNoSlot;
+  if (allocation == nullptr) return Progress::kNoSlot;
+  FreeTaken(group, lock, allocation);
+  return Progress::kDone;
+}
+
+inline bool Front::FreePastSlot(PointerGroup& group, ChainLock& lock,
+                                const void* data) noexcept {
+  Allocation* const allocation = group.TakePastSlot(data);
+  if (allocation == nullptr) [[unlikely]] {
+    return false;
   }
+  FreeTaken(group, lock, allocation);
+  return true;
+}
+
+inline void Front::FreeTaken(PointerGroup& group, ChainLock& lock,
+                             Allocation* allocation) noexcept {
   if (!MayFreePlainly(group, *allocation)) [[unlikely]] {
     lock.ReleaseWord();
-    allocation->owner()->DoFree(allocation);
-    return Progress::kDone;
+    return allocation->owner()->DoFree(allocation);
   }
   group.front()->FreeWithWord(HitState::Of(lock), allocation);
-  return Progress::kDone;
 }
 
 inline void Front::FreeWithWord(HitState& hit,

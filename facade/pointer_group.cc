@@ -53,39 +53,24 @@ void PointerGroup::Unbind() noexcept {
   guard_.store(&own_->lock, std::memory_order_release);
 }
 
-bool PointerGroup::EnterTable() noexcept {
-  const void* const data = newest_->data();
-  PointerTable& table = TableOf(data);
-  if (table.is_full()) return false;
-  if (table.InsertAtOnce(data, newest_)) return true;
-  const bool is_new = table.Insert(data, newest_);
-  CHECK(is_new) << "handed out twice: " << data;
-  return true;
+void PointerGroup::RefuseTwice(const void* data) noexcept {
+  LOG(FATAL) << "handed out twice: " << data;
 }
 
-bool PointerGroup::InsertHeld(const void* data,
-                              Allocation* allocation) noexcept {
-  if (InsertIntoSlot(data, allocation)) return true;
-  const std::uint64_t hash = PointerTable::Hash(data);
-  Slot& slot = slots_[IndexOf(hash)];
-  CHECK(slot.Find(hash, data) == nullptr && !IsNewest(data))
-      << "handed out twice: " << data;
-  if (newest_ != nullptr && !EnterTable()) return false;
-  newest_ = allocation;
-  if (++inserts_past_slots_ % kInsertsPerExchange == 0) {
-    newest_ = slot.allocation();
-    slot.Set(hash, allocation);
-  }
-  TableOf(data).Prefetch(newest_->data());
+bool PointerGroup::InsertBySearch(const void* data,
+                                  Allocation* allocation) noexcept {
+  PointerTable& table = TableOf(newest_.hash);
+  if (table.is_full()) return false;
+  const void* const newest = newest_.allocation->data();
+  if (!table.Insert(newest, newest_.allocation)) RefuseTwice(newest);
+  SetNewest(PointerTable::Hash(data), allocation);
   return true;
 }
 
 Allocation* PointerGroup::TakeHeld(const void* data) noexcept {
   if (Allocation* const taken = TakeFromSlot(data)) return taken;
-  if (IsNewest(data)) return std::exchange(newest_, nullptr);
-  PointerTable& table = TableOf(data);
-  Allocation* const taken = table.TakeAtOnce(data);
-  return taken != nullptr ? taken : table.Take(data);
+  if (Allocation* const taken = TakePastSlot(data)) return taken;
+  return TakeBySearch(data);
 }
 
 void PointerGroup::Insert(const void* data, Allocation* allocation) {
@@ -95,7 +80,7 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
     {
       const Guard guard(*this);
       if (InsertHeld(data, allocation)) return;
-      full = &TableOf(newest_->data());
+      full = &TableOf(newest_.hash);
       buckets = full->bucket_count();
     }
     Grow(*full, buckets);
@@ -119,7 +104,7 @@ Allocation* PointerGroup::Find(const void* data) const noexcept {
   if (Allocation* const found = slots_[IndexOf(hash)].Find(hash, data)) {
     return found;
   }
-  return IsNewest(data) ? newest_ : TableOf(data).Find(data);
+  return newest_.hash == hash ? newest_.allocation : TableOf(hash).Find(data);
 }
 
 Allocation* PointerGroup::Take(const void* data) noexcept {
@@ -139,7 +124,7 @@ std::size_t PointerGroup::Clear() noexcept {
   {
     const Guard guard(*this);
     std::swap(tables, tables_);
-    std::swap(newest, newest_);
+    newest = std::exchange(newest_, {}).allocation;
   }
   free(newest);
   for (const PointerTable& table : tables) table.ForEach(free);

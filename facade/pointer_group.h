@@ -79,8 +79,7 @@ class alignas(64) PointerGroup {
     const PointerRegions::Owners owners = regions_->OwnersOf(data);
     return owners.last == number_ || owners.before == number_;
   }
-  // False, and nothing is done, if another one has the slot; the next, if a
-  // table has to grow first.
+  // False, and nothing is done, if another one has the slot.
   bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
     const std::uint64_t hash = PointerTable::Hash(data);
     Slot& slot = slots_[IndexOf(hash)];
@@ -88,8 +87,12 @@ class alignas(64) PointerGroup {
     slot.Set(hash, allocation);
     return true;
   }
-  bool InsertHeld(const void* data, Allocation* allocation) noexcept;
-  // Null, and nothing is done, if it has no slot; the next, if it is not here.
+  // The same where it is not said who has the slot: false if a table has to
+  // grow first.
+  bool InsertHeld(const void* data, Allocation* allocation) noexcept {
+    return InsertIntoSlot(data, allocation) || InsertPastSlot(data, allocation);
+  }
+  // Null, and nothing is done, if it has no slot.
   Allocation* TakeFromSlot(const void* data) noexcept {
     const std::uint64_t hash = PointerTable::Hash(data);
     Slot& slot = slots_[IndexOf(hash)];
@@ -97,6 +100,18 @@ class alignas(64) PointerGroup {
     if (allocation != nullptr) slot = Slot();
     return allocation;
   }
+  // The same of one that has no slot: null, and nothing is done, if that takes
+  // the next, which searches. Without a call.
+  Allocation* TakePastSlot(const void* data) noexcept {
+    const std::uint64_t hash = PointerTable::Hash(data);
+    // Of null, too: then there is none.
+    if (newest_.hash == hash) return std::exchange(newest_, {}).allocation;
+    return TableOf(hash).TakeAtOnce(hash, data);
+  }
+  Allocation* TakeBySearch(const void* data) noexcept {
+    return TableOf(PointerTable::Hash(data)).Take(data);
+  }
+  // All of that; null if it is not here.
   Allocation* TakeHeld(const void* data) noexcept;
 
  private:
@@ -135,27 +150,31 @@ class alignas(64) PointerGroup {
   static std::size_t IndexOf(std::uint64_t hash) {
     return (hash >> 36) % kSlots;
   }
-  static std::size_t IndexOf(const void* data) {
-    return IndexOf(PointerTable::Hash(data));
-  }
   // One for all addresses of a slot.
-  PointerTable& TableOf(const void* data) {
-    return tables_[IndexOf(data) % kTables];
+  PointerTable& TableOf(std::uint64_t hash) {
+    return tables_[IndexOf(hash) % kTables];
   }
-  const PointerTable& TableOf(const void* data) const {
-    return tables_[IndexOf(data) % kTables];
+  const PointerTable& TableOf(std::uint64_t hash) const {
+    return tables_[IndexOf(hash) % kTables];
   }
-  bool IsNewest(const void* data) const {
-    return newest_ != nullptr && newest_->data() == data;
-  }
-  // Has the newest enter its table; false if that is full.
-  bool EnterTable() noexcept;
+  // The rest of InsertHeld.
+  bool InsertPastSlot(const void* data, Allocation* allocation) noexcept;
+  // The same where the newest has to search for its place.
+  bool InsertBySearch(const void* data, Allocation* allocation) noexcept;
+  // Who has the slot of the newest one goes to a table in its place, now and
+  // then; fetches the line that the newest goes to.
+  void SetNewest(std::uint64_t hash, Allocation* allocation) noexcept;
+  [[noreturn]] static void RefuseTwice(const void* data) noexcept;
   // Without the guard: makes a table twice as large that has `buckets`.
   void Grow(PointerTable& table, std::size_t buckets);
 
   std::atomic<ChainLock*> guard_;
   Front* front_ = nullptr;
-  Allocation* newest_ = nullptr;  // of those without a slot
+  // Of those without a slot.
+  struct {
+    std::uint64_t hash = 0;  // of its address: that of null if there is none
+    Allocation* allocation = nullptr;
+  } newest_;
   std::uint32_t inserts_past_slots_ = 0;
   const std::shared_ptr<PointerRegions> regions_;
   const Lasting<LoneLock> own_;
@@ -165,6 +184,37 @@ class alignas(64) PointerGroup {
   // anyway.
   std::array<Slot, kSlots> slots_{};
 };
+
+// ---- Inline, so that what a table needs calls nothing where it is found at
+// once.
+
+[[gnu::always_inline]] inline bool PointerGroup::InsertPastSlot(
+    const void* data, Allocation* allocation) noexcept {
+  const std::uint64_t hash = PointerTable::Hash(data);
+  if (slots_[IndexOf(hash)].Find(hash, data) != nullptr || newest_.hash == hash)
+      [[unlikely]] {
+    RefuseTwice(data);
+  }
+  if (newest_.hash != 0 &&
+      !TableOf(newest_.hash).InsertAtOnce(newest_.hash, newest_.allocation))
+      [[unlikely]] {
+    return InsertBySearch(data, allocation);
+  }
+  SetNewest(hash, allocation);
+  return true;
+}
+
+inline void PointerGroup::SetNewest(std::uint64_t hash,
+                                    Allocation* allocation) noexcept {
+  newest_ = {hash, allocation};
+  if (++inserts_past_slots_ % kInsertsPerExchange == 0) [[unlikely]] {
+    Slot& slot = slots_[IndexOf(hash)];
+    Allocation* const former = slot.allocation();
+    newest_ = {PointerTable::Hash(former->data()), former};
+    slot.Set(hash, allocation);
+  }
+  TableOf(hash).Prefetch(newest_.hash);
+}
 
 }  // namespace strata
 

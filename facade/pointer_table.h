@@ -2,7 +2,6 @@
 #define STRATA_FACADE_POINTER_TABLE_H_
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -49,9 +48,10 @@ class PointerTable {
   Allocation* Find(const void* data) const noexcept;
   Allocation* Take(const void* data) noexcept;
   // The same where the first bucket decides, which is most of the time: false,
-  // or null, and nothing is done, also where it does not. Without a call.
-  bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
-    const std::uint64_t hash = Hash(data);
+  // or null, and nothing is done, also where it does not, or if there is no
+  // room. `hash` is that of the address. Without a call.
+  bool InsertAtOnce(std::uint64_t hash, Allocation* allocation) noexcept {
+    if (is_full()) return false;
     Bucket& bucket = buckets_[Home(hash)];
     const std::uint64_t empty = ~bucket.bytes & kHighBits;
     if ((bucket.Like(hash) | bucket.passed()) != 0 || empty == 0) {
@@ -60,9 +60,8 @@ class PointerTable {
     Put(bucket, LowestByte(empty), hash, allocation);
     return true;
   }
-  Allocation* TakeAtOnce(const void* data) noexcept {
+  Allocation* TakeAtOnce(std::uint64_t hash, const void* data) noexcept {
     if (buckets_ == nullptr) return nullptr;
-    const std::uint64_t hash = Hash(data);
     Bucket& bucket = buckets_[Home(hash)];
     const std::uint64_t like = bucket.Like(hash);
     if (like == 0) return nullptr;
@@ -72,9 +71,14 @@ class PointerTable {
     Remove(bucket, place);
     return allocation;
   }
-  // Fetches what an Insert, a Find or a Take will look at.
-  void Prefetch(const void* data) const noexcept {
-    PrefetchAt(buckets_.get(), shift_, data);
+  // Fetches what an Insert, a Find or a Take of the address with this hash will
+  // look at.
+  void Prefetch(std::uint64_t hash) const noexcept {
+    // Where there are no buckets: an address that is none is no fault here.
+    const auto first = reinterpret_cast<std::uintptr_t>(buckets_.get());
+    const std::uint64_t home = hash >> shift_;
+    __builtin_prefetch(reinterpret_cast<void*>(first + home * sizeof(Bucket)),
+                       1);
   }
   template <class Visitor>
   void ForEach(Visitor visit) const {
@@ -85,33 +89,13 @@ class PointerTable {
     }
   }
 
-  // Where the buckets of a table were, for who looks without its lock.
-  //
-  // Threads: Prefetch from any thread.
-  class Hint {
-   public:
-    void Set(const PointerTable& table) noexcept {
-      buckets_.store(table.buckets_.get(), std::memory_order_relaxed);
-      shift_.store(table.shift_, std::memory_order_relaxed);
-    }
-    // Fetches what a Find or a Take looks at, unless the table has grown
-    // meanwhile: then nothing of use, from wherever that is.
-    void Prefetch(const void* data) const noexcept {
-      PrefetchAt(buckets_.load(std::memory_order_relaxed),
-                 shift_.load(std::memory_order_relaxed), data);
-    }
-
-   private:
-    std::atomic<const Bucket*> buckets_{nullptr};
-    std::atomic<int> shift_{0};
-  };
-
   // Whether everything is found, and nothing else counted. For tests.
   bool IsConsistent() const;
 
-  // Its high half is well mixed, whatever the address is a multiple of.
+  // No other address has the same, and only null has 0. Its high half is well
+  // mixed, whatever the address is a multiple of.
   static std::uint64_t Hash(const void* data) {
-    // Fibonacci hashing.
+    // Fibonacci hashing; by an odd number, so that it can be undone.
     const auto address = reinterpret_cast<std::uintptr_t>(data);
     return std::uint64_t{address} * 0x9e3779b97f4a7c15U;
   }
@@ -161,14 +145,6 @@ class PointerTable {
   // The byte that has the lowest bit of `bits`.
   static std::size_t LowestByte(std::uint64_t bits) {
     return static_cast<unsigned>(std::countr_zero(bits)) / 8;
-  }
-  // Whatever `buckets` are: an address that is none is no fault here.
-  static void PrefetchAt(const Bucket* buckets, int shift,
-                         const void* data) noexcept {
-    const auto first = reinterpret_cast<std::uintptr_t>(buckets);
-    const std::uint64_t home = Hash(data) >> shift;
-    __builtin_prefetch(reinterpret_cast<void*>(first + home * sizeof(Bucket)),
-                       1);
   }
   // Seven bits that Home leaves out of all but huge tables, and one that is
   // set.

@@ -151,6 +151,8 @@ class BiasedLock {
   bool TakeWordAtOnce() { return core_.TakeWordAtOnce(); }
   void ReleaseWord() { core_.Release(); }
   static void KeepWord() { ++t_held_words; }
+  // Undoes that, for what comes to call nothing more.
+  static void UnkeepWord() { --t_held_words; }
 
   void lock() {
     if (core_.Lock() == nullptr) ++t_held_words;

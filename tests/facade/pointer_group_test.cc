@@ -342,5 +342,27 @@ TEST_F(PointerGroupDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   group_.Take(record->data());
 }
 
+// What has no slot waits, and then is in a table.
+TEST_F(PointerGroupDeathTest, RefusesWhatHasNoSlotTwice) {
+  std::vector<Allocation*> records;
+  std::vector<Allocation*> past_slots;
+  while (past_slots.size() < 10000) {
+    records.push_back(NewRecord());
+    Insert(records.back());
+    if (!HasSlot(records.back())) past_slots.push_back(records.back());
+  }
+  EXPECT_DEATH(Insert(past_slots.back()), "handed out twice");
+  // At the latest when it enters the table: one in eight gets a slot instead.
+  const auto insert_twice = [&] {
+    Insert(past_slots[0]);
+    Insert(past_slots[1]);
+    for (Allocation* next : NewRecords(100)) Insert(next);
+  };
+  EXPECT_DEATH(insert_twice(), "handed out twice");
+  for (Allocation* record : records) {
+    EXPECT_EQ(group_.Take(record->data()), record);
+  }
+}
+
 }  // namespace
 }  // namespace strata

@@ -48,8 +48,9 @@ class PointerTableTest : public testing::Test {
         larger.AddAll(table_);
         table_ = std::move(larger);
       }
-      ASSERT_TRUE(table_.InsertAtOnce(record->data(), record) ||
-                  table_.Insert(record->data(), record));
+      ASSERT_TRUE(
+          table_.InsertAtOnce(PointerTable::Hash(record->data()), record) ||
+          table_.Insert(record->data(), record));
     }
   }
 
@@ -64,7 +65,9 @@ TEST_F(PointerTableTest, AnEmptyOneHasNoRoomAndFindsNothing) {
   EXPECT_TRUE(table_.is_full());
   EXPECT_EQ(table_.Find(this), nullptr);
   EXPECT_EQ(table_.Take(this), nullptr);
-  table_.Prefetch(this);
+  EXPECT_EQ(table_.TakeAtOnce(PointerTable::Hash(this), this), nullptr);
+  EXPECT_FALSE(table_.InsertAtOnce(PointerTable::Hash(this), nullptr));
+  table_.Prefetch(PointerTable::Hash(this));
   EXPECT_EQ(table_.size(), 0U);
 }
 
@@ -81,13 +84,17 @@ TEST_F(PointerTableTest, ABucketDecidesAtOnceOnlyIfNothingPassedIt) {
   const std::vector<Allocation*> records = RecordsIn(0, 8);
   Insert(records);  // one more than there is room for in the bucket
   Allocation* const passed = records.back();
-  EXPECT_FALSE(table_.InsertAtOnce(passed->data(), passed));
-  EXPECT_EQ(table_.TakeAtOnce(records.front()->data()), records.front());
-  EXPECT_FALSE(table_.InsertAtOnce(passed->data(), passed));
-  EXPECT_EQ(table_.TakeAtOnce(passed->data()), nullptr);
+  EXPECT_FALSE(table_.InsertAtOnce(PointerTable::Hash(passed->data()), passed));
+  EXPECT_EQ(table_.TakeAtOnce(PointerTable::Hash(records.front()->data()),
+                              records.front()->data()),
+            records.front());
+  EXPECT_FALSE(table_.InsertAtOnce(PointerTable::Hash(passed->data()), passed));
+  EXPECT_EQ(
+      table_.TakeAtOnce(PointerTable::Hash(passed->data()), passed->data()),
+      nullptr);
   EXPECT_EQ(table_.Take(passed->data()), passed);
-  EXPECT_TRUE(table_.InsertAtOnce(passed->data(), passed));
-  EXPECT_FALSE(table_.InsertAtOnce(passed->data(), passed));
+  EXPECT_TRUE(table_.InsertAtOnce(PointerTable::Hash(passed->data()), passed));
+  EXPECT_FALSE(table_.InsertAtOnce(PointerTable::Hash(passed->data()), passed));
   EXPECT_TRUE(table_.IsConsistent());
 }
 
@@ -151,7 +158,8 @@ TEST_F(PointerTableTest, DoesWhatANaiveMapDoes) {
       naive.emplace(record->data(), record);
       present.push_back(record);
     } else {
-      Allocation* taken = table_.TakeAtOnce(record->data());
+      Allocation* taken =
+          table_.TakeAtOnce(PointerTable::Hash(record->data()), record->data());
       if (taken == nullptr) taken = table_.Take(record->data());
       ASSERT_EQ(taken, record);
       naive.erase(record->data());

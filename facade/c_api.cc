@@ -142,23 +142,24 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   return KeepSlowly(facade, block->allocation(), pointer);
 }
 
-// Where the thread's last group does not know the pointer: its region has
-// changed streams.
+// Where a group does not know the pointer: it is another stream's, or its
+// region has changed streams.
 [[gnu::noinline]] strata_status FreeElsewhere(strata_facade& facade,
                                               void* pointer) noexcept {
   if (pointer == nullptr) return STRATA_OK;
-  t_free_route = {};
+  t_free_route.Leave();
   return strata::GuardCall("strata_free", [&] {
     const AllocationPtr taken = facade.pointers.Take(pointer);
     if (taken == nullptr) ThrowUnknown(pointer);
   });
 }
 
-// Where the lock could not be had at once.
+// Where the lock could not be had at once: it may be that of another stream,
+// which nobody should wait for.
 [[gnu::noinline]] strata_status FreeInTurn(strata_facade& facade,
-                                           PointerGroup& group,
                                            void* pointer) noexcept {
-  if (Front::FreeKnown(group, pointer)) return STRATA_OK;
+  PointerGroup* const group = facade.pointers.GroupOf(pointer);
+  if (group != nullptr && Front::FreeKnown(*group, pointer)) return STRATA_OK;
   return FreeElsewhere(facade, pointer);
 }
 
@@ -189,26 +190,22 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
     case Front::Progress::kNoSlot:
       return FreePastSlot(facade, group, lock, pointer);
     default:
-      return FreeInTurn(facade, group, pointer);
+      return FreeInTurn(facade, pointer);
   }
 }
 
-// Where the thread does not know the way to the pointer yet, or an argument is
+// Where the thread does not know the way to the pointer, or an argument is
 // wrong.
 [[gnu::noinline]] strata_status FreeFirst(strata_facade* facade,
                                           void* pointer) noexcept {
-  if (facade != nullptr && pointer == nullptr) return STRATA_OK;
-  PointerGroup* const group =
-      facade != nullptr ? facade->pointers.GroupOf(pointer) : nullptr;
-  if (group == nullptr) {
-    return strata::GuardCall("strata_free", [&] {
-      strata::Require(facade, "facade");
-      ThrowUnknown(pointer);
-    });
+  if (facade == nullptr) {
+    return strata::GuardCall("strata_free",
+                             [&] { strata::Require(facade, "facade"); });
   }
+  PointerGroup* const group = facade->pointers.GroupOf(pointer);
+  if (group == nullptr) return FreeElsewhere(*facade, pointer);
   ChainLock& lock = group->guard();
-  t_free_route = {group, &lock, facade->facade.fronts().version(),
-                  facade->pointers.regions().WordOf(pointer)};
+  t_free_route.Note(*group, lock, facade->facade.fronts().version());
   return FreeBy(lock, *facade, *group, pointer);
 }
 
@@ -268,8 +265,7 @@ strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
 
 strata_status strata_free(strata_facade* facade, void* pointer) {
   if (facade == nullptr ||
-      !t_free_route.LeadsTo(facade->pointers.regions().WordOf(pointer),
-                            facade->facade.fronts().version())) [[unlikely]] {
+      !t_free_route.IsSteady(facade->facade.fronts().version())) [[unlikely]] {
     return FreeFirst(facade, pointer);
   }
   return FreeBy(*t_free_route.lock, *facade, *t_free_route.group, pointer);

@@ -53,10 +53,9 @@ class PointerTable {
   bool InsertAtOnce(std::uint64_t hash, Allocation* allocation) noexcept {
     if (is_full()) return false;
     Bucket& bucket = buckets_[Home(hash)];
+    if ((bucket.Like(hash) | bucket.passed()) != 0) return false;
     const std::uint64_t empty = ~bucket.bytes & kHighBits;
-    if ((bucket.Like(hash) | bucket.passed()) != 0 || empty == 0) {
-      return false;
-    }
+    if (empty == 0) return false;
     Put(bucket, LowestByte(empty), hash, allocation);
     return true;
   }

@@ -122,12 +122,12 @@ TEST_F(CApiTest, ZeroBytesGiveANullPointer) {
 TEST_F(CApiTest, NullIsIgnoredWhereverTheLastFreeLooked) {
   void* const kept = Alloc(1000);
   void* freed = Alloc(1000);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(strata_free(facade_, freed), STRATA_OK);
     ASSERT_EQ(strata_free(facade_, nullptr), STRATA_OK) << strata_last_error();
-    EXPECT_EQ(Live(), 1U);
     freed = Alloc(1000);
   }
+  EXPECT_EQ(Live(), 2U);
   EXPECT_EQ(strata_free(facade_, freed), STRATA_OK);
   EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
 }

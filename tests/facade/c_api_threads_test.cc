@@ -10,6 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "strata/facade/c_api_call.h"
+#include "strata/facade/front_route.h"
+#include "strata/facade/front_table.h"
 #include "strata/facade/strata.h"
 #include "strata/tests/facade/c_api_fixture.h"
 
@@ -65,6 +68,88 @@ TEST_F(CApiThreadsTest, MemoryThatChangedStreamsIsKnownToo) {
   }
   EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
   EXPECT_EQ(Live(), 0U);
+}
+
+// A thread takes a lock unasked only where its frees have led for a while.
+class FreeRouteTest : public CApiTest {
+ protected:
+  // What other tests freed may have been in a group at the same address.
+  FreeRouteTest() { t_free_route.Leave(); }
+
+  bool IsSteady() const {
+    return t_free_route.IsSteady(facade_->facade.fronts().version());
+  }
+  PointerGroup* GroupOf(const void* pointer) const {
+    return facade_->pointers.GroupOf(pointer);
+  }
+  void AllocAndFree(std::uint32_t times, void* stream) {
+    for (std::uint32_t i = 0; i < times; ++i) {
+      EXPECT_EQ(strata_free(facade_, Alloc(1000, stream)), STRATA_OK);
+    }
+  }
+};
+
+TEST_F(FreeRouteTest, IsFollowedAfterSoManyFreesInARow) {
+  void* const stream = NewStream();
+  AllocAndFree(FreeRoute::kSteady - 1, stream);
+  EXPECT_FALSE(IsSteady());
+  AllocAndFree(1, stream);
+  EXPECT_TRUE(IsSteady());
+  AllocAndFree(10, stream);
+  EXPECT_TRUE(IsSteady());
+}
+
+TEST_F(FreeRouteTest, IsNotFollowedWhereStreamsTakeTurns) {
+  void* const one = NewStream();
+  void* const other = NewStream();
+  for (std::uint32_t i = 0; i < 2 * FreeRoute::kSteady; ++i) {
+    AllocAndFree(2, one);
+    EXPECT_FALSE(IsSteady());
+    AllocAndFree(1, other);
+    EXPECT_FALSE(IsSteady());
+  }
+}
+
+TEST_F(FreeRouteTest, IsLeftByAPointerOfAnotherStream) {
+  void* const stream = NewStream();
+  void* const elsewhere = Alloc(1000);
+  AllocAndFree(FreeRoute::kSteady, stream);
+  ASSERT_TRUE(IsSteady());
+  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_OK);
+  EXPECT_FALSE(IsSteady());
+  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_UNKNOWN_POINTER);
+  AllocAndFree(FreeRoute::kSteady, stream);
+  EXPECT_TRUE(IsSteady());
+  EXPECT_EQ(strata_free(facade_, nullptr), STRATA_OK);
+  EXPECT_TRUE(IsSteady());
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(FreeRouteTest, AnotherStreamsLockIsNotWaitedFor) {
+  void* const stream = NewStream();
+  void* const kept = Alloc(1000, stream);
+  void* const elsewhere = Alloc(1000);
+  AllocAndFree(FreeRoute::kSteady, stream);
+  ASSERT_TRUE(IsSteady());
+  PointerGroup& group = *GroupOf(kept);
+  ASSERT_NE(&group, GroupOf(elsewhere));
+  group.Lock();
+  EXPECT_EQ(strata_free(facade_, elsewhere), STRATA_OK);
+  group.guard().unlock();
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
+  EXPECT_EQ(Live(), 0U);
+}
+
+TEST_F(FreeRouteTest, LeadsToNoOtherFacade) {
+  AllocAndFree(FreeRoute::kSteady, nullptr);
+  void* const kept = Alloc(1000);
+  ASSERT_TRUE(IsSteady());
+  strata_facade* other = nullptr;
+  ASSERT_EQ(strata_create("strata_platform=sim", &other), STRATA_OK);
+  EXPECT_EQ(strata_free(other, kept), STRATA_UNKNOWN_POINTER);
+  EXPECT_EQ(Live(), 1U);
+  EXPECT_EQ(strata_destroy(other), STRATA_OK);
+  EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
 }
 
 // Also those of streams that are on their way out, whose locks serve others.

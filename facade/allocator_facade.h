@@ -220,7 +220,8 @@ class AllocatorFacade {
 
   // Of all streams of a place: sums, and what is held from the system. The
   // peak in use is the sum of the streams' peaks, an upper bound, unless
-  // strata_exact_peak is on.
+  // strata_exact_peak is on. One stream is looked at after the other: memory
+  // that changes streams meanwhile may be counted in both, or in neither.
   Stats GetStats(Place place);
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);

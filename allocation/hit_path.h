@@ -18,7 +18,8 @@ namespace strata {
 // Model: a layer that must see every call has no hit path, and hides that of
 //   the layers below it. What cannot be served this way is declined, and walks.
 // Threads: hold shared_lock() around Take and Give, if there is one, or else
-//   hit_lock(), if there is one.
+//   hit_lock(), if there is one. Of a strategy that is nobody's but one
+//   chain's, and so never lent, both are the same.
 // Cost: no heap call, no device call.
 class HitPath {
  public:

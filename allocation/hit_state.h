@@ -20,8 +20,7 @@ namespace strata {
 //   must not have to fetch an address first: all of this has the lock's.
 // Threads: `lock` guards the rest.
 // Cost: 8.5 KiB. Where each layer kept its own, a hot pair took 13.3 ns in
-// place
-//   of 11.7 (docs/bench.md).
+//   place of 11.7 (docs/bench.md).
 struct alignas(64) HitState {
   explicit HitState(bool may_bias) : lock(may_bias) {}
   // As FrontCache; by default it keeps nothing.

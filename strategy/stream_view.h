@@ -98,8 +98,8 @@ class StreamView final : public Decorator, private HitPath {
                                Failure& failure) noexcept;
 
   HitPath* const below_;         // the strategy's; null if it has none
-  LentLock* const shared_lock_;  // of that; null: it cannot be lent
-  const bool locks_by_itself_;   // that; or it has none
+  LentLock* const shared_lock_;  // of below_; null: it cannot be lent
+  const bool locks_by_itself_;   // whether a hit of below_ does
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;

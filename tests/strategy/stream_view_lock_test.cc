@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,11 +84,14 @@ TEST_P(StreamViewLockTest, IsItsOwnOnceTheStreamThatHadItIsGone) {
   EXPECT_EQ(source_.shared()->stats().in_use_bytes, 0U);
 }
 
-TEST_P(StreamViewLockTest, ServesHitsWithOneLock) {
+TEST_P(StreamViewLockTest, ServesHitsWithoutItsOwn) {
   const std::shared_ptr<Allocator> a = NewView();
   a->Allocate(4096).reset();
   HitPath& path = *a->hit_path();
   const HitGuard guard(path);
+  // Whoever wanted it would wait for ever.
+  const std::lock_guard<ChainLock> own(
+      *source_.shared()->hit_path()->hit_lock());
   Block* const block = path.Take(4096);
   ASSERT_NE(block, nullptr);
   EXPECT_TRUE(path.Give(block));

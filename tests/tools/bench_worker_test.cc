@@ -55,6 +55,15 @@ TEST(BenchWorkerTest, AnswersEveryLineWithARound) {
   }
 }
 
+// Workers that prepared while they wait for their turn would disturb the one
+// that measures, and measure each other.
+TEST(BenchWorkerTest, DoesNothingBeforeItIsAsked) {
+  std::istringstream in;
+  std::ostringstream out;
+  ServeBench(TaskOf("glibc", "random_300000"), in, out);
+  EXPECT_EQ(out.str(), "");  // not even that it would be left out
+}
+
 TEST(BenchWorkerTest, HasNoReservedRatioForMalloc) {
   const std::vector<nlohmann::json> answers =
       Answers(TaskOf("glibc", "random_small_20"));

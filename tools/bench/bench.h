@@ -19,9 +19,9 @@ namespace strata {
 //
 // Model: every pair of workload and allocator runs in a worker process of its
 //   own, because a malloc can be exchanged only when a process starts. The
-//   workers of one workload measure in turns, on one core, so that all of them
-//   see the same noise. A loop of our own does this: Google Benchmark takes
-//   turns only inside one process.
+//   workers of one workload warm up one after the other, then measure in turns,
+//   on one core, so that all of them see the same noise. A loop of our own does
+//   this: Google Benchmark takes turns only inside one process.
 struct BenchPlan {
   std::vector<BenchWorkload> workloads;
   std::vector<BenchAllocator> allocators;
@@ -95,7 +95,7 @@ struct BenchTask {
 
 // The worker's side: runs a round for every line of `in`, and answers with a
 // JSON object on one line: pair_ns and reserved_ratio, or left_out with a
-// reason, or error.
+// reason, or error. Whatever comes before a round is done after the first line.
 //
 // Model: a round runs as many pairs as the task asks for, but not much longer
 //   than 20 ms (2 ms with several threads); the whole of the script's loop if

@@ -43,6 +43,13 @@ inline void SetFlags(Block& block, unsigned flags) noexcept {
       .store(static_cast<std::uint8_t>(flags), std::memory_order_relaxed);
 }
 
+// Whether it is handed out. By who has the block alone: no atomic operation, as
+// that waits for a line which may be far away.
+inline void SetLive(Block& block, bool is_live) noexcept {
+  const unsigned others = FlagsOf(block) & ~unsigned{kBlockLive};
+  SetFlags(block, others | (is_live ? unsigned{kBlockLive} : 0));
+}
+
 // Has a live block begin so far behind its start. By who has it alone.
 inline void SetOffset(Block& block, std::size_t bytes) noexcept {
   block.offset_units =

@@ -153,11 +153,11 @@ void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
     entry = marks_.extract(block);
     // Until it is free below, nobody may free it again.
     RemoveFlag(*block, kBlockMarked);
-    RemoveFlag(*block, kBlockLive);
+    SetLive(*block, false);
   }
   if (!entry) {
     // Marked for another layer alone.
-    AddFlag(*block, kBlockLive);
+    SetLive(*block, true);
     underlying()->DoFree(allocation);
     return;
   }

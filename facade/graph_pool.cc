@@ -149,7 +149,7 @@ void GraphPool::Keep(std::shared_ptr<Allocator> layer,
   kept->layer = std::move(layer);
   kept->allocation = allocation;
   // Nobody may free it again.
-  RemoveFlag(*allocation->block(), kBlockLive);
+  SetLive(*allocation->block(), false);
   const std::lock_guard<std::mutex> guard(mutex_);
   kept->next = std::move(kept_);
   kept_ = std::move(kept);
@@ -162,7 +162,7 @@ void GraphPool::GiveKept() noexcept {
     kept = std::move(kept_);
   }
   while (kept != nullptr) {
-    AddFlag(*kept->allocation->block(), kBlockLive);
+    SetLive(*kept->allocation->block(), true);
     kept->layer->DoFree(kept->allocation);
     kept = std::move(kept->next);
   }

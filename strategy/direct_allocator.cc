@@ -19,7 +19,7 @@ DirectAllocator::~DirectAllocator() {
   while (Block* block = kept_.Pop()) {
     LOG(ERROR) << "direct: freeing " << static_cast<void*>(block->data)
                << " although its stream could not be waited for";
-    AddFlag(*block, kBlockLive);
+    SetLive(*block, true);
     underlying()->DoFree(block->allocation());
   }
 }
@@ -50,7 +50,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
              << " is kept until its stream can be waited for: "
              << ToString(status);
   // Until it is free below, nobody may free it again.
-  RemoveFlag(*block, kBlockLive);
+  SetLive(*block, false);
   const std::lock_guard<SpinLock> guard(lock_);
   kept_.Push(block);
   ++kept_count_;
@@ -70,7 +70,7 @@ std::size_t DirectAllocator::FreeKept() noexcept {
   while (Block* block = kept.Pop()) {
     if (waited) {
       bytes += block->size;
-      AddFlag(*block, kBlockLive);
+      SetLive(*block, true);
       underlying()->DoFree(block->allocation());
       continue;
     }

@@ -18,6 +18,9 @@ namespace {
 // Sizes that the index does not know: no strategy gives such blocks in earnest.
 constexpr std::size_t kMaxParkedBytes = std::size_t{1} << 47;
 
+// Made with what is asked for, as a program that grows soon asks for more.
+constexpr std::size_t kSpareRoom = 15;
+
 bool IsAligned(const Block& block, std::size_t alignment) {
   return alignment == 0 ||
          reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0;
@@ -26,7 +29,6 @@ bool IsAligned(const Block& block, std::size_t alignment) {
 }  // namespace
 
 struct ParkedFrees::Note {
-  Block* block = nullptr;
   std::size_t requested = 0;  // what the block was given for
   Tick tick = 0;
   Block* older = nullptr;
@@ -41,38 +43,42 @@ ParkedFrees::Note& ParkedFrees::NoteOf(Block* proxy) {
 ParkedFrees::ParkedFrees(DeferredFrees& frees,
                          std::shared_ptr<Allocator> strategy,
                          std::shared_ptr<StreamTimeline> timeline,
-                         const Allocator& view)
+                         const Allocator& view, ChainLock& lock)
     : frees_(frees),
       strategy_(std::move(strategy)),
       timeline_(std::move(timeline)),
-      view_(&view) {}
+      view_(&view) {
+  lock_.LendTo(lock);
+}
 
 ParkedFrees::~ParkedFrees() {
   LOG_IF(ERROR, !empty()) << "stream_view: destroyed with " << count_
                           << " blocks that its stream may still use";
   RecordSlab::Noted().Drain(room_);
+  if (holds_) frees_.LetGo();
 }
 
 bool ParkedFrees::Reserve(std::size_t count) noexcept {
   std::size_t missing = 0;
   bool has_index = false;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     has_index = index_ != nullptr;
     const std::size_t room = room_.size();
-    missing = count > room ? count - room : 0;
+    missing = count > room ? count - room + kSpareRoom : 0;
   }
   std::unique_ptr<FreeIndex> index(has_index ? nullptr
                                              : new (std::nothrow) FreeIndex());
   RecordList fresh;
   const bool filled = missing == 0 || RecordSlab::Noted().Fill(fresh, missing);
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   if (index_ == nullptr) index_ = std::move(index);
   while (!fresh.empty()) GiveProxy(fresh.Pop());
   return filled && index_ != nullptr;
 }
 
 void ParkedFrees::Leave() noexcept {
+  lock_.TakeBack();
   const std::lock_guard<std::mutex> guard(view_mutex_);
   view_ = nullptr;
   is_left_ = true;
@@ -101,14 +107,18 @@ void ParkedFrees::GiveProxy(Block* proxy) noexcept {
 }
 
 void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
+  proxy->previous = block;
   proxy->data = block->data;
   proxy->size = AlignUp(block->size, FreeIndex::kGranuleBytes);
   Note* note = new (RecordSlab::NoteOf(proxy)) Note();
-  note->block = block;
   note->requested = block->requested;
   note->tick = tick;
-  RemoveFlag(*block, kBlockLive);
-  frees_.Defer(*block);
+  SetLive(*block, false);
+  if (!holds_) {
+    frees_.Hold();
+    holds_ = true;
+  }
+  bytes_ += block->size;
   index_->Insert(proxy);
   // Threads that free together may come out of order: then the later one's
   // block waits no longer than the earlier one's.
@@ -123,40 +133,43 @@ bool ParkedFrees::Park(Block* block) noexcept {
   if (block->size > kMaxParkedBytes) return false;
   Block* proxy = nullptr;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
+    const std::lock_guard<LentLock> guard(lock_);
     proxy = TakeProxy();
   }
   if (proxy == nullptr) return false;
   const Tick tick = timeline_->Note();
-  const std::lock_guard<SpinLock> guard(lock_);
+  const std::lock_guard<LentLock> guard(lock_);
   Link(proxy, block, tick);
   return true;
 }
 
 bool ParkedFrees::ParkHeld(Block* block) noexcept {
   if (block->size > kMaxParkedBytes || timeline_->IsNextToClose()) return false;
-  const std::lock_guard<SpinLock> guard(lock_);
   Block* const proxy = TakeProxy();
   if (proxy == nullptr) return false;
   Link(proxy, block, timeline_->NoteOnly());
   return true;
 }
 
-void ParkedFrees::Unlink(Block* proxy) noexcept {
+Block* ParkedFrees::Unlink(Block* proxy) noexcept {
   const Note& note = NoteOf(proxy);
+  Block* const block = BlockOf(proxy);
   (note.older != nullptr ? NoteOf(note.older).newer : oldest_) = note.newer;
   (note.newer != nullptr ? NoteOf(note.newer).older : newest_) = note.older;
   index_->Remove(proxy);
+  bytes_ -= block->size;
   count_.store(count_.load(std::memory_order_relaxed) - 1,
                std::memory_order_release);
+  proxy->previous = nullptr;
+  GiveProxy(proxy);
+  return block;
 }
 
 Block* ParkedFrees::FindFit(const Request& request) noexcept {
   Block* proxy =
       index_->FindBestFit(AlignUp(request.bytes, FreeIndex::kGranuleBytes));
   if (proxy == nullptr) return nullptr;
-  const Note& note = NoteOf(proxy);
-  const Block& block = *note.block;
+  const Block& block = *BlockOf(proxy);
   if (block.size < request.bytes || !IsAligned(block, request.alignment)) {
     return nullptr;
   }
@@ -164,27 +177,26 @@ Block* ParkedFrees::FindFit(const Request& request) noexcept {
       std::max(FreeIndex::kGranuleBytes, request.bytes / 8);
   // A strategy that rounds what it was given for to this size rounds what lies
   // between to it as well.
-  return request.bytes >= note.requested ||
-                 block.size - request.bytes <= most_waste
+  return block.size - request.bytes <= most_waste ||
+                 request.bytes >= NoteOf(proxy).requested
              ? proxy
              : nullptr;
 }
 
 Block* ParkedFrees::Take(const Request& request) noexcept {
+  if (empty()) return nullptr;
+  const std::lock_guard<LentLock> guard(lock_);
+  return TakeHeld(request);
+}
+
+Block* ParkedFrees::TakeHeld(const Request& request) noexcept {
   if (empty() || request.freed_before != 0 ||
       (request.flags & ~kNoGrowth) != 0 || request.bytes > kMaxParkedBytes) {
     return nullptr;
   }
-  Block* block = nullptr;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    Block* proxy = index_ != nullptr ? FindFit(request) : nullptr;
-    if (proxy == nullptr) return nullptr;
-    block = NoteOf(proxy).block;
-    Unlink(proxy);
-    GiveProxy(proxy);
-  }
-  frees_.TakeBack(*block);
+  Block* const proxy = FindFit(request);
+  if (proxy == nullptr) return nullptr;
+  Block* const block = Unlink(proxy);
   SetFlags(*block, kBlockLive);
   block->offset_units = 0;
   block->requested = request.bytes;
@@ -193,25 +205,42 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
 
 std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
   DeferredFrees::Giving giving(frees_);
+  frees_.Hold();  // what is neither parked nor free below
   std::size_t bytes = 0;
   while (true) {
     Block* block = nullptr;
     {
-      const std::lock_guard<SpinLock> guard(lock_);
+      const std::lock_guard<LentLock> guard(lock_);
       Block* const proxy = oldest_;
-      if (proxy == nullptr || NoteOf(proxy).tick > tick) return bytes;
-      block = NoteOf(proxy).block;
-      Unlink(proxy);
-      GiveProxy(proxy);
+      if (proxy == nullptr || NoteOf(proxy).tick > tick) break;
+      block = Unlink(proxy);
     }
     giving.Gave();
     bytes += block->size;
     frees_.FreeNow(*block, *strategy_);
   }
+  LetGoIfEmpty();
+  frees_.LetGo();
+  return bytes;
+}
+
+void ParkedFrees::LetGoIfEmpty() noexcept {
+  const std::lock_guard<LentLock> guard(lock_);
+  if (!holds_ || !empty()) return;
+  holds_ = false;
+  frees_.LetGo();
+}
+
+Deferral ParkedFrees::deferred() const noexcept {
+  const std::lock_guard<LentLock> guard(lock_);
+  return {count_.load(std::memory_order_relaxed), bytes_};
 }
 
 std::size_t ParkedFrees::Drain() noexcept {
-  if (empty()) return 0;
+  if (empty()) {
+    LetGoIfEmpty();
+    return 0;
+  }
   // If it fails, what is open stays parked.
   static_cast<void>(timeline_->Close());
   return FreeUpTo(timeline_->Poll());
@@ -220,9 +249,12 @@ std::size_t ParkedFrees::Drain() noexcept {
 std::size_t ParkedFrees::Await() noexcept {
   Tick last = 0;
   {
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (newest_ == nullptr) return 0;
-    last = NoteOf(newest_).tick;
+    const std::lock_guard<LentLock> guard(lock_);
+    last = newest_ != nullptr ? NoteOf(newest_).tick : 0;
+  }
+  if (last == 0) {
+    LetGoIfEmpty();
+    return 0;
   }
   // The newest may have been noted before another one.
   last = std::max(last, timeline_->noted());

@@ -8,10 +8,11 @@
 #include <mutex>
 
 #include "strata/allocation/allocator.h"
+#include "strata/allocation/chain_lock.h"
+#include "strata/allocation/lent_lock.h"
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/deferred_frees.h"
 #include "strata/allocation/streams/stream_timeline.h"
-#include "strata/platform/spin_lock.h"
 #include "strata/strategy/free_index.h"
 
 namespace strata {
@@ -22,26 +23,28 @@ namespace strata {
 // Model: a parked block is still in use as far as the strategy knows. A request
 //   of the stream takes the smallest parked block that fits, unless that wastes
 //   more than the strategy's rounding would: more than an eighth, of a block
-//   that was given for less.
+//   that was given for less. The stream's own lock guards what is parked, so
+//   that a hit, which has that lock, takes no second one.
 // Threads: any thread. No device call and no call of the strategy with the lock
 //   held.
-// Cost: O(1) under one spin lock; a tick per free, so an event per 64 frees at
-//   most. 67 KiB of index once something may be parked, and 128 bytes for every
-//   block that can be.
+// Cost: O(1) under the stream's lock; a tick per free, so an event per 64 frees
+//   at most. 67 KiB of index once something may be parked, and 128 bytes for
+//   every block that can be.
 // Source: DESIGN §4 (a strategy shared by place).
 class ParkedFrees final : public FreeSource {
  public:
   // `frees`, of the place, has this as a source, and outlives it. `view` counts
-  // the blocks that may be parked.
+  // the blocks that may be parked; `lock` is that of its hits.
   ParkedFrees(DeferredFrees& frees, std::shared_ptr<Allocator> strategy,
-              std::shared_ptr<StreamTimeline> timeline, const Allocator& view);
+              std::shared_ptr<StreamTimeline> timeline, const Allocator& view,
+              ChainLock& lock);
   ~ParkedFrees() override;
 
   // Makes room for `count` blocks more. False if the host is out of memory.
   bool Reserve(std::size_t count) noexcept;
   // False, and nothing is done, if there is no room.
   bool Park(Block* block) noexcept;
-  // The same without a device call, for a caller that holds a lock: false also
+  // The same without a device call, for a hit, which has its lock: false also
   // if it is time for an event.
   bool ParkHeld(Block* block) noexcept;
   // How many blocks more could be parked, at the last look.
@@ -51,16 +54,19 @@ class ParkedFrees final : public FreeSource {
   // A live block for a request of the stream, with `requested` set; null if
   // none fits.
   Block* Take(const Request& request) noexcept;
+  // The same for a hit, which has its lock.
+  Block* TakeHeld(const Request& request) noexcept;
   bool empty() const noexcept {
     return count_.load(std::memory_order_acquire) == 0;
   }
-  // The stream's view goes: nothing will be parked any more.
+  // The stream's view goes, and its lock: nothing will be parked any more.
   void Leave() noexcept;
 
   std::size_t Drain() noexcept override;
   std::size_t Await() noexcept override;
   std::size_t FreeUnproven() noexcept override;
   void MakeRoom() noexcept override;
+  Deferral deferred() const noexcept override;
   bool IsOver() const noexcept override { return is_left_ && empty(); }
 
  private:
@@ -69,13 +75,18 @@ class ParkedFrees final : public FreeSource {
   struct Note;
 
   static Note& NoteOf(Block* proxy);
-  // Hold lock_.
+  // The parked block.
+  static Block* BlockOf(const Block* proxy) { return proxy->previous; }
+  // Hold lock_, here and below.
   Block* TakeProxy() noexcept;  // null: there is no room
   void GiveProxy(Block* proxy) noexcept;
   void Link(Block* proxy, Block* block, Tick tick) noexcept;
-  void Unlink(Block* proxy) noexcept;
+  Block* Unlink(Block* proxy) noexcept;  // the block; gives the proxy
   Block* FindFit(const Request& request) noexcept;
+  // Without it.
   std::size_t FreeUpTo(Tick tick) noexcept;
+  // Something is parked no longer, if that is so.
+  void LetGoIfEmpty() noexcept;
 
   DeferredFrees& frees_;
   const std::shared_ptr<Allocator> strategy_;
@@ -87,8 +98,14 @@ class ParkedFrees final : public FreeSource {
   std::mutex view_mutex_;  // held while the view is asked, and while it goes
   const Allocator* view_;  // null: gone; guarded by view_mutex_
 
-  SpinLock lock_;
-  // All below guarded by lock_. A parked block's neighbours in address order
+  ChainLock own_lock_;
+  mutable LentLock lock_{own_lock_};  // lent to the stream, as long as it is
+  // All below guarded by lock_.
+  std::size_t bytes_ = 0;
+  // Whether frees_ is held: also for a while after the last block is gone, so
+  // that a stream which has its only block again and again does not touch it.
+  bool holds_ = false;
+  // A parked block's neighbours in address order
   // are the strategy's, so a record of its own stands for it here.
   std::unique_ptr<FreeIndex> index_;  // null until there is room
   RecordList room_;                   // records, each for one block more

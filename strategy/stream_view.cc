@@ -9,10 +9,11 @@ namespace {
 
 std::shared_ptr<ParkedFrees> MakeParked(
     const std::shared_ptr<Allocator>& strategy, const ChainStream& stream,
-    const std::shared_ptr<DeferredFrees>& frees, const StreamView& view) {
+    const std::shared_ptr<DeferredFrees>& frees, const StreamView& view,
+    ChainLock& lock) {
   if (frees == nullptr || stream.timeline() == nullptr) return nullptr;
-  auto parked = std::make_shared<ParkedFrees>(*frees, strategy,
-                                              stream.shared_timeline(), view);
+  auto parked = std::make_shared<ParkedFrees>(
+      *frees, strategy, stream.shared_timeline(), view, lock);
   frees->AddSource(parked);
   return parked;
 }
@@ -32,7 +33,8 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
       timeline_(share_->stream().timeline()),
-      parked_(MakeParked(strategy, share_->stream(), frees_, *this)),
+      parked_(MakeParked(strategy, share_->stream(), frees_, *this,
+                         hit_state()->lock)),
       waits_on_device_(frees_ != nullptr && frees_->waits_on_device()) {}
 
 StreamView::~StreamView() {
@@ -78,7 +80,7 @@ inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
   // What is parked comes first.
   if (parked_ != nullptr && !parked_->empty()) {
-    if (Block* const block = parked_->Take(Request{bytes})) return block;
+    if (Block* const block = parked_->TakeHeld(Request{bytes})) return block;
   }
   // A walk makes room, without which frees go past the park.
   if (ParksAll() && parked_->room() <= uses_.live_allocations()) {

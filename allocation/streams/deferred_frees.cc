@@ -69,6 +69,17 @@ std::size_t DeferredFrees::Ask(
   return bytes;
 }
 
+Deferral DeferredFrees::deferred() const noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  Deferral all;
+  for (const std::shared_ptr<FreeSource>& source : sources_) {
+    const Deferral some = source->deferred();
+    all.blocks += some.blocks;
+    all.bytes += some.bytes;
+  }
+  return all;
+}
+
 std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
@@ -101,21 +112,6 @@ DeferredFrees::Giving::~Giving() {
   if (reclaimer_ != nullptr) reclaimer_->EndGiving(gave_);
 }
 
-void DeferredFrees::Defer(Block& block) noexcept {
-  bytes_ += block.size;
-  ++count_;
-}
-
-void DeferredFrees::TakeBack(Block& block) noexcept {
-  bytes_ -= block.size;
-  --count_;
-}
-
-void DeferredFrees::PassOn(Block& block) noexcept {
-  TellObserver(block);
-  TakeBack(block);
-}
-
 void DeferredFrees::TellObserver(const Block& block) const noexcept {
   Platform& platform = *timelines_->platform();
   const Place place = block.place();
@@ -132,11 +128,8 @@ void DeferredFrees::TellObserver(const Block& block) const noexcept {
 void DeferredFrees::FreeNow(Block& block, Allocator& below) noexcept {
   const std::size_t bytes = block.size;
   TellObserver(block);
-  AddFlag(block, kBlockLive);
+  SetLive(block, true);
   below.DoFree(block.allocation());
-  // Only now, so that who finds nothing deferred finds it below.
-  bytes_ -= bytes;
-  --count_;
   if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(bytes);
 }
 

@@ -18,6 +18,12 @@ namespace strata {
 class DeferredFrees;
 class MarkedFrees;
 
+// How much is deferred. Bytes.
+struct Deferral {
+  std::size_t blocks = 0;
+  std::size_t bytes = 0;
+};
+
 // Frees of one kind, kept until the streams that they wait for are done.
 //
 // Threads: every function from any thread, with no lock held.
@@ -38,6 +44,7 @@ class FreeSource {
   // Makes room for frees that might have to be deferred: a capture was
   // announced.
   virtual void MakeRoom() noexcept {}
+  virtual Deferral deferred() const noexcept = 0;
   // Nothing is deferred, nor ever will be.
   virtual bool IsOver() const noexcept = 0;
 };
@@ -53,7 +60,8 @@ class FreeSource {
 //   the End, when nobody can be given the memory any more, it goes all the same
 //   and is logged.
 // Threads: any thread; no lock is held while a source works.
-// Cost: one load while nothing is deferred.
+// Cost: one load while nothing is deferred, and for a while after that at most
+//   a look at each source.
 // Lifetime: sources are shared. Call Close where what is deferred might keep
 //   this object alive.
 // Source: DESIGN §5; paddle.md §5 B3 (only the same stream's next allocation
@@ -77,11 +85,12 @@ class DeferredFrees {
   // Errors: std::bad_alloc.
   void AddSource(std::shared_ptr<FreeSource> source);
 
+  // Whether anything may be deferred.
   bool any() const noexcept {
-    return count_.load(std::memory_order_acquire) != 0;
+    return holds_.load(std::memory_order_acquire) != 0;
   }
-  std::size_t count() const noexcept { return count_.load(); }
-  std::size_t bytes() const noexcept { return bytes_.load(); }
+  // Of all sources.
+  Deferral deferred() const noexcept;
 
   // As those of FreeSource, of all sources.
   std::size_t Drain() noexcept;
@@ -119,14 +128,14 @@ class DeferredFrees {
     bool gave_ = false;
   };
 
-  // For sources: a block is deferred from here until FreeNow, which gives it to
-  // `below`.
-  void Defer(Block& block) noexcept;
+  // For sources: something is deferred from here until LetGo, which comes as
+  // often: so that who finds nothing deferred finds it below.
+  void Hold() noexcept { holds_.fetch_add(1, std::memory_order_acq_rel); }
+  void LetGo() noexcept { holds_.fetch_sub(1, std::memory_order_acq_rel); }
+  // `below` gets a block that was deferred.
   void FreeNow(Block& block, Allocator& below) noexcept;
-  // The same without giving it to anybody: its stream has it again.
-  void TakeBack(Block& block) noexcept;
-  // The same for one that `below` gets when captures are over.
-  void PassOn(Block& block) noexcept;
+  // The same, but it gets the block when captures are over.
+  void PassOn(const Block& block) const noexcept { TellObserver(block); }
 
  private:
   class Step;
@@ -139,10 +148,9 @@ class DeferredFrees {
   const std::shared_ptr<TimelineTable> timelines_;
   const std::shared_ptr<Reclaimer> reclaimer_;
   const bool waits_on_device_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> holds_{0};
   std::atomic<bool> closed_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::shared_ptr<FreeSource>> sources_;  // guarded by mutex_
   std::shared_ptr<MarkedFrees> marked_;
   std::unique_ptr<ReclaimSource> drain_step_;

@@ -23,7 +23,7 @@ LaterFrees::LaterFrees(std::shared_ptr<Allocator> layer)
 
 void LaterFrees::Add(CaptureGate& gate, Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  RemoveFlag(*block, kBlockLive);
+  SetLive(*block, false);
   {
     const std::lock_guard<SpinLock> guard(lock_);
     block->free_previous = std::exchange(first_, block);
@@ -43,7 +43,7 @@ void LaterFrees::End() noexcept {
   }
   while (block != nullptr) {
     Block* const next = block->free_previous;
-    AddFlag(*block, kBlockLive);
+    SetLive(*block, true);
     layer_->DoFree(block->allocation());
     block = next;
   }

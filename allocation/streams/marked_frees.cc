@@ -11,7 +11,7 @@
 namespace strata {
 
 void MarkedBlock::End() noexcept {
-  AddFlag(*block, kBlockLive);
+  SetLive(*block, true);
   below->DoFree(block->allocation());
   delete this;
 }
@@ -80,7 +80,9 @@ void MarkedFrees::Unlink(StreamMark& mark) noexcept {
 }
 
 void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
-  frees_.Defer(*marked->block);
+  frees_.Hold();
+  ++blocks_;
+  bytes_ += marked->block->size;
   for (StreamMark* mark = marked->marks.get(); mark != nullptr;
        mark = mark->next.get()) {
     mark->marked = marked.get();
@@ -133,6 +135,8 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
   while (ready != nullptr) {
     std::unique_ptr<MarkedBlock> marked(std::exchange(ready, ready->next));
     bytes += marked->block->size;
+    bytes_ -= marked->block->size;
+    --blocks_;
     TimelineTable& timelines = frees_.timelines();
     if (MustFreeLater(timelines.gate(), *timelines.platform(), *marked->below,
                       *marked->block)) {
@@ -141,6 +145,7 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
     } else {
       frees_.FreeNow(*marked->block, *marked->below);
     }
+    frees_.LetGo();
   }
   return bytes;
 }

@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_STREAMS_MARKED_FREES_H_
 #define STRATA_ALLOCATION_STREAMS_MARKED_FREES_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -98,6 +99,9 @@ class MarkedFrees final : public FreeSource {
   std::size_t Drain() noexcept override;
   std::size_t Await() noexcept override;
   std::size_t FreeUnproven() noexcept override;
+  Deferral deferred() const noexcept override {
+    return {blocks_.load(), bytes_.load()};
+  }
   bool IsOver() const noexcept override { return false; }
 
  private:
@@ -114,6 +118,8 @@ class MarkedFrees final : public FreeSource {
   static void Unlink(StreamMark& mark) noexcept;
 
   DeferredFrees& frees_;
+  std::atomic<std::size_t> blocks_{0};
+  std::atomic<std::size_t> bytes_{0};
   std::mutex queues_mutex_;
   // Of streams that are not over; guarded by queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;

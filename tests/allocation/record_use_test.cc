@@ -222,7 +222,7 @@ TEST_F(CrossStreamWaitTest, WhatGoesToAnotherStreamStaysDeferred) {
   own.reset();
   const AllocationPtr again = second.layer->Allocate(kBytes);
   EXPECT_EQ(again->data(), data);
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
 }
 
 TEST_F(CrossStreamWaitTest, OneWaitPerStreamServesAllItsBlocks) {
@@ -243,7 +243,7 @@ TEST_F(CrossStreamWaitTest, AWaitThatFailsHandsNothingOut) {
   FailAlways(DeviceCall::kStreamWaitEvent);
   const AllocationPtr other = layer().Allocate(kBytes);
   EXPECT_NE(other->data(), data);
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_F(StreamSafeAllocatorTest, FreeingAMarkedBlockIsNoDeviceCall) {
   const std::uint64_t calls = place_.DeviceCalls();
   allocation.reset();
   EXPECT_EQ(place_.DeviceCalls(), calls);
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
 }
 
 TEST_F(StreamSafeAllocatorTest, IsNotReusedBeforeTheWorkOfAMarkedStream) {
@@ -182,10 +182,10 @@ TEST_F(StreamSafeAllocatorTest, AMissOnAnotherStreamDrainsAllChains) {
   EXPECT_TRUE(second.layer->RecordStream(of_second.get(), b_));
   of_first.reset();
   of_second.reset();
-  EXPECT_EQ(place_.frees()->count(), 2U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 2U);
   Chain third = NewChain();
   const AllocationPtr miss = third.layer->Allocate(kBytes);
-  EXPECT_EQ(place_.frees()->count(), 0U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
 // paddle.md §5 A2: "streams may die before allocations".
@@ -286,10 +286,10 @@ TEST_F(StreamSafeAllocatorTest, OnceClosedEveryFreeDrains) {
   AllocationPtr second = Marked({a_});
   Work(a_);
   first.reset();
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   device().StepAll();
   second.reset();
-  EXPECT_EQ(place_.frees()->count(), 0U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
 TEST_F(StreamSafeAllocatorTest, FreeingADeferredBlockAgainIsFatal) {
@@ -343,7 +343,7 @@ TEST_F(StreamSafeAllocatorTest, DefersNothingForMarksThatAreKeptBelow) {
   allocation = layer.Allocate(kBytes);
   EXPECT_TRUE(layer.RecordStream(allocation.get(), b_));
   allocation.reset();
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   place_.frees()->Await();
 }
 

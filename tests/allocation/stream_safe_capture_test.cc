@@ -80,7 +80,7 @@ TEST_F(StreamSafeCaptureTest, TheLegacyStreamIsLeftAlone) {
   Begin(a_);
   allocation.reset();
   const AllocationPtr other = AllocateInCapture(kBytes);
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   End();
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }

@@ -125,7 +125,7 @@ TEST_F(StreamSafeQuarantineTest, WhatCannotBeProvenDoneStays) {
   Failure failure;
   EXPECT_EQ(layer().AllocateOrNull(Request{Mebibytes(600)}, failure), nullptr);
   EXPECT_TRUE(failure.IsExhaustion());
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   device().ClearFaults();
   EXPECT_NE(layer().AllocateOrNull(Request{Mebibytes(600)}, failure), nullptr);
 }

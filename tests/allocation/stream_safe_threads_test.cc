@@ -76,7 +76,7 @@ TEST_P(StreamSafeThreadsTest, OneAllocationIsMarkedByManyThreads) {
     }
     for (std::thread& thread : threads) thread.join();
     shared.reset();
-    EXPECT_EQ(place_.frees()->count(), 1U);
+    EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
     EXPECT_EQ(place_.frees()->Await(), 4096U);
   }
 }

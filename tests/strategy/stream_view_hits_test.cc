@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "strata/tests/strategy/stream_view_fixture.h"
@@ -78,6 +81,62 @@ TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
   a_->DoFree(block->allocation());
 }
 
+// A hit, which has its stream's lock, takes no other one for what is parked.
+TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
+  UseBoth();
+  Block* const block = a_->Allocate(Mebibytes(20)).release()->block();
+  std::atomic<bool> is_drained{false};
+  std::thread other;
+  {
+    const HitGuard guard(*a_->hit_path());
+    EXPECT_TRUE(a_->hit_path()->Give(block));
+    other = std::thread([&] {
+      place_.frees()->Drain();
+      is_drained = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(is_drained);
+    EXPECT_EQ(a_->hit_path()->Take(Mebibytes(20)), block);
+  }
+  other.join();
+  EXPECT_TRUE(is_drained);
+  a_->DoFree(block->allocation());
+}
+
+// A view that goes leaves what it parked, but its lock is the next chain's.
+TEST_F(StreamViewHitsTest, WhatAViewParkedOutlivesIt) {
+  UseBoth();
+  const ChainLock* const lock = a_->hit_path()->hit_lock();
+  a_->Allocate(Mebibytes(20)).reset();
+  Work(*a_);
+  a_.reset();
+  const std::unique_ptr<StreamView> next = NewView();
+  EXPECT_EQ(next->hit_path()->hit_lock(), lock);
+  EXPECT_GE(place_.frees()->deferred().bytes, Mebibytes(20));
+  device().StepAll();
+  EXPECT_GE(place_.frees()->Await(), Mebibytes(20));
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
+}
+
+// A stream that has its only block again and again leaves the place alone:
+// that nothing is deferred any more is known from the next look on.
+TEST_F(StreamViewHitsTest, WhatIsTakenBackIsNotDeferred) {
+  UseBoth();
+  device().StepAll();
+  place_.frees()->Await();
+  EXPECT_FALSE(place_.frees()->any());
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  block.reset();
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
+  EXPECT_EQ(place_.frees()->deferred().bytes, Mebibytes(20));
+  block = a_->Allocate(Mebibytes(20));
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
+  EXPECT_EQ(place_.frees()->deferred().bytes, 0U);
+  EXPECT_TRUE(place_.frees()->any());
+  EXPECT_EQ(place_.frees()->Drain(), 0U);
+  EXPECT_FALSE(place_.frees()->any());
+}
+
 // DESIGN §4: what a hit gave reaches the others when A's event is complete.
 TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   UseBoth();
@@ -142,9 +201,9 @@ TEST_F(StreamViewHitsTest, AHitTakesNoMoreThanCanBeParked) {
     if (block == nullptr) block = a_->Allocate(4096).release()->block();
     held.push_back(block);
   }
-  const std::size_t before = place_.frees()->count();
+  const std::size_t before = place_.frees()->deferred().blocks;
   for (Block* const block : held) a_->DoFree(block->allocation());
-  EXPECT_EQ(place_.frees()->count(), before + 40);
+  EXPECT_EQ(place_.frees()->deferred().blocks, before + 40);
 }
 
 TEST_F(StreamViewHitsTest, WhileCapturesAreAnnouncedEveryCallWalks) {

@@ -117,7 +117,7 @@ TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
   EXPECT_NE(b_->Allocate(Mebibytes(20))->data(), data);
   device().StepAll();
   b_->Allocate(Mebibytes(60)).reset();  // a miss
-  EXPECT_EQ(place_.frees()->count(), 0U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
 // Those parked before do not take the room of those still in use.
@@ -131,7 +131,7 @@ TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
     Work(*a_);
     held.clear();
   }
-  EXPECT_EQ(place_.frees()->count(), 120U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 120U);
   const AllocationPtr more = b_->Allocate(4096);
   EXPECT_EQ(Waits(), waits);
 }
@@ -201,7 +201,7 @@ TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
 TEST_F(StreamViewTest, WhatIsFreedAfterTheAnnouncementIsParked) {
   place_.timelines()->gate().Announce();
   a_->Allocate(4096).reset();
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   ASSERT_EQ(device().StreamBeginCapture(a_->stream(), CaptureMode::kRelaxed),
             Status::kSuccess);
   EXPECT_NO_THROW(b_->Allocate(4096));
@@ -213,7 +213,7 @@ TEST_F(StreamViewTest, SoIsWhatWasAllocatedBeforeIt) {
   place_.timelines()->gate().Announce();
   place_.frees()->MakeRoom();
   block.reset();
-  EXPECT_EQ(place_.frees()->count(), 1U);
+  EXPECT_EQ(place_.frees()->deferred().blocks, 1U);
   place_.timelines()->gate().Withdraw();
 }
 

@@ -237,7 +237,7 @@ class ChainStressTest : public ::testing::TestWithParam<StressCase> {
     ASSERT_EQ(ranges_.count(), count);
     if (GetParam().options.strategy == "auto_growth") {
       // What other streams still use is in use there.
-      ASSERT_EQ(of_strategies, in_use + place_.frees()->bytes());
+      ASSERT_EQ(of_strategies, in_use + place_.frees()->deferred().bytes);
     }
     ASSERT_GE(place_.pool()->reserved_bytes(), in_use);
     const SimLeaks held = place_.device().Leaks();

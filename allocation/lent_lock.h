@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// The lock of what several chains share, which may be lent to one of them: its
+// The lock of what several chains use, which may be lent to one of them: its
 // lock is then this one, too, so that who holds that needs no second one.
 //
 // Model: one lock guards at a time, the own one or a chain's. Which one that is

@@ -114,9 +114,9 @@ void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
   note->requested = block->requested;
   note->tick = tick;
   SetLive(*block, false);
-  if (!holds_) {
+  if (!holds_.load(std::memory_order_relaxed)) {
     frees_.Hold();
-    holds_ = true;
+    holds_.store(true, std::memory_order_relaxed);
   }
   bytes_ += block->size;
   index_->Insert(proxy);
@@ -212,6 +212,7 @@ std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
     {
       const std::lock_guard<LentLock> guard(lock_);
       Block* const proxy = oldest_;
+      if (proxy == nullptr) LetGo();
       if (proxy == nullptr || NoteOf(proxy).tick > tick) break;
       block = Unlink(proxy);
     }
@@ -219,16 +220,19 @@ std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
     bytes += block->size;
     frees_.FreeNow(*block, *strategy_);
   }
-  LetGoIfEmpty();
   frees_.LetGo();
   return bytes;
 }
 
+void ParkedFrees::LetGo() noexcept {
+  if (holds_.exchange(false)) frees_.LetGo();
+}
+
+// Takes no lock where there is nothing to do: it may be that of hits.
 void ParkedFrees::LetGoIfEmpty() noexcept {
+  if (!holds_) return;
   const std::lock_guard<LentLock> guard(lock_);
-  if (!holds_ || !empty()) return;
-  holds_ = false;
-  frees_.LetGo();
+  if (empty()) LetGo();
 }
 
 Deferral ParkedFrees::deferred() const noexcept {
@@ -247,14 +251,15 @@ std::size_t ParkedFrees::Drain() noexcept {
 }
 
 std::size_t ParkedFrees::Await() noexcept {
+  if (empty()) {
+    LetGoIfEmpty();
+    return 0;
+  }
   Tick last = 0;
   {
     const std::lock_guard<LentLock> guard(lock_);
-    last = newest_ != nullptr ? NoteOf(newest_).tick : 0;
-  }
-  if (last == 0) {
-    LetGoIfEmpty();
-    return 0;
+    if (newest_ == nullptr) return 0;
+    last = NoteOf(newest_).tick;
   }
   // The newest may have been noted before another one.
   last = std::max(last, timeline_->noted());

@@ -40,7 +40,8 @@ class ParkedFrees final : public FreeSource {
               ChainLock& lock);
   ~ParkedFrees() override;
 
-  // Makes room for `count` blocks more. False if the host is out of memory.
+  // Makes room for at least `count` blocks more. False if the host is out of
+  // memory.
   bool Reserve(std::size_t count) noexcept;
   // False, and nothing is done, if there is no room.
   bool Park(Block* block) noexcept;
@@ -83,9 +84,9 @@ class ParkedFrees final : public FreeSource {
   void Link(Block* proxy, Block* block, Tick tick) noexcept;
   Block* Unlink(Block* proxy) noexcept;  // the block; gives the proxy
   Block* FindFit(const Request& request) noexcept;
+  void LetGo() noexcept;  // of frees_: nothing is parked
   // Without it.
   std::size_t FreeUpTo(Tick tick) noexcept;
-  // Something is parked no longer, if that is so.
   void LetGoIfEmpty() noexcept;
 
   DeferredFrees& frees_;
@@ -94,7 +95,10 @@ class ParkedFrees final : public FreeSource {
   // Written with lock_ held.
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> room_size_{0};
-  std::atomic<bool> is_left_{false};
+  // Whether frees_ is held: also for a while after the last block is gone, so
+  // that a stream which has its only block again and again does not touch it.
+  std::atomic<bool> holds_{false};
+  std::atomic<bool> is_left_{false};  // written with view_mutex_ held
   std::mutex view_mutex_;  // held while the view is asked, and while it goes
   const Allocator* view_;  // null: gone; guarded by view_mutex_
 
@@ -102,9 +106,6 @@ class ParkedFrees final : public FreeSource {
   mutable LentLock lock_{own_lock_};  // lent to the stream, as long as it is
   // All below guarded by lock_.
   std::size_t bytes_ = 0;
-  // Whether frees_ is held: also for a while after the last block is gone, so
-  // that a stream which has its only block again and again does not touch it.
-  bool holds_ = false;
   // A parked block's neighbours in address order
   // are the strategy's, so a record of its own stands for it here.
   std::unique_ptr<FreeIndex> index_;  // null until there is room

@@ -33,9 +33,8 @@ StreamView::StreamView(std::shared_ptr<Allocator> strategy,
       share_(order_->Join(std::move(stream))),
       frees_(std::move(frees)),
       timeline_(share_->stream().timeline()),
-      parked_(MakeParked(strategy, share_->stream(), frees_, *this,
-                         hit_state()->lock)),
-      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()) {}
+      waits_on_device_(frees_ != nullptr && frees_->waits_on_device()),
+      parked_(MakeParked(strategy, share_->stream(), frees_, *this, lock_)) {}
 
 StreamView::~StreamView() {
   if (parked_ != nullptr) parked_->Leave();

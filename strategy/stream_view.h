@@ -29,8 +29,8 @@ namespace strata {
 //   the strategy holds, parked blocks too, is in its own stats().
 // Threads: any thread, if the strategy is.
 // Cost: while one stream is in use, its lock is the strategy's, too. With
-//   several, a hit takes that of the strategy below its own, or that of what is
-//   parked, and one free in 64 walks. See ParkedFrees.
+//   several, a hit takes that of the strategy below its own unless something
+//   parked fits, and one free in 64 walks. See ParkedFrees.
 // Source: DESIGN §4 ("What is shared").
 class StreamView final : public Decorator, private HitPath {
  public:
@@ -103,13 +103,15 @@ class StreamView final : public Decorator, private HitPath {
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;
-  StreamTimeline* const timeline_;             // of the stream; null: none
-  const std::shared_ptr<ParkedFrees> parked_;  // null: nothing is parked
+  StreamTimeline* const timeline_;  // of the stream; null: none
   const bool waits_on_device_;
   ChainLock& lock_{hit_state()->lock};
   // Guarded by lock_:
   UseCounts uses_;
   std::uint64_t failures_ = 0;
+  // Null: nothing is parked. The last one to be made, as it asks the view for
+  // its counts from then on.
+  const std::shared_ptr<ParkedFrees> parked_;
 };
 
 }  // namespace strata

@@ -53,7 +53,7 @@ void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
 }
 
 std::shared_ptr<FreeSource> DeferredFrees::SourceAt(
-    std::size_t index) noexcept {
+    std::size_t index) const noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   return index < sources_.size() ? sources_[index] : nullptr;
 }
@@ -70,14 +70,14 @@ std::size_t DeferredFrees::Ask(
 }
 
 Deferral DeferredFrees::deferred() const noexcept {
-  const std::lock_guard<std::mutex> guard(mutex_);
   Deferral all;
-  for (const std::shared_ptr<FreeSource>& source : sources_) {
+  for (std::size_t i = 0;; ++i) {
+    const std::shared_ptr<FreeSource> source = SourceAt(i);
+    if (source == nullptr) return all;
     const Deferral some = source->deferred();
     all.blocks += some.blocks;
     all.bytes += some.bytes;
   }
-  return all;
 }
 
 std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }

@@ -143,7 +143,7 @@ class DeferredFrees {
   void TellObserver(const Block& block) const noexcept;
   std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
   // Null: there are no more.
-  std::shared_ptr<FreeSource> SourceAt(std::size_t index) noexcept;
+  std::shared_ptr<FreeSource> SourceAt(std::size_t index) const noexcept;
 
   const std::shared_ptr<TimelineTable> timelines_;
   const std::shared_ptr<Reclaimer> reclaimer_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -108,6 +109,28 @@ TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
   other.join();
   place_.frees()->Await();
   EXPECT_LT(strategy_->stats().in_use_bytes, Mebibytes(20));
+}
+
+// The lock may be in use for hits all the time, or be a thread's own.
+TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStreamThatParkedNothing) {
+  UseBoth();
+  device().StepAll();
+  place_.frees()->Await();
+  b_->Allocate(Mebibytes(20)).reset();
+  std::promise<void> is_held;
+  std::promise<void> is_over;
+  std::thread holder([&] {
+    const HitGuard guard(*a_->hit_path());
+    is_held.set_value();
+    is_over.get_future().wait();
+  });
+  is_held.get_future().wait();
+  const std::size_t bytes = place_.frees()->Drain();
+  device().StepAll();
+  EXPECT_GE(bytes + place_.frees()->Await(), Mebibytes(20));
+  EXPECT_FALSE(place_.frees()->any());
+  is_over.set_value();
+  holder.join();
 }
 
 // A view that goes leaves what it parked, but its lock is the next chain's.

@@ -97,7 +97,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     kNone,       // the lock could not be had at once; nothing is done
     kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
     kPastCache,  // the front cache has nothing; the word of the lock is taken
-    kNoSlot,     // another one has the slot; the same
+    kNoSlot,     // another one has the slot or region; the same
   };
   struct Started {
     Progress progress;
@@ -279,9 +279,10 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
   }
   Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) return {Progress::kPastCache, nullptr};
-  // What is cached was known here before, so its region has it.
+  // What is cached was not always known here before: an aligned pointer may
+  // have been in the region above, and this chain's group may be a new one.
   PointerGroup* const pointers = pointers_.get();
-  if (pointers == nullptr ||
+  if (pointers == nullptr || !pointers->OwnsFirst(block->data) ||
       !pointers->InsertIntoSlot(block->data, block->allocation())) {
     return {Progress::kNoSlot, block};
   }

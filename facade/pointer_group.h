@@ -77,7 +77,12 @@ class alignas(64) PointerGroup {
   // Whether the address is looked for here.
   bool Owns(const void* data) const noexcept {
     const PointerRegions::Owners owners = regions_->OwnersOf(data);
-    return owners.last == number_ || owners.before == number_;
+    return owners.last == number_ || owners.before == number_ ||
+           owners.before == PointerRegions::kMany;
+  }
+  // Whether it is looked for here first: a quicker answer, which most have.
+  bool OwnsFirst(const void* data) const noexcept {
+    return regions_->LastOf(data) == number_;
   }
   // False, and nothing is done, if another one has the slot.
   bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {

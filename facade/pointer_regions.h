@@ -36,6 +36,10 @@ class PointerRegions {
   std::uint16_t WordOf(const void* data) const noexcept {
     return regions_[IndexOf(data)].load(std::memory_order_acquire);
   }
+  // Owners::last.
+  std::uint8_t LastOf(const void* data) const noexcept {
+    return static_cast<std::uint8_t>(WordOf(data));
+  }
   // Before something is inserted by the group `number`, neither kNobody nor
   // kMany.
   void Settle(const void* data, std::uint8_t number) noexcept {

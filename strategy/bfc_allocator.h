@@ -132,6 +132,7 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
                              Failure& failure) noexcept;
   // R32, R33: whether idle regions went, so that another Extend may succeed.
   bool CollectRegions(std::size_t rounded) noexcept;
+  bool HelpsToCollect(std::size_t rounded) const noexcept;  // holds lock_
   // Reads the limit from the device, once. False, with `failure`, if it fails.
   bool KnowsLimit(Failure& failure) noexcept;
   void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);

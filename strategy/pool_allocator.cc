@@ -191,45 +191,48 @@ bool PoolAllocator::HasRoom(std::size_t bytes) const {
 void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   Leaving leaving;
-  ExactIndex::Supplies emptied;
   {
     const std::lock_guard<LentLock> guard(lock_);
     Stop(block);
     if (Keeps(block->size)) {
-      MakeRoom(block->size, leaving, emptied);
+      MakeRoom(block->size, leaving);
       Keep(block);
     } else {
       block->flags = 0;
       block->offset_units = waits_.now();
-      Leave(block, leaving, emptied);
+      Leave(block, leaving);
     }
   }
-  ReturnToSystem(leaving);
+  if (leaving.pieces.empty()) return;
+  // A stream that captures cannot be waited for: until it can, what its work
+  // may still use is not the driver's to have.
+  if (Await(leaving)) {
+    GiveToSystem(leaving);
+  } else {
+    PutBack(leaving);
+  }
 }
 
-void PoolAllocator::MakeRoom(std::size_t bytes, Leaving& leaving,
-                             ExactIndex::Supplies& emptied) {
+void PoolAllocator::MakeRoom(std::size_t bytes, Leaving& leaving) {
   while (cached_.count() >= size_limit_) {
-    Evict(leaving, emptied);
+    Evict(leaving);
     ++rates_.evicted;
     if (auto_resize_ && rates_.evicted % kCheckInterval == 0) Resize();
   }
   while (cached_limit_bytes_ != 0 &&
          cached_.total_bytes() > cached_limit_bytes_ - bytes) {
-    Evict(leaving, emptied);
+    Evict(leaving);
   }
 }
 
-void PoolAllocator::Evict(Leaving& leaving, ExactIndex::Supplies& emptied) {
+void PoolAllocator::Evict(Leaving& leaving) {
   Block* oldest = cached_.TakeOldest();
   cached_system_bytes_ -= SystemBytes(*oldest);
-  Leave(oldest, leaving, emptied);
+  Leave(oldest, leaving);
   ++evictions_;
 }
 
-void PoolAllocator::Leave(Block* block, Leaving& leaving,
-                          ExactIndex::Supplies& emptied) {
-  cached_.Close(block->size, emptied);
+void PoolAllocator::Leave(Block* block, Leaving& leaving) {
   leaving.covered = leaving.covered && waits_.Covers(block->offset_units);
   leaving.pieces.Push(block);
 }
@@ -246,30 +249,55 @@ void PoolAllocator::Resize() {
   rates_ = Rates();
 }
 
-void PoolAllocator::Await(const Leaving& leaving) noexcept {
+bool PoolAllocator::Await(const Leaving& leaving) noexcept {
   if (leaving.covered) {
     // The thread that waited has told a checker that its wait is known here.
     Device* device = chain_stream().memory_device();
     if (device != nullptr && device->observed()) {
       device->Note(RecordOf(DeviceCall::kHostAcquire));
     }
-    return;
+    return true;
   }
   std::uint64_t number = 0;
   {
     const std::lock_guard<LentLock> guard(lock_);
     number = waits_.Begin();
   }
-  if (!WaitForWork()) return;
+  if (chain_stream().Synchronize() != Status::kSuccess) return false;
   const std::lock_guard<LentLock> guard(lock_);
   waits_.End(number);
+  return true;
+}
+
+void PoolAllocator::PutBack(Leaving& leaving) noexcept {
+  const std::lock_guard<LentLock> guard(lock_);
+  while (Block* block = leaving.pieces.Pop()) {
+    block->is_free = true;
+    cached_.Insert(block);
+    cached_system_bytes_ += SystemBytes(*block);
+  }
 }
 
 std::size_t PoolAllocator::ReturnToSystem(Leaving& leaving) noexcept {
   if (leaving.pieces.empty()) return 0;
-  Await(leaving);
+  LOG_IF(ERROR, !Await(leaving))
+      << "pool: giving memory back although its streams could not be waited "
+         "for";
+  return GiveToSystem(leaving);
+}
+
+std::size_t PoolAllocator::GiveToSystem(Leaving& leaving) noexcept {
+  ExactIndex::Supplies emptied;
+  RecordList closed;
+  {
+    const std::lock_guard<LentLock> guard(lock_);
+    while (Block* block = leaving.pieces.Pop()) {
+      cached_.Close(block->size, emptied);
+      closed.Push(block);
+    }
+  }
   std::size_t bytes = 0;
-  while (Block* block = leaving.pieces.Pop()) {
+  while (Block* block = closed.Pop()) {
     bytes += block->size;
     block->is_free = false;
     block->offset_units = 0;
@@ -281,10 +309,9 @@ std::size_t PoolAllocator::ReturnToSystem(Leaving& leaving) noexcept {
 
 std::size_t PoolAllocator::GiveBackAll() noexcept {
   Leaving leaving;
-  ExactIndex::Supplies emptied;
   {
     const std::lock_guard<LentLock> guard(lock_);
-    while (Block* block = cached_.TakeOldest()) Leave(block, leaving, emptied);
+    while (Block* block = cached_.TakeOldest()) Leave(block, leaving);
     cached_system_bytes_ = 0;
   }
   return ReturnToSystem(leaving);

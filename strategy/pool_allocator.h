@@ -98,9 +98,13 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
                      Failure& failure) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
+  // Also what could not be waited for.
   std::size_t ReturnToSystem(Leaving& leaving) noexcept;
-  // Waits for the work that may still use what leaves.
-  void Await(const Leaving& leaving) noexcept;
+  std::size_t GiveToSystem(Leaving& leaving) noexcept;
+  // Nothing leaves.
+  void PutBack(Leaving& leaving) noexcept;
+  // Waits for the work that may still use what leaves. False if it cannot.
+  bool Await(const Leaving& leaving) noexcept;
 
   // Hold lock_.
   void Start(Block* block, std::size_t requested);
@@ -110,10 +114,10 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   void Keep(Block* block);
   bool Keeps(std::size_t bytes) const;
   bool HasRoom(std::size_t bytes) const;
-  void MakeRoom(std::size_t bytes, Leaving& leaving,
-                ExactIndex::Supplies& emptied);
-  void Evict(Leaving& leaving, ExactIndex::Supplies& emptied);
-  void Leave(Block* block, Leaving& leaving, ExactIndex::Supplies& emptied);
+  void MakeRoom(std::size_t bytes, Leaving& leaving);
+  void Evict(Leaving& leaving);
+  // Its size stays open until it is the system's.
+  void Leave(Block* block, Leaving& leaving);
   void Resize();
 
   const bool to_power_of_two_;

@@ -169,19 +169,28 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   return failure;
 }
 
+bool BfcAllocator::HelpsToCollect(std::size_t rounded) const noexcept {
+  std::size_t idle_bytes = 0;
+  ForEachIdle([&](const BfcRegion& one) { idle_bytes += one.size; });
+  const std::size_t held = arena_.region_bytes() + leaving_bytes_;
+  const std::size_t others = held - idle_bytes;
+  const std::size_t limit = plan_.limit_bytes();
+  return idle_bytes != 0 && rounded <= limit - std::min(limit, others);
+}
+
 bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
   if (!options_.garbage_collection) return false;  // R31
+  {
+    const Joined joined(*this);
+    if (!HelpsToCollect(rounded)) return false;  // R32
+  }
+  // A stream that captures cannot be waited for: then its work may still use
+  // what is idle, and the driver must not have it.
+  if (chain_stream().Synchronize() != Status::kSuccess) return false;
   Chunk* idle = nullptr;
   {
     const Joined joined(*this);
-    std::size_t idle_bytes = 0;
-    ForEachIdle([&](const BfcRegion& one) { idle_bytes += one.size; });
-    const std::size_t held = arena_.region_bytes() + leaving_bytes_;
-    const std::size_t others = held - idle_bytes;
-    const std::size_t limit = plan_.limit_bytes();
-    if (idle_bytes == 0 || rounded > limit - std::min(limit, others)) {
-      return false;  // R32
-    }
+    if (!HelpsToCollect(rounded)) return false;
     idle = DetachIdle([](const BfcRegion& /*region*/) { return true; });
   }
   ReturnToSystem(idle);

@@ -1,0 +1,80 @@
+// Idle memory of a stream that captures: its work cannot be waited for, so that
+// no shared strategy may give the memory to the driver to make room for others.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+class GraphIdleTest : public GraphFixture {
+ protected:
+  explicit GraphIdleTest(const char* progress = "lazy")
+      : GraphFixture([&] {
+          PlatformOptions options;
+          options.sim_progress = progress;
+          return options;
+        }()) {}
+
+  std::uint64_t Frees() { return device().CallCount(DeviceCall::kMemFree); }
+};
+
+TEST_F(GraphIdleTest, BfcCollectsNoRegionOfIt) {
+  Build("allocator_strategy=bfc,gpu_memory_limit_mb=40,bfc_allow_growth=true");
+  const Stream capturing = NewStream();
+  const Stream other = NewStream();
+  AllocationPtr block = Alloc(Mebibytes(20), capturing);
+  Use(block, capturing);
+  block.reset();
+  const std::uint64_t frees = Frees();
+  {
+    CaptureGuard guard(facade(), capturing);
+    EXPECT_THROW(Alloc(Mebibytes(38), other), BadAlloc);
+    EXPECT_EQ(Frees(), frees);
+    Finish(guard);
+  }
+  // R33, once it can be waited for.
+  EXPECT_NE(Alloc(Mebibytes(38), other), nullptr);
+  EXPECT_GT(Frees(), frees);
+  DropGraphs();
+}
+
+// The other stream's work is done at once, so that its frees reach the pool.
+class GraphIdleInlineTest : public GraphIdleTest {
+ protected:
+  GraphIdleInlineTest() : GraphIdleTest("inline") {}
+};
+
+TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
+  Build(
+      "allocator_strategy=pool,pool_size_limit=2,pool_auto_resize=false,"
+      "strata_cross_stream_wait=true");
+  const Stream capturing = NewStream();
+  const Stream other = NewStream();
+  AllocationPtr block = Alloc(Mebibytes(1), capturing);
+  Use(block, capturing);
+  block.reset();
+  const auto fill = [&] {
+    std::vector<AllocationPtr> blocks;
+    for (std::size_t i = 0; i < 4; ++i) {
+      blocks.push_back(Alloc(Mebibytes(2) + i * 4096, other));
+    }
+  };
+  const std::uint64_t frees = Frees();
+  CaptureGuard guard(facade(), capturing);
+  fill();
+  // What was parked meanwhile reaches the pool with the next miss.
+  Alloc(Mebibytes(3), other).reset();
+  EXPECT_EQ(Frees(), frees);
+  Finish(guard);
+  fill();
+  EXPECT_GT(Frees(), frees);
+  DropGraphs();
+}
+
+}  // namespace
+}  // namespace strata

@@ -114,6 +114,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   if (policy_.free_when_no_cache_hit() && !IsDuringCapture()) GiveBackIdle();
 
   Block* block = nullptr;
+  bool has_grown = false;
   chunk->memory = BorrowFor(size, &block);
   const auto sizes = policy_.GrowthSizes(size, is_first);
   if (chunk->memory == nullptr && block == nullptr &&
@@ -124,7 +125,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     if (bytes == 0 || chunk->memory != nullptr || block != nullptr) break;
     chunk->memory = pool().TryAllocateFor(
         Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
-    if (chunk->memory == nullptr && !failure.IsExhaustion()) break;
+    has_grown = chunk->memory != nullptr;
+    if (!has_grown && !failure.IsExhaustion()) break;
   }
   if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
     // A stream that waits is better than a request that is refused.
@@ -134,15 +136,12 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     const Joined joined(*this);
     const bool was_borrowed = block != nullptr;
     records_.TakeFrom(supply);
-    if (block != nullptr) {
-      // The pool has not grown, so its first growth is still to come.
-      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
-    } else if (chunk->memory != nullptr) {
+    // If not, the first growth of the pool is still to come.
+    if (is_first) has_grown_[static_cast<std::size_t>(own)] = has_grown;
+    if (block == nullptr && chunk->memory != nullptr) {
       block = Publish(own, chunk.release(), size);
-    } else {
-      // The pool has not grown, so its first growth is still to come.
-      if (is_first) has_grown_[static_cast<std::size_t>(own)] = false;
-      block = FindAnywhere(size);
+    } else if (block == nullptr) {
+      block = FindAmongAll(size);
       failure.largest_free_bytes =
           std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
       failure.in_use_bytes = taken_bytes_ - lent_bytes_;
@@ -202,6 +201,16 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
   const FreeIndex& blocks = index(pool);
   Block* block = exact ? blocks.FindExact(size) : blocks.FindBestFit(size);
   return block != nullptr ? Carve(block, size) : nullptr;
+}
+
+Block* AutoGrowthAllocator::FindAmongAll(std::size_t size) noexcept {
+  Block* block = FindAnywhere(size);
+  for (const FreeIndex& blocks : index_) {
+    if (block != nullptr) return block;
+    block = blocks.FindBest(size, [](const Block&) { return true; });
+    if (block != nullptr) block = Carve(block, size);
+  }
+  return block;
 }
 
 Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {

@@ -207,6 +207,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // The last resort: splits what kLongLived would keep whole, and takes from
   // the other pool; both are better than no memory.
   Block* FindAnywhere(std::size_t size) noexcept;
+  // The same, before a request is refused: an index looks at the first blocks
+  // of a class alone. O(blocks of the request's class).
+  Block* FindAmongAll(std::size_t size) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.

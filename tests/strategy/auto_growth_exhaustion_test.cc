@@ -65,6 +65,27 @@ TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
   EXPECT_EQ(limited.pool()->reserved_bytes(), Mebibytes(3));
 }
 
+// A class of sizes has more blocks than are compared for a request that may
+// still grow.
+TEST(AutoGrowthExhaustionTest, NothingIsRefusedWhileABlockFits) {
+  TestPlace place(Memory(64));
+  const TestChain chain = place.AddChain();
+  chain->Allocate(Mebibytes(60)).reset();  // all that follows is of this chunk
+  AllocationPtr fits = chain->Allocate(Mebibytes(4) + Kibibytes(12));
+  std::vector<AllocationPtr> too_small;
+  std::vector<AllocationPtr> between;
+  for (int i = 0; i < 8; ++i) {
+    between.push_back(chain->Allocate(Mebibytes(2)));
+    too_small.push_back(chain->Allocate(Mebibytes(4)));
+  }
+  between.push_back(chain->Allocate(Mebibytes(8) - Kibibytes(12)));
+  ASSERT_EQ(place.pool()->reserved_bytes(), Mebibytes(60));
+  fits.reset();
+  too_small.clear();
+  EXPECT_NO_THROW(chain->Allocate(Mebibytes(4) + Kibibytes(4)));
+  EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(60));
+}
+
 // Fault A1 and paddle.md §6.4: an idle chunk of another stream needs no trip
 // through the system.
 TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {

@@ -54,8 +54,13 @@ strata_status strata_destroy(strata_facade* facade) {
     const std::unique_ptr<strata_facade> owned(facade);
     if (owned == nullptr) return;
     const std::size_t live = owned->pointers.Clear();
-    for (const Stream& stream : owned->streams) {
-      const Status status = strata::DestroyStream(*owned, stream);
+    for (const auto& made : owned->streams) {
+      Status status = Status::kMemoryAllocation;
+      try {
+        status = strata::DestroyStream(*owned, made.stream);
+      } catch (const std::bad_alloc&) {
+        // The others can be destroyed all the same.
+      }
       LOG_IF(ERROR, status != Status::kSuccess)
           << "strata_destroy: cannot destroy a stream: "
           << strata::ToString(status);
@@ -190,6 +195,8 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
     case Front::Progress::kNoSlot:
       return FreePastSlot(facade, group, lock, pointer);
     default:
+      // A steady way that leads there no longer.
+      if (!group.IsGuardedBy(lock)) t_free_route.Leave();
       return FreeInTurn(facade, pointer);
   }
 }
@@ -251,7 +258,7 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
                                    size_t bytes, size_t alignment, void* stream,
                                    void** pointer) {
-  return strata::GuardCall("strata_alloc", [&] {
+  return strata::GuardCall("strata_alloc_aligned", [&] {
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
     const Request request{bytes, alignment};

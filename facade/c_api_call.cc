@@ -30,7 +30,7 @@ strata_status FailWithCurrent(const char* function) noexcept {
     throw;
   } catch (const CallError& error) {
     return FailCall(error.code(), function, error.what());
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::logic_error& error) {
     return FailCall(STRATA_INVALID_ARGUMENT, function, error.what());
   } catch (const std::bad_alloc& error) {
     return FailCall(STRATA_OUT_OF_MEMORY, function, error.what());

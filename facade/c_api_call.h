@@ -27,8 +27,12 @@ struct strata_facade {
   strata::AllocatorFacade facade;
   strata::PointerMap pointers;  // goes before the facade
   std::mutex mutex;
-  std::vector<strata::Stream> streams;  // made here; guarded by mutex
-  strata::KnownStreams known_streams;   // looked up, and not announced as gone
+  struct MadeStream {
+    strata::Stream stream;
+    bool is_ending = false;  // somebody is about to destroy it
+  };
+  std::vector<MadeStream> streams;     // made here; guarded by mutex
+  strata::KnownStreams known_streams;  // looked up, and not announced as gone
 };
 
 namespace strata {

@@ -23,20 +23,47 @@ void RequireSuccess(Status status, const char* call) {
                           std::string(call) + ": " + strata::ToString(status));
 }
 
-// Takes a stream out of the list of those made here.
-Stream TakeStream(strata_facade& facade, std::int32_t device, void* handle) {
-  const std::lock_guard<std::mutex> guard(facade.mutex);
-  const auto found = std::find_if(
-      facade.streams.begin(), facade.streams.end(), [&](const Stream& stream) {
-        return stream.device == device && stream.handle == handle;
-      });
-  if (found == facade.streams.end()) {
+// A stream made here that is to be destroyed, by nobody else meanwhile. Unless
+// it is, it stays as it was.
+class EndingStream {
+ public:
+  // Errors: std::invalid_argument if there is none.
+  EndingStream(strata_facade& facade, std::int32_t device, void* handle)
+      : facade_(facade) {
+    const std::lock_guard<std::mutex> guard(facade.mutex);
+    for (strata_facade::MadeStream& made : facade.streams) {
+      if (made.stream.device != device || made.stream.handle != handle ||
+          made.is_ending) {
+        continue;
+      }
+      made.is_ending = true;
+      stream_ = made.stream;
+      return;
+    }
     throw std::invalid_argument("not a stream of strata_stream_create");
   }
-  const Stream stream = *found;
-  facade.streams.erase(found);
-  return stream;
-}
+  EndingStream(const EndingStream&) = delete;
+  EndingStream& operator=(const EndingStream&) = delete;
+  ~EndingStream() {
+    const std::lock_guard<std::mutex> guard(facade_.mutex);
+    const auto found =
+        std::find_if(facade_.streams.begin(), facade_.streams.end(),
+                     [&](const auto& made) { return made.stream == stream_; });
+    found->is_ending = false;
+    if (is_destroyed_) facade_.streams.erase(found);
+  }
+
+  Status Destroy() {
+    const Status status = strata::DestroyStream(facade_, stream_);
+    is_destroyed_ = status == Status::kSuccess;
+    return status;
+  }
+
+ private:
+  strata_facade& facade_;
+  Stream stream_;
+  bool is_destroyed_ = false;
+};
 
 }  // namespace
 
@@ -91,7 +118,7 @@ strata_status strata_stream_create(strata_facade* facade, int32_t device,
         "StreamCreate");
     try {
       const std::lock_guard<std::mutex> guard(facade->mutex);
-      facade->streams.push_back(made);
+      facade->streams.push_back({made});
     } catch (...) {
       platform.device(device).StreamDestroy(made);
       throw;
@@ -104,14 +131,8 @@ strata_status strata_stream_destroy(strata_facade* facade, int32_t device,
                                     void* stream) {
   return strata::GuardCall("strata_stream_destroy", [&] {
     strata::Require(facade, "facade");
-    const Stream made = TakeStream(*facade, device, stream);
-    const Status status = strata::DestroyStream(*facade, made);
-    if (status == Status::kSuccess) return;
-    {
-      const std::lock_guard<std::mutex> guard(facade->mutex);
-      facade->streams.push_back(made);
-    }
-    RequireSuccess(status, "StreamDestroy");
+    EndingStream ending(*facade, device, stream);
+    RequireSuccess(ending.Destroy(), "StreamDestroy");
   });
 }
 

@@ -105,6 +105,8 @@ void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
   CaptureGate& gate = timelines_->gate();
   gate.Announce();
   try {
+    // Again, for what was freed before everybody knew of the capture.
+    timelines_->Settle();
     Enter(id, stream);
   } catch (...) {
     gate.Withdraw();

@@ -126,6 +126,9 @@ STRATA_API strata_status strata_erase_stream(strata_facade* facade,
 STRATA_API strata_status strata_stream_create(strata_facade* facade,
                                               int32_t device, void** stream);
 // Announces the end of a stream of strata_stream_create, and destroys it.
+//
+// Errors: the stream is still there, and may be destroyed by another call. With
+//   STRATA_DEVICE_ERROR its end stays announced.
 STRATA_API strata_status strata_stream_destroy(strata_facade* facade,
                                                int32_t device, void* stream);
 // Announces the end of a stream that the caller destroys right after. Does not

@@ -368,5 +368,44 @@ TEST_F(CApiTest, WithoutHostMemoryForAPointerTheRequestFails) {
   EXPECT_EQ(Live(), 0U);
 }
 
+TEST_F(CApiTest, AStreamThatCouldNotBeDestroyedIsStillThere) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  std::uint64_t failed = 0;
+  for (std::uint64_t fault = 1;; ++fault) {
+    SCOPED_TRACE(fault);
+    void* const stream = NewStream();
+    ASSERT_EQ(strata_free(facade_, Alloc(1000, stream)), STRATA_OK);
+    strata_status status = STRATA_OK;
+    std::uint64_t calls = 0;
+    {
+      const HeapFailure failure(fault);
+      status = strata_stream_destroy(facade_, 0, stream);
+      calls = failure.calls();
+    }
+    if (status != STRATA_OK) {
+      ++failed;
+      EXPECT_EQ(status, STRATA_OUT_OF_MEMORY);
+      EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_OK)
+          << strata_last_error();
+    }
+    EXPECT_EQ(strata_stream_destroy(facade_, 0, stream),
+              STRATA_INVALID_ARGUMENT);
+    if (calls < fault) break;
+  }
+  EXPECT_GT(failed, 0U);
+}
+
+TEST_F(CApiTest, ACaptureThatIsAnnouncedTwiceIsTheCallersMistake) {
+  void* const stream = NewStream();
+  std::int64_t pool = 0;
+  ASSERT_EQ(strata_capture_begin(facade_, 0, stream, &pool), STRATA_OK)
+      << strata_last_error();
+  std::int64_t again = pool;
+  EXPECT_EQ(strata_capture_begin(facade_, 0, stream, &again),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_capture_end(facade_, 0, pool, nullptr), STRATA_OK);
+  EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
+}
+
 }  // namespace
 }  // namespace strata

@@ -224,6 +224,17 @@ TEST_F(PointerGroupTest, OwnsWhatItsNumberHas) {
   EXPECT_TRUE(group_.Owns(record->data()));
   regions_->Settle(record->data(), 3);
   EXPECT_TRUE(group_.Owns(record->data()));
+  EXPECT_FALSE(group_.OwnsFirst(record->data()));
+  // One of many, which are all asked.
+  regions_->Settle(record->data(), 4);
+  EXPECT_TRUE(group_.Owns(record->data()));
+  regions_->Settle(record->data(), group_.number());
+  EXPECT_TRUE(group_.OwnsFirst(record->data()));
+}
+
+TEST_F(PointerGroupTest, OwnsNothingOfTwoOthers) {
+  Allocation* const record = NewRecord();
+  regions_->Settle(record->data(), 3);
   regions_->Settle(record->data(), 4);
   EXPECT_FALSE(group_.Owns(record->data()));
 }

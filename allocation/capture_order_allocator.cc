@@ -72,13 +72,16 @@ bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
   Block* block = allocation->block();
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
-    auto& entry = by_block_[block];
-    if ((block->flags & kBlockMarked) == 0) {
-      marked_.push_back({allocation, {}, {}, false});
-      entry = std::prev(marked_.end());
+    auto found = by_block_.find(block);
+    if (found == by_block_.end()) {
+      List made;
+      made.push_back({allocation, {}, {}, false});
+      found = by_block_.emplace(block, made.begin()).first;
+      marked_.splice(marked_.end(), made);
+      // Other layers may have set it, too.
       AddFlag(*block, kBlockMarked);
     }
-    std::vector<Stream>& streams = entry->streams;
+    std::vector<Stream>& streams = found->second->streams;
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
     }

@@ -71,6 +71,13 @@ void CudaGraphAllocator::NoteUses(Block& block, const Stream& stream,
   const std::lock_guard<std::mutex> guard(mutex_);
   std::vector<Use>& uses = uses_[&block];
   std::erase_if(uses, [](const Use& use) { return use.hold.expired(); });
+  try {
+    uses.reserve(uses.size() + holds.size());
+  } catch (const std::bad_alloc&) {
+    // Who has the record next must not find it.
+    if (uses.empty()) uses_.erase(&block);
+    throw;
+  }
   for (const std::shared_ptr<CaptureHold>& hold : holds) {
     const bool known =
         std::any_of(uses.begin(), uses.end(), [&](const Use& use) {

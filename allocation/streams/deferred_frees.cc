@@ -1,5 +1,7 @@
 #include "strata/allocation/streams/deferred_frees.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
@@ -52,32 +54,36 @@ void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
   sources_.push_back(std::move(source));
 }
 
-std::shared_ptr<FreeSource> DeferredFrees::SourceAt(
-    std::size_t index) const noexcept {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return index < sources_.size() ? sources_[index] : nullptr;
+template <class What>
+void DeferredFrees::ForEachSource(What what) const noexcept {
+  std::size_t index = std::numeric_limits<std::size_t>::max();
+  while (index != 0) {
+    std::shared_ptr<FreeSource> source;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      index = std::min(index, sources_.size());
+      if (index != 0) source = sources_[--index];
+    }
+    if (source != nullptr) what(*source);
+  }
 }
 
 std::size_t DeferredFrees::Ask(
     std::size_t (FreeSource::*what)() noexcept) noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; any(); ++i) {
-    const std::shared_ptr<FreeSource> source = SourceAt(i);
-    if (source == nullptr) break;
-    bytes += (source.get()->*what)();
-  }
+  if (!any()) return 0;
+  ForEachSource([&](FreeSource& source) { bytes += (source.*what)(); });
   return bytes;
 }
 
 Deferral DeferredFrees::deferred() const noexcept {
   Deferral all;
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<FreeSource> source = SourceAt(i);
-    if (source == nullptr) return all;
-    const Deferral some = source->deferred();
+  ForEachSource([&](const FreeSource& source) {
+    const Deferral some = source.deferred();
     all.blocks += some.blocks;
     all.bytes += some.bytes;
-  }
+  });
+  return all;
 }
 
 std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
@@ -85,11 +91,7 @@ std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
 
 void DeferredFrees::MakeRoom() noexcept {
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<FreeSource> source = SourceAt(i);
-    if (source == nullptr) break;
-    source->MakeRoom();
-  }
+  ForEachSource([](FreeSource& source) { source.MakeRoom(); });
 }
 
 void DeferredFrees::Close() noexcept {

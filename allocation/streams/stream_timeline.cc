@@ -67,11 +67,14 @@ void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
 void StreamTimeline::Collect(Tick tick, Recorded* used) noexcept {
   std::array<Event, kPending> unused;
   std::size_t unused_count = 0;
-  // Before looking: the last event is on the list when this is true.
-  const bool was_closed = closed();
+  bool was_closed = false;
   bool any_left = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
+    // Under the lock, so that of this and End, which looks at the list once it
+    // has said so, one sees what the other did; and before looking: the last
+    // event is on the list when this is true.
+    was_closed = closed();
     if (used != nullptr) --used->users;
     for (Recorded& recorded : pending_) {
       if (!recorded.event) continue;

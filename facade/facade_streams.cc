@@ -111,6 +111,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   });
   const RelaxedCaptureScope relaxed(graph_pools_->gate(),
                                     &platform_->device(stream.device));
+  // A capture of it may have ended without a word, and nobody can ask later.
+  graph_pools_->CloseEnded(platform_->device(stream.device));
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });

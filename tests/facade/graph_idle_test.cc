@@ -43,6 +43,27 @@ TEST_F(GraphIdleTest, BfcCollectsNoRegionOfIt) {
   DropGraphs();
 }
 
+// A capture that ended and was not said to have is found out while its stream
+// can still be asked; or no call would be served past the layers, nor anything
+// given back, as long as the facade lives.
+TEST_F(GraphIdleTest, AStreamMayGoWithoutAWordOfItsCapture) {
+  Build();
+  const Stream stream = NewStream();
+  const Stream other = NewStream();
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, stream);
+  EXPECT_EQ(device().StreamBeginCapture(stream, CaptureMode::kThreadLocal),
+            Status::kSuccess);
+  Alloc(Mebibytes(1), stream).reset();
+  Graph graph;
+  EXPECT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
+  facade().StreamDestroyed(stream);
+  Destroy(stream);
+  Alloc(Mebibytes(2), other).reset();
+  EXPECT_GT(facade().Release(Here()), 0U);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
 // The other stream's work is done at once, so that its frees reach the pool.
 class GraphIdleInlineTest : public GraphIdleTest {
  protected:

@@ -13,7 +13,8 @@
 namespace strata {
 namespace {
 
-// More than any device or host has: sums of such sizes do not overflow.
+// More than any device or host has: sums of such sizes do not overflow, and
+// indices of free blocks know all that are less.
 constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 48;
 
 void StoreMax(std::atomic<std::size_t>& peak, std::size_t value) {
@@ -85,7 +86,7 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
     Explain(failure, bytes);
     return false;
   };
-  if (bytes > kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
+  if (bytes >= kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
   std::size_t claimed = claimed_bytes_.load();
   do {
     if (limit_bytes_ != 0 &&

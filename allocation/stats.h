@@ -27,7 +27,8 @@ struct Stats {
   std::uint64_t limit_bytes = 0;  // 0: none
 
   // Requests met at once from what is held, and all others; each is one, but
-  // for those that must not grow and find nothing.
+  // for those that must not grow and find nothing. One that is tried again
+  // after memory was reclaimed counts once for each try.
   std::uint64_t cache_hits = 0;
   std::uint64_t cache_misses = 0;
   // Of cache_hits, those that a plan had of a step that repeats (auto_growth).

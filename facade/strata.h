@@ -139,7 +139,7 @@ STRATA_API strata_status strata_stream_destroyed(strata_facade* facade,
 // Announces that `stream` of `device`, which was seen by the facade before or
 // is seen now, is about to be captured into a graph: what it and the streams
 // that join the capture allocate comes from `*pool`, and stays there for the
-// graph. A pool of 0 is made, and `pool` gets its number; any other number
+// graph. A pool of 0, or below, is made, and `pool` gets its number; any number
 // above 0 names a pool of the caller, which captures may share that come one
 // after another. One more user of the pool, until strata_graph_pool_remove.
 STRATA_API strata_status strata_capture_begin(strata_facade* facade,
@@ -147,7 +147,8 @@ STRATA_API strata_status strata_capture_begin(strata_facade* facade,
                                               int64_t* pool);
 // The capture is over. `graph` (cudaGraph_t) keeps the pool from now on, with
 // everything instantiated from it, until its last launch is over; call this
-// before it is instantiated. NULL: the capture failed.
+// before it is instantiated. NULL: the capture failed. Also with an error, the
+// capture is over for the facade.
 STRATA_API strata_status strata_capture_end(strata_facade* facade,
                                             int32_t device, int64_t pool,
                                             void* graph);

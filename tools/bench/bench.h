@@ -49,8 +49,8 @@ struct BenchRow {
   std::string note;             // why it is not kOk
   std::vector<double> pair_ns;  // an allocation and its free; per round
   // Peak reserved over peak live bytes, after the first pass of the workload's
-  // loop, which is the same work for all; nothing if the allocator does not
-  // tell.
+  // loop, which is the same work for all, or after the time in which streams
+  // settle; nothing if the allocator does not tell.
   std::optional<double> reserved_ratio;
 
   // Nothing without rounds.

@@ -251,6 +251,7 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
 bool Reclaimer::Retry(Stream stream, Failure& failure,
                       FunctionRef<bool()> search, std::uint64_t& seen) {
   RetryQueue::Stay stay(retry_, failure);
+  retry_.SettleFrees();
   do {
     stay.BeginSearch();
     seen = given_.load();

@@ -208,8 +208,8 @@ bool RetryQueue::Stay::WaitForSignal(
   waited_ += slept;
   ++queue_.waits_.count;
   queue_.waits_.time += slept;
-  is_last_search_ = !signalled_ && !waiter_.hopeless;
-  return signalled_ || is_last_search_;
+  is_last_search_ = !signalled_;
+  return true;
 }
 
 }  // namespace strata

@@ -31,6 +31,11 @@ class PlaceUsage {
   // How many allocations were made so far, if none of them is live, nor is one
   // being made; nothing if one is, or if that is not known.
   virtual std::optional<std::uint64_t> CountIfUnused() const noexcept = 0;
+  // A waiter counts from now on: on return, what was freed by those who did not
+  // see it yet is where a search finds it.
+  //
+  // Errors: std::bad_alloc.
+  virtual void SettleFrees() const {}
 };
 
 // What the requests of a place have waited, over all of them.
@@ -54,8 +59,9 @@ struct RetryOptions {
 // Model: first come, first served, and no more is woken than can be served: a
 //   free wakes the first waiter whose request could fit into what is free now
 //   in total; when that one has tried, it wakes the next one behind it that
-//   could still fit, whether it succeeded or not. A waiter joins before it
-//   searches, so a free is either seen by the search or wakes the waiter.
+//   could still fit, whether it succeeded or not. A waiter joins, and has
+//   frees settle, before it searches: so a free is either seen by the search or
+//   wakes the waiter.
 //   A request does not wait if it exceeds the limit or the device, if nothing
 //   is in use, if its stream is capturing, or if no counted thread could free
 //   memory (ThreadCensus). What a waiter's own search takes and gives back
@@ -101,6 +107,11 @@ class RetryQueue {
 
   // So far; those that sleep now do not count yet (tf_bfc.md R45).
   RetryWaits waits() const noexcept;
+
+  // PlaceUsage::SettleFrees of the place, if it is known.
+  void SettleFrees() const {
+    if (options_.usage != nullptr) options_.usage->SettleFrees();
+  }
 
   // Whether waiting makes sense at all for a request of `stream` that failed.
   bool MayWait(Stream stream, const Failure& failure) noexcept;
@@ -158,7 +169,8 @@ class RetryQueue::Stay {
   bool CouldFitBeside(std::size_t live_bytes) const;
   void Signal() noexcept;
   void PassOn(std::size_t live_bytes) noexcept;
-  // True once there is a reason to search again.
+  // True once there is a reason to search again, as there is when nobody is
+  // left who could free; false if there was nobody to begin with.
   bool WaitForSignal(std::unique_lock<std::mutex>& lock) noexcept;
 
   RetryQueue& queue_;

@@ -63,6 +63,13 @@ std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
   return after->allocations;
 }
 
+void PlaceState::SettleFrees() const {
+  // Who freed under a lock of these before this had it has ended; who comes
+  // after it sees the waiter.
+  ForEachFront([](Front& front) { front.EndWaiting(); });
+  static_cast<void>(context_.frees->deferred());
+}
+
 void PlaceState::Unpinner::operator()(Front* front) const noexcept {
   front->Unpin();
 }

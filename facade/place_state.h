@@ -162,6 +162,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::optional<Stats> ExactSum() const noexcept;
   std::size_t LiveBytes() const noexcept override;
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
+  void SettleFrees() const override;
 
   // Takes in the frees that wait at the locks of fronts.
   class EndWaitingStep final : public ReclaimSource {

@@ -86,10 +86,8 @@ class DeferredFrees {
   void AddSource(std::shared_ptr<FreeSource> source);
 
   // Whether anything may be deferred.
-  bool any() const noexcept {
-    return holds_.load(std::memory_order_acquire) != 0;
-  }
-  // Of all sources.
+  bool any() const noexcept { return holds_.load() != 0; }
+  // Of all sources. Passes the lock of each.
   Deferral deferred() const noexcept;
 
   // As those of FreeSource, of all sources.
@@ -130,8 +128,8 @@ class DeferredFrees {
 
   // For sources: something is deferred from here until LetGo, which comes as
   // often: so that who finds nothing deferred finds it below.
-  void Hold() noexcept { holds_.fetch_add(1, std::memory_order_acq_rel); }
-  void LetGo() noexcept { holds_.fetch_sub(1, std::memory_order_acq_rel); }
+  void Hold() noexcept { ++holds_; }
+  void LetGo() noexcept { --holds_; }
   // `below` gets a block that was deferred.
   void FreeNow(Block& block, Allocator& below) noexcept;
   // The same, but it gets the block when captures are over.

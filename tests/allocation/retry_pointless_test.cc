@@ -45,9 +45,12 @@ TEST_F(RetryPointlessTest, WaitingEndsWithTheLastThreadThatCouldFree) {
   holder.join();
   Asker asker(*place_, 1);
   clock_.AwaitWaiters(1);
+  const std::uint64_t searches = place_.searches();
   bystander->End();
   EXPECT_EQ(asker.Get(), nullptr);
   EXPECT_EQ(asker.failure().reason, Failure::Reason::kDeviceMemory);
+  // It has slept since its last search: so it makes one more.
+  EXPECT_EQ(place_.searches(), searches + 1);
 }
 
 TEST_F(RetryPointlessTest, WithTheOptionAThreadAloneWaits) {

@@ -235,6 +235,47 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   EXPECT_NE(result, nullptr);
 }
 
+// Who frees under the lock of his chain may have seen nobody wait; then it is
+// for the waiter to see what he freed, parked blocks of a busy stream too.
+TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
+  for (const char* options : {"", "allocator_strategy=bfc"}) {
+    facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
+                                                platform_, clock_);
+    stream_ = NewStream();
+    other_ = NewStream();
+    const Stream third = NewStream();
+    facade().Alloc(kPlace, 100, third).reset();
+    Freer other_thread(*this, [] {});
+    Allocation* const held = Alloc(Mebibytes(40)).release();
+    const std::uint64_t waits = clock_.waits();
+    AllocationPtr result;
+    std::atomic<bool> has_ended{false};
+    std::thread waiter;
+    {
+      const std::lock_guard<ChainLock> guard(lock());
+      waiter = std::thread([&] {
+        Failure failure;
+        result =
+            facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
+        has_ended = true;
+      });
+      // By then it sleeps, unless it waits for the lock.
+      for (int i = 0; i < 20 && clock_.waits() == waits; ++i) YieldOften();
+      front().hit_state().counts.Uncount(*held->block());
+      ASSERT_TRUE(front().hit_path()->Give(held->block()));
+    }
+    while (clock_.waits() == waits && !has_ended) std::this_thread::yield();
+    EXPECT_EQ(clock_.waits(), waits) << options;
+    clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+    waiter.join();
+    EXPECT_NE(result, nullptr) << options;
+    other_thread.Go();
+    other_thread.Join();
+    result.reset();
+    facade_.reset();
+  }
+}
+
 // Threads that allocate hand what they hold to threads that free it, on streams
 // that come and go, in a device so small that requests wait for frees.
 class HandedOnTest : public FacadeFixture,

@@ -154,11 +154,9 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   return moved;
 }
 
-void ChunkPool::OfferIdleOf(Stream stream) noexcept {
+void ChunkPool::GiveUpIdleOf(Stream stream) noexcept {
   ForEachHolder([stream](ChunkHolder& holder) {
-    if (!(holder.holder_stream() == stream)) return;
-    while (holder.OfferIdle(1) != 0) {
-    }
+    if (holder.holder_stream() == stream) holder.GiveUpIdle();
   });
 }
 

@@ -75,6 +75,9 @@ class ChunkHolder {
   virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
+  // Parts with all that is idle, loans too, as its stream is about to go. Waits
+  // for nothing: what work may still use goes to the ChunkPool.
+  virtual void GiveUpIdle() noexcept {}
 
   // The size of the smallest block of at least `bytes` that could be lent once
   // its last use is over; 0: none.

@@ -75,27 +75,23 @@ void ChunkPool::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
 }
 
 std::size_t ChunkPool::BuryRetired() noexcept {
-  std::unique_ptr<ChunkHolder> ended;
+  std::unique_ptr<ChunkHolder> retired;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    std::unique_ptr<ChunkHolder>* link = &retired_;
-    while (*link != nullptr) {
-      if (!(*link)->EndLending()) {
-        link = &(*link)->next_retired_;
-        continue;
-      }
-      std::unique_ptr<ChunkHolder> holder = std::move(*link);
-      *link = std::move(holder->next_retired_);
-      holder->next_retired_ = std::move(ended);
-      ended = std::move(holder);
-    }
+    retired = std::move(retired_);
   }
   // One by one, as each may take a while.
   std::size_t given = 0;
-  while (ended != nullptr) {
-    given += ended->IdleBytes();
-    std::unique_ptr<ChunkHolder> next = std::move(ended->next_retired_);
-    ended = std::move(next);
+  while (retired != nullptr) {
+    std::unique_ptr<ChunkHolder> holder = std::move(retired);
+    retired = std::move(holder->next_retired_);
+    if (holder->EndLending()) {
+      given += holder->IdleBytes();
+      continue;
+    }
+    const std::lock_guard<SpinLock> guard(lock_);
+    holder->next_retired_ = std::move(retired_);
+    retired_ = std::move(holder);
   }
   return given;
 }

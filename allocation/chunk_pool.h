@@ -72,9 +72,9 @@ class ChunkPool final : public Decorator {
   // come back. May be the end of the pool, unless the caller holds it.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
 
-  // Takes over all idle chunks of the strategies of `stream` alone, which is
-  // about to be destroyed.
-  void OfferIdleOf(Stream stream) noexcept;
+  // Has the strategies of `stream` alone, which is about to be destroyed, part
+  // with all that is idle. Waits for nothing.
+  void GiveUpIdleOf(Stream stream) noexcept;
 
   // Before a growth of `bytes`: gives idle chunks to the system, if together
   // they cover it and their work is done, so that the growth reuses their

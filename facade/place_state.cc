@@ -341,13 +341,9 @@ Front* PlaceState::TakeOut(Stream stream) {
 void PlaceState::Retire(Stream stream) noexcept {
   Front* front = TakeOut(stream);
   if (front == nullptr) return;
-  ChainStream& chain_stream = *front->chain_stream();
-  // While it runs, its idle chunks wait in the pool for an event of it.
-  const bool is_done = chain_stream.IsDone();
-  if (!is_done) pool_->OfferIdleOf(stream);
-  chain_stream.Retire();
   // What streams share is idle for the others.
-  if (is_done && !strategy_->is_shared()) front->Release();
+  pool_->GiveUpIdleOf(stream);
+  front->chain_stream()->Retire();
   front->Drop();
 }
 

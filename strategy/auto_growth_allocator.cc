@@ -37,8 +37,7 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
-  ReturnLoans(LoanRecall::kWait);
-  GiveBackIdle();
+  GiveUpIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
       << " bytes on " << ToString(place()) << " are lost";

@@ -101,6 +101,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::size_t GiveBack(std::size_t bytes) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  void GiveUpIdle() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
@@ -236,10 +237,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Gives detached chunks, linked by `next`, to the system, after the work that
   // used them.
   std::size_t ReturnToSystem(Chunk* chunks) noexcept;
-  // Gives detached chunks, linked by `next`, to the pool; returns their bytes.
-  // If `waited` says that the work which used them may not be done, the pool
-  // keeps them until it is.
-  std::size_t FreeChunks(Chunk* chunks, Status waited) noexcept;
+  // Waits for the work of the stream; false, and logged, if it cannot.
+  bool AwaitStream() noexcept;
+  // Gives detached chunks, linked by `next`, to the pool, which keeps them
+  // unless the work that used them is done; returns the bytes it does not keep.
+  std::size_t FreeChunks(Chunk* chunks, bool is_done) noexcept;
   std::size_t GiveBackIdle() noexcept;
 
   // Of plans: auto_growth_steps.cc. Hold lock_.

@@ -25,24 +25,27 @@ Chunk* AutoGrowthAllocator::DetachSmallest(std::size_t bytes) noexcept {
 }
 
 std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
-  if (chunks == nullptr) return 0;
-  return FreeChunks(chunks, chain_stream().Synchronize());
+  return chunks != nullptr ? FreeChunks(chunks, AwaitStream()) : 0;
+}
+
+bool AutoGrowthAllocator::AwaitStream() noexcept {
+  const Status status = chain_stream().Synchronize();
+  if (status == Status::kSuccess) return true;
+  // A graph pool has waited for the device before.
+  const bool may_free = chain_stream().timeline() == nullptr;
+  LOG(ERROR) << name() << ": cannot wait for stream " << stream().uid << " ("
+             << ToString(status) << "); "
+             << (may_free ? "its memory goes back all the same"
+                          : "its memory is kept until it can be waited for");
+  return may_free;
 }
 
 std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
-                                            Status waited) noexcept {
-  // A graph pool has waited for the device before.
-  const bool may_free =
-      waited == Status::kSuccess || chain_stream().timeline() == nullptr;
-  LOG_IF(ERROR, waited != Status::kSuccess)
-      << name() << ": cannot wait for stream " << stream().uid << " ("
-      << ToString(waited) << "); "
-      << (may_free ? "its memory goes back all the same"
-                   : "its memory is kept until it can be waited for");
+                                            bool is_done) noexcept {
   std::size_t bytes = 0;
   while (chunks != nullptr) {
     Chunk* chunk = std::exchange(chunks, chunks->next);
-    if (may_free) {
+    if (is_done) {
       bytes += chunk->memory->size();
       pool().DoFree(chunk->memory);
     } else {
@@ -109,6 +112,27 @@ std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
     }
   }
   return ReturnToSystem(chunks);
+}
+
+void AutoGrowthAllocator::GiveUpIdle() noexcept {
+  // A graph pool has waited for the device before.
+  if (chain_stream().timeline() == nullptr) {
+    GiveBackIdle();
+    return;
+  }
+  const bool is_done = !IsDuringCapture() && chain_stream().IsDone();
+  // Chunks of which only loans are in use become idle.
+  if (is_done && pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
+  Chunk* chunks = nullptr;
+  {
+    const Joined joined(*this);
+    for (IdleChunks* list : {&idle_loans_, &idle_}) {
+      while (Chunk* chunk = Detach(list->first())) {
+        chunk->next = std::exchange(chunks, chunk);
+      }
+    }
+  }
+  FreeChunks(chunks, is_done);
 }
 
 }  // namespace strata

@@ -27,16 +27,14 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
 
 void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
-  strategy->ReturnLoans(LoanRecall::kIdle);
-  strategy->ReturnLoans(LoanRecall::kWait);
-  if (pool->has_lenders()) pool->RecallLoans(LoanRecall::kIdle);
-  strategy->GiveBackIdle();
+  strategy->GiveUpIdle();
   strategy->LeaveStream();
   pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
 }
 
 void AutoGrowthAllocator::LeaveStream() noexcept {
-  if (EndLending()) return;
+  // Of a stream that has ended, its last event says what may be lent.
+  if (EndLending() || chain_stream().timeline()->ended()) return;
   const Status status = chain_stream().Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
       << name() << ": cannot wait for stream " << stream().uid << " ("
@@ -263,9 +261,8 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
       break;
     }
   }
-  Status status = Status::kSuccess;
-  if (wait && loans != nullptr) status = chain_stream().Synchronize();
-  std::size_t bytes = FreeChunks(loans, status);
+  const bool is_done = !wait || loans == nullptr || AwaitStream();
+  std::size_t bytes = FreeChunks(loans, is_done);
   if (!is_pending || !timeline->MayTouch()) return bytes;
   LookAtStream();
   {
@@ -273,7 +270,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
     epochs_.Update(*timeline);
     loans = DetachLoans(which);
   }
-  return bytes + FreeChunks(loans, Status::kSuccess);
+  return bytes + FreeChunks(loans, /*is_done=*/true);
 }
 
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size,

@@ -330,6 +330,12 @@ std::size_t CudaMallocAsyncAllocator::Release() noexcept {
   return driver_->GiveBack();
 }
 
+void CudaMallocAsyncAllocator::GiveUpIdle() noexcept {
+  if (!driver_->is_open()) return;
+  FreeWaiting();
+  if (gate_ == nullptr || !IsAnnounced()) driver_->GiveBack();
+}
+
 bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
                                             Stream stream) noexcept {
   Block* block = allocation->block();

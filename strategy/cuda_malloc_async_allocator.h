@@ -146,6 +146,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
   // Makes what is freed ready to be trimmed; returns the bytes that were kept.
   std::size_t GiveBackAll() noexcept override;
+  void GiveUpIdle() noexcept override;
 
   Failure Refusal(Failure::Reason reason, const Request& request,
                   const char* detail) noexcept;

@@ -70,6 +70,29 @@ class GraphIdleInlineTest : public GraphIdleTest {
   GraphIdleInlineTest() : GraphIdleTest("inline") {}
 };
 
+// It waits for that, and others may have it before.
+TEST_F(GraphIdleInlineTest, AStreamThatGoesMeanwhileGivesNothingToTheDriver) {
+  Build();
+  const Stream capturing = NewStream();
+  const Stream ending = NewStream();
+  const Stream other = NewStream();
+  Alloc(Mebibytes(20), ending).reset();
+  const std::uint64_t frees = Frees();
+  const std::size_t reserved = facade().GetStats(Here()).reserved_bytes;
+  {
+    CaptureGuard guard(facade(), capturing);
+    facade().StreamDestroyed(ending);
+    EXPECT_EQ(Frees(), frees);
+    const AllocationPtr taken = Alloc(Mebibytes(20), other);
+    EXPECT_EQ(facade().GetStats(Here()).reserved_bytes, reserved);
+    Finish(guard);
+  }
+  Destroy(ending);
+  EXPECT_GT(facade().Release(Here()), 0U);
+  EXPECT_GT(Frees(), frees);
+  DropGraphs();
+}
+
 TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
   Build(
       "allocator_strategy=pool,pool_size_limit=2,pool_auto_resize=false,"

@@ -36,6 +36,7 @@ class AutoGrowthLoansFixture : public ::testing::Test {
       }
     }
     a_ = b_ = TestChain();
+    place_->pool()->Close();  // what waits there for work in the streams
     EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
     EXPECT_EQ(LeakedAllocations(place_->device()), 0U);
   }

@@ -1,0 +1,124 @@
+// The end of a stream waits for no work, its own or that of others; but where
+// `direct` gives memory to the system, that waits.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "strata/facade/allocator_facade.h"
+#include "strata/tests/facade/facade_fixture.h"
+
+namespace strata {
+namespace {
+
+// Work goes on until somebody waits for it.
+class StreamEndTest : public FacadeFixture,
+                      public testing::WithParamInterface<const char*> {
+ protected:
+  StreamEndTest() : FacadeFixture(1, "lazy") {}
+
+  void BuildStrategy() {
+    Build(std::string("allocator_strategy=") + GetParam());
+    ending_ = NewStream();
+    other_ = NewStream();
+  }
+  AllocationPtr Alloc(std::size_t bytes, Stream stream) {
+    return facade().Alloc(kPlace, bytes, stream);
+  }
+  void Work(Stream stream, const AllocationPtr& on) {
+    ASSERT_EQ(device().MemsetAsync(reinterpret_cast<DevicePtr>(on->data()), 1,
+                                   64, stream),
+              Status::kSuccess);
+    ASSERT_TRUE(IsBusy(stream));
+  }
+  bool IsBusy(Stream stream) {
+    return device().StreamQuery(stream) == Status::kNotReady;
+  }
+
+  Stream ending_;
+  Stream other_;
+};
+
+TEST_P(StreamEndTest, OfOneThatIsIdleWaitsForNoFreeOfOthers) {
+  BuildStrategy();
+  Alloc(Mebibytes(12), ending_).reset();
+  AllocationPtr marked = Alloc(Mebibytes(3), ending_);
+  AllocationPtr of_other = Alloc(Mebibytes(3), other_);
+  Work(other_, marked);
+  facade().RecordStream(marked, other_);
+  marked.reset();
+  of_other.reset();
+  facade().StreamDestroyed(ending_);
+  EXPECT_TRUE(IsBusy(other_));
+  Destroy(ending_);
+}
+
+TEST_P(StreamEndTest, OfOneThatIsIdleWaitsForNoneThatHasWhatItLent) {
+  BuildStrategy();
+  const AllocationPtr used = Alloc(Mebibytes(9), ending_);
+  {
+    const AllocationPtr borrowed = Alloc(Mebibytes(4), other_);
+    Work(other_, borrowed);
+  }
+  facade().StreamDestroyed(ending_);
+  EXPECT_TRUE(IsBusy(other_));
+  Destroy(ending_);
+}
+
+TEST_P(StreamEndTest, OfOneThatWorksDoesNotWaitForIt) {
+  BuildStrategy();
+  const AllocationPtr used = Alloc(Mebibytes(9), other_);
+  {
+    const AllocationPtr borrowed = Alloc(Mebibytes(4), ending_);
+    const AllocationPtr own = Alloc(Mebibytes(12), ending_);
+    Work(ending_, borrowed);
+  }
+  facade().StreamDestroyed(ending_);
+  EXPECT_TRUE(IsBusy(ending_));
+  Destroy(ending_);
+}
+
+// Its chain ends with it.
+TEST_P(StreamEndTest, TheLastFreeAfterItDoesNotWaitEither) {
+  BuildStrategy();
+  AllocationPtr last = Alloc(Mebibytes(12), ending_);
+  Work(ending_, last);
+  facade().StreamDestroyed(ending_);
+  last.reset();
+  EXPECT_TRUE(IsBusy(ending_));
+  facade().Release(kPlace);
+  EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
+  // Only what all streams share may have kept it.
+  EXPECT_NE(Alloc(Mebibytes(50), other_), nullptr);
+  Destroy(ending_);
+}
+
+TEST_P(StreamEndTest, OfOneThatWorksAndHasLentDoesNotWaitForIt) {
+  BuildStrategy();
+  AllocationPtr used = Alloc(Mebibytes(9), ending_);
+  const AllocationPtr borrowed = Alloc(Mebibytes(4), other_);
+  Work(ending_, used);
+  used.reset();
+  facade().StreamDestroyed(ending_);
+  ASSERT_TRUE(IsBusy(ending_));
+  ASSERT_EQ(device().StreamSynchronize(ending_), Status::kSuccess);
+  Destroy(ending_);
+  // What is left of the chunk is there for others, after that work; `pool` does
+  // not cut it.
+  const std::size_t reserved = facade().GetStats(kPlace).reserved_bytes;
+  const AllocationPtr rest = Alloc(Mebibytes(8), other_);
+  if (std::string(GetParam()) != "pool") {
+    EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, reserved);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, StreamEndTest,
+                         testing::Values("auto_growth", "bfc",
+                                         "cuda_malloc_async", "naive_best_fit",
+                                         "pool", "thread_local"),
+                         [](const auto& test) {
+                           return std::string(test.param);
+                         });
+
+}  // namespace
+}  // namespace strata

@@ -109,17 +109,24 @@ void CaptureOrderAllocator::StreamDestroyed(Stream stream) noexcept {
     return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
            mark.streams.end();
   };
+  bool is_named = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (std::none_of(marked_.begin(), marked_.end(), names)) return;
+    is_named = std::any_of(marked_.begin(), marked_.end(), names);
   }
+  if (is_named) NoteEnd(stream);
+  for (int asking = asking_; asking != 0; asking = asking_) {
+    asking_.wait(asking);
+  }
+}
+
+void CaptureOrderAllocator::NoteEnd(const Stream& stream) noexcept {
   std::vector<GraphNode> nodes;
   bool unknown = false;
   CaptureFrontier(*own_->device(), stream, &nodes, &unknown);
   const std::lock_guard<std::mutex> guard(mutex_);
   for (Marked& mark : marked_) {
-    if (!names(mark)) continue;
-    std::erase(mark.streams, stream);
+    if (std::erase(mark.streams, stream) == 0) continue;
     try {
       mark.frontier.insert(mark.frontier.end(), nodes.begin(), nodes.end());
     } catch (const std::bad_alloc&) {
@@ -144,6 +151,7 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
     if (found != by_block_.end()) {
       freed.splice(freed.begin(), marked_, found->second);
       by_block_.erase(found);
+      ++asking_;
     }
     RemoveFlag(*block, kBlockMarked);
   }
@@ -163,6 +171,7 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
   } catch (const std::bad_alloc&) {
     mark.unknown = true;
   }
+  if (--asking_ == 0) asking_.notify_all();
   Park(&freed, ended);
   GiveAll(&freed);
 }

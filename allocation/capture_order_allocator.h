@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_CAPTURE_ORDER_ALLOCATOR_H_
 #define STRATA_ALLOCATION_CAPTURE_ORDER_ALLOCATOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -61,7 +62,8 @@ class CaptureOrderAllocator final : public Decorator {
     return RecordStream(allocation, stream);
   }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
-  // Marks of it stay valid: what it captured is asked for now.
+  // Marks of it stay valid: what it captured is asked for now. Waits for frees
+  // of other threads that ask it.
   void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "capture_order"; }
 
@@ -80,6 +82,8 @@ class CaptureOrderAllocator final : public Decorator {
   };
   using List = std::list<Marked>;
 
+  // Asks `stream`, which is about to go, for those that it is a mark of.
+  void NoteEnd(const Stream& stream) noexcept;
   // Keeps what was freed after the end of capture `ended`, unless nothing has
   // to be waited for or another capture has ended since.
   void Park(List* freed, std::uint64_t ended) noexcept;
@@ -93,6 +97,8 @@ class CaptureOrderAllocator final : public Decorator {
   std::unordered_map<const Block*, List::iterator> by_block_;  // by mutex_
   List parked_;              // freed; guarded by mutex_
   std::uint64_t ended_ = 0;  // captures; guarded by mutex_
+  // Frees that may still ask the streams of a mark that is not listed any more.
+  std::atomic<int> asking_{0};
 };
 
 }  // namespace strata

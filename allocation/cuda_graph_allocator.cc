@@ -39,12 +39,10 @@ CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
     : Decorator(std::move(underlying)),
       platform_(context.platform),
       captures_(context.captures),
-      gate_(captures_ != nullptr && platform_ != nullptr &&
-                    context.timelines != nullptr
-                ? &context.timelines->gate()
-                : nullptr),
+      timelines_(captures_ != nullptr && platform_ != nullptr
+                     ? context.timelines
+                     : nullptr),
       own_(context.own_hold),
-      chain_stream_(context.stream),
       later_(std::make_shared<LaterFrees>(shared_underlying())) {}
 
 void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds) const {
@@ -54,6 +52,11 @@ void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds) const {
   }
   captures_->AddHoldsOf(platform_->device(stream.device), stream, holds);
   std::erase_if(holds, [this](const auto& hold) { return hold.get() == own_; });
+}
+
+void CudaGraphAllocator::AddOwnHolds(Holds& holds) const {
+  timelines_->WhileThere(
+      stream(), [&](Device& /*device*/) { AddHoldsOf(stream(), holds); });
 }
 
 bool CudaGraphAllocator::IsHeld(const Stream& stream) const noexcept {
@@ -118,7 +121,7 @@ bool CudaGraphAllocator::RecordUse(Allocation* allocation, Stream stream,
 void CudaGraphAllocator::EraseStream(Allocation* allocation,
                                      Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);
-  if (gate_ == nullptr) return;
+  if (timelines_ == nullptr) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = uses_.find(allocation->block());
   if (entry == uses_.end()) return;
@@ -134,7 +137,7 @@ void CudaGraphAllocator::EraseStream(Allocation* allocation,
 
 void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  if (gate_ == nullptr) {
+  if (timelines_ == nullptr) {
     underlying()->DoFree(allocation);
     return;
   }
@@ -145,9 +148,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
   }
   try {
     Holds holds;
-    // A stream that is gone captures nothing.
-    const bool is_gone = chain_stream_ != nullptr && chain_stream_->retired();
-    if (gate_->any() && !is_gone) AddHoldsOf(stream(), holds);
+    if (any()) AddOwnHolds(holds);
     if (noted) {
       for (const Use& use : noted.mapped()) holds.push_back(use.hold.lock());
     }
@@ -158,8 +159,8 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
     std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
-      if (MustFreeLater(*gate_, *platform_, *layer, *block)) {
-        later_->Add(*gate_, allocation);
+      if (MustFreeLater(*timelines_, *layer, *block)) {
+        later_->Add(timelines_->gate(), allocation);
       } else {
         underlying()->DoFree(allocation);
       }

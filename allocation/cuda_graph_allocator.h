@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/streams/capture_gate.h"
@@ -59,17 +58,17 @@ class CudaGraphAllocator final : public Decorator {
 
   // Adds those of other pools than `own_`. Errors: std::bad_alloc.
   void AddHoldsOf(const Stream& stream, Holds& holds) const;
+  // Those of the chain's stream, unless that is gone: then it captures nothing.
+  void AddOwnHolds(Holds& holds) const;
   // Whether a capture may be using what `stream` uses.
   bool IsHeld(const Stream& stream) const noexcept;
   void NoteUses(Block& block, const Stream& stream, const Holds& holds);
-  bool any() const { return gate_ != nullptr && gate_->any(); }
+  bool any() const { return timelines_ != nullptr && timelines_->gate().any(); }
 
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureHolds> captures_;
-  CaptureGate* const gate_;
+  const std::shared_ptr<TimelineTable> timelines_;  // null: nobody captures
   const CaptureHold* const own_;
-  // The stream that the chain serves; null: not known.
-  const std::shared_ptr<ChainStream> chain_stream_;
   const std::shared_ptr<LaterFrees> later_;
   std::mutex mutex_;
   Uses uses_;  // of live allocations, in captures; guarded by mutex_

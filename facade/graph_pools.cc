@@ -99,6 +99,8 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
 }
 
 void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+  // So that it can be told whether the stream has ended.
+  static_cast<void>(timelines_->Of(stream));
   // A stream that captures cannot say when it was done with something.
   timelines_->Settle();
   // Without the lock: what is ending now may need it.
@@ -170,8 +172,7 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   return status;
 }
 
-std::shared_ptr<GraphPool> GraphPools::PoolOf(Device& device,
-                                              const Stream& stream,
+std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
                                               std::uint64_t capture) {
   std::vector<Stream> origins;
   {
@@ -187,14 +188,21 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(Device& device,
   // The id of a capture is not known before it has begun.
   Stream origin;
   for (const Stream& candidate : origins) {
-    CaptureInfo info;
-    if (candidate == stream ||
-        (device.StreamCaptureInfo(candidate, &info) == Status::kSuccess &&
-         info.status == CaptureStatus::kActive && info.id == capture)) {
-      origin = candidate;
-      break;
+    bool is_origin = candidate == stream;
+    if (!is_origin) {
+      timelines_->WhileThere(candidate, [&](Device& on) {
+        CaptureInfo info;
+        is_origin =
+            on.StreamCaptureInfo(candidate, &info) == Status::kSuccess &&
+            info.status == CaptureStatus::kActive && info.id == capture;
+      });
     }
+    if (!is_origin) continue;
+    origin = candidate;
+    break;
   }
+  // Of the first capture of a stream that nobody announced.
+  static_cast<void>(timelines_->Of(stream));
   const std::lock_guard<std::mutex> guard(mutex_);
   for (Announced& other : announced_) {
     if (other.capture == capture) return other.pool;
@@ -220,11 +228,15 @@ void GraphPools::CloseEnded(Device& device) noexcept {
     return;  // the next request looks again
   }
   for (const Announced& seen : known) {
-    CaptureStatus status = CaptureStatus::kActive;
-    if (device.StreamIsCapturing(seen.stream, &status) != Status::kSuccess ||
-        status != CaptureStatus::kNone) {
-      continue;
-    }
+    // With its stream a capture is over.
+    bool is_over = true;
+    timelines_->WhileThere(seen.stream, [&](Device& on) {
+      CaptureStatus status = CaptureStatus::kActive;
+      is_over =
+          on.StreamIsCapturing(seen.stream, &status) == Status::kSuccess &&
+          status == CaptureStatus::kNone;
+    });
+    if (!is_over) continue;
     // The next capture of the pool may have been announced since.
     WithdrawIf([&](const Announced& other) {
       return other.pool == seen.pool && other.capture == seen.capture;
@@ -263,7 +275,7 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
     return nullptr;
   }
   try {
-    std::shared_ptr<GraphPool> pool = PoolOf(device, stream, info.id);
+    std::shared_ptr<GraphPool> pool = PoolOf(stream, info.id);
     if (pool != nullptr) return pool;
   } catch (const std::bad_alloc&) {
     return refuse(Failure::Reason::kHostMemory, Status::kSuccess,

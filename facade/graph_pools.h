@@ -106,7 +106,7 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   static std::atomic<Ticket*>& GoneGraphs();
   // The pool announced for the capture, by id or by asking the streams that
   // were announced.
-  std::shared_ptr<GraphPool> PoolOf(Device& device, const Stream& stream,
+  std::shared_ptr<GraphPool> PoolOf(const Stream& stream,
                                     std::uint64_t capture);
   const std::shared_ptr<TimelineTable> timelines_;
   mutable std::mutex mutex_;

@@ -173,7 +173,8 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
 
 bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   Device& device = *stream_->device();
-  if (!device.caps().capture || stream_->retired()) return false;
+  const CallGate::Pass pass(stream_gate_);
+  if (!pass || !device.caps().capture || stream_->retired()) return false;
   CaptureStatus status = CaptureStatus::kNone;
   // A stream that cannot be asked may be part of a capture (C12).
   return device.StreamIsCapturing(stream(), &status) != Status::kSuccess ||

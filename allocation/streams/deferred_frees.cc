@@ -1,11 +1,10 @@
 #include "strata/allocation/streams/deferred_frees.h"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/marked_frees.h"
+#include "strata/allocation/streams/visit_each.h"
 
 namespace strata {
 
@@ -54,31 +53,18 @@ void DeferredFrees::AddSource(std::shared_ptr<FreeSource> source) {
   sources_.push_back(std::move(source));
 }
 
-template <class What>
-void DeferredFrees::ForEachSource(What what) const noexcept {
-  std::size_t index = std::numeric_limits<std::size_t>::max();
-  while (index != 0) {
-    std::shared_ptr<FreeSource> source;
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      index = std::min(index, sources_.size());
-      if (index != 0) source = sources_[--index];
-    }
-    if (source != nullptr) what(*source);
-  }
-}
-
 std::size_t DeferredFrees::Ask(
     std::size_t (FreeSource::*what)() noexcept) noexcept {
   std::size_t bytes = 0;
   if (!any()) return 0;
-  ForEachSource([&](FreeSource& source) { bytes += (source.*what)(); });
+  VisitEach(mutex_, sources_,
+            [&](FreeSource& source) { bytes += (source.*what)(); });
   return bytes;
 }
 
 Deferral DeferredFrees::deferred() const noexcept {
   Deferral all;
-  ForEachSource([&](const FreeSource& source) {
+  VisitEach(mutex_, sources_, [&](const FreeSource& source) {
     const Deferral some = source.deferred();
     all.blocks += some.blocks;
     all.bytes += some.bytes;
@@ -91,7 +77,7 @@ std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
 
 void DeferredFrees::MakeRoom() noexcept {
-  ForEachSource([](FreeSource& source) { source.MakeRoom(); });
+  VisitEach(mutex_, sources_, [](FreeSource& source) { source.MakeRoom(); });
 }
 
 void DeferredFrees::Close() noexcept {

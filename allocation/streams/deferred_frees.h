@@ -140,10 +140,6 @@ class DeferredFrees {
 
   void TellObserver(const Block& block) const noexcept;
   std::size_t Ask(std::size_t (FreeSource::*what)() noexcept) noexcept;
-  // Each source that is there now; from the last one to the first, as others
-  // may be erased meanwhile, so that none is left out.
-  template <class What>
-  void ForEachSource(What what) const noexcept;
 
   const std::shared_ptr<TimelineTable> timelines_;
   const std::shared_ptr<Reclaimer> reclaimer_;

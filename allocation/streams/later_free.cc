@@ -7,15 +7,12 @@
 
 namespace strata {
 
-bool MustFreeLater(const CaptureGate& gate, Platform& platform,
-                   Allocator& layer, const Block& block) noexcept {
+bool MustFreeLater(const TimelineTable& timelines, Allocator& layer,
+                   const Block& block) noexcept {
   const bool is_kept = block.chunk != nullptr && layer.hit_path() != nullptr;
-  if (!gate.any() || is_kept) return false;
-  if (block.place().kind == PlaceKind::kPinned) return true;
-  const Stream own = layer.stream();
-  return own.uid != 0 && own.device >= 0 &&
-         own.device < platform.device_count() &&
-         !gate.MayTouch(platform.device(own.device), own);
+  if (!timelines.gate().any() || is_kept) return false;
+  return block.place().kind == PlaceKind::kPinned ||
+         !timelines.MayTouch(layer.stream());
 }
 
 LaterFrees::LaterFrees(std::shared_ptr<Allocator> layer)

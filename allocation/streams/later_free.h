@@ -5,7 +5,7 @@
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
-#include "strata/platform/platform.h"
+#include "strata/allocation/streams/timeline_table.h"
 #include "strata/platform/spin_lock.h"
 
 namespace strata {
@@ -17,8 +17,8 @@ namespace strata {
 //
 // Cost: a device call if captures are announced and the strategy may wait.
 // Source: cuda_semantics.md C16, C19, M6.
-bool MustFreeLater(const CaptureGate& gate, Platform& platform,
-                   Allocator& layer, const Block& block) noexcept;
+bool MustFreeLater(const TimelineTable& timelines, Allocator& layer,
+                   const Block& block) noexcept;
 
 // What is freed to one layer once no capture is announced.
 //

@@ -7,6 +7,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/streams/later_free.h"
+#include "strata/allocation/streams/visit_each.h"
 
 namespace strata {
 
@@ -49,12 +50,6 @@ std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
   });
   queues_.push_back(std::make_shared<Queue>(timeline));
   return queues_.back();
-}
-
-std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueAt(
-    std::size_t index) noexcept {
-  const std::lock_guard<std::mutex> guard(queues_mutex_);
-  return index < queues_.size() ? queues_[index] : nullptr;
 }
 
 void MarkedFrees::Link(StreamMark& mark) noexcept {
@@ -138,8 +133,7 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
     bytes_ -= marked->block->size;
     --blocks_;
     TimelineTable& timelines = frees_.timelines();
-    if (MustFreeLater(timelines.gate(), *timelines.platform(), *marked->below,
-                      *marked->block)) {
+    if (MustFreeLater(timelines, *marked->below, *marked->block)) {
       frees_.PassOn(*marked->block);
       timelines.gate().EndLater(*marked.release());
     } else {
@@ -152,35 +146,31 @@ std::size_t MarkedFrees::FreeAll(MarkedBlock* ready) noexcept {
 
 std::size_t MarkedFrees::Drain() noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<Queue> queue = QueueAt(i);
-    if (queue == nullptr) return bytes;
-    if (LastTick(*queue, nullptr) == 0) continue;
+  VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
+    if (LastTick(queue, nullptr) == 0) return;
     // If it fails, what is open stays deferred.
-    static_cast<void>(queue->timeline->Close());
-    bytes += Pass(*queue, queue->timeline->Poll(), nullptr);
-  }
+    static_cast<void>(queue.timeline->Close());
+    bytes += Pass(queue, queue.timeline->Poll(), nullptr);
+  });
+  return bytes;
 }
 
 std::size_t MarkedFrees::Await() noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<Queue> queue = QueueAt(i);
-    if (queue == nullptr) return bytes;
-    const Tick tick = LastTick(*queue, nullptr);
-    if (tick == 0) continue;
-    const bool passed = queue->timeline->Await(tick) == Status::kSuccess;
-    bytes += Pass(*queue, passed ? tick : queue->timeline->done(), nullptr);
-  }
+  VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
+    const Tick tick = LastTick(queue, nullptr);
+    if (tick == 0) return;
+    const bool passed = queue.timeline->Await(tick) == Status::kSuccess;
+    bytes += Pass(queue, passed ? tick : queue.timeline->done(), nullptr);
+  });
+  return bytes;
 }
 
 std::size_t MarkedFrees::FreeUnproven() noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<Queue> queue = QueueAt(i);
-    if (queue == nullptr) break;
-    bytes += Pass(*queue, std::numeric_limits<Tick>::max(), nullptr);
-  }
+  VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
+    bytes += Pass(queue, std::numeric_limits<Tick>::max(), nullptr);
+  });
   LOG_IF(ERROR, bytes != 0)
       << "stream_safe: " << bytes
       << " bytes go to the system although the streams that used them could "
@@ -191,16 +181,15 @@ std::size_t MarkedFrees::FreeUnproven() noexcept {
 std::size_t MarkedFrees::FreeBehind(const Allocator& below, Device& device,
                                     const Stream& stream) noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0;; ++i) {
-    const std::shared_ptr<Queue> queue = QueueAt(i);
-    if (queue == nullptr) return bytes;
-    const Tick tick = LastTick(*queue, &below);
-    if (tick == 0 || queue->timeline->OrderBefore(tick, device, stream) !=
-                         Status::kSuccess) {
-      continue;
+  VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
+    const Tick tick = LastTick(queue, &below);
+    if (tick == 0 ||
+        queue.timeline->OrderBefore(tick, device, stream) != Status::kSuccess) {
+      return;
     }
-    bytes += Pass(*queue, tick, &below);
-  }
+    bytes += Pass(queue, tick, &below);
+  });
+  return bytes;
 }
 
 }  // namespace strata

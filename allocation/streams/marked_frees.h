@@ -107,8 +107,6 @@ class MarkedFrees final : public FreeSource {
  private:
   using Tick = StreamTimeline::Tick;
 
-  // Null: there are no more.
-  std::shared_ptr<Queue> QueueAt(std::size_t index) noexcept;
   Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
   // What waits for `queue` up to `tick` (if `below`, only what goes there)
   // waits for it no longer. Frees what waits for nothing more.

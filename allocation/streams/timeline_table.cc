@@ -94,6 +94,24 @@ std::shared_ptr<StreamTimeline> TimelineTable::Find(
   return found == timelines_.end() ? nullptr : found->second;
 }
 
+bool TimelineTable::WhileThere(const Stream& stream,
+                               FunctionRef<void(Device&)> ask) const {
+  const std::shared_ptr<StreamTimeline> timeline = Find(stream);
+  if (timeline == nullptr) return false;
+  const CallGate::Pass use = timeline->Use();
+  if (use) ask(timeline->device());
+  return static_cast<bool>(use);
+}
+
+bool TimelineTable::MayTouch(const Stream& stream) const noexcept {
+  bool may_touch = true;
+  if (!gate_->any()) return may_touch;
+  WhileThere(stream, [&](Device& device) {
+    may_touch = gate_->MayTouch(device, stream);
+  });
+  return may_touch;
+}
+
 void TimelineTable::Settle() {
   std::vector<std::shared_ptr<StreamTimeline>> timelines;
   {

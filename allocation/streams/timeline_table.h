@@ -11,6 +11,7 @@
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
 
@@ -50,6 +51,13 @@ class TimelineTable {
   std::shared_ptr<StreamTimeline> Of(const Stream& stream);
   // Null if nobody asked for it yet.
   std::shared_ptr<StreamTimeline> Find(const Stream& stream) const noexcept;
+  // Calls `ask` with the stream's device unless the stream has ended, or nobody
+  // asked for its timeline yet; StreamDestroyed waits meanwhile. Whether it
+  // did.
+  bool WhileThere(const Stream& stream, FunctionRef<void(Device&)> ask) const;
+  // CaptureGate::MayTouch for a stream that may have ended: then it cannot be
+  // harmed.
+  bool MayTouch(const Stream& stream) const noexcept;
   // The moment at which `event`, as it was last recorded on `stream`, is
   // complete. Not known if the device refuses, or a capture may be involved.
   //

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <latch>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "strata/tests/testing/pool_place.h"
@@ -117,6 +120,34 @@ TEST_F(CaptureOrderAllocatorTest, AStreamThatIsGoneIsNotAsked) {
   device().SetCallObserver(nullptr);
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// By a free that has taken the mark out of the list already.
+TEST_F(CaptureOrderAllocatorTest, TheEndOfAStreamWaitsForWhoAsksIt) {
+  AllocationPtr used = UsedByB();
+  std::latch is_asked(1);
+  std::atomic<bool> has_ended{false};
+  std::atomic<bool> ended_meanwhile{false};
+  std::thread ending([&] {
+    is_asked.wait();
+    layer_->StreamDestroyed(b_);
+    has_ended = true;
+  });
+  bool was_asked = false;
+  device().SetCallObserver([&](const CallRecord& seen) {
+    if (seen.call != DeviceCall::kStreamCaptureInfo ||
+        std::exchange(was_asked, true)) {
+      return;
+    }
+    is_asked.count_down();
+    for (int i = 0; i < 10000 && !has_ended; ++i) std::this_thread::yield();
+    ended_meanwhile = has_ended.load();
+  });
+  used.reset();
+  device().SetCallObserver(nullptr);
+  ending.join();
+  EXPECT_TRUE(was_asked);
+  EXPECT_FALSE(ended_meanwhile);
 }
 
 TEST_F(CaptureOrderAllocatorTest, WhatAStreamCapturedBeforeItWentStillCounts) {

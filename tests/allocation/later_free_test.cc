@@ -90,12 +90,11 @@ TEST_F(LaterFreesTest, LockedPagesGoToTheDriverLater) {
   Failure failure;
   Allocation* allocation = pinned.pool()->TryAllocate(Request{4096}, failure);
   ASSERT_NE(allocation, nullptr);
+  const TimelineTable& timelines = *pinned.timelines();
   CaptureGate& gate = pinned.timelines()->gate();
-  EXPECT_FALSE(MustFreeLater(gate, *pinned.platform(), *pinned.pool(),
-                             *allocation->block()));
+  EXPECT_FALSE(MustFreeLater(timelines, *pinned.pool(), *allocation->block()));
   gate.Announce();
-  EXPECT_TRUE(MustFreeLater(gate, *pinned.platform(), *pinned.pool(),
-                            *allocation->block()));
+  EXPECT_TRUE(MustFreeLater(timelines, *pinned.pool(), *allocation->block()));
   gate.Withdraw();
   pinned.pool()->DoFree(allocation);
 }

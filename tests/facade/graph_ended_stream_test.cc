@@ -1,0 +1,106 @@
+// Streams that have ended are not asked what they capture: their handles may be
+// other streams' by then, or nobody's.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "strata/tests/facade/graph_fixture.h"
+
+namespace strata {
+namespace {
+
+class GraphEndedStreamTest : public GraphFixture {
+ protected:
+  // `act`, in a capture of `capturing`, makes no call on `gone`.
+  template <class Act>
+  void DuringCapture(Stream capturing, Stream gone, Act act) {
+    CaptureGuard guard(facade(), capturing);
+    const CallLog log(device());
+    act();
+    EXPECT_EQ(log.On(gone), 0U);
+    EXPECT_EQ(log.Failed(), 0U);
+    Finish(guard);
+  }
+  void End(Stream stream) {
+    facade().StreamDestroyed(stream);
+    Destroy(stream);
+  }
+};
+
+TEST_F(GraphEndedStreamTest, ByAFreeOfWhatItAllocated) {
+  for (const char* strategy :
+       {"auto_growth", "bfc", "cuda_malloc_async", "direct"}) {
+    Build(std::string("allocator_strategy=") + strategy);
+    const Stream gone = NewStream();
+    AllocationPtr allocation = Alloc(Mebibytes(1), gone);
+    End(gone);
+    DuringCapture(NewStream(), gone, [&] { allocation.reset(); });
+    DropGraphs();
+    facade().Release(Here());
+    EXPECT_EQ(Reserved(), 0U) << strategy;
+  }
+}
+
+TEST_F(GraphEndedStreamTest, ByAFreeOfWhatItAllocatedInACapture) {
+  Build();
+  const Stream gone = NewStream();
+  AllocationPtr inside;
+  {
+    CaptureGuard guard(facade(), gone);
+    inside = Alloc(Mebibytes(1), gone);
+    Finish(guard);
+  }
+  End(gone);
+  DuringCapture(NewStream(), gone, [&] { inside.reset(); });
+}
+
+TEST_F(GraphEndedStreamTest, ByADeferredFreeThatIsTakenIn) {
+  Build("allocator_strategy=direct");
+  const Stream gone = NewStream();
+  const Stream user = NewStream();
+  AllocationPtr marked = Alloc(Mebibytes(1), gone);
+  facade().RecordStream(marked, user);
+  marked.reset();
+  End(gone);
+  DuringCapture(NewStream(), gone, [&] {
+    Alloc(Mebibytes(1), user).reset();  // a miss drains
+  });
+}
+
+// By a request in another capture, which wants to know whose it is.
+TEST_F(GraphEndedStreamTest, ForACaptureThatWasAnnouncedAndNeverBegan) {
+  Build();
+  const Stream gone = NewStream();
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, gone);
+  End(gone);
+  const Stream other = NewStream();
+  DuringCapture(other, gone, [&] { Alloc(Mebibytes(1), other).reset(); });
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
+// Nobody can end it any more.
+TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
+  Build();
+  const Stream gone = NewStream();
+  const Stream other = NewStream();
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, gone);
+  ASSERT_EQ(device().StreamBeginCapture(gone, CaptureMode::kRelaxed),
+            Status::kSuccess);
+  Alloc(Mebibytes(1), gone).reset();
+  facade().StreamDestroyed(gone);
+  {
+    const CallLog log(device());
+    Alloc(Mebibytes(2), other).reset();
+    EXPECT_EQ(log.On(gone), 0U);
+  }
+  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is under way
+  Graph graph;
+  ASSERT_EQ(device().StreamEndCapture(gone, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  Destroy(gone);
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
+}  // namespace
+}  // namespace strata

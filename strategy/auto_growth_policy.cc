@@ -6,6 +6,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/strategy/free_index.h"
+#include "strata/strategy/option_bytes.h"
 
 namespace strata {
 namespace {
@@ -16,18 +17,6 @@ constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
 constexpr std::size_t kMediumChunkBytes = Mebibytes(20);
-
-// More than any device has; larger values would overflow when rounded.
-constexpr std::uint64_t kMaxOptionMebibytes = std::uint64_t{1} << 27;
-
-std::size_t BytesOf(const char* option, std::uint64_t mebibytes) {
-  if (mebibytes > kMaxOptionMebibytes) {
-    throw std::invalid_argument(std::string(option) + ": " +
-                                std::to_string(mebibytes) +
-                                " MiB is more than any device has");
-  }
-  return Mebibytes(mebibytes);
-}
 
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
@@ -64,21 +53,21 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
   }
   give_back_limit_ = 0;
   small_limit_bytes_ =
-      BytesOf("small_pool_size_in_mb", options.small_pool_size_in_mb);
+      BytesOfOption("small_pool_size_in_mb", options.small_pool_size_in_mb);
   auto& small = min_chunk_bytes_[Index(Pool::kSmall)];
   auto& large = min_chunk_bytes_[Index(Pool::kLarge)];
   if (two_pools) {
-    small = BytesOf("small_pool_auto_growth_chunk_size_in_mb",
-                    options.small_pool_auto_growth_chunk_size_in_mb);
-    large = BytesOf("large_pool_auto_growth_chunk_size_in_mb",
-                    options.large_pool_auto_growth_chunk_size_in_mb);
-    first_chunk_bytes_ = {BytesOf("small_pool_pre_alloc_in_mb",
-                                  options.small_pool_pre_alloc_in_mb),
-                          BytesOf("large_pool_pre_alloc_in_mb",
-                                  options.large_pool_pre_alloc_in_mb)};
+    small = BytesOfOption("small_pool_auto_growth_chunk_size_in_mb",
+                          options.small_pool_auto_growth_chunk_size_in_mb);
+    large = BytesOfOption("large_pool_auto_growth_chunk_size_in_mb",
+                          options.large_pool_auto_growth_chunk_size_in_mb);
+    first_chunk_bytes_ = {BytesOfOption("small_pool_pre_alloc_in_mb",
+                                        options.small_pool_pre_alloc_in_mb),
+                          BytesOfOption("large_pool_pre_alloc_in_mb",
+                                        options.large_pool_pre_alloc_in_mb)};
   } else {
-    large = BytesOf("auto_growth_chunk_size_in_mb",
-                    options.auto_growth_chunk_size_in_mb);
+    large = BytesOfOption("auto_growth_chunk_size_in_mb",
+                          options.auto_growth_chunk_size_in_mb);
   }
 }
 

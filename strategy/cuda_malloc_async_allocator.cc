@@ -118,11 +118,14 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
                   failure);
   }
   const bool is_of_capture = keeps_ && IsAnnounced();
-  if (IsLikelyGrowth(size)) FlushCache();
+  // A request that cannot be met costs nobody what is kept.
+  if (IsLikelyGrowth(size) && driver_->CanHold(size)) FlushCache();
   Failure why;
   DevicePtr ptr = AskDriver(size, why);
   // What is kept may be what is missing.
-  if (ptr == 0 && FlushForRequest() != 0) ptr = AskDriver(size, why);
+  if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
+    ptr = AskDriver(size, why);
+  }
   if (ptr == 0) {
     RecordSlab::Instance().Give(block);
     why.requested_bytes = request.bytes;

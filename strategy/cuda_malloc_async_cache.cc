@@ -115,8 +115,8 @@ std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {
 }
 
 std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
-                                              std::size_t /*bytes*/) noexcept {
-  return FlushCache();
+                                              std::size_t bytes) noexcept {
+  return driver_->CanHold(bytes) ? FlushCache() : 0;
 }
 
 bool CudaMallocAsyncAllocator::IsConsistent() const {

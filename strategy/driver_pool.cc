@@ -281,18 +281,25 @@ void DriverPool::Synchronize() noexcept {
   }
 }
 
-bool DriverPool::IsCrowded(std::uint64_t pending_bytes) noexcept {
+std::size_t DriverPool::TotalBytes() noexcept {
   std::size_t total = total_bytes_.load();
-  if (total == 0) {
-    std::size_t free_bytes = 0;
-    if (device_.MemGetInfo(&free_bytes, &total) != Status::kSuccess) {
-      return false;  // asked again next time
-    }
-    if (limit_bytes_ != 0) total = std::min(total, limit_bytes_);
-    total_bytes_ = total;
-  }
-  return static_cast<double>(in_use_bytes() + pending_bytes) >
-         throttle_ratio_ * static_cast<double>(total);
+  if (total != 0) return total;
+  std::size_t free_bytes = 0;
+  if (device_.MemGetInfo(&free_bytes, &total) != Status::kSuccess) return 0;
+  if (limit_bytes_ != 0) total = std::min(total, limit_bytes_);
+  total_bytes_ = total;
+  return total;
+}
+
+bool DriverPool::CanHold(std::size_t bytes) noexcept {
+  const std::size_t total = TotalBytes();
+  return total == 0 || bytes <= total;
+}
+
+bool DriverPool::IsCrowded(std::uint64_t pending_bytes) noexcept {
+  const std::size_t total = TotalBytes();
+  return total != 0 && static_cast<double>(in_use_bytes() + pending_bytes) >
+                           throttle_ratio_ * static_cast<double>(total);
 }
 
 std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,

@@ -74,6 +74,9 @@ class DriverPool final : public DriverHeld {
   // Whether what is in use and `pending_bytes` together exceed the ratio of the
   // device, or of the limit if that is lower, from which on a stream waits.
   bool IsCrowded(std::uint64_t pending_bytes) noexcept;
+  // Whether so much is no more than the device, or the limit, has; true if the
+  // device does not say. At most one device call in all.
+  bool CanHold(std::size_t bytes) noexcept;
 
   // DriverHeld.
   std::size_t ReservedBytes() noexcept override;
@@ -87,6 +90,8 @@ class DriverPool final : public DriverHeld {
   MemPool pool() const { return MemPool{pool_.load()}; }
   // The most that an own pool may reserve; 0: no limit.
   std::size_t most_bytes() const;
+  // Of the device, or the limit if that is less; 0: asked again next time.
+  std::size_t TotalBytes() noexcept;
   // Makes the pool if there is none yet, for the work of `stream`.
   Status Open(Stream stream) noexcept;
   Status Create(MemPool* pool) noexcept;

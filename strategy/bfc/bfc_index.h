@@ -41,21 +41,19 @@ class BfcIndex {
   }
   // The first block of at least `bytes`, taken out; null if there is none.
   Block* Take(std::size_t bytes) {
-    Block* block = nullptr;
     if (ordered_ == nullptr) {
-      block = fast_->TakeBestFit(bytes);
-    } else {
-      block = ordered_->Find(bytes);
-      if (block != nullptr) ordered_->Remove(block);
+      return TakeFast(bytes, bytes, [](const Block*) { return true; });
     }
-    if (block != nullptr) block->is_free = false;
+    Block* block = ordered_->Find(bytes);
+    if (block != nullptr) Remove(block);
     return block;
   }
   // The same, of those that `accepts`. The fast index takes the first of at
-  // least `surely` bytes, which every block of that size is accepted for.
+  // least `surely` bytes, which every block of that size is accepted for, if
+  // there is one.
   template <class Accepts>
   Block* TakeIf(std::size_t bytes, std::size_t surely, const Accepts& accepts) {
-    if (ordered_ == nullptr) return Take(surely);
+    if (ordered_ == nullptr) return TakeFast(bytes, surely, accepts);
     Block* block = ordered_->FindIf(bytes, accepts);
     if (block != nullptr) Remove(block);
     return block;
@@ -72,6 +70,21 @@ class BfcIndex {
   }
 
  private:
+  // Before it says that there is none, it looks at more than the first blocks
+  // of a class: to grow is worse.
+  template <class Accepts>
+  Block* TakeFast(std::size_t bytes, std::size_t surely,
+                  const Accepts& accepts) {
+    Block* block = fast_->TakeBestFit(surely);
+    if (block != nullptr) {
+      block->is_free = false;
+      return block;
+    }
+    block = fast_->FindBest(bytes, [&](Block& one) { return accepts(&one); });
+    if (block != nullptr) Remove(block);
+    return block;
+  }
+
   std::unique_ptr<OrderedIndex> ordered_;  // null: fast_ is used
   std::unique_ptr<FreeIndex> fast_;
 };

@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/size.h"
+#include "strata/strategy/option_bytes.h"
 
 namespace strata {
 namespace {
@@ -41,14 +42,6 @@ void CheckFraction(const char* name, double fraction) {
   }
 }
 
-void CheckMebibytes(const char* name, std::uint64_t mebibytes) {
-  if (mebibytes > std::numeric_limits<std::size_t>::max() >> 20) {
-    throw std::invalid_argument(std::string(name) + ": " +
-                                std::to_string(mebibytes) +
-                                " MiB is more than can be addressed");
-  }
-}
-
 }  // namespace
 
 void CheckBuddyOptions(const StrategyOptions& options) {
@@ -58,10 +51,14 @@ void CheckBuddyOptions(const StrategyOptions& options) {
                 options.fraction_of_cpu_memory_to_use);
   CheckFraction("fraction_of_cuda_pinned_memory_to_use",
                 options.fraction_of_cuda_pinned_memory_to_use);
-  CheckMebibytes("initial_gpu_memory_in_mb", options.initial_gpu_memory_in_mb);
-  CheckMebibytes("reallocate_gpu_memory_in_mb",
-                 options.reallocate_gpu_memory_in_mb);
-  CheckMebibytes("initial_cpu_memory_in_mb", options.initial_cpu_memory_in_mb);
+  for (const auto& [name, mebibytes] :
+       {std::pair("initial_gpu_memory_in_mb", options.initial_gpu_memory_in_mb),
+        std::pair("reallocate_gpu_memory_in_mb",
+                  options.reallocate_gpu_memory_in_mb),
+        std::pair("initial_cpu_memory_in_mb",
+                  options.initial_cpu_memory_in_mb)}) {
+    static_cast<void>(BytesOfOption(name, mebibytes));
+  }
 }
 
 std::size_t HostMemoryBytes() {

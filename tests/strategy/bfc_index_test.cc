@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace strata {
 namespace {
@@ -31,6 +33,25 @@ TEST(BfcIndexTest, TheFastIndexTakesWhatSurelyFits) {
   EXPECT_TRUE(fast.IsConsistent());
   EXPECT_EQ(fast.Take(1024), &large);
   EXPECT_EQ(fast.Take(1024), nullptr);
+}
+
+// A class of sizes has more blocks than are compared at first.
+TEST(BfcIndexTest, TheFastIndexMissesNoBlockThatFits) {
+  constexpr std::size_t kBytes = std::size_t{1} << 24;
+  BfcIndex fast(BfcPlacement::kFast, OrderedIndex::AddressOrder::kAscending);
+  Block fits = FreeBlock(0x2000000, kBytes + 8192);
+  fast.Insert(&fits);
+  std::vector<Block> too_small(8, FreeBlock(0x40000000, kBytes));
+  for (Block& block : too_small) fast.Insert(&block);
+  EXPECT_EQ(fast.Take(kBytes + 4096), &fits);
+  EXPECT_FALSE(fits.is_free);
+  fast.Insert(&fits);
+  // Nor one that happens to be aligned as is asked.
+  const auto is_meant = [&](const Block* block) { return block == &fits; };
+  EXPECT_EQ(fast.TakeIf(kBytes, 2 * kBytes, is_meant), &fits);
+  EXPECT_FALSE(fits.is_free);
+  EXPECT_EQ(fast.TakeIf(kBytes, 2 * kBytes, is_meant), nullptr);
+  EXPECT_TRUE(fast.IsConsistent());
 }
 
 }  // namespace

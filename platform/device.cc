@@ -7,6 +7,7 @@
 namespace strata {
 
 std::uint64_t Device::CallCount(DeviceCall call) const {
+  if (!IsEntryPoint(call)) return 0;
   return call_counts_[static_cast<std::size_t>(call)].load(
       std::memory_order_relaxed);
 }

@@ -61,8 +61,8 @@ class Device {
   // No driver call.
   virtual int ordinal() const = 0;
   virtual const Caps& caps() const = 0;
-  // How often `call` reached this device, refused calls included. No driver
-  // call; exact when no call is in flight.
+  // How often `call` reached this device, refused calls included; 0 for an
+  // event. No driver call; exact when no call is in flight.
   std::uint64_t CallCount(DeviceCall call) const;
   // `observer` is told of each call after it happened, in the calling thread
   // and with no lock held; null ends it. Calls that another thread has under

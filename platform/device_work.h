@@ -51,7 +51,8 @@ class DeviceWork {
   // ranges as they say: at most kMaxWorkRanges, none empty, and no alignment is
   // asked for. In a capture it is a node, and each launch of the graph calls it
   // again. Not called where the device keeps no bytes (Caps::phantom_memory),
-  // nor where one of the ranges is not to be accessed. It runs as a function of
+  // nor where one of the ranges is not to be accessed. If the host has no way
+  // left to show it a range, the process aborts. It runs as a function of
   // LaunchHostFunc does.
   //
   // Errors: kNotSupported on a device that has kernels of its own.

@@ -7,11 +7,6 @@
 namespace strata {
 namespace {
 
-// What processes can have: above what Linux keeps unmapped (mmap_min_addr), and
-// below the end of x86-64's and AArch64's default address spaces.
-constexpr DevicePtr kHostBegin = DevicePtr{1} << 16;
-constexpr DevicePtr kHostEnd = DevicePtr{1} << 47;
-
 bool Suffices(std::optional<Access> access, bool write) {
   if (!access) return false;
   return *access == Access::kReadWrite || (*access == Access::kRead && !write);
@@ -51,8 +46,7 @@ bool AddressSpace::MayWork(int device, const std::set<int>& peers,
 }
 
 bool AddressSpace::IsPageable(DevicePtr ptr, std::uint64_t bytes) const {
-  return ptr >= kHostBegin && ptr < kHostEnd && bytes <= kHostEnd - ptr &&
-         !host_->Touches(ptr, bytes);
+  return IsHostRange(ptr, bytes) && !host_->Touches(ptr, bytes);
 }
 
 bool AddressSpace::IsMemory(DevicePtr ptr, std::uint64_t bytes) const {

@@ -68,6 +68,8 @@ class DeviceMemory {
   // Addresses of memory without addresses of its own lead nowhere from now on.
   void DropViews(DevicePtr ptr, std::uint64_t bytes);
 
+  // Whether the next two mark bytes.
+  bool marks() const { return store_ != nullptr && store_->marks(); }
   // Bytes of frames that stay taken have been handed out again, or given back.
   void NoteFresh(const PhysicalRun& run) {
     if (store_ != nullptr) store_->Fresh(run);

@@ -1,7 +1,9 @@
 #include "strata/platform/sim/fault_injector.h"
 
-#include <cstdlib>
+#include <cstdio>
 #include <limits>
+#include <locale>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -17,13 +19,15 @@ constexpr std::uint64_t kMostDelayNs = std::uint64_t{1} << 50;  // 13 days
 constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
 
 double ParseProbability(std::string_view option, std::string_view value) {
-  // from_chars for doubles is missing from older standard libraries.
-  const std::string text(value);
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
+  // from_chars for doubles is missing from older standard libraries, and strtod
+  // reads as the program's locale says.
+  std::istringstream text{std::string(value)};
+  text.imbue(std::locale::classic());
+  double number = 0;
+  const bool whole = (text >> number) && text.peek() == EOF;
   const bool plain =
       value.find_first_not_of("0123456789.e-") == std::string_view::npos;
-  if (!plain || text.empty() || *end != '\0' || !(number > 0 && number <= 1)) {
+  if (!plain || !whole || !(number > 0 && number <= 1)) {
     kFaultText.Reject(option, "is not a probability in (0, 1]");
   }
   return number;

@@ -43,6 +43,8 @@ class FrameStore {
   // The file, for further mappings of parts of it.
   int fd() const { return fd_; }
 
+  // Whether the bytes of fresh and of freed memory are marked.
+  bool marks() const { return poison_; }
   // The bytes have been handed out, or have been given back.
   void Fresh(const PhysicalRun& run);
   void Freed(const PhysicalRun& run);

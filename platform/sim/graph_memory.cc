@@ -39,12 +39,16 @@ GraphMemory::GraphMemory(int device, DeviceMemory* memory)
       frames_(memory) {}
 
 std::optional<GraphHeap::Chunk> GraphMemory::Grow(
-    std::uint64_t bytes, const std::shared_ptr<GraphHeap>& heap) {
+    std::uint64_t bytes, const std::shared_ptr<GraphHeap>& heap,
+    const StreamOrder& order) {
   const std::uint64_t frames = FramesOf(bytes);
   const std::uint64_t chunk_bytes = frames * kFrameBytes;
   if (chunk_bytes > memory_->total_bytes()) return std::nullopt;
   auto ptr = lane_.Take(chunk_bytes, kFrameBytes);
-  if (!ptr) ptr = lane_.TakeLowest(chunk_bytes, kFrameBytes);
+  if (!ptr) {
+    Sweep(order);
+    ptr = lane_.TakeLowest(chunk_bytes, kFrameBytes);
+  }
   if (!ptr) return std::nullopt;
   Chunk chunk;
   chunk.bytes = chunk_bytes;
@@ -55,9 +59,22 @@ std::optional<GraphHeap::Chunk> GraphMemory::Grow(
   return GraphHeap::Chunk{*ptr, chunk_bytes};
 }
 
+void GraphMemory::Shrink(DevicePtr chunk) { Forget(chunks_.find(chunk)); }
+
 std::shared_ptr<GraphHeap> GraphMemory::HeapOf(DevicePtr ptr) const {
   const auto chunk = ChunkAt(ptr);
   return chunk == chunks_.end() ? nullptr : chunk->second.heap.lock();
+}
+
+std::vector<DevicePtr> GraphMemory::LiveOf(const GraphHeapUse& use) const {
+  std::vector<DevicePtr> found;
+  for (const DevicePtr chunk : use.chunks) {
+    for (auto live = live_.lower_bound(chunk);
+         live != live_.end() && live->second.chunk == chunk; ++live) {
+      found.push_back(live->first);
+    }
+  }
+  return found;
 }
 
 void GraphMemory::FreeLive(DevicePtr ptr, const StreamSnapshot& point) {
@@ -281,10 +298,15 @@ void GraphMemory::Sweep(const StreamOrder& order) {
       ++it;
       continue;
     }
-    memory_->DropViews(it->first, chunk.bytes);
-    lane_.Give(it->first, chunk.bytes);
-    it = chunks_.erase(it);
+    it = Forget(it);
   }
+}
+
+// Returns the chunk above.
+GraphMemory::Chunks::iterator GraphMemory::Forget(Chunks::iterator chunk) {
+  memory_->DropViews(chunk->first, chunk->second.bytes);
+  lane_.Give(chunk->first, chunk->second.bytes);
+  return chunks_.erase(chunk);
 }
 
 GraphMemory::Chunks::const_iterator GraphMemory::ChunkAt(DevicePtr ptr) const {

@@ -57,14 +57,20 @@ class GraphMemory final : public MappedMemory {
 
   int device() const { return device_; }
 
-  // Addresses for more allocations of `heap`, at least `bytes` of them.
+  // Addresses for more allocations of `heap`, at least `bytes` of them and at
+  // most what the device has of memory.
   std::optional<GraphHeap::Chunk> Grow(std::uint64_t bytes,
-                                       const std::shared_ptr<GraphHeap>& heap);
+                                       const std::shared_ptr<GraphHeap>& heap,
+                                       const StreamOrder& order);
+  // Takes back what Grow has given and no launch has used.
+  void Shrink(DevicePtr chunk);
   // The heap that has allocated `ptr`, or null: there is none (any more).
   std::shared_ptr<GraphHeap> HeapOf(DevicePtr ptr) const;
 
   // Whether `ptr` starts what a launch has allocated and nobody has freed.
   bool HasLive(DevicePtr ptr) const { return live_.count(ptr) != 0; }
+  // Those that launches of the graph have left, whatever its nodes free now.
+  std::vector<DevicePtr> LiveOf(const GraphHeapUse& use) const;
   // It is free from `point` on; work that may use it comes before.
   void FreeLive(DevicePtr ptr, const StreamSnapshot& point);
   std::uint64_t live_count() const { return live_.size(); }
@@ -142,6 +148,7 @@ class GraphMemory final : public MappedMemory {
   };
   using Chunks = std::map<DevicePtr, Chunk>;
 
+  Chunks::iterator Forget(Chunks::iterator chunk);
   Chunks::const_iterator ChunkAt(DevicePtr ptr) const;
   // The live allocation that has all of the range, or null.
   const Live* LiveAt(DevicePtr ptr, std::uint64_t bytes) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strata/platform/sim/graph_memory.h"
+
 namespace strata {
 namespace {
 
@@ -14,6 +16,15 @@ constexpr std::uintptr_t kGraphHandleBytes = 64;
 
 void* MakeHandle(std::uintptr_t base, std::uintptr_t number) {
   return reinterpret_cast<void*>(base + number * kGraphHandleBytes);
+}
+
+// Chunks that have come since are given back.
+void Restore(GraphHeap* heap, GraphHeap::Layout before) {
+  const std::vector<DevicePtr>& chunks = heap->chunks();
+  for (std::size_t i = before.chunks.size(); i < chunks.size(); ++i) {
+    heap->memory().Shrink(chunks[i]);
+  }
+  heap->Restore(std::move(before));
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ void GraphTable::UndoCapture(GraphEntry* entry) {
     if (layout == before.layouts.end()) {
       it = heaps.erase(it);
     } else {
-      (it++)->second->Restore(std::move(layout->second));
+      Restore((it++)->second.get(), std::move(layout->second));
     }
   }
 }

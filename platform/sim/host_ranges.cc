@@ -40,7 +40,7 @@ Status HostRanges::Unmap(HostRangeKind kind, void* ptr) {
 
 Status HostRanges::Register(int device, void* ptr, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(ptr);
-  if (bytes > UINTPTR_MAX - begin) return Status::kInvalidValue;
+  if (!IsHostRange(begin, bytes)) return Status::kInvalidValue;
   std::lock_guard lock(mutex_);
   if (AnyOverlap(ranges_, begin, bytes)) {
     return Status::kHostMemoryAlreadyRegistered;

@@ -12,6 +12,18 @@
 
 namespace strata {
 
+// What processes can have: above what Linux keeps unmapped (mmap_min_addr), and
+// below the end of AArch64's default address space, which is above x86-64's.
+inline constexpr std::uintptr_t kHostBegin = std::uintptr_t{1} << 16;
+inline constexpr std::uintptr_t kHostEnd = std::uintptr_t{1} << 48;
+
+// Whether [address, address + bytes) is memory of a host, as far as its
+// addresses tell.
+constexpr bool IsHostRange(std::uintptr_t address, std::uint64_t bytes) {
+  return address >= kHostBegin && address < kHostEnd &&
+         bytes <= kHostEnd - address;
+}
+
 // What a range of host memory is to the devices.
 enum class HostRangeKind { kPinned, kRegistered, kManaged };
 
@@ -37,7 +49,8 @@ class HostRanges {
   Status Map(HostRangeKind kind, int device, std::size_t bytes, void** ptr);
   // kInvalidValue unless `ptr` starts a range of this kind.
   Status Unmap(HostRangeKind kind, void* ptr);
-  // kHostMemoryAlreadyRegistered if any of the bytes are in a range.
+  // kInvalidValue unless IsHostRange, kHostMemoryAlreadyRegistered if any of
+  // the bytes are in a range.
   Status Register(int device, void* ptr, std::size_t bytes);
   // kHostMemoryNotRegistered unless `ptr` starts a registered range.
   Status Unregister(void* ptr);

@@ -211,9 +211,9 @@ PoolBlocks::ChunkState& PoolBlocks::ChunkAt(DevicePtr ptr) {
                  1];
 }
 
-bool PoolBlocks::HasBlock(DevicePtr ptr) const {
+std::uint64_t PoolBlocks::BlockBytes(DevicePtr ptr) const {
   const auto block = blocks_.find(ptr);
-  return block != blocks_.end() && block->second.live;
+  return block != blocks_.end() && block->second.live ? block->second.bytes : 0;
 }
 
 const PoolBlocks::Block* PoolBlocks::FindCovering(DevicePtr ptr,

@@ -69,8 +69,8 @@ class PoolBlocks {
   // The bytes of all chunks that TakeIdleChunk would give.
   std::uint64_t IdleBytes(const StreamOrder& order) const;
 
-  // Whether `ptr` starts a live block.
-  bool HasBlock(DevicePtr ptr) const;
+  // Of the live block that starts at `ptr`, or 0.
+  std::uint64_t BlockBytes(DevicePtr ptr) const;
   // Whether one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
   // The same for a block that work before its free may still use.

@@ -82,6 +82,7 @@ Status PoolTable::Allocate(StreamPool* pool, std::uint64_t bytes,
 
 bool PoolTable::Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
                      const StreamOrder& order) {
+  if (!point && memory_->marks()) MarkFreedNow(ptr);
   for (const auto& pool : pools_) {
     if (!pool->Free(ptr, point)) continue;
     if (!HasName(pool.get())) Sweep(order);
@@ -153,9 +154,50 @@ void PoolTable::Sweep(const StreamOrder& order) {
   }
 }
 
-bool PoolTable::HasBlock(DevicePtr ptr) const {
-  return std::any_of(pools_.begin(), pools_.end(),
-                     [&](const auto& pool) { return pool->HasBlock(ptr); });
+std::uint64_t PoolTable::BlockBytes(DevicePtr ptr) const {
+  for (const auto& pool : pools_) {
+    if (const std::uint64_t bytes = pool->BlockBytes(ptr)) return bytes;
+  }
+  return 0;
+}
+
+std::uint64_t PoolTable::AddMark(DevicePtr ptr, bool fresh) {
+  if (!memory_->marks()) return 0;
+  marks_.emplace(++marks_made_, Mark{ptr, BlockBytes(ptr), fresh});
+  return marks_made_;
+}
+
+void PoolTable::RunMark(std::uint64_t number) {
+  const auto mark = marks_.find(number);
+  if (mark == marks_.end()) return;
+  MarkNow(mark->second);
+  marks_.erase(mark);
+}
+
+void PoolTable::MarkFreedNow(DevicePtr ptr) {
+  const Mark now{ptr, BlockBytes(ptr), false};
+  if (now.bytes == 0) return;
+  std::erase_if(marks_, [&](const auto& entry) {
+    const Mark& mark = entry.second;
+    return mark.ptr < ptr + now.bytes && ptr < mark.ptr + mark.bytes;
+  });
+  MarkNow(now);
+}
+
+void PoolTable::MarkNow(const Mark& mark) {
+  const DevicePtr end = mark.ptr + mark.bytes;
+  for (DevicePtr ptr = mark.ptr; ptr < end;) {
+    const auto place = Locate(ptr);
+    if (!place) return;  // the program has freed it too early
+    PhysicalRun run = place->run;
+    run.bytes = std::min(run.bytes, end - ptr);
+    if (mark.fresh) {
+      memory_->NoteFresh(run);
+    } else {
+      memory_->NoteFreed(run);
+    }
+    ptr += run.bytes;
+  }
 }
 
 bool PoolTable::IsLive(DevicePtr ptr, std::uint64_t bytes) const {

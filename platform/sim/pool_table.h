@@ -55,7 +55,8 @@ class PoolTable final : public MappedMemory {
   Status Allocate(StreamPool* pool, std::uint64_t bytes, const Stream& stream,
                   StreamOrder* order, DevicePtr* ptr);
   // Returns whether `ptr` starts a live block of any pool; it is then free from
-  // `point` on, or at once.
+  // `point` on, or at once. No mark that was added before touches what is free
+  // at once.
   bool Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
             const StreamOrder& order);
 
@@ -66,8 +67,14 @@ class PoolTable final : public MappedMemory {
   // releases none if there are too few, or if as much is free already.
   bool MakeRoom(std::uint64_t bytes, const StreamOrder& order);
 
-  // Whether `ptr` starts a live block.
-  bool HasBlock(DevicePtr ptr) const;
+  // Of the live block that starts at `ptr`, or 0.
+  std::uint64_t BlockBytes(DevicePtr ptr) const;
+
+  // The live block at `ptr` is fresh, or else freed, when work has its turn
+  // that then calls RunMark with the number; 0 if bytes are not marked
+  // (frame_store.h).
+  std::uint64_t AddMark(DevicePtr ptr, bool fresh);
+  void RunMark(std::uint64_t number);
 
   // MappedMemory. What was freed in the order of a stream stays mapped for the
   // work that was submitted before.
@@ -95,12 +102,20 @@ class PoolTable final : public MappedMemory {
     bool imported = false;
   };
 
+  struct Mark {
+    DevicePtr ptr;
+    std::uint64_t bytes;
+    bool fresh;
+  };
+
   struct PoolRange {
     const StreamPool* pool;
     const PoolChunk* chunk;
   };
 
   std::optional<PoolRange> Resolve(DevicePtr ptr, std::uint64_t bytes) const;
+  void MarkNow(const Mark& mark);
+  void MarkFreedNow(DevicePtr ptr);
   MemPool AddName(StreamPool* pool, bool imported);
   bool HasName(const StreamPool* pool) const;
   std::uint64_t IdleBytes(const StreamOrder& order) const;
@@ -116,6 +131,8 @@ class PoolTable final : public MappedMemory {
   std::map<void*, Name> handles_;
   std::uintptr_t handles_made_ = 0;
   MemPool default_pool_;
+  std::map<std::uint64_t, Mark> marks_;  // by number; those that have not run
+  std::uint64_t marks_made_ = 0;
 };
 
 }  // namespace strata

@@ -97,8 +97,8 @@ class SimDevice final : public Device {
                        unsigned flags) override;
   // Each end is what AddressSpace allows, or pageable host memory; any other
   // range is kInvalidValue. What is copied from pageable memory is read at the
-  // call; a copy to it is done when the call returns. Bytes move if those of
-  // both ends are kept.
+  // call (kMemoryAllocation if the host has no room to keep it); a copy to it
+  // is done when the call returns. Bytes move if those of both ends are kept.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -255,12 +255,14 @@ class SimDevice final : public Device {
  private:
   // The frame of every entry point: counts the call, refuses it or runs
   // `body(CallRecord*)`, charges it for `*charged_bytes` (null: call.bytes) and
-  // tells the observer. `stream_device` is that of the call's stream, if it may
-  // be another one.
+  // tells the observer. `stream_device` is that of the call's stream.
   template <class Body>
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr,
              std::int32_t stream_device = -1);
+  // The same for a call that takes only streams of this device.
+  template <class Body>
+  Status Run(const Stream& stream, CallRecord call, Body body);
   // While calls are checked, observers see them in the order in which they took
   // effect: nobody else's takes effect while this is held.
   std::unique_lock<std::recursive_mutex> HoldOrder();
@@ -284,8 +286,10 @@ class SimDevice final : public Device {
   Status CheckPoolAccess(const StreamPool& pool,
                          const AccessDescriptor& access) const;
   // Submits what a call of a pool is in its stream: work that takes no time,
-  // but has its place in the order.
-  void SubmitMark(const Stream& stream, SimLock* lock);
+  // but has its place in the order. The live block at `ptr` is then fresh, or
+  // else freed.
+  void SubmitMark(const Stream& stream, DevicePtr ptr, bool fresh,
+                  SimLock* lock);
   // What `event` of any device was recorded after, or null. Under mutex_.
   StreamSnapshot* FindEvent(Event event) const;
 

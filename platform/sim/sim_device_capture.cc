@@ -14,11 +14,8 @@ namespace {
 
 // `value` of a call is the mode, the status or whether dependencies are
 // replaced; `ptr` is the graph.
-CallRecord CaptureCallOn(DeviceCall device_call, const Stream& stream,
-                         std::uint64_t value = 0) {
-  CallRecord call = RecordOf(device_call, 0, 0, value);
-  call.stream_uid = stream.uid;
-  return call;
+CallRecord CaptureCall(DeviceCall device_call, std::uint64_t value = 0) {
+  return RecordOf(device_call, 0, 0, value);
 }
 
 bool Known(CaptureMode mode) {
@@ -33,8 +30,9 @@ std::uint64_t NumberOf(Graph graph) {
 }  // namespace
 
 Status SimDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
-  return Run(CaptureCallOn(DeviceCall::kStreamBeginCapture, stream,
-                           static_cast<std::uint64_t>(mode)),
+  return Run(stream,
+             CaptureCall(DeviceCall::kStreamBeginCapture,
+                         static_cast<std::uint64_t>(mode)),
              [&](CallRecord* seen) {
                return BeginCapture(stream, mode, Graph(), nullptr, 0, seen);
              });
@@ -44,11 +42,11 @@ Status SimDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
                                             const GraphNode* dependencies,
                                             std::size_t count,
                                             CaptureMode mode) {
-  CallRecord call = CaptureCallOn(DeviceCall::kStreamBeginCaptureToGraph,
-                                  stream, static_cast<std::uint64_t>(mode));
+  CallRecord call = CaptureCall(DeviceCall::kStreamBeginCaptureToGraph,
+                                static_cast<std::uint64_t>(mode));
   call.ptr = NumberOf(graph);
   NoteDependencies(dependencies, count);
-  return Run(call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord* seen) {
     if (!graph || (dependencies == nullptr && count != 0)) {
       return Status::kInvalidValue;
     }
@@ -91,7 +89,7 @@ Status SimDevice::BeginCapture(const Stream& stream, CaptureMode mode,
 }
 
 Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
-  return Run(CaptureCallOn(DeviceCall::kStreamEndCapture, stream),
+  return Run(stream, CaptureCall(DeviceCall::kStreamEndCapture),
              [&](CallRecord* seen) {
                if (graph == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -118,7 +116,7 @@ Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
 }
 
 Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
-  return Run(CaptureCallOn(DeviceCall::kStreamIsCapturing, stream),
+  return Run(stream, CaptureCall(DeviceCall::kStreamIsCapturing),
              [&](CallRecord* seen) {
                if (status == nullptr) return Status::kInvalidValue;
                std::lock_guard lock(mutex_);
@@ -135,7 +133,7 @@ Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
 
 Status SimDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
   return Run(
-      CaptureCallOn(DeviceCall::kStreamCaptureInfo, stream),
+      stream, CaptureCall(DeviceCall::kStreamCaptureInfo),
       [&](CallRecord* seen) {
         if (info == nullptr) return Status::kInvalidValue;
         std::lock_guard lock(mutex_);
@@ -163,8 +161,9 @@ Status SimDevice::StreamUpdateCaptureDependencies(Stream stream,
                                                   std::size_t count,
                                                   bool replace) {
   NoteDependencies(dependencies, count);
-  return Run(CaptureCallOn(DeviceCall::kStreamUpdateCaptureDependencies, stream,
-                           replace ? 1 : 0),
+  return Run(stream,
+             CaptureCall(DeviceCall::kStreamUpdateCaptureDependencies,
+                         replace ? 1 : 0),
              [&](CallRecord* seen) {
                if (dependencies == nullptr && count != 0) {
                  return Status::kInvalidValue;

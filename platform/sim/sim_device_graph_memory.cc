@@ -24,17 +24,21 @@ Status SimDevice::CaptureAlloc(SimCapture* capture, const Stream& stream,
   if (capture->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;
   }
-  GraphMemory& memory = platform_->sim_device(pool.device()).graph_memory_;
-  GraphEntry* entry = platform_->graphs().Find(capture->handle);
-  std::shared_ptr<GraphHeap>& heap = entry->memory.heaps[pool.device()];
-  if (heap == nullptr) heap = std::make_shared<GraphHeap>(&memory);
+  SimDevice& owner = platform_->sim_device(pool.device());
+  if (bytes > owner.memory_.total_bytes()) return Status::kMemoryAllocation;
+  GraphMemory& memory = owner.graph_memory_;
+  auto& heaps = platform_->graphs().Find(capture->handle)->memory.heaps;
+  const auto known = heaps.find(pool.device());
+  const auto heap = known != heaps.end() ? known->second
+                                         : std::make_shared<GraphHeap>(&memory);
   const SimGraph& graph = *capture->graph;
   const GraphRights rights = RightsOf(pool);
   const auto found = heap->Allocate(
       bytes, graph, CaptureSet::DependenciesOf(capture, stream),
       static_cast<NodeIndex>(graph.nodes().size()), rights,
-      [&](std::uint64_t more) { return memory.Grow(more, heap); });
+      [&](std::uint64_t more) { return memory.Grow(more, heap, scheduler_); });
   if (!found) return Status::kMemoryAllocation;
+  heaps.emplace(pool.device(), heap);
   *ptr = *found;
   seen->ptr = *ptr;
   return AddNode(capture, stream, 0, AllocAction{*ptr, bytes, rights}, seen);
@@ -130,13 +134,11 @@ Status SimDevice::PlanMemory(const SimExec& exec, const Stream& stream,
       return Status::kInvalidValue;  // P14
     }
   }
-  for (const GraphHeapUse& use : plan.heaps()) {
-    const GraphMemory& memory = use.heap->memory();
-    const bool live = std::any_of(
-        use.escaping.begin(), use.escaping.end(),
-        [&](const GraphAllocation& each) { return memory.HasLive(each.ptr); });
-    if (live && !exec.frees_leftovers) return Status::kInvalidValue;
-  }
+  const bool live = std::any_of(
+      plan.heaps().begin(), plan.heaps().end(), [](const GraphHeapUse& use) {
+        return !use.heap->memory().LiveOf(use).empty();
+      });
+  if (live && !exec.frees_leftovers) return Status::kInvalidValue;
   platform_->physical_memory().FreeClosed();
   for (const GraphHeapUse& use : plan.heaps()) {
     auto binding = PlanHeap(use, stream);
@@ -171,10 +173,9 @@ void SimDevice::BeginMemory(const SimExec& exec,
   std::vector<DevicePtr> leftovers;
   for (const GraphHeapUse& use : exec.plan->heaps()) {
     GraphMemory& memory = use.heap->memory();
-    for (const GraphAllocation& each : use.escaping) {
-      if (!memory.HasLive(each.ptr)) continue;
-      memory.FreeLive(each.ptr, submitted);
-      leftovers.push_back(each.ptr);
+    for (const DevicePtr ptr : memory.LiveOf(use)) {
+      memory.FreeLive(ptr, submitted);
+      leftovers.push_back(ptr);
     }
     for (const StreamSnapshot& use_before : memory.UsesOf(use)) {
       scheduler_.WaitFor(first, use_before);

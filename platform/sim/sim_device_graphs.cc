@@ -124,9 +124,8 @@ Status SimDevice::GraphExecDestroy(GraphExec exec) {
 }
 
 Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
-  CallRecord call = CallAboutHandle(DeviceCall::kGraphLaunch, exec);
-  call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord* seen) {
+  const CallRecord call = CallAboutHandle(DeviceCall::kGraphLaunch, exec);
+  return Run(stream, call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     SimExec* found = platform_->graphs().Find(exec);

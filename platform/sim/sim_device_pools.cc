@@ -148,6 +148,18 @@ Status SimDevice::CheckPoolAccess(const StreamPool& pool,
   return revokes ? Status::kInvalidDevice : Status::kSuccess;
 }
 
+void SimDevice::SubmitMark(const Stream& stream, DevicePtr ptr, bool fresh,
+                           SimLock* lock) {
+  PoolTable* pools = &platform_->OwnerOf(ptr)->pools_;
+  if (const std::uint64_t number = pools->AddMark(ptr, fresh)) {
+    scheduler_.Submit(
+        stream, 0, [pools, number] { pools->RunMark(number); }, lock);
+  } else {
+    scheduler_.Submit(
+        stream, 0, [] {}, lock);
+  }
+}
+
 Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
                                       MemPool pool, Stream stream) {
   CallRecord call;
@@ -178,7 +190,7 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
         const Status status =
             owner->pools_.Allocate(found, bytes, stream, &scheduler_, ptr);
         if (status != Status::kSuccess) return status;
-        SubmitMark(stream, &lock);
+        SubmitMark(stream, *ptr, true, &lock);
         if (found->reserved_bytes() > reserved) {
           new_bytes = found->reserved_bytes() - reserved;
         }
@@ -207,8 +219,8 @@ Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
           return FreeGraphMemory(ptr, stream, &lock);
         }
         if (DeviceOfPoolAddress(ptr) >= 0) {
-          if (!owner->pools_.HasBlock(ptr)) return Status::kInvalidValue;
-          SubmitMark(stream, &lock);
+          if (owner->pools_.BlockBytes(ptr) == 0) return Status::kInvalidValue;
+          SubmitMark(stream, ptr, false, &lock);
           return owner->pools_.Free(ptr, scheduler_.Last(stream), scheduler_)
                      ? Status::kSuccess
                      : Status::kInvalidValue;
@@ -273,11 +285,6 @@ StreamPool* SimDevice::FindPool(MemPool pool) const {
 bool SimDevice::AcceptsAnyStream(const Stream& stream) const {
   return stream.device >= 0 && stream.device < platform_->device_count() &&
          platform_->sim_device(stream.device).streams_.Accepts(stream);
-}
-
-void SimDevice::SubmitMark(const Stream& stream, SimLock* lock) {
-  scheduler_.Submit(
-      stream, 0, [] {}, lock);
 }
 
 }  // namespace strata

@@ -15,7 +15,7 @@ Status SimDevice::Run(CallRecord call, Body body,
                       std::int32_t stream_device) {
   Enter(call.call);
   const auto order = HoldOrder();
-  call.status = Refusal(call, stream_device < 0 ? ordinal_ : stream_device);
+  call.status = Refusal(call, stream_device);
   if (call.status == Status::kSuccess) {
     call.status = body(&call);
     // "Not ready" is an answer, which takes its time too; a refusal does not.
@@ -27,6 +27,13 @@ Status SimDevice::Run(CallRecord call, Body body,
   }
   Observe(call);
   return call.status;
+}
+
+// Captures know nothing of a stream that is not this device's.
+template <class Body>
+Status SimDevice::Run(const Stream& stream, CallRecord call, Body body) {
+  call.stream_uid = stream.uid;
+  return Run(call, body, nullptr, stream.device == ordinal_ ? ordinal_ : -1);
 }
 
 template <class Work>

@@ -21,13 +21,6 @@ std::unordered_map<std::uint64_t, std::uint64_t>& PerThreadUids() {
   return uids;
 }
 
-CallRecord CallOn(DeviceCall device_call, const Stream& stream) {
-  CallRecord call;
-  call.call = device_call;
-  call.stream_uid = stream.uid;
-  return call;
-}
-
 CallRecord CallOn(DeviceCall device_call, Event event) {
   CallRecord call;
   call.call = device_call;
@@ -63,7 +56,7 @@ Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
 }
 
 Status SimDevice::StreamDestroy(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamDestroy, stream), [&](CallRecord*) {
+  return Run(stream, RecordOf(DeviceCall::kStreamDestroy), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
     if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
     scheduler_.DestroyStream(stream);
@@ -108,6 +101,7 @@ Status SimDevice::WrapStream(void* handle, Stream* stream) {
     } else {
       std::lock_guard lock(mutex_);
       if (!streams_.Find(handle, stream)) return Status::kInvalidResourceHandle;
+      if (!scheduler_.IsBlocking(*stream)) seen->value = kStreamNonBlocking;
     }
     seen->stream_uid = stream->uid;
     return Status::kSuccess;
@@ -115,7 +109,8 @@ Status SimDevice::WrapStream(void* handle, Stream* stream) {
 }
 
 Status SimDevice::StreamSynchronize(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamSynchronize, stream), [&](CallRecord*) {
+  const CallRecord call = RecordOf(DeviceCall::kStreamSynchronize);
+  return Run(stream, call, [&](CallRecord*) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     scheduler_.AwaitStream(stream, &lock);
@@ -126,7 +121,7 @@ Status SimDevice::StreamSynchronize(Stream stream) {
 }
 
 Status SimDevice::StreamQuery(Stream stream) {
-  return Run(CallOn(DeviceCall::kStreamQuery, stream), [&](CallRecord*) {
+  return Run(stream, RecordOf(DeviceCall::kStreamQuery), [&](CallRecord*) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     const bool done = scheduler_.PollStream(stream, &lock);
@@ -135,10 +130,9 @@ Status SimDevice::StreamQuery(Stream stream) {
 }
 
 Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
-  CallRecord call = CallOn(DeviceCall::kStreamWaitEvent, stream);
-  call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
+  CallRecord call = CallOn(DeviceCall::kStreamWaitEvent, event);
   call.value = flags;
-  return Run(call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord* seen) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     const StreamSnapshot* recorded = FindEvent(event);
@@ -168,7 +162,7 @@ Status SimDevice::AddEventNode(SimCapture* capture, const Stream& stream,
 
 Status SimDevice::LaunchHostFunc(Stream stream, HostFunction function,
                                  void* argument) {
-  return Run(CallOn(DeviceCall::kLaunchHostFunc, stream),
+  return Run(stream, RecordOf(DeviceCall::kLaunchHostFunc),
              [&](CallRecord* seen) {
                if (function == nullptr) return Status::kInvalidValue;
                SimLock lock(mutex_);
@@ -227,10 +221,9 @@ Status SimDevice::EventDestroy(Event event) {
 }
 
 Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
-  CallRecord call = CallOn(DeviceCall::kEventRecord, stream);
-  call.ptr = reinterpret_cast<std::uintptr_t>(event.value);
+  CallRecord call = CallOn(DeviceCall::kEventRecord, event);
   call.value = flags;
-  return Run(call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord* seen) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     // Only an event of this device: E4.

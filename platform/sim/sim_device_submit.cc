@@ -3,11 +3,11 @@
 //
 // Pageable host memory is none that a device can reach, so that the driver goes
 // through memory of its own (cuda_semantics.md H6): what is copied from it is
-// read when the call is made, and a copy to it is done when the call returns. A
-// captured copy reads and writes it at each replay.
+// read when the call is made, if the target keeps it, and a copy to it is done
+// when the call returns. A captured copy reads and writes it at each replay.
 #include <cstring>
 #include <memory>
-#include <vector>
+#include <new>
 
 #include "strata/platform/sim/address_space.h"
 #include "strata/platform/sim/cost_table.h"
@@ -42,8 +42,7 @@ Status SimDevice::MemcpyAsync(DevicePtr target, DevicePtr source,
   call.ptr = target;
   call.bytes = bytes;
   call.value = source;
-  call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     if (bytes == 0) return Status::kSuccess;
@@ -68,8 +67,7 @@ Status SimDevice::MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
   call.ptr = ptr;
   call.bytes = bytes;
   call.value = static_cast<unsigned char>(value);
-  call.stream_uid = stream.uid;
-  return Run(call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord* seen) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     if (bytes == 0) return Status::kSuccess;
@@ -93,19 +91,21 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
                              SimLock* lock) {
   const AddressSpace& space = platform_->address_space();
   const bool to_pageable = space.IsPageable(target, bytes);
-  std::shared_ptr<std::vector<char>> staged;
+  const bool keeps = target < kDeviceWindowBegin || !caps_.phantom_memory;
+  std::shared_ptr<char[]> staged;
   // Work that is done when the call returns reads in time.
-  if (space.IsPageable(source, bytes) && !to_pageable &&
+  if (space.IsPageable(source, bytes) && !to_pageable && keeps &&
       !scheduler_.RunsAtOnce()) {
-    const char* from = reinterpret_cast<const char*>(source);
-    staged = std::make_shared<std::vector<char>>(from, from + bytes);
+    staged.reset(new (std::nothrow) char[bytes]);
+    if (staged == nullptr) return Status::kMemoryAllocation;
+    std::memcpy(staged.get(), reinterpret_cast<const char*>(source), bytes);
   }
   Submit(
       stream, CopyCostNs(target, source, bytes),
       [=, this] {
-        const DevicePtr from =
-            staged == nullptr ? source
-                              : reinterpret_cast<DevicePtr>(staged->data());
+        const DevicePtr from = staged == nullptr
+                                   ? source
+                                   : reinterpret_cast<DevicePtr>(staged.get());
         return ExecuteCopy(target, from, bytes);
       },
       lock);

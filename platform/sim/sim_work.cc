@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include "strata/platform/sim/fatal.h"
 #include "strata/platform/sim/host_function_scope.h"
 #include "strata/platform/sim/sim_device.h"
 #include "strata/platform/sim/sim_device_run.h"
@@ -50,6 +52,8 @@ Status SimDevice::RunLaunch(const Stream& stream, const WorkRange* ranges,
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   const auto order = HoldOrder();
+  // Captures know nothing of it.
+  if (stream.device != ordinal_) return Status::kInvalidResourceHandle;
   // As for any launch (capture_rules.def).
   const Status refusal = CheckCaptures(CaptureRuleOf(DeviceCall::kMemsetAsync),
                                        {stream, {}, 0, 0});
@@ -110,7 +114,11 @@ void SimDevice::RunKernel(const KernelAction& kernel, SimLock* lock) {
   std::array<void*, kMaxWorkRanges> views;
   for (std::size_t i = 0; i < kernel.count; ++i) {
     views[i] = ViewOf(kernel.ranges[i].ptr, kernel.ranges[i].bytes);
-    if (views[i] == nullptr) return;
+    if (views[i] != nullptr) continue;
+    if (caps_.phantom_memory) return;
+    SimFatal("the host has no mappings left to show a kernel " +
+             std::to_string(kernel.ranges[i].bytes) + " bytes in " +
+             "scattered frames (vm.max_map_count)");
   }
   lock->unlock();
   {

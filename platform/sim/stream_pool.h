@@ -83,8 +83,10 @@ class StreamPool {
   void SetAccess(int device, Access access) { access_[device] = access; }
   Access AccessOf(int device) const;
 
-  // Whether `ptr` starts a live block.
-  bool HasBlock(DevicePtr ptr) const { return blocks_.HasBlock(ptr); }
+  // Of the live block that starts at `ptr`, or 0.
+  std::uint64_t BlockBytes(DevicePtr ptr) const {
+    return blocks_.BlockBytes(ptr);
+  }
   // Whether one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
     return blocks_.Covers(ptr, bytes);

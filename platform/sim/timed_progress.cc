@@ -1,13 +1,22 @@
 #include "strata/platform/sim/timed_progress.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace strata {
+namespace {
+
+// The clock stops at its end.
+std::uint64_t Later(std::uint64_t now_ns, std::uint64_t ns) {
+  return ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + ns;
+}
+
+}  // namespace
 
 void TimedProgress::AfterSubmit(SimLock* /*lock*/) { StartReady(); }
 
 void TimedProgress::AfterCall(std::uint64_t ns, SimLock* lock) {
-  const std::uint64_t until = NowNs() + ns;
+  const std::uint64_t until = Later(NowNs(), ns);
   StartReady();
   while (!running_.empty() && running_.begin()->end_ns <= until) {
     FinishFirst(lock);
@@ -33,7 +42,8 @@ void TimedProgress::StartReady() {
     Operation& operation = stream->queue.front();
     operation.started = true;
     ++slots_taken_[stream->device];
-    running_.insert({NowNs() + operation.cost_ns, operation.number, stream});
+    running_.insert(
+        {Later(NowNs(), operation.cost_ns), operation.number, stream});
   }
 }
 

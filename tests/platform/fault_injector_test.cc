@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -80,6 +81,20 @@ TEST(FaultInjectorTest, ProbabilityDependsOnSeedAndDeviceOnly) {
 
 TEST(FaultInjectorTest, ProbabilityOneFailsAll) {
   EXPECT_EQ(PatternOf("mem_alloc:probability=1", 50), std::string(50, 'x'));
+}
+
+// A program may have a locale in which a comma begins the decimals.
+TEST(FaultInjectorTest, ProbabilityIsReadTheSameInEveryLocale) {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  const bool found = std::setlocale(LC_NUMERIC, "de_DE.utf8") != nullptr ||
+                     std::setlocale(LC_NUMERIC, "fr_FR.utf8") != nullptr;
+  if (!found) GTEST_SKIP() << "no locale with a decimal comma is installed";
+  double probability = 0;
+  EXPECT_NO_THROW(
+      probability =
+          ParseFaultRules("mem_alloc:probability=0.25")[0].probability);
+  std::setlocale(LC_NUMERIC, before.c_str());
+  EXPECT_EQ(probability, 0.25);
 }
 
 TEST(FaultInjectorTest, MinBytesLeavesSmallerCallsAlone) {

@@ -1,11 +1,15 @@
 // Views of the simulated device's bytes for functions on the host.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 
+#include "strata/platform/device_work.h"
 #include "strata/tests/platform/virtual_fixture.h"
 #include "strata/tests/testing/print_status.h"
 
@@ -131,6 +135,32 @@ TEST_F(HostViewsTest, HostFunctionMayAskForAView) {
             kOk);
   ASSERT_EQ(device().Synchronize(), kOk);
   EXPECT_EQ(View(kernel.ptr, 64)[63], 6);
+}
+
+// The process gets no more of the host's addresses than it has, but for some
+// that others need.
+void TakeAwayAddresses(std::uint64_t spare_bytes) {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const rlim_t most = pages * page_bytes + spare_bytes;
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+// A kernel that is left out in silence would leave wrong bytes behind.
+TEST_F(HostViewsTest, KernelThatCannotBeShownItsMemoryAborts) {
+  const DevicePtr ptr = Alloc(kFrameBytes);
+  Alloc(kFrameBytes);
+  ASSERT_EQ(device().MemFree(ptr), kOk);
+  const WorkRange range{Alloc(40 * kFrameBytes), 40 * kFrameBytes, true};
+  const HostKernel kernel = [](void*, void* const*) {};
+  const auto launch = [&] {
+    TakeAwayAddresses(8 * kFrameBytes);
+    platform_.work(0)->Launch(device().LegacyStream(), &range, 1, kernel,
+                              nullptr);
+  };
+  EXPECT_DEATH(launch(), "no mappings left");
 }
 
 TEST(PhantomViewTest, PhantomMemoryHasNoView) {

@@ -324,5 +324,28 @@ TEST_F(SimCaptureTest, LeaksNameCapturesAndGraphs) {
   EXPECT_EQ(ToString(device().Leaks()), "");
 }
 
+// The legacy streams of all devices have one uid.
+TEST_F(SimCaptureTest, LegacyStreamOfAnotherDeviceIsNoneThatCapturesKnow) {
+  for (const int owner : {0, 1}) {
+    SCOPED_TRACE(owner);
+    const Stream stream = NewStream(kStreamDefault, owner);
+    Begin(stream, CaptureMode::kRelaxed);
+    const Stream legacy = device(1).LegacyStream();
+    const Status refused = Status::kInvalidResourceHandle;
+    CaptureStatus status = CaptureStatus::kNone;
+    EXPECT_EQ(device().StreamIsCapturing(legacy, &status), refused);
+    EXPECT_EQ(device().StreamSynchronize(legacy), refused);
+    EXPECT_EQ(device().StreamQuery(legacy), refused);
+    EXPECT_EQ(device().StreamDestroy(legacy), refused);
+    EXPECT_EQ(device().EventRecord(NewEvent(), legacy, 0), refused);
+    EXPECT_EQ(device().MemsetAsync(0, 0, 8, legacy), refused);
+    EXPECT_EQ(device().GraphLaunch(GraphExec(), legacy), refused);
+    EXPECT_EQ(platform_->work(0)->Enqueue(legacy, nullptr, 0, 1000, 0),
+              refused);
+    EXPECT_EQ(InfoOf(stream).status, CaptureStatus::kActive);
+    End(stream);
+  }
+}
+
 }  // namespace
 }  // namespace strata

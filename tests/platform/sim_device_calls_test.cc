@@ -248,5 +248,18 @@ TEST_F(SimDeviceDeathTest, CallWithALockHeldAborts) {
   }
 }
 
+TEST_F(SimDeviceCallsTest, EventsAreNotCounted) {
+  device().AddCallObserver([](const CallRecord&) {});
+  for (const DeviceCall event :
+       {DeviceCall::kUse, DeviceCall::kBlockAlloc, DeviceCall::kBlockFree,
+        DeviceCall::kBlockMark, DeviceCall::kHostRelease,
+        DeviceCall::kHostAcquire, DeviceCall::kDependency}) {
+    CallRecord note;
+    note.call = event;
+    device().Note(note);
+    EXPECT_EQ(device().CallCount(event), 0u) << DeviceCallName(event);
+  }
+}
+
 }  // namespace
 }  // namespace strata

@@ -173,7 +173,7 @@ TEST_F(SimDeviceCopyTest, EndThatIsPartlyPinnedIsNoPageableMemory) {
   const DevicePtr ptr = Registered();
   EXPECT_EQ(Copy(Alloc(kBytes), ptr + 1, kBytes), Status::kInvalidValue);
   EXPECT_EQ(Copy(Alloc(64), 8, 8), Status::kInvalidValue);
-  EXPECT_EQ(Copy(Alloc(64), (DevicePtr{1} << 47) - 4, 8),
+  EXPECT_EQ(Copy(Alloc(64), (DevicePtr{1} << 48) - 4, 8),
             Status::kInvalidValue);
 }
 

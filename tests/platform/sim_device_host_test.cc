@@ -76,6 +76,16 @@ TEST_F(SimDeviceHostTest, RegisterRefusesWrongArgumentsAndPinnedMemory) {
             Status::kHostMemoryAlreadyRegistered);
 }
 
+TEST_F(SimDeviceHostTest, RegisterRefusesWhatIsNoMemoryOfTheHost) {
+  const DevicePtr ptr = Alloc(4096);
+  for (const DevicePtr address : {ptr, DevicePtr{4096}, DevicePtr{1} << 63}) {
+    auto* const wrong = reinterpret_cast<void*>(address);
+    EXPECT_EQ(device().HostRegister(wrong, 64, 0), Status::kInvalidValue)
+        << wrong;
+    EXPECT_EQ(device().HostUnregister(wrong), Status::kHostMemoryNotRegistered);
+  }
+}
+
 TEST_F(SimDeviceHostTest, ManagedMemoryIsRealAndTakesNoFrames) {  // H11
   DevicePtr ptr = 77;
   EXPECT_EQ(device().MallocManaged(&ptr, 0, kManagedGlobal),

@@ -190,6 +190,20 @@ TEST_F(SimDeviceStreamsTest, WrapFillsInDeviceAndUid) {
   EXPECT_EQ(wrapped, device(1).PerThreadStream());
 }
 
+// A checker may have nothing else to know the stream by.
+TEST_F(SimDeviceStreamsTest, WrapTellsObserversTheFlags) {
+  CallRecord seen;
+  device().SetCallObserver([&](const CallRecord& call) { seen = call; });
+  for (const unsigned flags : {0u, unsigned{kStreamNonBlocking}}) {
+    Stream created;
+    ASSERT_EQ(device().StreamCreate(&created, flags), Status::kSuccess);
+    Stream wrapped;
+    ASSERT_EQ(device().WrapStream(created.handle, &wrapped), Status::kSuccess);
+    EXPECT_EQ(seen.call, DeviceCall::kWrapStream);
+    EXPECT_EQ(seen.value, flags);
+  }
+}
+
 TEST_F(SimDeviceStreamsTest, WrapRefusesUnknownHandles) {
   const Stream elsewhere = NewStream(1);
   Stream wrapped;

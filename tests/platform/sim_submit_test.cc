@@ -187,5 +187,33 @@ TEST_F(SimSubmitTest, UnknownFreePolicyIsRefused) {
   }
 }
 
+// An AArch64 process has 48 bits of addresses.
+TEST_F(SimSubmitTest, HostMemoryEndsWhereTheLargestAddressSpaceDoes) {
+  constexpr DevicePtr kEnd = DevicePtr{1} << 48;
+  Build("lazy");
+  const Stream stream = NewStream();
+  const DevicePtr ptr = Alloc(4096);
+  EXPECT_EQ(device().MemcpyAsync(ptr, kEnd - 4096, 4096, stream),
+            Status::kSuccess);
+  EXPECT_EQ(device().MemcpyAsync(ptr, kEnd - 4095, 4096, stream),
+            Status::kInvalidValue);
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+}
+
+// Nothing is read, as nothing is kept: there is no memory at this address.
+TEST_F(SimSubmitTest, CopyToPhantomMemoryTakesNoMemoryOfTheHost) {
+  constexpr std::uint64_t kTiB = std::uint64_t{1} << 40;
+  constexpr DevicePtr kSource = std::uint64_t{1} << 42;
+  PlatformOptions options = SimOptions(1, kFrames);
+  options.sim_progress = "manual";
+  options.sim_memory_bytes = kTiB;
+  Build(options);
+  const Stream stream = NewStream();
+  const DevicePtr ptr = Alloc(kTiB);
+  ASSERT_EQ(device().MemcpyAsync(ptr, kSource, kTiB, stream), Status::kSuccess);
+  EXPECT_EQ(device().PendingCount(), 1u);
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+}
+
 }  // namespace
 }  // namespace strata

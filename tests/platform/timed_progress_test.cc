@@ -120,5 +120,16 @@ TEST_F(TimedProgressTest, ClockNeverGoesBack) {
   EXPECT_GE(last, 20u * 10'000);
 }
 
+TEST_F(TimedProgressTest, WorkMayTakeLongerThanTheClockCounts) {
+  const Stream stream = NewStream();
+  ASSERT_GT(now_ns_, 0u);
+  Busy(stream, UINT64_MAX);
+  EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);
+  Mark(stream, 'a');
+  EXPECT_EQ(log_, "");
+  EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  EXPECT_EQ(log_, "a");
+}
+
 }  // namespace
 }  // namespace strata

@@ -8,9 +8,11 @@
 namespace strata {
 
 ObserveAllocator::ObserveAllocator(std::shared_ptr<Allocator> underlying,
-                                   Device& device, Stream stream)
+                                   std::shared_ptr<Platform> platform,
+                                   int ordinal, Stream stream)
     : Decorator(std::move(underlying)),
-      device_(device),
+      platform_(std::move(platform)),
+      device_(platform_->device(ordinal)),
       chain_stream_(stream),
       has_addresses_(!returns_handles()) {}
 
@@ -19,13 +21,16 @@ void ObserveAllocator::NoteHost(DeviceCall event) noexcept {
 }
 
 void ObserveAllocator::NoteBlock(DeviceCall event, const Allocation& allocation,
-                                 Stream stream) noexcept {
+                                 Stream stream, std::uint64_t value) noexcept {
   if (!has_addresses_) return;
   CallRecord record =
       RecordOf(event, reinterpret_cast<std::uintptr_t>(allocation.data()),
-               allocation.size());
+               allocation.size(), value);
   record.stream_uid = stream.uid;
-  device_.Note(record);
+  const bool is_known =
+      stream.device >= 0 && stream.device < platform_->device_count();
+  Device& teller = is_known ? platform_->device(stream.device) : device_;
+  teller.Note(record);
 }
 
 Allocation* ObserveAllocator::TryAllocate(const Request& request,
@@ -55,10 +60,19 @@ std::size_t ObserveAllocator::Release() noexcept {
 
 bool ObserveAllocator::RecordStream(Allocation* allocation,
                                     Stream stream) noexcept {
-  if (stream.uid != chain_stream_.uid) {
+  if (stream != chain_stream_) {
     NoteBlock(DeviceCall::kBlockMark, *allocation, stream);
   }
   return underlying()->RecordStream(allocation, stream);
+}
+
+bool ObserveAllocator::RecordUse(Allocation* allocation, Stream stream,
+                                 Event event) noexcept {
+  if (stream != chain_stream_) {
+    NoteBlock(DeviceCall::kBlockMark, *allocation, stream,
+              reinterpret_cast<std::uintptr_t>(event.value));
+  }
+  return underlying()->RecordUse(allocation, stream, event);
 }
 
 std::shared_ptr<Allocator> MakeObserveAllocator(
@@ -70,12 +84,12 @@ std::shared_ptr<Allocator> MakeObserveAllocator(
       ordinal >= context.platform->device_count()) {
     return underlying;
   }
-  Device& device = context.platform->device(ordinal);
-  if (!options.observe_blocks && !device.observed_for_life()) return underlying;
+  const bool observed = context.platform->device(ordinal).observed_for_life();
+  if (!options.observe_blocks && !observed) return underlying;
   const Stream stream = context.stream != nullptr ? context.stream->stream()
                                                   : underlying->stream();
-  return std::make_shared<ObserveAllocator>(std::move(underlying), device,
-                                            stream);
+  return std::make_shared<ObserveAllocator>(std::move(underlying),
+                                            context.platform, ordinal, stream);
 }
 
 }  // namespace strata

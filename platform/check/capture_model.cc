@@ -1,7 +1,9 @@
 #include "strata/platform/check/capture_model.h"
 
+#include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -37,17 +39,44 @@ void ExecModel::Take(const GraphModel& from) {
   frees = from.frees;
   tokens = from.tokens;
   graph = from.id;
+  recorded.clear();
+  awaited.clear();
+  for (const GraphNodeModel& node : nodes) {
+    if (node.waits != 0) awaited.push_back({node.waits, node.epoch});
+    if (node.records == 0) continue;
+    recorded.push_back({node.records, node.before, WaitsIn(node.before)});
+  }
   uses.clear();
-  using Key = std::tuple<std::uint64_t, std::uint64_t, bool, const void*,
-                         const void*, bool>;
+  using Key =
+      std::tuple<std::uint64_t, std::uint64_t, bool, const void*, const void*,
+                 bool, std::size_t, std::vector<std::uint64_t>>;
   std::set<Key> seen;
   for (const GraphNodeModel& node : nodes) {
-    for (const NodeUse& use : node.uses) {
-      const Key key{use.ptr,          use.bytes,      use.write,
-                    use.region.get(), use.life.get(), use.was_freed};
-      if (seen.insert(key).second) uses.push_back(use);
+    const std::size_t stage = StageOf(node.epoch);
+    const std::vector<std::uint64_t> waits = WaitsIn(node.before);
+    for (NodeUse use : node.uses) {
+      use.stage = stage;
+      use.waits = waits;
+      const Key key{use.ptr,        use.bytes,     use.write, use.region.get(),
+                    use.life.get(), use.was_freed, use.stage, use.waits};
+      if (seen.insert(key).second) uses.push_back(std::move(use));
     }
   }
+}
+
+std::size_t ExecModel::StageOf(const Epoch& node) const {
+  const auto found = std::find_if(
+      recorded.begin(), recorded.end(),
+      [&](const Recorded& record) { return record.before.Covers(node); });
+  return static_cast<std::size_t>(found - recorded.begin());
+}
+
+std::vector<std::uint64_t> ExecModel::WaitsIn(const OrderClock& before) const {
+  std::vector<std::uint64_t> waits;
+  for (const Awaited& by : awaited) {
+    if (before.Covers(by.node)) waits.push_back(by.event);
+  }
+  return waits;
 }
 
 std::shared_ptr<GraphModel> CaptureModel::NewGraph() {

@@ -24,6 +24,10 @@ struct NodeUse {
   std::shared_ptr<BlockLife> life;       // null: of no block
   bool was_freed = false;                // `life` was over
   std::uint64_t capture = 0;             // the graph it was captured into
+  // Of what can be launched: ExecModel::StageOf its node, and the events that
+  // the node waits for.
+  std::size_t stage = 0;
+  std::vector<std::uint64_t> waits;
 };
 
 struct GraphNodeModel {
@@ -56,10 +60,30 @@ struct GraphModel {
 };
 
 // What can be launched: a graph as it was.
+//
+// Model: an event that a node records stands for the nodes before that one. So
+//   the nodes of a launch are one operation for each such event, in the order
+//   of the events, and one for the rest. An event of nodes beside those of an
+//   earlier one counts as one that comes after them.
 struct ExecModel {
+  // A node that records an event: what comes before it, and the events that it
+  // waits for.
+  struct Recorded {
+    std::uint64_t event = 0;
+    OrderClock before;
+    std::vector<std::uint64_t> waits;
+  };
+  // A node that waits for an event.
+  struct Awaited {
+    std::uint64_t event = 0;
+    Epoch node;
+  };
+
   std::vector<GraphNodeModel> nodes;
   std::vector<std::uint64_t> chains;
   std::vector<NodeUse> uses;  // of all nodes, each once
+  std::vector<Recorded> recorded;
+  std::vector<Awaited> awaited;
   std::vector<std::shared_ptr<MemoryRegion>> allocates;
   std::vector<std::shared_ptr<MemoryRegion>> frees;
   std::vector<std::shared_ptr<const void>> tokens;
@@ -68,6 +92,10 @@ struct ExecModel {
 
   // Becomes `from` as it is now.
   void Take(const GraphModel& from);
+  // The first in `recorded` that comes after the node, or how many there are.
+  std::size_t StageOf(const Epoch& node) const;
+  // The events of `awaited` nodes that `before` covers.
+  std::vector<std::uint64_t> WaitsIn(const OrderClock& before) const;
 };
 
 // Captures in progress, and the graphs that came of them, rebuilt from calls.

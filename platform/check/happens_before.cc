@@ -1,14 +1,13 @@
 #include "strata/platform/check/happens_before.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "strata/platform/stream.h"
 
 namespace strata {
 namespace {
 
-// Legacy streams of all devices have one uid. No stream has a uid this high.
-constexpr std::uint64_t kLegacyKeys = std::uint64_t{1} << 63;
 // How many places of destroyed streams a creation looks at.
 constexpr std::size_t kPlacesTried = 8;
 
@@ -20,7 +19,9 @@ bool HappensBefore::IsLegacy(const StreamName& stream) {
 
 std::uint64_t HappensBefore::KeyOf(const StreamName& stream) {
   if (!IsLegacy(stream)) return stream.uid;
-  return kLegacyKeys + static_cast<std::uint64_t>(stream.device);
+  // Those of all devices have one uid. Other uids, counted up from 2 and, for
+  // threads on a GPU, from 2^63, do not come near the last ones.
+  return ~static_cast<std::uint64_t>(stream.device);
 }
 
 HappensBefore::Stream& HappensBefore::Find(const StreamName& stream) {
@@ -56,6 +57,11 @@ void HappensBefore::CreateStream(const StreamName& stream, bool blocking,
                                  std::uint64_t thread) {
   const OrderClock& creator = threads_[thread].clock;
   Add(stream, blocking, TakePlace(creator)).clock.Join(creator);
+}
+
+void HappensBefore::WrapStream(const StreamName& stream, bool blocking) {
+  if (streams_.count(KeyOf(stream)) != 0) return;
+  Add(stream, blocking, Idle{components_++, 0});
 }
 
 void HappensBefore::DestroyStream(const StreamName& stream) {
@@ -114,6 +120,14 @@ Epoch HappensBefore::Last(const StreamName& stream) {
   return {of.component, of.count == of.first ? 0 : of.count};
 }
 
+Epoch HappensBefore::LastBefore(std::uint64_t event, const StreamName& stream) {
+  const Stream& of = Find(stream);
+  const auto found = events_.find(event);
+  if (found == events_.end()) return {of.component, 0};
+  const std::uint64_t count = found->second.At(of.component);
+  return {of.component, count <= of.first ? 0 : count};
+}
+
 const OrderClock& HappensBefore::OfStream(const StreamName& stream) {
   return Find(stream).clock;
 }
@@ -138,12 +152,20 @@ void HappensBefore::Record(std::uint64_t event, const StreamName& stream,
   events_[event] = from.clock;
 }
 
+void HappensBefore::Record(std::uint64_t event, OrderClock clock) {
+  events_[event] = std::move(clock);
+}
+
 void HappensBefore::Wait(const StreamName& stream, std::uint64_t event,
                          std::uint64_t thread) {
   Stream& to = Find(stream);
-  const auto found = events_.find(event);
-  if (found != events_.end()) to.clock.Join(found->second);
+  JoinEvent(event, &to.clock);
   Enter(to, thread);
+}
+
+void HappensBefore::JoinEvent(std::uint64_t event, OrderClock* clock) const {
+  const auto found = events_.find(event);
+  if (found != events_.end()) clock->Join(found->second);
 }
 
 void HappensBefore::Order(const StreamName& stream, const OrderClock& clock) {

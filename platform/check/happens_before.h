@@ -16,8 +16,8 @@ namespace strata {
 // Model: cuda_semantics.md R1-R5. An operation completes before another starts
 //   if the clock of the other's stream, after it was submitted, covers its
 //   epoch. Work in a stream starts after the stream was created, and so after
-//   all that its creator had waited for. A stream that was never created, as
-//   those of threads, is a blocking one.
+//   all that its creator had waited for. A stream that was neither created nor
+//   wrapped, as those of threads, is a blocking one.
 // Threads: externally synchronised.
 // Cost: linear in the streams that live at a time; squared for the legacy
 //   stream and for a wait for a device. A stream's component goes to a later
@@ -32,6 +32,8 @@ class HappensBefore {
 
   void CreateStream(const StreamName& stream, bool blocking,
                     std::uint64_t thread);
+  // One that somebody else created; nothing if it is known.
+  void WrapStream(const StreamName& stream, bool blocking);
   // Its work goes on, and is part of what a wait for the device covers.
   void DestroyStream(const StreamName& stream);
 
@@ -39,6 +41,8 @@ class HappensBefore {
   Epoch Submit(const StreamName& stream, std::uint64_t thread);
   // The stream's latest operation; a count of 0 if there is none.
   Epoch Last(const StreamName& stream);
+  // Its latest that the event stands for; the same.
+  Epoch LastBefore(std::uint64_t event, const StreamName& stream);
   // What comes before the end of the stream's latest operation, and that
   // itself.
   const OrderClock& OfStream(const StreamName& stream);
@@ -48,8 +52,12 @@ class HappensBefore {
 
   void Record(std::uint64_t event, const StreamName& stream,
               std::uint64_t thread);
+  // The event stands for what `clock` covers.
+  void Record(std::uint64_t event, OrderClock clock);
   void Wait(const StreamName& stream, std::uint64_t event,
             std::uint64_t thread);
+  // `clock` covers what the event stands for, too.
+  void JoinEvent(std::uint64_t event, OrderClock* clock) const;
   void ForgetEvent(std::uint64_t event) { events_.erase(event); }
   // What is submitted to `stream` from now on comes after `clock`.
   void Order(const StreamName& stream, const OrderClock& clock);

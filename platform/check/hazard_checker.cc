@@ -45,6 +45,9 @@ bool HazardChecker::ObserveStreams(const CallRecord& record) {
       order_.CreateStream(stream, (record.value & kStreamNonBlocking) == 0,
                           record.thread);
       return true;
+    case DeviceCall::kWrapStream:
+      order_.WrapStream(stream, (record.value & kStreamNonBlocking) == 0);
+      return true;
     case DeviceCall::kStreamDestroy:
       order_.DestroyStream(stream);
       return true;
@@ -125,7 +128,8 @@ void HazardChecker::ObserveEventDone(const CallRecord& record) {
 
 void HazardChecker::ObserveWait(const CallRecord& record) {
   const CaptureModel::Place place = captures_.Find(record.stream_uid);
-  if (captures_.IsCaptured(record.ptr)) {
+  const bool external = (record.value & kEventExternal) != 0;
+  if (!(place && external) && captures_.IsCaptured(record.ptr)) {
     if (captures_.Join(record.stream_uid, record.ptr)) return;
     log_.Add(Report(HazardKind::kCapturedEvent, now_, {},
                     "the capture in which the event was recorded has ended: "

@@ -23,9 +23,10 @@ namespace strata {
 // Model: predictive. A hazard is reported if no rule of streams, events, host
 //   waits and graphs orders two uses, however the work happened to run. Uses
 //   are copies, fills, kUse events, and, for what no event tells (kernels of a
-//   GPU), the work of a stream at the moment a block is marked for it or freed
-//   in it. Memory without blocks is one block per allocation. Uses of one block
-//   are the program's affair, and of memory that no call has made, nobody's.
+//   GPU), the work of a stream at the moment a block is marked for it, or of
+//   the event that the mark names, or freed in it. Memory without blocks is one
+//   block per allocation. Uses of one block are the program's affair, and of
+//   memory that no call has made, nobody's.
 // Threads: externally synchronised; records come in the order in which the
 //   calls took effect.
 // Cost: per call, linear in the streams for each piece of memory used; a launch
@@ -89,7 +90,8 @@ class HazardChecker {
   // Notes that the block was freed in a capture, or marked in it: a graph may
   // name it for as long as nobody else gets it (K5).
   void KeepForCapture(const CallRecord& record, BlockLife& life);
-  // The work of `record`'s stream so far counts as a use of the block.
+  // The work of `record`'s stream so far, or up to the event that a mark names,
+  // counts as a use of the block.
   void UseByStream(const CallRecord& record,
                    const std::shared_ptr<BlockLife>& life, bool host_too);
 
@@ -109,6 +111,8 @@ class HazardChecker {
                        const CallRecord& record);
   void Instantiate(ExecModel* exec, std::uint64_t graph);
   void Launch(ExecModel* exec, const CallRecord& record);
+  OrderClock AfterEvents(OrderClock clock,
+                         const std::vector<std::uint64_t>& events) const;
   void LaunchUse(const ExecModel& exec, const NodeUse& use, const Epoch& epoch,
                  const OrderClock& before);
   void LaunchPiece(const NodeUse& use, const MemoryMap::Piece& piece,

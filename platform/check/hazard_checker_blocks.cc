@@ -138,8 +138,11 @@ void HazardChecker::UseByStream(const CallRecord& record,
   const CaptureModel::Place place = captures_.Find(stream);
   // In a capture nothing has run: only the graph's own blocks are concerned.
   if (place && life->capture != place.graph->id) return;
-  const Epoch last =
-      place ? place.member->last : order_.Last({record.device, stream});
+  const StreamName name{record.device, stream};
+  // What a graph does again at each launch, no event ends.
+  const Epoch last = place               ? place.member->last
+                     : record.value != 0 ? order_.LastBefore(record.value, name)
+                                         : order_.Last(name);
   if (last.count == 0) return;
   for (const MemoryMap::Piece& piece : memory_.Pieces(life->ptr, life->bytes)) {
     // The host may have used host memory alone.

@@ -221,26 +221,51 @@ void HazardChecker::Launch(ExecModel* exec, const CallRecord& record) {
   const StreamName stream{record.device, record.stream_uid};
   // Launches of one graph come after each other: R6.
   order_.Order(stream, exec->launched);
-  for (const GraphNodeModel& node : exec->nodes) {
-    if (node.waits != 0) order_.Wait(stream, node.waits, record.thread);
+  const OrderClock first = order_.BeforeNext(stream, record.thread);
+  std::vector<Epoch> epochs;  // by stage
+  for (std::size_t i = 0; i <= exec->recorded.size(); ++i) {
+    epochs.push_back(order_.Submit(stream, record.thread));
   }
-  const Epoch epoch = order_.Submit(stream, record.thread);
-  const OrderClock before = order_.OfStream(stream);
+  const OrderClock own = order_.OfStream(stream);
   for (const auto& region : exec->allocates) {
     if (region->freed_in_graph) continue;
-    region->begins = epoch;
+    // A launch that succeeds frees first what is left of the one before: P14.
+    if (region->begins) {
+      GiveBackRegion(region, HazardKind::kUseAfterFree, first);
+    }
+    region->begins = epochs[exec->StageOf(region->node)];
     region->life.freed.reset();
   }
-  for (const NodeUse& use : exec->uses) LaunchUse(*exec, use, epoch, before);
+  for (const NodeUse& use : exec->uses) {
+    const Epoch& epoch = epochs[use.stage];
+    if (use.waits.empty()) {
+      LaunchUse(*exec, use, epoch, own);  // without a copy
+    } else {
+      LaunchUse(*exec, use, epoch, AfterEvents(own, use.waits));
+    }
+  }
+  std::vector<OrderClock> recorded;  // the waits are for what was before
+  for (std::size_t i = 0; i < exec->recorded.size(); ++i) {
+    recorded.push_back(AfterEvents(first, exec->recorded[i].waits));
+    recorded.back().Raise(epochs[i].component, epochs[i].count);
+  }
+  for (const ExecModel::Awaited& by : exec->awaited) {
+    order_.Wait(stream, by.event, record.thread);
+  }
+  exec->launched = order_.OfStream(stream);
   for (const auto& region : exec->frees) {
-    GiveBackRegion(region, HazardKind::kUseAfterFree, before);
+    GiveBackRegion(region, HazardKind::kUseAfterFree, exec->launched);
   }
-  exec->launched = before;
-  for (const GraphNodeModel& node : exec->nodes) {
-    if (node.records == 0) continue;
-    captures_.ForgetEvent(node.records);
-    order_.Record(node.records, stream, record.thread);
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    captures_.ForgetEvent(exec->recorded[i].event);
+    order_.Record(exec->recorded[i].event, std::move(recorded[i]));
   }
+}
+
+OrderClock HazardChecker::AfterEvents(
+    OrderClock clock, const std::vector<std::uint64_t>& events) const {
+  for (const std::uint64_t event : events) order_.JoinEvent(event, &clock);
+  return clock;
 }
 
 void HazardChecker::LaunchUse(const ExecModel& exec, const NodeUse& use,
@@ -331,7 +356,8 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
       [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
         const std::shared_ptr<BlockLife>& life =
             is_remapped ? segment.life : use.life;
-        const MemoryUse as_use{epoch, life, piece.region->id, use.write, now_};
+        MemoryUse as_use{epoch, life, piece.region->id, use.write, now_};
+        as_use.own = life != nullptr && life->capture == use.capture;
         const AccessSite* why = same ? WhyDangling(use, segment) : nullptr;
         if (why != nullptr) {
           HazardReport report = dangling(*why, *use.life);

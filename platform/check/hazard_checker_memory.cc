@@ -201,12 +201,20 @@ void HazardChecker::GiveBackRegion(const std::shared_ptr<MemoryRegion>& region,
                        range, ToLog());
       });
   if (region->kind == RegionKind::kGraph) {
-    // The next launch makes it again, at the same addresses.
+    // The next launch makes it again, at the same addresses; the driver sees to
+    // the order with former uses: R7.
+    shadow_.Erase(0, first, last);
     region->begins.reset();
     region->life.freed = now_;
     return;
   }
-  if (region->space == 0) shadow_.Erase(0, first, last);
+  if (is_mapping) {
+    shadow_.VisitRange(region->space, first, last,
+                       [&](MemorySegment& segment, std::uint64_t,
+                           std::uint64_t) { segment.EndRegion(region->id); });
+  } else {
+    shadow_.Erase(0, first, last);
+  }
   if (const std::uint64_t space = memory_.Remove(region, now_)) {
     shadow_.EraseSpace(space);
   }

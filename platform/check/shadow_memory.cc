@@ -1,13 +1,14 @@
 #include "strata/platform/check/shadow_memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace strata {
 namespace {
 
 bool SameUse(const MemoryUse& a, const MemoryUse& b) {
   return a.epoch == b.epoch && a.life == b.life && a.region == b.region &&
-         a.write == b.write;
+         a.write == b.write && a.concluded == b.concluded;
 }
 
 bool SameSegment(const MemorySegment& a, const MemorySegment& b) {
@@ -34,14 +35,25 @@ void MemorySegment::Add(const MemoryUse& use) {
   uses.push_back(use);
 }
 
-void MemorySegment::AddConcluded(const MemoryUse& use) {
-  const bool is_known =
-      std::any_of(uses.begin(), uses.end(), [&](const MemoryUse& known) {
-        return known.life == use.life && known.region == use.region &&
-               known.epoch.component == use.epoch.component &&
-               known.epoch.count >= use.epoch.count;
-      });
-  if (!is_known) uses.push_back(use);
+void MemorySegment::AddConcluded(MemoryUse use) {
+  use.concluded = true;
+  MemoryUse* earlier = nullptr;
+  for (MemoryUse& known : uses) {
+    if (known.life != use.life || known.region != use.region ||
+        known.epoch.component != use.epoch.component) {
+      continue;
+    }
+    if (known.concluded) {
+      earlier = &known;
+    } else if (known.epoch.count >= use.epoch.count) {
+      return;
+    }
+  }
+  if (earlier != nullptr) {
+    *earlier = std::move(use);
+  } else {
+    uses.push_back(std::move(use));
+  }
 }
 
 void MemorySegment::Begin(const std::shared_ptr<BlockLife>& fresh) {
@@ -53,7 +65,8 @@ void MemorySegment::Begin(const std::shared_ptr<BlockLife>& fresh) {
       continue;
     }
     const auto same = [&](const MemoryUse& other) {
-      return IsOver(other) && other.epoch.component == use.epoch.component;
+      return IsOver(other) && other.region == use.region &&
+             other.epoch.component == use.epoch.component;
     };
     const auto found = std::find_if(kept.begin(), kept.end(), same);
     if (found == kept.end()) {
@@ -63,6 +76,19 @@ void MemorySegment::Begin(const std::shared_ptr<BlockLife>& fresh) {
     }
   }
   uses = std::move(kept);
+}
+
+void MemorySegment::EndRegion(std::uint64_t region) {
+  const auto ended = std::stable_partition(
+      uses.begin(), uses.end(),
+      [&](const auto& use) { return use.region != region; });
+  std::vector<MemoryUse> through(std::make_move_iterator(ended),
+                                 std::make_move_iterator(uses.end()));
+  uses.erase(ended, uses.end());
+  for (MemoryUse& use : through) {
+    use.region = 0;
+    Add(use);
+  }
 }
 
 void ShadowMemory::CutAt(std::uint64_t space, std::uint64_t at) {

@@ -29,9 +29,11 @@ struct BlockLife : Lifetime {
 struct MemoryUse {
   Epoch epoch;
   std::shared_ptr<BlockLife> life;  // null: of no block
-  std::uint64_t region = 0;         // through whose addresses
+  std::uint64_t region = 0;         // through whose addresses; 0: gone ones
   bool write = false;
   AccessSite access;
+  bool concluded = false;  // from work of its stream: no record tells of it
+  bool own = false;        // by a launch of the graph whose block it is
 };
 
 // What is remembered of some physical bytes.
@@ -42,12 +44,16 @@ struct MemorySegment {
   // Adds a use in place of those that it makes superfluous: of the same stream,
   // life and addresses.
   void Add(const MemoryUse& use);
-  // The same for a use that is only concluded from work of its stream: nothing
-  // is added if that work, or later one, is known to use it.
-  void AddConcluded(const MemoryUse& use);
+  // The same for a use that is only concluded from work of its stream, in place
+  // of what was concluded before: nothing is added if that work, or later one,
+  // is known to use it.
+  void AddConcluded(MemoryUse use);
   // A new life begins. Of the uses in freed lives that no graph can repeat,
-  // only each stream's last is kept.
+  // only each stream's last through the same addresses is kept.
   void Begin(const std::shared_ptr<BlockLife>& fresh);
+  // The addresses of the region are gone: of uses through such ones, only a
+  // stream's last in a life is kept.
+  void EndRegion(std::uint64_t region);
 };
 
 // Segments of physical memory, named by a space (0: memory known by its

@@ -82,8 +82,12 @@ void CheckUse(const MemorySegment& segment, const MemoryUse& use,
       if (IsLaunch(known.access) && IsLaunch(use.access)) {
         kind = HazardKind::kPoolOverlap;
       }
-    } else if (known.region != use.region && (known.write || use.write)) {
+    } else if (!known.write && !use.write) {
+      continue;
+    } else if (known.region != use.region) {
       kind = HazardKind::kAliasIncoherent;
+    } else if (known.own && use.own) {
+      kind = HazardKind::kPoolOverlap;
     } else {
       continue;
     }

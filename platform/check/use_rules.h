@@ -27,7 +27,7 @@ struct ReportedRange {
 // Model: a use comes after every use in another life of the bytes (§5.2), and
 //   after those of its own life through other addresses if one of the two
 //   writes (V9). The order of uses of one life at one address is the program's
-//   affair.
+//   affair, except for those by launches of the graph whose block it is (K6).
 // Cost: linear in the uses that the segment remembers.
 // Source: cuda_semantics.md §5.2, V9, K6.
 

@@ -111,6 +111,10 @@ Status CudaDevice::WrapStream(void* handle, Stream* stream) {
       DriverNumber id = 0;
       result = driver_.StreamGetId(static_cast<CUstream>(handle), &id);
       if (result != CUDA_SUCCESS) return ToStatus(result);
+      unsigned flags = 0;
+      result = driver_.StreamGetFlags(static_cast<CUstream>(handle), &flags);
+      if (result != CUDA_SUCCESS) return ToStatus(result);
+      seen->value = flags;
       *stream = Stream{handle, ordinal_, UidOfId(id)};
     }
     seen->stream_uid = stream->uid;

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/device_allocator.h"
 #include "strata/allocation/registry.h"
 #include "strata/platform/call_record.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -29,7 +32,7 @@ class ObserveAllocatorTest : public ::testing::Test {
       std::string text = DeviceCallName(call.call);
       if (call.bytes != 0) text += " " + std::to_string(call.bytes);
       seen_.push_back(std::move(text));
-      last_ = call;
+      if (call.call == DeviceCall::kBlockMark) mark_ = call;
     });
   }
   ~ObserveAllocatorTest() override { place_.device().SetCallObserver(nullptr); }
@@ -40,7 +43,7 @@ class ObserveAllocatorTest : public ::testing::Test {
   ChainContext context_;
   std::shared_ptr<Allocator> chain_;
   std::vector<std::string> seen_;
-  CallRecord last_;
+  CallRecord mark_;  // the last one
 };
 
 TEST_F(ObserveAllocatorTest, BlockComesAfterItsMemoryAndGoesBefore) {
@@ -58,9 +61,17 @@ TEST_F(ObserveAllocatorTest, MarkNamesTheStream) {
   AllocationPtr block = chain_->Allocate(1 << 20);
   const Stream stream = place_.NewStream();
   chain_->RecordStream(block.get(), stream);
-  EXPECT_EQ(last_.call, DeviceCall::kBlockMark);
-  EXPECT_EQ(last_.stream_uid, stream.uid);
-  EXPECT_EQ(last_.ptr, reinterpret_cast<std::uintptr_t>(block->data()));
+  EXPECT_EQ(mark_.stream_uid, stream.uid);
+  EXPECT_EQ(mark_.ptr, reinterpret_cast<std::uintptr_t>(block->data()));
+}
+
+TEST_F(ObserveAllocatorTest, UseUpToAnEventIsAMarkThatNamesTheEvent) {
+  AllocationPtr block = chain_->Allocate(1 << 20);
+  const Stream stream = place_.NewStream();
+  const Event event{reinterpret_cast<void*>(0xe1)};
+  chain_->RecordUse(block.get(), stream, event);
+  EXPECT_EQ(mark_.stream_uid, stream.uid);
+  EXPECT_EQ(mark_.value, 0xe1U);
 }
 
 TEST_F(ObserveAllocatorTest, RequestThatFailsIsNoBlock) {
@@ -83,6 +94,36 @@ TEST_F(ObserveAllocatorTest, IsThereForAnObserverThatStays) {
   place_.device().AddCallObserver([](const CallRecord&) {});
   EXPECT_STREQ(Decorate(place_.pool(), NoDecorators(), context_)->name(),
                "observe");
+}
+
+// Legacy streams of all devices have one uid (cuda_semantics.md S6).
+TEST(ObserveAllocatorDevicesTest, MarkIsToldByTheDeviceOfItsStream) {
+  PlatformOptions two;
+  two.platform = "sim";
+  two.sim_devices = 2;
+  const auto platform = std::make_shared<SimPlatform>(two);
+  std::vector<CallRecord> marks;
+  for (int i = 0; i < 2; ++i) {
+    platform->device(i).SetCallObserver([&](const CallRecord& call) {
+      if (call.call == DeviceCall::kBlockMark) marks.push_back(call);
+    });
+  }
+  ChainContext context;
+  context.place = {PlaceKind::kDevice, 0};
+  context.platform = platform;
+  context.stream = std::make_shared<ChainStream>(
+      platform->device(0), platform->device(0).LegacyStream(), nullptr);
+  DecoratorOptions options = NoDecorators();
+  options.observe_blocks = true;
+  const auto chain = Decorate(std::make_shared<DeviceAllocator>(platform, 0),
+                              options, context);
+  AllocationPtr block = chain->Allocate(1 << 20);
+  chain->RecordStream(block.get(), platform->device(0).LegacyStream());
+  EXPECT_EQ(marks.size(), 0U);
+  chain->RecordStream(block.get(), platform->device(1).LegacyStream());
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(marks[0].device, 1);
+  EXPECT_EQ(marks[0].stream_uid, kLegacyStreamUid);
 }
 
 TEST(ObserveAllocatorHostTest, HostMemoryHasNoDeviceThatObserves) {

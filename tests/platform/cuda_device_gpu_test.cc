@@ -96,6 +96,22 @@ TEST_F(CudaDeviceGpuTest, WrapsAStreamOfTheRuntime) {
   EXPECT_EQ(cudaStreamDestroy(handle), cudaSuccess);
 }
 
+TEST_F(CudaDeviceGpuTest, TellsTheFlagsOfAStreamOfTheRuntime) {
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  CallRecord seen;
+  device().SetCallObserver([&](const CallRecord& call) { seen = call; });
+  for (const unsigned flags : {0U, 1U}) {  // 1: cudaStreamNonBlocking
+    cudaStream_t handle = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&handle, flags), cudaSuccess);
+    Stream stream;
+    EXPECT_EQ(device().WrapStream(handle, &stream), Status::kSuccess);
+    EXPECT_EQ(seen.call, DeviceCall::kWrapStream);
+    EXPECT_EQ(seen.value, flags);
+    EXPECT_EQ(cudaStreamDestroy(handle), cudaSuccess);
+  }
+  device().SetCallObserver(nullptr);
+}
+
 TEST_F(CudaDeviceGpuTest, UidsAreNeverUsedAgain) {
   std::set<std::uint64_t> uids = {kLegacyStreamUid,
                                   device().PerThreadStream().uid};

@@ -204,6 +204,28 @@ TEST_F(CudaDeviceTest, WrappedStreamHasTheUidOfTheCreatedOne) {
   EXPECT_EQ(wrapped, created);
 }
 
+TEST_F(CudaDeviceTest, ShowsTheFlagsOfAWrappedStream) {
+  CallRecord seen;
+  device().SetCallObserver([&](const CallRecord& record) { seen = record; });
+  Fake().stream_context = FakeContext(0);
+  Fake().stream_flags = CU_STREAM_NON_BLOCKING;
+  Stream stream;
+  ASSERT_EQ(device().WrapStream(FakeHandle<void*>(0x5000), &stream),
+            Status::kSuccess);
+  EXPECT_EQ(seen.value, kStreamNonBlocking);
+  ASSERT_EQ(device().WrapStream(nullptr, &stream), Status::kSuccess);
+  EXPECT_EQ(seen.value, 0u);
+}
+
+TEST_F(CudaDeviceTest, StreamWhoseFlagsAreNotKnownIsNotWrapped) {
+  Fake().stream_context = FakeContext(0);
+  Fake().results["StreamGetFlags"] = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Stream stream;
+  EXPECT_EQ(device().WrapStream(FakeHandle<void*>(0x5000), &stream),
+            Status::kStreamCaptureUnsupported);
+  EXPECT_EQ(stream.uid, 0u);
+}
+
 TEST_F(CudaDeviceTest, StreamOfAnotherContextIsNotWrapped) {
   Fake().stream_context = FakeContext(1);
   Stream stream;

@@ -30,6 +30,7 @@ struct FakeCuda {
   bool has_virtual_memory = true;
   DriverNumber next_stream_id = 0;
   CUcontext stream_context = nullptr;  // what streams say they belong to
+  unsigned stream_flags = 0;           // what streams say they are
   CUstream last_stream = nullptr;      // that work was given to
   unsigned last_blocks = 0;            // of a launch
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -120,6 +121,10 @@ inline void AddFakeStreams(CudaDriver* driver) {
   driver->StreamGetId = [](CUstream, DriverNumber* id) {
     *id = Fake().next_stream_id++;
     return FakeCall("StreamGetId");
+  };
+  driver->StreamGetFlags = [](CUstream, unsigned* flags) {
+    *flags = Fake().stream_flags;
+    return FakeCall("StreamGetFlags");
   };
   driver->StreamGetCtx = [](CUstream, CUcontext* context) {
     *context = Fake().stream_context;

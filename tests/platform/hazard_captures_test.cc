@@ -220,6 +220,75 @@ TEST_F(HazardCapturesTest, ExternalEventsActWhenTheGraphIsLaunched) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
+TEST_F(HazardCapturesTest, ExternalEventStandsForTheNodesBeforeItAlone) {
+  const std::uint64_t later = 0x900000;
+  run_.MemAlloc(later, kBlock);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  run_.Record(kEvent, kA, kEventExternal);
+  run_.Write(later, kBlock, kA);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  run_.SyncEvent(kEvent);
+  run_.MemFree(kChunk);
+  EXPECT_EQ(run_.Kinds(), "");
+  run_.MemFree(later);
+  EXPECT_EQ(run_.Kinds(), "free-in-use");
+}
+
+TEST_F(HazardCapturesTest, LaterExternalEventStandsForMoreNodes) {
+  const std::uint64_t later = 0x900000;
+  run_.MemAlloc(later, kBlock);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  run_.Record(kEvent, kA, kEventExternal);
+  run_.Write(later, kBlock, kA);
+  run_.Record(kOther, kA, kEventExternal);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  run_.SyncEvent(kOther);
+  run_.MemFree(kChunk);
+  run_.MemFree(later);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+TEST_F(HazardCapturesTest, ExternalWaitOrdersTheNodesBehindItAlone) {
+  const std::uint64_t before = kChunk + kBlock;
+  run_.AllocWriteFree(kChunk, kBlock, kB);
+  run_.AllocWriteFree(before, kBlock, kB);
+  run_.Record(kEvent, kB);
+  run_.Begin(kA);
+  run_.AllocWrite(before, kBlock, kA);
+  run_.Wait(kA, kEvent, kEventExternal);
+  run_.AllocWrite(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  ASSERT_EQ(run_.Kinds(), "reuse-race");
+  EXPECT_EQ(run_.checker.hazard_count(), 1U);
+  EXPECT_EQ(run_.checker.hazards()[0].ptr, before);
+  // All nodes come before what the stream does next.
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.checker.hazard_count(), 1U);
+}
+
+// It waits for what the event stands for at the launch.
+TEST_F(HazardCapturesTest, ExternalWaitForAnEventOfAFormerCaptureIsANode) {
+  run_.Begin(kA);
+  run_.Record(kEvent, kA);
+  run_.End(kA, kGraph);
+  run_.Begin(kA);
+  run_.Wait(kA, kEvent, kEventExternal);
+  run_.Write(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  EXPECT_EQ(run_.Kinds(), "");
+  run_.Write(kChunk, kBlock, kB);
+  run_.Record(kEvent, kB);
+  run_.Launch(kExec, kA);
+  run_.Sync(kA);
+  run_.MemFree(kChunk);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
 // cuda_semantics C31: several captures at once.
 TEST_F(HazardCapturesTest, CapturesInTwoThreadsDoNotMix) {
   run_.Begin(kA);

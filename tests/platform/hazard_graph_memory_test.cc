@@ -62,6 +62,35 @@ TEST_F(HazardGraphMemoryTest, GraphMemoryIsThereAfterALaunchAndUntilItsFree) {
   EXPECT_EQ(run_.Kinds(), "use-after-free");
 }
 
+// The driver orders what the next launch makes behind the free: R7.
+TEST_F(HazardGraphMemoryTest, GraphMemoryOfTwoLaunchesIsTwoLives) {
+  run_.Begin(kA);
+  run_.PoolAlloc(kPool, kBlock, kA);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  run_.Order(kEvent, kA, kB);
+  run_.Write(kPool, kBlock, kB);
+  run_.PoolFree(kPool, kB);
+  run_.Launch(kExec, kA);
+  run_.Write(kPool, kBlock, kA);
+  run_.PoolFree(kPool, kA);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+// cuda_semantics P14: a launch that succeeds has freed what was left over.
+TEST_F(HazardGraphMemoryTest, LaunchThatFreesWhatIsStillInUseIsFound) {
+  run_.Begin(kA);
+  run_.PoolAlloc(kPool, kBlock, kA);
+  EndAndInstantiate();
+  run_.Launch(kExec, kA);
+  run_.Launch(kExec, kA);
+  run_.Order(kEvent, kA, kB);
+  EXPECT_EQ(run_.Kinds(), "");
+  run_.Write(kPool, kBlock, kB);
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "use-after-free");
+}
+
 TEST_F(HazardGraphMemoryTest, GraphMemoryBeforeAnyLaunchIsFound) {
   run_.Begin(kA);
   run_.PoolAlloc(kPool, kBlock, kA);

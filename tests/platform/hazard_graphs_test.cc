@@ -94,6 +94,20 @@ TEST_F(HazardGraphsTest, BlockOfOutsideMarkedInsideIsTheGraphs) {
   EXPECT_EQ(run_.Kinds(), "");
 }
 
+// What a graph does again at each launch, no event ends.
+TEST_F(HazardGraphsTest, BlockOfOutsideMarkedInsideUpToAnEventIsTheGraphs) {
+  run_.Record(kOther, kA);
+  run_.Alloc(kChunk, kBlock, kB);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  run_.Add(DeviceCall::kBlockMark, kChunk, 0, kOther, kA);
+  EndAndInstantiate();
+  run_.Free(kChunk, kB);
+  run_.Order(kEvent, kB, kA);
+  run_.Launch(kExec, kA);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
 TEST_F(HazardGraphsTest, BlockOfOutsideFreedInAnotherCaptureIsFound) {
   run_.Alloc(kChunk, kBlock, kA);
   run_.Begin(kA);
@@ -191,6 +205,50 @@ TEST_F(HazardGraphsTest, GraphsThatShareMemoryLaunchedInOrderAreClean) {
 TEST_F(HazardGraphsTest, GraphsWithMemoryOfTheirOwnNeedNoOrder) {
   CapturePrivate(kChunk, kGraph, kExec);
   CapturePrivate(kChunk + kBlock, kGraph + 2, kExec + 2);
+  run_.Launch(kExec, kA);
+  run_.Launch(kExec + 2, kB);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+// cuda_semantics C24, K6: two execs of one graph may run at once, and have its
+// temporaries in common.
+TEST_F(HazardGraphsTest, ExecsOfOneGraphLaunchedWithoutOrderAreFound) {
+  CapturePrivate(kChunk, kGraph, kExec);
+  run_.Instantiate(kExec + 2, kGraph);
+  run_.Launch(kExec, kA);
+  run_.Launch(kExec + 2, kB);
+  EXPECT_EQ(run_.Kinds(), "pool-overlap");
+}
+
+TEST_F(HazardGraphsTest, ExecsOfOneGraphLaunchedInOrderAreClean) {
+  CapturePrivate(kChunk, kGraph, kExec);
+  run_.Instantiate(kExec + 2, kGraph);
+  run_.Launch(kExec, kA);
+  run_.Order(kEvent, kA, kB);
+  run_.Launch(kExec + 2, kB);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+// The order with another graph that uses the output is the program's affair.
+TEST_F(HazardGraphsTest, OutputWrittenByAnotherGraphBesideItIsClean) {
+  run_.Begin(kA);
+  run_.AllocWrite(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  EndAndInstantiate(kGraph + 2, kExec + 2);
+  run_.Launch(kExec, kA);
+  run_.Launch(kExec + 2, kB);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+// The same for blocks of outside.
+TEST_F(HazardGraphsTest, ExecsThatWriteABlockOfOutsideAreClean) {
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.Begin(kA);
+  run_.Write(kChunk, kBlock, kA);
+  EndAndInstantiate();
+  run_.Instantiate(kExec + 2, kGraph);
   run_.Launch(kExec, kA);
   run_.Launch(kExec + 2, kB);
   EXPECT_EQ(run_.Kinds(), "");

@@ -120,6 +120,16 @@ TEST_F(HazardMappingTest, BlockIsKnownAgainAtOtherAddresses) {
   EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
+// A use through one alias stands for none through the other.
+TEST_F(HazardMappingTest, UnmapUnderAUseInAFormerLifeIsFound) {
+  run_.Map(kHigh, kPage, 0x51);
+  run_.AllocWriteFree(kLow, kBlock, kA);
+  run_.AllocWriteFree(kHigh, kBlock, kA);
+  run_.Alloc(kHigh, kBlock, kA);
+  run_.Unmap(kLow, kPage);
+  EXPECT_EQ(run_.Kinds(), "unmap-in-use");
+}
+
 TEST_F(HazardMappingTest, OtherMemoryAtTheSameAddressesIsClean) {
   run_.Write(kLow, kBlock, kA);
   run_.Sync(kA);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
+#include "strata/platform/stream.h"
 #include "strata/tests/platform/hazard_fixture.h"
 
 namespace strata {
@@ -109,6 +112,31 @@ TEST_F(HazardOrderTest, EventAfterTheLastUseOfAMarkedStreamSuffices) {
   run_.SyncEvent(kEvent);
   WriteOnA();
   EXPECT_EQ(run_.Kinds(), "");
+}
+
+// The caller knows that the use is over with the event, whatever the stream
+// does behind it.
+TEST_F(HazardOrderTest, MarkUpToAnEventIsNoUseBehindTheEvent) {
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.Read(kChunk + kBlock, 8, kB);  // stands for a kernel in B
+  run_.Record(kEvent, kB);
+  run_.Read(kChunk + kBlock, 8, kB);
+  run_.Mark(kChunk, kB);
+  run_.Add(DeviceCall::kBlockMark, kChunk, 0, kEvent, kB);
+  run_.Free(kChunk, kA);
+  run_.SyncEvent(kEvent);
+  run_.Alloc(kChunk, kBlock, kA);
+  EXPECT_EQ(run_.Kinds(), "");
+}
+
+TEST_F(HazardOrderTest, MarkUpToAnEventIsAUseBeforeTheEvent) {
+  run_.Alloc(kChunk, kBlock, kA);
+  run_.Read(kChunk + kBlock, 8, kB);
+  run_.Record(kEvent, kB);
+  run_.Add(DeviceCall::kBlockMark, kChunk, 0, kEvent, kB);
+  run_.Free(kChunk, kA);
+  run_.Alloc(kChunk, kBlock, kA);
+  EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
 // T77
@@ -231,6 +259,36 @@ TEST_F(HazardOrderTest, LegacyWorkOrdersBlockingStreams) {
   run_.Write(kChunk + kBlock, kBlock, 1);
   run_.AllocWrite(kChunk, kBlock, 6);
   EXPECT_EQ(run_.Kinds(), "");
+}
+
+// The streams of threads on a GPU have uids from 2^63 on.
+TEST_F(HazardOrderTest, StreamWithAHighUidIsNotTheLegacyStream) {
+  run_.CreateStream(5, 0);
+  run_.Write(kChunk + kBlock, kBlock, 5);
+  run_.AllocWriteFree(kChunk, kBlock, std::uint64_t{1} << 63);
+  run_.AllocWrite(kChunk, kBlock, 5);
+  EXPECT_EQ(run_.Kinds(), "reuse-race");
+}
+
+// A stream that the runtime created is known from its wrapping alone.
+TEST_F(HazardOrderTest, WrappedStreamIsBlockingOrNotAsItsFlagsSay) {
+  run_.Add(DeviceCall::kWrapStream, 0x77, 0, kStreamNonBlocking, 5);
+  run_.Add(DeviceCall::kWrapStream, 0x78, 0, 0, 6);
+  run_.AllocWriteFree(kChunk, kBlock, 6);
+  run_.AllocWrite(kChunk, kBlock, 1);
+  EXPECT_EQ(run_.Kinds(), "");
+  run_.AllocWriteFree(kChunk + kBlock, kBlock, 5);
+  run_.AllocWrite(kChunk + kBlock, kBlock, 1);
+  EXPECT_EQ(run_.Kinds(), "reuse-race");
+}
+
+// Devices did not always say the flags of what they wrap.
+TEST_F(HazardOrderTest, WrappingACreatedStreamChangesNothing) {
+  UseOnA();
+  run_.Add(DeviceCall::kWrapStream, 0x77, 0, 0, kA);
+  run_.Write(kChunk + kBlock, kBlock, 1);
+  run_.AllocWrite(kChunk, kBlock, 1);
+  EXPECT_EQ(run_.Kinds(), "reuse-race");
 }
 
 // T77, cuda_semantics H3: a free does not wait for anything.

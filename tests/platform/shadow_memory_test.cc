@@ -142,5 +142,48 @@ TEST(MemorySegmentTest, ConcludedUseAddsNothingToAKnownOne) {
   EXPECT_EQ(segment.uses.size(), 2U);
 }
 
+// The addresses of a use matter for as long as something is behind them.
+TEST(MemorySegmentTest, OfFormerLivesTheLastUseThroughEachRegionStays) {
+  MemorySegment segment;
+  const auto life = std::make_shared<BlockLife>();
+  segment.Begin(life);
+  for (std::uint64_t region = 1; region <= 3; ++region) {
+    MemoryUse use = UseOf(1, region, life);
+    use.region = region;
+    segment.Add(use);
+  }
+  life->freed = AccessSite();
+  segment.Begin(nullptr);
+  EXPECT_EQ(segment.uses.size(), 3U);
+  segment.EndRegion(1);
+  segment.EndRegion(2);
+  ASSERT_EQ(segment.uses.size(), 2U);
+  EXPECT_EQ(segment.uses[0].region, 3U);
+  EXPECT_EQ(segment.uses[1].region, 0U);
+  EXPECT_EQ(segment.uses[1].epoch.count, 2U);
+}
+
+// A block that is marked again and again.
+TEST(MemorySegmentTest, LaterConcludedUseTakesThePlaceOfAnEarlierOne) {
+  MemorySegment segment;
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    segment.AddConcluded(UseOf(1, i, nullptr));
+    segment.AddConcluded(UseOf(2, i, nullptr));
+  }
+  ASSERT_EQ(segment.uses.size(), 2U);
+  EXPECT_EQ(segment.uses[0].epoch.count, 10U);
+}
+
+TEST(MemorySegmentTest, UseThatIsKnownStaysBesideConcludedOnes) {
+  MemorySegment segment;
+  MemoryUse known = UseOf(1, 1, nullptr);
+  known.access.number = 77;
+  segment.Add(known);
+  segment.AddConcluded(UseOf(1, 2, nullptr));
+  segment.AddConcluded(UseOf(1, 3, nullptr));
+  ASSERT_EQ(segment.uses.size(), 2U);
+  EXPECT_EQ(segment.uses[0].access.number, 77U);
+}
+
 }  // namespace
 }  // namespace strata

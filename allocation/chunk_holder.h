@@ -75,8 +75,9 @@ class ChunkHolder {
   virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
-  // Parts with all that is idle, loans too, as its stream is about to go. Waits
-  // for nothing: what work may still use goes to the ChunkPool.
+  // Parts with what is idle, as its stream is about to go. Waits for nothing,
+  // if the stream has a timeline: what work may still use goes to the
+  // ChunkPool, and loans stay until they are recalled.
   virtual void GiveUpIdle() noexcept {}
 
   // The size of the smallest block of at least `bytes` that could be lent once
@@ -102,7 +103,7 @@ class ChunkHolder {
   virtual const Allocator* holder_layer() const noexcept { return nullptr; }
   virtual void AppendBlocks(std::vector<BlockInfo>& /*blocks*/) const {}
 
-  // Whether nothing is lent; from then on, nothing will be.
+  // Whether nothing is lent, or borrowed; from then on, nothing will be lent.
   virtual bool EndLending() noexcept { return true; }
 
  private:

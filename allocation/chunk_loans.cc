@@ -74,6 +74,11 @@ void ChunkPool::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
   BuryRetired();
 }
 
+bool ChunkPool::HasRetired() const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return retired_ != nullptr;
+}
+
 std::size_t ChunkPool::BuryRetired() noexcept {
   std::unique_ptr<ChunkHolder> retired;
   {
@@ -86,7 +91,7 @@ std::size_t ChunkPool::BuryRetired() noexcept {
     std::unique_ptr<ChunkHolder> holder = std::move(retired);
     retired = std::move(holder->next_retired_);
     if (holder->EndLending()) {
-      given += holder->IdleBytes();
+      if (holder->IdleIsDone()) given += holder->IdleBytes();
       continue;
     }
     const std::lock_guard<SpinLock> guard(lock_);

@@ -288,7 +288,21 @@ void ChunkPool::NotifyIdle() noexcept {
 std::size_t ChunkPool::Release() noexcept { return GiveOffered(/*all=*/false); }
 
 std::size_t ChunkPool::GiveOffered(bool all) noexcept {
-  std::size_t given = BuryRetired();
+  std::size_t given = 0;
+  std::size_t more = 0;
+  // What goes back may be the last loan of a holder that has retired, which
+  // then leaves what it had.
+  do {
+    if (HasRetired()) RecallLoans(LoanRecall::kWait);
+    more = BuryRetired();
+    more += GiveListed(all);
+    given += more;
+  } while (more != 0);
+  return given;
+}
+
+std::size_t ChunkPool::GiveListed(bool all) noexcept {
+  std::size_t given = 0;
   std::size_t count = 0;
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -306,8 +320,7 @@ std::size_t ChunkPool::GiveOffered(bool all) noexcept {
     given += idle.chunk->size();
     GiveToSystem(idle.chunk, is_done);
   }
-  // Those that had lent what went back.
-  return given + BuryRetired();
+  return given;
 }
 
 std::size_t ChunkPool::reserved_bytes() const noexcept {

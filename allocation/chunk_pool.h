@@ -140,8 +140,9 @@ class ChunkPool final : public Decorator {
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
   // Adds a rung to the ladder of the place; there is one.
   Reclaimer::Registration RegisterReclaim(ReclaimStep step,
-                                          ReclaimSource& source) const {
-    return Reclaimer::Register(reclaimer_, step, source);
+                                          ReclaimSource& source,
+                                          int priority = 0) const {
+    return Reclaimer::Register(reclaimer_, step, source, priority);
   }
   HitPath* hit_path() override { return nullptr; }
 
@@ -176,11 +177,14 @@ class ChunkPool final : public Decorator {
   // False if it could not be waited for.
   static bool AwaitLastUse(const Idle& idle) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
+  // One round of it: what is on the list now.
+  std::size_t GiveListed(bool all) noexcept;
   void GiveToSystem(Allocation* chunk, bool is_done) noexcept;
   void GiveUpPlace() noexcept;
   void NotifyIdle() noexcept;
+  bool HasRetired() const noexcept;
   // Ends the retired holders that have no loan out; returns the bytes of their
-  // idle chunks.
+  // idle chunks, but for those that they have to offer.
   std::size_t BuryRetired() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;

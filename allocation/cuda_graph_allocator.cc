@@ -45,18 +45,15 @@ CudaGraphAllocator::CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
       own_(context.own_hold),
       later_(std::make_shared<LaterFrees>(shared_underlying())) {}
 
-void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds) const {
+void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds,
+                                    bool may_be_gone) const {
   if (stream.uid == 0 || stream.device < 0 ||
       stream.device >= platform_->device_count()) {
     return;
   }
-  captures_->AddHoldsOf(platform_->device(stream.device), stream, holds);
+  captures_->AddHoldsOf(platform_->device(stream.device), stream, holds,
+                        may_be_gone);
   std::erase_if(holds, [this](const auto& hold) { return hold.get() == own_; });
-}
-
-void CudaGraphAllocator::AddOwnHolds(Holds& holds) const {
-  timelines_->WhileThere(
-      stream(), [&](Device& /*device*/) { AddHoldsOf(stream(), holds); });
 }
 
 bool CudaGraphAllocator::IsHeld(const Stream& stream) const noexcept {
@@ -148,7 +145,7 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
   }
   try {
     Holds holds;
-    if (any()) AddOwnHolds(holds);
+    if (any()) AddHoldsOf(stream(), holds, /*may_be_gone=*/true);
     if (noted) {
       for (const Use& use : noted.mapped()) holds.push_back(use.hold.lock());
     }

@@ -57,9 +57,8 @@ class CudaGraphAllocator final : public Decorator {
   using Holds = std::vector<std::shared_ptr<CaptureHold>>;
 
   // Adds those of other pools than `own_`. Errors: std::bad_alloc.
-  void AddHoldsOf(const Stream& stream, Holds& holds) const;
-  // Those of the chain's stream, unless that is gone: then it captures nothing.
-  void AddOwnHolds(Holds& holds) const;
+  void AddHoldsOf(const Stream& stream, Holds& holds,
+                  bool may_be_gone = false) const;
   // Whether a capture may be using what `stream` uses.
   bool IsHeld(const Stream& stream) const noexcept;
   void NoteUses(Block& block, const Stream& stream, const Holds& holds);

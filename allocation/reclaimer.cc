@@ -279,7 +279,7 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
            (retry_.MayWait(stream, failure) &&
             Retry(stream, failure, search, seen));
   } catch (const std::bad_alloc&) {
-    // The list of sources could not be copied: nothing was taken yet.
+    // A list of sources, or of chains, could not be copied: nothing was taken.
     return false;
   }
 }

@@ -119,6 +119,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   });
   // Also where no layer keeps marks.
   shared_.timelines->StreamDestroyed(stream);
+  // Nor will it begin a capture that was announced.
+  graph_pools_->CloseEnded(platform_->device(stream.device));
   ForEachState([stream](PlaceState& state) {
     if (state.has_streams()) state.Retire(stream);
   });

@@ -399,6 +399,7 @@ void Front::End() noexcept {
   const std::shared_ptr<PlaceState> state = state_;
   state->Finish(*this, stats());
   delete this;
+  state->ReleaseIfClosed();
 }
 
 }  // namespace strata

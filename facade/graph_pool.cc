@@ -8,6 +8,7 @@
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/registry.h"
+#include "strata/allocation/streams/later_free.h"
 #include "strata/platform/platform.h"
 
 namespace strata {
@@ -162,8 +163,7 @@ void GraphPool::GiveKept() noexcept {
     kept = std::move(kept_);
   }
   while (kept != nullptr) {
-    SetLive(*kept->allocation->block(), true);
-    kept->layer->DoFree(kept->allocation);
+    FreeAtLast(*kept->layer, *kept->allocation->block());
     kept = std::move(kept->next);
   }
 }

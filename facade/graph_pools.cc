@@ -201,8 +201,6 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
     origin = candidate;
     break;
   }
-  // Of the first capture of a stream that nobody announced.
-  static_cast<void>(timelines_->Of(stream));
   const std::lock_guard<std::mutex> guard(mutex_);
   for (Announced& other : announced_) {
     if (other.capture == capture) return other.pool;
@@ -219,34 +217,36 @@ void GraphPools::CloseEnded(Device& device) noexcept {
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const Announced& other : announced_) {
-      if (other.capture == 0 || other.stream.device != device.ordinal()) {
-        continue;
+      if (other.stream.uid != 0 && other.stream.device == device.ordinal()) {
+        known.push_back(other);
       }
-      known.push_back(other);
     }
   } catch (const std::bad_alloc&) {
     return;  // the next request looks again
   }
   for (const Announced& seen : known) {
-    // With its stream a capture is over.
+    // With its stream a capture is over, also one that never began.
     bool is_over = true;
     timelines_->WhileThere(seen.stream, [&](Device& on) {
       CaptureStatus status = CaptureStatus::kActive;
       is_over =
+          seen.capture != 0 &&
           on.StreamIsCapturing(seen.stream, &status) == Status::kSuccess &&
           status == CaptureStatus::kNone;
     });
     if (!is_over) continue;
     // The next capture of the pool may have been announced since.
     WithdrawIf([&](const Announced& other) {
-      return other.pool == seen.pool && other.capture == seen.capture;
+      return other.pool == seen.pool && other.stream == seen.stream &&
+             other.capture == seen.capture;
     });
   }
 }
 
 std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
                                              const Stream& stream,
-                                             Failure& failure) noexcept {
+                                             Failure& failure,
+                                             bool may_be_gone) noexcept {
   failure.reason = Failure::Reason::kNone;
   if (!device.caps().capture) return nullptr;
   const auto refuse = [&](Failure::Reason reason, Status status,
@@ -259,7 +259,14 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
     return nullptr;
   };
   CaptureInfo info;
-  const Status status = device.StreamCaptureInfo(stream, &info);
+  Status status = Status::kSuccess;
+  if (!may_be_gone) {
+    status = device.StreamCaptureInfo(stream, &info);
+  } else if (!timelines_->WhileThere(stream, [&](Device& on) {
+               status = on.StreamCaptureInfo(stream, &info);
+             })) {
+    return nullptr;
+  }
   // The legacy stream takes part in no capture (cuda_semantics.md C12).
   if (status == Status::kStreamCaptureImplicit) return nullptr;
   if (status != Status::kSuccess) {
@@ -275,6 +282,9 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
     return nullptr;
   }
   try {
+    // Of the first capture of a stream that nobody announced: so that it can be
+    // told later whether the stream has ended.
+    if (!may_be_gone) static_cast<void>(timelines_->Of(stream));
     std::shared_ptr<GraphPool> pool = PoolOf(stream, info.id);
     if (pool != nullptr) return pool;
   } catch (const std::bad_alloc&) {
@@ -287,10 +297,12 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
 }
 
 void GraphPools::AddHoldsOf(Device& device, const Stream& stream,
-                            std::vector<std::shared_ptr<CaptureHold>>& holds) {
+                            std::vector<std::shared_ptr<CaptureHold>>& holds,
+                            bool may_be_gone) {
   if (!gate().any()) return;
   Failure failure;
-  if (std::shared_ptr<GraphPool> pool = Route(device, stream, failure)) {
+  if (std::shared_ptr<GraphPool> pool =
+          Route(device, stream, failure, may_be_gone)) {
     holds.push_back(std::move(pool));
     return;
   }

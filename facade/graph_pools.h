@@ -62,7 +62,8 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   void Announce(GraphPoolId id, const Stream& stream);
   // The capture is over, or never began. Ignored if it was not announced.
   void Withdraw(GraphPoolId id) noexcept;
-  // Withdraws what was announced on `device`, began and is over.
+  // Withdraws what was announced on `device` and is over: it began and ended,
+  // or its stream has.
   void CloseEnded(Device& device) noexcept;
   // The graph keeps the pool alive, through a user object that instances of it
   // share, until its last launch is over.
@@ -72,10 +73,13 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
 
   // The pool of the capture that `stream` takes part in. Null, and no failure:
   // it takes part in none. Null and a failure: it may not allocate.
+  // `may_be_gone` as in AddHoldsOf.
   std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
-                                   Failure& failure) noexcept;
+                                   Failure& failure,
+                                   bool may_be_gone = false) noexcept;
   void AddHoldsOf(Device& device, const Stream& stream,
-                  std::vector<std::shared_ptr<CaptureHold>>& holds) override;
+                  std::vector<std::shared_ptr<CaptureHold>>& holds,
+                  bool may_be_gone) override;
 
   // Ends what waits for captures to be over, and pools whose last graph is
   // gone. Nothing while a capture is announced.

@@ -360,6 +360,11 @@ void PlaceState::Close() noexcept {
   // the last free.
   context_.frees->Close();
   by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });
+  pool_->Release();
+}
+
+void PlaceState::ReleaseIfClosed() noexcept {
+  if (context_.frees->is_closed()) pool_->Release();
 }
 
 void PlaceState::SetDefault(Stream stream) {

@@ -109,6 +109,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Retire(Stream stream) noexcept;
   // Lets go of every front and callback: the facade goes away.
   void Close() noexcept;
+  // A chain has ended: once closed, nobody asks for what it left in the pool.
+  void ReleaseIfClosed() noexcept;
 
   // A front of a graph pool: `strategy` under the layers that the options ask
   // for. It counts for this place, but only its pool finds it.

@@ -37,6 +37,7 @@ AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
   pool().RemoveHolder(*this);
+  ReturnLoans(LoanRecall::kWait);
   GiveUpIdle();
   LOG_IF(ERROR, blocks_.chunk_count() != 0)
       << "auto_growth: destroyed with live blocks; " << blocks_.chunk_bytes()
@@ -76,7 +77,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     }
     if (block == nullptr && !may_grow) {
       EndPlan();
-      block = FindAnywhere(*size);
+      block = FindAmongAll(*size);
     }
     if (block != nullptr) {
       block->requested = request.bytes;
@@ -203,21 +204,16 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
 }
 
 Block* AutoGrowthAllocator::FindAmongAll(std::size_t size) noexcept {
-  Block* block = FindAnywhere(size);
+  const Pool own = policy_.PoolOf(size);
+  const Pool other = own == Pool::kSmall ? Pool::kLarge : Pool::kSmall;
+  Block* block = FindAndCarve(own, size, /*exact=*/false);
+  if (block == nullptr) block = FindAndCarve(other, size, /*exact=*/false);
   for (const FreeIndex& blocks : index_) {
     if (block != nullptr) return block;
     block = blocks.FindBest(size, [](const Block&) { return true; });
     if (block != nullptr) block = Carve(block, size);
   }
   return block;
-}
-
-Block* AutoGrowthAllocator::FindAnywhere(std::size_t size) noexcept {
-  const Pool own = policy_.PoolOf(size);
-  Block* block = FindAndCarve(own, size, /*exact=*/false);
-  if (block != nullptr) return block;
-  const Pool other = own == Pool::kSmall ? Pool::kLarge : Pool::kSmall;
-  return FindAndCarve(other, size, /*exact=*/false);
 }
 
 Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {

@@ -111,7 +111,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   // Nobody allocates here any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
-  // From here on the stream may be destroyed.
+  // From here on the stream may be destroyed without a word. Waits for it.
   void LeaveStream() noexcept;
 
   // Holds the lock, with every free block in the index, for what comes between
@@ -205,11 +205,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // record at hand.
   Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
   Block* FindAndCarve(Pool pool, std::size_t size, bool exact) noexcept;
-  // The last resort: splits what kLongLived would keep whole, and takes from
-  // the other pool; both are better than no memory.
-  Block* FindAnywhere(std::size_t size) noexcept;
-  // The same, before a request is refused: an index looks at the first blocks
-  // of a class alone. O(blocks of the request's class).
+  // The last resort: splits what kLongLived would keep whole, takes from the
+  // other pool, and looks at more than the first blocks of a class; all are
+  // better than no memory. O(blocks of the request's class).
   Block* FindAmongAll(std::size_t size) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
@@ -234,6 +232,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // The same for the smallest of at least `bytes`; null if there is none. Takes
   // the lock.
   Chunk* DetachSmallest(std::size_t bytes) noexcept;
+  // The same for all that are no loans, linked by `next`.
+  Chunk* DetachAllIdle() noexcept;
   // Gives detached chunks, linked by `next`, to the system, after the work that
   // used them.
   std::size_t ReturnToSystem(Chunk* chunks) noexcept;

@@ -104,35 +104,32 @@ std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
 }
 
 std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
+  return ReturnToSystem(DetachAllIdle());
+}
+
+Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
   Chunk* chunks = nullptr;
-  {
-    const Joined joined(*this);
-    while (Chunk* chunk = Detach(idle_.first())) {
-      chunk->next = std::exchange(chunks, chunk);
-    }
+  const Joined joined(*this);
+  while (Chunk* chunk = Detach(idle_.first())) {
+    chunk->next = std::exchange(chunks, chunk);
   }
-  return ReturnToSystem(chunks);
+  return chunks;
 }
 
 void AutoGrowthAllocator::GiveUpIdle() noexcept {
+  StreamTimeline* const timeline = chain_stream().timeline();
   // A graph pool has waited for the device before.
-  if (chain_stream().timeline() == nullptr) {
+  if (timeline == nullptr) {
     GiveBackIdle();
     return;
   }
-  const bool is_done = !IsDuringCapture() && chain_stream().IsDone();
+  // Those that are not over stay until they are recalled.
+  ReturnLoans(LoanRecall::kIdle);
+  const CaptureGate::Calm calm(*timeline->gate());
+  const bool is_done = calm && chain_stream().IsDone();
   // Chunks of which only loans are in use become idle.
   if (is_done && pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
-  Chunk* chunks = nullptr;
-  {
-    const Joined joined(*this);
-    for (IdleChunks* list : {&idle_loans_, &idle_}) {
-      while (Chunk* chunk = Detach(list->first())) {
-        chunk->next = std::exchange(chunks, chunk);
-      }
-    }
-  }
-  FreeChunks(chunks, is_done);
+  FreeChunks(DetachAllIdle(), is_done);
 }
 
 }  // namespace strata

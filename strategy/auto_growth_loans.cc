@@ -27,14 +27,22 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
 
 void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
-  strategy->GiveUpIdle();
-  strategy->LeaveStream();
+  StreamTimeline* const timeline = strategy->chain_stream().timeline();
+  // Of a stream that has ended, its last event says later on what is over.
+  if (timeline != nullptr && timeline->ended()) {
+    strategy->GiveUpIdle();
+  } else {
+    strategy->LeaveStream();
+  }
   pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
 }
 
 void AutoGrowthAllocator::LeaveStream() noexcept {
-  // Of a stream that has ended, its last event says what may be lent.
-  if (EndLending() || chain_stream().timeline()->ended()) return;
+  ReturnLoans(LoanRecall::kIdle);
+  ReturnLoans(LoanRecall::kWait);
+  if (pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
+  GiveBackIdle();
+  if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
       << name() << ": cannot wait for stream " << stream().uid << " ("
@@ -46,7 +54,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
 
 bool AutoGrowthAllocator::EndLending() noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
-  if (loans_ != 0) return false;
+  if (loans_ != 0 || idle_loans_.first() != nullptr) return false;
   may_lend_ = false;
   return true;
 }

@@ -337,7 +337,9 @@ std::size_t CudaMallocAsyncAllocator::Release() noexcept {
 void CudaMallocAsyncAllocator::GiveUpIdle() noexcept {
   if (!driver_->is_open()) return;
   FreeWaiting();
-  if (gate_ == nullptr || !IsAnnounced()) driver_->GiveBack();
+  if (gate_ == nullptr) return;
+  const CaptureGate::Calm calm(*gate_);
+  if (calm && stream_->IsDone()) driver_->GiveBack();
 }
 
 bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
@@ -383,34 +385,39 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
 
 void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
   if (stream.uid == 0 || stream.device != this->stream().device) return;
-  const auto is_named = [stream](const Mark& mark) {
-    return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
-           mark.streams.end();
-  };
   const bool is_own = stream == this->stream();
   if (is_own) CloseCache();
-  bool is_user = is_own && driver_->is_open();
-  {
-    const std::lock_guard<std::mutex> guard(marks_mutex_);
-    for (const auto& [block, mark] : marks_) is_user |= is_named(mark);
-  }
-  // All work of the stream is submitted: what is freed aside comes after it.
-  if (is_user && !driver_->OrderAfter(stream)) {
-    LOG(ERROR) << "cuda_malloc_async: work in stream " << stream.uid
-               << ", which is about to go, could not be waited for";
-  }
-  {
-    const std::lock_guard<std::mutex> guard(marks_mutex_);
-    for (auto& [block, mark] : marks_) {
-      if (!is_named(mark)) continue;
-      std::erase(mark.streams, stream);
-      mark.is_aside = true;
-    }
-  }
+  PutAside(stream, is_own && driver_->is_open());
   if (is_own) stream_gate_.Close();
   // Frees that know the stream from a mark still use it.
   for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
     marked_frees_.wait(frees);
+  }
+  // One that captures did not allow has put its mark back.
+  PutAside(stream, /*is_user=*/false);
+}
+
+void CudaMallocAsyncAllocator::PutAside(const Stream& stream,
+                                        bool is_user) noexcept {
+  const auto is_named = [stream](const Mark& mark) {
+    return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
+           mark.streams.end();
+  };
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    for (const auto& [block, mark] : marks_) is_user |= is_named(mark);
+  }
+  if (!is_user) return;
+  // All work of the stream is submitted: what is freed aside comes after it.
+  if (!driver_->OrderAfter(stream)) {
+    LOG(ERROR) << "cuda_malloc_async: work in stream " << stream.uid
+               << ", which is about to go, could not be waited for";
+  }
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  for (auto& [block, mark] : marks_) {
+    if (!is_named(mark)) continue;
+    std::erase(mark.streams, stream);
+    mark.is_aside = true;
   }
 }
 

@@ -162,6 +162,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Whether a capture forbids to order anything behind a stream of the mark.
   bool IsForbidden(const Mark& mark) noexcept;
   void FreeMarked(Block* block, Marks::node_type marked) noexcept;
+  // What `stream`, which is about to go, is marked for will be freed aside.
+  // With `is_user`, so will other memory that it used.
+  void PutAside(const Stream& stream, bool is_user) noexcept;
   void FreeOrKeep(Block* block, const Mark* mark) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;

@@ -42,11 +42,13 @@ class CaptureHolds {
 
   // Adds the hold of the announced capture that `stream` takes part in, if it
   // does; those of all announced captures if the device cannot tell. Device
-  // calls only while captures are announced.
+  // calls only while captures are announced. With `may_be_gone` the stream may
+  // have ended: then it takes part in none.
   //
   // Errors: std::bad_alloc.
   virtual void AddHoldsOf(Device& device, const Stream& stream,
-                          std::vector<std::shared_ptr<CaptureHold>>& holds) = 0;
+                          std::vector<std::shared_ptr<CaptureHold>>& holds,
+                          bool may_be_gone) = 0;
 };
 
 }  // namespace strata

@@ -87,7 +87,7 @@ class DeferredFrees {
 
   // Whether anything may be deferred.
   bool any() const noexcept { return holds_.load() != 0; }
-  // Of all sources. Passes the lock of each.
+  // Of all sources. Takes the locks that Drain leaves alone.
   Deferral deferred() const noexcept;
 
   // As those of FreeSource, of all sources.

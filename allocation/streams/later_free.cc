@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/reclaimer.h"
 
 namespace strata {
 
@@ -11,8 +12,17 @@ bool MustFreeLater(const TimelineTable& timelines, Allocator& layer,
                    const Block& block) noexcept {
   const bool is_kept = block.chunk != nullptr && layer.hit_path() != nullptr;
   if (!timelines.gate().any() || is_kept) return false;
-  return block.place().kind == PlaceKind::kPinned ||
-         !timelines.MayTouch(layer.stream());
+  if (block.place().kind == PlaceKind::kPinned) return true;
+  const Stream own = layer.stream();
+  return own.uid != 0 && !timelines.MayTouch(own);
+}
+
+void FreeAtLast(Allocator& layer, Block& block) noexcept {
+  const std::size_t bytes = block.size;
+  Reclaimer* const ladder = layer.reclaimer();
+  SetLive(block, true);
+  layer.DoFree(block.allocation());
+  if (ladder != nullptr) ladder->retry().NotifyFree(bytes);
 }
 
 LaterFrees::LaterFrees(std::shared_ptr<Allocator> layer)
@@ -40,8 +50,7 @@ void LaterFrees::End() noexcept {
   }
   while (block != nullptr) {
     Block* const next = block->free_previous;
-    SetLive(*block, true);
-    layer_->DoFree(block->allocation());
+    FreeAtLast(*layer_, *block);
     block = next;
   }
 }

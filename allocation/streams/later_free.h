@@ -20,6 +20,10 @@ namespace strata {
 bool MustFreeLater(const TimelineTable& timelines, Allocator& layer,
                    const Block& block) noexcept;
 
+// `layer` gets a block that was freed before but could not be given to it, and
+// those that wait for memory know it.
+void FreeAtLast(Allocator& layer, Block& block) noexcept;
+
 // What is freed to one layer once no capture is announced.
 //
 // Model: linked through the records of what is freed, so that a free needs no

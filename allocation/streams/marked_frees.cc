@@ -12,8 +12,7 @@
 namespace strata {
 
 void MarkedBlock::End() noexcept {
-  SetLive(*block, true);
-  below->DoFree(block->allocation());
+  FreeAtLast(*below, *block);
   delete this;
 }
 

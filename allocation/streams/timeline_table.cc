@@ -104,8 +104,8 @@ bool TimelineTable::WhileThere(const Stream& stream,
 }
 
 bool TimelineTable::MayTouch(const Stream& stream) const noexcept {
-  bool may_touch = true;
-  if (!gate_->any()) return may_touch;
+  bool may_touch = !gate_->any();
+  if (may_touch) return true;
   WhileThere(stream, [&](Device& device) {
     may_touch = gate_->MayTouch(device, stream);
   });

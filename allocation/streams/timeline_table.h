@@ -55,8 +55,8 @@ class TimelineTable {
   // asked for its timeline yet; StreamDestroyed waits meanwhile. Whether it
   // did.
   bool WhileThere(const Stream& stream, FunctionRef<void(Device&)> ask) const;
-  // CaptureGate::MayTouch for a stream that may have ended: then it cannot be
-  // harmed.
+  // CaptureGate::MayTouch for a stream that may have ended: then, false while
+  // captures are announced.
   bool MayTouch(const Stream& stream) const noexcept;
   // The moment at which `event`, as it was last recorded on `stream`, is
   // complete. Not known if the device refuses, or a capture may be involved.

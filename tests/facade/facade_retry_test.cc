@@ -19,6 +19,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
 #include "strata/tests/testing/parked_thread.h"
@@ -308,6 +309,30 @@ TEST_F(FacadeRetryTest, ADeferredFreeThatIsTakenInWakes) {
   // Misses, and meets its request: it gives nothing back.
   const AllocationPtr other = facade().Alloc(kPlace, Mebibytes(1), NewStream());
   EXPECT_NE(other, nullptr);
+  EXPECT_NE(waiting.Get(), nullptr);
+}
+
+// Its graph kept it: the free itself was too early to wake anybody.
+TEST_F(FacadeRetryTest, AFreeThatAGraphHadKeptWakes) {
+  BuildWithClock();
+  const Stream stream = NewStream();
+  const AllocationPtr kept = facade().Alloc(kPlace, Mebibytes(10), NewStream());
+  AllocationPtr eager = facade().Alloc(kPlace, Mebibytes(40), stream);
+  Graph graph;
+  {
+    CaptureGuard guard(facade(), stream);
+    eager.reset();
+    graph = guard.End();
+  }
+  Waiting waiting(*this, Mebibytes(40), NewStream());
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  device().MemGetInfo(&free_bytes, &total_bytes);  // tells that it is gone
+  facade().RemoveMemoryPoolOfCUDAGraph(
+      facade().PrepareMemoryPoolForCUDAGraph());  // notices
+  EXPECT_TRUE(waiting.Ends());
+  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
   EXPECT_NE(waiting.Get(), nullptr);
 }
 

@@ -79,6 +79,23 @@ TEST_F(GraphEndedStreamTest, ForACaptureThatWasAnnouncedAndNeverBegan) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
+// Nobody said that it was over.
+TEST_F(GraphEndedStreamTest, ForACaptureWithoutAnAllocation) {
+  Build();
+  const Stream gone = NewStream();
+  const Stream other = NewStream();
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, gone);
+  ASSERT_EQ(device().StreamBeginCapture(gone, CaptureMode::kRelaxed),
+            Status::kSuccess);
+  Graph graph;
+  ASSERT_EQ(device().StreamEndCapture(gone, &graph), Status::kSuccess);
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  End(gone);
+  Alloc(Mebibytes(2), other).reset();
+  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is under way
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
 // Nobody can end it any more.
 TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
   Build();

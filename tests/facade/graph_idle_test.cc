@@ -120,5 +120,34 @@ TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
   DropGraphs();
 }
 
+// The third stream finds a piece that it would have to wait for, and puts it
+// back where there are more than the limit already.
+TEST_F(GraphIdleInlineTest, PoolKeepsWhatAnotherStreamMayNotHaveYet) {
+  Build(
+      "allocator_strategy=pool,pool_size_limit=2,pool_auto_resize=false,"
+      "strata_cross_stream_wait=true");
+  const Stream capturing = NewStream();
+  const Stream last = NewStream();
+  const Stream other = NewStream();
+  AllocationPtr live = Alloc(Kibibytes(512), last);
+  Alloc(Mebibytes(1), capturing).reset();
+  {
+    CaptureGuard guard(facade(), capturing);
+    {
+      std::vector<AllocationPtr> blocks;
+      for (std::size_t i = 0; i < 4; ++i) {
+        blocks.push_back(Alloc(Mebibytes(2) + i * 4096, other));
+      }
+    }
+    Alloc(Mebibytes(3), other).reset();
+    Finish(guard);
+  }
+  Alloc(Mebibytes(2) + 4096, last).reset();
+  live.reset();
+  DropGraphs();
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
 }  // namespace
 }  // namespace strata

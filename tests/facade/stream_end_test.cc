@@ -12,13 +12,12 @@ namespace strata {
 namespace {
 
 // Work goes on until somebody waits for it.
-class StreamEndTest : public FacadeFixture,
-                      public testing::WithParamInterface<const char*> {
+class StreamEndFixture : public FacadeFixture {
  protected:
-  StreamEndTest() : FacadeFixture(1, "lazy") {}
+  StreamEndFixture() : FacadeFixture(1, "lazy") {}
 
-  void BuildStrategy() {
-    Build(std::string("allocator_strategy=") + GetParam());
+  void BuildStrategy(const std::string& name) {
+    Build("allocator_strategy=" + name);
     ending_ = NewStream();
     other_ = NewStream();
   }
@@ -37,6 +36,12 @@ class StreamEndTest : public FacadeFixture,
 
   Stream ending_;
   Stream other_;
+};
+
+class StreamEndTest : public StreamEndFixture,
+                      public testing::WithParamInterface<const char*> {
+ protected:
+  void BuildStrategy() { StreamEndFixture::BuildStrategy(GetParam()); }
 };
 
 TEST_P(StreamEndTest, OfOneThatIsIdleWaitsForNoFreeOfOthers) {
@@ -110,6 +115,84 @@ TEST_P(StreamEndTest, OfOneThatWorksAndHasLentDoesNotWaitForIt) {
   if (std::string(GetParam()) != "pool") {
     EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, reserved);
   }
+}
+
+class StreamEndLoansTest : public StreamEndFixture {
+ protected:
+  std::size_t Reserved() { return facade().GetStats(kPlace).reserved_bytes; }
+};
+
+TEST_F(StreamEndLoansTest, WhatItBorrowedComesBackOnceItsWorkIsDone) {
+  BuildStrategy("auto_growth");
+  AllocationPtr used = Alloc(Mebibytes(9), other_);
+  AllocationPtr borrowed = Alloc(Mebibytes(8), ending_);
+  ASSERT_EQ(borrowed->base(), used->base());
+  Work(ending_, borrowed);
+  borrowed.reset();
+  facade().StreamDestroyed(ending_);
+  ASSERT_EQ(device().StreamSynchronize(ending_), Status::kSuccess);
+  Destroy(ending_);
+  const std::size_t reserved = Reserved();
+  Alloc(Mebibytes(10), other_).reset();  // the lender would have to grow
+  EXPECT_EQ(Reserved(), reserved);
+  used.reset();
+  facade().Release(kPlace);
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+// The same, where nobody needed it and all goes back at once.
+TEST_F(StreamEndLoansTest, ReleaseTakesBackWhatItBorrowedFirst) {
+  BuildStrategy("auto_growth");
+  AllocationPtr used = Alloc(Mebibytes(9), other_);
+  AllocationPtr borrowed = Alloc(Mebibytes(8), ending_);
+  Work(ending_, borrowed);
+  borrowed.reset();
+  facade().StreamDestroyed(ending_);
+  used.reset();
+  facade().Release(kPlace);
+  EXPECT_EQ(Reserved(), 0U);
+  Destroy(ending_);
+}
+
+// One that borrowed from one that has ended, too.
+TEST_F(StreamEndLoansTest, ReleaseGivesWhatTheLenderLeaves) {
+  BuildStrategy("auto_growth");
+  const Stream third = NewStream();
+  AllocationPtr used = Alloc(Mebibytes(9), other_);
+  AllocationPtr borrowed = Alloc(Mebibytes(8), ending_);
+  Work(ending_, borrowed);
+  Work(other_, used);
+  borrowed.reset();
+  used.reset();
+  facade().StreamDestroyed(other_);
+  facade().StreamDestroyed(ending_);
+  EXPECT_TRUE(IsBusy(ending_));
+  Alloc(100, third).reset();
+  const std::size_t reserved = Reserved();
+  EXPECT_EQ(facade().Release(kPlace), reserved);
+  EXPECT_EQ(Reserved(), 0U);
+  Destroy(other_);
+  Destroy(ending_);
+}
+
+// Nobody could ask for it later.
+TEST_F(StreamEndLoansTest, TheEndOfTheFacadeGivesBackWhatIsIdle) {
+  BuildStrategy("auto_growth");
+  const AllocationPtr live = Alloc(Mebibytes(1), other_);
+  const std::size_t reserved = Reserved();
+  AllocationPtr last = Alloc(Mebibytes(12), ending_);
+  AllocationPtr idle = Alloc(Mebibytes(14), ending_);
+  Work(ending_, idle);
+  Work(ending_, last);
+  idle.reset();
+  facade().StreamDestroyed(ending_);
+  facade_.reset();
+  last.reset();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  ASSERT_EQ(device().MemGetInfo(&free_bytes, &total_bytes), Status::kSuccess);
+  EXPECT_EQ(total_bytes - free_bytes, reserved);
+  Destroy(ending_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, StreamEndTest,

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
+constexpr int kAfterAllCallbacks = std::numeric_limits<int>::min();
+
 // All of it at once, if the pool cannot grow.
 constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
@@ -53,7 +55,8 @@ bool IsManaged(const ChunkPool& pool) {
 
 }  // namespace
 
-// The rung of the ladder at which nothing else has helped.
+// The rung of the ladder at which nothing has helped but, maybe, to wait: that
+// comes after it, and so do more rounds of callbacks, if they are allowed.
 class BfcAllocator::MapSource final : public ReclaimSource {
  public:
   explicit MapSource(BfcAllocator& allocator) : allocator_(allocator) {}
@@ -92,8 +95,8 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
-    map_registration_ =
-        this->pool().RegisterReclaim(ReclaimStep::kCallbacks, *map_source_);
+    map_registration_ = this->pool().RegisterReclaim(
+        ReclaimStep::kCallbacks, *map_source_, kAfterAllCallbacks);
   }
   this->pool().AddHolder(*this);
 }
@@ -182,7 +185,7 @@ Block* BfcAllocator::FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept {
   do {
     const std::lock_guard<LentLock> guard(lock_);
     if (!arena_.has_waiting()) return nullptr;
-    if (!arena_.MergeUnsafe(ask.rounded)) return nullptr;
+    if (!arena_.MergeUnsafe(ask)) return nullptr;
     Block* block = TakeLocked(ask);
     if (block != nullptr || !arena_.IsShortOfRecords()) return block;
   } while (arena_.records().Restock(lock_));
@@ -241,13 +244,14 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();
     failure.in_use_bytes = arena_.in_use_bytes();
-    if (!failure.IsExhaustion()) return;
+    // One that is not retried climbs no ladder.
+    if (!failure.IsExhaustion() || (request.flags & kNoRetry) != 0) return;
     if (mapped_bytes_ == 0 || ask.rounded < mapped_bytes_) {
       refused_bytes_ = ask.rounded;
     }
   }
   // Nobody else reacts to exhaustion, so this attempt was the last one.
-  if (reclaimer() == nullptr && (request.flags & kNoRetry) == 0) WriteMap();
+  if (reclaimer() == nullptr) WriteMap();
 }
 
 void BfcAllocator::WriteMap() noexcept {

@@ -108,11 +108,21 @@ Block* PoolAllocator::TakeKept(std::size_t size, std::size_t requested) {
 
 void PoolAllocator::Keep(Block* block) {
   ++rates_.puts;
+  Insert(block);
+}
+
+inline void PoolAllocator::Insert(Block* block) {
   block->flags = 0;
   block->offset_units = waits_.now();
   block->is_free = true;
   cached_.Insert(block);
   cached_system_bytes_ += SystemBytes(*block);
+}
+
+Block* PoolAllocator::TakeOldest() {
+  Block* oldest = cached_.TakeOldest();
+  if (oldest != nullptr) cached_system_bytes_ -= SystemBytes(*oldest);
+  return oldest;
 }
 
 Block* PoolAllocator::TakeCached(std::size_t bytes) noexcept {
@@ -121,7 +131,7 @@ Block* PoolAllocator::TakeCached(std::size_t bytes) noexcept {
 }
 
 bool PoolAllocator::GiveCached(Block* block) noexcept {
-  if (!HasRoom(block->size)) return false;
+  if (!HasRoom(block->size) && !MayExceed(*block)) return false;
   Stop(block);
   Keep(block);
   return true;
@@ -188,53 +198,82 @@ bool PoolAllocator::HasRoom(std::size_t bytes) const {
           cached_.total_bytes() <= cached_limit_bytes_ - bytes);
 }
 
+bool PoolAllocator::MayExceed(const Block& block) const {
+  return &block == live_.back() && cached_.count() < excess_.pieces &&
+         cached_.total_bytes() + block.size <= excess_.bytes;
+}
+
+bool PoolAllocator::IsWithinLimits() const {
+  return cached_.count() <= size_limit_ &&
+         (cached_limit_bytes_ == 0 ||
+          cached_.total_bytes() <= cached_limit_bytes_);
+}
+
+void PoolAllocator::NoteExcess() {
+  excess_ = {cached_.count(), cached_.total_bytes()};
+}
+
 void PoolAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  Leaving leaving;
+  bool is_kept = false;
   {
     const std::lock_guard<LentLock> guard(lock_);
     Stop(block);
-    if (Keeps(block->size)) {
-      MakeRoom(block->size, leaving);
+    is_kept = Keeps(block->size);
+    if (is_kept) {
       Keep(block);
+      if (IsWithinLimits()) return;
+      NoteExcess();
     } else {
       block->flags = 0;
-      block->offset_units = waits_.now();
-      Leave(block, leaving);
     }
   }
-  if (leaving.pieces.empty()) return;
-  // A stream that captures cannot be waited for: until it can, what its work
-  // may still use is not the driver's to have.
-  if (Await(leaving)) {
-    GiveToSystem(leaving);
-  } else {
-    PutBack(leaving);
-  }
+  if (!is_kept && !GiveOrKeep(block)) return;
+  ShrinkToLimits();
 }
 
-void PoolAllocator::MakeRoom(std::size_t bytes, Leaving& leaving) {
-  while (cached_.count() >= size_limit_) {
-    Evict(leaving);
+bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
+  if (Wait()) {
+    RecordList leaving;
+    leaving.Push(block);
+    GiveToSystem(leaving);
+    return true;
+  }
+  const std::lock_guard<LentLock> guard(lock_);
+  Insert(block);
+  NoteExcess();
+  return false;
+}
+
+// A stream that captures cannot be waited for: until it can, what its work may
+// still use is not the driver's to have.
+void PoolAllocator::ShrinkToLimits() noexcept {
+  bool is_all = false;
+  do {
+    RecordList leaving;
+    {
+      const std::lock_guard<LentLock> guard(lock_);
+      is_all = TakeExcess(leaving);
+    }
+    if (!leaving.empty()) {
+      NoteWait();
+      GiveToSystem(leaving);
+    }
+  } while (!is_all && Wait());
+}
+
+bool PoolAllocator::TakeExcess(RecordList& leaving) {
+  while (!IsWithinLimits() &&
+         waits_.Covers(cached_.queue().front()->offset_units)) {
+    const bool is_one_too_many = cached_.count() > size_limit_;
+    leaving.Push(TakeOldest());
+    ++evictions_;
+    if (!is_one_too_many) continue;
     ++rates_.evicted;
     if (auto_resize_ && rates_.evicted % kCheckInterval == 0) Resize();
   }
-  while (cached_limit_bytes_ != 0 &&
-         cached_.total_bytes() > cached_limit_bytes_ - bytes) {
-    Evict(leaving);
-  }
-}
-
-void PoolAllocator::Evict(Leaving& leaving) {
-  Block* oldest = cached_.TakeOldest();
-  cached_system_bytes_ -= SystemBytes(*oldest);
-  Leave(oldest, leaving);
-  ++evictions_;
-}
-
-void PoolAllocator::Leave(Block* block, Leaving& leaving) {
-  leaving.covered = leaving.covered && waits_.Covers(block->offset_units);
-  leaving.pieces.Push(block);
+  NoteExcess();
+  return IsWithinLimits();
 }
 
 void PoolAllocator::Resize() {
@@ -249,15 +288,7 @@ void PoolAllocator::Resize() {
   rates_ = Rates();
 }
 
-bool PoolAllocator::Await(const Leaving& leaving) noexcept {
-  if (leaving.covered) {
-    // The thread that waited has told a checker that its wait is known here.
-    Device* device = chain_stream().memory_device();
-    if (device != nullptr && device->observed()) {
-      device->Note(RecordOf(DeviceCall::kHostAcquire));
-    }
-    return true;
-  }
+bool PoolAllocator::Wait() noexcept {
   std::uint64_t number = 0;
   {
     const std::lock_guard<LentLock> guard(lock_);
@@ -269,29 +300,19 @@ bool PoolAllocator::Await(const Leaving& leaving) noexcept {
   return true;
 }
 
-void PoolAllocator::PutBack(Leaving& leaving) noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
-  while (Block* block = leaving.pieces.Pop()) {
-    block->is_free = true;
-    cached_.Insert(block);
-    cached_system_bytes_ += SystemBytes(*block);
+void PoolAllocator::NoteWait() noexcept {
+  Device* device = chain_stream().memory_device();
+  if (device != nullptr && device->observed()) {
+    device->Note(RecordOf(DeviceCall::kHostAcquire));
   }
 }
 
-std::size_t PoolAllocator::ReturnToSystem(Leaving& leaving) noexcept {
-  if (leaving.pieces.empty()) return 0;
-  LOG_IF(ERROR, !Await(leaving))
-      << "pool: giving memory back although its streams could not be waited "
-         "for";
-  return GiveToSystem(leaving);
-}
-
-std::size_t PoolAllocator::GiveToSystem(Leaving& leaving) noexcept {
+std::size_t PoolAllocator::GiveToSystem(RecordList& leaving) noexcept {
   ExactIndex::Supplies emptied;
   RecordList closed;
   {
     const std::lock_guard<LentLock> guard(lock_);
-    while (Block* block = leaving.pieces.Pop()) {
+    while (Block* block = leaving.Pop()) {
       cached_.Close(block->size, emptied);
       closed.Push(block);
     }
@@ -308,13 +329,25 @@ std::size_t PoolAllocator::GiveToSystem(Leaving& leaving) noexcept {
 }
 
 std::size_t PoolAllocator::GiveBackAll() noexcept {
-  Leaving leaving;
+  RecordList leaving;
+  bool is_covered = true;
   {
     const std::lock_guard<LentLock> guard(lock_);
-    while (Block* block = cached_.TakeOldest()) Leave(block, leaving);
-    cached_system_bytes_ = 0;
+    while (Block* block = TakeOldest()) {
+      is_covered = is_covered && waits_.Covers(block->offset_units);
+      leaving.Push(block);
+    }
+    NoteExcess();
   }
-  return ReturnToSystem(leaving);
+  if (leaving.empty()) return 0;
+  if (is_covered) {
+    NoteWait();
+  } else {
+    LOG_IF(ERROR, !Wait())
+        << "pool: giving memory back although its streams could not be waited "
+           "for";
+  }
+  return GiveToSystem(leaving);
 }
 
 std::size_t PoolAllocator::IdleBytes() const noexcept {
@@ -400,7 +433,8 @@ bool PoolAllocator::IsConsistent() const {
   return cached_.IsConsistent() && live == uses_.live_allocations() &&
          bytes == uses_.in_use_bytes() &&
          system_bytes == cached_system_bytes_ &&
-         (size_limit_ == 0 || cached_.count() <= size_limit_);
+         (IsWithinLimits() || (cached_.count() <= excess_.pieces &&
+                               cached_.total_bytes() <= excess_.bytes));
 }
 
 std::shared_ptr<Allocator> MakePoolAllocator(

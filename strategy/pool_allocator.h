@@ -28,7 +28,9 @@ namespace strata {
 //   this way the limit is looked at: if they are more than 0.2 % of the frees
 //   and misses more than 0.2 % of the requests, it grows by a tenth, or to 100.
 //   A limit of 0 pieces keeps nothing. Before the system gets a piece, its
-//   streams are waited for, unless they were since it was freed.
+//   streams are waited for, unless they were since it was freed. What cannot be
+//   waited for, as a stream captures, is kept beyond the limits, until a later
+//   free can wait.
 // Threads: any thread.
 // Cost: a hit and the free that keeps a piece are O(1) under one spin lock,
 //   without heap or system call.
@@ -69,10 +71,9 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
     std::uint64_t misses = 0;
   };
 
-  // Pieces on their way to the system.
-  struct Leaving {
-    RecordList pieces;
-    bool covered = true;  // a wait has covered each of them
+  struct Amount {
+    std::size_t pieces = 0;
+    std::size_t bytes = 0;
   };
 
   // HitPath. A free for which others have to leave walks.
@@ -98,13 +99,18 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
                      Failure& failure) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
-  // Also what could not be waited for.
-  std::size_t ReturnToSystem(Leaving& leaving) noexcept;
-  std::size_t GiveToSystem(Leaving& leaving) noexcept;
-  // Nothing leaves.
-  void PutBack(Leaving& leaving) noexcept;
-  // Waits for the work that may still use what leaves. False if it cannot.
-  bool Await(const Leaving& leaving) noexcept;
+  // What a wait has covered.
+  std::size_t GiveToSystem(RecordList& leaving) noexcept;
+  // Gives it what is kept beyond the limits, unless that cannot be waited for.
+  void ShrinkToLimits() noexcept;
+  // A piece that the limits do not let stay. False if it has to, because it
+  // cannot be waited for.
+  bool GiveOrKeep(Block* block) noexcept;
+  // Waits for the work that may still use what is free by now. False if it
+  // cannot.
+  bool Wait() noexcept;
+  // The thread that waited has told a checker that its wait is known here.
+  void NoteWait() noexcept;
 
   // Hold lock_.
   void Start(Block* block, std::size_t requested);
@@ -112,12 +118,19 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   // A kept piece of this size, handed out; null if there is none.
   Block* TakeKept(std::size_t size, std::size_t requested);
   void Keep(Block* block);
+  void Insert(Block* block);
+  Block* TakeOldest();
+  // Whether the limits let one piece of so many bytes stay.
   bool Keeps(std::size_t bytes) const;
   bool HasRoom(std::size_t bytes) const;
-  void MakeRoom(std::size_t bytes, Leaving& leaving);
-  void Evict(Leaving& leaving);
-  // Its size stays open until it is the system's.
-  void Leave(Block* block, Leaving& leaving);
+  // Whether a free without a walk may exceed the limits: of what was taken
+  // last, so that nothing is lost that a hit puts back at once.
+  bool MayExceed(const Block& block) const;
+  bool IsWithinLimits() const;
+  void NoteExcess();
+  // What a wait has covered of what exceeds the limits, oldest first; whether
+  // that is all of it. Their sizes stay open until they are the system's.
+  bool TakeExcess(RecordList& leaving);
   void Resize();
 
   const bool to_power_of_two_;
@@ -130,6 +143,8 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   std::size_t size_limit_;
   Rates rates_;
   std::uint64_t evictions_ = 0;
+  // All that was kept when it last exceeded the limits, or ceased to.
+  Amount excess_;
   ExactIndex cached_;
   WaitRounds waits_;  // of kept pieces: Block::offset_units
   BlockQueue live_;

@@ -16,6 +16,11 @@ std::size_t Padding(const Block* block, std::size_t alignment) {
   return AlignUp(address, alignment) - address;
 }
 
+// Of a block of at least the size.
+bool HasRoom(const Block* block, const BfcAsk& ask) {
+  return block->size - ask.rounded >= Padding(block, ask.alignment);
+}
+
 }  // namespace
 
 BfcArena::BfcArena(BfcArenaRules rules)
@@ -38,7 +43,7 @@ inline Block* BfcArena::TakeHole(const BfcAsk& ask) {  // R8
   return holes.TakeIf(
       ask.rounded, ask.rounded + ask.alignment - kBfcGranuleBytes,
       [&ask](const Block* block) {
-        return block->size - ask.rounded >= Padding(block, ask.alignment) &&
+        return HasRoom(block, ask) &&
                (ask.freed_before == 0 ||
                 NoteOf(block).freed_at <= ask.freed_before);  // R9
       });
@@ -195,13 +200,16 @@ void BfcArena::MergeSafe(std::uint64_t frontier) noexcept {
   }
 }
 
-bool BfcArena::MergeUnsafe(std::size_t bytes) noexcept {
+bool BfcArena::MergeUnsafe(const BfcAsk& ask) noexcept {
   waiting_.StartWalk();
   while (Block* block = waiting_.Step()) {
     RemoveFree(block);
     block = Coalesce(block, /*ignores_stamps=*/true);
     InsertFree(block);
-    if (block->size >= bytes) return true;
+    if (NoteOf(block).end == ask.end && block->size >= ask.rounded &&
+        HasRoom(block, ask)) {
+      return true;
+    }
   }
   return false;
 }

@@ -101,9 +101,9 @@ class BfcArena {
   void MergeSafe(std::uint64_t frontier) noexcept;
   bool has_waiting() const { return !waiting_.empty(); }
   std::size_t waiting_count() const { return waiting_.count(); }
-  // R39: joins blocks whatever their stamp, oldest first, until one has
-  // `bytes`; says whether one has. O(waiting blocks).
-  bool MergeUnsafe(std::size_t bytes) noexcept;
+  // R39: joins blocks whatever their stamp, oldest first, until one serves
+  // `ask`, which has no stamp; says whether one does. O(waiting blocks).
+  bool MergeUnsafe(const BfcAsk& ask) noexcept;
 
   // Adds memory from the system; there is a record at hand. If the region
   // becomes part of another one, it is no longer needed and returned.

@@ -10,6 +10,7 @@
 #include <locale>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -72,6 +73,16 @@ std::string FileNamePart(const std::string& text) {
   return part;
 }
 
+// Errors: std::bad_alloc.
+std::string TextOf(const BfcSnapshot& snapshot) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  WriteMemoryMap(snapshot, text);
+  // What the stream could not hold it has dropped, without a word.
+  if (!text.good()) throw std::bad_alloc();
+  return text.str();
+}
+
 // The state that the copies of a sink share.
 class MapFiles {
  public:
@@ -82,16 +93,14 @@ class MapFiles {
     if (written_ == kMostMemoryMaps) return;
     const std::string stem =
         prefix_ + "_" + FileNamePart(FullName(snapshot)) + ".";
+    // Ahead, so that no file is left behind if the host has no memory for it.
+    const std::string map = TextOf(snapshot);
     std::string path;
     std::FILE* file = Create(stem, path);
     if (file == nullptr) {
       Complain(path);
       return;
     }
-    std::ostringstream text;
-    text.imbue(std::locale::classic());
-    WriteMemoryMap(snapshot, text);
-    const std::string map = text.str();
     const bool whole =
         std::fwrite(map.data(), 1, map.size(), file) == map.size();
     if (std::fclose(file) != 0 || !whole) {

@@ -46,8 +46,9 @@ struct BfcOptions {
   bool has_two_ends = false;
   BfcEndPolicy lower;  // also without two ends (R66)
   BfcEndPolicy upper;
-  // Called with the state when nothing that could be done met a request, once
-  // until a request as large is met again. No lock is held. Null: nobody.
+  // Called with the state when nothing that could be done at once met a
+  // request, before it waits for others to free memory; once until a request as
+  // large is met again. No lock is held. Null: nobody.
   std::function<void(const BfcSnapshot&)> memory_map_sink;
 };
 

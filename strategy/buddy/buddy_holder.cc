@@ -79,9 +79,9 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
       detached = memory->block();
     }
   }
-  if (detached == nullptr) return 0;
+  std::size_t bytes = GiveLeftHuge(/*may_wait=*/true);
+  if (detached == nullptr) return bytes;
   WaitForWork();
-  std::size_t bytes = 0;
   while (detached != nullptr) {
     Block* next = detached->next;
     bytes += detached->size;

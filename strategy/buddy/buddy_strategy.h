@@ -9,6 +9,7 @@
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/buddy/buddy_pool.h"
 #include "strata/strategy/buddy/buddy_source.h"
+#include "strata/strategy/exact_index.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -19,8 +20,10 @@ namespace strata {
 // call.
 //
 // Model: a request of more than BuddySource::max_block_bytes() is a huge block:
-//   the system's own, counted, and given back when freed. When the system has
-//   nothing for it, or for a pool to grow, whatever fits in any pool serves.
+//   the system's own, counted, and given back when freed; if its work cannot be
+//   waited for, as a stream captures, by a later call that finds it done. When
+//   the system has nothing for it, or for a pool to grow, whatever fits in any
+//   pool serves.
 // Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
 class BuddyStrategy : public PoolingStrategy {
@@ -68,6 +71,15 @@ class BuddyStrategy : public PoolingStrategy {
  private:
   static constexpr std::size_t kAlignmentBytes = 256;
 
+  struct HugeBlocks {
+    void Add(Block* block);
+    void Remove(Block* block);
+
+    BlockQueue blocks;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
   std::size_t IdleBytes() const noexcept final;
@@ -82,6 +94,13 @@ class BuddyStrategy : public PoolingStrategy {
   Allocation* TakeHuge(const Request& request, std::size_t size,
                        Failure& failure) noexcept;
   void GiveHuge(Block* block) noexcept;
+  // To the system: what GiveHuge had to leave, if the work that used it is
+  // done, or can be waited for. Returns the bytes.
+  std::size_t GiveLeftHuge(bool may_wait) noexcept;
+  HugeBlocks TakeLeftHuge() noexcept;  // holds huge_lock_
+  // `is_done`: the work that used them. Return the bytes that went.
+  std::size_t GiveOrLeave(HugeBlocks& leaving, bool is_done) noexcept;
+  std::size_t GiveToSystem(HugeBlocks& leaving) noexcept;
   // The last resort: what fits in any pool.
   Allocation* TakeAnywhere(const Request& request, std::size_t size) noexcept;
   // Adds what the pools know to a refusal.
@@ -92,9 +111,10 @@ class BuddyStrategy : public PoolingStrategy {
   std::atomic<BuddyPool*> pools_{nullptr};  // only ever added to
 
   mutable SpinLock huge_lock_;
-  Block* huge_ = nullptr;       // linked by next; guarded by huge_lock_
-  std::size_t huge_count_ = 0;  // likewise
-  std::size_t huge_bytes_ = 0;  // likewise
+  HugeBlocks huge_;       // live; guarded by huge_lock_
+  HugeBlocks left_huge_;  // freed, but streams may use them yet; likewise
+  // Whether there are any; written with huge_lock_ held.
+  std::atomic<bool> has_left_huge_{false};
 };
 
 }  // namespace strata

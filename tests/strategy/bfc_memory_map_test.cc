@@ -15,6 +15,7 @@
 #include "strata/strategy/bfc/memory_map.h"
 #include "strata/strategy/bfc/occupancy.h"
 #include "strata/tests/strategy/bfc_snapshot_builder.h"
+#include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {
@@ -186,6 +187,26 @@ TEST_F(BfcMemoryMapSinkTest, AFileThatCannotBeWrittenIsNoError) {
   EXPECT_NE(first, std::string::npos) << log;
   EXPECT_NE(log.find("No such file"), std::string::npos) << log;
   EXPECT_EQ(log.find("cannot write", first + 30), std::string::npos) << log;
+}
+
+// Wherever the host runs out of memory: a map is whole, or is not there.
+TEST_F(BfcMemoryMapSinkTest, WritesNoPartOfAMap) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a heap that never fails";
+  const BfcSnapshot example = ExampleMap();
+  const std::string whole = MapOf(example);
+  bool has_failed = true;
+  for (std::uint64_t nth = 1; has_failed; ++nth) {
+    const MemoryMapSink sink = MakeMemoryMapSink(prefix_);
+    {
+      const HeapFailure failure(nth);
+      sink(example);
+      has_failed = failure.calls() >= nth;
+    }
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      ASSERT_EQ(ContentOf(entry.path()), whole) << nth;
+    }
+  }
+  EXPECT_NE(FileCount(), 0U);
 }
 
 TEST_F(BfcMemoryMapSinkTest, CopiesShareOneCountOfFiles) {

@@ -226,6 +226,46 @@ TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
   EXPECT_EQ(maps.maps.size(), 1U);
 }
 
+// A callback is a rung, too, whenever it was registered, and whatever its
+// priority.
+TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
+  struct FreesIt : ReclaimSource {
+    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t Reclaim(Stream /*stream*/,
+                        std::size_t /*bytes*/) noexcept override {
+      if (block == nullptr) return 0;
+      block.reset();
+      return 3 * kMiB;
+    }
+    AllocationPtr block;
+  };
+  BfcOptions options = BfcLimit(4 * kMiB);
+  Maps maps(options);
+  BfcPool pool(options, {}, std::make_shared<Reclaimer>());
+  Failure failure;
+  FreesIt callback;
+  callback.block = pool.bfc().AllocateOrNull(Request{3 * kMiB}, failure);
+  const Reclaimer::Registration registration =
+      pool.pool().RegisterReclaim(ReclaimStep::kCallbacks, callback,
+                                  /*priority=*/-1000);
+  EXPECT_NE(pool.bfc().AllocateOrNull(Request{4 * kMiB}, failure), nullptr);
+  EXPECT_TRUE(maps.maps.empty());
+}
+
+// What never climbs leaves nothing for the next climb to write.
+TEST(BfcMemoryMapTest, IsNotWrittenForAnEarlierQuietRequest) {  // R44
+  BfcOptions options = BfcLimit(4 * kMiB);
+  Maps maps(options);
+  BfcPool pool(options, {}, std::make_shared<Reclaimer>());
+  Failure failure;
+  EXPECT_EQ(pool.bfc().AllocateOrNull(Request{8 * kMiB}, failure), nullptr);
+  EXPECT_EQ(maps.maps.size(), 1U);
+  EXPECT_EQ(pool.bfc().AllocateOrNull(Request{5 * kMiB, 0, kNoRetry}, failure),
+            nullptr);
+  EXPECT_EQ(pool.bfc().AllocateOrNull(Request{8 * kMiB}, failure), nullptr);
+  EXPECT_EQ(maps.maps.size(), 1U);
+}
+
 TEST(BfcMemoryMapTest, ASinkThatThrowsChangesNothing) {
   BfcOptions options = BfcLimit(kMiB);
   options.memory_map_sink = [](const BfcSnapshot& /*snapshot*/) {

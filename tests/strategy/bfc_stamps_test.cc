@@ -148,6 +148,16 @@ TEST(BfcStampsTest, OnlyAsManyBlocksAreJoinedAsItTakes) {  // R39, R40
   EXPECT_EQ(pool.Waiting(), (Stamps{{512, 3}, {1024, 4}, {1280, 5}}));
 }
 
+// A block that is large enough, but not once it is aligned, is no reason to
+// stop.
+TEST(BfcStampsTest, BlocksAreJoinedUntilOneCanBeAligned) {  // R13, R39
+  BfcPool pool(Stamped(BfcWhole(Kibibytes(64))));
+  const std::vector<Allocation*> blocks =
+      pool.TakeMany({256, 4096, 3840, 2048, 2048, Kibibytes(52)});
+  for (const std::size_t i : {1U, 3U, 4U}) pool.Free(blocks[i]);
+  EXPECT_EQ(pool.Offset(pool.Take(Request{4096, 4096})), 8192);
+}
+
 TEST(BfcStampsTest, AJoinedBlockHasTheLatestStamp) {  // R30, R39
   StampedPool pool(2048);
   pool.Free({3, 0, 1});

@@ -188,6 +188,19 @@ TEST(BfcTwoEndsTest, ThereIsOneRegion) {  // R63
   EXPECT_EQ(pool.RegionBytes().size(), 1U);
 }
 
+// The other end's block is large enough, but not to be had.
+TEST(BfcTwoEndsTest, BlocksAreJoinedUntilTheRequestsOwnEndHasOne) {  // R39, R64
+  BfcOptions options = TwoEnds();
+  options.counter = std::make_shared<SharedCounter>();
+  TwoEndedPool pool(options);
+  Allocation* left = pool.Low(4096);
+  Allocation* right = pool.Low(4096);
+  Allocation* upper = pool.High(8192);
+  pool.Low(kPool - 16384);
+  for (Allocation* one : {upper, left, right}) pool.Free(one);
+  EXPECT_EQ(pool.Offset(pool.Low(8192)), 0);
+}
+
 TEST(BfcTwoEndsTest, WithStampsABlockKeepsItsEndUntilItIsSafe) {  // R68
   BfcOptions options = TwoEnds();
   options.counter = std::make_shared<SharedCounter>();

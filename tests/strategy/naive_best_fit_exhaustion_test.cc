@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/size.h"
+#include "strata/allocation/visitor.h"
 #include "strata/strategy/auto_growth_allocator.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/tests/strategy/naive_best_fit_fixture.h"
@@ -243,6 +245,77 @@ TEST_F(NaiveBestFitExhaustionTest, TheFirstFailedSystemCallIsReported) {
     EXPECT_EQ(failure.reason, Failure::Reason::kDevice) << DeviceCallName(call);
     EXPECT_EQ(failure.status, Status::kUnknown);
   }
+}
+
+// cuda_semantics.md K8: what a captured stream's work may still use is not the
+// driver's to have.
+class NaiveBestFitCaptureTest : public NaiveBestFitTest {
+ protected:
+  // A huge block, freed while a stream captures.
+  void FreeHugeDuringCapture() {
+    Use(64, Chunks(4, 4));
+    small_ = Get(1000);
+    AllocationPtr huge = Get(Mebibytes(9));
+    place_->timelines()->gate().Announce();
+    EXPECT_EQ(place_->device().StreamBeginCapture(stream_->stream(),
+                                                  CaptureMode::kThreadLocal),
+              Status::kSuccess);
+    huge.reset();
+    EXPECT_EQ(Frees(), 0U);
+  }
+  void EndCapture() {
+    Graph graph;
+    EXPECT_EQ(place_->device().StreamEndCapture(stream_->stream(), &graph),
+              Status::kSuccess);
+    EXPECT_EQ(place_->device().GraphDestroy(graph), Status::kSuccess);
+    place_->timelines()->gate().Withdraw();
+  }
+  std::uint64_t Frees() {
+    return place_->device().CallCount(DeviceCall::kMemFree);
+  }
+
+  AllocationPtr small_;
+};
+
+TEST_F(NaiveBestFitCaptureTest, AHugeBlockStaysUntilItsStreamCanBeWaitedFor) {
+  FreeHugeDuringCapture();
+  EXPECT_EQ(naive_->huge_count(), 0U);
+  EXPECT_EQ(naive_->stats().in_use_bytes, 1024 + Mebibytes(9));
+  EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(13));
+  // Neither a request nor a release has it go meanwhile.
+  Get(2000).reset();
+  EXPECT_EQ(naive_->Release(), 0U);
+  EXPECT_EQ(Frees(), 0U);
+  EndCapture();
+  Get(2000).reset();
+  EXPECT_EQ(Frees(), 1U);
+  EXPECT_EQ(naive_->stats().in_use_bytes, 1024U);
+  EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(4));
+}
+
+TEST_F(NaiveBestFitCaptureTest, ReleaseGivesItBackAfterTheCapture) {
+  FreeHugeDuringCapture();
+  EndCapture();
+  EXPECT_EQ(naive_->Release(), Mebibytes(9));
+  EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(4));
+}
+
+TEST_F(NaiveBestFitCaptureTest, AVisitorSeesItAsDeferred) {
+  struct Lister : AllocatorVisitor {
+    void VisitLayer(const Allocator& /*layer*/) override {}
+    void VisitBlocks(const Allocator& /*layer*/,
+                     const std::vector<BlockInfo>& seen) override {
+      for (const BlockInfo& block : seen) {
+        if (block.state == BlockState::kDeferred) ++found;
+      }
+    }
+    int found = 0;
+  };
+  FreeHugeDuringCapture();
+  Lister lister;
+  naive_->Accept(lister);
+  EXPECT_EQ(lister.found, 1);
+  EndCapture();
 }
 
 }  // namespace

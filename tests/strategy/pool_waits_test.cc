@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "strata/strategy/pool_allocator.h"
 #include "strata/strategy/wait_rounds.h"
 #include "strata/tests/testing/test_place.h"
 
@@ -68,6 +70,133 @@ TEST_F(PoolWaitsTest, AWaitBeforeAPiecesLastUseDoesNotServeIt) {
   EXPECT_EQ(waits(), before);
   Touch(1004);  // displaces the second
   EXPECT_EQ(waits(), before + 1);
+}
+
+// Frees while a stream captures, which no wait can cover.
+class PoolCaptureTest : public ::testing::Test {
+ protected:
+  void Use(std::uint64_t size_limit, bool auto_resize = false,
+           std::uint64_t cached_limit_bytes = 0) {
+    TestPlaceOptions options;
+    options.strategy = "pool";
+    options.strategy_options.pool_size_limit = size_limit;
+    options.strategy_options.pool_auto_resize = auto_resize;
+    options.strategy_options.pool_cached_limit_bytes = cached_limit_bytes;
+    place_ = std::make_unique<TestPlace>(options);
+    chain_ = place_->AddChain();
+    // Below the view, which would park.
+    pool_ = dynamic_cast<PoolAllocator*>(chain_.strategy->underlying());
+    ASSERT_NE(pool_, nullptr);
+  }
+  AllocationPtr Get(std::size_t bytes) { return pool_->Allocate(bytes); }
+  // Pieces of 1000 bytes and up, freed in this order during a capture.
+  void FreeDuringCapture(std::size_t count) {
+    std::vector<AllocationPtr> live;
+    for (std::size_t i = 0; i < count; ++i) live.push_back(Get(1000 + i));
+    BeginCapture();
+    for (AllocationPtr& one : live) one.reset();
+    EXPECT_EQ(SystemFrees(), 0U);
+    EXPECT_EQ(Kept(), count);
+    EXPECT_TRUE(pool_->IsConsistent());
+  }
+  void BeginCapture() {
+    place_->timelines()->gate().Announce();
+    EXPECT_EQ(place_->device().StreamBeginCapture(chain_.stream(),
+                                                  CaptureMode::kThreadLocal),
+              Status::kSuccess);
+  }
+  void EndCapture() {
+    Graph graph;
+    EXPECT_EQ(place_->device().StreamEndCapture(chain_.stream(), &graph),
+              Status::kSuccess);
+    EXPECT_EQ(place_->device().GraphDestroy(graph), Status::kSuccess);
+    place_->timelines()->gate().Withdraw();
+  }
+  std::uint64_t SystemFrees() {
+    return place_->device().CallCount(DeviceCall::kMemFree);
+  }
+  std::uint64_t Kept() { return pool_->stats().free_blocks; }
+  bool IsKept(std::size_t bytes) {
+    Failure failure;
+    return pool_->AllocateOrNull(Request{bytes, 0, kNoGrowth}, failure) !=
+           nullptr;
+  }
+
+  std::unique_ptr<TestPlace> place_;
+  TestChain chain_;
+  PoolAllocator* pool_ = nullptr;
+};
+
+TEST_F(PoolCaptureTest, AHitGoesBackAlthoughTheLimitIsExceeded) {
+  Use(2);
+  FreeDuringCapture(5);
+  EndCapture();
+  HitPath& hits = *pool_->hit_path();
+  {
+    const HitGuard guard(hits);
+    Block* block = hits.Take(1003);
+    ASSERT_NE(block, nullptr);
+    EXPECT_TRUE(hits.Give(block));
+  }
+  EXPECT_EQ(Kept(), 5U);
+  EXPECT_TRUE(pool_->IsConsistent());
+}
+
+// So that the limit holds again with the next free that is no hit.
+TEST_F(PoolCaptureTest, NoMoreThanWasKeptGoesBackByAHit) {
+  Use(2);
+  AllocationPtr later = Get(2000);
+  FreeDuringCapture(5);
+  EndCapture();
+  {
+    HitPath& hits = *pool_->hit_path();
+    const HitGuard guard(hits);
+    EXPECT_FALSE(hits.Give(later->block()));
+  }
+  later.reset();
+  EXPECT_EQ(Kept(), 2U);
+  EXPECT_EQ(SystemFrees(), 4U);
+}
+
+TEST_F(PoolCaptureTest, ALimitOfNoPiecesHoldsAgainAfterIt) {
+  Use(0);
+  FreeDuringCapture(2);
+  EndCapture();
+  Get(2000).reset();
+  EXPECT_EQ(Kept(), 0U);
+  EXPECT_EQ(SystemFrees(), 3U);
+}
+
+TEST_F(PoolCaptureTest, ALimitOfBytesHoldsAgainAfterIt) {
+  Use(100, /*auto_resize=*/false, /*cached_limit_bytes=*/1500);
+  FreeDuringCapture(3);
+  EndCapture();
+  Get(500).reset();
+  EXPECT_EQ(Kept(), 1U);
+  // Alone more than the limit: others stay for it.
+  Get(1501).reset();
+  EXPECT_TRUE(IsKept(500));
+}
+
+// One wait in vain for each free, and the limit is left alone.
+TEST_F(PoolCaptureTest, WhatStaysIsNoEviction) {
+  Use(2, /*auto_resize=*/true);
+  FreeDuringCapture(60);
+  EXPECT_EQ(pool_->evictions(), 0U);
+  EXPECT_EQ(pool_->size_limit(), 2U);
+  EndCapture();
+  Get(2000).reset();
+  EXPECT_EQ(pool_->evictions(), 59U);
+  EXPECT_EQ(Kept(), 2U);
+}
+
+TEST_F(PoolCaptureTest, TheOldestStillGoFirstAfterIt) {
+  Use(2);
+  FreeDuringCapture(6);
+  EndCapture();
+  Get(2000).reset();
+  EXPECT_TRUE(IsKept(1005));
+  EXPECT_TRUE(IsKept(2000));
 }
 
 TEST(WaitRoundsTest, CoversWhatWasFreedBeforeAWaitThatEnded) {

@@ -10,6 +10,7 @@
 #include "strata/platform/check/hazard_checker.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
+#include "strata/tools/dump_json.h"
 #include "strata/tools/table.h"
 
 namespace strata {
@@ -135,7 +136,7 @@ std::string ToJson(const std::vector<CheckedTrace>& traces) {
                    {"hazards", trace.hazards},
                    {"reports", reports}});
   }
-  return all.dump(2) + "\n";
+  return DumpJson(all);
 }
 
 }  // namespace

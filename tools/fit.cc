@@ -58,9 +58,7 @@ std::optional<Fit> SearchFit(std::uint64_t least_bytes,
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                            std::uint64_t enough_bytes,
                            const std::function<void(int)>& progress) {
-  Options tried = options;
-  // A recording of a hundred runs is of no use to anyone.
-  tried.decorators.trace_path.clear();
+  Options tried = WithoutRecordings(options);
   int replays = 0;
   return SearchFit(trace.peak_live_bytes, enough_bytes,
                    [&](std::uint64_t capacity_bytes) {

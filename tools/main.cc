@@ -2,7 +2,9 @@
 
 #include <glog/logging.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -82,8 +84,11 @@ int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   try {
     const int code = strata::Main(argc, argv);
-    if (std::fflush(stdout) == 0) return code;
-    std::perror("strata: stdout");
+    // What the buffer could not take is not in it any more.
+    errno = 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fprintf(stderr, "strata: stdout: %s\n",
+                 errno != 0 ? std::strerror(errno) : "cannot be written");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "strata: %s\n", error.what());
   }

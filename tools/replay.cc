@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/error.h"
+#include "strata/platform/call_trace.h"
 #include "strata/platform/device_call.h"
 #include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
@@ -177,6 +178,8 @@ class Run {
 template <class Heap, bool kIsChecked>
 ReplayResult ReplayWith(const Trace& trace, const Options& options) {
   const auto platform = std::make_shared<SimPlatform>(options.platform);
+  const std::string& device_trace = options.platform.device_trace_path;
+  if (!device_trace.empty()) TraceCalls(*platform, device_trace);
   ReplayResult result;
   {
     Heap heap(options, platform);
@@ -198,6 +201,15 @@ ReplayResult ReplayOn(const Trace& trace, const Options& options) {
 }
 
 }  // namespace
+
+Options WithoutRecordings(const Options& options) {
+  Options quiet = options;
+  quiet.decorators.trace_path.clear();
+  quiet.decorators.trace_events_path.clear();
+  quiet.decorators.allocation_log_path.clear();
+  quiet.platform.device_trace_path.clear();
+  return quiet;
+}
 
 ReplayResult Replay(const Trace& trace, const Options& options) {
   return ReplayOn</*kIsChecked=*/false>(trace, options);

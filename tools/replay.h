@@ -26,6 +26,10 @@ struct ReplayResult {
   std::uint64_t elapsed_ns = 0;   // on the host's clock, from first to last
 };
 
+// `options` without the files that a run records to: what one run has written,
+// the next would write over.
+Options WithoutRecordings(const Options& options);
+
 // Replays `trace` in its order on one thread, through a facade built from
 // `options`, or on the peer that allocator_strategy names (peers/registry.h),
 // on a simulated device of its own with strata_sim_memory. The default stream

@@ -112,6 +112,20 @@ std::vector<Options> ReplayOptions() {
   return all;
 }
 
+// Each run would write over what the one before has recorded.
+void RequireNoRecording(const Options& options) {
+  const auto require = [](const char* flag, const std::string& path) {
+    if (path.empty()) return;
+    throw std::invalid_argument(
+        std::string("--") + flag + "=" + path +
+        ": replay records one trace on one strategy at a time");
+  };
+  require("strata_trace_file", options.decorators.trace_path);
+  require("strata_trace_events_file", options.decorators.trace_events_path);
+  require("strata_allocation_log_file", options.decorators.allocation_log_path);
+  require("strata_device_trace_file", options.platform.device_trace_path);
+}
+
 void Warn(const Trace& trace) {
   const auto warn = [&](std::uint64_t count, const char* what) {
     if (count == 0) return;
@@ -120,6 +134,8 @@ void Warn(const Trace& trace) {
   };
   warn(trace.frees_of_other_size,
        "frees give another size than their allocate, which counts");
+  warn(trace.frees_of_other_stream,
+       "frees give another stream than their allocate, which counts");
   warn(trace.failures_skipped, "allocate failures are skipped");
   warn(trace.other_place_rows,
        "rows are skipped: not of the first device's memory");
@@ -168,6 +184,9 @@ int RunReplay(int argc, char** argv) {
         "--help");
   }
   const std::vector<Options> strategies = ReplayOptions();
+  if (paths.size() * strategies.size() > 1) {
+    for (const Options& options : strategies) RequireNoRecording(options);
+  }
   CheckReadable(paths);
 
   // Printed at the end: output that stops at an error is no result.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "strata/allocation/size.h"
+#include "strata/tools/dump_json.h"
 #include "strata/tools/replay_row.h"
 #include "strata/tools/table.h"
 
@@ -73,9 +74,7 @@ void AddFitCells(const ReplayRow& row, std::vector<std::string>& cells) {
 std::string ToJson(const std::vector<ReplayRow>& rows) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const ReplayRow& row : rows) json.push_back(RowJson(row));
-  // A path need not be UTF-8, JSON is.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return DumpJson(json);
 }
 
 std::string ToTable(const std::vector<ReplayRow>& rows) {

@@ -62,8 +62,7 @@ ReplayRow MakeReplayRow(
   row.result =
       settings.check ? CheckedReplay(trace, options) : Replay(trace, options);
   // The first run wrote the recording, if one was asked for.
-  Options quiet = options;
-  quiet.decorators.trace_path.clear();
+  const Options quiet = WithoutRecordings(options);
   if (row.result.failed_event) {
     row.failed_line = trace.LineOf(*row.result.failed_event);
     row.failed_where = trace.Where(*row.result.failed_event);

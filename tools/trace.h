@@ -90,8 +90,9 @@ struct Trace {
 
   std::uint64_t failures_skipped = 0;     // "allocate failure" rows
   std::uint64_t frees_of_other_size = 0;  // size unlike that of the allocate
-  std::uint64_t other_place_rows = 0;     // skipped: not of device memory, or
-                                          // of another device than the first
+  std::uint64_t frees_of_other_stream = 0;
+  std::uint64_t other_place_rows = 0;  // skipped: not of device memory, or
+                                       // of another device than the first
   // Of memory snapshots.
   std::uint64_t blocks_before = 0;  // allocated first: live before the entries
   bool has_lost_entries = false;    // the ring of entries wrapped, for certain

@@ -49,11 +49,13 @@ void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
   } else if (!live_.Insert(address, slot)) {
     Fail(line, "allocate of " + Hex(address) + ", which is live");
   }
+  const std::uint32_t index = StreamIndex(line, stream);
   slot_bytes_[slot] = bytes;
+  slot_streams_[slot] = index;
   live_bytes_ = *live_bytes;
   trace_.peak_live_bytes = std::max(trace_.peak_live_bytes, live_bytes_);
   trace_.allocated_bytes.push_back(bytes);
-  AddEvent(line, TraceEvent::Allocate(slot, StreamIndex(line, stream)));
+  AddEvent(line, TraceEvent::Allocate(slot, index));
 }
 
 void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
@@ -70,7 +72,9 @@ void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
   if (bytes && *bytes != slot_bytes_[*slot]) ++trace_.frees_of_other_size;
   live_bytes_ -= slot_bytes_[*slot];
   free_slots_.push_back(*slot);
-  AddEvent(line, TraceEvent::Free(*slot, StreamIndex(line, stream)));
+  const std::uint32_t index = StreamIndex(line, stream);
+  if (index != slot_streams_[*slot]) ++trace_.frees_of_other_stream;
+  AddEvent(line, TraceEvent::Free(*slot, index));
 }
 
 Trace TraceBuilder::Finish() {
@@ -97,6 +101,7 @@ std::uint32_t TraceBuilder::TakeSlot(std::uint64_t line) {
     Fail(line, "more than 2^32 blocks are live");
   }
   slot_bytes_.push_back(0);
+  slot_streams_.push_back(0);
   return static_cast<std::uint32_t>(slot_bytes_.size() - 1);
 }
 

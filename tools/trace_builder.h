@@ -48,7 +48,9 @@ class TraceBuilder {
   LiveMap live_;
   std::vector<std::uint32_t> live_null_;  // slots of live blocks at address 0
   std::vector<std::uint32_t> free_slots_;
-  std::vector<std::uint64_t> slot_bytes_;  // of the block last in each slot
+  // Of the block last in each slot: its bytes, and the index of its stream.
+  std::vector<std::uint64_t> slot_bytes_;
+  std::vector<std::uint32_t> slot_streams_;
   std::unordered_map<std::uint64_t, std::uint32_t> stream_indices_;
   std::uint64_t last_stream_ = 0;  // that of the row before, and its index
   std::uint32_t last_stream_index_ = 0;

@@ -51,10 +51,10 @@ TEST(BenchCommandTest, GivesTheWorkersTheFlagsOfStrategies) {
 }
 
 TEST(BenchCommandTest, WhatIsLeftOutIsNoFailure) {
-  const CommandResult result =
-      RunBench({"--bench_rounds=1", "--bench_operations=10",
-                "--bench_workloads=random_1000", "--bench_allocators=direct",
-                "--strata_platform=sim", "--strata_sim_memory=1GiB"});
+  const CommandResult result = RunBench(
+      {"--bench_rounds=1", "--bench_operations=10",
+       "--bench_workloads=random_1000", "--bench_allocators=null,direct",
+       "--strata_platform=sim", "--strata_sim_memory=1GiB"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("the device has 1.0 GiB"));
 }

@@ -32,25 +32,33 @@ inline std::string ShellQuoted(const std::string& word) {
   return quoted.str();
 }
 
-// Runs the `strata` program, with nothing to read. `environment` has
-// assignments, "NAME=value".
-inline CommandResult RunStrata(
-    const std::vector<std::string>& arguments,
+// Runs the `strata` program, with nothing to read, and what it prints going to
+// the file `out`. `environment` has assignments, "NAME=value".
+inline CommandResult RunStrataTo(
+    const std::string& out, const std::vector<std::string>& arguments,
     const std::vector<std::string>& environment = {}) {
-  const TempFile out(".out");
   const TempFile err(".err");
   std::ostringstream command;
   command << "env";
   for (const std::string& one : environment) command << ' ' << ShellQuoted(one);
   command << ' ' << ShellQuoted(STRATA_BINARY);
   for (const std::string& one : arguments) command << ' ' << ShellQuoted(one);
-  command << " </dev/null >" << ShellQuoted(out.path()) << " 2>"
+  command << " </dev/null >" << ShellQuoted(out) << " 2>"
           << ShellQuoted(err.path());
   const int status = std::system(command.str().c_str());
   CommandResult result;
   if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  result.out = out.Read();
   result.err = err.Read();
+  return result;
+}
+
+// The same, and reads what it printed.
+inline CommandResult RunStrata(
+    const std::vector<std::string>& arguments,
+    const std::vector<std::string>& environment = {}) {
+  const TempFile out(".out");
+  CommandResult result = RunStrataTo(out.path(), arguments, environment);
+  result.out = out.Read();
   return result;
 }
 

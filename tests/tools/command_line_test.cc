@@ -288,6 +288,66 @@ TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfACommand) {
   EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_get_info,"));
 }
 
+TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfAReplay) {
+  const TempFile trace;
+  const std::string flag = "--strata_device_trace_file=" + trace.path();
+  EXPECT_EQ(RunStrata({"replay", small_.path(), "--fit", flag}).code, 0);
+  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_alloc,"));
+  EXPECT_EQ(RunStrata({"check", trace.path()}).code, 0);
+}
+
+// Of the run that the table is about, not of those that take its time or look
+// for the smallest device.
+TEST_F(CommandLineTest, RecordingsAreOfOneRun) {
+  for (const char* flag : {"strata_trace_file", "strata_allocation_log_file",
+                           "strata_device_trace_file"}) {
+    const TempFile once;
+    const TempFile fitted;
+    const std::string option = std::string("--") + flag + "=";
+    RunStrata({"replay", small_.path(), option + once.path()});
+    RunStrata({"replay", small_.path(), "--fit", option + fitted.path()});
+    const auto lines = [](const TempFile& file) {
+      const std::string text = file.Read();
+      return std::count(text.begin(), text.end(), '\n');
+    };
+    EXPECT_GT(lines(once), 2) << flag;
+    EXPECT_EQ(lines(once), lines(fitted)) << flag;
+    ExpectRefused(RunStrata({"replay", small_.path(), small_.path(),
+                             option + once.path()}),
+                  std::string("--") + flag + "=");
+  }
+}
+
+TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
+  // Less than a buffer, and more.
+  for (const char* command : {"--version", "info"}) {
+    const CommandResult result = RunStrataTo("/dev/full", {command});
+    EXPECT_EQ(result.code, 2) << command;
+    EXPECT_THAT(result.err, HasSubstr("strata: stdout: "));
+  }
+}
+
+TEST_F(CommandLineTest, BenchThatMeasuredNothingIsNoSuccess) {
+  EXPECT_EQ(RunStrata({"bench", "--bench_allocators=glibc",
+                       "--bench_workloads=random_1000000"})
+                .code,
+            2);
+}
+
+// A profile of another malloc than its name says would mislead.
+TEST_F(CommandLineTest, BenchRunsOnlyTheMallocThatIsThere) {
+  ExpectRefused(RunStrata({"bench", "run", "jemalloc", "pair"}),
+                "LD_PRELOAD=<path of libjemalloc");
+}
+
+TEST_F(CommandLineTest, FreesInAnotherStreamAreSaid) {
+  const CommandResult result = ReplayRows(
+      "1,0,allocate,0x10,1024,0x2\n"
+      "1,0,free,0x10,1024,0x3\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("1 frees give another stream"));
+}
+
 constexpr char kCalls[] =
     "Time_ns,Thread,Device,Call,Pointer,Bytes,Value,Stream,Status,Node\n"
     "0,1,0,stream_create,0x30,0,0x1,3,0,0x0\n"

@@ -44,14 +44,16 @@ INFO = """{"devices": [{"name": "cuda:0", "total_bytes": 8, "free_bytes": 4,
 BENCH = """[{"workload": "pair", "allocator": "direct", "ns_median": 7.5, "ns_min": 7,
             "note": "", "status": "ok"}]"""
 
+# With a warning, as one of the loader is.
 STRATA = f"""
     import sys
+    print("ERROR: ld.so: [object] cannot be preloaded", file=sys.stderr)
     print({INFO!r} if sys.argv[1] == "info" else {BENCH!r})
     """
 NO_GPU = """
     import sys
     print("strata_platform: cuda: no driver", file=sys.stderr)
-    sys.exit(1)
+    sys.exit(2)
     """
 # Two tests. Mode `crash`: the second takes its process down; `fail`: the first
 # fails.
@@ -125,6 +127,14 @@ class RunTest(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("no GPU to check: strata_platform: cuda: no driver", done.stderr)
         self.assertFalse(self.out.exists())
+
+    def test_a_program_that_does_not_run_is_a_failure(self):
+        for ending in ("sys.exit(1)", "os.kill(os.getpid(), 11)", "sys.exit(2)"):
+            self.program("strata", "import os, sys\n" + ending)
+            done = self.check()
+            self.assertEqual(done.returncode, 1, ending)
+            self.assertIn("strata info", done.stderr)
+            self.assertIn("exit code", self.out.read_text())
 
     def test_success_has_a_report(self):
         self.program("strata", STRATA)

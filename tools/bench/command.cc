@@ -160,9 +160,14 @@ BenchTask MakeTask(const BenchSettings& settings,
   return task;
 }
 
+// Whether the library that the task is about is that of this process.
+bool HasLibrary(const BenchTask& task) {
+  return task.allocator.symbol.empty() ||
+         dlsym(RTLD_DEFAULT, task.allocator.symbol.c_str()) != nullptr;
+}
+
 int RunWorker(const BenchTask& task) {
-  if (!task.allocator.symbol.empty() &&
-      dlsym(RTLD_DEFAULT, task.allocator.symbol.c_str()) == nullptr) {
+  if (!HasLibrary(task)) {
     std::cout << R"({"error":"the library could not be preloaded"})"
               << std::endl;
     return 0;
@@ -241,10 +246,12 @@ int RunMeasurements(const BenchPlan& plan, const std::string& plot_path,
   if (plot.is_open() && !(plot << ToSvg(rows) << std::flush)) {
     throw std::runtime_error("--bench_plot: cannot write " + plot_path);
   }
+  bool is_measured = false;
   for (const BenchRow& row : rows) {
     if (row.status == BenchRow::Status::kFailed) return 1;
+    is_measured = is_measured || row.status == BenchRow::Status::kOk;
   }
-  return 0;
+  return is_measured ? 0 : 2;
 }
 
 }  // namespace
@@ -269,6 +276,11 @@ int RunBench(int argc, char** argv) {
     // §8).
     std::thread([] {}).join();
     if (names[0] == "worker") return RunWorker(task);
+    if (!HasLibrary(task)) {
+      throw std::invalid_argument("bench run " + task.allocator.name +
+                                  ": start it with LD_PRELOAD=<path of " +
+                                  task.allocator.library + ">");
+    }
     RunBenchTask(task);
     return 0;
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "strata/tools/bench/bench.h"
+#include "strata/tools/dump_json.h"
 #include "strata/tools/table.h"
 
 namespace strata {
@@ -67,7 +68,7 @@ std::string ToJson(const std::vector<BenchRow>& rows) {
     object["note"] = row.note;
     json.push_back(std::move(object));
   }
-  return json.dump(2) + "\n";
+  return DumpJson(json);
 }
 
 std::string ToTable(const std::vector<BenchRow>& rows) {

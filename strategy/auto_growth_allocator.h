@@ -108,6 +108,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   void TakeBack(Allocation* loan) noexcept override;
   std::size_t ReturnLoans(LoanRecall which) noexcept override;
   bool EndLending() noexcept override;
+  bool IdleIsDone() noexcept override {
+    return is_over_ || PoolingStrategy::IdleIsDone();
+  }
 
   // Nobody allocates here any more.
   static void Retire(AutoGrowthAllocator* strategy) noexcept;
@@ -310,7 +313,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Allocation* LendOrdered(const LoanRequest& request) noexcept;
 
   const AutoGrowthPolicy policy_;
-  std::atomic<bool> has_stream_{true};  // or else all its work is done
+  std::atomic<bool> has_stream_{true};  // which may be asked
+  // All work of the stream is known to be done, and there will be none.
+  std::atomic<bool> is_over_{false};
 
   ChainLock& lock_{hit_state()->lock};
   // All below guarded by lock_.

@@ -29,6 +29,7 @@ std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
 }
 
 bool AutoGrowthAllocator::AwaitStream() noexcept {
+  if (is_over_) return true;
   const Status status = chain_stream().Synchronize();
   if (status == Status::kSuccess) return true;
   // A graph pool has waited for the device before.
@@ -126,7 +127,7 @@ void AutoGrowthAllocator::GiveUpIdle() noexcept {
   // Those that are not over stay until they are recalled.
   ReturnLoans(LoanRecall::kIdle);
   const CaptureGate::Calm calm(*timeline->gate());
-  const bool is_done = calm && chain_stream().IsDone();
+  const bool is_done = calm && IdleIsDone();
   // Chunks of which only loans are in use become idle.
   if (is_done && pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
   FreeChunks(DetachAllIdle(), is_done);

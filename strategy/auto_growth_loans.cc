@@ -49,6 +49,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
       << ToString(status) << "); what is left of chunks it lent is not lent";
   const Joined joined(*this);
   if (status == Status::kSuccess) epochs_.PassAll();
+  is_over_ = status == Status::kSuccess;
   has_stream_ = false;
 }
 

@@ -82,14 +82,11 @@ void CheckUse(const MemorySegment& segment, const MemoryUse& use,
       if (IsLaunch(known.access) && IsLaunch(use.access)) {
         kind = HazardKind::kPoolOverlap;
       }
-    } else if (!known.write && !use.write) {
-      continue;
-    } else if (known.region != use.region) {
-      kind = HazardKind::kAliasIncoherent;
-    } else if (known.own && use.own) {
-      kind = HazardKind::kPoolOverlap;
     } else {
-      continue;
+      const bool is_alias = known.region != use.region;
+      const bool is_harmless = !known.write && !use.write;
+      if (is_harmless || (!is_alias && !(known.own && use.own))) continue;
+      kind = is_alias ? HazardKind::kAliasIncoherent : HazardKind::kPoolOverlap;
     }
     HazardReport report = ReportOf(kind, known, use.access, range);
     report.second_life = LifeOf(use.life);

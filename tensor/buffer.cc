@@ -37,6 +37,12 @@ SubBuffer::SubBuffer(TensorBuffer& whole, std::size_t offset_bytes,
                                 " is not inside a buffer of " +
                                 std::to_string(whole.size_bytes()) + " bytes");
   }
+  const Allocation* memory = whole.allocation();
+  if (memory != nullptr && memory->owner()->returns_handles()) {
+    throw std::invalid_argument(
+        std::string("a part of a buffer: the memory of ") +
+        memory->owner()->name() + " is a handle, which has no address in it");
+  }
   if (whole.data() != nullptr) {
     set_memory(static_cast<std::byte*>(whole.data()) + offset_bytes,
                size_bytes);

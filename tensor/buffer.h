@@ -84,7 +84,8 @@ class Buffer final : public TensorBuffer {
 // A part of another buffer, whose root it keeps alive.
 class SubBuffer final : public TensorBuffer {
  public:
-  // Errors: std::invalid_argument if the range is not inside `whole`.
+  // Errors: std::invalid_argument if the range is not inside `whole`, or if its
+  //   memory is a handle, which cannot be reckoned with.
   SubBuffer(TensorBuffer& whole, std::size_t offset_bytes,
             std::size_t size_bytes);
 

@@ -64,11 +64,18 @@ void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
     tensor = std::move(fresh);
     return data;
   }
-  void* data = tensor.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
-  if (tensor.initialized() && IsOnDevice(place) &&
-      !facade_.InSameStream(*tensor.holder(), stream_)) {
-    facade_.RecordStream(*tensor.holder(), stream_);
+  if (!tensor.initialized() || !IsOnDevice(place) ||
+      facade_.InSameStream(*tensor.holder(), stream_)) {
+    return tensor.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
   }
+  // Memory of another stream is marked, which may fail.
+  DenseTensor changed = tensor;
+  void* data =
+      changed.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
+  if (changed.IsSharedWith(tensor)) {
+    facade_.RecordStream(*changed.holder(), stream_);
+  }
+  tensor = std::move(changed);
   return data;
 }
 

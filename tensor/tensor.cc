@@ -66,7 +66,10 @@ Tensor Tensor::Make(Allocator& allocator, DataType dtype, Shape shape,
                     const AllocationAttributes& attributes) {
   Failure failure;
   Tensor tensor(allocator, dtype, std::move(shape), attributes, &failure);
-  if (!tensor.IsInitialized()) ThrowFailure(failure, allocator);
+  // A handle is needed even for no elements.
+  const bool needs_memory =
+      tensor.num_elements() != 0 || allocator.returns_handles();
+  if (needs_memory && !tensor.buffer_) ThrowFailure(failure, allocator);
   return tensor;
 }
 

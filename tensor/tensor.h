@@ -38,7 +38,8 @@ class Tensor {
          const AllocationAttributes& attributes = {},
          Failure* failure = nullptr);
 
-  // The same, where memory that cannot be had is an exception.
+  // The same, where memory that cannot be had is an exception, also that of a
+  // handle for no elements.
   //
   // Errors: also those of Allocator::Allocate.
   static Tensor Make(Allocator& allocator, DataType dtype, Shape shape,
@@ -72,7 +73,8 @@ class Tensor {
 
   // Elements `begin` to `end` of the first dimension, sharing the buffer.
   //
-  // Errors: std::invalid_argument if there are no such elements.
+  // Errors: std::invalid_argument if there are no such elements, or if the
+  //   memory is a handle and they are not all of them.
   Tensor Slice(std::int64_t begin, std::int64_t end) const;
   // Element `i` of the first dimension, as a tensor with one dimension less.
   Tensor SubSlice(std::int64_t i) const;

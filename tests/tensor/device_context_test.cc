@@ -160,6 +160,19 @@ TEST_F(DeviceContextTest, KeptMemoryOfAnotherStreamIsMarked) {
   ASSERT_EQ(sim.StreamSynchronize(reader), Status::kSuccess);
 }
 
+// A stream that has ended cannot be marked as a user of another's memory.
+TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
+  const DeviceContext& context = Context("--strata_check_streams");
+  DenseTensor tensor = TensorOf({100});
+  const DeviceContext other(facade(), DevicePlace(0), NewStream());
+  float* data = other.Alloc<float>(tensor);
+  const auto foreign = context.Alloc<float>(tensor);
+  EXPECT_EQ(foreign, data);
+  Destroy(stream_);
+  EXPECT_THROW(context.Alloc<std::int32_t>(tensor), std::invalid_argument);
+  EXPECT_EQ(tensor.data<float>(), data);
+}
+
 TEST_F(DeviceContextTest, KnowsItsAllocators) {
   const DeviceContext& context = Context();
   EXPECT_EQ(context.place(), DevicePlace(0));

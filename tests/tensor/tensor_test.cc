@@ -70,6 +70,22 @@ TEST_F(TensorTest, WithoutElementsItStillGetsAHandle) {
   EXPECT_EQ(handles.live(), 0);
 }
 
+TEST_F(TensorTest, MakeGivesAHandleOrThrows) {
+  const auto none = std::make_shared<FailingAllocator>(
+      std::make_shared<HandleAllocator>());
+  none->Fail({1});
+  EXPECT_THROW(Tensor::Make(*none, DataType::kFloat32, {2, 0}), OutOfMemory);
+  EXPECT_NE(Tensor::Make(*none, DataType::kFloat32, {2, 0}).data(), nullptr);
+}
+
+TEST_F(TensorTest, AHandleHasNoParts) {
+  HandleAllocator handles;
+  const Tensor tensor(handles, DataType::kFloat32, {4});
+  EXPECT_EQ(tensor.Slice(0, 4).data(), tensor.data());
+  EXPECT_THROW((void)tensor.Slice(1, 4), std::invalid_argument);
+  EXPECT_THROW((void)tensor.SubSlice(0), std::invalid_argument);
+}
+
 TEST_F(TensorTest, ATensorByDefaultIsEmpty) {
   const Tensor tensor;
   EXPECT_EQ(tensor.dtype(), DataType::kFloat32);

@@ -34,6 +34,7 @@ Allocation* AlignedAllocator::TryAllocate(const Request& request,
   }
   Request larger = request;
   larger.bytes = *padded;
+  larger.padding_bytes = *padded - request.bytes;
   larger.alignment = 0;
   Allocation* allocation = underlying()->TryAllocate(larger, failure);
   if (allocation == nullptr) {

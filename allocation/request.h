@@ -35,6 +35,11 @@ struct Request {
   // `freed_before`: more memory may have become safe since the last one. Must
   // not throw. Layers never see it.
   const std::function<std::uint64_t()>* freed_by = nullptr;
+  // How much of `bytes` a layer added, so that the address can be moved.
+  std::size_t padding_bytes = 0;
+
+  // What the caller of that layer asked for.
+  std::size_t unpadded_bytes() const { return bytes - padding_bytes; }
 };
 
 // The largest Request::alignment that any chain serves.

@@ -100,7 +100,8 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
   }
   if (keeps_) {
     const std::lock_guard<ChainLock> guard(lock_);
-    if (Block* block = TakeCached(request.bytes)) return block->allocation();
+    Block* const block = TakeKept(request.bytes, request.unpadded_bytes());
+    if (block != nullptr) return block->allocation();
   }
   if ((request.flags & kNoGrowth) != 0) {
     return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
@@ -133,7 +134,7 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   }
   block->data = reinterpret_cast<std::byte*>(ptr);
   block->size = size;
-  block->requested = request.bytes;
+  block->requested = request.unpadded_bytes();
   block->set_place(place());
   block->flags = kBlockLive;
   // Announced at the start or by now: the driver may have captured the call.

@@ -185,6 +185,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void Trim() noexcept;
   // Takes everything out; linked by free_next.
   Block* TakeAll() noexcept;
+  // Takes one that serves `bytes`, of which `requested` were asked for; null
+  // without one. Hold lock_.
+  Block* TakeKept(std::size_t bytes, std::size_t requested) noexcept;
   // Frees blocks that were taken out, in the stream; returns their bytes.
   std::size_t FreeCached(Block* cached) noexcept;
   // Frees all that is kept; returns the bytes. Nothing while a capture is

@@ -8,10 +8,15 @@
 namespace strata {
 
 Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
+  return TakeKept(bytes, bytes);
+}
+
+Block* CudaMallocAsyncAllocator::TakeKept(std::size_t bytes,
+                                          std::size_t requested) noexcept {
   if (IsAnnounced()) return nullptr;
   Block* const block = cache_.Take(bytes);
   if (block == nullptr) return nullptr;
-  block->requested = bytes;
+  block->requested = requested;
   uses_.Count(*block);
   return block;
 }

@@ -148,7 +148,7 @@ Allocation* PoolAllocator::TryAllocate(const Request& request,
   }
   {
     const std::lock_guard<LentLock> guard(lock_);
-    if (Block* block = TakeKept(*size, request.bytes)) {
+    if (Block* block = TakeKept(*size, request.unpadded_bytes())) {
       return block->allocation();
     }
   }
@@ -183,7 +183,7 @@ Allocation* PoolAllocator::Grow(const Request& request, std::size_t size,
     ++rates_.misses;
   }
   cached_.Open(block->size, supplies);
-  Start(block, request.bytes);
+  Start(block, request.unpadded_bytes());
   return piece;
 }
 

@@ -169,6 +169,7 @@ Allocation* StreamView::TryAllocate(const Request& request,
   {
     const std::lock_guard<ChainLock> guard(lock_);
     if (allocation != nullptr) {
+      allocation->block()->requested = request.unpadded_bytes();
       uses_.Count(*allocation->block());
     } else {
       ++failures_;

@@ -112,6 +112,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   const RelaxedCaptureScope relaxed(graph_pools_->gate(),
                                     &platform_->device(stream.device));
   // A capture of it may have ended without a word, and nobody can ask later.
+  // What waited for its end would wait for the device now: that is for a call
+  // that wants memory, or gives some to the system.
   graph_pools_->CloseEnded(platform_->device(stream.device));
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(

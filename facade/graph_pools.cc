@@ -136,24 +136,26 @@ void GraphPools::Enter(GraphPoolId id, const Stream& stream) {
 }
 
 template <class Predicate>
-void GraphPools::WithdrawIf(Predicate is_meant) noexcept {
+bool GraphPools::WithdrawIf(Predicate is_meant) noexcept {
   std::shared_ptr<GraphPool> pool;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found =
         std::find_if(announced_.begin(), announced_.end(), is_meant);
-    if (found == announced_.end()) return;
+    if (found == announced_.end()) return false;
     pool = std::move(found->pool);
     announced_.erase(found);
   }
   pool->CaptureEnded();
   timelines_->gate().Withdraw();
-  pool.reset();
-  Sweep();
+  return true;
 }
 
 void GraphPools::Withdraw(GraphPoolId id) noexcept {
-  WithdrawIf([id](const Announced& other) { return other.pool->id() == id; });
+  if (WithdrawIf(
+          [id](const Announced& other) { return other.pool->id() == id; })) {
+    Sweep();
+  }
 }
 
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
@@ -212,7 +214,7 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
   return nullptr;
 }
 
-void GraphPools::CloseEnded(Device& device) noexcept {
+bool GraphPools::CloseEnded(Device& device) noexcept {
   std::vector<Announced> known;
   try {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -222,8 +224,9 @@ void GraphPools::CloseEnded(Device& device) noexcept {
       }
     }
   } catch (const std::bad_alloc&) {
-    return;  // the next request looks again
+    return false;  // the next request looks again
   }
+  bool is_any_over = false;
   for (const Announced& seen : known) {
     // With its stream a capture is over, also one that never began.
     bool is_over = true;
@@ -236,11 +239,12 @@ void GraphPools::CloseEnded(Device& device) noexcept {
     });
     if (!is_over) continue;
     // The next capture of the pool may have been announced since.
-    WithdrawIf([&](const Announced& other) {
+    is_any_over |= WithdrawIf([&](const Announced& other) {
       return other.pool == seen.pool && other.stream == seen.stream &&
              other.capture == seen.capture;
     });
   }
+  return is_any_over;
 }
 
 std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
@@ -278,7 +282,7 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
                   "the capture of the stream has failed; end it first");
   }
   if (info.status == CaptureStatus::kNone) {
-    CloseEnded(device);
+    if (CloseEnded(device)) Sweep();
     return nullptr;
   }
   try {
@@ -328,7 +332,11 @@ void GraphPools::Sweep() noexcept {
 }
 
 std::size_t GraphPools::Reclaim(Stream /*stream*/, std::size_t bytes) noexcept {
-  if (GoneGraphs().load(std::memory_order_acquire) == nullptr) return 0;
+  const CaptureGate& gate = timelines_->gate();
+  if (gate.any() || (GoneGraphs().load(std::memory_order_acquire) == nullptr &&
+                     !gate.has_postponed())) {
+    return 0;
+  }
   Sweep();
   return bytes;
 }

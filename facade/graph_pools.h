@@ -63,8 +63,8 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // The capture is over, or never began. Ignored if it was not announced.
   void Withdraw(GraphPoolId id) noexcept;
   // Withdraws what was announced on `device` and is over: it began and ended,
-  // or its stream has.
-  void CloseEnded(Device& device) noexcept;
+  // or its stream has. Whether that was any: what waited for it is for Sweep.
+  bool CloseEnded(Device& device) noexcept;
   // The graph keeps the pool alive, through a user object that instances of it
   // share, until its last launch is over.
   //
@@ -103,9 +103,9 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   struct Ticket;
 
   void Enter(GraphPoolId id, const Stream& stream);
-  // Withdraws the first that is meant.
+  // Withdraws the first that is meant. False if none is.
   template <class Predicate>
-  void WithdrawIf(Predicate is_meant) noexcept;
+  bool WithdrawIf(Predicate is_meant) noexcept;
   static void OnGraphGone(void* argument);
   static std::atomic<Ticket*>& GoneGraphs();
   // The pool announced for the capture, by id or by asking the streams that

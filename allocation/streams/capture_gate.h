@@ -83,6 +83,9 @@ class CaptureGate {
   void EndLater(Postponable& what) noexcept;
   // Nothing while a capture is announced.
   void EndPostponed() noexcept;
+  bool has_postponed() const noexcept {
+    return postponed_.load(std::memory_order_relaxed) != nullptr;
+  }
 
  private:
   std::atomic<std::uint32_t> announced_{0};

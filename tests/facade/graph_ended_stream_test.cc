@@ -119,5 +119,39 @@ TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
+// Work goes on until somebody waits for it.
+class GraphEndedStreamWaitTest : public GraphFixture {
+ protected:
+  GraphEndedStreamWaitTest() : GraphFixture(Lazy()) {}
+
+  static PlatformOptions Lazy() {
+    PlatformOptions options;
+    options.sim_progress = "lazy";
+    return options;
+  }
+};
+
+// The memory of a graph that is gone is free behind all work of the device:
+// that is waited for once somebody wants it.
+TEST_F(GraphEndedStreamWaitTest, ForTheEndOfAnotherPool) {
+  Build("allocator_strategy=direct");
+  const Stream gone = NewStream();
+  const Stream other = NewStream();
+  {
+    CaptureGuard guard(facade(), other);
+    Alloc(Mebibytes(40), other).reset();
+    Finish(guard);
+  }
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, gone);
+  DropGraphs();
+  const AllocationPtr used = Alloc(Mebibytes(1), other);
+  Use(used, other);
+  facade().StreamDestroyed(gone);
+  EXPECT_EQ(device().StreamQuery(other), Status::kNotReady);
+  Destroy(gone);
+  EXPECT_NE(Alloc(Mebibytes(40), other), nullptr);
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
 }  // namespace
 }  // namespace strata

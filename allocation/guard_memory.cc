@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "strata/allocation/streams/stream_timeline.h"
+
 namespace strata {
 namespace {
 
@@ -98,15 +100,25 @@ GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
                 (device_ != nullptr && !device_->caps().phantom_memory)),
       buffer_(std::make_unique<std::byte[]>(kPieceBytes)) {}
 
-GuardMemory::Turn GuardMemory::Now() const noexcept {
+template <class Act>
+Status GuardMemory::InTurn(Act act) const noexcept {
+  const auto run = [&](const Turn& turn) {
+    const Status status = NotCapturing(*device_, turn.stream);
+    return status == Status::kSuccess ? act(turn) : status;
+  };
   if (stream_ != nullptr && stream_->stream().uid != 0 && !stream_->retired()) {
-    return {stream_->stream(), false};
+    const Turn own{stream_->stream(), false};
+    StreamTimeline* const timeline = stream_->timeline();
+    if (timeline == nullptr) return run(own);
+    // The stream does not go meanwhile.
+    const CallGate::Pass pass = timeline->Use();
+    if (pass) return run(own);
   }
-  return {device_->PerThreadStream(), true};
-}
-
-Status GuardMemory::Finish(const Turn& turn) const noexcept {
-  return turn.wait ? device_->StreamSynchronize(turn.stream) : Status::kSuccess;
+  if (stream_ != nullptr) {
+    const Status status = stream_->Synchronize();
+    if (status != Status::kSuccess) return status;
+  }
+  return run({device_->PerThreadStream(), true});
 }
 
 Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
@@ -116,24 +128,25 @@ Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
     return Status::kSuccess;
   }
   if (device_ == nullptr) return Status::kInvalidDevice;
-  const Turn turn = Now();
-  Status status = NotCapturing(*device_, turn.stream);
-  if (status != Status::kSuccess) return status;
-  status = device_->MemsetAsync(PtrOf(zone.data), zone.value, zone.bytes,
-                                turn.stream);
-  return status == Status::kSuccess ? Finish(turn) : status;
+  return InTurn([&](const Turn& turn) {
+    const Status status = device_->MemsetAsync(PtrOf(zone.data), zone.value,
+                                               zone.bytes, turn.stream);
+    return status == Status::kSuccess && turn.wait
+               ? device_->StreamSynchronize(turn.stream)
+               : status;
+  });
 }
 
 Status GuardMemory::Read(const std::byte* data, std::byte* to,
                          std::size_t bytes) const noexcept {
-  const Turn turn = Now();
-  Status status = NotCapturing(*device_, turn.stream);
-  if (status != Status::kSuccess) return status;
-  status = device_->MemcpyAsync(PtrOf(to), PtrOf(data), bytes, turn.stream);
-  if (status != Status::kSuccess) return status;
-  // A copy to pageable memory is done when it returns (cuda_semantics.md H6),
-  // except where the device reaches such memory by itself.
-  return device_->StreamSynchronize(turn.stream);
+  return InTurn([&](const Turn& turn) {
+    const Status status =
+        device_->MemcpyAsync(PtrOf(to), PtrOf(data), bytes, turn.stream);
+    if (status != Status::kSuccess) return status;
+    // A copy to pageable memory is done when it returns (cuda_semantics.md H6),
+    // except where the device reaches such memory by itself.
+    return device_->StreamSynchronize(turn.stream);
+  });
 }
 
 Status GuardMemory::ComparePieces(const GuardZone* zones, std::size_t count,
@@ -187,18 +200,15 @@ Status GuardMemory::OrderAfter(Stream other) const noexcept {
     return Status::kInvalidDevice;
   }
   Device& from = platform_->device(other.device);
-  Status status = NotCapturing(from, other);
+  const Status status = NotCapturing(from, other);
   if (status != Status::kSuccess) return status;
-  if (device_ != nullptr) {
-    const Turn turn = Now();
-    status = NotCapturing(*device_, turn.stream);
-    if (status != Status::kSuccess) return status;
-    if (!turn.wait &&
-        OrderByEvent(from, other, *device_, turn.stream) == Status::kSuccess) {
-      return Status::kSuccess;
-    }
-  }
-  return from.StreamSynchronize(other);
+  if (device_ == nullptr) return from.StreamSynchronize(other);
+  return InTurn([&](const Turn& turn) {
+    return !turn.wait && OrderByEvent(from, other, *device_, turn.stream) ==
+                             Status::kSuccess
+               ? Status::kSuccess
+               : from.StreamSynchronize(other);
+  });
 }
 
 }  // namespace strata

@@ -29,10 +29,10 @@ struct GuardChange {
 // of the chain's stream, or by the CPU at a host place.
 //
 // Model: device memory is copied to the host in pieces on the chain's stream,
-//   and that stream alone is waited for. After the stream is retired, when all
-//   its work is done, the calling thread's default stream serves instead, and
-//   is waited for after each call. Nothing is done while a capture is under way
-//   in the stream: the work would become part of the graph.
+//   and that stream alone is waited for. Once the stream has ended, its work is
+//   waited for, and the calling thread's default stream serves instead and is
+//   waited for after each call. Nothing is done while a capture is under way in
+//   the stream: the work would become part of the graph.
 // Errors: what the first failing device call returned.
 // Threads: any thread.
 // Cost: no heap call. A second thread that compares at the same time uses small
@@ -61,14 +61,15 @@ class GuardMemory {
 
  private:
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-  // The stream to use now, and whether to wait for it after each call.
+  // The stream to use now, and whether to wait for it after the call.
   struct Turn {
     Stream stream;
     bool wait;
   };
 
-  Turn Now() const noexcept;
-  Status Finish(const Turn& turn) const noexcept;
+  // Calls `act` with the turn, unless a capture is under way in its stream.
+  template <class Act>
+  Status InTurn(Act act) const noexcept;
   Status Read(const std::byte* data, std::byte* to,
               std::size_t bytes) const noexcept;
   Status ComparePieces(const GuardZone* zones, std::size_t count,

@@ -150,6 +150,19 @@ TEST_P(FacadeGuardTest, StreamsComeAndGo) {
   EXPECT_THAT(errors_, SizeIs(2));
 }
 
+// The end of a stream does not wait for its work; a check after it does.
+TEST_P(FacadeGuardTest, WhatOutlivesItsStreamIsCheckedBehindItsWork) {
+  AllocatorFacade& facade = Build();
+  const Stream stream = NewStream();
+  AllocationPtr kept = facade.Alloc(DevicePlace(0), 1000, stream);
+  Write(AddressOf(kept) + 1000, stream);
+  facade.StreamDestroyed(stream);
+  EXPECT_EQ(device().StreamQuery(stream), Status::kNotReady);
+  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
+  kept.reset();
+  EXPECT_THAT(errors_, SizeIs(1));
+}
+
 TEST_P(FacadeGuardTest, AllocationsMayOutliveTheFacade) {
   AllocatorFacade& facade = Build();
   AllocationPtr kept = facade.Alloc(DevicePlace(0), 1000);

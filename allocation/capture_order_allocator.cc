@@ -96,7 +96,7 @@ bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
 void CaptureOrderAllocator::EraseStream(Allocation* allocation,
                                         Stream stream) noexcept {
   Block* block = allocation->block();
-  if ((block->flags & kBlockMarked) == 0) return;
+  if (!HasFlag(*block, kBlockMarked)) return;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = by_block_.find(block);
   if (found == by_block_.end()) return;

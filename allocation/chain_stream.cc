@@ -30,7 +30,9 @@ bool ChainStream::IsDone() noexcept {
     return timeline_->MayTouch() && timeline_->SeeIdle();
   }
   const StreamTimeline::Tick tick = retired() ? last_tick_ : timeline_->Note();
-  return timeline_->IsDone(tick) || timeline_->Poll() >= tick;
+  if (!timeline_->IsDone(tick)) return timeline_->Poll() >= tick;
+  timeline_->AcquireDone();
+  return true;
 }
 
 void ChainStream::Retire() noexcept {

@@ -19,7 +19,7 @@ class StreamTimeline;
 // Model: with a timeline, work that is under way when the stream is retired is
 //   known by its last event; without one, retire it only when its work is done.
 // Threads: any thread.
-class ChainStream {
+class ChainStream : public std::enable_shared_from_this<ChainStream> {
  public:
   // `device` is null for host memory, which no stream orders; otherwise it
   // outlives this object.

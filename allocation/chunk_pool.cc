@@ -9,6 +9,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/store_max.h"
 
 namespace strata {
 namespace {
@@ -16,12 +17,6 @@ namespace {
 // More than any device or host has: sums of such sizes do not overflow, and
 // indices of free blocks know all that are less.
 constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 48;
-
-void StoreMax(std::atomic<std::size_t>& peak, std::size_t value) {
-  std::size_t seen = peak.load();
-  while (seen < value && !peak.compare_exchange_weak(seen, value)) {
-  }
-}
 
 }  // namespace
 
@@ -194,7 +189,7 @@ Allocation* ChunkPool::TakeOffered(std::size_t bytes,
 }
 
 bool ChunkPool::OrderAfter(const Idle& idle, ChainStream& user) noexcept {
-  if (idle.timeline == nullptr) return true;
+  if (idle.timeline == nullptr) return AwaitLastUse(idle);
   if (user.device() != nullptr && !user.retired() &&
       idle.timeline->OrderBefore(idle.tick, *user.device(), user.stream()) ==
           Status::kSuccess) {
@@ -204,8 +199,10 @@ bool ChunkPool::OrderAfter(const Idle& idle, ChainStream& user) noexcept {
 }
 
 bool ChunkPool::AwaitLastUse(const Idle& idle) noexcept {
-  return idle.timeline == nullptr ||
-         idle.timeline->Await(idle.tick) == Status::kSuccess;
+  Status status = Status::kSuccess;
+  if (idle.timeline != nullptr) status = idle.timeline->Await(idle.tick);
+  if (idle.stream != nullptr) status = idle.stream->Synchronize();
+  return status == Status::kSuccess;
 }
 
 bool ChunkPool::Keep(const Idle& idle) noexcept {
@@ -241,7 +238,8 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
     idle.tick = idle.timeline->Note();
     // If it fails, whoever wants the chunk tries again.
     static_cast<void>(idle.timeline->Close());
-  } else if (last_user.Synchronize() != Status::kSuccess) {
+  } else if (last_user.Synchronize() != Status::kSuccess &&
+             (idle.stream = last_user.weak_from_this().lock()) == nullptr) {
     LOG(ERROR) << "chunk_pool: " << chunk->size() << " bytes at "
                << chunk->data() << " stay reserved: the device does not say "
                << "when they are free";
@@ -347,7 +345,7 @@ Stats ChunkPool::stats() const {
 }
 
 void ChunkPool::ResetPeak() {
-  peak_reserved_bytes_ = reserved_bytes_.load();
+  strata::ResetPeak(peak_reserved_bytes_, reserved_bytes_);
   if (const std::shared_ptr<DriverHeld> held = driver_held()) {
     held->ResetPeak();
   }

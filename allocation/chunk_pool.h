@@ -149,9 +149,12 @@ class ChunkPool final : public Decorator {
  private:
   struct Idle {
     Allocation* chunk = nullptr;
-    // Of the last user; null: free at once.
+    // Of the last user; null: none.
     std::shared_ptr<StreamTimeline> timeline;
     std::uint64_t tick = 0;  // after its work
+    // Of the last users, who could not be waited for; null: none. Without
+    // either, the chunk is free.
+    std::shared_ptr<ChainStream> stream;
   };
   struct HolderEntry {
     ChunkHolder* holder;

@@ -51,9 +51,8 @@ void CudaGraphAllocator::AddHoldsOf(const Stream& stream, Holds& holds,
       stream.device >= platform_->device_count()) {
     return;
   }
-  captures_->AddHoldsOf(platform_->device(stream.device), stream, holds,
+  captures_->AddHoldsOf(platform_->device(stream.device), stream, own_, holds,
                         may_be_gone);
-  std::erase_if(holds, [this](const auto& hold) { return hold.get() == own_; });
 }
 
 bool CudaGraphAllocator::IsHeld(const Stream& stream) const noexcept {

@@ -35,7 +35,8 @@ class CudaGraphAllocator final : public Decorator {
  public:
   // Of `context`: the platform, captures and timelines, which outlive this
   // layer; if one is null, nothing is kept. In the chain of a graph pool, which
-  // keeps its memory by itself, own_hold is that pool.
+  // keeps its memory by itself and which it may outlive, own_hold names that
+  // pool.
   CudaGraphAllocator(std::shared_ptr<Allocator> underlying,
                      const ChainContext& context);
 
@@ -67,7 +68,7 @@ class CudaGraphAllocator final : public Decorator {
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureHolds> captures_;
   const std::shared_ptr<TimelineTable> timelines_;  // null: nobody captures
-  const CaptureHold* const own_;
+  const std::uint64_t own_;  // order() of the pool that it is of; 0: of none
   const std::shared_ptr<LaterFrees> later_;
   std::mutex mutex_;
   Uses uses_;  // of live allocations, in captures; guarded by mutex_

@@ -15,7 +15,6 @@ namespace strata {
 
 class AllocationLog;
 class Budget;
-class CaptureHold;
 class CaptureHolds;
 class DeferredFrees;
 class EventSink;
@@ -76,7 +75,7 @@ struct ChainContext {
   std::shared_ptr<GuardReporter> guard_reporter;  // of the place
   std::shared_ptr<AllocationLog> allocation_log;  // of the facade
   std::shared_ptr<CaptureHolds> captures;         // of the facade
-  const CaptureHold* own_hold = nullptr;     // of the graph pool that it is of
+  std::uint64_t own_hold = 0;  // order() of the graph pool that it is of
   std::shared_ptr<TimelineTable> timelines;  // of the facade
   std::shared_ptr<DeferredFrees> frees;      // of the place
   Clock* clock = &Clock::Steady();           // of waits and time stamps

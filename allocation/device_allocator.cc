@@ -19,15 +19,18 @@ void ExplainDeviceFailure(Device& device, Status status, Failure& failure) {
   }
 }
 
-DeviceAllocator::DeviceAllocator(std::shared_ptr<Platform> platform, int device)
+DeviceAllocator::DeviceAllocator(std::shared_ptr<Platform> platform, int device,
+                                 std::shared_ptr<const CaptureGate> gate)
     : SystemAllocator(DevicePlace(device),
                       platform->device(device).caps().alloc_alignment_bytes),
       platform_(std::move(platform)),
-      device_(platform_->device(device)) {}
+      device_(platform_->device(device)),
+      gate_(std::move(gate)) {}
 
 void* DeviceAllocator::Obtain(const Request& request,
                               Failure& failure) noexcept {
   DevicePtr ptr = 0;
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status = device_.MemAlloc(&ptr, request.bytes);
   if (status != Status::kSuccess) {
     ExplainDeviceFailure(device_, status, failure);
@@ -37,6 +40,7 @@ void* DeviceAllocator::Obtain(const Request& request,
 }
 
 void DeviceAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
   LOG_IF(ERROR, status != Status::kSuccess)
       << "device: cannot free " << bytes << " bytes at " << data << ": "

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/system_allocator.h"
 #include "strata/platform/device.h"
 #include "strata/platform/platform.h"
@@ -16,8 +17,10 @@ namespace strata {
 // Lifetime: keeps the platform alive.
 class DeviceAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`.
-  DeviceAllocator(std::shared_ptr<Platform> platform, int device);
+  // `device` is an ordinal of `platform`. With a gate its calls harm no capture
+  // that is announced there.
+  DeviceAllocator(std::shared_ptr<Platform> platform, int device,
+                  std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "device"; }
 
@@ -28,6 +31,7 @@ class DeviceAllocator final : public SystemAllocator {
  private:
   std::shared_ptr<Platform> platform_;
   Device& device_;
+  std::shared_ptr<const CaptureGate> gate_;  // null: none
 };
 
 // Fills in what a device call that refused memory means: reason, status and the

@@ -61,7 +61,8 @@ GuardAllocator::GuardAllocator(std::shared_ptr<Allocator> underlying,
                                const ChainContext& context)
     : Decorator(std::move(underlying)),
       settings_(Rounded(settings, Decorator::natural_alignment())),
-      memory_(Decorator::place(), context.platform, context.stream),
+      memory_(Decorator::place(), context.platform, context.stream,
+              context.timelines),
       reporter_(context.guard_reporter) {
   if (reporter_ == nullptr) {
     reporter_ = std::make_shared<GuardReporter>(settings.abort_on_error);
@@ -171,7 +172,9 @@ bool GuardAllocator::WriteZones(const GuardRecord& record) noexcept {
 bool GuardAllocator::OrderAfterMarks(const GuardRecord& record) noexcept {
   Stream stream;
   for (std::size_t i = 0; ledger_.MarkAt(record, i, &stream); ++i) {
-    if (!Did(memory_.OrderAfter(stream), "wait for a stream")) return false;
+    if (!Did(memory_.OrderAfterKnown(stream), "wait for a stream")) {
+      return false;
+    }
   }
   return true;
 }
@@ -194,6 +197,12 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
   // The record stays live, and a second free comes here at once: the layers
   // above have done with the block.
   block->owner = this;
+  // The layers below find out now which graphs may use it; not later.
+  if (memory_.IsCapturing() && ledger_.Drop(record)) {
+    underlying()->DoFree(record.memory);
+    ledger_.Give(&record);
+    return;
+  }
   record.ordered = OrderAfterMarks(record);
   record.poisoned = record.ordered && Poison(record);
   ledger_.Quarantine(record);
@@ -311,6 +320,7 @@ bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
   GuardRecord& record = *live;
   if (stream.uid != 0 && stream != memory_.stream()) {
     try {
+      memory_.Know(stream);
       ledger_.AddMark(record, stream);
     } catch (const std::bad_alloc&) {
       // The mark cannot be kept, so that use is waited for now.

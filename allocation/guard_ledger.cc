@@ -118,6 +118,13 @@ void GuardLedger::Quarantine(GuardRecord& record) noexcept {
   quarantine_bytes_ += WeightOf(record);
 }
 
+bool GuardLedger::Drop(GuardRecord& record) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (record.pins != 0) return false;
+  Unlink(record);
+  return true;
+}
+
 void GuardLedger::Unlink(GuardRecord& record) noexcept {
   (record.newer != nullptr ? record.newer->older : newest_) = record.older;
   if (record.older != nullptr) record.older->newer = record.newer;

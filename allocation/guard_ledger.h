@@ -77,6 +77,9 @@ class GuardLedger {
   // Notes who frees it. False if it is not live: it was freed before.
   bool BeginFree(GuardRecord& record) noexcept;
   void Quarantine(GuardRecord& record) noexcept;
+  // Instead: takes a block that is being freed out of all lists. False if it is
+  // pinned.
+  bool Drop(GuardRecord& record) noexcept;
   // The block that was freed first, out of all lists, if more than `keep_bytes`
   // are in quarantine; else null.
   GuardRecord* TakeOldest(std::size_t keep_bytes) noexcept;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/allocation/streams/timeline_table.h"
 
 namespace strata {
 namespace {
@@ -90,10 +91,12 @@ Status OrderByEvent(Device& from, Stream other, Device& device, Stream stream) {
 }  // namespace
 
 GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
-                         std::shared_ptr<ChainStream> stream)
+                         std::shared_ptr<ChainStream> stream,
+                         std::shared_ptr<TimelineTable> timelines)
     : place_(place),
       platform_(std::move(platform)),
       stream_(std::move(stream)),
+      timelines_(std::move(timelines)),
       on_host_(IsOnHost(place)),
       device_(FindDevice(place, platform_, stream_)),
       readable_(place.kind != PlaceKind::kDevice ||
@@ -192,6 +195,29 @@ Status GuardMemory::Compare(const GuardZone* zones, std::size_t count,
   }
   std::array<std::byte, 4096> small;
   return ComparePieces(zones, count, changes, small.data(), small.size());
+}
+
+bool GuardMemory::IsCapturing() const noexcept {
+  const StreamTimeline* timeline =
+      stream_ != nullptr ? stream_->timeline() : nullptr;
+  if (device_ == nullptr || timeline == nullptr ||
+      !timeline->during_capture()) {
+    return false;
+  }
+  const CallGate::Pass pass = timeline->Use();
+  return pass && timeline->gate()->IsCapturing(*device_, stream());
+}
+
+void GuardMemory::Know(Stream other) const {
+  if (timelines_ != nullptr) static_cast<void>(timelines_->Of(other));
+}
+
+Status GuardMemory::OrderAfterKnown(Stream other) const noexcept {
+  if (timelines_ == nullptr) return OrderAfter(other);
+  Status status = Status::kInvalidResourceHandle;
+  timelines_->WhileThere(other,
+                         [&](Device& /*from*/) { status = OrderAfter(other); });
+  return status;
 }
 
 Status GuardMemory::OrderAfter(Stream other) const noexcept {

@@ -11,6 +11,8 @@
 
 namespace strata {
 
+class TimelineTable;
+
 // Bytes that must all have one value.
 struct GuardZone {
   const std::byte* data = nullptr;
@@ -39,9 +41,10 @@ struct GuardChange {
 //   pieces.
 class GuardMemory {
  public:
-  // `platform` and `stream` may be null in a chain built by hand.
+  // `platform`, `stream` and `timelines` may be null in a chain built by hand.
   GuardMemory(Place place, std::shared_ptr<Platform> platform,
-              std::shared_ptr<ChainStream> stream);
+              std::shared_ptr<ChainStream> stream,
+              std::shared_ptr<TimelineTable> timelines = nullptr);
 
   // Whether what is written can be read back.
   bool readable() const { return readable_; }
@@ -55,9 +58,16 @@ class GuardMemory {
   // `zones` are in order of address. Writes `changes` only if all was read.
   Status Compare(const GuardZone* zones, std::size_t count,
                  GuardChange* changes) noexcept;
+  // Whether work in the chain's stream becomes part of a graph.
+  bool IsCapturing() const noexcept;
+
   // What follows comes after all work submitted to `other` so far. At a host
-  // place, waits for that work.
+  // place, waits for that work. `other` stays there meanwhile.
   Status OrderAfter(Stream other) const noexcept;
+  // The same for a stream that other threads may end: an error if it has.
+  // Errors of Know, before: std::bad_alloc.
+  void Know(Stream other) const;
+  Status OrderAfterKnown(Stream other) const noexcept;
 
  private:
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
@@ -79,6 +89,7 @@ class GuardMemory {
   const Place place_;
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<ChainStream> stream_;
+  const std::shared_ptr<TimelineTable> timelines_;
   const bool on_host_;    // the CPU reaches the memory without the device
   Device* const device_;  // null: none is known
   const bool readable_;

@@ -12,25 +12,25 @@ LogAllocator::LogAllocator(std::shared_ptr<Allocator> underlying,
                            std::shared_ptr<AllocationLog> log)
     : Decorator(std::move(underlying)), log_(std::move(log)) {}
 
-bool LogAllocator::Remember(const Allocation& allocation) noexcept {
-  const std::lock_guard<std::mutex> guard(mutex_);
+LogAllocator::Ids::node_type LogAllocator::MakeEntry() noexcept {
   try {
+    Ids one;
     // The number is the log's, which the line is written for.
-    ids_.emplace(&allocation, 0);
-    return true;
+    one.emplace(nullptr, 0);
+    return one.extract(one.begin());
   } catch (const std::bad_alloc&) {
-    return false;
+    return {};
   }
 }
 
 Allocation* LogAllocator::TryAllocate(const Request& request,
                                       Failure& failure) noexcept {
-  Allocation* allocation = underlying()->TryAllocate(request, failure);
-  if (allocation == nullptr || (request.flags & kWillBeLogged) != 0) {
-    return allocation;
+  if ((request.flags & kWillBeLogged) != 0) {
+    return underlying()->TryAllocate(request, failure);
   }
-  if (!Remember(*allocation)) {
-    underlying()->DoFree(allocation);
+  // Before there is anything to give back.
+  Ids::node_type entry = MakeEntry();
+  if (!entry) {
     failure = Failure();
     failure.reason = Failure::Reason::kHostMemory;
     failure.place = place();
@@ -38,9 +38,12 @@ Allocation* LogAllocator::TryAllocate(const Request& request,
     failure.requested_bytes = request.bytes;
     return nullptr;
   }
-  const std::uint64_t id = log_->RecordRawAllocation(*allocation, *this);
+  Allocation* allocation = underlying()->TryAllocate(request, failure);
+  if (allocation == nullptr) return nullptr;
+  entry.key() = allocation;
+  entry.mapped() = log_->RecordRawAllocation(*allocation, *this);
   const std::lock_guard<std::mutex> guard(mutex_);
-  ids_.find(allocation)->second = id;
+  ids_.insert(std::move(entry));
   return allocation;
 }
 

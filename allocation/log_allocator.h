@@ -2,9 +2,9 @@
 #define STRATA_ALLOCATION_LOG_ALLOCATOR_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 
 #include "strata/allocation/allocation_log.h"
 #include "strata/allocation/decorator.h"
@@ -29,12 +29,16 @@ class LogAllocator final : public Decorator {
   HitPath* hit_path() override { return nullptr; }
 
  private:
-  bool Remember(const Allocation& allocation) noexcept;
+  // A tree, whose entries can be made ahead.
+  using Ids = std::map<const Allocation*, std::uint64_t>;
+
+  // Empty without host memory.
+  static Ids::node_type MakeEntry() noexcept;
 
   std::shared_ptr<AllocationLog> log_;
-  std::mutex mutex_;  // held while the table grows, never while writing
+  std::mutex mutex_;  // never held while writing
   // The numbers of live allocations that are in the log. Guarded by mutex_.
-  std::unordered_map<const Allocation*, std::uint64_t> ids_;
+  Ids ids_;
 };
 
 }  // namespace strata

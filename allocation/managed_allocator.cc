@@ -10,12 +10,14 @@
 namespace strata {
 
 ManagedAllocator::ManagedAllocator(std::shared_ptr<Platform> platform,
-                                   int device, PlaceKind serves)
+                                   int device, PlaceKind serves,
+                                   std::shared_ptr<const CaptureGate> gate)
     : SystemAllocator(serves == PlaceKind::kDevice ? DevicePlace(device)
                                                    : ManagedPlace(device),
                       platform->device(device).caps().alloc_alignment_bytes),
       platform_(std::move(platform)),
-      device_(platform_->device(device)) {
+      device_(platform_->device(device)),
+      gate_(std::move(gate)) {
   if (!device_.caps().managed_memory) {
     throw std::invalid_argument(ToString(place()) +
                                 ": the device has no managed memory");
@@ -25,6 +27,7 @@ ManagedAllocator::ManagedAllocator(std::shared_ptr<Platform> platform,
 void* ManagedAllocator::Obtain(const Request& request,
                                Failure& failure) noexcept {
   DevicePtr ptr = 0;
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status =
       device_.MallocManaged(&ptr, request.bytes, kManagedGlobal);
   if (status != Status::kSuccess) {
@@ -35,6 +38,7 @@ void* ManagedAllocator::Obtain(const Request& request,
 }
 
 void ManagedAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
   LOG_IF(ERROR, status != Status::kSuccess)
       << "managed: cannot free " << bytes << " bytes at " << data << ": "

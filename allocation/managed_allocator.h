@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/system_allocator.h"
 #include "strata/platform/device.h"
 #include "strata/platform/platform.h"
@@ -18,9 +19,11 @@ namespace strata {
 class ManagedAllocator final : public SystemAllocator {
  public:
   // `device` is an ordinal of `platform`. What is served is
-  // ManagedPlace(device), or DevicePlace(device) from managed memory.
+  // ManagedPlace(device), or DevicePlace(device) from managed memory. With a
+  // gate its calls harm no capture that is announced there.
   ManagedAllocator(std::shared_ptr<Platform> platform, int device,
-                   PlaceKind serves = PlaceKind::kManaged);
+                   PlaceKind serves = PlaceKind::kManaged,
+                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "managed"; }
 
@@ -31,6 +34,7 @@ class ManagedAllocator final : public SystemAllocator {
  private:
   std::shared_ptr<Platform> platform_;
   Device& device_;
+  std::shared_ptr<const CaptureGate> gate_;  // null: none
 };
 
 }  // namespace strata

@@ -9,11 +9,13 @@
 
 namespace strata {
 
-PinnedAllocator::PinnedAllocator(std::shared_ptr<Platform> platform, int device)
+PinnedAllocator::PinnedAllocator(std::shared_ptr<Platform> platform, int device,
+                                 std::shared_ptr<const CaptureGate> gate)
     : SystemAllocator(PinnedPlace(device),
                       platform->device(device).caps().alloc_alignment_bytes),
       platform_(std::move(platform)),
-      device_(platform_->device(device)) {
+      device_(platform_->device(device)),
+      gate_(std::move(gate)) {
   if (!device_.caps().pinned_memory) {
     throw std::invalid_argument(ToString(place()) +
                                 ": the device has no pinned host memory");
@@ -23,6 +25,7 @@ PinnedAllocator::PinnedAllocator(std::shared_ptr<Platform> platform, int device)
 void* PinnedAllocator::Obtain(const Request& request,
                               Failure& failure) noexcept {
   void* data = nullptr;
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status = device_.MallocHost(&data, request.bytes, 0);
   if (status == Status::kSuccess) return data;
   failure.status = status;
@@ -33,6 +36,7 @@ void* PinnedAllocator::Obtain(const Request& request,
 }
 
 void PinnedAllocator::Return(void* data, std::size_t bytes) noexcept {
+  const DriverCallScope scope(gate_.get(), device_);
   const Status status = device_.FreeHost(data);
   LOG_IF(ERROR, status != Status::kSuccess)
       << "pinned: cannot free " << bytes << " bytes at " << data << ": "

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/system_allocator.h"
 #include "strata/platform/device.h"
 #include "strata/platform/platform.h"
@@ -17,8 +18,10 @@ namespace strata {
 // Lifetime: keeps the platform alive.
 class PinnedAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`.
-  PinnedAllocator(std::shared_ptr<Platform> platform, int device);
+  // `device` is an ordinal of `platform`. With a gate its calls harm no capture
+  // that is announced there.
+  PinnedAllocator(std::shared_ptr<Platform> platform, int device,
+                  std::shared_ptr<const CaptureGate> gate = nullptr);
 
   const char* name() const override { return "pinned"; }
 
@@ -29,6 +32,7 @@ class PinnedAllocator final : public SystemAllocator {
  private:
   std::shared_ptr<Platform> platform_;
   Device& device_;
+  std::shared_ptr<const CaptureGate> gate_;  // null: none
 };
 
 }  // namespace strata

@@ -17,11 +17,7 @@ HitState& StateOf(HitPath* hit_path, std::optional<LastingHitState>& own,
 }  // namespace
 
 void PlaceMeter::Add(std::uint64_t bytes) {
-  const std::uint64_t in_use = in_use_bytes_ += bytes;
-  std::uint64_t peak = peak_in_use_bytes_;
-  while (peak < in_use &&
-         !peak_in_use_bytes_.compare_exchange_weak(peak, in_use)) {
-  }
+  StoreMax(peak_in_use_bytes_, in_use_bytes_ += bytes);
 }
 
 StatAllocator::StatAllocator(std::shared_ptr<Allocator> underlying,

@@ -11,6 +11,7 @@
 #include "strata/allocation/decorator_options.h"
 #include "strata/allocation/hit_state.h"
 #include "strata/allocation/usage.h"
+#include "strata/platform/store_max.h"
 
 namespace strata {
 
@@ -23,7 +24,7 @@ class PlaceMeter {
   void Subtract(std::uint64_t bytes) { in_use_bytes_ -= bytes; }
   std::uint64_t in_use_bytes() const { return in_use_bytes_; }
   std::uint64_t peak_in_use_bytes() const { return peak_in_use_bytes_; }
-  void ResetPeak() { peak_in_use_bytes_ = in_use_bytes_.load(); }
+  void ResetPeak() { strata::ResetPeak(peak_in_use_bytes_, in_use_bytes_); }
 
  private:
   std::atomic<std::uint64_t> in_use_bytes_{0};

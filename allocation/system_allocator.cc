@@ -1,6 +1,7 @@
 #include "strata/allocation/system_allocator.h"
 
 #include "strata/allocation/record_slab.h"
+#include "strata/platform/store_max.h"
 
 namespace strata {
 
@@ -34,11 +35,7 @@ Allocation* SystemAllocator::TryAllocate(const Request& request,
   block->set_place(place_);
   block->flags = kBlockLive;
   ++allocations_;
-  const std::uint64_t in_use = in_use_bytes_ += request.bytes;
-  std::uint64_t peak = peak_in_use_bytes_;
-  while (peak < in_use &&
-         !peak_in_use_bytes_.compare_exchange_weak(peak, in_use)) {
-  }
+  StoreMax(peak_in_use_bytes_, in_use_bytes_ += request.bytes);
   return block->allocation();
 }
 
@@ -74,7 +71,9 @@ Stats SystemAllocator::stats() const {
   return stats;
 }
 
-void SystemAllocator::ResetPeak() { peak_in_use_bytes_ = in_use_bytes_.load(); }
+void SystemAllocator::ResetPeak() {
+  strata::ResetPeak(peak_in_use_bytes_, in_use_bytes_);
+}
 
 void SystemAllocator::Accept(AllocatorVisitor& visitor) const {
   visitor.VisitLayer(*this);

@@ -33,10 +33,16 @@ void TraceSink::Row(const char* action, const void* data, std::size_t bytes,
                     Stream stream, Place place) noexcept {
   const std::string where = ToString(place);
   const std::lock_guard<std::mutex> guard(mutex_);
-  const int thread = threads_
-                         .emplace(std::this_thread::get_id(),
-                                  static_cast<int>(threads_.size()) + 1)
-                         .first->second;
+  int thread = 0;
+  try {
+    thread = threads_
+                 .emplace(std::this_thread::get_id(),
+                          static_cast<int>(threads_.size()) + 1)
+                 .first->second;
+  } catch (const std::bad_alloc&) {
+    ++lost_rows_;
+    return;
+  }
   const auto us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(clock_.Now())
           .count());

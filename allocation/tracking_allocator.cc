@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "strata/allocation/block_flags.h"
+
 namespace strata {
 
 TrackingAllocator::TrackingAllocator(Allocator& allocator, const Clock& clock)
@@ -59,7 +61,11 @@ bool TrackingAllocator::Count(const Allocation& allocation) noexcept {
 Allocation* TrackingAllocator::TryAllocate(const Request& request,
                                            Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  if (allocation == nullptr || Count(*allocation)) return allocation;
+  // What a capture's pool gives is freed there, past this layer.
+  if (allocation == nullptr || HasFlag(*allocation->block(), kBlockRouted) ||
+      Count(*allocation)) {
+    return allocation;
+  }
   underlying()->DoFree(allocation);
   failure = Failure();
   failure.reason = Failure::Reason::kHostMemory;

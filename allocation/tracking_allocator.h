@@ -17,8 +17,9 @@ namespace strata {
 // Watches what one piece of a program, such as one kernel, allocates: put it
 // around an allocator for as long as that piece runs, and ask it afterwards.
 //
-// Model: counts the sizes as rounded. What is null is not counted. Not a line
-//   of decorators.def: a chain has `stat` for its whole life; this is for a
+// Model: counts the sizes as rounded. What is null is not counted, nor what is
+//   allocated inside a capture, which belongs to its pool. Not a line of
+//   decorators.def: a chain has `stat` for its whole life; this is for a
 //   scope.
 // Threads: any thread.
 // Cost: a table entry and a lock per call.

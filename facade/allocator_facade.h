@@ -149,7 +149,10 @@ class AllocatorFacade {
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
   // The capture that was announced for the pool is over, or never began. Found
-  // out by itself, later, if it is not said.
+  // out by itself, later, if it is not said. Ignored while a capture of the
+  // pool is under way; say it before anybody announces the pool's next one.
+  //
+  // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);
   // Keeps the pool until `graph`, of `device`, everything instantiated from it
   // and their last launches are gone. Between the end of the capture, or the
@@ -260,6 +263,17 @@ class AllocatorFacade {
   std::vector<Place> places() const;
 
  private:
+  friend class CaptureGuard;
+  // A capture of a graph pool, by the number of its announcement.
+  struct Announcement {
+    GraphPoolId pool = 0;
+    std::uint64_t number = 0;
+  };
+  // As PrepareMemoryPoolForCUDAGraph.
+  Announcement Announce(GraphPoolId id, Stream stream);
+  // As CaptureEnded and RemoveMemoryPoolOfCUDAGraph, of that one only.
+  void Finish(const Announcement& announcement) noexcept;
+
   void MakeShared();
   void AddPlaces();
   // What --enable_gpu_memory_usage_log asks for.

@@ -1,6 +1,8 @@
 // The C ABI: captures of CUDA graphs.
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include "strata/facade/c_api_call.h"
 #include "strata/facade/graph_pool_id.h"
@@ -23,6 +25,10 @@ strata_status strata_capture_end(strata_facade* facade, int32_t device,
     try {
       if (graph != nullptr) {
         facade->facade.KeepForGraph(pool, device, strata::Graph{graph});
+      } else if (device < 0 ||
+                 device >= facade->facade.platform().device_count()) {
+        throw std::invalid_argument("there is no device " +
+                                    std::to_string(device));
       }
     } catch (...) {
       facade->facade.CaptureEnded(pool);  // it is over all the same

@@ -26,7 +26,7 @@ CaptureGuard::CaptureGuard(AllocatorFacade& facade, Stream stream,
     : facade_(facade),
       device_(DeviceOf(facade, stream)),
       stream_(stream),
-      pool_(facade.PrepareMemoryPoolForCUDAGraph(pool, stream)) {
+      announcement_(facade.Announce(pool, stream)) {
   const Status status = device_.StreamBeginCapture(stream_, mode);
   if (status != Status::kSuccess) {
     Finish();
@@ -63,7 +63,7 @@ Graph CaptureGuard::End() {
           "the capture of stream " + std::to_string(stream_.uid) + " failed",
           status);
     }
-    facade_.KeepForGraph(pool_, device_.ordinal(), graph);
+    facade_.KeepForGraph(pool(), device_.ordinal(), graph);
   } catch (...) {
     if (graph) DestroyGraph(graph);
     Finish();
@@ -83,9 +83,6 @@ void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   device_.ThreadExchangeCaptureMode(&mode);
 }
 
-void CaptureGuard::Finish() noexcept {
-  facade_.CaptureEnded(pool_);
-  facade_.RemoveMemoryPoolOfCUDAGraph(pool_);
-}
+void CaptureGuard::Finish() noexcept { facade_.Finish(announcement_); }
 
 }  // namespace strata

@@ -31,7 +31,7 @@ class [[nodiscard]] CaptureGuard {
   CaptureGuard& operator=(const CaptureGuard&) = delete;
   ~CaptureGuard();
 
-  GraphPoolId pool() const { return pool_; }
+  GraphPoolId pool() const { return announcement_.pool; }
   // The graph, which is the caller's to destroy.
   //
   // Errors: DeviceError if the capture failed, or the graph cannot keep the
@@ -45,7 +45,7 @@ class [[nodiscard]] CaptureGuard {
   AllocatorFacade& facade_;
   Device& device_;
   const Stream stream_;
-  GraphPoolId pool_;
+  const AllocatorFacade::Announcement announcement_;
   bool is_capturing_ = false;
 };
 

@@ -16,23 +16,34 @@ GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id) {
 
 GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id,
                                                            Stream stream) {
+  return Announce(id, stream).pool;
+}
+
+AllocatorFacade::Announcement AllocatorFacade::Announce(GraphPoolId id,
+                                                        Stream stream) {
   // An earlier capture that was not said to have ended may have.
   for (int i = 0; i < platform_->device_count(); ++i) {
     graph_pools_->CloseEnded(platform_->device(i));
   }
-  const GraphPoolId prepared = graph_pools_->Prepare(id);
+  Announcement made;
+  made.pool = graph_pools_->Prepare(id);
   try {
-    graph_pools_->Announce(prepared, stream);
+    made.number = graph_pools_->Announce(made.pool, stream);
   } catch (...) {
-    graph_pools_->Release(prepared);
+    graph_pools_->Release(made.pool);
     throw;
   }
   ForEachState([](PlaceState& state) { state.MakeRoomForFrees(); });
-  return prepared;
+  return made;
 }
 
 void AllocatorFacade::CaptureEnded(GraphPoolId id) {
-  graph_pools_->Withdraw(id);
+  graph_pools_->CaptureEnded(id);
+}
+
+void AllocatorFacade::Finish(const Announcement& announcement) noexcept {
+  graph_pools_->Withdraw(announcement.number);
+  graph_pools_->Release(announcement.pool);
 }
 
 void AllocatorFacade::KeepForGraph(GraphPoolId id, int device, Graph graph) {

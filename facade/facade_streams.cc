@@ -114,7 +114,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   // A capture of it may have ended without a word, and nobody can ask later.
   // What waited for its end would wait for the device now: that is for a call
   // that wants memory, or gives some to the system.
-  graph_pools_->CloseEnded(platform_->device(stream.device));
+  Device& device = platform_->device(stream.device);
+  bool is_any_over = graph_pools_->CloseEnded(device);
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });
@@ -122,9 +123,11 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   // Also where no layer keeps marks.
   shared_.timelines->StreamDestroyed(stream);
   // Nor will it begin a capture that was announced.
-  graph_pools_->CloseEnded(platform_->device(stream.device));
-  ForEachState([stream](PlaceState& state) {
+  is_any_over |= graph_pools_->CloseEnded(device);
+  ForEachState([&](PlaceState& state) {
     if (state.has_streams()) state.Retire(stream);
+    // Who waits for memory may have it from what waited for the capture.
+    if (is_any_over) state.reclaimer()->retry().NotifyFree(0);
   });
 }
 

@@ -394,10 +394,17 @@ void Front::Drop() noexcept {
   if (is_last) Destroy();
 }
 
+void Front::Destroy() noexcept {
+  // The gate has to outlive the call, and this may be gone.
+  const std::shared_ptr<PlaceState> held = state_;
+  // Now, though its end may have to wait: nobody counts what it counted again.
+  held->Finish(*this, stats());
+  gate_.EndLater(*this);
+}
+
 void Front::End() noexcept {
   // The state outlives this front, which holds it.
   const std::shared_ptr<PlaceState> state = state_;
-  state->Finish(*this, stats());
   delete this;
   state->ReleaseIfClosed();
 }

@@ -216,11 +216,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
   }
   // Now, or once no capture is announced.
-  void Destroy() noexcept {
-    // The gate has to outlive the call, and this may be gone.
-    const std::shared_ptr<PlaceState> held = state_;
-    gate_.EndLater(*this);
-  }
+  void Destroy() noexcept;
   void End() noexcept override;
   // FreeTaker. Told nobody: who waits has looked here since (EndWaiting).
   void TakeIn(Block* first) noexcept override;

@@ -41,8 +41,8 @@ DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
 }  // namespace
 
 Status GraphPoolStream::Synchronize() noexcept {
-  if (timelines_->gate().any()) return Status::kNotReady;
-  return device()->Synchronize();
+  const CaptureGate::Calm calm(timelines_->gate());
+  return calm ? device()->Synchronize() : Status::kNotReady;
 }
 
 std::shared_ptr<GraphPool> GraphPool::Make(

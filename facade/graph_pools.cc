@@ -51,8 +51,13 @@ void GraphPools::OnGraphGone(void* argument) {
 
 GraphPoolId GraphPools::Prepare(GraphPoolId id) {
   Sweep();
-  if (id <= 0) id = NewId();
   const std::lock_guard<std::mutex> guard(mutex_);
+  if (id <= 0) {
+    // Somebody may have chosen it all the same.
+    do {
+      id = NewId();
+    } while (pools_.count(id) != 0);
+  }
   Entry& entry = pools_[id];
   if (entry.pool == nullptr) {
     try {
@@ -98,7 +103,7 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
   return found->second.pool;
 }
 
-void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
+std::uint64_t GraphPools::Announce(GraphPoolId id, const Stream& stream) {
   // So that it can be told whether the stream has ended.
   static_cast<void>(timelines_->Of(stream));
   // A stream that captures cannot say when it was done with something.
@@ -109,14 +114,14 @@ void GraphPools::Announce(GraphPoolId id, const Stream& stream) {
   try {
     // Again, for what was freed before everybody knew of the capture.
     timelines_->Settle();
-    Enter(id, stream);
+    return Enter(id, stream);
   } catch (...) {
     gate.Withdraw();
     throw;
   }
 }
 
-void GraphPools::Enter(GraphPoolId id, const Stream& stream) {
+std::uint64_t GraphPools::Enter(GraphPoolId id, const Stream& stream) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = pools_.find(id);
   if (found == pools_.end()) throw NoSuchPool(id);
@@ -132,7 +137,8 @@ void GraphPools::Enter(GraphPoolId id, const Stream& stream) {
                              " was announced already");
     }
   }
-  announced_.push_back({stream, 0, found->second.pool});
+  announced_.push_back({stream, 0, found->second.pool, announcements_ + 1});
+  return ++announcements_;
 }
 
 template <class Predicate>
@@ -151,11 +157,29 @@ bool GraphPools::WithdrawIf(Predicate is_meant) noexcept {
   return true;
 }
 
-void GraphPools::Withdraw(GraphPoolId id) noexcept {
-  if (WithdrawIf(
-          [id](const Announced& other) { return other.pool->id() == id; })) {
+void GraphPools::Withdraw(std::uint64_t announcement) noexcept {
+  if (WithdrawIf([announcement](const Announced& other) {
+        return other.number == announcement;
+      })) {
     Sweep();
   }
+}
+
+void GraphPools::CaptureEnded(GraphPoolId id) {
+  const std::shared_ptr<GraphPool> pool = Get(id);
+  Announced seen;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const Announced& other : announced_) {
+      if (other.pool == pool) seen = other;
+    }
+  }
+  if (seen.number == 0) return;
+  CaptureStatus status = CaptureStatus::kNone;
+  timelines_->WhileThere(seen.stream, [&](Device& on) {
+    static_cast<void>(on.StreamIsCapturing(seen.stream, &status));
+  });
+  if (status != CaptureStatus::kActive) Withdraw(seen.number);
 }
 
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
@@ -228,23 +252,24 @@ bool GraphPools::CloseEnded(Device& device) noexcept {
   }
   bool is_any_over = false;
   for (const Announced& seen : known) {
-    // With its stream a capture is over, also one that never began.
-    bool is_over = true;
-    timelines_->WhileThere(seen.stream, [&](Device& on) {
-      CaptureStatus status = CaptureStatus::kActive;
-      is_over =
-          seen.capture != 0 &&
-          on.StreamIsCapturing(seen.stream, &status) == Status::kSuccess &&
-          status == CaptureStatus::kNone;
-    });
-    if (!is_over) continue;
-    // The next capture of the pool may have been announced since.
+    if (!IsOver(seen)) continue;
     is_any_over |= WithdrawIf([&](const Announced& other) {
-      return other.pool == seen.pool && other.stream == seen.stream &&
-             other.capture == seen.capture;
+      return other.number == seen.number && other.capture == seen.capture;
     });
   }
   return is_any_over;
+}
+
+bool GraphPools::IsOver(const Announced& seen) const noexcept {
+  // With its stream a capture is over, also one that never began.
+  bool is_over = true;
+  timelines_->WhileThere(seen.stream, [&](Device& on) {
+    CaptureStatus status = CaptureStatus::kActive;
+    is_over = seen.capture != 0 &&
+              on.StreamIsCapturing(seen.stream, &status) == Status::kSuccess &&
+              status == CaptureStatus::kNone;
+  });
+  return is_over;
 }
 
 std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
@@ -301,13 +326,14 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
 }
 
 void GraphPools::AddHoldsOf(Device& device, const Stream& stream,
+                            std::uint64_t own,
                             std::vector<std::shared_ptr<CaptureHold>>& holds,
                             bool may_be_gone) {
   if (!gate().any()) return;
   Failure failure;
   if (std::shared_ptr<GraphPool> pool =
           Route(device, stream, failure, may_be_gone)) {
-    holds.push_back(std::move(pool));
+    if (pool->order() != own) holds.push_back(std::move(pool));
     return;
   }
   // A capture that has failed leaves no graph. Of what cannot be told apart,
@@ -317,7 +343,9 @@ void GraphPools::AddHoldsOf(Device& device, const Stream& stream,
     return;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
-  for (const Announced& other : announced_) holds.push_back(other.pool);
+  for (const Announced& other : announced_) {
+    if (other.pool->order() != own) holds.push_back(other.pool);
+  }
 }
 
 void GraphPools::Sweep() noexcept {
@@ -343,13 +371,13 @@ std::size_t GraphPools::Reclaim(Stream /*stream*/, std::size_t bytes) noexcept {
 
 void GraphPools::Close() noexcept {
   for (;;) {
-    GraphPoolId id = 0;
+    std::uint64_t last = 0;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       if (announced_.empty()) break;
-      id = announced_.back().pool->id();
+      last = announced_.back().number;
     }
-    Withdraw(id);
+    Withdraw(last);
   }
   std::map<GraphPoolId, Entry> pools;
   {

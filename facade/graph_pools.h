@@ -57,11 +57,18 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // The capture of `stream` (of any stream, if it has no uid), which is under
   // way or about to begin, uses the pool.
   //
+  // Returns the number of the announcement.
+  //
   // Errors: std::logic_error if the pool or the stream is announced already;
   //   std::invalid_argument if there is no such pool.
-  void Announce(GraphPoolId id, const Stream& stream);
-  // The capture is over, or never began. Ignored if it was not announced.
-  void Withdraw(GraphPoolId id) noexcept;
+  std::uint64_t Announce(GraphPoolId id, const Stream& stream);
+  // That capture is over, or never began. Ignored if it was withdrawn already.
+  void Withdraw(std::uint64_t announcement) noexcept;
+  // The same for the capture that is announced for the pool, unless it is under
+  // way: then it is another one.
+  //
+  // Errors: std::invalid_argument if there is no such pool.
+  void CaptureEnded(GraphPoolId id);
   // Withdraws what was announced on `device` and is over: it began and ended,
   // or its stream has. Whether that was any: what waited for it is for Sweep.
   bool CloseEnded(Device& device) noexcept;
@@ -77,7 +84,7 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   std::shared_ptr<GraphPool> Route(Device& device, const Stream& stream,
                                    Failure& failure,
                                    bool may_be_gone = false) noexcept;
-  void AddHoldsOf(Device& device, const Stream& stream,
+  void AddHoldsOf(Device& device, const Stream& stream, std::uint64_t own,
                   std::vector<std::shared_ptr<CaptureHold>>& holds,
                   bool may_be_gone) override;
 
@@ -99,10 +106,13 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
     Stream stream;              // uid 0: not known yet
     std::uint64_t capture = 0;  // 0: not known yet
     std::shared_ptr<GraphPool> pool;
+    std::uint64_t number = 0;  // of the announcement
   };
   struct Ticket;
 
-  void Enter(GraphPoolId id, const Stream& stream);
+  std::uint64_t Enter(GraphPoolId id, const Stream& stream);
+  // Whether it began and ended, or its stream has. One device call.
+  bool IsOver(const Announced& seen) const noexcept;
   // Withdraws the first that is meant. False if none is.
   template <class Predicate>
   bool WithdrawIf(Predicate is_meant) noexcept;
@@ -116,6 +126,7 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   mutable std::mutex mutex_;
   std::map<GraphPoolId, Entry> pools_;  // guarded by mutex_
   std::vector<Announced> announced_;    // guarded by mutex_
+  std::uint64_t announcements_ = 0;     // ever; guarded by mutex_
 };
 
 }  // namespace strata

@@ -29,13 +29,14 @@ namespace strata {
 namespace {
 
 std::shared_ptr<Allocator> MakeManagedForDevice(
-    Place place, const std::shared_ptr<Platform>& platform) {
+    Place place, const std::shared_ptr<Platform>& platform,
+    const std::shared_ptr<const CaptureGate>& gate) {
   if (!platform->device(place.index).caps().managed_memory) {
     throw std::invalid_argument("use_cuda_managed_memory: " + ToString(place) +
                                 " has no managed memory");
   }
   return std::make_shared<ManagedAllocator>(platform, place.index,
-                                            PlaceKind::kDevice);
+                                            PlaceKind::kDevice, gate);
 }
 
 // Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
@@ -181,16 +182,19 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
 
 std::shared_ptr<Allocator> PlaceState::MakeSystemAllocator(
     const std::string& strategy) const {
+  const std::shared_ptr<const CaptureGate> gate =
+      context_.timelines->shared_gate();
   switch (place_.kind) {
     case PlaceKind::kDevice:
       if (options_.use_cuda_managed_memory) {
-        return MakeManagedForDevice(place_, platform_);
+        return MakeManagedForDevice(place_, platform_, gate);
       }
-      return std::make_shared<DeviceAllocator>(platform_, place_.index);
+      return std::make_shared<DeviceAllocator>(platform_, place_.index, gate);
     case PlaceKind::kPinned:
-      return std::make_shared<PinnedAllocator>(platform_, place_.index);
+      return std::make_shared<PinnedAllocator>(platform_, place_.index, gate);
     case PlaceKind::kManaged:
-      return std::make_shared<ManagedAllocator>(platform_, place_.index);
+      return std::make_shared<ManagedAllocator>(platform_, place_.index,
+                                                PlaceKind::kManaged, gate);
     case PlaceKind::kHost:
       break;
   }
@@ -272,7 +276,7 @@ Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
   ChainContext context = context_;
   context.stream = stream;
   context.reclaimer = std::move(reclaimer);
-  context.own_hold = &pool;
+  context.own_hold = pool.order();
   auto chain = Decorate(std::move(strategy), decorators, context);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
   fronts_.reserve(fronts_.size() + 1);

@@ -148,7 +148,8 @@ STRATA_API strata_status strata_capture_begin(strata_facade* facade,
 // The capture is over. `graph` (cudaGraph_t) keeps the pool from now on, with
 // everything instantiated from it, until its last launch is over; call this
 // before it is instantiated. NULL: the capture failed. Also with an error, the
-// capture is over for the facade.
+// capture is over for the facade, unless there is no such pool. Call it before
+// the pool's next capture is begun.
 STRATA_API strata_status strata_capture_end(strata_facade* facade,
                                             int32_t device, int64_t pool,
                                             void* graph);

@@ -348,7 +348,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
   Block* block = allocation->block();
   const Stream own = this->stream();
   if (stream.uid == 0 || stream == own || stream.device != own.device ||
-      (block->flags & kBlockZeroSize) != 0) {
+      HasFlag(*block, kBlockZeroSize)) {
     return false;
   }
   try {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "strata/allocation/chain_stream.h"
@@ -178,6 +179,8 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   for (const Stream& user : users) ordered = ordered && Order(aside, user);
   if (!ordered) return false;
   if (aside.uid == 0) {
+    const std::shared_ptr<const CaptureGate> gate = Gate();
+    const DriverCallScope scope(gate.get(), device_);
     // The host has waited for everybody.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
                                   : device_.MemFree(ptr),
@@ -189,7 +192,9 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
 }
 
 bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
-  if (DuringCapture()) return false;
+  const std::shared_ptr<const CaptureGate> gate = Gate();
+  std::optional<CaptureGate::Calm> calm;
+  if (gate != nullptr && !calm.emplace(*gate)) return false;
   const Status status = device_.Synchronize();
   if (IsFailure(status)) return false;
   return Freed(device_.MemFree(ptr), ptr, bytes);
@@ -238,9 +243,14 @@ void DriverPool::Heed(std::shared_ptr<const CaptureGate> gate) {
   if (gate_ == nullptr) gate_ = std::move(gate);
 }
 
-bool DriverPool::DuringCapture() const noexcept {
+std::shared_ptr<const CaptureGate> DriverPool::Gate() const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  return gate_ != nullptr && gate_->any();
+  return gate_;
+}
+
+bool DriverPool::DuringCapture() const noexcept {
+  const std::shared_ptr<const CaptureGate> gate = Gate();
+  return gate != nullptr && gate->any();
 }
 
 bool DriverPool::WaitOnHost(Stream stream) noexcept {

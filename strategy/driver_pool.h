@@ -108,6 +108,7 @@ class DriverPool final : public DriverHeld {
   // Makes `waiter` wait, on the device, for what `stream` has now.
   bool Wait(Stream waiter, Stream stream) noexcept;
   bool WaitOnHost(Stream stream) noexcept;
+  std::shared_ptr<const CaptureGate> Gate() const noexcept;  // null: none
   bool DuringCapture() const noexcept;
   // Makes `waiter`, or the host if there is none, wait for `stream`.
   bool Order(Stream waiter, Stream stream) noexcept;

@@ -236,7 +236,7 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
   if (Wait()) {
     RecordList leaving;
     leaving.Push(block);
-    GiveToSystem(leaving);
+    GiveToSystem(leaving, /*is_done=*/true);
     return true;
   }
   const std::lock_guard<LentLock> guard(lock_);
@@ -257,7 +257,7 @@ void PoolAllocator::ShrinkToLimits() noexcept {
     }
     if (!leaving.empty()) {
       NoteWait();
-      GiveToSystem(leaving);
+      GiveToSystem(leaving, /*is_done=*/true);
     }
   } while (!is_all && Wait());
 }
@@ -307,7 +307,8 @@ void PoolAllocator::NoteWait() noexcept {
   }
 }
 
-std::size_t PoolAllocator::GiveToSystem(RecordList& leaving) noexcept {
+std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,
+                                        bool is_done) noexcept {
   ExactIndex::Supplies emptied;
   RecordList closed;
   {
@@ -319,11 +320,10 @@ std::size_t PoolAllocator::GiveToSystem(RecordList& leaving) noexcept {
   }
   std::size_t bytes = 0;
   while (Block* block = closed.Pop()) {
-    bytes += block->size;
     block->is_free = false;
     block->offset_units = 0;
     block->flags = kBlockLive;
-    pool().DoFree(block->allocation());
+    bytes += GiveToPool(block->allocation(), is_done);
   }
   return bytes;
 }
@@ -340,14 +340,8 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
     NoteExcess();
   }
   if (leaving.empty()) return 0;
-  if (is_covered) {
-    NoteWait();
-  } else {
-    LOG_IF(ERROR, !Wait())
-        << "pool: giving memory back although its streams could not be waited "
-           "for";
-  }
-  return GiveToSystem(leaving);
+  if (is_covered) NoteWait();
+  return GiveToSystem(leaving, is_covered || Wait());
 }
 
 std::size_t PoolAllocator::IdleBytes() const noexcept {

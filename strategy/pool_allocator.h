@@ -100,7 +100,7 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
   // What a wait has covered.
-  std::size_t GiveToSystem(RecordList& leaving) noexcept;
+  std::size_t GiveToSystem(RecordList& leaving, bool is_done) noexcept;
   // Gives it what is kept beyond the limits, unless that cannot be waited for.
   void ShrinkToLimits() noexcept;
   // A piece that the limits do not let stay. False if it has to, because it

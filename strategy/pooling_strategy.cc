@@ -22,10 +22,21 @@ Failure PoolingStrategy::Refusal(Failure::Reason reason,
 
 bool PoolingStrategy::WaitForWork() const noexcept {
   const Status status = stream_->Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << name() << ": giving memory back although its streams could not be "
-      << "waited for: " << ToString(status);
+  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
+      << name() << ": its streams cannot be waited for (" << ToString(status)
+      << "); their memory is kept until they can";
   return status == Status::kSuccess;
+}
+
+std::size_t PoolingStrategy::GiveToPool(Allocation* memory,
+                                        bool is_done) const noexcept {
+  const std::size_t bytes = memory->size();
+  if (is_done) {
+    pool().DoFree(memory);
+    return bytes;
+  }
+  pool().Offer(memory, chain_stream());
+  return 0;
 }
 
 void PoolingStrategy::Accept(AllocatorVisitor& visitor) const {

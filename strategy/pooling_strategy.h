@@ -49,9 +49,13 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
 
   // Names the layer, the place and the request.
   Failure Refusal(Failure::Reason reason, const Request& request) const;
-  // Waits for the work of the streams, before their memory goes to the system;
-  // says so, and returns false, if it cannot.
+  // Waits for the work of the streams, before their memory goes to the system.
+  // False if it cannot: during a capture, say.
   bool WaitForWork() const noexcept;
+  // Gives memory that is in use no more to the system; if work of the streams
+  // may still use it, to the chunk pool, which keeps it until that is done.
+  // Returns the bytes the system has got.
+  std::size_t GiveToPool(Allocation* memory, bool is_done) const noexcept;
 
   // ChunkHolder.
   Stream holder_stream() const noexcept final { return stream(); }

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <new>
 
+#include "strata/platform/store_max.h"
+
 namespace strata {
 namespace {
-
-void StoreMax(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
-  std::uint64_t seen = peak.load();
-  while (seen < value && !peak.compare_exchange_weak(seen, value)) {
-  }
-}
 
 // Has `later` start what is next submitted to it after what was submitted to
 // `earlier` before its last free.

@@ -6,6 +6,26 @@
 
 namespace strata {
 
+thread_local const CaptureGate::Calm* CaptureGate::Calm::innermost_ = nullptr;
+
+CaptureGate::Calm::Calm(const CaptureGate& gate) noexcept
+    : gate_(gate), outer_(innermost_) {
+  innermost_ = this;
+  ++gate_.calms_;
+  // Whoever announces waits for what this thread has already.
+  for (const Calm* one = outer_; one != nullptr && !is_calm_;
+       one = one->outer_) {
+    is_calm_ = one->is_calm_ && &one->gate_ == &gate_;
+  }
+  is_calm_ = is_calm_ || gate_.announced_.load() == 0;
+  if (!is_calm_) --gate_.calms_;
+}
+
+CaptureGate::Calm::~Calm() {
+  if (is_calm_) --gate_.calms_;
+  innermost_ = outer_;
+}
+
 bool CaptureGate::IsCapturing(Device& device,
                               const Stream& stream) const noexcept {
   if (!any() || !device.caps().capture) return false;
@@ -23,6 +43,10 @@ bool CaptureGate::MayTouch(Device& device,
 }
 
 void CaptureGate::EndLater(Postponable& what) noexcept {
+  {
+    const Calm calm(*this);
+    if (calm) return what.End();
+  }
   Postponable* first = postponed_.load(std::memory_order_relaxed);
   do {
     what.next_ = first;
@@ -35,7 +59,7 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
 void CaptureGate::Announce() noexcept {
   ++attention_;
   ++announced_;
-  // What ends now waits for devices and frees memory.
+  // What they do may take until a device is done.
   while (calms_.load() != 0) std::this_thread::yield();
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "strata/platform/device.h"
 #include "strata/platform/stream.h"
@@ -38,28 +39,39 @@ class Postponable {
 class CaptureGate {
  public:
   // Keeps captures from being announced for as long as it lives: Announce
-  // waits. False if one is announced already. For work of one's own in streams
-  // that others may want to capture.
+  // waits. False if one is announced already, and the thread has no Calm yet.
+  // For work of one's own in streams that others may want to capture.
   class Calm {
    public:
-    explicit Calm(const CaptureGate& gate) noexcept : gate_(gate) {
-      ++gate_.calms_;
-      is_calm_ = gate_.announced_.load() == 0;
-      if (!is_calm_) --gate_.calms_;
-    }
+    explicit Calm(const CaptureGate& gate) noexcept;
     Calm(const Calm&) = delete;
     Calm& operator=(const Calm&) = delete;
-    ~Calm() {
-      if (is_calm_) --gate_.calms_;
-    }
+    ~Calm();
     explicit operator bool() const noexcept { return is_calm_; }
 
    private:
+    static thread_local const Calm* innermost_;
+
     const CaptureGate& gate_;
+    const Calm* const outer_;  // of this thread
     bool is_calm_ = false;
   };
+  // Leave to record events on a stream, to wait for it or to ask it, for as
+  // long as it lives: MayTouch, and nobody announces a capture meanwhile if
+  // none was announced before.
+  class Touch {
+   public:
+    Touch(const CaptureGate& gate, Device& device,
+          const Stream& stream) noexcept
+        : calm_(gate), is_allowed_(calm_ || gate.MayTouch(device, stream)) {}
+    explicit operator bool() const noexcept { return is_allowed_; }
 
-  // Announce waits for ends under way; never call it from one, nor with a Calm.
+   private:
+    const Calm calm_;
+    const bool is_allowed_;
+  };
+
+  // Announce waits for those that have a Calm; never call it with one.
   void Announce() noexcept;
   void Withdraw() noexcept {
     --announced_;
@@ -79,7 +91,8 @@ class CaptureGate {
   // no capture. The legacy stream has to be left alone during any.
   bool MayTouch(Device& device, const Stream& stream) const noexcept;
 
-  // Ends `what` once no capture is announced: now, or in EndPostponed.
+  // Ends `what` once no capture is announced: now, and nothing that others have
+  // postponed, or in EndPostponed.
   void EndLater(Postponable& what) noexcept;
   // Nothing while a capture is announced.
   void EndPostponed() noexcept;
@@ -108,6 +121,8 @@ class RelaxedCaptureScope {
   RelaxedCaptureScope(const CaptureGate& gate, Device* device) noexcept {
     if (device != nullptr && gate.any()) Enter(*device);
   }
+  // Whatever was announced.
+  explicit RelaxedCaptureScope(Device& device) noexcept { Enter(device); }
   RelaxedCaptureScope(const RelaxedCaptureScope&) = delete;
   RelaxedCaptureScope& operator=(const RelaxedCaptureScope&) = delete;
   ~RelaxedCaptureScope() {
@@ -120,6 +135,24 @@ class RelaxedCaptureScope {
 
   Device* device_ = nullptr;  // null: the mode was not changed
   CaptureMode previous_ = CaptureMode::kGlobal;
+};
+
+// Around a call that captures of other threads may forbid: none is announced
+// meanwhile, or the thread is relaxed.
+//
+// Cost: two atomic additions; two device calls while a capture is announced.
+class DriverCallScope {
+ public:
+  // `gate` null: does nothing.
+  DriverCallScope(const CaptureGate* gate, Device& device) noexcept {
+    if (gate == nullptr) return;
+    calm_.emplace(*gate);
+    if (!*calm_) relaxed_.emplace(device);
+  }
+
+ private:
+  std::optional<CaptureGate::Calm> calm_;
+  std::optional<RelaxedCaptureScope> relaxed_;
 };
 
 }  // namespace strata

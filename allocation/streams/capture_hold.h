@@ -41,12 +41,14 @@ class CaptureHolds {
   virtual ~CaptureHolds() = default;
 
   // Adds the hold of the announced capture that `stream` takes part in, if it
-  // does; those of all announced captures if the device cannot tell. Device
-  // calls only while captures are announced. With `may_be_gone` the stream may
-  // have ended: then it takes part in none.
+  // does; those of all announced captures if the device cannot tell; but not
+  // the one whose order() is `own`. Device calls only while captures are
+  // announced. With `may_be_gone` the stream may have ended: then it takes part
+  // in none.
   //
   // Errors: std::bad_alloc.
   virtual void AddHoldsOf(Device& device, const Stream& stream,
+                          std::uint64_t own,
                           std::vector<std::shared_ptr<CaptureHold>>& holds,
                           bool may_be_gone) = 0;
 };

@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <thread>
 #include <utility>
+
+#include "strata/platform/store_max.h"
 
 namespace strata {
 namespace {
 
 using Tick = StreamTimeline::Tick;
-
-void RaiseTo(std::atomic<Tick>& value, Tick tick) noexcept {
-  Tick seen = value.load();
-  while (seen < tick && !value.compare_exchange_weak(seen, tick)) {
-  }
-}
 
 }  // namespace
 
@@ -56,6 +53,15 @@ StreamTimeline::Recorded* StreamTimeline::Hold(Tick tick) noexcept {
   }
   if (oldest != nullptr) ++oldest->users;
   return oldest;
+}
+
+StreamTimeline::Recorded* StreamTimeline::HoldFor(Tick tick) noexcept {
+  for (;;) {
+    Recorded* const recorded = Hold(Coverable(tick));
+    if (recorded != nullptr || IsDone(tick) || !closed()) return recorded;
+    // Who took the last event off the list is about to say that all is done.
+    std::this_thread::yield();
+  }
 }
 
 void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
@@ -136,19 +142,24 @@ Status StreamTimeline::Record() noexcept {
     events_->Give(event);
     return status;
   }
-  // A capture that began meanwhile has taken the event: it says nothing.
+  // A stream that joined a capture meanwhile has given it the event: it says
+  // nothing.
   if (!gate_.MayTouch(device_, stream_)) {
     events_->Give(event);
     return Status::kNotReady;
   }
   if (!Keep(event, tick)) return Status::kNotReady;
-  RaiseTo(recorded_, tick);
+  StoreMax(recorded_, tick);
   return Status::kSuccess;
 }
 
 Status StreamTimeline::Close() noexcept {
   const CallGate::Pass pass(uses_);
-  if (!pass && !closed()) return Status::kInvalidResourceHandle;
+  if (!pass) {
+    // Its last event is being recorded.
+    while (!ended()) std::this_thread::yield();
+    if (!closed()) return Status::kInvalidResourceHandle;
+  }
   return CloseNow();
 }
 
@@ -160,7 +171,8 @@ Status StreamTimeline::Settle() noexcept {
 Status StreamTimeline::CloseNow() noexcept {
   if (closed() || open() == 0) return Status::kSuccess;
   if (ended()) return Status::kInvalidResourceHandle;
-  if (!gate_.MayTouch(device_, stream_)) return Status::kNotReady;
+  const CaptureGate::Touch touch(gate_, device_, stream_);
+  if (!touch) return Status::kNotReady;
   const Status status = Record();
   if (status != Status::kSuccess && status != Status::kNotReady) {
     Complain(status);
@@ -179,7 +191,10 @@ void StreamTimeline::Complain(Status status) noexcept {
 bool StreamTimeline::SeeIdle() noexcept {
   const CallGate::Pass pass(uses_);
   if (!pass) return false;
-  const RelaxedCaptureScope relaxed(gate_, &device_);
+  // An announced capture of the stream may begin at any moment, and asking the
+  // stream would end it.
+  const CaptureGate::Calm calm(gate_);
+  if (!calm) return false;
   const Tick tick = noted();
   if (device_.StreamQuery(stream_) != Status::kSuccess) return false;
   RaiseDone(tick);
@@ -191,13 +206,17 @@ Tick StreamTimeline::Poll() noexcept {
   while (done() < recorded()) {
     Recorded* oldest = Hold(done() + 1);
     if (oldest == nullptr) break;
-    const RelaxedCaptureScope relaxed(gate_, &device_);
-    const bool passed = device_.EventQuery(oldest->event) == Status::kSuccess;
+    bool passed = false;
+    {
+      const DriverCallScope scope(&gate_, device_);
+      passed = device_.EventQuery(oldest->event) == Status::kSuccess;
+    }
     Drop(oldest, passed);
     if (!passed) break;
   }
+  const Tick seen = done();
   AcquireDone();
-  return done();
+  return seen;
 }
 
 Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
@@ -210,33 +229,37 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
     const Status status = Close();
     if (status != Status::kSuccess) return status;
   }
-  if (!gate_.MayTouch(later_device, later)) return Status::kNotReady;
-  Recorded* recorded = Hold(Coverable(tick));
+  const CaptureGate::Touch touch(gate_, later_device, later);
+  if (!touch) return Status::kNotReady;
+  Recorded* recorded = HoldFor(tick);
   // Gone since: passed, or not coverable any more.
   if (recorded == nullptr) {
-    return IsDone(tick) ? Status::kSuccess : Status::kNotReady;
+    if (!IsDone(tick)) return Status::kNotReady;
+    AcquireDone();
+    return Status::kSuccess;
   }
   const Status status = later_device.StreamWaitEvent(later, recorded->event, 0);
   Drop(recorded, /*passed=*/false);
   return status;
 }
 
-Status StreamTimeline::AwaitDevice() noexcept {
+Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
   const Tick tick = noted_.load(std::memory_order_acquire);
   Status status = Status::kNotReady;
   {
     const CallGate::Pass pass(uses_);
-    if (pass) status = device_.StreamSynchronize(stream_);
-    LOG_IF(ERROR, pass && status != Status::kSuccess)
+    // Its end waits for itself.
+    const bool is_there = pass || is_ending;
+    if (is_there) status = device_.StreamSynchronize(stream_);
+    LOG_IF(ERROR, is_there && status != Status::kSuccess)
         << "stream " << stream_.uid << ": cannot synchronise ("
         << ToString(status) << "); waiting for the device";
   }
   // A stream destroyed without notice, or a passing fault: the device's own
   // synchronisation covers its work too (cuda_semantics.md M9), but it would
   // end captures.
-  if (status != Status::kSuccess && !gate_.any()) {
-    status = device_.Synchronize();
-  }
+  const CaptureGate::Calm calm(gate_);
+  if (status != Status::kSuccess && calm) status = device_.Synchronize();
   if (status == Status::kSuccess) {
     RaiseDone(tick);
     Collect(tick);
@@ -246,9 +269,8 @@ Status StreamTimeline::AwaitDevice() noexcept {
 
 Status StreamTimeline::AwaitAll() noexcept {
   if (ended()) return Await(NoteOnly());
-  if (!MayTouch()) return Status::kNotReady;
-  const RelaxedCaptureScope relaxed(gate_, &device_);
-  return AwaitDevice();
+  const CaptureGate::Calm calm(gate_);
+  return calm ? AwaitDevice() : Await(NoteOnly());
 }
 
 Status StreamTimeline::Await(Tick tick) noexcept {
@@ -256,32 +278,40 @@ Status StreamTimeline::Await(Tick tick) noexcept {
     AcquireDone();
     return Status::kSuccess;
   }
-  const RelaxedCaptureScope relaxed(gate_, &device_);
   Status status = Status::kSuccess;
   if (tick > recorded()) status = Close();
   if (status == Status::kNotReady) return status;
-  Recorded* recorded =
-      status == Status::kSuccess ? Hold(Coverable(tick)) : nullptr;
+  Recorded* recorded = status == Status::kSuccess ? HoldFor(tick) : nullptr;
   if (recorded != nullptr) {
-    status = device_.EventSynchronize(recorded->event);
+    {
+      // A capture that begins meanwhile need not wait for it.
+      const RelaxedCaptureScope relaxed(device_);
+      status = device_.EventSynchronize(recorded->event);
+    }
     Drop(recorded, status == Status::kSuccess);
     if (status == Status::kSuccess) return status;
   }
-  if (IsDone(tick)) return Status::kSuccess;
-  if (!MayTouch()) return Status::kNotReady;
-  return AwaitDevice();
+  if (IsDone(tick)) {
+    AcquireDone();
+    return Status::kSuccess;
+  }
+  const CaptureGate::Calm calm(gate_);
+  return calm ? AwaitDevice() : Status::kNotReady;
 }
 
 void StreamTimeline::End() noexcept {
   if (ended()) return;
+  // First, so that nobody submits work behind its last event.
+  uses_.Close();
   // Of memory that is still in use, the work is submitted but not noted.
   noted_.fetch_add(1, std::memory_order_acq_rel);
   Status status = CloseNow();
   const bool is_recorded = status == Status::kSuccess;
-  if (!is_recorded && status != Status::kNotReady) status = AwaitDevice();
+  if (!is_recorded && status != Status::kNotReady) {
+    status = AwaitDevice(/*is_ending=*/true);
+  }
   closed_.store(status == Status::kSuccess, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
-  uses_.Close();
   if (!is_recorded && closed()) RaiseDone(std::numeric_limits<Tick>::max());
   Recorded* last = Hold(0);
   if (last != nullptr) {
@@ -296,10 +326,10 @@ void StreamTimeline::RaiseDone(Tick tick) noexcept {
   if (device_.observed()) {
     device_.Note(RecordOf(DeviceCall::kHostRelease));
   }
-  RaiseTo(done_, tick);
+  StoreMax(done_, tick);
 }
 
-void StreamTimeline::RaiseOwed(Tick tick) noexcept { RaiseTo(owed_, tick); }
+void StreamTimeline::RaiseOwed(Tick tick) noexcept { StoreMax(owed_, tick); }
 
 void StreamTimeline::AcquireDone() noexcept {
   if (!device_.observed() || done() == 0) return;

@@ -94,7 +94,7 @@ class StreamTimeline {
   // The same for what is owed as well.
   Status Settle() noexcept;
   // Asks the stream itself whether it has work left; if not, all that was noted
-  // is done, without an event. Not while MayTouch is false.
+  // is done, without an event. Not while captures are announced.
   bool SeeIdle() noexcept;
   // Asks for events until one is not done. Returns done(). Never waits.
   Tick Poll() noexcept;
@@ -106,7 +106,7 @@ class StreamTimeline {
   // for, its device.
   Status Await(Tick tick) noexcept;
   // The same for all work submitted so far, by waiting for the stream itself
-  // and without an event. kNotReady as Close.
+  // and without an event, unless captures are announced. kNotReady as Close.
   Status AwaitAll() noexcept;
   // The stream is about to be destroyed: records its last event, which covers
   // ticks noted later as well. Work in it may be running. Waits for calls of
@@ -145,6 +145,8 @@ class StreamTimeline {
   // The oldest event that covers `tick`, for the caller to use and Drop; null
   // if there is none.
   Recorded* Hold(Tick tick) noexcept;
+  // That which stands for `tick`; null if it is done, or cannot be covered.
+  Recorded* HoldFor(Tick tick) noexcept;
   // `passed`: the device is known to have passed it.
   void Drop(Recorded* used, bool passed) noexcept;
   // Gives back the events that cover no tick after `tick`, which is done: who
@@ -155,7 +157,7 @@ class StreamTimeline {
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;
   Status Record() noexcept;
-  Status AwaitDevice() noexcept;
+  Status AwaitDevice(bool is_ending = false) noexcept;
   void RaiseDone(Tick tick) noexcept;
   void RaiseOwed(Tick tick) noexcept;
   void Complain(Status status) noexcept;

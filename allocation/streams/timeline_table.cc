@@ -74,7 +74,8 @@ TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
                                               Event event) {
   if (!Names(stream) || !event) return {};
   Device& device = platform_->device(stream.device);
-  if (!gate_->MayTouch(device, stream)) return {};
+  const CaptureGate::Touch touch(*gate_, device, stream);
+  if (!touch) return {};
   const RelaxedCaptureScope relaxed(*gate_, &device);
   Moment moment;
   moment.timeline = WaitingOn(device);

@@ -43,6 +43,7 @@ class TimelineTable {
 
   CaptureGate& gate() { return *gate_; }
   const CaptureGate& gate() const { return *gate_; }
+  const std::shared_ptr<CaptureGate>& shared_gate() const { return gate_; }
 
   // Makes no device call. Null if the platform has no such device, or the
   // stream no uid.

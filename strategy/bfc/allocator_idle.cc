@@ -20,15 +20,14 @@ Chunk* BfcAllocator::DetachOne(std::size_t bytes) noexcept {
 
 std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
   if (regions == nullptr) return 0;
-  WaitForWork();
+  const bool is_done = WaitForWork();
   std::size_t given = 0;
   while (regions != nullptr) {
     auto* region = static_cast<BfcRegion*>(regions);
     regions = region->next;
-    given += region->size;
     for (Block* piece = region->memory->block(); piece != nullptr;) {
       Block* next = piece->next;
-      pool().DoFree(piece->allocation());
+      given += GiveToPool(piece->allocation(), is_done);
       piece = next;
     }
     {

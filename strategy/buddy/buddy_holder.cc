@@ -53,17 +53,12 @@ Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
 std::size_t BuddyStrategy::GiveBack(std::size_t bytes) noexcept {
   Allocation* memory = DetachIdle(bytes);
   if (memory == nullptr) return 0;
-  WaitForWork();
-  const std::size_t given = memory->size();
-  source_.Give(memory);
-  return given;
+  return source_.Give(memory, WaitForWork());
 }
 
 std::size_t BuddyStrategy::OfferIdle(std::size_t bytes) noexcept {
   Allocation* memory = DetachIdle(bytes);
   if (memory == nullptr) return 0;
-  // There is no one stream whose event would say when its work is done.
-  WaitForWork();
   const std::size_t offered = memory->size();
   source_.Offer(memory);
   return offered;
@@ -81,11 +76,10 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   }
   std::size_t bytes = GiveLeftHuge(/*may_wait=*/true);
   if (detached == nullptr) return bytes;
-  WaitForWork();
+  const bool is_done = WaitForWork();
   while (detached != nullptr) {
     Block* next = detached->next;
-    bytes += detached->size;
-    source_.Give(detached->allocation());
+    bytes += source_.Give(detached->allocation(), is_done);
     detached = next;
   }
   return bytes;

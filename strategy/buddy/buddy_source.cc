@@ -4,18 +4,13 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/platform/store_max.h"
 
 namespace strata {
 namespace {
 
 // What every block is aligned to: what all systems give.
 constexpr std::size_t kBlockAlignmentBytes = 256;
-
-void StoreMaxBytes(std::atomic<std::size_t>& target, std::size_t value) {
-  std::size_t seen = target.load();
-  while (seen < value && !target.compare_exchange_weak(seen, value)) {
-  }
-}
 
 }  // namespace
 
@@ -74,10 +69,9 @@ bool BuddySource::Measure(Failure& failure) noexcept {
   }
   // At least a step of the system, so that a device that is full now does not
   // make every later request a call of the system.
-  StoreMaxBytes(
-      max_block_bytes_,
-      std::max({sizes_.RefillBytes(true, available),
-                sizes_.RefillBytes(false, available), kSystemStepBytes}));
+  StoreMax(max_block_bytes_,
+           std::max({sizes_.RefillBytes(true, available),
+                     sizes_.RefillBytes(false, available), kSystemStepBytes}));
   return true;
 }
 
@@ -86,7 +80,7 @@ BuddySource::Taken BuddySource::TakeChunk(std::size_t size, bool is_first,
   std::size_t available = 0;
   if (!Available(available, failure)) return {};
   const std::size_t refill = sizes_.RefillBytes(is_first, available);
-  StoreMaxBytes(max_block_bytes_, refill);
+  StoreMax(max_block_bytes_, refill);
   const std::size_t wanted = std::max(refill, size);
   for (const std::size_t bytes : sizes_.GrowthSizes(size, wanted, available)) {
     if (bytes == 0) break;
@@ -122,10 +116,15 @@ Allocation* BuddySource::Take(std::size_t size, Failure& failure) noexcept {
   return memory;
 }
 
-void BuddySource::Give(Allocation* memory) noexcept {
+std::size_t BuddySource::Give(Allocation* memory, bool is_done) noexcept {
   const std::size_t bytes = memory->size();
+  if (!is_done) {
+    Offer(memory);
+    return 0;
+  }
   pool_->DoFree(memory);
   held_bytes_ -= bytes;
+  return bytes;
 }
 
 void BuddySource::Offer(Allocation* memory) noexcept {

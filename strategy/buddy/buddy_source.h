@@ -45,8 +45,9 @@ class BuddySource {
   Taken TakeChunk(std::size_t size, bool is_first, Failure& failure) noexcept;
   // Exactly `size`.
   Allocation* Take(std::size_t size, Failure& failure) noexcept;
-  // To the system. All work on it is done.
-  void Give(Allocation* memory) noexcept;
+  // To the system, if all work on it is done, else as Offer. Returns the bytes
+  // that the system has got.
+  std::size_t Give(Allocation* memory, bool is_done = true) noexcept;
   // To the ChunkPool, which counts it as held by nobody.
   void Offer(Allocation* memory) noexcept;
 

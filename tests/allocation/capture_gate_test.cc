@@ -42,7 +42,11 @@ TEST(CaptureGateTest, AnAnnouncementWaitsForTheCalmToEnd) {
     is_announced = true;
   });
   while (!gate.any()) std::this_thread::yield();
-  EXPECT_FALSE(CaptureGate::Calm(gate)) << "nobody new is calm meanwhile";
+  EXPECT_TRUE(CaptureGate::Calm(gate)) << "who is calm stays so";
+  std::thread other([&] {
+    EXPECT_FALSE(CaptureGate::Calm(gate)) << "nobody new is calm meanwhile";
+  });
+  other.join();
   EXPECT_FALSE(is_announced);
   calm.reset();
   announcer.join();

@@ -89,7 +89,7 @@ TEST_F(ChainStreamTest, ItsEndWaitsForCallsThatUseTheStream) {
         place_.timelines()->StreamDestroyed(stream->stream());
         has_ended = true;
       });
-      while (!stream->timeline()->ended()) std::this_thread::yield();
+      while (stream->timeline()->Use()) std::this_thread::yield();
       for (int i = 0; i < 1000; ++i) std::this_thread::yield();
       EXPECT_FALSE(has_ended) << DeviceCallName(used);
     });

@@ -258,7 +258,10 @@ TEST_F(ChunkPoolTest, ReleaseWaitsForTheEventsOfOffers) {
   pool_.Offer(Chunk(Mebibytes(10)), *a_);
   std::size_t given = 0;
   EXPECT_THAT(CallsOf([&] { given = pool_.Release(); }),
-              ElementsAre(DeviceCall::kEventSynchronize, DeviceCall::kMemFree));
+              ElementsAre(DeviceCall::kThreadExchangeCaptureMode,
+                          DeviceCall::kEventSynchronize,
+                          DeviceCall::kThreadExchangeCaptureMode,
+                          DeviceCall::kMemFree));
   EXPECT_EQ(given, Mebibytes(10));
   EXPECT_EQ(pool_.Release(), 0U);
 }
@@ -347,7 +350,10 @@ TEST_F(ChunkPoolTest, WaitsOnTheHostWhenTheNewUserCannotWait) {
   Allocation* chunk = nullptr;
   EXPECT_THAT(
       CallsOf([&] { chunk = ChunkFor(Mebibytes(10), *b_); }),
-      ElementsAre(DeviceCall::kStreamWaitEvent, DeviceCall::kEventSynchronize));
+      ElementsAre(DeviceCall::kStreamWaitEvent,
+                  DeviceCall::kThreadExchangeCaptureMode,
+                  DeviceCall::kEventSynchronize,
+                  DeviceCall::kThreadExchangeCaptureMode));
   pool_.DoFree(chunk);
 }
 

@@ -1,0 +1,26 @@
+#ifndef STRATA_PLATFORM_STORE_MAX_H_
+#define STRATA_PLATFORM_STORE_MAX_H_
+
+#include <atomic>
+
+namespace strata {
+
+// Raises `target` to `value`, unless it is higher.
+template <class T>
+void StoreMax(std::atomic<T>& target, T value) noexcept {
+  T seen = target.load();
+  while (seen < value && !target.compare_exchange_weak(seen, value)) {
+  }
+}
+
+// Has `peak` begin again at `current`, which goes on changing: whoever raises
+// it stores its new value as a maximum, so that the peak is never below it.
+template <class T>
+void ResetPeak(std::atomic<T>& peak, const std::atomic<T>& current) noexcept {
+  peak.store(current.load());
+  StoreMax(peak, current.load());
+}
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_STORE_MAX_H_

@@ -389,6 +389,20 @@ TEST_F(StreamTimelineTest, TheEndWaitsIfItCannotRecord) {
   EXPECT_TRUE(timeline->IsDone(tick));
 }
 
+TEST_F(StreamTimelineTest, NobodyUsesTheStreamBehindItsLastEvent) {
+  const auto timeline = table_.Of(first_);
+  Work(first_);
+  bool is_recorded = false;
+  device().SetCallObserver([&](const CallRecord& call) {
+    if (call.call != DeviceCall::kEventRecord) return;
+    is_recorded = true;
+    EXPECT_FALSE(timeline->Use());
+  });
+  table_.StreamDestroyed(first_);
+  device().SetCallObserver(nullptr);
+  EXPECT_TRUE(is_recorded);
+}
+
 TEST_F(StreamTimelineTest, AStreamDestroyedWithoutNoticeIsWaitedForByDevice) {
   const auto timeline = table_.Of(first_);
   Work(first_);

@@ -407,5 +407,15 @@ TEST_F(CApiTest, ACaptureThatIsAnnouncedTwiceIsTheCallersMistake) {
   EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
 }
 
+TEST_F(CApiTest, TheEndOfACaptureNamesItsPoolAndDevice) {
+  std::int64_t pool = 0;
+  ASSERT_EQ(strata_capture_begin(facade_, 0, NewStream(), &pool), STRATA_OK);
+  EXPECT_EQ(strata_capture_end(facade_, 0, pool + 1, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_capture_end(facade_, 77, pool, nullptr),
+            STRATA_INVALID_ARGUMENT);
+  EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
+}
+
 }  // namespace
 }  // namespace strata

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -333,6 +335,27 @@ TEST_F(FacadeFillTest, AFillThatFailsGivesTheMemoryBack) {
   EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
   device().ClearFaults();
   EXPECT_NE(facade().Alloc(kPlace, 1000), nullptr);
+}
+
+// Work may still use it, so that the system must not have it.
+TEST_F(FacadeMemoryTest, WhatCannotBeWaitedForIsNotGivenBack) {
+  for (const char* strategy :
+       {"auto_growth", "bfc", "naive_best_fit", "pool", "thread_local"}) {
+    Build(std::string("allocator_strategy=") + strategy);
+    facade().Alloc(kPlace, Mebibytes(4)).reset();
+    const std::uint64_t frees = device().CallCount(DeviceCall::kMemFree);
+    for (const DeviceCall wait :
+         {DeviceCall::kStreamSynchronize, DeviceCall::kEventSynchronize,
+          DeviceCall::kSynchronize, DeviceCall::kStreamQuery,
+          DeviceCall::kEventQuery}) {
+      device().AddFault(FailAll(wait));
+    }
+    EXPECT_EQ(facade().Release(kPlace), 0U) << strategy;
+    EXPECT_EQ(device().CallCount(DeviceCall::kMemFree), frees) << strategy;
+    device().ClearFaults();
+    EXPECT_GT(facade().Release(kPlace), 0U) << strategy;
+    EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U) << strategy;
+  }
 }
 
 }  // namespace

@@ -153,5 +153,28 @@ TEST_F(GraphEndedStreamWaitTest, ForTheEndOfAnotherPool) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
+TEST_F(GraphEndedStreamWaitTest, ForTheEndOfAPoolThatOthersPostponed) {
+  Build("allocator_strategy=direct");
+  const Stream gone = NewStream();
+  const Stream other = NewStream();
+  Alloc(Mebibytes(1), gone).reset();  // so that there is a chain to end
+  const GraphPoolId first = facade().PrepareMemoryPoolForCUDAGraph(0, other);
+  {
+    CaptureGuard guard(facade(), gone);
+    Alloc(Mebibytes(20), gone).reset();
+    Finish(guard);
+  }
+  facade().CaptureEnded(first);
+  const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, gone);
+  DropGraphs();
+  facade().RemoveMemoryPoolOfCUDAGraph(first);
+  const AllocationPtr used = Alloc(Mebibytes(1), other);
+  Use(used, other);
+  facade().StreamDestroyed(gone);
+  EXPECT_EQ(device().StreamQuery(other), Status::kNotReady);
+  Destroy(gone);
+  facade().RemoveMemoryPoolOfCUDAGraph(id);
+}
+
 }  // namespace
 }  // namespace strata

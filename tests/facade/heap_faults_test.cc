@@ -278,7 +278,8 @@ INSTANTIATE_TEST_SUITE_P(
         "gpu_memory_limit_mb=60,strata_check_streams",
         "free_idle_chunk,auto_growth_chunk_rule=exact",
         "free_when_no_cache_hit,strata_exact_peak",
-        "strata_guard,strata_guard_quarantine=30MiB"));
+        "strata_guard,strata_guard_quarantine=30MiB",
+        "strata_allocation_log_file=/dev/null,strata_trace_file=/dev/zero"));
 
 }  // namespace
 }  // namespace strata

@@ -286,11 +286,13 @@ Options Options::Parse(std::string_view text) {
 namespace {
 
 // Two writers would each truncate what the other wrote.
-void CheckFiles(const DecoratorOptions& decorators) {
-  const std::array<std::pair<const char*, const std::string&>, 3> files = {{
+void CheckFiles(const DecoratorOptions& decorators,
+                const PlatformOptions& platform) {
+  const std::array<std::pair<const char*, const std::string&>, 4> files = {{
       {"strata_trace_file", decorators.trace_path},
       {"strata_trace_events_file", decorators.trace_events_path},
       {"strata_allocation_log_file", decorators.allocation_log_path},
+      {"strata_device_trace_file", platform.device_trace_path},
   }};
   for (auto one = files.begin(); one != files.end(); ++one) {
     if (one->second.empty()) continue;
@@ -378,7 +380,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                   strategy.small_pool_pre_alloc_in_mb);
   check_mebibytes("large_pool_pre_alloc_in_mb",
                   strategy.large_pool_pre_alloc_in_mb);
-  CheckFiles(decorators);
+  CheckFiles(decorators, platform);
   CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
   GuardSettings::From(decorators);

@@ -198,7 +198,14 @@ int RunInfo(int argc, char** argv) {
     std::fputs(FlagsMarkdown().c_str(), stdout);
     return 0;
   }
-  const Options options = OptionsFromFlags();
+  Options options = OptionsFromFlags();
+  // The layers are shown; what others have recorded stays.
+  for (std::string* path :
+       {&options.decorators.trace_path, &options.decorators.trace_events_path,
+        &options.decorators.allocation_log_path}) {
+    if (!path->empty()) *path = "/dev/null";
+  }
+  options.platform.device_trace_path.clear();
   AllocatorFacade facade(options);
   const Json info = InfoJson(facade, options);
   const std::string text =

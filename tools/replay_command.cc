@@ -6,12 +6,16 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "strata/facade/flags.h"
+#include "strata/facade/tf_environment.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
@@ -97,6 +101,24 @@ TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
   return options;
 }
 
+// What runs is what a row is named after.
+void NameByEnvironment(std::vector<Options>& all) {
+  for (Options& options : all) {
+    if (!options.host.tf_environment ||
+        IsPeerName(options.allocator_strategy)) {
+      continue;
+    }
+    const std::string asked = options.Strategy();
+    options.allocator_strategy = WithProcessEnvironment(options).Strategy();
+    if (all.size() > 1 && options.allocator_strategy != asked) {
+      throw std::invalid_argument(
+          "--strata_tf_environment: the environment has " +
+          options.allocator_strategy + " run for --allocator_strategy=" +
+          asked + "; give one strategy, or leave out the environment");
+    }
+  }
+}
+
 std::vector<Options> ReplayOptions() {
   std::vector<Options> all = OptionsPerStrategy(&IsPeerName);
   for (Options& options : all) {
@@ -109,7 +131,34 @@ std::vector<Options> ReplayOptions() {
     // Throws if an option of the platform is wrong.
     SimPlatform probe(options.platform);
   }
+  NameByEnvironment(all);
   return all;
+}
+
+// Calls `act` with each flag that names a file to record to, and its value.
+void ForEachRecording(
+    const Options& options,
+    FunctionRef<void(const char* flag, const std::string& path)> act) {
+  act("strata_trace_file", options.decorators.trace_path);
+  act("strata_trace_events_file", options.decorators.trace_events_path);
+  act("strata_allocation_log_file", options.decorators.allocation_log_path);
+  act("strata_device_trace_file", options.platform.device_trace_path);
+}
+
+// A recording would write over the trace that is replayed.
+void RequireOtherFiles(const Options& options,
+                       const std::vector<std::string>& traces) {
+  const auto require = [&](const char* flag, const std::string& path) {
+    for (const std::string& trace : traces) {
+      std::error_code error;
+      if (path.empty() || !std::filesystem::equivalent(path, trace, error)) {
+        continue;
+      }
+      throw std::invalid_argument(std::string("--") + flag + "=" + path +
+                                  " is the trace to replay");
+    }
+  };
+  ForEachRecording(options, require);
 }
 
 // Each run would write over what the one before has recorded.
@@ -120,10 +169,7 @@ void RequireNoRecording(const Options& options) {
         std::string("--") + flag + "=" + path +
         ": replay records one trace on one strategy at a time");
   };
-  require("strata_trace_file", options.decorators.trace_path);
-  require("strata_trace_events_file", options.decorators.trace_events_path);
-  require("strata_allocation_log_file", options.decorators.allocation_log_path);
-  require("strata_device_trace_file", options.platform.device_trace_path);
+  ForEachRecording(options, require);
 }
 
 void Warn(const Trace& trace) {
@@ -184,6 +230,7 @@ int RunReplay(int argc, char** argv) {
         "--help");
   }
   const std::vector<Options> strategies = ReplayOptions();
+  for (const Options& options : strategies) RequireOtherFiles(options, paths);
   if (paths.size() * strategies.size() > 1) {
     for (const Options& options : strategies) RequireNoRecording(options);
   }

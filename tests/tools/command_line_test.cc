@@ -280,12 +280,49 @@ TEST_F(CommandLineTest, InfoSaysWhichPlatformsCannotBeUsedHere) {
   EXPECT_FALSE(json["platform_problems"].contains("sim"));
 }
 
-TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfACommand) {
-  const TempFile trace;
-  RunStrata({"info", "--strata_platform=sim",
-             "--strata_device_trace_file=" + trace.path()});
-  EXPECT_THAT(trace.Read(), StartsWith("Time_ns,Thread,"));
-  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_get_info,"));
+// A flag of the environment stays set for it.
+TEST_F(CommandLineTest, InfoWritesOverNoRecording) {
+  for (const char* flag :
+       {"strata_trace_file", "strata_trace_events_file",
+        "strata_allocation_log_file", "strata_device_trace_file"}) {
+    const TempFile recorded;
+    recorded.Write("a recording");
+    EXPECT_EQ(
+        RunStrata({"info", std::string("--") + flag + "=" + recorded.path()})
+            .code,
+        0);
+    EXPECT_EQ(recorded.Read(), "a recording") << flag;
+  }
+}
+
+TEST_F(CommandLineTest, ReplayWritesOverNoTraceItReads) {
+  const std::string before = small_.Read();
+  for (const char* flag : {"strata_trace_file", "strata_device_trace_file"}) {
+    const std::string option = std::string("--") + flag + "=" + small_.path();
+    ExpectRefused(RunStrata({"replay", small_.path(), option}),
+                  option + " is the trace");
+  }
+  EXPECT_EQ(small_.Read(), before);
+}
+
+TEST_F(CommandLineTest, TwoRecordingsNeedTwoFiles) {
+  const TempFile file;
+  ExpectRefused(
+      RunStrata({"replay", small_.path(), "--strata_trace_file=" + file.path(),
+                 "--strata_device_trace_file=" + file.path()}),
+      "contradicts");
+}
+
+TEST_F(CommandLineTest, ARowIsNamedAfterWhatTheEnvironmentHasRun) {
+  const auto replay = [&](const char* strategies) {
+    return RunStrata({"replay", small_.path(), "--strata_tf_environment",
+                      std::string("--allocator_strategy=") + strategies},
+                     {"TF_GPU_ALLOCATOR=cuda_malloc_async"});
+  };
+  EXPECT_THAT(replay("bfc").out, HasSubstr("cuda_malloc_async"));
+  const CommandResult several = replay("bfc,direct");
+  EXPECT_EQ(several.code, 2);
+  EXPECT_THAT(several.err, HasSubstr("--allocator_strategy=bfc"));
 }
 
 TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfAReplay) {

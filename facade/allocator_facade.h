@@ -40,7 +40,8 @@ class PlaceState;
 //   allocation as Allocator::Allocate. A failed call changes nothing in use.
 // Threads: any thread. Destroy the facade when no call is in flight; frees may
 //   still be, and may come later: each chain lives until its last allocation
-//   is freed.
+//   is freed. Streams that have such allocations, or are marked on them, and
+//   were not announced to end, outlive them; graphs do not outlive the facade.
 //   A request that fails for lack of memory waits until another thread frees
 //   some, up to gpu_allocator_retry_time, if any could.
 // Cost: a hit takes one uncontended lock; finding the chain takes none.

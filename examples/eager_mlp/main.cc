@@ -83,8 +83,8 @@ int main(int argc, char** argv) {
     const std::vector<std::string> others =
         strata::ParseCommandLine({argv + 1, argv + argc});
     const int steps = others.empty() ? 50 : std::stoi(others[0]);
-    if (steps < 2) {
-      std::fprintf(stderr, "usage: eager_mlp [STEPS, at least 2] [FLAGS]\n");
+    if (steps < 10) {
+      std::fprintf(stderr, "usage: eager_mlp [STEPS, at least 10] [FLAGS]\n");
       return 2;
     }
     return Run(steps);

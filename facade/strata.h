@@ -76,8 +76,8 @@ STRATA_API const char* strata_last_error(void);
 // Builds a facade. `options` are names and values as in
 // "allocator_strategy=auto_growth,strata_sim_memory=8GiB" (`strata info` lists
 // them), separated by commas, semicolons or spaces; a value that holds one of
-// those is written in single quotes. NULL or "": the defaults. Touches no device
-// memory.
+// those is written in single quotes. NULL or "": the defaults. Touches no
+// device memory.
 STRATA_API strata_status strata_create(const char* options,
                                        strata_facade** facade);
 

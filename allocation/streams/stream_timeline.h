@@ -112,7 +112,8 @@ class StreamTimeline {
   // ticks noted later as well. Work in it may be running. Waits for calls of
   // other threads that use the stream; none uses it afterwards.
   void End() noexcept;
-  // While the result lives and is true, the stream is there: End waits.
+  // While the result lives and is true, the stream is there: End waits. Calls
+  // of this timeline wait for End in turn, so make none meanwhile.
   CallGate::Pass Use() const { return CallGate::Pass(uses_); }
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 

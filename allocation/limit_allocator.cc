@@ -61,6 +61,7 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
     reservation.Commit();
+    held_bytes_ += request.bytes;
     return allocation;
   }
   reservation.Undo();
@@ -74,6 +75,7 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
 void LimitAllocator::DoFree(Allocation* allocation) noexcept {
   const std::size_t bytes = allocation->requested_bytes();
   underlying()->DoFree(allocation);
+  held_bytes_ -= bytes;
   budget_->Return(bytes);
   // The layers below told of their part before this one was done.
   if (ladder_ != nullptr) ladder_->retry().NotifyFree(bytes);
@@ -81,7 +83,7 @@ void LimitAllocator::DoFree(Allocation* allocation) noexcept {
 
 Stats LimitAllocator::stats() const {
   Stats stats;
-  stats.requested_bytes = budget_->in_use_bytes();
+  stats.requested_bytes = held_bytes_;
   stats.limit_bytes = budget_->limit_bytes();
   stats.failures = failures_;
   return stats;

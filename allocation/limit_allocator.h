@@ -47,7 +47,8 @@ class LimitAllocator final : public Decorator {
 
  private:
   std::shared_ptr<Budget> budget_;
-  Reclaimer* const ladder_;  // null: nobody waits for the budget
+  Reclaimer* const ladder_;                 // null: nobody waits for the budget
+  std::atomic<std::size_t> held_bytes_{0};  // of the budget, by this layer
   std::atomic<std::uint64_t> failures_{0};
 };
 

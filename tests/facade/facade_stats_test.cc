@@ -257,5 +257,17 @@ TEST_F(FacadeStatsTest, ATraceFileThatCannotBeWrittenIsAnError) {
   EXPECT_EQ(platform_.use_count(), 1);  // nothing is left of the facade
 }
 
+// The budget is of all streams, what is asked for of each.
+TEST_F(FacadeStatsTest, WhatABudgetHoldsIsCountedOnce) {
+  Build("strata_stat=false,strata_in_use_limit=32MiB");
+  std::vector<AllocationPtr> held;
+  for (int i = 0; i < 3; ++i) {
+    held.push_back(facade().Alloc(kPlace, Mebibytes(1), NewStream()));
+  }
+  EXPECT_EQ(facade().GetStats(kPlace).requested_bytes, Mebibytes(3));
+  held.clear();
+  EXPECT_EQ(facade().GetStats(kPlace).requested_bytes, 0U);
+}
+
 }  // namespace
 }  // namespace strata

@@ -27,7 +27,7 @@ bool ChainStream::IsDone() noexcept {
     return retired() || device_->StreamQuery(stream_) == Status::kSuccess;
   }
   if (!retired() && !timeline_->ended()) {
-    return timeline_->MayTouch() && timeline_->SeeIdle();
+    return timeline_->SeeIdle();
   }
   const StreamTimeline::Tick tick = retired() ? last_tick_ : timeline_->Note();
   if (!timeline_->IsDone(tick)) return timeline_->Poll() >= tick;

@@ -46,12 +46,7 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
   std::size_t bytes = 0;
   while (chunks != nullptr) {
     Chunk* chunk = std::exchange(chunks, chunks->next);
-    if (is_done) {
-      bytes += chunk->memory->size();
-      pool().DoFree(chunk->memory);
-    } else {
-      pool().Offer(chunk->memory, chain_stream());
-    }
+    bytes += GiveToPool(chunk->memory, is_done);
     delete chunk;
   }
   return bytes;

@@ -99,7 +99,7 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
                      Failure& failure) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
-  // What a wait has covered.
+  // What a wait has covered; without `is_done`, to the chunk pool.
   std::size_t GiveToSystem(RecordList& leaving, bool is_done) noexcept;
   // Gives it what is kept beyond the limits, unless that cannot be waited for.
   void ShrinkToLimits() noexcept;

@@ -6,12 +6,15 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "strata/allocation/device_allocator.h"
 #include "strata/allocation/host_allocator.h"
 #include "strata/allocation/managed_allocator.h"
 #include "strata/allocation/pinned_allocator.h"
 #include "strata/allocation/record_slab.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/testing/pool_place.h"
 
 namespace strata {
@@ -30,6 +33,29 @@ TEST(DeviceAllocatorTest, MakesOneDeviceCallPerRequest) {
   EXPECT_EQ(place.device().CallCount(DeviceCall::kMemAlloc), 1U);
   EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), 1U);
   EXPECT_EQ(place.DeviceCalls(), 2U);
+}
+
+// Without a gate they would be refused, and end the capture.
+TEST(DeviceAllocatorTest, WithAGateItsCallsEndNoCaptureOfAnotherThread) {
+  const auto platform = std::make_shared<SimPlatform>(PlatformOptions());
+  SimDevice& device = platform->sim_device(0);
+  const auto gate = std::make_shared<CaptureGate>();
+  DeviceAllocator allocator(platform, 0, gate);
+  Stream stream;
+  ASSERT_EQ(device.StreamCreate(&stream, kStreamNonBlocking), Status::kSuccess);
+  gate->Announce();
+  ASSERT_EQ(device.StreamBeginCapture(stream, CaptureMode::kGlobal),
+            Status::kSuccess);
+  std::thread([&] {
+    Failure failure;
+    EXPECT_NE(allocator.AllocateOrNull(Request{1000}, failure), nullptr);
+  }).join();
+  Graph graph;
+  EXPECT_EQ(device.StreamEndCapture(stream, &graph), Status::kSuccess);
+  gate->Withdraw();
+  EXPECT_EQ(device.GraphDestroy(graph), Status::kSuccess);
+  EXPECT_EQ(device.StreamDestroy(stream), Status::kSuccess);
+  EXPECT_EQ(platform->LeakReport(), "");
 }
 
 TEST(DeviceAllocatorTest, AFailureCarriesWhatTheDeviceSays) {

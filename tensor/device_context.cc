@@ -70,8 +70,7 @@ void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
   }
   // Memory of another stream is marked, which may fail.
   DenseTensor changed = tensor;
-  void* data =
-      changed.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
+  void* data = changed.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
   if (changed.IsSharedWith(tensor)) {
     facade_.RecordStream(*changed.holder(), stream_);
   }

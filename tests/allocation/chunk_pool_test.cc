@@ -348,12 +348,11 @@ TEST_F(ChunkPoolTest, WaitsOnTheHostWhenTheNewUserCannotWait) {
   pool_.Offer(Chunk(Mebibytes(10)), *a_);
   place_.device().AddFault(FailAll(DeviceCall::kStreamWaitEvent));
   Allocation* chunk = nullptr;
-  EXPECT_THAT(
-      CallsOf([&] { chunk = ChunkFor(Mebibytes(10), *b_); }),
-      ElementsAre(DeviceCall::kStreamWaitEvent,
-                  DeviceCall::kThreadExchangeCaptureMode,
-                  DeviceCall::kEventSynchronize,
-                  DeviceCall::kThreadExchangeCaptureMode));
+  EXPECT_THAT(CallsOf([&] { chunk = ChunkFor(Mebibytes(10), *b_); }),
+              ElementsAre(DeviceCall::kStreamWaitEvent,
+                          DeviceCall::kThreadExchangeCaptureMode,
+                          DeviceCall::kEventSynchronize,
+                          DeviceCall::kThreadExchangeCaptureMode));
   pool_.DoFree(chunk);
 }
 

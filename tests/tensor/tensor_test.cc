@@ -71,8 +71,8 @@ TEST_F(TensorTest, WithoutElementsItStillGetsAHandle) {
 }
 
 TEST_F(TensorTest, MakeGivesAHandleOrThrows) {
-  const auto none = std::make_shared<FailingAllocator>(
-      std::make_shared<HandleAllocator>());
+  const auto none =
+      std::make_shared<FailingAllocator>(std::make_shared<HandleAllocator>());
   none->Fail({1});
   EXPECT_THROW(Tensor::Make(*none, DataType::kFloat32, {2, 0}), OutOfMemory);
   EXPECT_NE(Tensor::Make(*none, DataType::kFloat32, {2, 0}).data(), nullptr);

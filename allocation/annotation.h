@@ -14,7 +14,7 @@ namespace strata {
 //   notes copy CurrentAnnotation() at allocation.
 // Threads: each thread has its own.
 // Cost: a frame is two pointer writes; the text is only made when asked for.
-// Source: tf_bfc.md R57 (ScopedAllocationTrace), §2 (op name, step id).
+// Source: tf_bfc.md R57 (ScopedAllocationTrace), R4 (op name, step id).
 class ScopedAnnotation {
  public:
   // `name` and `detail` must outlive this object; `detail` is printed in braces

@@ -29,8 +29,8 @@ namespace strata {
 //   record. Close: O(n log n). No heap call but Memory's, for the longest step
 //   so far.
 // Source: the iterations of training ask for the same sizes in the same order,
-//   which papers.md's offline planners build on; this one is online, and has
-//   the addresses from the strategy.
+//   which offline planners build on (papers.md §3); this one is online, and
+//   has the addresses from the strategy.
 class StepPlan {
   struct Entry;
 

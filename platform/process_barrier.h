@@ -13,7 +13,7 @@ namespace strata {
 //   which standard error is told once per object.
 // Threads: any thread.
 // Cost: Run is a system call that interrupts every core on which the process
-//   runs, 20 to 40 us (hotpath.md §2).
+//   runs, 39 us (hotpath.md §2).
 class ProcessBarrier {
  public:
   // What membarrier(2) returns for `command`, or -1; for tests.

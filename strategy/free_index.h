@@ -20,7 +20,7 @@ namespace strata {
 // Threads: none; the strategy's lock guards it.
 // Cost: O(1); 67 KiB per index. Links are in the blocks: no heap.
 // Source: hotpath.md §3 ("semi-log bitmap"), §6: within 2 % of the memory of an
-//   exact best fit, where ordered trees cost four to nine times the time.
+//   exact best fit; §7: ordered trees cost 2 to 14 times the time.
 class FreeIndex {
  public:
   static constexpr std::size_t kGranuleBytes = SizeClasses::kGranuleBytes;

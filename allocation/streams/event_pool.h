@@ -15,7 +15,7 @@ namespace strata {
 // Threads: any thread. No device call with the lock held.
 // Cost: O(1), without a device call unless the pool is empty.
 // Lifetime: events outside must be given back first; `device` outlives it.
-// Source: cuda_semantics.md E7, C19; hotpath.md.
+// Source: cuda_semantics.md E7, C19.
 class EventPool {
  public:
   static constexpr std::size_t kBatch = 8;   // made when it is empty

@@ -33,7 +33,7 @@ namespace strata {
 //   there is something to record or to ask for, else none.
 // Lifetime: `device` outlives it. The stream may go first: see End.
 // Source: DESIGN §5 (one event per stream and batch); cuda_semantics.md E1-E6,
-//   §5.2 M2-M4; papers.md on epoch-based reclamation.
+//   §5.2 M2-M4; papers.md §4 (one event per epoch).
 class StreamTimeline {
  public:
   using Tick = std::uint64_t;

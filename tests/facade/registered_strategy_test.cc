@@ -61,8 +61,8 @@ TEST_F(RegisteredStrategyTest, IsSelectedByItsName) {
   EXPECT_THAT(CountRecorder::counts, ElementsAre(0));
 }
 
-// tf_bfc R42: a cached block may have been freed after the count asked for, so
-// the strategy has to see the request.
+// tf_bfc.md R9: a cached block may have been freed after the count asked for,
+// so the strategy has to see the request.
 TEST_F(RegisteredStrategyTest, SeesEveryRequestWithACount) {
   std::uint64_t now = 6;
   const std::function<std::uint64_t()> freed_by = [&now] { return ++now; };

@@ -464,7 +464,7 @@ TEST_F(SimGraphMemoryTest, PoisonShowsFreshAndFreedMemory) {
   }
 }
 
-// cuda_semantics D9: host functions stand for kernels on graphs' memory too.
+// cuda_semantics.md D8: host functions stand for kernels on graphs' memory too.
 TEST_F(SimGraphMemoryTest, HostFunctionsSeeTheMemoryOfTheirGraph) {
   PlatformOptions options = SimOptions(1, kFrames);
   options.sim_data = "backed";

@@ -198,7 +198,7 @@ TEST_F(SimKernelTest, RefusesWhatCannotBeLaunched) {
   EXPECT_EQ(Launch(Stream()), Status::kInvalidResourceHandle);
 }
 
-// cuda_semantics.md C20: the legacy stream, while a capture that it would join
+// cuda_semantics.md C16: the legacy stream, while a capture that it would join
 // is under way.
 TEST_F(SimKernelTest, IsRefusedAsALaunchWhileOthersCapture) {
   Build("inline");

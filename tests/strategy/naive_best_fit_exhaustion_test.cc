@@ -128,8 +128,8 @@ TEST_F(NaiveBestFitExhaustionTest, B18RefusedPinnedMemoryIsOutOfMemory) {
   EXPECT_NE(Get(1000)->data(), nullptr);
 }
 
-// Rule 4: the cap on pinned memory.
-TEST_F(NaiveBestFitExhaustionTest, Rule4PinnedMemoryIsCapped) {
+// paddle.md §2 (fraction_of_cuda_pinned_memory_to_use).
+TEST_F(NaiveBestFitExhaustionTest, PinnedMemoryIsCapped) {
   StrategyOptions options;
   // 16 MiB: chunks of 64 KiB, as far as rounding goes.
   options.fraction_of_cuda_pinned_memory_to_use =

@@ -186,8 +186,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   EXPECT_EQ(Waits(), waits);
 }
 
-// cuda_semantics.md §5.2 M2: no device call with a lock held, and yet an event
-// per batch.
+// DESIGN §5: an event per batch, and yet no device call with a lock held.
 TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
   UseBoth();
   device().StepAll();

@@ -318,6 +318,7 @@ Allocation* PlaceState::TryAllocateCaptured(const Front& front,
 }
 
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
+  strategy_->ForgetOver();
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   if (Front* front = by_uid_->FindLocked(place_, uid)) return *front;
   Front* front = MakeFront(stream);

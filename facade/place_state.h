@@ -87,7 +87,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
            place_.kind == PlaceKind::kManaged;
   }
 
-  // The front of `stream`, made on its first use. No device call.
+  // The front of `stream`, made on its first use, which may ask streams that
+  // are gone whether they are done.
   Front& FrontOf(const Stream& stream) {
     // Memory without streams has one chain, under the key of the legacy stream.
     const std::uint64_t uid = has_streams() ? stream.uid : kLegacyStreamUid;

@@ -70,6 +70,15 @@ std::shared_ptr<Allocator> StrategySource::For(
                                       frees_, options_.biased_lock);
 }
 
+void StrategySource::ForgetOver() noexcept {
+  std::shared_ptr<SharedOrder> order;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    order = order_;
+  }
+  if (order != nullptr) order->ForgetOver();
+}
+
 std::shared_ptr<Allocator> StrategySource::shared() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return shared_;

@@ -42,6 +42,10 @@ class StrategySource {
   // Errors: std::invalid_argument naming the option that is wrong.
   std::shared_ptr<Allocator> For(std::shared_ptr<ChainStream> stream);
 
+  // Forgets streams that are gone, where streams share a strategy: what asks
+  // the device, before For.
+  void ForgetOver() noexcept;
+
   // Whether all streams have one instance.
   bool is_shared() const { return is_shared_; }
   // The one instance of a strategy that streams share; null before the first

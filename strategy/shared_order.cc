@@ -58,13 +58,21 @@ void SharedOrder::Forget(const Shares& over) {
   });
 }
 
+void SharedOrder::ForgetOver() noexcept {
+  try {
+    Shares over = All();
+    std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
+    const std::lock_guard<std::mutex> guard(mutex_);
+    Forget(over);
+  } catch (const std::bad_alloc&) {
+    // They stay until the next time.
+  }
+}
+
 std::shared_ptr<SharedOrder::Share> SharedOrder::Join(
     std::shared_ptr<ChainStream> stream) {
   memory_device_.store(stream->memory_device());
-  Shares over = All();
-  std::erase_if(over, [](const auto& s) { return !IsOver(s->stream()); });
   const std::lock_guard<std::mutex> guard(mutex_);
-  Forget(over);
   shares_.push_back(std::make_shared<Share>(std::move(stream), next_id_));
   ++next_id_;
   return shares_.back();

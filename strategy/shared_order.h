@@ -39,8 +39,11 @@ class SharedOrder final : public ChainStream {
   // One chain's part: its stream, and what it knows of the others.
   class Share;
 
-  // Errors: std::bad_alloc.
+  // Makes no device call. Errors: std::bad_alloc.
   std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
+  // Forgets the streams that are gone and whose work is done, which asks the
+  // device; for who is about to have a stream join.
+  void ForgetOver() noexcept;
 
   // The stream of `share` asks for memory, for the first time or again.
   void Activate(Share& share) noexcept;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <string>
 
 #include "strata/facade/allocator_facade.h"
@@ -173,6 +176,34 @@ TEST_F(StreamEndLoansTest, ReleaseGivesWhatTheLenderLeaves) {
   EXPECT_EQ(Reserved(), 0U);
   Destroy(other_);
   Destroy(ending_);
+}
+
+// Whoever meets a new stream asks those that are gone, with nothing held that
+// other threads need.
+TEST_P(StreamEndTest, AskingForItHoldsUpNoOtherThread) {
+  BuildStrategy();
+  AllocationPtr used = Alloc(Mebibytes(3), ending_);
+  Work(ending_, used);
+  used.reset();
+  facade().StreamDestroyed(ending_);
+  Destroy(ending_);
+  const Stream third = NewStream();
+  const Stream fourth = NewStream();
+  std::atomic<bool> has_asked{false};
+  std::future<void> beside;
+  bool went_on = true;
+  device().SetCallObserver([&](const CallRecord& call) {
+    if (call.call != DeviceCall::kEventQuery || has_asked.exchange(true)) {
+      return;
+    }
+    beside = std::async(std::launch::async, [&] { Alloc(1000, fourth); });
+    went_on =
+        beside.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  });
+  Alloc(1000, third).reset();
+  device().SetCallObserver(nullptr);
+  if (beside.valid()) beside.get();
+  EXPECT_TRUE(went_on);
 }
 
 // Nobody could ask for it later.

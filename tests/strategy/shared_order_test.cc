@@ -10,7 +10,6 @@
 
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/tests/testing/pool_place.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {
@@ -165,7 +164,6 @@ TEST_F(SharedOrderTest, TheLastWorkOfARetiredStreamComesFirst) {
   EXPECT_EQ(text_, "AB");
 }
 
-// A stream that joins has those forgotten that are over.
 TEST_F(SharedOrderTest, ARetiredStreamAtWorkIsNotForgotten) {
   Submit(*a_, letter_a_);
   order_.NoteFree(*share_a_);
@@ -173,6 +171,7 @@ TEST_F(SharedOrderTest, ARetiredStreamAtWorkIsNotForgotten) {
   a_->Retire();
   EXPECT_EQ(place_.device().StreamDestroy(a_->stream()), Status::kSuccess);
   share_a_.reset();
+  order_.ForgetOver();
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
   EXPECT_EQ(order_.OrderAfterOthers(*share_c), Status::kSuccess);
@@ -186,6 +185,7 @@ TEST_F(SharedOrderTest, ARetiredStreamThatIsDoneIsForgotten) {
   a_->timeline()->End();
   a_->Retire();
   EXPECT_EQ(a_->Synchronize(), Status::kSuccess);
+  order_.ForgetOver();
   const auto c = place_.NewChainStream();
   const auto share_c = Join(c);
   const std::uint64_t calls = place_.DeviceCalls();
@@ -316,6 +316,7 @@ TEST_F(SharedOrderThreadsTest, AShareThatIsGoneLeavesNothingToWaitFor) {
   other_->Retire();
   other_share_.reset();
   const std::weak_ptr<WaitedStream> gone = std::exchange(other_, nullptr);
+  order_.ForgetOver();
   const auto third = std::make_shared<WaitedStream>();
   const auto third_share = order_.Join(third);
   EXPECT_TRUE(gone.expired());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strata/platform/check/call_trace_reader.h"
@@ -11,6 +12,8 @@
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
 #include "strata/tools/dump_json.h"
+#include "strata/tools/input_buffer.h"
+#include "strata/tools/line_reader.h"
 #include "strata/tools/table.h"
 
 namespace strata {
@@ -22,10 +25,10 @@ constexpr const char* kCheckUsage =
     R"(usage: strata check CALLS.csv… [flags]
 
 Looks for hazards in the calls that a program made, as recorded with
---strata_device_trace_file on a GPU or a simulated device: memory used after it
-was freed, reused or given back while other work may still use it, and the like.
-It finds them from the order that streams, events, waits and graphs give, even
-if all went well when the calls were recorded.
+--strata_device_trace_file on a GPU or a simulated device (plain or gzip):
+memory used after it was freed, reused or given back while other work may still
+use it, and the like. It finds them from the order that streams, events, waits
+and graphs give, even if all went well when the calls were recorded.
 
   --format=table|json  for people (default) or programs
 
@@ -41,7 +44,10 @@ struct CheckedTrace {
 };
 
 CheckedTrace CheckTrace(const std::string& path) {
-  CallTraceReader reader(path);
+  InputBuffer input(path);
+  LineReader lines(input);
+  CallTraceReader reader(
+      path, [&lines](std::string_view* line) { return lines.Next(line); });
   HazardChecker checker;
   CallRecord record;
   while (reader.Next(&record)) checker.Observe(record);

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
+#include <memory>
+#include <utility>
 
 #include "strata/platform/call_trace.h"
 
@@ -49,6 +52,28 @@ Number ToNumber(std::string_view text, int base = 10) {
   return number;
 }
 
+CallTraceReader::LineSource LinesOf(const std::string& path) {
+  struct Lines {
+    std::ifstream file;
+    std::string line;
+  };
+  // A function can be copied, a file cannot.
+  const auto lines = std::make_shared<Lines>();
+  lines->file.open(path);
+  if (!lines->file) {
+    throw CallTraceError(path + ": cannot be opened: " + std::strerror(errno));
+  }
+  return [path, lines](std::string_view* result) {
+    if (!std::getline(lines->file, lines->line)) {
+      if (lines->file.bad()) throw CallTraceError(path + ": cannot be read");
+      return false;
+    }
+    *result = lines->line;
+    if (result->ends_with('\r')) result->remove_suffix(1);
+    return true;
+  };
+}
+
 }  // namespace
 
 CallRecord ParseCallRecord(std::string_view line) {
@@ -70,11 +95,11 @@ CallRecord ParseCallRecord(std::string_view line) {
 }
 
 CallTraceReader::CallTraceReader(const std::string& path)
-    : path_(path), file_(path) {
-  if (!file_) {
-    throw CallTraceError(path + ": cannot be opened: " + std::strerror(errno));
-  }
-  std::string header;
+    : CallTraceReader(path, LinesOf(path)) {}
+
+CallTraceReader::CallTraceReader(std::string path, LineSource lines)
+    : path_(std::move(path)), lines_(std::move(lines)) {
+  std::string_view header;
   if (!NextLine(&header) || header != kCallTraceHeader) {
     line_ = 1;
     Fail(std::string("is no call trace: its first line is not ")
@@ -83,7 +108,7 @@ CallTraceReader::CallTraceReader(const std::string& path)
 }
 
 bool CallTraceReader::Next(CallRecord* record) {
-  std::string line;
+  std::string_view line;
   if (!NextLine(&line)) return false;
   try {
     *record = ParseCallRecord(line);
@@ -93,13 +118,9 @@ bool CallTraceReader::Next(CallRecord* record) {
   return true;
 }
 
-bool CallTraceReader::NextLine(std::string* line) {
-  if (!std::getline(file_, *line)) {
-    if (file_.bad()) Fail("cannot be read");
-    return false;
-  }
+bool CallTraceReader::NextLine(std::string_view* line) {
+  if (!lines_(line)) return false;
   ++line_;
-  if (!line->empty() && line->back() == '\r') line->pop_back();
   return true;
 }
 

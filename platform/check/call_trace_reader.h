@@ -2,7 +2,7 @@
 #define STRATA_PLATFORM_CHECK_CALL_TRACE_READER_H_
 
 #include <cstdint>
-#include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,22 +26,28 @@ CallRecord ParseCallRecord(std::string_view line);
 //
 // Model: lines end in LF or CRLF. Their number is that of their call, plus one.
 // Errors: CallTraceError: the file cannot be opened or read, its header is
-//   another one, or a line is wrong (cut off, for instance).
+//   another one, or a line is wrong (cut off, for instance). Also what a line
+//   source throws.
 // Threads: externally synchronised.
 class CallTraceReader {
  public:
+  // Gives the next line, without its end and valid until the next call; false
+  // after the last.
+  using LineSource = std::function<bool(std::string_view* line)>;
+
   explicit CallTraceReader(const std::string& path);
+  // For a trace that is compressed, say: errors call it `path`.
+  CallTraceReader(std::string path, LineSource lines);
 
   // The next call; false at the end of the file.
   bool Next(CallRecord* record);
 
  private:
-  // Without its end; false at the end of the file.
-  bool NextLine(std::string* line);
+  bool NextLine(std::string_view* line);
   [[noreturn]] void Fail(const std::string& reason) const;
 
   const std::string path_;
-  std::ifstream file_;
+  const LineSource lines_;
   std::uint64_t line_ = 0;
 };
 

@@ -422,6 +422,17 @@ TEST_F(CommandLineTest, CheckShowsHazardsWithTheirLines) {
   EXPECT_TRUE(report["second_life"].is_null());
 }
 
+TEST_F(CommandLineTest, CheckReadsGzip) {
+  const TempFile calls(".csv.gz");
+  calls.WriteGzip(std::string(kCalls) +
+                  "3,1,0,mem_free,0x1000,0,0x0,0,0,0x0\n");
+  const CommandResult result = RunStrata({"check", calls.path()});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(": 4 calls, 1 hazards"));
+  calls.Write(calls.Read().substr(0, calls.Read().size() - 9));
+  ExpectRefused(RunStrata({"check", calls.path()}), "gzip data is cut off");
+}
+
 TEST_F(CommandLineTest, CheckRefusesWhatIsNoTraceOfCalls) {
   const TempFile calls;
   calls.Write(std::string(kCalls) + "3,1,0,mem_fr");

@@ -198,9 +198,10 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
   // above have done with the block.
   block->owner = this;
   // The layers below find out now which graphs may use it; not later.
-  if (memory_.IsCapturing() && ledger_.Drop(record)) {
+  if (memory_.IsCapturing()) {
+    ledger_.BeginDrop(record);
     underlying()->DoFree(record.memory);
-    ledger_.Give(&record);
+    ledger_.EndDrop(record);
     return;
   }
   record.ordered = OrderAfterMarks(record);
@@ -231,7 +232,8 @@ void GuardAllocator::DrainAboveLimit() noexcept {
 void GuardAllocator::Check(const GuardRecord& record, GuardRecord::State state,
                            MemoryCheck& result) noexcept {
   const bool freed = state == GuardRecord::State::kQuarantined;
-  if (!record.zoned || !memory_.readable() ||
+  if (state == GuardRecord::State::kDropped || !record.zoned ||
+      !memory_.readable() ||
       (freed ? !record.ordered : !OrderAfterMarks(record))) {
     ++result.skipped;
     return;

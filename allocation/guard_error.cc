@@ -84,7 +84,7 @@ void GuardReporter::NoteSkipped(Place place, const char* what,
   if (skipped_++ != 0) return;
   try {
     LOG(ERROR) << "guard: " << strata::ToString(place) << ": cannot " << what
-               << ": " << strata::ToString(status)
+               << ": " << status
                << "; the block goes unchecked, as do later ones without a "
                   "message";
   } catch (const std::bad_alloc&) {

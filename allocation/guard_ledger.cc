@@ -118,9 +118,26 @@ void GuardLedger::Quarantine(GuardRecord& record) noexcept {
   quarantine_bytes_ += WeightOf(record);
 }
 
-bool GuardLedger::Drop(GuardRecord& record) noexcept {
+void GuardLedger::BeginDrop(GuardRecord& record) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
-  if (record.pins != 0) return false;
+  record.state = GuardRecord::State::kDropped;
+  ++record.pins;
+}
+
+void GuardLedger::EndDrop(GuardRecord& record) noexcept {
+  bool is_over = false;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    is_over = Unpin(record);
+  }
+  if (is_over) Give(&record);
+}
+
+bool GuardLedger::Unpin(GuardRecord& record) noexcept {
+  --record.pins;
+  if (record.pins != 0 || record.state != GuardRecord::State::kDropped) {
+    return false;
+  }
   Unlink(record);
   return true;
 }
@@ -223,10 +240,15 @@ GuardRecord* GuardLedger::PinNewest() noexcept {
 }
 
 GuardRecord* GuardLedger::PinOlder(GuardRecord* pinned) noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
-  --pinned->pins;
-  GuardRecord* older = pinned->older;
-  if (older != nullptr) ++older->pins;
+  GuardRecord* older = nullptr;
+  bool is_over = false;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    older = pinned->older;
+    if (older != nullptr) ++older->pins;
+    is_over = Unpin(*pinned);
+  }
+  if (is_over) Give(pinned);
   return older;
 }
 

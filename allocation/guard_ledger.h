@@ -27,7 +27,7 @@ struct GuardNote {
 // What the Guard layer knows of one block: its user's record and the memory
 // behind it.
 struct GuardRecord {
-  enum class State : std::uint8_t { kLive, kFreeing, kQuarantined };
+  enum class State : std::uint8_t { kLive, kFreeing, kQuarantined, kDropped };
 
   Block* block = nullptr;        // what the user holds
   Allocation* memory = nullptr;  // from the layer below
@@ -56,7 +56,7 @@ static_assert(sizeof(GuardRecord) - 2 * sizeof(GuardNote) <= 128);
 // quarantine in the order of their frees, and what users hold in numbers.
 //
 // Model: a block is live, then being freed, then in quarantine until
-//   TakeOldest. A pinned one is passed over by TakeOldest.
+//   TakeOldest, or dropped. A pinned one is passed over by TakeOldest.
 // Threads: any thread.
 // Cost: one short lock per call. Records come from pages that are kept; only
 //   Take and AddMark may ask the heap.
@@ -77,9 +77,10 @@ class GuardLedger {
   // Notes who frees it. False if it is not live: it was freed before.
   bool BeginFree(GuardRecord& record) noexcept;
   void Quarantine(GuardRecord& record) noexcept;
-  // Instead: takes a block that is being freed out of all lists. False if it is
-  // pinned.
-  bool Drop(GuardRecord& record) noexcept;
+  // Instead, around giving the memory below: checks that begin meanwhile pass
+  // the block over. Its record goes back when no check has it any more.
+  void BeginDrop(GuardRecord& record) noexcept;
+  void EndDrop(GuardRecord& record) noexcept;
   // The block that was freed first, out of all lists, if more than `keep_bytes`
   // are in quarantine; else null.
   GuardRecord* TakeOldest(std::size_t keep_bytes) noexcept;
@@ -113,7 +114,9 @@ class GuardLedger {
   };
 
   bool AddPage() noexcept;
-  void Unlink(GuardRecord& record) noexcept;  // hold lock_
+  // Hold lock_ for both. The second says whether the record is to be given.
+  void Unlink(GuardRecord& record) noexcept;
+  bool Unpin(GuardRecord& record) noexcept;
 
   mutable SpinLock lock_;
   Page* pages_ = nullptr;          // guarded by lock_, as all below

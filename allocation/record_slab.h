@@ -68,6 +68,7 @@ class RecordSlab {
   bool Fill(RecordList& list, std::size_t count) noexcept;
   // The same without asking the heap: what the slab has.
   void FillFromStock(RecordList& list, std::size_t count) noexcept;
+  // Takes back what is in `list`, blank.
   void Drain(RecordList& list) noexcept;
 
   // Records handed out and not given back. For leak checks.

@@ -12,7 +12,8 @@
 //   STRATA_OK nothing has changed and no out-parameter is written, unless its
 //   comment says otherwise; strata_last_error() says what was wrong. No C++
 //   exception leaves a function.
-// Threads: every function from any thread, concurrently, but strata_destroy.
+// Threads: every function from any thread, concurrently, but strata_destroy; no
+//   other call with a pointer runs beside its free.
 // Units: sizes and alignments in bytes.
 
 // A C header: NOLINTBEGIN(modernize-deprecated-headers,modernize-use-using)

@@ -23,10 +23,14 @@ class StepPlanTest : public ::testing::Test {
  protected:
   ~StepPlanTest() override {
     Clear();
-    RecordSlab::Instance().Drain(records_);
+    GiveRecords();
     EXPECT_EQ(RecordSlab::Instance().taken(), taken_);
   }
 
+  // Blank again, as others expect them.
+  void GiveRecords() {
+    while (Block* record = records_.Pop()) RecordSlab::Instance().Give(record);
+  }
   void Use(StepPlan::Count takes) {
     StepPlan::Memory memory(RecordSlab::Instance());
     ASSERT_TRUE(memory.Fill(takes));
@@ -255,7 +259,7 @@ TEST_F(StepPlanTest, SaysWhatIsLiveWhereItEnds) {
 TEST_F(StepPlanTest, IsMadeAgainWithoutTheHeap) {
   Use(8);
   Clear();
-  RecordSlab::Instance().Drain(records_);
+  GiveRecords();
   Block& a = At(0, 4);
   const HeapCallCounter heap;
   EXPECT_FALSE(plan_.UseAgain(RecordSlab::Instance(), 9));

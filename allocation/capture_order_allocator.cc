@@ -1,7 +1,5 @@
 #include "strata/allocation/capture_order_allocator.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <iterator>
 #include <new>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/lost_use.h"
 
 namespace strata {
 namespace {
@@ -87,9 +86,8 @@ bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
     }
     return true;
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "capture_order: no host memory for a mark; free "
-               << allocation->data() << " only after its last use is joined";
-    return false;
+    LoseUse(*block);
+    return true;
   }
 }
 
@@ -138,6 +136,10 @@ void CaptureOrderAllocator::NoteEnd(const Stream& stream) noexcept {
 
 void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
+  if (IsUseLost(*block)) {
+    KeepForEver(*block, name());
+    return;
+  }
   if ((block->flags & kBlockMarked) == 0) {
     underlying()->DoFree(allocation);
     return;

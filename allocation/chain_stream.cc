@@ -16,8 +16,8 @@ Status ChainStream::Synchronize() noexcept {
   if (status == Status::kSuccess) return status;
   // A stream destroyed without notice, or a passing fault: the device's own
   // synchronisation covers its work too (cuda_semantics.md M9).
-  LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise ("
-             << ToString(status) << "); waiting for the device";
+  LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise (" << status
+             << "); waiting for the device";
   return device_->Synchronize();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/lost_use.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -97,9 +98,8 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
     if (holds.empty()) return noted;
     NoteUses(*block, stream, holds);
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "cuda_graph: no host memory to note that a capture uses "
-               << allocation->data() << "; free it only after its graphs";
-    return noted;
+    LoseUse(*block);
+    return true;
   }
   AddFlag(*block, kBlockMarked);
   return true;
@@ -135,6 +135,10 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   if (timelines_ == nullptr) {
     underlying()->DoFree(allocation);
+    return;
+  }
+  if (IsUseLost(*block)) {
+    KeepForEver(*block, name());
     return;
   }
   Uses::node_type noted;

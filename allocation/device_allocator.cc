@@ -44,7 +44,7 @@ void DeviceAllocator::Return(void* data, std::size_t bytes) noexcept {
   const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
   LOG_IF(ERROR, status != Status::kSuccess)
       << "device: cannot free " << bytes << " bytes at " << data << ": "
-      << ToString(status);
+      << status;
 }
 
 }  // namespace strata

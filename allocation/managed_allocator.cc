@@ -42,7 +42,7 @@ void ManagedAllocator::Return(void* data, std::size_t bytes) noexcept {
   const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
   LOG_IF(ERROR, status != Status::kSuccess)
       << "managed: cannot free " << bytes << " bytes at " << data << ": "
-      << ToString(status);
+      << status;
 }
 
 }  // namespace strata

@@ -40,7 +40,7 @@ void PinnedAllocator::Return(void* data, std::size_t bytes) noexcept {
   const Status status = device_.FreeHost(data);
   LOG_IF(ERROR, status != Status::kSuccess)
       << "pinned: cannot free " << bytes << " bytes at " << data << ": "
-      << ToString(status);
+      << status;
 }
 
 }  // namespace strata

@@ -1,11 +1,10 @@
 #include "strata/allocation/stream_safe_allocator.h"
 
-#include <glog/logging.h>
-
 #include <new>
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/lost_use.h"
 #include "strata/allocation/registry.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -77,17 +76,6 @@ void StreamSafeAllocator::Mark(Block& block, Stream stream,
   AddFlag(block, kBlockMarked);
 }
 
-void StreamSafeAllocator::WaitNow(Stream stream) noexcept {
-  Platform& platform = *frees_->timelines().platform();
-  if (stream.device < 0 || stream.device >= platform.device_count()) return;
-  LOG(ERROR) << "stream_safe: no host memory for a mark; waiting instead";
-  const Status status =
-      ChainStream(platform.device(stream.device), stream).Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "stream_safe: stream " << stream.uid
-      << " could not be waited for: " << ToString(status);
-}
-
 bool StreamSafeAllocator::RecordStream(Allocation* allocation,
                                        Stream stream) noexcept {
   Block* block = allocation->block();
@@ -100,9 +88,14 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
     Mark(*block, stream, timeline, 0);
     return true;
   } catch (const std::bad_alloc&) {
-    // The mark cannot be kept, so the use it stands for is waited for now.
-    WaitNow(stream);
-    return false;
+    TimelineTable& timelines = frees_->timelines();
+    // Of a device that there is not nothing can have been submitted.
+    Platform& platform = *timelines.platform();
+    if (stream.device < 0 || stream.device >= platform.device_count()) {
+      return false;
+    }
+    return !AwaitOrLoseUse(*block, platform.device(stream.device), stream,
+                           &timelines.gate(), name());
   }
 }
 
@@ -142,11 +135,15 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
 
 void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
-  if ((block->flags & kBlockMarked) == 0) {
+  if ((block->flags & (kBlockMarked | kBlockUseLost)) == 0) {
     underlying()->DoFree(allocation);
     return;
   }
   CheckLive(*block, name());
+  if (IsUseLost(*block)) {
+    KeepForEver(*block, name());
+    return;
+  }
   Marks::node_type entry;
   {
     const std::lock_guard<std::mutex> guard(mutex_);

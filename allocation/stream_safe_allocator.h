@@ -67,7 +67,6 @@ class StreamSafeAllocator final : public Decorator {
   void Mark(Block& block, Stream stream,
             const std::shared_ptr<StreamTimeline>& timeline,
             StreamTimeline::Tick tick);
-  void WaitNow(Stream stream) noexcept;
 
   const std::shared_ptr<DeferredFrees> frees_;
   const std::shared_ptr<ChainStream> own_;

@@ -62,8 +62,7 @@ strata_status strata_destroy(strata_facade* facade) {
         // The others can be destroyed all the same.
       }
       LOG_IF(ERROR, status != Status::kSuccess)
-          << "strata_destroy: cannot destroy a stream: "
-          << strata::ToString(status);
+          << "strata_destroy: cannot destroy a stream: " << status;
     }
     if (live != 0) {
       throw CallError(STRATA_LIVE_POINTERS,

@@ -79,7 +79,7 @@ void CaptureGuard::DestroyGraph(Graph graph) noexcept {
   device_.ThreadExchangeCaptureMode(&mode);
   const Status status = device_.GraphDestroy(graph);
   LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot destroy a graph: " << ToString(status);
+      << "cannot destroy a graph: " << status;
   device_.ThreadExchangeCaptureMode(&mode);
 }
 

@@ -66,7 +66,7 @@ GraphPool::~GraphPool() {
     const Status status = device.Synchronize();
     LOG_IF(ERROR, status != Status::kSuccess)
         << "graph pool " << id_
-        << ": cannot wait for the last launch: " << ToString(status);
+        << ": cannot wait for the last launch: " << status;
   }
   GiveKept();
   for (const auto& [state, at] : places_) {

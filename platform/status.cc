@@ -1,6 +1,7 @@
 #include "strata/platform/status.h"
 
 #include <charconv>
+#include <ostream>
 #include <string_view>
 #include <system_error>
 
@@ -59,6 +60,11 @@ const StatusRow* FindByNumber(std::int32_t number) {
 const char* StatusName(Status status) {
   const StatusRow* row = FindByNumber(static_cast<std::int32_t>(status));
   return row == nullptr ? "Unrecognized" : row->name;
+}
+
+std::ostream& operator<<(std::ostream& out, Status status) {
+  return out << StatusName(status) << " (" << static_cast<std::int32_t>(status)
+             << ")";
 }
 
 std::string ToString(Status status) {

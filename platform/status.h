@@ -2,6 +2,7 @@
 #define STRATA_PLATFORM_STATUS_H_
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace strata {
@@ -46,6 +47,8 @@ const char* StatusName(Status status);
 
 // "MemoryAllocation (2)".
 std::string ToString(Status status);
+// The same, without the heap.
+std::ostream& operator<<(std::ostream& out, Status status);
 
 // The status with this number or this name (with or without the leading `k`).
 // Returns false and leaves `status` alone if there is none.

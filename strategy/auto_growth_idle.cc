@@ -35,7 +35,7 @@ bool AutoGrowthAllocator::AwaitStream() noexcept {
   // A graph pool has waited for the device before.
   const bool may_free = chain_stream().timeline() == nullptr;
   LOG(ERROR) << name() << ": cannot wait for stream " << stream().uid << " ("
-             << ToString(status) << "); "
+             << status << "); "
              << (may_free ? "its memory goes back all the same"
                           : "its memory is kept until it can be waited for");
   return may_free;

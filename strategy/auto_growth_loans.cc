@@ -45,8 +45,8 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
-      << name() << ": cannot wait for stream " << stream().uid << " ("
-      << ToString(status) << "); what is left of chunks it lent is not lent";
+      << name() << ": cannot wait for stream " << stream().uid << " (" << status
+      << "); what is left of chunks it lent is not lent";
   const Joined joined(*this);
   if (status == Status::kSuccess) epochs_.PassAll();
   is_over_ = status == Status::kSuccess;

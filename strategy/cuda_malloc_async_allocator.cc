@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/lost_use.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/strategy/registry.h"
@@ -188,6 +189,10 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
 void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
+  if (IsUseLost(*block)) {
+    KeepForEver(*block, name());
+    return;
+  }
   Marks::node_type marked;
   const bool may_keep = keeps_ && IsPlain(*block) && !IsAnnounced();
   if ((block->flags & kBlockMarkedBelow) != 0) {
@@ -324,7 +329,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   const Status status = stream_->Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess)
       << "cuda_malloc_async: what stream " << stream().uid
-      << " has freed is not given back: " << ToString(status);
+      << " has freed is not given back: " << status;
   driver_->Synchronize();
   return flushed;  // the trim says what else it gives
 }
@@ -363,10 +368,8 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     }
     return true;
   } catch (const std::bad_alloc&) {
-    LOG(ERROR) << "cuda_malloc_async: no host memory for a mark; waiting for "
-               << "stream " << stream.uid << " instead";
-    ChainStream(*stream_->device(), stream).Synchronize();
-    return false;
+    return !AwaitOrLoseUse(*block, *stream_->device(), stream, gate_.get(),
+                           name());
   }
 }
 

@@ -47,8 +47,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   LOG(ERROR) << "direct: " << allocation->data()
-             << " is kept until its stream can be waited for: "
-             << ToString(status);
+             << " is kept until its stream can be waited for: " << status;
   // Until it is free below, nobody may free it again.
   SetLive(*block, false);
   const std::lock_guard<SpinLock> guard(lock_);

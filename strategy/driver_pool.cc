@@ -36,8 +36,7 @@ DriverPool::~DriverPool() {
   if (free_stream_.uid != 0) {
     const Status status = device_.StreamDestroy(free_stream_);
     LOG_IF(ERROR, IsFailure(status))
-        << "cuda_malloc_async: cannot destroy the free stream: "
-        << ToString(status);
+        << "cuda_malloc_async: cannot destroy the free stream: " << status;
   }
   if (!is_open()) return;
   // What others have in the default pool stays there.
@@ -64,7 +63,7 @@ void DriverPool::Destroy(MemPool pool) noexcept {
   const Status status = device_.PoolDestroy(pool);
   LOG_IF(ERROR, IsFailure(status))
       << "cuda_malloc_async: cannot destroy the pool of device "
-      << device_.ordinal() << ": " << ToString(status);
+      << device_.ordinal() << ": " << status;
 }
 
 Status DriverPool::Configure(MemPool pool) noexcept {
@@ -122,7 +121,7 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
   if (status == Status::kSuccess) status = device_.FreeAsync(ptr, stream);
   LOG_IF(ERROR, status != Status::kSuccess)
       << "cuda_malloc_async: cannot preallocate " << preallocate_bytes_
-      << " bytes on device " << device_.ordinal() << ": " << ToString(status);
+      << " bytes on device " << device_.ordinal() << ": " << status;
 }
 
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
@@ -159,7 +158,7 @@ bool DriverPool::Freed(Status status, DevicePtr ptr,
                        std::size_t bytes) noexcept {
   if (IsFailure(status)) {
     LOG(ERROR) << "cuda_malloc_async: cannot free " << bytes << " bytes at "
-               << reinterpret_cast<void*>(ptr) << ": " << ToString(status);
+               << reinterpret_cast<void*>(ptr) << ": " << status;
     return false;
   }
   in_use_bytes_ -= bytes;
@@ -208,8 +207,8 @@ Stream DriverPool::FreeStream() noexcept {
   Stream made;
   const Status status = device_.StreamCreate(&made, kStreamNonBlocking);
   if (status != Status::kSuccess) {
-    LOG(ERROR) << "cuda_malloc_async: no stream to free on ("
-               << ToString(status) << "); waiting instead";
+    LOG(ERROR) << "cuda_malloc_async: no stream to free on (" << status
+               << "); waiting instead";
     return Stream();
   }
   Stream kept;
@@ -234,7 +233,7 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
   }
   const Status destroyed = device_.EventDestroy(event);
   LOG_IF(ERROR, IsFailure(destroyed))
-      << "cuda_malloc_async: cannot destroy an event: " << ToString(destroyed);
+      << "cuda_malloc_async: cannot destroy an event: " << destroyed;
   return status == Status::kSuccess;
 }
 
@@ -336,7 +335,7 @@ void DriverPool::ResetPeak() noexcept {
   const Status status =
       device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0);
   LOG_IF(ERROR, IsFailure(status))
-      << "cuda_malloc_async: cannot reset the peak: " << ToString(status);
+      << "cuda_malloc_async: cannot reset the peak: " << status;
 }
 
 std::size_t DriverPool::IdleBytes() noexcept {
@@ -356,7 +355,7 @@ std::size_t DriverPool::GiveBack() noexcept {
   const Status status = device_.PoolTrimTo(pool(), 0);
   LOG_IF(ERROR, IsFailure(status))
       << "cuda_malloc_async: cannot trim the pool of device "
-      << device_.ordinal() << ": " << ToString(status);
+      << device_.ordinal() << ": " << status;
   const std::size_t after = ReservedBytes();
   return before - std::min(before, after);
 }

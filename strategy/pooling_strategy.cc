@@ -23,7 +23,7 @@ Failure PoolingStrategy::Refusal(Failure::Reason reason,
 bool PoolingStrategy::WaitForWork() const noexcept {
   const Status status = stream_->Synchronize();
   LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
-      << name() << ": its streams cannot be waited for (" << ToString(status)
+      << name() << ": its streams cannot be waited for (" << status
       << "); their memory is kept until they can";
   return status == Status::kSuccess;
 }

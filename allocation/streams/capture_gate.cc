@@ -85,7 +85,7 @@ void RelaxedCaptureScope::Enter(Device& device) noexcept {
 void RelaxedCaptureScope::Leave() noexcept {
   const Status status = device_->ThreadExchangeCaptureMode(&previous_);
   LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot restore the thread's capture mode: " << ToString(status);
+      << "cannot restore the thread's capture mode: " << status;
 }
 
 }  // namespace strata

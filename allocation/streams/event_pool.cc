@@ -53,7 +53,7 @@ void EventPool::Give(Event event) noexcept {
 void EventPool::Destroy(Event event) noexcept {
   const Status status = device_.EventDestroy(event);
   LOG_IF(ERROR, status != Status::kSuccess)
-      << "cannot destroy an event: " << ToString(status);
+      << "cannot destroy an event: " << status;
 }
 
 }  // namespace strata

@@ -183,7 +183,7 @@ Status StreamTimeline::CloseNow() noexcept {
 void StreamTimeline::Complain(Status status) noexcept {
   if (complained_.exchange(true)) return;
   LOG(ERROR) << "stream " << stream_.uid << ": cannot record an event ("
-             << ToString(status)
+             << status
              << "); memory that was used there is kept until the stream or its "
                 "device has been waited for";
 }
@@ -252,8 +252,8 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
     const bool is_there = pass || is_ending;
     if (is_there) status = device_.StreamSynchronize(stream_);
     LOG_IF(ERROR, is_there && status != Status::kSuccess)
-        << "stream " << stream_.uid << ": cannot synchronise ("
-        << ToString(status) << "); waiting for the device";
+        << "stream " << stream_.uid << ": cannot synchronise (" << status
+        << "); waiting for the device";
   }
   // A stream destroyed without notice, or a passing fault: the device's own
   // synchronisation covers its work too (cuda_semantics.md M9), but it would

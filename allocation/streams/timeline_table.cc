@@ -16,7 +16,7 @@ TimelineTable::~TimelineTable() {
     if (waiting == nullptr) continue;
     const Status status = waiting->device().StreamDestroy(waiting->stream());
     LOG_IF(ERROR, status != Status::kSuccess)
-        << "cannot destroy a stream: " << ToString(status);
+        << "cannot destroy a stream: " << status;
   }
 }
 

@@ -13,8 +13,9 @@
 #include <thread>
 #include <utility>
 
+#include "strata/allocation/block_flags.h"
+#include "strata/tests/testing/heap_call_counter.h"
 #include "strata/tests/testing/pool_place.h"
-#include "strata/tests/testing/print_status.h"
 #include "strata/tests/testing/shelf_allocator.h"
 
 namespace strata {
@@ -89,6 +90,24 @@ TEST_F(CaptureOrderAllocatorTest, WaitsForTheForkToJoin) {
   Join(b_, a());
   layer_->Allocate(2 * kBytes).reset();
   EXPECT_EQ(shelf_->live(), 0U);
+}
+
+// Nobody can tell when it could be.
+TEST_F(CaptureOrderAllocatorTest, AMarkWithoutHostMemoryKeepsFromReuse) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  AllocationPtr used = layer_->Allocate(kBytes);
+  Allocation* const kept = used.get();
+  {
+    const HeapFailure failure;
+    EXPECT_TRUE(layer_->RecordStream(kept, b_));
+  }
+  used.reset();
+  Join(b_, a());
+  layer_->Allocate(2 * kBytes).reset();
+  layer_->CaptureEnded();
+  EXPECT_EQ(shelf_->live(), 1U);
+  SetLive(*kept->block(), true);
+  shelf_->DoFree(kept);
 }
 
 // The blocks that were looked at meanwhile were put back as if it had not.

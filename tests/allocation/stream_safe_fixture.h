@@ -15,7 +15,6 @@
 #include "strata/allocation/size.h"
 #include "strata/allocation/stream_safe_allocator.h"
 #include "strata/tests/testing/pool_place.h"
-#include "strata/tests/testing/print_status.h"
 #include "strata/tests/testing/shelf_allocator.h"
 
 namespace strata {

@@ -9,7 +9,6 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/platform/call_record.h"
 #include "strata/platform/sim/sim_platform.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

@@ -11,7 +11,6 @@
 #include "strata/facade/capture_guard.h"
 #include "strata/platform/device_work.h"
 #include "strata/tests/facade/facade_fixture.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 

@@ -21,12 +21,16 @@ namespace {
 
 using Lasts = HeapFailure::Lasts;
 
+constexpr std::size_t kUsedBytes = 700;
+
 class Session {
  public:
   // The call number `fault` of operator new fails; 0: none.
   Session(const std::string& options, std::uint64_t fault,
           Lasts lasts = Lasts::kOnce)
-      : fault_(fault), lasts_(lasts) {
+      : fault_(fault),
+        lasts_(lasts),
+        is_guarded_(options.find("strata_guard") != std::string::npos) {
     PlatformOptions sim;
     sim.sim_memory_bytes = Mebibytes(64);
     platform_ = std::make_shared<FaultingPlatform>(sim, Faults::kCallersHeap);
@@ -68,7 +72,8 @@ class Session {
     Try([&] { facade_->Release(kPlace); });
     AllocationPtr late = Alloc(Request{300}, b);
     Mark(late, a);
-    RunCapture(late);
+    AllocationPtr used = Alloc(Request{kUsedBytes}, b);
+    RunCapture(late, used);
     Try([&] { facade_->StatsJson(); });
     Free(managed);
     Free(aligned);
@@ -164,9 +169,20 @@ class Session {
     for (AllocationPtr& one : many) Free(one);
   }
 
-  // `outside` is freed while the capture is under way.
-  void RunCapture(AllocationPtr& outside) {
+  // Enough blocks of its size to meet what lies at `address`, were it free.
+  void ExpectNoOther(const void* address, Stream stream) {
+    EXPECT_EQ(device().Synchronize(), Status::kSuccess);
+    std::vector<AllocationPtr> all;
+    for (int i = 0; i < 50; ++i) {
+      all.push_back(Alloc(Request{kUsedBytes}, stream));
+      EXPECT_TRUE(all.back() == nullptr || all.back()->data() != address);
+    }
+  }
+
+  // Both are freed while the capture is under way, which uses the second.
+  void RunCapture(AllocationPtr& outside, AllocationPtr& used) {
     const Stream a = streams_[0];
+    const Stream b = streams_[1];
     GraphPoolId id = 0;
     Try([&] { id = facade_->PrepareMemoryPoolForCUDAGraph(0, a); });
     if (id == 0) return;
@@ -175,17 +191,23 @@ class Session {
     AllocationPtr first = Alloc(Request{5000}, a);
     AllocationPtr second = Alloc(Request{9000}, a);
     const std::uint64_t before = NextFault();
+    const void* const in_use = used != nullptr ? used->data() : nullptr;
+    Mark(used, a);
+    Free(used);
     Free(outside);
     Free(first);
     // What a capture may use is not free yet, and to keep it takes host memory:
-    // without, its chunk is lost, and the log says so.
-    is_lost_ = before != 0 && fault_ <= calls_;
+    // without, its chunk is lost, and the log says so. A guard frees later.
+    is_lost_ = before != 0 && (fault_ <= calls_ || is_guarded_);
+    const AllocationPtr other = Alloc(Request{kUsedBytes}, b);
+    EXPECT_TRUE(other == nullptr || other->data() != in_use);
     first = Alloc(Request{3000}, a);
     Graph graph;
     EXPECT_EQ(device().StreamEndCapture(a, &graph), Status::kSuccess)
         << "a request that fails leaves the capture as it was";
     Try([&] { facade_->CaptureEnded(id); });
     const bool kept = Try([&] { facade_->KeepForGraph(id, 0, graph); });
+    if (kept) ExpectNoOther(in_use, b);
     Free(first);
     Free(second);
     if (kept) {
@@ -200,6 +222,7 @@ class Session {
 
   const std::uint64_t fault_;
   const Lasts lasts_;
+  const bool is_guarded_;
   std::uint64_t calls_ = 0;
   std::shared_ptr<FaultingPlatform> platform_;
   std::unique_ptr<AllocatorFacade> facade_;

@@ -10,7 +10,6 @@
 
 #include "strata/platform/sim/capture_rules.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

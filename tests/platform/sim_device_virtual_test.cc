@@ -10,7 +10,7 @@
 
 #include "strata/platform/sim/device_memory.h"
 #include "strata/tests/platform/virtual_fixture.h"
-#include "strata/tests/testing/print_status.h"
+#include "strata/tests/testing/statuses.h"
 
 namespace strata {
 namespace {

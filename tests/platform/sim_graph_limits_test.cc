@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "strata/tests/platform/sim_progress_fixture.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

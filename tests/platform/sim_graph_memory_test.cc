@@ -11,7 +11,6 @@
 
 #include "strata/platform/sim/frame_store.h"
 #include "strata/tests/platform/sim_progress_fixture.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

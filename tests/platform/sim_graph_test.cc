@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "strata/tests/platform/sim_progress_fixture.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/platform/sim/sim_platform.h"
-#include "strata/tests/testing/print_status.h"
+#include "strata/tests/testing/statuses.h"
 
 namespace strata {
 namespace {

@@ -8,7 +8,7 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/platform/sim_fixture.h"
-#include "strata/tests/testing/print_status.h"
+#include "strata/tests/testing/statuses.h"
 
 namespace strata {
 namespace {

@@ -17,7 +17,7 @@
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/host_views.h"
 #include "strata/platform/sim/physical_memory.h"
-#include "strata/tests/testing/print_status.h"
+#include "strata/tests/testing/statuses.h"
 
 namespace strata {
 namespace {

@@ -14,7 +14,6 @@
 #include "strata/platform/platform.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tests/testing/device_config.h"
-#include "strata/tests/testing/print_status.h"
 
 // Skips the test, with the reason, unless `condition` holds.
 #define STRATA_REQUIRE(condition, reason) \

@@ -13,7 +13,6 @@
 
 #include "strata/platform/sim/host_function_scope.h"
 #include "strata/tests/testing/heap_call_counter.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 namespace {

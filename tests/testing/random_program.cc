@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "strata/platform/device_work.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "strata/platform/device.h"
-#include "strata/tests/testing/print_status.h"
 
 namespace strata {
 

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "strata/tests/testing/print_status.h"
-
 namespace strata {
 namespace {
 

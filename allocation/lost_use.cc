@@ -1,0 +1,33 @@
+#include "strata/allocation/lost_use.h"
+
+#include <glog/logging.h>
+
+#include <optional>
+
+#include "strata/allocation/chain_stream.h"
+
+namespace strata {
+
+bool AwaitOrLoseUse(Block& block, Device& device, const Stream& stream,
+                    const CaptureGate* gate, const char* layer) noexcept {
+  std::optional<CaptureGate::Calm> calm;
+  if (gate != nullptr) calm.emplace(*gate);
+  if (!calm || *calm) {
+    LOG(ERROR) << layer << ": no host memory for a mark; waiting for stream "
+               << stream.uid << " instead";
+    const Status status = ChainStream(device, stream).Synchronize();
+    if (status == Status::kSuccess) return true;
+    LOG(ERROR) << layer << ": stream " << stream.uid
+               << " could not be waited for: " << status;
+  }
+  LoseUse(block);
+  return false;
+}
+
+void KeepForEver(Block& block, const char* layer) noexcept {
+  SetLive(block, false);
+  LOG(ERROR) << layer << ": there was no host memory to note who uses "
+             << block.allocation()->data() << "; it is never reused";
+}
+
+}  // namespace strata

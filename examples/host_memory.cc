@@ -82,7 +82,11 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> others =
         strata::ParseCommandLine({argv + 1, argv + argc});
-    const int rounds = others.empty() ? 10 : std::stoi(others[0]);
+    const int rounds = others.empty() ? 10 : std::atoi(others[0].c_str());
+    if (rounds < 1) {
+      std::fprintf(stderr, "usage: host_memory [ROUNDS] [FLAGS]\n");
+      return 2;
+    }
     std::printf("%-14s %12s %12s %12s %12s\n", "ns per pair", "256 B", "64 KiB",
                 "16 MiB", "64 MiB");
     MeasureMalloc(rounds);

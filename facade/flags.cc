@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
@@ -59,6 +60,13 @@ void TakeFromEnvironment(const OptionInfo& option) {
   }
 }
 
+void PrintHelp() {
+  for (const OptionInfo& option : OptionTable()) {
+    std::printf("  --%s (%s, default '%s')\n      %s\n", option.name,
+                option.type, option.default_value.c_str(), option.help);
+  }
+}
+
 struct FlagValues {
   Options options;                 // all but allocator_strategy
   std::string allocator_strategy;  // as the flag has it
@@ -105,6 +113,12 @@ std::vector<std::string> ParseCommandLine(
   char** values = pointers.data();
   GFLAGS_NAMESPACE::gflags_exitfunc = &ExitOnWrongUse;
   gflags::ParseCommandLineNonHelpFlags(&count, &values, /*remove_flags=*/true);
+  std::string wants_help;
+  if (gflags::GetCommandLineOption("help", &wants_help) &&
+      wants_help == "true") {
+    PrintHelp();
+    std::exit(0);
+  }
   std::vector<std::string> others(values + 1, values + count);
   if (end != arguments.end()) {
     others.insert(others.end(), end + 1, arguments.end());

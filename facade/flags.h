@@ -17,7 +17,8 @@ namespace strata {
 //   otherwise.
 
 // Parses the flags among `arguments` (without the program's name) and returns
-// the others, in their order. Everything after "--" is no flag.
+// the others, in their order. Everything after "--" is no flag. --help prints
+// the options and ends the process with exit code 0.
 //
 // Errors: an unknown flag or a value that it cannot take ends the process with
 //   exit code 2 and one line on stderr for each.

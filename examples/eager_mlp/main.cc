@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> others =
         strata::ParseCommandLine({argv + 1, argv + argc});
-    const int steps = others.empty() ? 50 : std::stoi(others[0]);
+    const int steps = others.empty() ? 50 : std::atoi(others[0].c_str());
     if (steps < 10) {
       std::fprintf(stderr, "usage: eager_mlp [STEPS, at least 10] [FLAGS]\n");
       return 2;

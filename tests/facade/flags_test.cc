@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
@@ -125,6 +126,17 @@ using FlagsDeathTest = FlagsTest;
 TEST_F(FlagsDeathTest, UnknownFlagExitsWithTwo) {
   EXPECT_EXIT(ParseCommandLine({"--no_such_flag"}), ExitedWithCode(2),
               "unknown command line flag 'no_such_flag'");
+}
+
+// On stdout, as the death test's output is that of stderr.
+TEST_F(FlagsDeathTest, HelpNamesEveryOption) {
+  EXPECT_EXIT(
+      {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        ParseCommandLine({"one", "--help"});
+      },
+      ExitedWithCode(0),
+      "--allocator_strategy \\(String, default 'auto_growth'");
 }
 
 TEST_F(FlagsDeathTest, WrongValueExitsWithTwo) {

@@ -28,8 +28,7 @@ enum BlockFlags : std::uint8_t {
   // It is a chunk of another strategy; set by the one that lent it.
   kBlockLent = 1U << 5,
   kBlockOffset = 1U << 6,  // live, and offset_units is not 0
-  // A use that a capture may repeat could not be noted, for want of host
-  // memory: never to be used again.
+  // A use could be neither noted nor waited for: see lost_use.h.
   kBlockUseLost = 1U << 7,
 };
 

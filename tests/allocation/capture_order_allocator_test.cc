@@ -102,6 +102,7 @@ TEST_F(CaptureOrderAllocatorTest, AMarkWithoutHostMemoryKeepsFromReuse) {
     EXPECT_TRUE(layer_->RecordStream(kept, b_));
   }
   used.reset();
+  EXPECT_FALSE(HasFlag(*kept->block(), kBlockLive)) << "another free is one";
   Join(b_, a());
   layer_->Allocate(2 * kBytes).reset();
   layer_->CaptureEnded();

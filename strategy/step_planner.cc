@@ -21,7 +21,7 @@ void StepPlanner::Turn(std::uint64_t live) noexcept {
       LookForAny();
     } else if (is_due && has_cache_) {
       // Nothing was to be seen: less often from now on, and for longer.
-      look_takes_ = std::min(2 * look_takes_, kLongestLook);
+      look_takes_ = kLongestLook;
       wait_takes_ = std::min(8 * wait_takes_,
                              is_disturbed_ ? kLongestUnsureWait : kLongestWait);
       Pause(kManySteps);

@@ -98,9 +98,9 @@ class StepPlanner {
   };
   static constexpr std::uint32_t kLongestStride = 4;
   static constexpr std::uint32_t kMostPause = 1U << 20;
-  // It looks closer for so many requests at first, and at last, to see a step
-  // twice that begins anywhere; after so many where none seems to repeat, or
-  // that did not when it looked closer: at first, and at last.
+  // It looks closer for so many requests at first, and from then on, to see a
+  // step twice that begins anywhere; after so many where none seems to repeat,
+  // or that did not when it looked closer: at first, and at last.
   static constexpr std::uint64_t kFirstLook = 8192;
   static constexpr std::uint64_t kLongestLook = 4 * StepWatch::kMostTakes;
   static constexpr std::uint64_t kFirstWait = 4096;

@@ -154,18 +154,30 @@ TEST_F(StepPlannerTest, LooksCloserNowAndThenWhereNothingRepeats) {
   const auto looks = [&] { return planner_->sees_all(); };
   const auto looks_no_more = [&] { return !planner_->sees_all(); };
   std::uint64_t wait = TakesUntil(looks, 1U << 20);
-  std::uint64_t look = TakesUntil(looks_no_more, 1U << 20);
+  const std::uint64_t look = TakesUntil(looks_no_more, 1U << 20);
   EXPECT_LE(wait, 5000U);
   EXPECT_LE(look, 10000U);
-  // Longer, and less often.
+  // Longer, to see the longest step twice that begins anywhere; less often.
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t next_wait = TakesUntil(looks, 1U << 20);
     const std::uint64_t next_look = TakesUntil(looks_no_more, 1U << 20);
     EXPECT_GT(next_wait, 5 * wait);
-    EXPECT_GT(next_look, look + look / 2);
+    EXPECT_GE(next_look, 4 * StepWatch::kMostTakes);
     wait = next_wait;
-    look = next_look;
   }
+}
+
+// Of which it sees nothing that repeats, until it looks closer.
+TEST_F(StepPlannerTest, SoonFindsTheLongestStepBehindACache) {
+  Use(true, true);
+  constexpr std::uint64_t kSoon = 9 * StepWatch::kMostTakes;
+  while (!planner_->is_following() && takes_ < kSoon) {
+    for (std::size_t i = 1; i <= StepWatch::kMostTakes; ++i) {
+      Take(planner_->sees_all() ? i : takes_);
+    }
+    while (!live_.empty()) Give();
+  }
+  EXPECT_TRUE(planner_->is_following());
 }
 
 // What was disturbed all the time may repeat as soon as nothing disturbs it.

@@ -1,11 +1,7 @@
 #include "strata/allocation/allocation_log.h"
 
-#include <glog/logging.h>
-
-#include <cerrno>
 #include <cinttypes>
-#include <cstring>
-#include <stdexcept>
+#include <cstdio>
 #include <string_view>
 
 #include "strata/allocation/allocator.h"
@@ -25,34 +21,23 @@ const char* CarvingLayer(const Allocator& chain) {
 }
 
 AllocationLog::AllocationLog(const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "w")) {
-  if (file_ == nullptr) {
-    throw std::invalid_argument("strata_allocation_log_file: cannot write '" +
-                                path + "': " + std::strerror(errno));
-  }
-}
-
-AllocationLog::~AllocationLog() {
-  const bool failed = std::ferror(file_) != 0;
-  LOG_IF(ERROR, std::fclose(file_) != 0 || failed)
-      << "log: '" << path_ << "' is incomplete: " << std::strerror(errno);
-}
+    : file_("strata_allocation_log_file", path) {}
 
 void AllocationLog::Begin(const char* event) {
-  std::fprintf(file_, R"({"event":"%s","step_id":%)" PRId64, event,
+  std::fprintf(file_.get(), R"({"event":"%s","step_id":%)" PRId64, event,
                AnnotationStep());
   Text("op", AnnotationOp());
 }
 
-void AllocationLog::End() { std::fputs("}\n", file_); }
+void AllocationLog::End() { std::fputs("}\n", file_.get()); }
 
 void AllocationLog::Text(const char* key, const char* value) {
-  std::fprintf(file_, R"(,"%s":)", key);
-  WriteJsonString(file_, value);
+  std::fprintf(file_.get(), R"(,"%s":)", key);
+  WriteJsonString(file_.get(), value);
 }
 
 void AllocationLog::Number(const char* key, std::uint64_t value) {
-  std::fprintf(file_, R"(,"%s":%)" PRIu64, key, value);
+  std::fprintf(file_.get(), R"(,"%s":%)" PRIu64, key, value);
 }
 
 void AllocationLog::Memory(const Allocation& allocation,
@@ -60,7 +45,7 @@ void AllocationLog::Memory(const Allocation& allocation,
                            std::uint64_t allocation_id) {
   Text("allocator", CarvingLayer(allocator));
   Text("place", ToString(allocation.place()).c_str());
-  std::fprintf(file_, R"(,"address":"0x%)" PRIxPTR R"(")",
+  std::fprintf(file_.get(), R"(,"address":"0x%)" PRIxPTR R"(")",
                reinterpret_cast<std::uintptr_t>(allocation.data()));
   Number("allocation_id", allocation_id);
 }

@@ -2,11 +2,11 @@
 #define STRATA_ALLOCATION_ALLOCATION_LOG_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <mutex>
 #include <string>
 
 #include "strata/allocation/allocation.h"
+#include "strata/platform/recording_file.h"
 
 namespace strata {
 
@@ -33,11 +33,8 @@ class AllocationLog {
  public:
   // Creates or truncates the file.
   //
-  // Errors: std::invalid_argument naming the file and the system's reason.
+  // Errors: as RecordingFile.
   explicit AllocationLog(const std::string& path);
-  AllocationLog(const AllocationLog&) = delete;
-  AllocationLog& operator=(const AllocationLog&) = delete;
-  ~AllocationLog();
 
   // The calling thread begins a step; `handle` names what runs, for people.
   void RecordStep(const char* handle) noexcept;
@@ -69,9 +66,8 @@ class AllocationLog {
                     const Allocation& allocation,
                     const Allocator& allocator) noexcept;
 
-  const std::string path_;
   std::mutex mutex_;
-  std::FILE* file_;            // guarded by mutex_
+  RecordingFile file_;         // guarded by mutex_
   std::uint64_t last_id_ = 0;  // guarded by mutex_
 };
 

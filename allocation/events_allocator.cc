@@ -1,16 +1,13 @@
 #include "strata/allocation/events_allocator.h"
 
-#include <glog/logging.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cinttypes>
-#include <cstring>
+#include <cstdio>
 #include <new>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -49,24 +46,13 @@ std::uint64_t SmallerLimit(std::uint64_t a, std::uint64_t b) {
 
 EventSink::EventSink(const std::string& path, const Clock& clock)
     : clock_(clock),
-      path_(path),
       process_(getpid()),
-      file_(std::fopen(path.c_str(), "w")) {
-  if (file_ == nullptr) {
-    throw std::invalid_argument("strata_trace_events_file: cannot write '" +
-                                path + "': " + std::strerror(errno));
-  }
-  std::setvbuf(file_, buffer_.data(), _IOFBF, buffer_.size());
-  std::fputc('[', file_);
+      file_("strata_trace_events_file", path) {
+  std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
+  std::fputc('[', file_.get());
 }
 
-EventSink::~EventSink() {
-  std::fputs("\n]\n", file_);
-  const bool failed = std::ferror(file_) != 0;
-  LOG_IF(ERROR, std::fclose(file_) != 0 || failed || lost_events_ != 0)
-      << "events: '" << path_ << "' is incomplete: " << std::strerror(errno)
-      << ", " << lost_events_ << " events lost for lack of host memory";
-}
+EventSink::~EventSink() { std::fputs("\n]\n", file_.get()); }
 
 EventSink::PlaceUse& EventSink::UseOf(Place place) {
   const auto found =
@@ -86,7 +72,7 @@ void EventSink::Allocated(const Allocation& allocation,
     use.peak_bytes = std::max(use.peak_bytes, use.in_use_bytes);
     Write("MemoryAllocation", next_id_++, allocation, use, levels);
   } catch (const std::bad_alloc&) {
-    ++lost_events_;
+    file_.NoteLost();
   }
 }
 
@@ -95,7 +81,7 @@ void EventSink::Freed(const Allocation& allocation,
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = ids_.find(&allocation);
   if (found == ids_.end()) {
-    ++lost_events_;
+    file_.NoteLost();
     return;
   }
   PlaceUse& use = UseOf(allocation.place());
@@ -108,42 +94,42 @@ void EventSink::Write(const char* name, std::uint64_t id,
                       const Allocation& allocation, const PlaceUse& use,
                       const MemoryLevels& levels) noexcept {
   const auto ns = static_cast<std::uint64_t>(clock_.Now().count());
-  std::fprintf(file_,
+  std::fprintf(file_.get(),
                "%s\n{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"ts\":%" PRIu64
                ".%03" PRIu64 ",\"pid\":%d,\"tid\":%d,\"args\":{",
                is_first_ ? "" : ",", name, ns / 1000, ns % 1000, process_,
                ThreadNumber());
   is_first_ = false;
-  std::fprintf(file_,
+  std::fprintf(file_.get(),
                "\"allocator_name\":\"%s\",\"place\":\"%s\",\"id\":%" PRIu64
                ",\"addr\":\"0x%" PRIxPTR
                "\",\"requested_bytes\":%zu,\"allocation_bytes\":%zu",
                levels.allocator_name, ToString(use.place).c_str(), id,
                reinterpret_cast<std::uintptr_t>(allocation.data()),
                allocation.requested_bytes(), allocation.size());
-  std::fprintf(file_,
+  std::fprintf(file_.get(),
                ",\"bytes_reserved\":%" PRIu64 ",\"bytes_allocated\":%" PRIu64
                ",\"peak_bytes_in_use\":%" PRIu64,
                levels.reserved_bytes, use.in_use_bytes, use.peak_bytes);
   if (levels.limit_bytes != 0) {
     std::fprintf(
-        file_, ",\"bytes_available\":%" PRIu64,
+        file_.get(), ",\"bytes_available\":%" PRIu64,
         levels.limit_bytes - std::min(levels.limit_bytes, use.in_use_bytes));
   }
   if (levels.fragmentation >= 0) {
-    std::fprintf(file_, ",\"fragmentation\":%.6f", levels.fragmentation);
+    std::fprintf(file_.get(), ",\"fragmentation\":%.6f", levels.fragmentation);
   }
   WriteAnnotation();
-  std::fputs("}}", file_);
+  std::fputs("}}", file_.get());
 }
 
 void EventSink::WriteAnnotation() noexcept {
   if (*AnnotationOp() != '\0') {
-    std::fputs(",\"op\":", file_);
-    WriteJsonString(file_, AnnotationOp());
+    std::fputs(",\"op\":", file_.get());
+    WriteJsonString(file_.get(), AnnotationOp());
   }
   if (AnnotationStep() >= 0) {
-    std::fprintf(file_, ",\"step\":%" PRId64, AnnotationStep());
+    std::fprintf(file_.get(), ",\"step\":%" PRId64, AnnotationStep());
   }
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "strata/allocation/decorator.h"
 #include "strata/platform/clock.h"
+#include "strata/platform/recording_file.h"
 
 namespace strata {
 
@@ -44,7 +44,7 @@ class EventSink {
  public:
   // Creates or truncates the file. `clock` outlives the sink.
   //
-  // Errors: std::invalid_argument naming the file and the system's reason.
+  // Errors: as RecordingFile.
   EventSink(const std::string& path, const Clock& clock);
   EventSink(const EventSink&) = delete;
   EventSink& operator=(const EventSink&) = delete;
@@ -70,17 +70,15 @@ class EventSink {
   void WriteAnnotation() noexcept;
 
   const Clock& clock_;
-  const std::string path_;
   const int process_;  // its id
   std::mutex mutex_;
   std::array<char, std::size_t{1} << 16> buffer_{};  // of file_
-  std::FILE* file_;                                  // guarded by mutex_
+  RecordingFile file_;                               // guarded by mutex_
   bool is_first_ = true;                             // guarded by mutex_
   std::uint64_t next_id_ = 1;                        // guarded by mutex_
   // The ids of live allocations. Guarded by mutex_.
   std::unordered_map<const Allocation*, std::uint64_t> ids_;
-  std::vector<PlaceUse> uses_;     // guarded by mutex_
-  std::uint64_t lost_events_ = 0;  // guarded by mutex_
+  std::vector<PlaceUse> uses_;  // guarded by mutex_
 };
 
 // Records every allocation and free in an EventSink.

@@ -1,12 +1,8 @@
 #include "strata/allocation/trace_allocator.h"
 
-#include <glog/logging.h>
-
-#include <cerrno>
 #include <cinttypes>
-#include <cstring>
+#include <cstdio>
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "strata/allocation/registry.h"
@@ -14,19 +10,8 @@
 namespace strata {
 
 TraceSink::TraceSink(const std::string& path, const Clock& clock)
-    : clock_(clock), path_(path), file_(std::fopen(path.c_str(), "w")) {
-  if (file_ == nullptr) {
-    throw std::invalid_argument("strata_trace_file: cannot write '" + path +
-                                "': " + std::strerror(errno));
-  }
-  std::fputs("Thread,Time,Action,Pointer,Size,Stream,Place\n", file_);
-}
-
-TraceSink::~TraceSink() {
-  const bool failed = std::ferror(file_) != 0;
-  LOG_IF(ERROR, std::fclose(file_) != 0 || failed || lost_rows_ != 0)
-      << "trace: '" << path_ << "' is incomplete: " << std::strerror(errno)
-      << ", " << lost_rows_ << " rows lost for lack of host memory";
+    : clock_(clock), file_("strata_trace_file", path) {
+  std::fputs("Thread,Time,Action,Pointer,Size,Stream,Place\n", file_.get());
 }
 
 void TraceSink::Row(const char* action, const void* data, std::size_t bytes,
@@ -40,22 +25,23 @@ void TraceSink::Row(const char* action, const void* data, std::size_t bytes,
                           static_cast<int>(threads_.size()) + 1)
                  .first->second;
   } catch (const std::bad_alloc&) {
-    ++lost_rows_;
+    file_.NoteLost();
     return;
   }
   const auto us = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(clock_.Now())
           .count());
-  std::fprintf(file_,
+  std::fprintf(file_.get(),
                "%d,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ":%06" PRIu64 ",%s,",
                thread, us / 3'600'000'000, us / 60'000'000 % 60,
                us / 1'000'000 % 60, us % 1'000'000, action);
   if (data == nullptr) {
-    std::fputs("(nil)", file_);
+    std::fputs("(nil)", file_.get());
   } else {
-    std::fprintf(file_, "0x%" PRIxPTR, reinterpret_cast<std::uintptr_t>(data));
+    std::fprintf(file_.get(), "0x%" PRIxPTR,
+                 reinterpret_cast<std::uintptr_t>(data));
   }
-  std::fprintf(file_, ",%zu,%" PRIu64 ",%s\n", bytes, stream.uid,
+  std::fprintf(file_.get(), ",%zu,%" PRIu64 ",%s\n", bytes, stream.uid,
                where.c_str());
 }
 

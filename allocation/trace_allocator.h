@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "strata/allocation/decorator.h"
 #include "strata/platform/clock.h"
+#include "strata/platform/recording_file.h"
 
 namespace strata {
 
@@ -27,11 +27,8 @@ class TraceSink {
  public:
   // Creates or truncates the file. `clock` outlives the sink.
   //
-  // Errors: std::invalid_argument naming the file and the system's reason.
+  // Errors: as RecordingFile.
   TraceSink(const std::string& path, const Clock& clock);
-  TraceSink(const TraceSink&) = delete;
-  TraceSink& operator=(const TraceSink&) = delete;
-  ~TraceSink();
 
   // `data` is null for an allocation that failed.
   void Allocated(const void* data, std::size_t bytes, Stream stream,
@@ -44,12 +41,10 @@ class TraceSink {
            Stream stream, Place place) noexcept;
 
   const Clock& clock_;
-  const std::string path_;
   std::mutex mutex_;
-  std::FILE* file_;  // guarded by mutex_
+  RecordingFile file_;  // guarded by mutex_
   // Small numbers for threads, in order of appearance. Guarded by mutex_.
   std::unordered_map<std::thread::id, int> threads_;
-  std::uint64_t lost_rows_ = 0;  // guarded by mutex_
 };
 
 // Records every allocation and free in a TraceSink.

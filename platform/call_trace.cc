@@ -1,12 +1,10 @@
 #include "strata/platform/call_trace.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
+#include <cstdio>
 #include <memory>
-#include <stdexcept>
 
 #include "strata/platform/device.h"
 
@@ -53,28 +51,14 @@ std::string ToCsv(const CallRecord& record) {
 }
 
 CallTrace::CallTrace(const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "w")) {
-  if (file_ == nullptr) {
-    throw std::invalid_argument("strata_device_trace_file: cannot write '" +
-                                path + "': " + std::strerror(errno));
-  }
-  failed_ = std::fprintf(file_, "%s\n", kCallTraceHeader) < 0;
-}
-
-CallTrace::~CallTrace() {
-  if (std::fclose(file_) != 0) failed_ = true;
-  if (failed_) {
-    std::fprintf(stderr, "strata: the trace '%s' is not complete\n",
-                 path_.c_str());
-  }
+    : file_("strata_device_trace_file", path) {
+  std::fprintf(file_.get(), "%s\n", kCallTraceHeader);
 }
 
 void CallTrace::Write(const CallRecord& record) {
   const std::string line = ToCsv(record) + '\n';
-  std::lock_guard lock(mutex_);
-  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) {
-    failed_ = true;
-  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::fwrite(line.data(), 1, line.size(), file_.get());
 }
 
 void TraceCalls(Platform& platform, const std::string& path) {

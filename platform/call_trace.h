@@ -1,12 +1,12 @@
 #ifndef STRATA_PLATFORM_CALL_TRACE_H_
 #define STRATA_PLATFORM_CALL_TRACE_H_
 
-#include <cstdio>
 #include <mutex>
 #include <string>
 
 #include "strata/platform/call_record.h"
 #include "strata/platform/platform.h"
+#include "strata/platform/recording_file.h"
 
 namespace strata {
 
@@ -50,26 +50,18 @@ std::string ToCsv(const CallRecord& record);
 //   graph_mem_attribute             |         | amount | attribute
 //   graph_*, user_object_*          | handle  | amount | other handle
 //
-// Errors: the constructor throws std::invalid_argument naming the option and
-//   the file if it cannot be opened. If it cannot be written (disk full), the
-//   destructor says so on stderr.
+// Errors: as RecordingFile.
 // Threads: any. The lines of one thread are in the order of its calls.
 // Cost: a formatted line in a buffer, under a lock.
 class CallTrace {
  public:
   explicit CallTrace(const std::string& path);
-  CallTrace(const CallTrace&) = delete;
-  CallTrace& operator=(const CallTrace&) = delete;
-  // Writes what is buffered.
-  ~CallTrace();
 
   void Write(const CallRecord& record);
 
  private:
-  const std::string path_;
   std::mutex mutex_;
-  std::FILE* file_;      // guarded by mutex_
-  bool failed_ = false;  // a write did not succeed; guarded by mutex_
+  RecordingFile file_;  // guarded by mutex_
 };
 
 // Makes the devices of `platform` write their calls to `path` from now on. The

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string_view>
 
+#include "strata/platform/recording_file.h"
 #include "strata/tools/commands.h"
 
 namespace strata {
@@ -86,9 +87,12 @@ int main(int argc, char** argv) {
     const int code = strata::Main(argc, argv);
     // What the buffer could not take is not in it any more.
     errno = 0;
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    std::fprintf(stderr, "strata: stdout: %s\n",
-                 errno != 0 ? std::strerror(errno) : "cannot be written");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      std::fprintf(stderr, "strata: stdout: %s\n",
+                   errno != 0 ? std::strerror(errno) : "cannot be written");
+    } else if (strata::RecordingFile::incomplete() == 0) {
+      return code;
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "strata: %s\n", error.what());
   }

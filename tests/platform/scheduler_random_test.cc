@@ -23,7 +23,7 @@ constexpr int kEvents = 4;
 constexpr int kSteps = 90;
 constexpr int kNoNode = -1;
 
-using NodeSet = std::bitset<kSteps>;
+using StepSet = std::bitset<kSteps>;
 
 bool IsLegacy(int stream) { return stream % kStreamsPerDevice == 0; }
 bool IsBlocking(int stream) {
@@ -41,8 +41,8 @@ class OrderModel {
   OrderModel() { last_.fill(kNoNode); }
 
   // What would come before a node that was added to `stream` now.
-  NodeSet Before(int stream) const {
-    NodeSet before;
+  StepSet Before(int stream) const {
+    StepSet before;
     const auto join = [&](int other) {
       const int node = last_[static_cast<std::size_t>(other)];
       if (node != kNoNode) before |= Upto(node);
@@ -57,25 +57,25 @@ class OrderModel {
   }
   // Adds a node to `stream`, after `cause` too, and returns it.
   int Add(int stream, int cause = kNoNode) {
-    NodeSet before = Before(stream);
+    StepSet before = Before(stream);
     if (cause != kNoNode) before |= Upto(cause);
     before_.push_back(before);
     last_[static_cast<std::size_t>(stream)] =
         static_cast<int>(before_.size()) - 1;
     return static_cast<int>(before_.size()) - 1;
   }
-  const NodeSet& before(int node) const {
+  const StepSet& before(int node) const {
     return before_[static_cast<std::size_t>(node)];
   }
 
  private:
-  NodeSet Upto(int node) const {
-    NodeSet nodes = before(node);
+  StepSet Upto(int node) const {
+    StepSet nodes = before(node);
     nodes.set(static_cast<std::size_t>(node));
     return nodes;
   }
 
-  std::vector<NodeSet> before_;       // by node
+  std::vector<StepSet> before_;       // by node
   std::array<int, kStreams> last_{};  // by stream
 };
 
@@ -142,7 +142,7 @@ class RandomOrder {
 
   void Submit(int stream) {
     const Stream& target = streams_[static_cast<std::size_t>(stream)];
-    const NodeSet before = model_.Before(stream);
+    const StepSet before = model_.Before(stream);
     for (const SubmittedWork& earlier : operations_) {
       const bool expected = before.test(static_cast<std::size_t>(earlier.node));
       ordered_pairs_ += expected ? 1 : 0;
@@ -159,7 +159,7 @@ class RandomOrder {
   }
 
   void NoteRun(int node) {
-    const NodeSet needed = model_.before(node) & is_operation_;
+    const StepSet needed = model_.before(node) & is_operation_;
     if ((needed & ~ran_).any()) ++early_runs_;
     ran_.set(static_cast<std::size_t>(node));
   }
@@ -200,8 +200,8 @@ class RandomOrder {
   std::array<RecordedEvent, kEvents> events_;
   OrderModel model_;
   std::vector<SubmittedWork> operations_;
-  NodeSet is_operation_;
-  NodeSet ran_;
+  StepSet is_operation_;
+  StepSet ran_;
   std::size_t ordered_pairs_ = 0;
   std::size_t wrong_verdicts_ = 0;
   std::size_t early_runs_ = 0;

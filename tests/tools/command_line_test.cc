@@ -364,6 +364,17 @@ TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
+TEST_F(CommandLineTest, ARecordingThatCannotBeWrittenIsAnError) {
+  for (const char* flag :
+       {"strata_trace_file", "strata_trace_events_file",
+        "strata_allocation_log_file", "strata_device_trace_file"}) {
+    const CommandResult result = RunStrata(
+        {"replay", small_.path(), std::string("--") + flag + "=/dev/full"});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr("'/dev/full' is not complete")) << flag;
+  }
+}
+
 TEST_F(CommandLineTest, BenchThatMeasuredNothingIsNoSuccess) {
   EXPECT_EQ(RunStrata({"bench", "--bench_allocators=glibc",
                        "--bench_workloads=random_1000000"})

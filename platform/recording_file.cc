@@ -1,0 +1,40 @@
+#include "strata/platform/recording_file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <stdexcept>
+
+namespace strata {
+namespace {
+
+std::atomic<std::uint64_t> incomplete_files{0};
+
+}  // namespace
+
+RecordingFile::RecordingFile(const char* option, const std::string& path)
+    : path_(path), file_(std::fopen(path.c_str(), "w")) {
+  if (file_ == nullptr) {
+    throw std::invalid_argument(std::string(option) + ": cannot write '" +
+                                path + "': " + std::strerror(errno));
+  }
+}
+
+RecordingFile::~RecordingFile() {
+  const bool had_failed = std::ferror(file_) != 0;
+  errno = 0;
+  const bool has_failed = std::fclose(file_) != 0 || had_failed;
+  if (!has_failed && lost_ == 0) return;
+  const char* const reason = errno != 0 ? std::strerror(errno) : "write failed";
+  ++incomplete_files;
+  std::fprintf(stderr,
+               "strata: '%s' is not complete: %s; %" PRIu64
+               " entries lost for lack of host memory\n",
+               path_.c_str(), has_failed ? reason : "all that came is written",
+               lost_);
+}
+
+std::uint64_t RecordingFile::incomplete() noexcept { return incomplete_files; }
+
+}  // namespace strata

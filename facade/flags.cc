@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "strata/facade/flag_file.h"
+
 #define STRATA_FLAG_Bool DEFINE_bool
 #define STRATA_FLAG_Int64 DEFINE_int64
 #define STRATA_FLAG_Uint64 DEFINE_uint64
@@ -37,6 +39,17 @@ namespace {
 constexpr const char* kStrategyFlag = "allocator_strategy";
 
 [[noreturn]] void ExitOnWrongUse(int /*code*/) { std::exit(2); }
+
+// gflags itself would leave out what it does not know in a file.
+std::vector<std::string> ExpandOrExit(
+    const std::vector<std::string>& arguments) {
+  try {
+    return ExpandFlagFiles(arguments);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "ERROR: %s\n", error.what());
+    ExitOnWrongUse(0);
+  }
+}
 
 // Gives a flag that the command line left alone the value of its environment
 // variable, so that it is read by the rules of the command line.
@@ -100,7 +113,8 @@ Options WithStrategy(const FlagValues& values, const std::string& strategy,
 }  // namespace
 
 std::vector<std::string> ParseCommandLine(
-    const std::vector<std::string>& arguments) {
+    const std::vector<std::string>& given) {
+  const std::vector<std::string> arguments = ExpandOrExit(given);
   // gflags would put what follows "--" before all others.
   const auto end = std::find(arguments.begin(), arguments.end(), "--");
   // It reorders, keeps pointers, and expects the program's name first.

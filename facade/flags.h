@@ -17,11 +17,13 @@ namespace strata {
 //   otherwise.
 
 // Parses the flags among `arguments` (without the program's name) and returns
-// the others, in their order. Everything after "--" is no flag. --help prints
-// the options and ends the process with exit code 0.
+// the others, in their order. Everything after "--" is no flag. --flagfile is
+// expanded by ExpandFlagFiles. --help prints the options and ends the process
+// with exit code 0.
 //
-// Errors: an unknown flag or a value that it cannot take ends the process with
-//   exit code 2 and one line on stderr for each.
+// Errors: an unknown flag, also in a flag file, a value that it cannot take, or
+//   a flag file that is wrong ends the process with exit code 2 and one line on
+//   stderr for each.
 // Threads: call it once, before there are threads that read flags.
 std::vector<std::string> ParseCommandLine(
     const std::vector<std::string>& arguments);

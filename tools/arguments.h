@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "strata/facade/flag_file.h"
+
 namespace strata {
 
 // The arguments of a subcommand: it takes its own out, and parses the rest as
@@ -16,7 +18,11 @@ namespace strata {
 // Errors: std::invalid_argument naming the argument.
 class Arguments {
  public:
-  Arguments(int argc, char** argv) : rest_(argv, argv + argc) {}
+  // --flagfile is expanded: its arguments count as if given in its place.
+  //
+  // Errors: as ExpandFlagFiles.
+  Arguments(int argc, char** argv)
+      : rest_(ExpandFlagFiles({argv, argv + argc})) {}
 
   bool TakeBool(const std::string& name, bool default_value);
   // The value is one of `known`.

@@ -139,6 +139,11 @@ TEST_F(FlagsDeathTest, HelpNamesEveryOption) {
       "--allocator_strategy \\(String, default 'auto_growth'");
 }
 
+TEST_F(FlagsDeathTest, FlagFileThatCannotBeReadExitsWithTwo) {
+  EXPECT_EXIT(ParseCommandLine({"--flagfile=/nonexistent"}), ExitedWithCode(2),
+              "--flagfile=/nonexistent: No such file");
+}
+
 TEST_F(FlagsDeathTest, WrongValueExitsWithTwo) {
   EXPECT_EXIT(ParseCommandLine({"--strata_sim_seed=-3"}), ExitedWithCode(2),
               "strata_sim_seed");

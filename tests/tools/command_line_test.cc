@@ -364,6 +364,20 @@ TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
+// A flag of the command, and one that nobody has.
+TEST_F(CommandLineTest, AFlagFileIsReadAsTheCommandLineIs) {
+  const TempFile flags(".flags");
+  flags.Write("--format=json\n--allocator_strategy=bfc\n");
+  const CommandResult result =
+      RunStrata({"replay", "--flagfile=" + flags.path(), small_.path()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\"strategy\": \"bfc\""));
+  flags.Write("--alocator_strategy=bfc\n");
+  ExpectRefused(
+      RunStrata({"replay", "--flagfile=" + flags.path(), small_.path()}),
+      "alocator_strategy");
+}
+
 TEST_F(CommandLineTest, ARecordingThatCannotBeWrittenIsAnError) {
   for (const char* flag :
        {"strata_trace_file", "strata_trace_events_file",

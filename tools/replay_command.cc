@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -135,6 +136,8 @@ std::vector<Options> ReplayOptions() {
   return all;
 }
 
+constexpr const char* kDeviceTraceFlag = "strata_device_trace_file";
+
 // Calls `act` with each flag that names a file to record to, and its value.
 void ForEachRecording(
     const Options& options,
@@ -142,7 +145,7 @@ void ForEachRecording(
   act("strata_trace_file", options.decorators.trace_path);
   act("strata_trace_events_file", options.decorators.trace_events_path);
   act("strata_allocation_log_file", options.decorators.allocation_log_path);
-  act("strata_device_trace_file", options.platform.device_trace_path);
+  act(kDeviceTraceFlag, options.platform.device_trace_path);
 }
 
 // A recording would write over the trace that is replayed.
@@ -168,6 +171,18 @@ void RequireNoRecording(const Options& options) {
     throw std::invalid_argument(
         std::string("--") + flag + "=" + path +
         ": replay records one trace on one strategy at a time");
+  };
+  ForEachRecording(options, require);
+}
+
+// The files would not be there: a peer has no layers.
+void RequireLayers(const Options& options) {
+  if (!IsPeerName(options.allocator_strategy)) return;
+  const auto require = [&](std::string_view flag, const std::string& path) {
+    if (path.empty() || flag == kDeviceTraceFlag) return;
+    throw std::invalid_argument("--" + std::string(flag) + "=" + path + ": " +
+                                options.allocator_strategy +
+                                " has no layer that records");
   };
   ForEachRecording(options, require);
 }
@@ -230,7 +245,10 @@ int RunReplay(int argc, char** argv) {
         "--help");
   }
   const std::vector<Options> strategies = ReplayOptions();
-  for (const Options& options : strategies) RequireOtherFiles(options, paths);
+  for (const Options& options : strategies) {
+    RequireLayers(options);
+    RequireOtherFiles(options, paths);
+  }
   if (paths.size() * strategies.size() > 1) {
     for (const Options& options : strategies) RequireNoRecording(options);
   }

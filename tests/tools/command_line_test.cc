@@ -378,6 +378,21 @@ TEST_F(CommandLineTest, AFlagFileIsReadAsTheCommandLineIs) {
       "alocator_strategy");
 }
 
+TEST_F(CommandLineTest, APeerRecordsOnlyItsDeviceCalls) {
+  const TempFile record;
+  const auto replay = [&](const char* flag) {
+    return RunStrata({"replay", "--allocator_strategy=peer:pytorch",
+                      std::string("--") + flag + "=" + record.path(),
+                      small_.path()});
+  };
+  for (const char* flag : {"strata_trace_file", "strata_trace_events_file",
+                           "strata_allocation_log_file"}) {
+    ExpectRefused(replay(flag), "peer:pytorch has no layer that records");
+  }
+  EXPECT_EQ(replay("strata_device_trace_file").code, 0);
+  EXPECT_THAT(record.Read(), HasSubstr("mem_alloc"));
+}
+
 TEST_F(CommandLineTest, ARecordingThatCannotBeWrittenIsAnError) {
   for (const char* flag :
        {"strata_trace_file", "strata_trace_events_file",

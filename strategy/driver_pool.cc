@@ -10,6 +10,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/size.h"
 
 namespace strata {
 namespace {
@@ -151,6 +152,8 @@ void DriverPool::Explain(Status status, std::size_t bytes,
                             bytes > most_bytes() - failure.reserved_bytes);
   if (status == Status::kMemoryAllocation && is_at_limit) {
     failure.reason = Failure::Reason::kLimit;
+    // What a higher limit has to make room for.
+    failure.rounded_bytes = AlignUp(bytes, kSystemStepBytes);
   }
 }
 

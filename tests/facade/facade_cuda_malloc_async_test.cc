@@ -150,6 +150,26 @@ TEST_F(FacadeCudaMallocAsyncTest, TheLimitIsNamedWithItsNumbers) {
   }
 }
 
+// The driver grows in whole steps, which a limit in MiB need not be.
+TEST_F(FacadeCudaMallocAsyncTest, TheLimitThatIsAdvisedWouldDo) {
+  BuildAsync("gpu_memory_limit_mb=35");
+  const AllocationPtr most = facade().Alloc(kPlace, Mebibytes(32));
+  const AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(2));
+  try {
+    facade().Alloc(kPlace, Mebibytes(1));
+    FAIL() << "the driver would have had to reserve 36 MiB of 35";
+  } catch (const OutOfMemory& error) {
+    EXPECT_THAT(error.what(), HasSubstr("higher by 1 MiB would have met"));
+  }
+}
+
+TEST_F(FacadeCudaMallocAsyncTest, AsMuchAsWasAdvisedIsEnough) {
+  BuildAsync("gpu_memory_limit_mb=36");
+  const AllocationPtr most = facade().Alloc(kPlace, Mebibytes(32));
+  const AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(2));
+  EXPECT_NE(facade().Alloc(kPlace, Mebibytes(1)), nullptr);
+}
+
 // Orphans: what outlives its stream, or the facade, is freed on the free
 // stream of the place, which lives as long.
 TEST_F(FacadeCudaMallocAsyncTest, ABlockOutlivesItsStream) {

@@ -111,6 +111,7 @@ inline std::vector<ContractCase> ContractCases() {
       whole.name.insert(0, "guarded_");
       whole.options.decorators.guard = true;
       whole.options.data = "backed";
+      whole.options.memory_bytes = Mebibytes(128);  // all of it is written
       cases.push_back(whole);
     }
   }

@@ -8,7 +8,7 @@
 #include "strata/tools/pickle_machine.h"
 #include "strata/tools/pickle_opcode.h"
 #include "strata/tools/pickle_source.h"
-#include "strata/tools/quoted.h"
+#include "strata/platform/quoted.h"
 
 namespace strata {
 namespace {

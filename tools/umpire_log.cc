@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "strata/tools/line_reader.h"
-#include "strata/tools/quoted.h"
+#include "strata/platform/quoted.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <utility>
 
 #include "strata/platform/call_trace.h"
+#include "strata/platform/quoted.h"
 
 namespace strata {
 namespace {
@@ -17,10 +19,6 @@ namespace {
 constexpr std::size_t kFields = 10;
 
 using Fields = std::array<std::string_view, kFields>;
-
-std::string Quoted(std::string_view text) {
-  return std::string("'").append(text).append("'");
-}
 
 Fields Split(std::string_view line) {
   Fields fields;
@@ -50,6 +48,37 @@ Number ToNumber(std::string_view text, int base = 10) {
     throw std::invalid_argument(Quoted(text) + " is no number of this field");
   }
   return number;
+}
+
+// Whether Bytes of a call are those from Pointer on.
+bool HasRange(DeviceCall call) {
+  switch (call) {
+    case DeviceCall::kMemAlloc:
+    case DeviceCall::kMallocHost:
+    case DeviceCall::kHostRegister:
+    case DeviceCall::kMallocManaged:
+    case DeviceCall::kMemcpyAsync:
+    case DeviceCall::kMemsetAsync:
+    case DeviceCall::kMallocFromPoolAsync:
+    case DeviceCall::kReserveRange:
+    case DeviceCall::kFreeRange:
+    case DeviceCall::kMapRange:
+    case DeviceCall::kUnmapRange:
+    case DeviceCall::kSetAccess:
+    case DeviceCall::kUse:
+    case DeviceCall::kBlockAlloc:
+    case DeviceCall::kBlockFree:
+    case DeviceCall::kBlockMark:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void RequireEnd(std::uint64_t ptr, std::uint64_t bytes) {
+  if (bytes <= std::numeric_limits<std::uint64_t>::max() - ptr) return;
+  throw std::invalid_argument(std::to_string(bytes) +
+                              " bytes do not end within 64 bits of address");
 }
 
 CallTraceReader::LineSource LinesOf(const std::string& path) {
@@ -91,6 +120,10 @@ CallRecord ParseCallRecord(std::string_view line) {
   record.stream_uid = ToNumber<std::uint64_t>(fields[7]);
   record.status = static_cast<Status>(ToNumber<std::int32_t>(fields[8]));
   record.node = ToNumber<std::uint64_t>(fields[9], 16);
+  if (HasRange(record.call)) RequireEnd(record.ptr, record.bytes);
+  if (record.call == DeviceCall::kMemcpyAsync) {
+    RequireEnd(record.value, record.bytes);
+  }
   return record;
 }
 

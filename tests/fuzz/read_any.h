@@ -2,12 +2,16 @@
 #define STRATA_TESTS_FUZZ_READ_ANY_H_
 
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "strata/platform/check/call_trace_reader.h"
+#include "strata/platform/check/hazard_checker.h"
 #include "strata/tools/input_buffer.h"
+#include "strata/tools/line_reader.h"
 #include "strata/tools/pickle_reader.h"
 #include "strata/tools/trace.h"
 #include "strata/tools/trace_reader.h"
@@ -22,7 +26,7 @@ inline void Require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-inline void RequireOneLine(const TraceError& error) {
+inline void RequireOneLine(const std::exception& error) {
   const std::string_view what = error.what();
   Require(what.starts_with("fuzz:"), "the error does not name the file");
   for (const char c : what) {
@@ -86,6 +90,28 @@ inline bool ReadAnyPickle(std::string_view content) {
     InputBuffer input("fuzz", content);
     VisitAll(ReadPickle(input, options), options);
     return true;
+  } catch (const TraceError& error) {
+    RequireOneLine(error);
+    return false;
+  }
+}
+
+// Recorded calls, which nobody need have made.
+inline bool CheckAnyCalls(std::string_view content) {
+  try {
+    InputBuffer input("fuzz", content);
+    LineReader lines(input);
+    CallTraceReader reader(
+        "fuzz", [&lines](std::string_view* line) { return lines.Next(line); });
+    HazardChecker checker;
+    CallRecord record;
+    while (reader.Next(&record)) checker.Observe(record);
+    Require(checker.hazards().size() <= checker.hazard_count(),
+            "kept too many");
+    return true;
+  } catch (const CallTraceError& error) {
+    RequireOneLine(error);
+    return false;
   } catch (const TraceError& error) {
     RequireOneLine(error);
     return false;

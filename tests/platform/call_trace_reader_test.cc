@@ -46,6 +46,24 @@ TEST_F(CallTraceReaderTest, ReadsWhatATraceSays) {
   EXPECT_EQ(ToCsv(ParseCallRecord(ToCsv(record))), ToCsv(record));
 }
 
+TEST_F(CallTraceReaderTest, RangesEndWithinTheAddressSpace) {
+  const std::string refused = " bytes do not end within 64 bits of address";
+  EXPECT_EQ(ErrorOf("1,0,0,mem_alloc,0xfffffffffffffffe,1,0x0,0,0,0x0\n"
+                    "1,0,0,use,0xfffffffffffffffe,2,0x0,0,0,0x0\n"),
+            ":3: 2" + refused);
+  EXPECT_EQ(ErrorOf("1,0,0,memcpy_async,0x0,256,0xffffffffffffff00,0,0,0x0\n"),
+            ":2: 256" + refused);
+  // An amount, and a handle.
+  EXPECT_EQ(ErrorOf("1,0,0,pool_set_attribute,0x2,18446744073709551615,0x4,0,0,"
+                    "0x0\n"),
+            "none");
+}
+
+TEST_F(CallTraceReaderTest, TextOfTheFileIsNotForTerminals) {
+  EXPECT_EQ(ErrorOf("1,0,0,\x1b[31m,0x0,0,0x0,0,0,0x0\n"),
+            ":2: '?[31m' is no call");
+}
+
 TEST_F(CallTraceReaderTest, ReadsEventsAndBothEndsOfLines) {
   std::ofstream(path_) << kCallTraceHeader << "\r\n"
                        << ToCsv(RecordOf(DeviceCall::kBlockMark, 1)) << "\r\n"

@@ -1,4 +1,4 @@
-#include "strata/tools/quoted.h"
+#include "strata/platform/quoted.h"
 
 namespace strata {
 

@@ -1,5 +1,5 @@
-#ifndef STRATA_TOOLS_QUOTED_H_
-#define STRATA_TOOLS_QUOTED_H_
+#ifndef STRATA_PLATFORM_QUOTED_H_
+#define STRATA_PLATFORM_QUOTED_H_
 
 #include <string>
 #include <string_view>
@@ -12,4 +12,4 @@ std::string Quoted(std::string_view text);
 
 }  // namespace strata
 
-#endif  // STRATA_TOOLS_QUOTED_H_
+#endif  // STRATA_PLATFORM_QUOTED_H_

@@ -22,7 +22,7 @@ std::string ReasonText(const Failure& f) {
     case Failure::Reason::kNoGrowth:
       return "no cached block fits and growth was forbidden";
     case Failure::Reason::kTooLarge:
-      return "the size overflows when rounded";
+      return "no device can address as much";
     case Failure::Reason::kBadRequest:
       return "bad request";
     case Failure::Reason::kDevice:

@@ -23,7 +23,7 @@ struct Failure {
     kLimit,         // the user's limit on bytes reserved was reached
     kBudget,        // the user's limit on bytes in use was reached
     kNoGrowth,      // kNoGrowth was asked for and no cached block fits
-    kTooLarge,      // the size overflows when rounded
+    kTooLarge,      // more than addresses reach, perhaps when rounded
     kBadRequest,    // the request itself is wrong; `detail` says how
     kDevice,        // a device call failed otherwise; `status` says how
   };

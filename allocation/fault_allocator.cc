@@ -53,6 +53,12 @@ FaultPlan FaultPlan::Parse(const std::string& text) {
           "' (known: nth=N, every=N, probability=P, seed=N)");
     }
   }
+  if (!text.empty() && plan.nth == 0 && plan.every == 0 &&
+      plan.probability == 0) {
+    throw std::invalid_argument(
+        "strata_fault: '" + text +
+        "' fails nothing: nth, every or probability is missing or 0");
+  }
   if (!(plan.probability >= 0 && plan.probability <= 1)) {
     throw std::invalid_argument(
         "strata_fault: probability must be between 0 and 1");

@@ -20,8 +20,9 @@ namespace strata {
 //
 // Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`) or `free`;
 //   Size is the bytes asked for; Stream is the stream's uid, 0 for none; Time
-//   is hours:minutes:seconds:microseconds of the clock. Rows are
-//   in an order in which no address is allocated before it was freed.
+//   is hours:minutes:seconds:microseconds of the clock, the hours also beyond a
+//   day. Rows are in an order in which no address is allocated before it was
+//   freed.
 // Threads: any thread.
 class TraceSink {
  public:

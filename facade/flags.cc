@@ -80,6 +80,22 @@ void PrintHelp() {
   }
 }
 
+bool IsSet(const char* name) {
+  gflags::CommandLineFlagInfo info;
+  return gflags::GetCommandLineFlagInfo(name, &info) && !info.is_default;
+}
+
+// What gflags would print for them is about its flags, not about the program.
+void RefuseReports() {
+  for (const char* name :
+       {"helpfull", "helpmatch", "helpon", "helppackage", "helpshort",
+        "helpxml", "version", "tab_completion_word"}) {
+    if (!IsSet(name)) continue;
+    std::fprintf(stderr, "ERROR: --%s: there is only --help\n", name);
+    ExitOnWrongUse(0);
+  }
+}
+
 struct FlagValues {
   Options options;                 // all but allocator_strategy
   std::string allocator_strategy;  // as the flag has it
@@ -127,9 +143,8 @@ std::vector<std::string> ParseCommandLine(
   char** values = pointers.data();
   GFLAGS_NAMESPACE::gflags_exitfunc = &ExitOnWrongUse;
   gflags::ParseCommandLineNonHelpFlags(&count, &values, /*remove_flags=*/true);
-  std::string wants_help;
-  if (gflags::GetCommandLineOption("help", &wants_help) &&
-      wants_help == "true") {
+  RefuseReports();
+  if (IsSet("help")) {
     PrintHelp();
     std::exit(0);
   }

@@ -2,8 +2,11 @@
 
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -285,6 +288,18 @@ Options Options::Parse(std::string_view text) {
 
 namespace {
 
+// However they are written. A device, like /dev/null, takes what it gets.
+bool AreOneFile(const std::string& one, const std::string& other) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_character_file(one, error)) return false;
+  if (one == other || fs::equivalent(one, other, error)) return true;
+  const auto canonical = [&](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  return canonical(one) == canonical(other) && !error;
+}
+
 // Two writers would each truncate what the other wrote.
 void CheckFiles(const DecoratorOptions& decorators,
                 const PlatformOptions& platform) {
@@ -297,7 +312,9 @@ void CheckFiles(const DecoratorOptions& decorators,
   for (auto one = files.begin(); one != files.end(); ++one) {
     if (one->second.empty()) continue;
     for (auto other = one + 1; other != files.end(); ++other) {
-      if (one->second != other->second) continue;
+      if (other->second.empty() || !AreOneFile(one->second, other->second)) {
+        continue;
+      }
       throw std::invalid_argument(std::string(one->first) + " contradicts " +
                                   other->first + ": both are '" + one->second +
                                   "'");

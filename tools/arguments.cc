@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 
 #include "strata/facade/flags.h"
@@ -10,11 +11,16 @@
 namespace strata {
 namespace {
 
-// "name" or "name=value" without its dashes; empty if it is no flag.
-std::string_view FlagText(std::string_view argument) {
+// "name" or "name=value" without the dashes before it, and with underscores for
+// those within the name; empty if it is no flag.
+std::string FlagText(std::string_view argument) {
   const std::size_t name = argument.find_first_not_of('-');
   if (name == std::string_view::npos || name < 1 || name > 2) return {};
-  return argument.substr(name);
+  std::string text(argument.substr(name));
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(
+                                      std::min(text.find('='), text.size()));
+  std::replace(text.begin(), end, '-', '_');
+  return text;
 }
 
 bool ParseBool(const std::string& name, std::string_view value) {
@@ -35,13 +41,13 @@ bool Arguments::TakeBool(const std::string& name, bool default_value) {
   std::vector<std::string> others;
   auto argument = rest_.begin();
   for (; argument != rest_.end() && *argument != "--"; ++argument) {
-    const std::string_view text = FlagText(*argument);
+    const std::string text = FlagText(*argument);
     if (text == name) {
       value = true;
     } else if (text == "no" + name) {
       value = false;
     } else if (text.starts_with(name + "=")) {
-      value = ParseBool(name, text.substr(name.size() + 1));
+      value = ParseBool(name, std::string_view(text).substr(name.size() + 1));
     } else {
       others.push_back(*argument);
     }
@@ -51,13 +57,17 @@ bool Arguments::TakeBool(const std::string& name, bool default_value) {
   return value;
 }
 
-std::string Arguments::TakeText(const std::string& name,
-                                const std::string& default_value) {
-  std::string value = default_value;
+bool Arguments::TakeHelp() {
+  const bool is_short = TakeBool("h", false);
+  return TakeBool("help", false) || is_short;
+}
+
+std::optional<std::string> Arguments::TakeText(const std::string& name) {
+  std::optional<std::string> value;
   std::vector<std::string> others;
   auto argument = rest_.begin();
   for (; argument != rest_.end() && *argument != "--"; ++argument) {
-    const std::string_view text = FlagText(*argument);
+    const std::string text = FlagText(*argument);
     if (text == name) {
       if (++argument == rest_.end()) {
         throw std::invalid_argument("--" + name + " lacks its value");
@@ -89,8 +99,13 @@ std::string Arguments::TakeChoice(const std::string& name,
 
 std::vector<std::string> Arguments::ParseFlags() const {
   std::vector<std::string> others = ParseCommandLine(rest_);
-  // Verbose messages have the level below warnings.
-  if (FLAGS_v > 0) FLAGS_minloglevel = google::GLOG_INFO;
+  // Which strategies there are is for the command.
+  const Options options =
+      OptionsPerStrategy([](const std::string&) { return true; }).front();
+  // Their messages have the level below warnings.
+  if (FLAGS_v > 0 || options.enable_gpu_memory_usage_log) {
+    FLAGS_minloglevel = google::GLOG_INFO;
+  }
   return others;
 }
 

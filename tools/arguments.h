@@ -1,6 +1,7 @@
 #ifndef STRATA_TOOLS_ARGUMENTS_H_
 #define STRATA_TOOLS_ARGUMENTS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,8 @@ namespace strata {
 // flags.
 //
 // Model: written as gflags are: --name, --noname, --name=value, --name value,
-//   one or two dashes. If an argument is given twice the last one counts.
-//   Nothing after "--" is looked at.
+//   one or two dashes, and dashes in the name for underscores. If an argument
+//   is given twice the last one counts. Nothing after "--" is looked at.
 // Errors: std::invalid_argument naming the argument.
 class Arguments {
  public:
@@ -30,11 +31,18 @@ class Arguments {
                          const std::string& default_value,
                          const std::vector<std::string>& known);
   std::string TakeText(const std::string& name,
-                       const std::string& default_value);
+                       const std::string& default_value) {
+    return TakeText(name).value_or(default_value);
+  }
+  // Nothing if it is not given.
+  std::optional<std::string> TakeText(const std::string& name);
+  // --help, or -h.
+  bool TakeHelp();
   // Reads the flags of Strata and of glog among the rest and returns what is
-  // neither. With --v, messages of all levels go to stderr.
+  // neither. With --v, messages of all levels go to stderr; those that a flag
+  // asks for do anyway.
   //
-  // Errors: as ParseCommandLine.
+  // Errors: as ParseCommandLine and OptionsFromFlags.
   std::vector<std::string> ParseFlags() const;
   // What nobody took.
   const std::vector<std::string>& rest() const { return rest_; }

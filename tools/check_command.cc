@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strata/facade/flags.h"
 #include "strata/platform/check/call_trace_reader.h"
 #include "strata/platform/check/hazard_checker.h"
 #include "strata/tools/arguments.h"
@@ -149,13 +150,14 @@ std::string ToJson(const std::vector<CheckedTrace>& traces) {
 
 int RunCheck(int argc, char** argv) {
   Arguments arguments(argc, argv);
-  if (arguments.TakeBool("help", false)) {
+  if (arguments.TakeHelp()) {
     std::fputs(kCheckUsage, stdout);
     return 0;
   }
   const bool as_json =
       arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
   const std::vector<std::string> paths = arguments.ParseFlags();
+  OptionsFromFlags();  // they are no use here, but must not be wrong either
   if (paths.empty()) {
     throw std::invalid_argument(
         "check: no recorded calls given; see strata check --help");

@@ -5,6 +5,7 @@
 
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/tools/recordings.h"
 #include "strata/tools/replay.h"
 
 namespace strata {

@@ -183,7 +183,7 @@ std::string InfoText(const Json& info) {
 
 int RunInfo(int argc, char** argv) {
   Arguments arguments(argc, argv);
-  if (arguments.TakeBool("help", false)) {
+  if (arguments.TakeHelp()) {
     std::fputs(kInfoUsage, stdout);
     return 0;
   }

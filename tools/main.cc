@@ -1,11 +1,15 @@
 // strata: the command line.
 
+#include <fcntl.h>
 #include <glog/logging.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string_view>
 
 #include "strata/platform/recording_file.h"
@@ -79,7 +83,25 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace strata
 
+namespace {
+
+// A file that is opened later would get the number of a stream that is closed,
+// and what is meant for the stream. Nobody can write to stdout then, as before.
+void KeepStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free: this one.
+    if (open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY) !=
+        stream) {
+      std::_Exit(2);
+    }
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  KeepStandardStreams();
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_WARNING;
   google::InitGoogleLogging(argv[0]);
@@ -93,6 +115,8 @@ int main(int argc, char** argv) {
     } else if (strata::RecordingFile::incomplete() == 0) {
       return code;
     }
+  } catch (const std::bad_alloc&) {
+    std::fputs("strata: the host is out of memory\n", stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "strata: %s\n", error.what());
   }

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "strata/platform/quoted.h"
 #include "strata/tools/pickle_machine.h"
 #include "strata/tools/pickle_opcode.h"
 #include "strata/tools/pickle_source.h"
-#include "strata/platform/quoted.h"
 
 namespace strata {
 namespace {

@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "strata/tools/pickle_reader.h"
 #include "strata/platform/quoted.h"
+#include "strata/tools/pickle_reader.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {
@@ -151,8 +151,9 @@ class SnapshotReader {
     if (action == "alloc") return Action::kAllocate;
     if (action == "free_requested") return Action::kFree;
     if (action == "oom") return Action::kFailure;
-    for (const char* other : {"free_completed", "segment_alloc", "segment_free",
-                              "segment_map", "segment_unmap", "snapshot"}) {
+    for (const char* other :
+         {"free_completed", "segment_alloc", "segment_free", "segment_map",
+          "segment_unmap", "snapshot", "user_defined"}) {
       if (action == other) return Action::kOther;
     }
     Fail(where() + "unknown action " + Quoted(action));

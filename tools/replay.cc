@@ -185,8 +185,10 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options) {
     Heap heap(options, platform);
     result = Run<Heap, kIsChecked>(trace, *platform, heap).Play();
   }
-  const std::string leaks = platform->LeakReport();
+  std::string leaks = platform->LeakReport();
   if (!leaks.empty()) {
+    // It ends its last line, an error does not.
+    leaks.erase(leaks.find_last_not_of('\n') + 1);
     throw std::runtime_error(trace.path + ": " + options.Strategy() +
                              " leaks: " + leaks);
   }
@@ -201,15 +203,6 @@ ReplayResult ReplayOn(const Trace& trace, const Options& options) {
 }
 
 }  // namespace
-
-Options WithoutRecordings(const Options& options) {
-  Options quiet = options;
-  quiet.decorators.trace_path.clear();
-  quiet.decorators.trace_events_path.clear();
-  quiet.decorators.allocation_log_path.clear();
-  quiet.platform.device_trace_path.clear();
-  return quiet;
-}
 
 ReplayResult Replay(const Trace& trace, const Options& options) {
   return ReplayOn</*kIsChecked=*/false>(trace, options);

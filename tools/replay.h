@@ -17,7 +17,7 @@ struct ReplayResult {
   // The allocate that failed for lack of memory; what follows it did not run.
   std::optional<std::size_t> failed_event;
   std::string failure;  // why, if it did
-  // The most that the device's memory info showed as taken.
+  // The most that the device had given, but for what other processes took.
   std::uint64_t peak_reserved_bytes = 0;
   // Calls that reached the device from the first event to the last; only those
   // that did, by DeviceCallName.
@@ -25,10 +25,6 @@ struct ReplayResult {
   double modelled_device_us = 0;  // what a driver would have taken for them
   std::uint64_t elapsed_ns = 0;   // on the host's clock, from first to last
 };
-
-// `options` without the files that a run records to: what one run has written,
-// the next would write over.
-Options WithoutRecordings(const Options& options);
 
 // Replays `trace` in its order on one thread, through a facade built from
 // `options`, or on the peer that allocator_strategy names (peers/registry.h),

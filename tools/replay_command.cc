@@ -22,6 +22,7 @@
 #include "strata/tools/commands.h"
 #include "strata/tools/peers/registry.h"
 #include "strata/tools/progress.h"
+#include "strata/tools/recordings.h"
 #include "strata/tools/replay_row.h"
 #include "strata/tools/trace_reader.h"
 
@@ -83,8 +84,9 @@ void CheckReadable(const std::vector<std::string>& paths) {
 std::optional<std::uint64_t> TakeNumber(Arguments& arguments,
                                         const std::string& name,
                                         const char* meaning) {
-  const std::string text = arguments.TakeText(name, "");
-  if (text.empty()) return std::nullopt;
+  const std::optional<std::string> given = arguments.TakeText(name);
+  if (!given) return std::nullopt;
+  const std::string& text = *given;
   std::uint64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -136,55 +138,29 @@ std::vector<Options> ReplayOptions() {
   return all;
 }
 
-constexpr const char* kDeviceTraceFlag = "strata_device_trace_file";
-
-// Calls `act` with each flag that names a file to record to, and its value.
-void ForEachRecording(
-    const Options& options,
-    FunctionRef<void(const char* flag, const std::string& path)> act) {
-  act("strata_trace_file", options.decorators.trace_path);
-  act("strata_trace_events_file", options.decorators.trace_events_path);
-  act("strata_allocation_log_file", options.decorators.allocation_log_path);
-  act(kDeviceTraceFlag, options.platform.device_trace_path);
-}
-
-// A recording would write over the trace that is replayed.
-void RequireOtherFiles(const Options& options,
-                       const std::vector<std::string>& traces) {
-  const auto require = [&](const char* flag, const std::string& path) {
-    for (const std::string& trace : traces) {
-      std::error_code error;
-      if (path.empty() || !std::filesystem::equivalent(path, trace, error)) {
-        continue;
-      }
-      throw std::invalid_argument(std::string("--") + flag + "=" + path +
-                                  " is the trace to replay");
-    }
-  };
-  ForEachRecording(options, require);
-}
-
-// Each run would write over what the one before has recorded.
-void RequireNoRecording(const Options& options) {
-  const auto require = [](const char* flag, const std::string& path) {
-    if (path.empty()) return;
-    throw std::invalid_argument(
-        std::string("--") + flag + "=" + path +
-        ": replay records one trace on one strategy at a time");
-  };
-  ForEachRecording(options, require);
-}
-
 // The files would not be there: a peer has no layers.
 void RequireLayers(const Options& options) {
   if (!IsPeerName(options.allocator_strategy)) return;
-  const auto require = [&](std::string_view flag, const std::string& path) {
-    if (path.empty() || flag == kDeviceTraceFlag) return;
-    throw std::invalid_argument("--" + std::string(flag) + "=" + path + ": " +
-                                options.allocator_strategy +
-                                " has no layer that records");
-  };
-  ForEachRecording(options, require);
+  Options recorded_by_layers = options;
+  recorded_by_layers.platform.device_trace_path.clear();
+  RequireNoRecording(recorded_by_layers,
+                     options.allocator_strategy + " has no layer that records");
+}
+
+// What is read is not written over, nor what one run has recorded by the next.
+void RequireRecordings(const std::vector<Options>& strategies,
+                       const std::vector<std::string>& traces) {
+  for (const Options& options : strategies) {
+    RequireLayers(options);
+    ForEachRecording(options,
+                     [&](std::string_view flag, const std::string& path) {
+                       RequireOtherFile(flag, path, traces);
+                     });
+    if (traces.size() * strategies.size() > 1) {
+      RequireNoRecording(options,
+                         "replay records one trace on one strategy at a time");
+    }
+  }
 }
 
 void Warn(const Trace& trace) {
@@ -220,7 +196,7 @@ void WarnOfFailure(const ReplayRow& row) {
 
 int RunReplay(int argc, char** argv) {
   Arguments arguments(argc, argv);
-  if (arguments.TakeBool("help", false)) {
+  if (arguments.TakeHelp()) {
     std::printf(kReplayUsage, PeersForHelp().c_str());
     return 0;
   }
@@ -245,13 +221,7 @@ int RunReplay(int argc, char** argv) {
         "--help");
   }
   const std::vector<Options> strategies = ReplayOptions();
-  for (const Options& options : strategies) {
-    RequireLayers(options);
-    RequireOtherFiles(options, paths);
-  }
-  if (paths.size() * strategies.size() > 1) {
-    for (const Options& options : strategies) RequireNoRecording(options);
-  }
+  RequireRecordings(strategies, paths);
   CheckReadable(paths);
 
   // Printed at the end: output that stops at an error is no result.

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "strata/allocation/size.h"
 #include "strata/tools/dump_json.h"
@@ -27,6 +32,8 @@ nlohmann::ordered_json RowJson(const ReplayRow& row) {
   json["peak_live_bytes"] = row.peak_live_bytes;
   json["peak_reserved_bytes"] = row.result.peak_reserved_bytes;
   json["reserved_ratio"] = OrNull(row.ReservedRatio());
+  json["fit_bytes"] = nullptr;
+  if (row.fit) json["fit_bytes"] = row.fit->capacity_bytes;
   json["fit_ratio"] = OrNull(row.FitRatio());
   json["fit_failures_above"] = nullptr;
   if (row.fit) json["fit_failures_above"] = row.fit->failures_above;
@@ -38,14 +45,37 @@ nlohmann::ordered_json RowJson(const ReplayRow& row) {
   json["ns_per_op"] = OrNull(row.ns_per_op);
   json["oom"] = false;
   if (row.failed_line) json["oom"] = *row.failed_line;
+  json["failure"] = nullptr;
+  if (row.failed_line) {
+    json["failure"] = row.failed_where + ": " + row.result.failure;
+  }
   return json;
 }
 
 // "resnet50_train" for "traces/resnet50_train.csv.gz".
 std::string ShortName(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  const std::size_t dot = name.find('.', 1);
-  return dot == std::string::npos ? name : name.substr(0, dot);
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const std::string_view ending :
+       {".gz", ".csv", ".log", ".json", ".txt", ".pickle", ".pkl"}) {
+    if (name.size() > ending.size() && name.ends_with(ending)) {
+      name.erase(name.size() - ending.size());
+    }
+  }
+  return name;
+}
+
+// The short names of traces; their paths, where a name would be of two.
+std::map<std::string, std::string> NamesOf(const std::vector<ReplayRow>& rows) {
+  std::map<std::string, std::set<std::string>> paths;
+  for (const ReplayRow& row : rows)
+    paths[ShortName(row.trace)].insert(row.trace);
+  std::map<std::string, std::string> names;
+  for (const auto& [name, those] : paths) {
+    for (const std::string& path : those) {
+      names[path] = those.size() == 1 ? name : path;
+    }
+  }
+  return names;
 }
 
 std::string DeviceCalls(const ReplayRow& row) {
@@ -60,7 +90,7 @@ bool AnyHas(const std::vector<ReplayRow>& rows, bool (*has)(const ReplayRow&)) {
   return std::any_of(rows.begin(), rows.end(), has);
 }
 
-bool HasFit(const ReplayRow& row) { return row.fit.has_value(); }
+bool HasFit(const ReplayRow& row) { return row.has_fit; }
 bool HasFailed(const ReplayRow& row) { return row.failed_line.has_value(); }
 
 void AddFitCells(const ReplayRow& row, std::vector<std::string>& cells) {
@@ -94,9 +124,10 @@ std::string ToTable(const std::vector<ReplayRow>& rows) {
   if (with_failures) table.AddColumn("out of memory", Table::Align::kLeft);
   table.AddColumn("device calls", Table::Align::kLeft);
 
+  const std::map<std::string, std::string> names = NamesOf(rows);
   for (const ReplayRow& row : rows) {
     std::vector<std::string> cells = {
-        ShortName(row.trace),
+        names.at(row.trace),
         row.strategy,
         std::to_string(row.operations),
         HumanBytes(row.peak_live_bytes),

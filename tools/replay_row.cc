@@ -1,7 +1,11 @@
 #include "strata/tools/replay_row.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "strata/tools/recordings.h"
 
 namespace strata {
 namespace {
@@ -10,6 +14,21 @@ constexpr int kLeastRepetitions = 3;
 constexpr int kMostRepetitions = 200;
 // Short runs are repeated for this long: the minimum of many is steadier.
 constexpr std::uint64_t kTimingNs = 300'000'000;
+
+// While it lives, nothing is logged: not again what a first run has said. With
+// --v, all of it.
+class QuietLog {
+ public:
+  QuietLog() {
+    if (FLAGS_v <= 0) FLAGS_minloglevel = google::GLOG_FATAL;
+  }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+  ~QuietLog() { FLAGS_minloglevel = before_; }
+
+ private:
+  const int before_ = FLAGS_minloglevel;
+};
 
 std::optional<double> Ratio(std::uint64_t bytes, std::uint64_t live_bytes) {
   if (live_bytes == 0) return std::nullopt;
@@ -63,6 +82,7 @@ ReplayRow MakeReplayRow(
       settings.check ? CheckedReplay(trace, options) : Replay(trace, options);
   // The first run wrote the recording, if one was asked for.
   const Options quiet = WithoutRecordings(options);
+  const QuietLog quiet_log;
   if (row.result.failed_event) {
     row.failed_line = trace.LineOf(*row.result.failed_event);
     row.failed_where = trace.Where(*row.result.failed_event);
@@ -72,6 +92,7 @@ ReplayRow MakeReplayRow(
     if (!settings.check) first_ns = row.result.elapsed_ns;
     row.ns_per_op = TimePerOperation(trace, quiet, first_ns);
   }
+  row.has_fit = settings.fit;
   if (settings.fit) {
     const std::uint64_t enough_bytes = row.result.failed_event
                                            ? trace.peak_live_bytes

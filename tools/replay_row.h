@@ -27,7 +27,8 @@ struct ReplayRow {
   Trace::Unit unit = Trace::Unit::kLine;     // that failed_line counts
   std::string failed_where;                  // Trace::Where, or empty
   std::optional<double> ns_per_op;           // nothing if a run failed
-  std::optional<Fit> fit;                    // if it was asked for
+  bool has_fit = false;                      // whether a fit was asked for
+  std::optional<Fit> fit;                    // nothing: none was found
 
   // Peak reserved over peak live bytes; nothing if that says nothing: a run
   // that failed, or no bytes at all.

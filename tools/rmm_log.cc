@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/tools/line_reader.h"
 #include "strata/platform/quoted.h"
+#include "strata/tools/line_reader.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/tools/line_reader.h"
 #include "strata/platform/quoted.h"
+#include "strata/tools/line_reader.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {

@@ -111,7 +111,7 @@ std::uint64_t DeviceMemory::TakeExternal(std::uint64_t bytes) {
   if (frames == 0) return 0;
   const FrameShare taken = frames_.Take(frames * kFrameBytes).value();
   external_.insert(external_.end(), taken.extents.begin(), taken.extents.end());
-  NotePeak();
+  external_bytes_ += frames * kFrameBytes;
   return frames * kFrameBytes;
 }
 
@@ -124,15 +124,10 @@ void DeviceMemory::GiveExternal(std::uint64_t bytes) {
     last.count -= given.frames;
     given.extents = {{last.first + last.count, given.frames, 0}};
     frames_.Give(given);
+    external_bytes_ -= given.frames * kFrameBytes;
     frames -= given.frames;
     if (last.count == 0) external_.pop_back();
   }
-}
-
-std::uint64_t DeviceMemory::external_bytes() const {
-  std::uint64_t frames = 0;
-  for (const FrameExtent& extent : external_) frames += extent.count;
-  return frames * kFrameBytes;
 }
 
 std::optional<FrameShare> DeviceMemory::Take(std::uint64_t bytes) {
@@ -160,7 +155,8 @@ void DeviceMemory::Give(const FrameShare& share) {
 }
 
 void DeviceMemory::NotePeak() {
-  peak_used_bytes_ = std::max(peak_used_bytes_, total_bytes() - free_bytes());
+  peak_used_bytes_ = std::max(peak_used_bytes_,
+                              total_bytes() - free_bytes() - external_bytes_);
 }
 
 bool DeviceMemory::Covers(DevicePtr ptr, std::uint64_t bytes) const {

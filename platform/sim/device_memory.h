@@ -52,7 +52,7 @@ class DeviceMemory {
   std::uint64_t free_bytes() const {
     return frames_.free_frames() * kFrameBytes;
   }
-  // The most bytes that were not free at any time.
+  // The most bytes at any time that were neither free nor of other processes.
   std::uint64_t peak_used_bytes() const { return peak_used_bytes_; }
   std::uint64_t live_count() const { return live_count_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
@@ -83,7 +83,7 @@ class DeviceMemory {
   std::uint64_t TakeExternal(std::uint64_t bytes);
   // It gives `bytes` back, in whole frames, but no more than it has.
   void GiveExternal(std::uint64_t bytes);
-  std::uint64_t external_bytes() const;
+  std::uint64_t external_bytes() const { return external_bytes_; }
 
   // Whether one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
@@ -111,6 +111,7 @@ class DeviceMemory {
   FrameTable frames_;
   const std::unique_ptr<FrameStore> store_;  // null: phantom
   std::vector<FrameExtent> external_;        // taken by other processes
+  std::uint64_t external_bytes_ = 0;
   HostViews* const views_;
   SliceSpace slices_;
   AddressLane frame_lane_;

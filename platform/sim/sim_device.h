@@ -210,7 +210,8 @@ class SimDevice final : public Device {
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
-  // The most device memory that MemGetInfo would have shown as taken.
+  // The most device memory that MemGetInfo would have shown as taken, but for
+  // that of other processes.
   std::uint64_t peak_used_bytes() const;
 
   // Makes calls fail from now on. An injected failure is counted and observed,

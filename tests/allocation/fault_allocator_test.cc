@@ -33,7 +33,6 @@ std::vector<int> Refused(const std::string& plan) {
 
 TEST(FaultAllocatorTest, AnEmptyPlanRefusesNothing) {
   EXPECT_EQ(Refused(""), std::vector<int>());
-  EXPECT_EQ(Refused("nth=0"), std::vector<int>());
 }
 
 TEST(FaultAllocatorTest, RefusesTheNthRequestOnly) {
@@ -68,6 +67,13 @@ TEST(FaultPlanTest, NamesThePartThatIsWrong) {
           << error.what();
     }
   }
+}
+
+TEST(FaultPlanTest, RefusesAPlanThatFailsNothing) {
+  for (const char* plan : {"nth=0", "every=0", "probability=0", "seed=5"}) {
+    EXPECT_THROW(FaultPlan::Parse(plan), std::invalid_argument) << plan;
+  }
+  FaultPlan::Parse("nth=0,every=2");
 }
 
 TEST(FaultPlanTest, RefusesWhatIsNoProbability) {

@@ -139,6 +139,12 @@ TEST_F(FlagsDeathTest, HelpNamesEveryOption) {
       "--allocator_strategy \\(String, default 'auto_growth'");
 }
 
+TEST_F(FlagsDeathTest, OtherReportsThanHelpExitWithTwo) {
+  EXPECT_EXIT(ParseCommandLine({"--version"}), ExitedWithCode(2),
+              "--version: there is only --help");
+  EXPECT_EXIT(ParseCommandLine({"--helpon=x"}), ExitedWithCode(2), "--helpon");
+}
+
 TEST_F(FlagsDeathTest, FlagFileThatCannotBeReadExitsWithTwo) {
   EXPECT_EXIT(ParseCommandLine({"--flagfile=/nonexistent"}), ExitedWithCode(2),
               "--flagfile=/nonexistent: No such file");

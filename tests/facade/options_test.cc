@@ -192,6 +192,14 @@ TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
   EXPECT_THAT(RefusalOf("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
                     HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
+  // The same file, written otherwise.
+  EXPECT_THAT(
+      RefusalOf("strata_trace_file=a,strata_device_trace_file=./x/../a"),
+      HasSubstr("strata_trace_file contradicts"));
+  // A device is no file that the second would truncate.
+  Options::Parse(
+      "strata_trace_file=/dev/null,"
+      "strata_trace_events_file=/dev/null");
 }
 
 TEST(OptionsTest, NamesBothOptionsOfHostMemoryThatContradictEachOther) {

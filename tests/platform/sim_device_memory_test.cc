@@ -176,8 +176,11 @@ TEST(DeviceMemoryTest, ExternalUseTakesWhatIsFreeAndNoMore) {
   EXPECT_EQ(memory.TakeExternal(UINT64_MAX), 6 * kFrameBytes);
   EXPECT_EQ(memory.TakeExternal(1), 0u);
   EXPECT_EQ(memory.external_bytes(), 8 * kFrameBytes);
-  EXPECT_EQ(memory.peak_used_bytes(), 10 * kFrameBytes);
+  EXPECT_EQ(memory.peak_used_bytes(), 2 * kFrameBytes);
   EXPECT_EQ(memory.Allocate(1, &ptr), Status::kMemoryAllocation);
+  memory.GiveExternal(kFrameBytes);
+  ASSERT_EQ(memory.Allocate(1, &ptr), Status::kSuccess);
+  EXPECT_EQ(memory.peak_used_bytes(), 3 * kFrameBytes);
 }
 
 TEST(DeviceMemoryTest, ExternalUseGivesBackWhatItTookAndNoMore) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -45,6 +46,24 @@ TEST(ArgumentsTest, AbsentArgumentHasItsDefault) {
   EXPECT_TRUE(arguments.TakeBool("check", true));
   EXPECT_EQ(arguments.TakeChoice("format", "table", {"table", "json"}),
             "table");
+}
+
+TEST(ArgumentsTest, DashesInANameAreUnderscores) {
+  Arguments arguments = Make({"--work-ns=a-b", "--fit-all", "x-y"});
+  EXPECT_EQ(arguments.TakeText("work_ns"), "a-b");
+  EXPECT_TRUE(arguments.TakeBool("fit_all", false));
+  EXPECT_THAT(arguments.rest(), ElementsAre("x-y"));
+}
+
+TEST(ArgumentsTest, TellsNoValueFromNoArgument) {
+  EXPECT_EQ(Make({"--streams="}).TakeText("streams"), "");
+  EXPECT_EQ(Make({}).TakeText("streams"), std::nullopt);
+}
+
+TEST(ArgumentsTest, HelpHasAShortForm) {
+  EXPECT_TRUE(Make({"-h"}).TakeHelp());
+  EXPECT_TRUE(Make({"--help"}).TakeHelp());
+  EXPECT_FALSE(Make({"help"}).TakeHelp());
 }
 
 TEST(ArgumentsTest, LastOneCounts) {

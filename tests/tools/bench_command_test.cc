@@ -50,6 +50,24 @@ TEST(BenchCommandTest, GivesTheWorkersTheFlagsOfStrategies) {
   EXPECT_THAT(result.out, HasSubstr("cannot allocate"));
 }
 
+// Its workers would write over each other's, and over what it reads.
+TEST(BenchCommandTest, RecordsNothing) {
+  const TempFile trace;
+  trace.Write(std::string(kHeader) + "1,0,allocate,0x10,64,0\n");
+  const std::string before = trace.Read();
+  for (const char* flag :
+       {"strata_trace_file", "strata_device_trace_file", "bench_plot"}) {
+    const CommandResult result = RunBench(
+        {"--bench_rounds=1", "--bench_operations=10",
+         "--bench_workloads=random_10", "--bench_allocators=auto_growth",
+         "--bench_trace=" + trace.path(),
+         std::string("--") + flag + "=" + trace.path()});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr(std::string("--") + flag + "="));
+    EXPECT_EQ(trace.Read(), before) << flag;
+  }
+}
+
 TEST(BenchCommandTest, WhatIsLeftOutIsNoFailure) {
   const CommandResult result = RunBench(
       {"--bench_rounds=1", "--bench_operations=10",

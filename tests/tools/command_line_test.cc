@@ -8,8 +8,7 @@
 #include <string>
 
 #include "strata/strategy/registry.h"
-#include "strata/tests/tools/command.h"
-#include "strata/tests/tools/temp_file.h"
+#include "strata/tests/tools/command_line_fixture.h"
 
 namespace strata {
 namespace {
@@ -18,36 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr char kSmallTrace[] =
-    "Thread,Time,Action,Pointer,Size,Stream\n"
-    "1,0,allocate,0x10,3145728,0\n"
-    "1,0,allocate,0x20,3145728,0x2\n"
-    "1,0,free,0x10,3145728,0\n";
-
-// The run is refused: exit code 2, one line on stderr that holds `message`,
-// nothing on stdout.
-void ExpectRefused(const CommandResult& result, const std::string& message) {
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.out, IsEmpty());
-  EXPECT_THAT(result.err, HasSubstr(message));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1)
-      << result.err;
-}
-
-class CommandLineTest : public ::testing::Test {
- protected:
-  CommandLineTest() { small_.Write(kSmallTrace); }
-
-  // Replays a log of these rows.
-  static CommandResult ReplayRows(const std::string& rows) {
-    const TempFile file;
-    file.Write(std::string(kHeader).append(rows));
-    return RunStrata({"replay", file.path()});
-  }
-
-  const TempFile small_;
-};
 
 TEST_F(CommandLineTest, HelpIsOnStdout) {
   for (const char* help : {"help", "--help", "-h"}) {
@@ -133,8 +102,9 @@ TEST_F(CommandLineTest, NumbersOfAReplayAreChecked) {
                        "--strata_sim_progress=timed"})
                 .code,
             0);
-  ExpectRefused(RunStrata({"replay", small_.path(), "--streams=0"}),
-                "--streams");
+  for (const char* streams : {"--streams=0", "--streams="}) {
+    ExpectRefused(RunStrata({"replay", small_.path(), streams}), "--streams");
+  }
   ExpectRefused(RunStrata({"replay", small_.path(), "--work_ns=1us"}),
                 "--work_ns");
 }
@@ -280,39 +250,6 @@ TEST_F(CommandLineTest, InfoSaysWhichPlatformsCannotBeUsedHere) {
   EXPECT_FALSE(json["platform_problems"].contains("sim"));
 }
 
-// A flag of the environment stays set for it.
-TEST_F(CommandLineTest, InfoWritesOverNoRecording) {
-  for (const char* flag :
-       {"strata_trace_file", "strata_trace_events_file",
-        "strata_allocation_log_file", "strata_device_trace_file"}) {
-    const TempFile recorded;
-    recorded.Write("a recording");
-    EXPECT_EQ(
-        RunStrata({"info", std::string("--") + flag + "=" + recorded.path()})
-            .code,
-        0);
-    EXPECT_EQ(recorded.Read(), "a recording") << flag;
-  }
-}
-
-TEST_F(CommandLineTest, ReplayWritesOverNoTraceItReads) {
-  const std::string before = small_.Read();
-  for (const char* flag : {"strata_trace_file", "strata_device_trace_file"}) {
-    const std::string option = std::string("--") + flag + "=" + small_.path();
-    ExpectRefused(RunStrata({"replay", small_.path(), option}),
-                  option + " is the trace");
-  }
-  EXPECT_EQ(small_.Read(), before);
-}
-
-TEST_F(CommandLineTest, TwoRecordingsNeedTwoFiles) {
-  const TempFile file;
-  ExpectRefused(
-      RunStrata({"replay", small_.path(), "--strata_trace_file=" + file.path(),
-                 "--strata_device_trace_file=" + file.path()}),
-      "contradicts");
-}
-
 TEST_F(CommandLineTest, ARowIsNamedAfterWhatTheEnvironmentHasRun) {
   const auto replay = [&](const char* strategies) {
     return RunStrata({"replay", small_.path(), "--strata_tf_environment",
@@ -325,36 +262,6 @@ TEST_F(CommandLineTest, ARowIsNamedAfterWhatTheEnvironmentHasRun) {
   EXPECT_THAT(several.err, HasSubstr("--allocator_strategy=bfc"));
 }
 
-TEST_F(CommandLineTest, DeviceTraceHasTheCallsOfAReplay) {
-  const TempFile trace;
-  const std::string flag = "--strata_device_trace_file=" + trace.path();
-  EXPECT_EQ(RunStrata({"replay", small_.path(), "--fit", flag}).code, 0);
-  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_alloc,"));
-  EXPECT_EQ(RunStrata({"check", trace.path()}).code, 0);
-}
-
-// Of the run that the table is about, not of those that take its time or look
-// for the smallest device.
-TEST_F(CommandLineTest, RecordingsAreOfOneRun) {
-  for (const char* flag : {"strata_trace_file", "strata_allocation_log_file",
-                           "strata_device_trace_file"}) {
-    const TempFile once;
-    const TempFile fitted;
-    const std::string option = std::string("--") + flag + "=";
-    RunStrata({"replay", small_.path(), option + once.path()});
-    RunStrata({"replay", small_.path(), "--fit", option + fitted.path()});
-    const auto lines = [](const TempFile& file) {
-      const std::string text = file.Read();
-      return std::count(text.begin(), text.end(), '\n');
-    };
-    EXPECT_GT(lines(once), 2) << flag;
-    EXPECT_EQ(lines(once), lines(fitted)) << flag;
-    ExpectRefused(RunStrata({"replay", small_.path(), small_.path(),
-                             option + once.path()}),
-                  std::string("--") + flag + "=");
-  }
-}
-
 TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
   // Less than a buffer, and more.
   for (const char* command : {"--version", "info"}) {
@@ -362,6 +269,34 @@ TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
     EXPECT_EQ(result.code, 2) << command;
     EXPECT_THAT(result.err, HasSubstr("strata: stdout: "));
   }
+}
+
+// However often it is replayed to measure it.
+TEST_F(CommandLineTest, AMessageIsSaidOnce) {
+  const CommandResult result =
+      RunStrata({"replay", small_.path(), "--strata_guard",
+                 "--enable_gpu_memory_usage_log"});
+  EXPECT_EQ(result.code, 0);
+  const auto count = [&](const std::string& text) {
+    std::size_t found = 0;
+    for (std::size_t at = 0;
+         (at = result.err.find(text, at)) != std::string::npos; ++at) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("keeps no data"), 1U) << result.err;
+  EXPECT_GT(count("peak reserved"), 0U) << result.err;
+}
+
+TEST_F(CommandLineTest, MemoryOfOtherProcessesIsNotTheStrategys) {
+  const auto peak = [&](const std::string& steps) {
+    const CommandResult result =
+        RunStrata({"replay", small_.path(), "--format=json",
+                   "--strata_sim_capacity_steps=" + steps});
+    return nlohmann::json::parse(result.out).at(0).at("peak_reserved_bytes");
+  };
+  EXPECT_EQ(peak("mem_alloc:nth=1,take=10GiB"), peak(""));
 }
 
 // A flag of the command, and one that nobody has.
@@ -376,32 +311,6 @@ TEST_F(CommandLineTest, AFlagFileIsReadAsTheCommandLineIs) {
   ExpectRefused(
       RunStrata({"replay", "--flagfile=" + flags.path(), small_.path()}),
       "alocator_strategy");
-}
-
-TEST_F(CommandLineTest, APeerRecordsOnlyItsDeviceCalls) {
-  const TempFile record;
-  const auto replay = [&](const char* flag) {
-    return RunStrata({"replay", "--allocator_strategy=peer:pytorch",
-                      std::string("--") + flag + "=" + record.path(),
-                      small_.path()});
-  };
-  for (const char* flag : {"strata_trace_file", "strata_trace_events_file",
-                           "strata_allocation_log_file"}) {
-    ExpectRefused(replay(flag), "peer:pytorch has no layer that records");
-  }
-  EXPECT_EQ(replay("strata_device_trace_file").code, 0);
-  EXPECT_THAT(record.Read(), HasSubstr("mem_alloc"));
-}
-
-TEST_F(CommandLineTest, ARecordingThatCannotBeWrittenIsAnError) {
-  for (const char* flag :
-       {"strata_trace_file", "strata_trace_events_file",
-        "strata_allocation_log_file", "strata_device_trace_file"}) {
-    const CommandResult result = RunStrata(
-        {"replay", small_.path(), std::string("--") + flag + "=/dev/full"});
-    EXPECT_EQ(result.code, 2) << flag;
-    EXPECT_THAT(result.err, HasSubstr("'/dev/full' is not complete")) << flag;
-  }
 }
 
 TEST_F(CommandLineTest, BenchThatMeasuredNothingIsNoSuccess) {
@@ -423,63 +332,6 @@ TEST_F(CommandLineTest, FreesInAnotherStreamAreSaid) {
       "1,0,free,0x10,1024,0x3\n");
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("1 frees give another stream"));
-}
-
-constexpr char kCalls[] =
-    "Time_ns,Thread,Device,Call,Pointer,Bytes,Value,Stream,Status,Node\n"
-    "0,1,0,stream_create,0x30,0,0x1,3,0,0x0\n"
-    "1,1,0,mem_alloc,0x1000,4096,0x0,0,0,0x0\n"
-    "2,1,0,memset_async,0x1000,4096,0x0,3,0,0x0\n";
-
-TEST_F(CommandLineTest, CheckFindsNothingInACleanTrace) {
-  const TempFile calls;
-  calls.Write(std::string(kCalls) +
-              "3,1,0,stream_synchronize,0x0,0,0x0,3,0,0x0\n"
-              "4,1,0,mem_free,0x1000,0,0x0,0,0,0x0\n");
-  const CommandResult result = RunStrata({"check", calls.path()});
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr(": 5 calls, 0 hazards"));
-}
-
-TEST_F(CommandLineTest, CheckShowsHazardsWithTheirLines) {
-  const TempFile calls;
-  calls.Write(std::string(kCalls) + "3,1,0,mem_free,0x1000,0,0x0,0,0,0x0\n");
-  const CommandResult table = RunStrata({"check", calls.path()});
-  EXPECT_EQ(table.code, 1);
-  EXPECT_THAT(table.out, HasSubstr("free-in-use"));
-  EXPECT_THAT(table.out, HasSubstr("never waited for stream 3's memset_async"));
-  EXPECT_THAT(table.out, HasSubstr(": 4 calls, 1 hazards"));
-  const CommandResult result =
-      RunStrata({"check", "--format=json", calls.path()});
-  EXPECT_EQ(result.code, 1);
-  const auto json = nlohmann::json::parse(result.out);
-  EXPECT_EQ(json[0]["hazards"], 1);
-  const auto& report = json[0]["reports"][0];
-  EXPECT_EQ(report["kind"], "free-in-use");
-  EXPECT_EQ(report["first"]["line"], 4);
-  EXPECT_EQ(report["second"]["line"], 5);
-  EXPECT_EQ(report["second"]["call"], "mem_free");
-  EXPECT_TRUE(report["second_life"].is_null());
-}
-
-TEST_F(CommandLineTest, CheckReadsGzip) {
-  const TempFile calls(".csv.gz");
-  calls.WriteGzip(std::string(kCalls) +
-                  "3,1,0,mem_free,0x1000,0,0x0,0,0,0x0\n");
-  const CommandResult result = RunStrata({"check", calls.path()});
-  EXPECT_EQ(result.code, 1) << result.err;
-  EXPECT_THAT(result.out, HasSubstr(": 4 calls, 1 hazards"));
-  calls.Write(calls.Read().substr(0, calls.Read().size() - 9));
-  ExpectRefused(RunStrata({"check", calls.path()}), "gzip data is cut off");
-}
-
-TEST_F(CommandLineTest, CheckRefusesWhatIsNoTraceOfCalls) {
-  const TempFile calls;
-  calls.Write(std::string(kCalls) + "3,1,0,mem_fr");
-  ExpectRefused(RunStrata({"check", calls.path()}), ":5: 4 fields, not 10");
-  ExpectRefused(RunStrata({"check", small_.path()}), ":1: is no call trace");
-  ExpectRefused(RunStrata({"check"}), "no recorded calls given");
-  ExpectRefused(RunStrata({"check", "/no/such/file"}), "cannot be opened");
 }
 
 TEST_F(CommandLineTest, InfoForPeopleExplainsEveryFlag) {

@@ -70,12 +70,12 @@ std::string SnapshotError(const Json& snapshot,
 }
 
 TEST(PytorchSnapshotTest, RequestedFreeIsTheFree) {
-  const Trace trace = ReadSnapshot(
-      Snapshot({Entry("segment_alloc", 1024, 2048), Entry("alloc", 1024, 100),
-                Entry("free_requested", 1024, 100),
-                Entry("free_completed", 1024, 100), Entry("alloc", 1024, 7),
-                Entry("segment_map", 9, 9), Entry("segment_unmap", 9, 9),
-                Entry("segment_free", 9, 9), Entry("snapshot", 0, 0)}));
+  const Trace trace = ReadSnapshot(Snapshot(
+      {Entry("segment_alloc", 1024, 2048), Entry("alloc", 1024, 100),
+       Entry("free_requested", 1024, 100), Entry("free_completed", 1024, 100),
+       Entry("alloc", 1024, 7), Entry("segment_map", 9, 9),
+       Entry("segment_unmap", 9, 9), Entry("segment_free", 9, 9),
+       Entry("snapshot", 0, 0), Entry("user_defined", 0, 0)}));
   EXPECT_THAT(trace.events,
               ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
                           TraceEvent::Allocate(0, 0)));

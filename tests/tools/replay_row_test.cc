@@ -12,9 +12,11 @@
 namespace strata {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 ReplayRow RowOf(const Trace& trace, std::uint64_t capacity_bytes,
                 ReplaySettings settings) {
@@ -34,12 +36,12 @@ TEST(ReplayRowTest, HasTheKeysThatProgramsReadInOrder) {
       ToJson({RowOf(TraceOf("+a 3145728"), 8 * kFrame, {})}));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.at(0).items()) keys.push_back(key);
-  EXPECT_THAT(
-      keys,
-      ElementsAre("trace", "strategy", "operations", "failures_skipped",
-                  "peak_live_bytes", "peak_reserved_bytes", "reserved_ratio",
-                  "fit_ratio", "fit_failures_above", "device_calls",
-                  "modelled_device_us", "ns_per_op", "oom"));
+  EXPECT_THAT(keys,
+              ElementsAre("trace", "strategy", "operations", "failures_skipped",
+                          "peak_live_bytes", "peak_reserved_bytes",
+                          "reserved_ratio", "fit_bytes", "fit_ratio",
+                          "fit_failures_above", "device_calls",
+                          "modelled_device_us", "ns_per_op", "oom", "failure"));
 }
 
 TEST(ReplayRowTest, HasTheNumbersOfTheRun) {
@@ -57,6 +59,8 @@ TEST(ReplayRowTest, HasTheNumbersOfTheRun) {
   EXPECT_FALSE(json["device_calls"].contains("mem_get_info"));
   EXPECT_GT(json["ns_per_op"], 0);
   EXPECT_EQ(json["oom"], false);
+  EXPECT_TRUE(json["fit_bytes"].is_null());
+  EXPECT_TRUE(json["failure"].is_null());
 }
 
 TEST(ReplayRowTest, UncheckedRunHasTheSameNumbers) {
@@ -71,6 +75,7 @@ TEST(ReplayRowTest, UncheckedRunHasTheSameNumbers) {
 TEST(ReplayRowTest, FitIsTheSmallestDeviceOverPeakLive) {
   const Trace trace = TraceOf("+a 3145728, +b 3145728");
   const auto json = JsonOf(RowOf(trace, 64 * kFrame, {.fit = true}));
+  EXPECT_EQ(json["fit_bytes"], 4 * kFrame);
   EXPECT_DOUBLE_EQ(json["fit_ratio"], 4.0 / 3);
   EXPECT_EQ(json["fit_failures_above"], 0);
 }
@@ -80,6 +85,8 @@ TEST(ReplayRowTest, OutOfMemoryNamesTheLineAndStillFits) {
   const ReplayRow row = RowOf(trace, 3 * kFrame, {.fit = true});
   const auto json = JsonOf(row);
   EXPECT_EQ(json["oom"], 3);
+  EXPECT_THAT(json["failure"].get<std::string>(),
+              StartsWith("test.csv:3: device: cannot allocate 3.0 MiB"));
   EXPECT_TRUE(json["reserved_ratio"].is_null());
   EXPECT_TRUE(json["ns_per_op"].is_null());
   EXPECT_EQ(json["peak_reserved_bytes"], 2 * kFrame);
@@ -91,6 +98,25 @@ TEST(ReplayRowTest, RatioOfNoBytesIsNull) {
       JsonOf(RowOf(TraceOf("+a 0, -a"), 8 * kFrame, {.fit = true}));
   EXPECT_TRUE(json["reserved_ratio"].is_null());
   EXPECT_TRUE(json["fit_ratio"].is_null());
+}
+
+// No device of the simulated ones is large enough.
+TEST(ReplayRowTest, AFitThatIsNotFoundIsSaid) {
+  const ReplayRow row =
+      RowOf(TraceOf("+a 5000000000000"), 8 * kFrame, {.fit = true});
+  EXPECT_THAT(ToTable({row}), AllOf(HasSubstr("fits on"), HasSubstr("none")));
+}
+
+TEST(ReplayRowTest, TracesOfOneNameHaveTheirPaths) {
+  ReplayRow one = RowOf(TraceOf("+a 256"), 8 * kFrame, {});
+  ReplayRow other = one;
+  one.trace = "x/t.v2.csv.gz";
+  other.trace = "y/t.v3.csv.gz";
+  EXPECT_THAT(ToTable({one, other}),
+              AllOf(HasSubstr("t.v2  "), HasSubstr("t.v3  ")));
+  other.trace = "y/t.v2.csv";
+  EXPECT_THAT(ToTable({one, other}),
+              AllOf(HasSubstr("x/t.v2.csv.gz"), HasSubstr("y/t.v2.csv")));
 }
 
 TEST(ReplayRowTest, TableShowsWhatThereIs) {

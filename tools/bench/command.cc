@@ -24,6 +24,7 @@
 #include "strata/tools/bench/plot.h"
 #include "strata/tools/commands.h"
 #include "strata/tools/progress.h"
+#include "strata/tools/recordings.h"
 
 namespace strata {
 namespace {
@@ -258,7 +259,7 @@ int RunMeasurements(const BenchPlan& plan, const std::string& plot_path,
 
 int RunBench(int argc, char** argv) {
   Arguments arguments(argc, argv);
-  const bool is_help = arguments.TakeBool("help", false);
+  const bool is_help = arguments.TakeHelp();
   const BenchSettings settings = TakeSettings(arguments);
   if (is_help) {
     std::printf(kBenchUsage, Names(BenchWorkloads(settings.script)).c_str(),
@@ -287,6 +288,12 @@ int RunBench(int argc, char** argv) {
   if (!names.empty()) {
     throw std::invalid_argument("bench: takes no argument '" + names[0] +
                                 "'; see strata bench --help");
+  }
+  RequireNoRecording(options,
+                     "bench measures in several processes, each of which would "
+                     "write it");
+  if (!settings.plot.empty()) {
+    RequireOtherFile("bench_plot", settings.plot, settings.script.traces);
   }
   return RunMeasurements(MakePlan(settings, flags), settings.plot, as_json);
 }

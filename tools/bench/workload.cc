@@ -251,7 +251,9 @@ BenchWorkload FindBenchWorkload(std::string_view name,
   }
   if (std::optional<BenchWorkload> member = FindMember(name)) return *member;
   throw std::invalid_argument("there is no workload '" + std::string(name) +
-                              "' (known: " + known + ")");
+                              "' (known: " + known + "; up to " +
+                              std::to_string(kMostLive) + " blocks and " +
+                              std::to_string(kMostThreads) + " threads)");
 }
 
 std::vector<std::string> BenchTraces(std::string_view list) {

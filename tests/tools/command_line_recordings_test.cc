@@ -1,0 +1,123 @@
+// What `strata` records, and where it refuses to.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "strata/tests/tools/command_line_fixture.h"
+
+namespace strata {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using CommandLineRecordingsTest = CommandLineTest;
+
+// A flag of the environment stays set for it.
+TEST_F(CommandLineRecordingsTest, InfoWritesOverNoRecording) {
+  for (const char* flag :
+       {"strata_trace_file", "strata_trace_events_file",
+        "strata_allocation_log_file", "strata_device_trace_file"}) {
+    const TempFile recorded;
+    recorded.Write("a recording");
+    EXPECT_EQ(
+        RunStrata({"info", std::string("--") + flag + "=" + recorded.path()})
+            .code,
+        0);
+    EXPECT_EQ(recorded.Read(), "a recording") << flag;
+  }
+}
+
+TEST_F(CommandLineRecordingsTest, ReplayWritesOverNoTraceItReads) {
+  const std::string before = small_.Read();
+  for (const char* flag : {"strata_trace_file", "strata_device_trace_file"}) {
+    const std::string option = std::string("--") + flag + "=" + small_.path();
+    ExpectRefused(RunStrata({"replay", small_.path(), option}),
+                  option + " is the trace");
+  }
+  EXPECT_EQ(small_.Read(), before);
+}
+
+TEST_F(CommandLineRecordingsTest, TwoRecordingsNeedTwoFiles) {
+  const TempFile file;
+  ExpectRefused(
+      RunStrata({"replay", small_.path(), "--strata_trace_file=" + file.path(),
+                 "--strata_device_trace_file=" + file.path()}),
+      "contradicts");
+}
+
+TEST_F(CommandLineRecordingsTest, DeviceTraceHasTheCallsOfAReplay) {
+  const TempFile trace;
+  const std::string flag = "--strata_device_trace_file=" + trace.path();
+  EXPECT_EQ(RunStrata({"replay", small_.path(), "--fit", flag}).code, 0);
+  EXPECT_THAT(trace.Read(), HasSubstr(",0,mem_alloc,"));
+  EXPECT_EQ(RunStrata({"check", trace.path()}).code, 0);
+}
+
+// Of the run that the table is about, not of those that take its time or look
+// for the smallest device.
+TEST_F(CommandLineRecordingsTest, RecordingsAreOfOneRun) {
+  for (const char* flag : {"strata_trace_file", "strata_allocation_log_file",
+                           "strata_device_trace_file"}) {
+    const TempFile once;
+    const TempFile fitted;
+    const std::string option = std::string("--") + flag + "=";
+    RunStrata({"replay", small_.path(), option + once.path()});
+    RunStrata({"replay", small_.path(), "--fit", option + fitted.path()});
+    const auto lines = [](const TempFile& file) {
+      const std::string text = file.Read();
+      return std::count(text.begin(), text.end(), '\n');
+    };
+    EXPECT_GT(lines(once), 2) << flag;
+    EXPECT_EQ(lines(once), lines(fitted)) << flag;
+    ExpectRefused(RunStrata({"replay", small_.path(), small_.path(),
+                             option + once.path()}),
+                  std::string("--") + flag + "=");
+  }
+}
+
+TEST_F(CommandLineRecordingsTest, ARecordingThatCannotBeWrittenIsAnError) {
+  for (const char* flag :
+       {"strata_trace_file", "strata_trace_events_file",
+        "strata_allocation_log_file", "strata_device_trace_file"}) {
+    const CommandResult result = RunStrata(
+        {"replay", small_.path(), std::string("--") + flag + "=/dev/full"});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr("'/dev/full' is not complete")) << flag;
+  }
+}
+
+TEST_F(CommandLineRecordingsTest, APeerRecordsOnlyItsDeviceCalls) {
+  const TempFile record;
+  const auto replay = [&](const char* flag) {
+    return RunStrata({"replay", "--allocator_strategy=peer:pytorch",
+                      std::string("--") + flag + "=" + record.path(),
+                      small_.path()});
+  };
+  for (const char* flag : {"strata_trace_file", "strata_trace_events_file",
+                           "strata_allocation_log_file"}) {
+    ExpectRefused(replay(flag), "peer:pytorch has no layer that records");
+  }
+  EXPECT_EQ(replay("strata_device_trace_file").code, 0);
+  EXPECT_THAT(record.Read(), HasSubstr("mem_alloc"));
+}
+
+// Its number would be that of the recording.
+TEST_F(CommandLineRecordingsTest, NothingMeantForAClosedStreamIsInThem) {
+  const TempFile record;
+  const std::string command =
+      ShellQuoted(STRATA_BINARY) + " replay " + ShellQuoted(small_.path()) +
+      " --strata_guard --strata_trace_file=" + ShellQuoted(record.path()) +
+      " >/dev/null 2>&-";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(record.Read(), StartsWith("Thread,Time,"));
+}
+
+}  // namespace
+}  // namespace strata

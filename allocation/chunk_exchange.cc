@@ -160,6 +160,12 @@ void ChunkPool::GiveUpIdleOf(Stream stream) noexcept {
   });
 }
 
+void ChunkPool::TellOfEnd(Stream stream) noexcept {
+  ForEachHolder([stream](ChunkHolder& holder) {
+    if (holder.holder_stream() != stream) holder.OtherStreamEnds(stream);
+  });
+}
+
 std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;

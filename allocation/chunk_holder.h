@@ -79,6 +79,9 @@ class ChunkHolder {
   // if the stream has a timeline: what work may still use goes to the
   // ChunkPool, and loans stay until they are recalled.
   virtual void GiveUpIdle() noexcept {}
+  // Another stream than its own is about to go, also after its chain has ended,
+  // while blocks of it wait for something.
+  virtual void OtherStreamEnds(Stream /*stream*/) noexcept {}
 
   // The size of the smallest block of at least `bytes` that could be lent once
   // its last use is over; 0: none.

@@ -75,6 +75,8 @@ class ChunkPool final : public Decorator {
   // Has the strategies of `stream` alone, which is about to be destroyed, part
   // with all that is idle. Waits for nothing.
   void GiveUpIdleOf(Stream stream) noexcept;
+  // Tells holders of all other streams that this one is about to go.
+  void TellOfEnd(Stream stream) noexcept;
 
   // Before a growth of `bytes`: gives idle chunks to the system, if together
   // they cover it and their work is done, so that the growth reuses their

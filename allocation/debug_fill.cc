@@ -15,6 +15,10 @@ Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
     std::memset(allocation.data(), *value_, allocation.size());
   } else if (value_ && device_ != nullptr) {
     const Stream order = stream.uid != 0 ? stream : device_->LegacyStream();
+    // It would end the captures of blocking streams (cuda_semantics.md C16).
+    const bool is_forbidden =
+        gate_ != nullptr && gate_->any() && order.uid == kLegacyStreamUid;
+    if (is_forbidden) return Status::kSuccess;
     const Status status =
         device_->MemsetAsync(reinterpret_cast<DevicePtr>(allocation.data()),
                              *value_, allocation.size(), order);

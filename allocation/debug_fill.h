@@ -14,7 +14,9 @@ namespace strata {
 // byte, wait for the device, or both.
 //
 // Model: once per allocation, in the order of the allocation's stream, so that
-//   it neither hides nor causes a race. Host memory is filled by the CPU.
+//   it neither hides nor causes a race. Host memory is filled by the CPU. While
+//   a capture is announced, what the legacy stream gets stays as it is, and
+//   nobody waits: both could end the capture.
 // Threads: any thread.
 class DebugFill {
  public:

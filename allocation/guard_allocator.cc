@@ -197,8 +197,9 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
   // The record stays live, and a second free comes here at once: the layers
   // above have done with the block.
   block->owner = this;
-  // The layers below find out now which graphs may use it; not later.
-  if (memory_.IsCapturing()) {
+  // The layers below find out now which graphs may use it; not later. What a
+  // graph does with it, no order tells.
+  if (memory_.IsCapturing() || ledger_.IsOfGraph(record)) {
     ledger_.BeginDrop(record);
     underlying()->DoFree(record.memory);
     ledger_.EndDrop(record);
@@ -206,7 +207,10 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
   }
   record.ordered = OrderAfterMarks(record);
   record.poisoned = record.ordered && Poison(record);
+  const std::size_t bytes = record.memory->size();
   ledger_.Quarantine(record);
+  // Who waits for memory empties the quarantine when it tries again.
+  if (reclaimer() != nullptr) reclaimer()->retry().NotifyFree(bytes);
   DrainAboveLimit();
 }
 
@@ -323,6 +327,7 @@ bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
   if (stream.uid != 0 && stream != memory_.stream()) {
     try {
       memory_.Know(stream);
+      if (memory_.IsCapturing(stream)) ledger_.NoteGraph(record);
       ledger_.AddMark(record, stream);
     } catch (const std::bad_alloc&) {
       // The mark cannot be kept, so that use is waited for now.

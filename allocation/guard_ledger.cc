@@ -81,6 +81,7 @@ void GuardLedger::Give(GuardRecord* record) noexcept {
 
 void GuardLedger::AddLive(GuardRecord* record) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
+  record->of_graph = false;
   record->newer = nullptr;
   record->older = newest_;
   if (newest_ != nullptr) newest_->newer = record;
@@ -166,6 +167,16 @@ GuardRecord* GuardLedger::TakeOldest(std::size_t keep_bytes) noexcept {
 std::size_t GuardLedger::quarantine_bytes() const noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   return quarantine_bytes_;
+}
+
+void GuardLedger::NoteGraph(GuardRecord& record) noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  if (record.state == GuardRecord::State::kLive) record.of_graph = true;
+}
+
+bool GuardLedger::IsOfGraph(const GuardRecord& record) const noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  return record.of_graph;
 }
 
 bool GuardLedger::AddMark(GuardRecord& record, Stream stream) {

@@ -41,7 +41,8 @@ struct GuardRecord {
   std::vector<Stream> marks;
   std::uint32_t pins = 0;  // checks under way: the memory must stay
   State state = State::kLive;
-  bool zoned = false;  // the zones around the block are written
+  bool of_graph = false;  // a stream of the marks captured; by the same lock
+  bool zoned = false;     // the zones around the block are written
   // Of a block in quarantine: the work in all its streams is ordered before
   // what the guard does; it was filled when it was freed.
   bool ordered = false;
@@ -86,6 +87,9 @@ class GuardLedger {
   GuardRecord* TakeOldest(std::size_t keep_bytes) noexcept;
   std::size_t quarantine_bytes() const noexcept;
 
+  // A graph may use the block of the record, which is live, from now on.
+  void NoteGraph(GuardRecord& record) noexcept;
+  bool IsOfGraph(const GuardRecord& record) const noexcept;
   // False if the record is not live. Errors: std::bad_alloc.
   bool AddMark(GuardRecord& record, Stream stream);
   void RemoveMark(GuardRecord& record, Stream stream) noexcept;

@@ -208,6 +208,15 @@ bool GuardMemory::IsCapturing() const noexcept {
   return pass && timeline->gate()->IsCapturing(*device_, stream());
 }
 
+bool GuardMemory::IsCapturing(Stream other) const noexcept {
+  if (timelines_ == nullptr || !timelines_->gate().any()) return false;
+  bool is_capturing = false;
+  timelines_->WhileThere(other, [&](Device& on) {
+    is_capturing = timelines_->gate().IsCapturing(on, other);
+  });
+  return is_capturing;
+}
+
 void GuardMemory::Know(Stream other) const {
   if (timelines_ != nullptr) static_cast<void>(timelines_->Of(other));
 }

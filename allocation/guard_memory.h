@@ -60,6 +60,8 @@ class GuardMemory {
                  GuardChange* changes) noexcept;
   // Whether work in the chain's stream becomes part of a graph.
   bool IsCapturing() const noexcept;
+  // The same of another stream, which Know knows.
+  bool IsCapturing(Stream other) const noexcept;
 
   // What follows comes after all work submitted to `other` so far. At a host
   // place, waits for that work. `other` stays there meanwhile.

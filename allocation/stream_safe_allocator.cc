@@ -12,10 +12,12 @@ namespace strata {
 
 StreamSafeAllocator::StreamSafeAllocator(std::shared_ptr<Allocator> underlying,
                                          std::shared_ptr<DeferredFrees> frees,
-                                         std::shared_ptr<ChainStream> own)
+                                         std::shared_ptr<ChainStream> own,
+                                         bool ends_timelines)
     : Decorator(std::move(underlying)),
       frees_(std::move(frees)),
-      own_(std::move(own)) {}
+      own_(std::move(own)),
+      ends_timelines_(ends_timelines) {}
 
 StreamSafeAllocator::~StreamSafeAllocator() = default;
 
@@ -173,7 +175,7 @@ void StreamSafeAllocator::StreamDestroyed(Stream stream) noexcept {
   // First, as long as all that is done to the stream comes before its last
   // event.
   underlying()->StreamDestroyed(stream);
-  frees_->timelines().StreamDestroyed(stream);
+  if (ends_timelines_) frees_->timelines().StreamDestroyed(stream);
 }
 
 std::shared_ptr<Allocator> MakeStreamSafeAllocator(
@@ -190,7 +192,8 @@ std::shared_ptr<Allocator> MakeStreamSafeAllocator(
         std::move(timelines), context.reclaimer, options.cross_stream_wait);
   }
   return std::make_shared<StreamSafeAllocator>(
-      std::move(underlying), std::move(frees), context.stream);
+      std::move(underlying), std::move(frees), context.stream,
+      /*ends_timelines=*/context.frees == nullptr);
 }
 
 }  // namespace strata

@@ -36,10 +36,13 @@ namespace strata {
 //   A2, A3, B3, B4; pytorch.md §2.7.
 class StreamSafeAllocator final : public Decorator {
  public:
-  // `frees` are those of the place. `own` is the stream of the chain.
+  // `frees` are those of the place. `own` is the stream of the chain. With
+  // `ends_timelines`, that of a stream ends when this is told of its end; else
+  // somebody else sees to that, once all chains know.
   StreamSafeAllocator(std::shared_ptr<Allocator> underlying,
                       std::shared_ptr<DeferredFrees> frees,
-                      std::shared_ptr<ChainStream> own);
+                      std::shared_ptr<ChainStream> own,
+                      bool ends_timelines = true);
   // Every allocation has been freed.
   ~StreamSafeAllocator() override;
 
@@ -70,6 +73,7 @@ class StreamSafeAllocator final : public Decorator {
 
   const std::shared_ptr<DeferredFrees> frees_;
   const std::shared_ptr<ChainStream> own_;
+  const bool ends_timelines_;
   std::mutex mutex_;
   Marks marks_;  // of live allocations; guarded by mutex_
 };

@@ -343,6 +343,8 @@ namespace {
 MemoryCheck AllocatorFacade::CheckMemory(Place place) {
   PlaceState& state = Find(place);
   if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
+  // What it copies and waits for ends captures of a thread that is not relaxed.
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
   MemoryCheck sum;
   state.ForEachFront([&](Front& front) {
     GuardAllocator* guard = FindGuard(&front);

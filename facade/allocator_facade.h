@@ -47,7 +47,9 @@ class PlaceState;
 // Cost: a hit takes one uncontended lock; finding the chain takes none.
 class AllocatorFacade {
  public:
-  // `platform` null: the one the options name. Facades may share a platform.
+  // `platform` null: the one the options name. Facades may share a platform; a
+  // capture that one announces the others know nothing of, so none of them may
+  // be asked for anything meanwhile.
   // `clock` times waits and trace stamps; it outlives every allocation.
   //
   // Errors: std::invalid_argument naming the option that is wrong;
@@ -150,7 +152,8 @@ class AllocatorFacade {
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
   // The capture that was announced for the pool is over, or never began. Found
-  // out by itself, later, if it is not said. Ignored while a capture of the
+  // out by itself, later, if it is not said and something was asked for in it.
+  // Ignored while a capture of the
   // pool is under way; say it before anybody announces the pool's next one.
   //
   // Errors: std::invalid_argument if there is no such pool.
@@ -216,7 +219,11 @@ class AllocatorFacade {
   // Add them before anything else is asked of the place: a host place then
   // gets a pooling strategy, so that chunks are few.
   //
-  // Errors: std::logic_error after the first allocation at the place.
+  // One that allocates at the place that it visits may be refused, as bfc grows
+  // by one chunk at a time.
+  //
+  // Errors: std::logic_error after the first allocation at the place, and where
+  //   the driver has the chunks (cuda_malloc_async).
   // Threads: no other call about the place may be in flight.
   using ChunkVisitor = std::function<void(Place place, void* data,
                                           std::size_t bytes, int count_change)>;

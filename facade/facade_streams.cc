@@ -119,6 +119,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   ForEachState([stream](PlaceState& state) {
     state.ForEachFront(
         [stream](Front& front) { front.StreamDestroyed(stream); });
+    // Also those of chains that are no front's any more.
+    state.pool()->TellOfEnd(stream);
   });
   // Also where no layer keeps marks.
   shared_.timelines->StreamDestroyed(stream);

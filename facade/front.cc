@@ -351,7 +351,10 @@ void Front::WalkFree(Allocation* allocation) noexcept {
     ++pins_;
     if (counts_itself()) hit_.counts.Uncount(*allocation->block());
   }
+  const std::size_t bytes = allocation->size();
   underlying()->DoFree(allocation);
+  // Its layers tell the pool's; but the budget is the place's.
+  if (role_ == Role::kGraph) retry_.NotifyFree(bytes);
   Unpin();
 }
 

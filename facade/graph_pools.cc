@@ -205,8 +205,7 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const Announced& other : announced_) {
       if (other.capture == capture) return other.pool;
-      if (other.capture == 0 && other.stream.uid != 0 &&
-          other.stream.device == stream.device) {
+      if (other.capture == 0 && other.stream.uid != 0) {
         origins.push_back(other.stream);
       }
     }

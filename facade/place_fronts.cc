@@ -78,7 +78,13 @@ void PlaceState::Finish(Front& front, const Stats& totals) {
   const std::lock_guard<std::mutex> guard(list_mutex_);
   fronts_.erase(std::remove(fronts_.begin(), fronts_.end(), &front),
                 fronts_.end());
-  Accumulate(finished_, totals);
+  // What it still holds has its way back to the pool without it.
+  Stats past = totals;
+  past.frees = past.allocations;
+  past.in_use_bytes = past.requested_bytes = 0;
+  past.reserved_bytes = past.idle_bytes = 0;
+  past.chunks = past.free_blocks = past.largest_free_bytes = 0;
+  Accumulate(finished_, past);
   finished_peak_bytes_ =
       std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
 }

@@ -223,6 +223,12 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
                            ": chunks are visited from the first one on; add "
                            "visitors before the first allocation");
   }
+  if (place_.kind == PlaceKind::kDevice &&
+      strategy_name_.name == "cuda_malloc_async") {
+    throw std::logic_error(ToString(place_) +
+                           ": cuda_malloc_async leaves its memory to the "
+                           "driver, which shows nobody its chunks");
+  }
   const HostStrategy strategy = StrategyNow(/*has_visitors=*/true);
   if (!has_visitors_ && !(strategy == strategy_name_)) {
     auto pool = pool_;

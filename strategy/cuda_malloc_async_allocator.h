@@ -147,6 +147,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Makes what is freed ready to be trimmed; returns the bytes that were kept.
   std::size_t GiveBackAll() noexcept override;
   void GiveUpIdle() noexcept override;
+  void OtherStreamEnds(Stream stream) noexcept override {
+    StreamDestroyed(stream);
+  }
 
   Failure Refusal(Failure::Reason reason, const Request& request,
                   const char* detail) noexcept;

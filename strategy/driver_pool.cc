@@ -127,10 +127,19 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
 
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                Failure& failure) noexcept {
+  // In the legacy stream it would end the captures of blocking streams.
+  const bool is_aside = stream.uid == kLegacyStreamUid && DuringCapture();
+  if (is_aside) stream = FreeStream();
   DevicePtr ptr = 0;
-  Status status = Open(stream);
+  Status status =
+      stream.uid != 0 ? Open(stream) : Status::kStreamCaptureImplicit;
   if (status == Status::kSuccess) {
     status = device_.MallocFromPoolAsync(&ptr, bytes, pool(), stream);
+  }
+  if (is_aside && ptr != 0) {
+    // From here on it is there for work in any stream.
+    status = device_.StreamSynchronize(stream);
+    if (status != Status::kSuccess) device_.FreeAsync(ptr, stream);
   }
   if (status != Status::kSuccess) {
     Explain(status, bytes, failure);

@@ -44,7 +44,8 @@ class DriverPool final : public DriverHeld {
   bool is_open() const { return pool_.load() != nullptr; }
 
   // `bytes` for the work of `stream` from now on; 0, with reason, status and
-  // numbers in `failure`, if the driver refuses.
+  // numbers in `failure`, if the driver refuses. For the legacy stream, while a
+  // capture is announced, on the free stream, and waits for that on the host.
   DevicePtr Allocate(std::size_t bytes, Stream stream,
                      Failure& failure) noexcept;
   // For work of `stream` that comes after all that it has been given. False if

@@ -76,6 +76,10 @@ std::size_t DeferredFrees::Drain() noexcept { return Ask(&FreeSource::Drain); }
 
 std::size_t DeferredFrees::Await() noexcept { return Ask(&FreeSource::Await); }
 
+void DeferredFrees::AfterFree() noexcept {
+  if (is_closed() || marked_->IsDrainDue()) Drain();
+}
+
 void DeferredFrees::MakeRoom() noexcept {
   VisitEach(mutex_, sources_, [](FreeSource& source) { source.MakeRoom(); });
 }

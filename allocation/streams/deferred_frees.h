@@ -102,10 +102,9 @@ class DeferredFrees {
   // and what cannot be waited for goes to the system all the same.
   void End() noexcept;
 
-  // Call after a free: once closed, that is who drains.
-  void AfterFree() noexcept {
-    if (is_closed()) Drain();
-  }
+  // Call after a free: once closed, that is who drains; before, where nobody
+  // misses for long, now and then.
+  void AfterFree() noexcept;
   bool is_closed() const noexcept {
     return closed_.load(std::memory_order_acquire);
   }

@@ -103,8 +103,18 @@ class MarkedFrees final : public FreeSource {
     return {blocks_.load(), bytes_.load()};
   }
   bool IsOver() const noexcept override { return false; }
+  // To be asked after each Free: whether it is time to look what is done, which
+  // who misses does, but some never do.
+  bool IsDrainDue() noexcept {
+    // As often as a stream records an event by itself, so that it needs no
+    // more.
+    return ++all_frees_ % kFreesPerDrain == 0 &&
+           blocks_.load() >= kFreesPerDrain;
+  }
 
  private:
+  static constexpr std::size_t kFreesPerDrain = StreamTimeline::kBatch;
+
   using Tick = StreamTimeline::Tick;
 
   Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
@@ -118,6 +128,7 @@ class MarkedFrees final : public FreeSource {
   DeferredFrees& frees_;
   std::atomic<std::size_t> blocks_{0};
   std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> all_frees_{0};  // so far
   std::mutex queues_mutex_;
   // Of streams that are not over; guarded by queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;

@@ -146,11 +146,20 @@ TEST_F(StreamSafeAllocatorTest, ARecycledRecordHasNoMarks) {
 TEST_F(StreamSafeAllocatorTest, RecordsOneEventIn64Frees) {
   std::vector<AllocationPtr> held;
   for (int i = 0; i < 256; ++i) held.push_back(Marked({a_}));
+  Work(a_);
   const std::uint64_t before = Count(DeviceCall::kEventRecord);
   held.clear();
   EXPECT_EQ(Count(DeviceCall::kEventRecord) - before, 256U / 64);
   EXPECT_EQ(place_.frees()->Await(), 256 * kBytes);
   EXPECT_EQ(Count(DeviceCall::kEventRecord) - before, 256U / 64);
+}
+
+// Where nobody misses, who frees sees to it.
+TEST_F(StreamSafeAllocatorTest, FreesWhatIsDoneNowAndThenWithoutAMiss) {
+  std::vector<AllocationPtr> held;
+  for (int i = 0; i < 256; ++i) held.push_back(Marked({a_}));
+  held.clear();
+  EXPECT_LT(place_.frees()->deferred().blocks, 64U);
 }
 
 // paddle.md §5 B3: every allocation asked for every block.

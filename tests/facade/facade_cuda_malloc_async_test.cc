@@ -150,6 +150,13 @@ TEST_F(FacadeCudaMallocAsyncTest, TheLimitIsNamedWithItsNumbers) {
   }
 }
 
+TEST_F(FacadeCudaMallocAsyncTest, NobodyCanVisitTheDriversChunks) {
+  BuildAsync();
+  const auto ignore = [](Place, void*, std::size_t, int) {};
+  EXPECT_THROW(facade().AddVisitor(kPlace, ignore), std::logic_error);
+  facade().AddVisitor(ManagedPlace(0), ignore);
+}
+
 // The driver grows in whole steps, which a limit in MiB need not be.
 TEST_F(FacadeCudaMallocAsyncTest, TheLimitThatIsAdvisedWouldDo) {
   BuildAsync("gpu_memory_limit_mb=35");

@@ -130,7 +130,8 @@ TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
 TEST_F(FacadeRetryTest, AFreeOnAnotherStreamWakes) {
   for (const char* options :
        {"", "free_idle_chunk", "allocator_strategy=direct", "strata_stat=0",
-        "strata_in_use_limit=64MiB", "gpu_memory_limit_mb=50"}) {
+        "strata_in_use_limit=64MiB", "gpu_memory_limit_mb=50",
+        "strata_guard"}) {
     SCOPED_TRACE(options);
     BuildWithClock(options);
     AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), NewStream());
@@ -138,6 +139,29 @@ TEST_F(FacadeRetryTest, AFreeOnAnotherStreamWakes) {
     held.reset();
     EXPECT_NE(waiting.Get(), nullptr);
   }
+}
+
+// Its layers have a ladder of their own, but the budget is the place's.
+TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
+  BuildWithClock("strata_in_use_limit=8MiB");
+  const Stream captured = NewStream();
+  facade().Wrap(captured.handle, 0);
+  CaptureGuard guard(facade(), captured);
+  AllocationPtr held = facade().Alloc(kPlace, Mebibytes(6), captured);
+  const Graph graph = guard.End();
+  {
+    Waiting waiting(*this, Mebibytes(4), NewStream());
+    held.reset();
+    EXPECT_TRUE(waiting.Ends());
+    clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+    EXPECT_NE(waiting.Get(), nullptr);
+  }
+  EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
+  // The device says so at its next call, and the facade looks at its next pool.
+  std::size_t bytes = 0;
+  EXPECT_EQ(device().MemGetInfo(&bytes, &bytes), Status::kSuccess);
+  facade().RemoveMemoryPoolOfCUDAGraph(
+      facade().PrepareMemoryPoolForCUDAGraph());
 }
 
 TEST_F(FacadeRetryTest, APartOfAChunkWakesItsOwnStream) {

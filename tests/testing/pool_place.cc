@@ -72,7 +72,7 @@ DecoratorOptions OnlyDecorator(const std::string& name,
   if (name == "trace") options.trace_path = path;
   if (name == "events") options.trace_events_path = path;
   if (name == "log") options.allocation_log_path = path;
-  if (name == "fault") options.fault = "nth=0";
+  if (name == "fault") options.fault = "nth=1000000000";
   return options;
 }
 

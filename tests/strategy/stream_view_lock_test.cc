@@ -125,8 +125,8 @@ TEST_P(StreamViewLockTest, GuardsTheStrategyWhoeverHasIt) {
   });
   std::thread looks([&] {
     while (!stop) {
-      EXPECT_LE(source_.shared()->stats().largest_free_bytes,
-                source_.shared()->stats().reserved_bytes);
+      const Stats stats = source_.shared()->stats();
+      EXPECT_LE(stats.largest_free_bytes, stats.reserved_bytes);
       source_.shared()->Release();
     }
   });

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "strata/platform/quoted.h"
+
 namespace strata {
 namespace {
 
@@ -76,8 +78,8 @@ class FlagFileExpander {
       line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
       if (!FlagText(line)) {
         throw std::invalid_argument("--flagfile=" + path + ": line " +
-                                    std::to_string(number) + ": '" + line +
-                                    "' is not a flag");
+                                    std::to_string(number) + ": " +
+                                    Quoted(line) + " is not a flag");
       }
       Add(line);
     }

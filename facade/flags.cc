@@ -129,13 +129,13 @@ Options WithStrategy(const FlagValues& values, const std::string& strategy,
 }  // namespace
 
 std::vector<std::string> ParseCommandLine(
-    const std::vector<std::string>& given) {
-  const std::vector<std::string> arguments = ExpandOrExit(given);
+    const std::vector<std::string>& arguments) {
+  const std::vector<std::string> all = ExpandOrExit(arguments);
   // gflags would put what follows "--" before all others.
-  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  const auto end = std::find(all.begin(), all.end(), "--");
   // It reorders, keeps pointers, and expects the program's name first.
   std::vector<std::string> copies = {"strata"};
-  copies.insert(copies.end(), arguments.begin(), end);
+  copies.insert(copies.end(), all.begin(), end);
   std::vector<char*> pointers;
   for (std::string& copy : copies) pointers.push_back(copy.data());
   pointers.push_back(nullptr);
@@ -149,8 +149,8 @@ std::vector<std::string> ParseCommandLine(
     std::exit(0);
   }
   std::vector<std::string> others(values + 1, values + count);
-  if (end != arguments.end()) {
-    others.insert(others.end(), end + 1, arguments.end());
+  if (end != all.end()) {
+    others.insert(others.end(), end + 1, all.end());
   }
   return others;
 }

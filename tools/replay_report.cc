@@ -67,8 +67,9 @@ std::string ShortName(const std::string& path) {
 // The short names of traces; their paths, where a name would be of two.
 std::map<std::string, std::string> NamesOf(const std::vector<ReplayRow>& rows) {
   std::map<std::string, std::set<std::string>> paths;
-  for (const ReplayRow& row : rows)
+  for (const ReplayRow& row : rows) {
     paths[ShortName(row.trace)].insert(row.trace);
+  }
   std::map<std::string, std::string> names;
   for (const auto& [name, those] : paths) {
     for (const std::string& path : those) {

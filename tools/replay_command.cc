@@ -163,6 +163,9 @@ void RequireRecordings(const std::vector<Options>& strategies,
   }
 }
 
+// From here on what a growth asks of every other stream is what a replay takes.
+constexpr std::size_t kManyStreams = 500;
+
 void Warn(const Trace& trace) {
   const auto warn = [&](std::uint64_t count, const char* what) {
     if (count == 0) return;
@@ -184,6 +187,8 @@ void Warn(const Trace& trace) {
              "recording began later or its ring wrapped");
   warn(trace.blocks_after,
        "blocks are skipped: allocated after the last entry");
+  warn(trace.streams.size() > kManyStreams ? trace.streams.size() : 0,
+       "streams, each with memory of its own, take long; --streams folds them");
 }
 
 void WarnOfFailure(const ReplayRow& row) {

@@ -326,6 +326,22 @@ TEST_F(CommandLineTest, BenchRunsOnlyTheMallocThatIsThere) {
                 "LD_PRELOAD=<path of libjemalloc");
 }
 
+TEST_F(CommandLineTest, ManyStreamsAreSaid) {
+  std::string rows;
+  for (int i = 1; i <= 501; ++i) {
+    rows += "1,0,allocate," + std::to_string(16 * i) + ",1024," +
+            std::to_string(i) + "\n";
+  }
+  const TempFile trace;
+  trace.Write(std::string(kHeader) + rows);
+  const auto replay = [&](const std::string& streams) {
+    return RunStrata({"replay", trace.path(), "--check=false",
+                      "--allocator_strategy=direct", streams});
+  };
+  EXPECT_THAT(replay("--streams=501").err, HasSubstr("501 streams, each"));
+  EXPECT_THAT(replay("--streams=4").err, IsEmpty());
+}
+
 TEST_F(CommandLineTest, FreesInAnotherStreamAreSaid) {
   const CommandResult result = ReplayRows(
       "1,0,allocate,0x10,1024,0x2\n"

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::uint64_t kStepOperations = 400'000;
 constexpr std::uint64_t kOperationsOfAProgram = 200'000;
+constexpr std::uint64_t kMorePrograms = 10;
 
 // One thing that a step does in its stream.
 struct StepEvent {
@@ -202,7 +203,10 @@ TEST_P(StressStepsTest, StepsThatRepeatMeetNoHazard) {
   const std::uint64_t operations = StressOperations(kStepOperations);
   std::uint64_t planned = 0;
   std::uint64_t seed = StressSeed() << 16;
-  for (std::uint64_t done = 0; done < operations && !HasFailure();) {
+  // Not every program gets as far as a plan: then a few more.
+  const std::uint64_t most = operations + kMorePrograms * kOperationsOfAProgram;
+  for (std::uint64_t done = 0;
+       (done < operations || (planned == 0 && done < most)) && !HasFailure();) {
     RepeatingProgram program(GetParam(), ++seed);
     const std::uint64_t end = done + kOperationsOfAProgram;
     while (done < end && !HasFailure()) done += program.Run();

@@ -80,9 +80,11 @@ void PrintHelp() {
   }
 }
 
+// To another value than it has anyway.
 bool IsSet(const char* name) {
   gflags::CommandLineFlagInfo info;
-  return gflags::GetCommandLineFlagInfo(name, &info) && !info.is_default;
+  return gflags::GetCommandLineFlagInfo(name, &info) &&
+         info.current_value != info.default_value;
 }
 
 // What gflags would print for them is about its flags, not about the program.

@@ -26,13 +26,17 @@ RecordingFile::~RecordingFile() {
   errno = 0;
   const bool has_failed = std::fclose(file_) != 0 || had_failed;
   if (!has_failed && lost_ == 0) return;
-  const char* const reason = errno != 0 ? std::strerror(errno) : "write failed";
   ++incomplete_files;
-  std::fprintf(stderr,
-               "strata: '%s' is not complete: %s; %" PRIu64
-               " entries lost for lack of host memory\n",
-               path_.c_str(), has_failed ? reason : "all that came is written",
-               lost_);
+  if (has_failed) {
+    std::fprintf(stderr, "strata: '%s' is not complete: %s\n", path_.c_str(),
+                 errno != 0 ? std::strerror(errno) : "a write failed");
+  }
+  if (lost_ != 0) {
+    std::fprintf(stderr,
+                 "strata: '%s' is not complete: %" PRIu64
+                 " entries lost for lack of host memory\n",
+                 path_.c_str(), lost_);
+  }
 }
 
 std::uint64_t RecordingFile::incomplete() noexcept { return incomplete_files; }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -67,6 +67,32 @@ TEST_F(BesideCaptureTest, TheDefaultStreamAllocates) {
     facade_.reset();
     EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
   }
+}
+
+// Each call that a driver's pool needs for the default stream fails once.
+TEST_F(BesideCaptureTest, ADefaultStreamThatIsRefusedLosesNothing) {
+  Build("allocator_strategy=cuda_malloc_async");
+  const Stream stream = NewBlockingStream();
+  for (const DeviceCall call :
+       {DeviceCall::kStreamCreate, DeviceCall::kMallocFromPoolAsync,
+        DeviceCall::kStreamSynchronize}) {
+    SCOPED_TRACE(DeviceCallName(call));
+    CaptureGuard guard(facade(), stream);
+    Alloc(4096, stream).reset();
+    const std::size_t before = facade().GetStats(Here()).in_use_bytes;
+    FaultRule fault;
+    fault.call = call;
+    fault.nth = 1;
+    device().AddFault(fault);
+    EXPECT_THROW(facade().Alloc(Here(), 4096), std::exception);
+    device().ClearFaults();
+    EXPECT_EQ(facade().GetStats(Here()).in_use_bytes, before);
+    EXPECT_NO_THROW(facade().Alloc(Here(), 4096));
+    EXPECT_NO_THROW(Finish(guard));
+  }
+  DropGraphs();
+  facade_.reset();
+  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
 }
 
 TEST_F(BesideCaptureTest, BlocksAreChecked) {

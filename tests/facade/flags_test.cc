@@ -38,6 +38,11 @@ class FlagsTest : public ::testing::Test {
   gflags::FlagSaver saver_;  // puts every flag back
 };
 
+TEST_F(FlagsTest, HelpThatIsNotWantedIsNotGiven) {
+  EXPECT_THAT(ParseCommandLine({"--nohelp", "--version=false", "one"}),
+              ElementsAre("one"));
+}
+
 TEST_F(FlagsTest, DefaultsAreThoseOfOptions) {
   EXPECT_EQ(ToString(OptionsFromFlags()), ToString(Options()));
 }

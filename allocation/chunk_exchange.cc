@@ -69,11 +69,21 @@ std::shared_ptr<const ChunkPool::HolderList> ChunkPool::holders() const {
   return holders_;
 }
 
-void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask) noexcept {
-  const std::shared_ptr<const HolderList> list = holders();
-  for (const auto& entry : *list) {
-    const CallGate::Pass pass(entry->gate);
-    if (pass) ask(*entry->holder);
+ChunkPool::Round ChunkPool::RoundOf(Asked asked) const {
+  std::shared_ptr<const HolderList> list = holders();
+  const std::size_t size = list->size();
+  if (asked == Asked::kAll || size <= kMostAsked) {
+    return {std::move(list), 0, size};
+  }
+  return {std::move(list), turn_.load(std::memory_order_relaxed), kMostAsked};
+}
+
+void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
+                              Asked asked) noexcept {
+  const Round round = RoundOf(asked);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    const CallGate::Pass pass(round[i].gate);
+    if (pass) ask(*round[i].holder);
   }
 }
 
@@ -170,7 +180,7 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
   std::size_t given = held != nullptr ? held->GiveBack() : 0;
   if (given >= bytes && given != 0) return given;
-  const std::size_t returned = RecallLoans(LoanRecall::kWait);
+  const std::size_t returned = RecallLoans(LoanRecall::kWait, Asked::kAll);
   ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackAll(); });
   // The holders have waited for what the driver could not give at first.
   if (held != nullptr) given += held->GiveBack();
@@ -187,13 +197,15 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
   if (allowed < static_cast<double>(bytes)) return 0;
   std::size_t idle = 0;
   std::size_t smallest = 0;
-  ForEachHolder([&](ChunkHolder& holder) {
-    const std::size_t held = holder.IdleBytes();
-    if (held == 0 || !holder.IdleIsDone()) return;
-    idle += held;
-    const std::size_t fit = holder.SmallestIdle(bytes);
-    if (fit != 0 && (smallest == 0 || fit < smallest)) smallest = fit;
-  });
+  ForEachHolder(
+      [&](ChunkHolder& holder) {
+        const std::size_t held = holder.IdleBytes();
+        if (held == 0 || !holder.IdleIsDone()) return;
+        idle += held;
+        const std::size_t fit = holder.SmallestIdle(bytes);
+        if (fit != 0 && (smallest == 0 || fit < smallest)) smallest = fit;
+      },
+      Asked::kSome);
   if (idle < bytes) return 0;
 
   // One chunk that covers it, else the largest ones first.
@@ -201,20 +213,24 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
   while (given < bytes) {
     std::size_t wanted = smallest;
     if (wanted == 0) {
-      ForEachHolder([&](ChunkHolder& holder) {
-        if (holder.IdleIsDone()) {
-          wanted = std::max(wanted, holder.LargestIdle());
-        }
-      });
+      ForEachHolder(
+          [&](ChunkHolder& holder) {
+            if (holder.IdleIsDone()) {
+              wanted = std::max(wanted, holder.LargestIdle());
+            }
+          },
+          Asked::kSome);
     }
     std::size_t got = 0;
     if (wanted != 0) {
-      ForEachHolder([&](ChunkHolder& holder) {
-        if (got == 0 && holder.SmallestIdle(wanted) == wanted &&
-            holder.IdleIsDone()) {
-          got = holder.GiveBack(wanted);
-        }
-      });
+      ForEachHolder(
+          [&](ChunkHolder& holder) {
+            if (got == 0 && holder.SmallestIdle(wanted) == wanted &&
+                holder.IdleIsDone()) {
+              got = holder.GiveBack(wanted);
+            }
+          },
+          Asked::kSome);
     }
     if (got == 0) break;  // another thread took the chunk meanwhile
     given += got;

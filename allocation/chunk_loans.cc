@@ -17,7 +17,8 @@ using Effort = LoanRequest::Effort;
 }  // namespace
 
 Allocation* ChunkPool::Borrow(const LoanRequest& request,
-                              const ChunkHolder& borrower) noexcept {
+                              const ChunkHolder& borrower,
+                              Asked asked) noexcept {
   // Memory that a capture uses has to stay with it.
   StreamTimeline* timeline = request.borrower.timeline();
   if (timeline == nullptr || !timeline->MayTouch()) return nullptr;
@@ -25,22 +26,22 @@ Allocation* ChunkPool::Borrow(const LoanRequest& request,
     HolderEntry* entry;
     std::size_t bytes;
   };
-  const std::shared_ptr<const HolderList> list = holders();
+  const Round round = RoundOf(asked);
   try {
     // The smallest first.
     std::vector<Lender> lenders;
-    lenders.reserve(list->size());
-    for (const auto& entry : *list) {
-      if (entry->holder == &borrower) continue;
-      const CallGate::Pass pass(entry->gate);
+    lenders.reserve(round.count);
+    for (std::size_t i = 0; i < round.count; ++i) {
+      HolderEntry& entry = round[i];
+      if (entry.holder == &borrower) continue;
+      const CallGate::Pass pass(entry.gate);
       const std::size_t bytes =
-          pass ? entry->holder->SmallestLendable(request.bytes) : 0;
-      if (bytes == 0) continue;
-      const auto place = std::upper_bound(
-          lenders.begin(), lenders.end(), bytes,
-          [](std::size_t b, const Lender& lender) { return b < lender.bytes; });
-      lenders.insert(place, {entry.get(), bytes});
+          pass ? entry.holder->SmallestLendable(request.bytes) : 0;
+      if (bytes != 0) lenders.push_back({&entry, bytes});
     }
+    std::stable_sort(
+        lenders.begin(), lenders.end(),
+        [](const Lender& a, const Lender& b) { return a.bytes < b.bytes; });
     for (const Effort effort : {Effort::kNone, Effort::kAsk, Effort::kOrder}) {
       if (effort > request.effort) break;
       for (const Lender& lender : lenders) {
@@ -55,13 +56,16 @@ Allocation* ChunkPool::Borrow(const LoanRequest& request,
   } catch (const std::bad_alloc&) {
     // No host memory for the list: nobody is asked.
   }
+  // The next growth asks others.
+  turn_.fetch_add(kMostAsked, std::memory_order_relaxed);
   return nullptr;
 }
 
-std::size_t ChunkPool::RecallLoans(LoanRecall which) noexcept {
+std::size_t ChunkPool::RecallLoans(LoanRecall which, Asked asked) noexcept {
   std::size_t returned = 0;
   ForEachHolder(
-      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(which); });
+      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(which); },
+      asked);
   return returned;
 }
 

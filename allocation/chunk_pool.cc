@@ -291,7 +291,7 @@ std::size_t ChunkPool::GiveOffered(bool all) noexcept {
   // What goes back may be the last loan of a holder that has retired, which
   // then leaves what it had.
   do {
-    if (HasRetired()) RecallLoans(LoanRecall::kWait);
+    if (HasRetired()) RecallLoans(LoanRecall::kWait, Asked::kAll);
     more = BuryRetired();
     more += GiveListed(all);
     given += more;

@@ -130,7 +130,8 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   }
   if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
     // A stream that waits is better than a request that is refused.
-    chunk->memory = Borrow(size, LoanRequest::Effort::kOrder);
+    chunk->memory =
+        Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
   }
   {
     const Joined joined(*this);

@@ -219,7 +219,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // The memory of a new chunk, from other streams, in place of growth; null and
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
-  Allocation* Borrow(std::size_t size, LoanRequest::Effort effort) noexcept;
+  Allocation* Borrow(std::size_t size, LoanRequest::Effort effort,
+                     ChunkPool::Asked asked) noexcept;
+  // Has all others return what this has lent, if it has: chunks of which only
+  // loans are in use become idle.
+  void RecallLent(LoanRecall which) noexcept;
   // A block of what recalled loans left free here; null if there is none.
   Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
   // Whether captures are announced, so that nothing goes to the system.

@@ -94,8 +94,7 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
 }
 
 std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
-  // Chunks of which only loans are in use become idle.
-  if (pool().has_lenders()) pool().RecallLoans(LoanRecall::kWait);
+  RecallLent(LoanRecall::kWait);
   return GiveBackIdle();
 }
 
@@ -123,8 +122,7 @@ void AutoGrowthAllocator::GiveUpIdle() noexcept {
   ReturnLoans(LoanRecall::kIdle);
   const CaptureGate::Calm calm(*timeline->gate());
   const bool is_done = calm && IdleIsDone();
-  // Chunks of which only loans are in use become idle.
-  if (is_done && pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
+  if (is_done) RecallLent(LoanRecall::kIdle);
   FreeChunks(DetachAllIdle(), is_done);
 }
 

@@ -40,7 +40,7 @@ void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
 void AutoGrowthAllocator::LeaveStream() noexcept {
   ReturnLoans(LoanRecall::kIdle);
   ReturnLoans(LoanRecall::kWait);
-  if (pool().has_lenders()) pool().RecallLoans(LoanRecall::kIdle);
+  RecallLent(LoanRecall::kIdle);
   GiveBackIdle();
   if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
@@ -282,9 +282,18 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
   return bytes + FreeChunks(loans, /*is_done=*/true);
 }
 
-Allocation* AutoGrowthAllocator::Borrow(std::size_t size,
-                                        Effort effort) noexcept {
-  return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this);
+Allocation* AutoGrowthAllocator::Borrow(std::size_t size, Effort effort,
+                                        ChunkPool::Asked asked) noexcept {
+  return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this,
+                       asked);
+}
+
+void AutoGrowthAllocator::RecallLent(LoanRecall which) noexcept {
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (loans_ == 0) return;
+  }
+  pool().RecallLoans(which, ChunkPool::Asked::kAll);
 }
 
 bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
@@ -314,16 +323,17 @@ Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
         FindRecalled(size, may_order ? LoanRecall::kIdle : LoanRecall::kSpare);
     if (*block != nullptr) return nullptr;
   }
-  Allocation* memory = Borrow(size, effort);
+  Allocation* memory = Borrow(size, effort, ChunkPool::Asked::kSome);
   if (memory != nullptr || may_order) return memory;
   // Better to take from a stream what it will need again than to grow.
   *block = FindRecalled(size, LoanRecall::kIdle);
-  return *block != nullptr ? nullptr : Borrow(size, effort);
+  return *block != nullptr ? nullptr
+                           : Borrow(size, effort, ChunkPool::Asked::kSome);
 }
 
 Block* AutoGrowthAllocator::FindRecalled(std::size_t size,
                                          LoanRecall which) noexcept {
-  if (pool().RecallLoans(which) == 0) return nullptr;
+  if (pool().RecallLoans(which, ChunkPool::Asked::kSome) == 0) return nullptr;
   const Joined joined(*this);
   Block* block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
   if (block != nullptr) ++untold_takes_;

@@ -163,7 +163,7 @@ void RequireRecordings(const std::vector<Options>& strategies,
   }
 }
 
-// From here on what a growth asks of every other stream is what a replay takes.
+// From here on what a growth asks of other streams is what a replay takes.
 constexpr std::size_t kManyStreams = 500;
 
 void Warn(const Trace& trace) {

@@ -1,0 +1,92 @@
+// Whom a ChunkPool asks for what other streams have left over, where they are
+// more than a growth may ask.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/tests/testing/counting_holder.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+using Asked = ChunkPool::Asked;
+
+class ManyHoldersTest : public ::testing::Test {
+ protected:
+  void AddHolders(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      holders_.push_back(std::make_unique<CountingHolder>(*place_.pool()));
+    }
+  }
+  void Borrow(Asked asked) {
+    EXPECT_EQ(place_.pool()->Borrow({Mebibytes(1), *stream_}, own_, asked),
+              nullptr);
+  }
+  void Recall(Asked asked) {
+    EXPECT_EQ(place_.pool()->RecallLoans(LoanRecall::kIdle, asked), 0U);
+  }
+  // How many were asked so often for something to borrow, or for loans.
+  std::size_t WereAsked(int times) const {
+    std::size_t count = 0;
+    for (const auto& holder : holders_) count += holder->borrows == times;
+    return count;
+  }
+  std::size_t WereRecalled(int times) const {
+    std::size_t count = 0;
+    for (const auto& holder : holders_) count += holder->recalls == times;
+    return count;
+  }
+
+  PoolPlace place_;
+  std::shared_ptr<ChainStream> stream_ = place_.NewChainStream();
+  CountingHolder own_{*place_.pool()};
+  std::vector<std::unique_ptr<CountingHolder>> holders_;
+};
+
+TEST_F(ManyHoldersTest, UpToTheBoundAllAreAskedEachTime) {
+  AddHolders(ChunkPool::kMostAsked - 1);  // and own_
+  for (int times = 1; times <= 2; ++times) {
+    Borrow(Asked::kSome);
+    Recall(Asked::kSome);
+    EXPECT_EQ(WereAsked(times), holders_.size());
+    EXPECT_EQ(WereRecalled(times), holders_.size());
+  }
+  EXPECT_EQ(own_.borrows, 0);
+}
+
+TEST_F(ManyHoldersTest, BeyondItTheyTakeTurns) {
+  AddHolders(2 * ChunkPool::kMostAsked - 1);
+  Borrow(Asked::kSome);
+  EXPECT_EQ(WereAsked(1), ChunkPool::kMostAsked - 1);
+  Borrow(Asked::kSome);
+  EXPECT_EQ(WereAsked(1), holders_.size());
+  Borrow(Asked::kSome);
+  EXPECT_EQ(WereAsked(2), ChunkPool::kMostAsked - 1);
+}
+
+// What has come home lies with those who are asked next.
+TEST_F(ManyHoldersTest, LoansAreRecalledFromThoseWhoAreAskedNext) {
+  AddHolders(3 * ChunkPool::kMostAsked);
+  Recall(Asked::kSome);
+  Borrow(Asked::kSome);
+  for (const auto& holder : holders_) {
+    EXPECT_EQ(holder->borrows, holder->recalls);
+  }
+  EXPECT_EQ(WereRecalled(1), ChunkPool::kMostAsked - 1);
+}
+
+TEST_F(ManyHoldersTest, WhoMayNotMissAnyAsksAll) {
+  AddHolders(3 * ChunkPool::kMostAsked);
+  Borrow(Asked::kAll);
+  Recall(Asked::kAll);
+  EXPECT_EQ(WereAsked(1), holders_.size());
+  EXPECT_EQ(WereRecalled(1), holders_.size());
+}
+
+}  // namespace
+}  // namespace strata

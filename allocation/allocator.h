@@ -21,8 +21,8 @@ class Reclaimer;
 //
 // Model: users call the non-virtual functions of the outermost layer; layers
 //   call the virtual ones of the layer below. Every virtual function but
-//   returns_handles() and RecordUse() is pure, so that a layer that forgets to
-//   forward one does not compile.
+//   returns_handles(), unreturned_bytes() and RecordUse() is pure, so that a
+//   layer that forgets to forward one does not compile.
 // Threads: every function from any thread, concurrently.
 // Lifetime: outlives every Allocation it made (chains of a facade see to that
 //   themselves).
@@ -113,6 +113,9 @@ class Allocator {
   // like any other. Memory without addresses cannot be carved, so it is right
   // that only a layer that passes requests on asks the one below.
   virtual bool returns_handles() const { return false; }
+  // Freed memory that the system below has refused to take back, and that
+  // Release offers it again: it is held all the same.
+  virtual std::size_t unreturned_bytes() const { return 0; }
 
  protected:
   // Makes `allocation` the user's: owner, debug fill. Null if the fill failed;

@@ -10,6 +10,19 @@
 
 namespace strata {
 
+std::size_t ChunkHolder::GiveBackLargest(std::size_t bytes,
+                                         std::size_t least) noexcept {
+  std::size_t given = 0;
+  while (given < bytes) {
+    const std::size_t largest = LargestIdle();
+    const std::size_t got =
+        largest >= std::max<std::size_t>(least, 1) ? GiveBack(largest) : 0;
+    if (got == 0) break;
+    given += got;
+  }
+  return given;
+}
+
 void ChunkPool::AddHolder(ChunkHolder& holder) {
   auto entry = std::make_shared<HolderEntry>();
   entry->holder = &holder;
@@ -111,16 +124,18 @@ std::vector<BlockInfo> ChunkPool::BlocksBeside(
   }
 }
 
-std::size_t ChunkPool::IdleBytes() noexcept {
-  std::size_t bytes = 0;
+std::size_t ChunkPool::ReclaimableBytes(bool of_limit) noexcept {
+  const std::size_t step = of_limit ? 1 : kSystemStepBytes;
+  std::size_t bytes = unreturned_bytes();
   {
     const std::lock_guard<SpinLock> guard(lock_);
     for (const Idle& idle : offered_) {
-      bytes += AlignUp(idle.chunk->size(), kSystemStepBytes);
+      bytes += AlignUp(idle.chunk->size(), step);
     }
   }
-  ForEachHolder(
-      [&](ChunkHolder& holder) { bytes += holder.IdleSystemBytes(); });
+  ForEachHolder([&](ChunkHolder& holder) {
+    bytes += of_limit ? holder.IdleChunkBytes() : holder.IdleSystemBytes();
+  });
   if (const std::shared_ptr<DriverHeld> held = driver_held()) {
     bytes += held->IdleBytes();
   }
@@ -210,30 +225,36 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
 
   // One chunk that covers it, else the largest ones first.
   std::size_t given = 0;
-  while (given < bytes) {
-    std::size_t wanted = smallest;
-    if (wanted == 0) {
-      ForEachHolder(
-          [&](ChunkHolder& holder) {
-            if (holder.IdleIsDone()) {
-              wanted = std::max(wanted, holder.LargestIdle());
-            }
-          },
-          Asked::kSome);
-    }
+  const auto give = [&](std::size_t wanted, std::size_t least) {
     std::size_t got = 0;
-    if (wanted != 0) {
-      ForEachHolder(
-          [&](ChunkHolder& holder) {
-            if (got == 0 && holder.SmallestIdle(wanted) == wanted &&
-                holder.IdleIsDone()) {
-              got = holder.GiveBack(wanted);
-            }
-          },
-          Asked::kSome);
-    }
-    if (got == 0) break;  // another thread took the chunk meanwhile
+    ForEachHolder(
+        [&](ChunkHolder& holder) {
+          if (got != 0 || holder.SmallestIdle(wanted) != wanted ||
+              !holder.IdleIsDone()) {
+            return;
+          }
+          got = least != 0 ? holder.GiveBackLargest(bytes - given, least)
+                           : holder.GiveBack(wanted);
+        },
+        Asked::kSome);
     given += got;
+    return got != 0;
+  };
+  // False: another thread took the chunk meanwhile.
+  if (smallest != 0) give(smallest, 0);
+  while (smallest == 0 && given < bytes) {
+    // Of the holder that has the largest one: all that others do not exceed.
+    std::size_t largest = 0;
+    std::size_t others = 1;
+    ForEachHolder(
+        [&](ChunkHolder& holder) {
+          const std::size_t size =
+              holder.IdleIsDone() ? holder.LargestIdle() : 0;
+          others = std::max(others, std::min(size, largest));
+          largest = std::max(largest, size);
+        },
+        Asked::kSome);
+    if (largest == 0 || !give(largest, others)) break;
   }
   given_back_bytes_ += given;
   return given;

@@ -59,6 +59,8 @@ class ChunkHolder {
   virtual Stream holder_stream() const noexcept = 0;
   // Bytes in idle chunks.
   virtual std::size_t IdleBytes() const noexcept = 0;
+  // The same, with the chunks in which only loans are in use.
+  virtual std::size_t IdleChunkBytes() const noexcept { return IdleBytes(); }
   // An upper bound on what the system has more once they are all given back:
   // each chunk counts in whole steps of kSystemStepBytes.
   virtual std::size_t IdleSystemBytes() const noexcept = 0;
@@ -71,7 +73,12 @@ class ChunkHolder {
   // Gives the smallest idle chunk of at least `bytes` to the system, after the
   // work that used it; returns its bytes, 0 if there is none any more.
   virtual std::size_t GiveBack(std::size_t bytes) noexcept = 0;
-  // The same, but to the ChunkPool, for another stream.
+  // Gives idle chunks of at least `least` bytes to the system, the largest
+  // first, until they are `bytes` together, after the work that used them;
+  // returns their bytes.
+  virtual std::size_t GiveBackLargest(std::size_t bytes,
+                                      std::size_t least) noexcept;
+  // As GiveBack, but to the ChunkPool, for another stream.
   virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;

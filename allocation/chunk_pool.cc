@@ -24,7 +24,9 @@ class ChunkPool::TakeStep final : public ReclaimSource {
  public:
   explicit TakeStep(ChunkPool& pool) : pool_(pool) {}
   // Moving a chunk gives the system nothing.
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override {
     return pool_.MoveWithinReach(stream, bytes);
   }
@@ -36,8 +38,8 @@ class ChunkPool::TakeStep final : public ReclaimSource {
 class ChunkPool::ReleaseStep final : public ReclaimSource {
  public:
   explicit ReleaseStep(ChunkPool& pool) : pool_(pool) {}
-  std::size_t ReclaimableBytes() const noexcept override {
-    return pool_.IdleBytes();
+  std::size_t ReclaimableBytes(bool of_limit) const noexcept override {
+    return pool_.ReclaimableBytes(of_limit);
   }
   std::size_t Reclaim(Stream /*stream*/, std::size_t bytes) noexcept override {
     return pool_.GiveBackAll(bytes);
@@ -84,9 +86,10 @@ bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
   if (bytes >= kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
   std::size_t claimed = claimed_bytes_.load();
   do {
+    const std::size_t held = claimed + unreturned_bytes();
     if (limit_bytes_ != 0 &&
-        (claimed > limit_bytes_ || bytes > limit_bytes_ - claimed)) {
-      return refuse(Failure::Reason::kLimit, claimed);
+        (held > limit_bytes_ || bytes > limit_bytes_ - held)) {
+      return refuse(Failure::Reason::kLimit, held);
     }
   } while (!claimed_bytes_.compare_exchange_weak(claimed, claimed + bytes));
   return true;
@@ -283,7 +286,14 @@ void ChunkPool::NotifyIdle() noexcept {
   if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(0);
 }
 
-std::size_t ChunkPool::Release() noexcept { return GiveOffered(/*all=*/false); }
+std::size_t ChunkPool::Release() noexcept {
+  return GiveOffered(/*all=*/false) + underlying()->Release();
+}
+
+void ChunkPool::Close() noexcept {
+  GiveOffered(/*all=*/true);
+  underlying()->Release();
+}
 
 std::size_t ChunkPool::GiveOffered(bool all) noexcept {
   std::size_t given = 0;
@@ -323,7 +333,8 @@ std::size_t ChunkPool::GiveListed(bool all) noexcept {
 
 std::size_t ChunkPool::reserved_bytes() const noexcept {
   const std::shared_ptr<DriverHeld> held = driver_held();
-  return reserved_bytes_.load() + (held ? held->ReservedBytes() : 0);
+  return reserved_bytes_.load() + unreturned_bytes() +
+         (held ? held->ReservedBytes() : 0);
 }
 
 Stats ChunkPool::stats() const {
@@ -331,7 +342,7 @@ Stats ChunkPool::stats() const {
   stats.allocations = allocations_;
   stats.frees = frees_;
   stats.failures = failures_;
-  stats.reserved_bytes = reserved_bytes_;
+  stats.reserved_bytes = reserved_bytes_ + unreturned_bytes();
   stats.peak_reserved_bytes = peak_reserved_bytes_;
   stats.limit_bytes = limit_bytes_;
   stats.chunks = stats.allocations - stats.frees;

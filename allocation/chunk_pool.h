@@ -34,7 +34,8 @@ namespace strata {
 //   When memory is exhausted the pool moves an idle chunk of another stream
 //   within reach, then gives all idle chunks of all strategies to the system.
 //   Memory that the driver pools for the strategies (DriverHeld) counts as
-//   reserved too, and goes back with the idle chunks.
+//   reserved too, and goes back with the idle chunks; so does what the system
+//   has refused to take back.
 // Threads: any thread. No lock is held during a call of the device, of the
 //   layer below, of a holder or of a visitor.
 // Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
@@ -141,7 +142,7 @@ class ChunkPool final : public Decorator {
   std::size_t Release() noexcept override;
   // Nobody allocates here any more: the same, and what cannot be waited for
   // goes to the system all the same, and is logged.
-  void Close() noexcept { GiveOffered(/*all=*/true); }
+  void Close() noexcept;
   const char* name() const override { return "chunk_pool"; }
   Stats stats() const override;
   void ResetPeak() override;
@@ -215,7 +216,7 @@ class ChunkPool final : public Decorator {
   // Calls `ask` with every one of them that is still there.
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
                      Asked asked = Asked::kAll) noexcept;
-  std::size_t IdleBytes() noexcept;
+  std::size_t ReclaimableBytes(bool of_limit) noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
   // Stops waiting for streams once `bytes` were given without.
   std::size_t GiveBackAll(std::size_t bytes) noexcept;

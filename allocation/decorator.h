@@ -59,6 +59,9 @@ class Decorator : public Allocator {
   bool returns_handles() const override {
     return underlying_->returns_handles();
   }
+  std::size_t unreturned_bytes() const override {
+    return underlying_->unreturned_bytes();
+  }
 
  protected:
   const std::shared_ptr<Allocator>& shared_underlying() const {

@@ -1,7 +1,5 @@
 #include "strata/allocation/device_allocator.h"
 
-#include <glog/logging.h>
-
 #include <utility>
 
 namespace strata {
@@ -39,12 +37,9 @@ void* DeviceAllocator::Obtain(const Request& request,
   return reinterpret_cast<void*>(ptr);
 }
 
-void DeviceAllocator::Return(void* data, std::size_t bytes) noexcept {
+Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "device: cannot free " << bytes << " bytes at " << data << ": "
-      << status;
+  return device_.MemFree(reinterpret_cast<DevicePtr>(data));
 }
 
 }  // namespace strata

@@ -54,13 +54,15 @@ std::string Advice(const Failure& failure) {
       failure.device_total_bytes == 0) {
     return "";
   }
-  const std::size_t missing =
-      failure.reserved_bytes + failure.rounded_bytes - failure.limit_bytes;
+  const std::size_t needed = failure.reserved_bytes + failure.rounded_bytes;
+  // A limit of something else, that another number does not lift.
+  if (needed <= failure.limit_bytes) return "";
   if (failure.device_free_bytes < failure.rounded_bytes) return "";
+  const std::size_t missing = needed - failure.limit_bytes;
   // Limits are set in MiB. Rounding down would make the advice wrong.
   const std::size_t mebibytes = (missing + Mebibytes(1) - 1) / Mebibytes(1);
-  return "The device has room: a limit higher by " + std::to_string(mebibytes) +
-         " MiB would have met this request.";
+  return "The device has room: with what is held now, a limit higher by " +
+         std::to_string(mebibytes) + " MiB would have met this request.";
 }
 
 void ThrowFailure(const Failure& failure, const Allocator& outermost) {

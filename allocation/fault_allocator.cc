@@ -84,7 +84,10 @@ Allocation* FaultAllocator::TryAllocate(const Request& request,
   if (!ShouldFail(++calls_)) return underlying()->TryAllocate(request, failure);
   ++refused_;
   failure = Failure();
-  failure.reason = Failure::Reason::kDeviceMemory;
+  const PlaceKind kind = place().kind;
+  failure.reason = kind == PlaceKind::kHost || kind == PlaceKind::kPinned
+                       ? Failure::Reason::kHostMemory
+                       : Failure::Reason::kDeviceMemory;
   failure.layer = name();
   failure.detail = "refused on purpose";
   failure.place = place();

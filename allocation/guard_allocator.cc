@@ -386,7 +386,7 @@ void GuardAllocator::ResetPeak() {
   underlying()->ResetPeak();
 }
 
-std::size_t GuardAllocator::ReclaimableBytes() const noexcept {
+std::size_t GuardAllocator::ReclaimableBytes(bool /*of_limit*/) const noexcept {
   return ledger_.quarantine_bytes();
 }
 

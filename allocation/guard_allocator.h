@@ -69,7 +69,7 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
  private:
   // Notes a use in `stream` for the checks. False if there is nothing to mark.
   bool BeginMark(Allocation* allocation, Stream stream) noexcept;
-  std::size_t ReclaimableBytes() const noexcept override;
+  std::size_t ReclaimableBytes(bool of_limit) const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
   // The record of a live block. Null for a block of no bytes, which has none;

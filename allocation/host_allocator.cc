@@ -36,9 +36,10 @@ void* HostAllocator::Obtain(const Request& request, Failure& failure) noexcept {
   return data;
 }
 
-void HostAllocator::Return(void* data, std::size_t bytes) noexcept {
+Status HostAllocator::Return(void* data, std::size_t bytes) noexcept {
   rules_.Returning(data, bytes);
   std::free(data);
+  return Status::kSuccess;
 }
 
 }  // namespace strata

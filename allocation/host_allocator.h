@@ -26,7 +26,7 @@ class HostAllocator final : public SystemAllocator {
 
  protected:
   void* Obtain(const Request& request, Failure& failure) noexcept override;
-  void Return(void* data, std::size_t bytes) noexcept override;
+  Status Return(void* data, std::size_t bytes) noexcept override;
 
  private:
   HostMemoryRules rules_;

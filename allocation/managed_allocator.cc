@@ -1,7 +1,5 @@
 #include "strata/allocation/managed_allocator.h"
 
-#include <glog/logging.h>
-
 #include <stdexcept>
 #include <utility>
 
@@ -37,12 +35,9 @@ void* ManagedAllocator::Obtain(const Request& request,
   return reinterpret_cast<void*>(ptr);
 }
 
-void ManagedAllocator::Return(void* data, std::size_t bytes) noexcept {
+Status ManagedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  const Status status = device_.MemFree(reinterpret_cast<DevicePtr>(data));
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "managed: cannot free " << bytes << " bytes at " << data << ": "
-      << status;
+  return device_.MemFree(reinterpret_cast<DevicePtr>(data));
 }
 
 }  // namespace strata

@@ -69,11 +69,18 @@ void NumaAllocator::Bind(void* data, std::size_t bytes) noexcept {
                   "first. Further failures are not logged";
 }
 
-void NumaAllocator::Return(void* data, std::size_t bytes) noexcept {
+std::size_t NumaAllocator::SizeOf(std::size_t bytes) const {
+  return AlignUp(bytes, HostPageBytes());
+}
+
+Status NumaAllocator::Return(void* data, std::size_t bytes) noexcept {
   // Unmapping unlocks.
-  if (munmap(data, AlignUp(bytes, HostPageBytes())) != 0) {
-    LOG(ERROR) << "numa: cannot unmap " << bytes << " bytes at " << data;
-  }
+  if (munmap(data, bytes) == 0) return Status::kSuccess;
+  // To unmap what lies inside a mapping takes one more mapping, of which a
+  // process may have so many; then at least the pages go back.
+  munlock(data, bytes);
+  madvise(data, bytes, MADV_DONTNEED);
+  return Status::kMemoryAllocation;
 }
 
 }  // namespace strata

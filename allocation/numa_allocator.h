@@ -10,7 +10,8 @@
 
 namespace strata {
 
-// Pageable host memory of one NUMA node, in whole pages mapped per request.
+// Pageable host memory of one NUMA node, in whole pages mapped per request:
+// that is its size.
 //
 // Model: the kernel is told to take the pages from the node while it has some,
 //   from others after that. If it refuses to be told, as it does in many
@@ -29,8 +30,9 @@ class NumaAllocator final : public SystemAllocator {
   std::size_t max_alignment() const override { return kMaxAlignment; }
 
  protected:
+  std::size_t SizeOf(std::size_t bytes) const override;
   void* Obtain(const Request& request, Failure& failure) noexcept override;
-  void Return(void* data, std::size_t bytes) noexcept override;
+  Status Return(void* data, std::size_t bytes) noexcept override;
 
  private:
   void Bind(void* data, std::size_t bytes) noexcept;

@@ -1,7 +1,5 @@
 #include "strata/allocation/pinned_allocator.h"
 
-#include <glog/logging.h>
-
 #include <stdexcept>
 #include <utility>
 
@@ -35,12 +33,9 @@ void* PinnedAllocator::Obtain(const Request& request,
   return nullptr;
 }
 
-void PinnedAllocator::Return(void* data, std::size_t bytes) noexcept {
+Status PinnedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  const Status status = device_.FreeHost(data);
-  LOG_IF(ERROR, status != Status::kSuccess)
-      << "pinned: cannot free " << bytes << " bytes at " << data << ": "
-      << status;
+  return device_.FreeHost(data);
 }
 
 }  // namespace strata

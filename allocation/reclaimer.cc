@@ -62,6 +62,17 @@ constexpr bool GivesToSystem(ReclaimStep step) {
          step == ReclaimStep::kReleaseIdleChunks;
 }
 
+// Whether the failure says what the system has besides what we hold: of its own
+// memory a device does, while the host says nothing, which has a share in
+// managed memory.
+bool KnowsFreeBytes(const Failure& failure) {
+  const PlaceKind kind = failure.place.kind;
+  if (failure.reason == Failure::Reason::kHostMemory) {
+    return kind != PlaceKind::kHost && kind != PlaceKind::kPinned;
+  }
+  return kind != PlaceKind::kManaged;
+}
+
 // How long to wait for other threads: far longer than they need, unless one of
 // them waits for us.
 constexpr int kMostYields = 1 << 20;
@@ -74,9 +85,9 @@ struct Reclaimer::Registration::Entry {
   int priority;
   CallGate gate;  // closed once unregistered
 
-  std::size_t Available() {
+  std::size_t Available(bool of_limit) {
     const CallGate::Pass pass(gate);
-    return pass ? source->ReclaimableBytes() : 0;
+    return pass ? source->ReclaimableBytes(of_limit) : 0;
   }
   std::size_t Reclaim(Stream stream, std::size_t bytes) {
     const CallGate::Pass pass(gate);
@@ -136,20 +147,23 @@ std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
 bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
   // Idle memory is not in use: giving it back meets no budget.
   if (failure.reason == Failure::Reason::kBudget) return false;
+  const bool of_limit = failure.reason == Failure::Reason::kLimit;
   std::size_t bytes =
-      failure.reason == Failure::Reason::kLimit
-          ? failure.limit_bytes -
-                std::min(failure.limit_bytes, failure.reserved_bytes)
-          : failure.device_free_bytes;
+      of_limit ? failure.limit_bytes -
+                     std::min(failure.limit_bytes, failure.reserved_bytes)
+               : failure.device_free_bytes;
+  const std::size_t others = bytes;
   for (const ReclaimStep step :
        {ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks}) {
     for (const auto& entry : Sources(step)) {
-      const std::size_t more = entry->Available();
+      const std::size_t more = entry->Available(of_limit);
       if (more > std::numeric_limits<std::size_t>::max() - bytes) return true;
       bytes += more;
     }
   }
-  return bytes >= failure.rounded_bytes;
+  if (of_limit || KnowsFreeBytes(failure))
+    return bytes >= failure.rounded_bytes;
+  return bytes != others;
 }
 
 class Reclaimer::Giving {

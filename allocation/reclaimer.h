@@ -35,8 +35,9 @@ class ReclaimSource {
   ReclaimSource& operator=(const ReclaimSource&) = delete;
   virtual ~ReclaimSource() = default;
 
-  // An upper bound, in bytes, on what Reclaim could return now.
-  virtual std::size_t ReclaimableBytes() const noexcept = 0;
+  // An upper bound, in bytes, on what Reclaim could give now: to the system or,
+  // `of_limit`, back to a limit on what is held.
+  virtual std::size_t ReclaimableBytes(bool of_limit) const noexcept = 0;
   // Gives back what it can for a request of `bytes` on `stream`; returns the
   // bytes given. No lock is held.
   virtual std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept = 0;

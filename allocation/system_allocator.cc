@@ -1,9 +1,21 @@
 #include "strata/allocation/system_allocator.h"
 
-#include "strata/allocation/record_slab.h"
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
 #include "strata/platform/store_max.h"
 
 namespace strata {
+
+SystemAllocator::~SystemAllocator() {
+  if (unreturned_.empty()) return;
+  LOG(ERROR) << ToString(place_) << ": " << unreturned_bytes_
+             << " bytes are lost, as the system never took them back";
+  while (Block* block = unreturned_.Pop()) RecordSlab::Instance().Give(block);
+}
 
 Allocation* SystemAllocator::TryAllocate(const Request& request,
                                          Failure& failure) noexcept {
@@ -30,25 +42,59 @@ Allocation* SystemAllocator::TryAllocate(const Request& request,
   }
   failure.reason = Failure::Reason::kNone;
   block->data = static_cast<std::byte*>(data);
-  block->size = request.bytes;
+  block->size = SizeOf(request.bytes);
   block->requested = request.bytes;
   block->set_place(place_);
   block->flags = kBlockLive;
   ++allocations_;
-  StoreMax(peak_in_use_bytes_, in_use_bytes_ += request.bytes);
+  StoreMax(peak_in_use_bytes_, in_use_bytes_ += block->size);
   return block->allocation();
 }
 
 void SystemAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
-  void* data = block->data;
-  const std::size_t bytes = block->size;
-  RecordSlab::Instance().Give(block);
+  block->flags = 0;
   // Before another thread can be given the same memory.
-  in_use_bytes_ -= bytes;
-  Return(data, bytes);
+  in_use_bytes_ -= block->size;
   ++frees_;
+  const Status status = Return(block->data, block->size);
+  if (status == Status::kSuccess) {
+    RecordSlab::Instance().Give(block);
+    return;
+  }
+  LOG(ERROR) << name() << ": cannot free " << block->size << " bytes at "
+             << static_cast<void*>(block->data) << " on " << ToString(place_)
+             << ": " << status
+             << (status == Status::kInvalidValue ? "" : "; they stay reserved");
+  if (status == Status::kInvalidValue) {
+    RecordSlab::Instance().Give(block);
+    return;
+  }
+  unreturned_bytes_ += block->size;
+  const std::lock_guard<SpinLock> guard(lock_);
+  unreturned_.Push(block);
+}
+
+std::size_t SystemAllocator::Release() noexcept {
+  if (unreturned_bytes_ == 0) return 0;
+  RecordList refused;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    std::swap(refused, unreturned_);
+  }
+  std::size_t given = 0;
+  while (Block* block = refused.Pop()) {
+    if (Return(block->data, block->size) != Status::kSuccess) {
+      const std::lock_guard<SpinLock> guard(lock_);
+      unreturned_.Push(block);
+      continue;
+    }
+    given += block->size;
+    unreturned_bytes_ -= block->size;
+    RecordSlab::Instance().Give(block);
+  }
+  return given;
 }
 
 bool SystemAllocator::RecordStream(Allocation* /*allocation*/,
@@ -66,8 +112,9 @@ Stats SystemAllocator::stats() const {
   stats.failures = failures_;
   stats.in_use_bytes = stats.requested_bytes = in_use_bytes_;
   stats.peak_in_use_bytes = peak_in_use_bytes_;
-  stats.reserved_bytes = stats.in_use_bytes;
-  stats.peak_reserved_bytes = stats.peak_in_use_bytes;
+  stats.reserved_bytes = stats.in_use_bytes + unreturned_bytes_;
+  stats.peak_reserved_bytes =
+      std::max(stats.peak_in_use_bytes, stats.reserved_bytes);
   return stats;
 }
 

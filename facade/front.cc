@@ -216,7 +216,8 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
   }
   // A limit refuses without asking the device; what the device has left is what
   // advice on the limit rests on.
-  Device* device = state_->device();
+  Device* device =
+      place().kind == PlaceKind::kDevice ? state_->device() : nullptr;
   if (failure.reason == Failure::Reason::kLimit && device != nullptr) {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
@@ -359,6 +360,13 @@ void Front::WalkFree(Allocation* allocation) noexcept {
 }
 
 Stats Front::stats() const {
+  if (stat_ == nullptr) {
+    // A layer further in may count for many fronts.
+    Stats stats;
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.FillIn(stats);
+    return stats;
+  }
   const RelaxedCaptureScope scope(gate_, state_->device());
   return Decorator::stats();
 }

@@ -92,7 +92,9 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // gone. Nothing while a capture is announced.
   void Sweep() noexcept;
   // At exhaustion: a sweep.
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
   // Withdraws everything and forgets every pool: the facade goes away.
   void Close() noexcept;

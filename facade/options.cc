@@ -207,24 +207,39 @@ void CheckStrategy(const char* option, const std::string& strategy) {
   throw std::invalid_argument(text);
 }
 
-// Throws if a chunk is asked for that the limit never allows.
+// Throws if something is to be taken at once that the limit never allows.
 void CheckInitialMemory(const Options& options) {
   const std::uint64_t limit = options.gpu_memory_limit_mb;
-  const std::string strategy = options.Strategy();
-  if (limit == 0 ||
-      (strategy != "naive_best_fit" && strategy != "thread_local")) {
-    return;
-  }
-  const auto check = [limit](const char* name, std::uint64_t mebibytes) {
-    if (mebibytes <= limit) return;
+  if (limit == 0) return;
+  const auto refuse = [limit](const char* name, const std::string& value) {
     throw std::invalid_argument(
-        std::string(name) + "=" + std::to_string(mebibytes) +
+        std::string(name) + "=" + value +
         " contradicts gpu_memory_limit_mb=" + std::to_string(limit) +
         ": a chunk cannot be larger than all that may be held");
   };
-  check("initial_gpu_memory_in_mb", options.strategy.initial_gpu_memory_in_mb);
-  check("reallocate_gpu_memory_in_mb",
-        options.strategy.reallocate_gpu_memory_in_mb);
+  const auto check = [&](const char* name, std::uint64_t mebibytes) {
+    if (mebibytes > limit) refuse(name, std::to_string(mebibytes));
+  };
+  const StrategyOptions& asked = options.strategy;
+  const std::string strategy = options.Strategy();
+  if (strategy == "naive_best_fit" || strategy == "thread_local") {
+    check("initial_gpu_memory_in_mb", asked.initial_gpu_memory_in_mb);
+    check("reallocate_gpu_memory_in_mb", asked.reallocate_gpu_memory_in_mb);
+  } else if (strategy == "auto_growth") {
+    check("auto_growth_chunk_size_in_mb", asked.auto_growth_chunk_size_in_mb);
+    check("small_pool_auto_growth_chunk_size_in_mb",
+          asked.small_pool_auto_growth_chunk_size_in_mb);
+    check("large_pool_auto_growth_chunk_size_in_mb",
+          asked.large_pool_auto_growth_chunk_size_in_mb);
+    check("small_pool_pre_alloc_in_mb", asked.small_pool_pre_alloc_in_mb);
+    check("large_pool_pre_alloc_in_mb", asked.large_pool_pre_alloc_in_mb);
+  } else if (strategy == "cuda_malloc_async" &&
+             asked.cuda_malloc_async_preallocate_bytes != 0 &&
+             (asked.cuda_malloc_async_preallocate_bytes - 1) / Mebibytes(1) >=
+                 limit) {
+    refuse("cuda_malloc_async_preallocate",
+           std::to_string(asked.cuda_malloc_async_preallocate_bytes));
+  }
 }
 
 // Throws if two options about memory of the host contradict each other.
@@ -400,6 +415,12 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   CheckFiles(decorators, platform);
   CheckBfcLimits(strategy);
   FaultPlan::Parse(decorators.fault);
+  if (!decorators.fault.empty() && Strategy() == "cuda_malloc_async") {
+    throw std::invalid_argument(
+        "strata_fault contradicts allocator_strategy=cuda_malloc_async: what "
+        "the driver pools is no request of the system; strata_sim_fault has "
+        "the driver refuse");
+  }
   GuardSettings::From(decorators);
 }
 

@@ -45,7 +45,9 @@ class OutOfMemoryCallback::Source final : public ReclaimSource {
   // Asks the function no more, and destroys it unless a call is inside.
   void Drop() noexcept;
 
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
  private:

@@ -162,14 +162,15 @@ bool PlaceState::IsNumaNode() const {
 
 HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
   if (place_.kind == PlaceKind::kHost || place_.kind == PlaceKind::kPinned) {
-    HostStrategy strategy =
-        place_.kind == PlaceKind::kPinned
-            ? StrategyOfPinned(options_.host, options_.decorators.stream_safe,
-                               Environment)
-            : StrategyOfHost(options_.host, IsNumaNode(), has_visitors,
-                             Environment);
-    if (options_.use_system_allocator) strategy.name = "direct";
-    return strategy;
+    HostOptions options = options_.host;
+    if (options_.use_system_allocator) {
+      options.strategy = options.pinned_strategy = "direct";
+    }
+    return place_.kind == PlaceKind::kPinned
+               ? StrategyOfPinned(options, options_.decorators.stream_safe,
+                                  Environment)
+               : StrategyOfHost(options, IsNumaNode(), has_visitors,
+                                Environment);
   }
   HostStrategy strategy;
   strategy.name = options_.Strategy();

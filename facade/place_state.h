@@ -171,7 +171,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   class EndWaitingStep final : public ReclaimSource {
    public:
     explicit EndWaitingStep(PlaceState& place) : place_(place) {}
-    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
     // As many bytes as were asked for if any could have waited: what did may
     // have been taken in since the last search.
     std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;

@@ -182,7 +182,7 @@ struct Setter {
 class Reader {
  public:
   Reader(const Options& options, const EnvironmentLookup& lookup)
-      : lookup_(lookup) {
+      : lookup_(lookup), original_(options) {
     result_.options = options;
   }
 
@@ -198,13 +198,15 @@ class Reader {
       settings = row.settings(*text);
       changed = Apply(result_.options, settings);
     } catch (const std::invalid_argument& error) {
+      RefuseIfOthersContradict(row.variable, settings);
       result_.errors.push_back(std::string(row.variable) + ": '" + *text +
                                "' is not used: " + error.what());
       return;
     }
     Claim(row.variable, settings);
+    heard_.push_back({row.variable, std::move(settings)});
     if (ToString(changed) != ToString(result_.options)) {
-      NoteChange(row.variable, *text, settings);
+      NoteChange(row.variable, *text, heard_.back().settings);
     }
     result_.options = std::move(changed);
   }
@@ -216,6 +218,25 @@ class Reader {
     const char* text = lookup_(variable);
     if (text == nullptr || *text == '\0') return std::nullopt;
     return text;
+  }
+
+  // For settings that do not go with the options as they are now.
+  void RefuseIfOthersContradict(const char* variable,
+                                const Settings& settings) const {
+    const auto goes_with = [&](const Options& options) {
+      try {
+        Apply(options, settings);
+        return true;
+      } catch (const std::invalid_argument&) {
+        return false;
+      }
+    };
+    if (!goes_with(original_)) return;
+    for (const Heard& other : heard_) {
+      if (!goes_with(Apply(original_, other.settings))) {
+        Contradict(other.variable, variable);
+      }
+    }
   }
 
   // The settings are this variable's to make, unless another one that was read
@@ -239,7 +260,14 @@ class Reader {
     result_.changes.push_back(std::move(note));
   }
 
+  struct Heard {
+    const char* variable;
+    Settings settings;
+  };
+
   const EnvironmentLookup& lookup_;
+  const Options original_;
+  std::vector<Heard> heard_;
   std::map<std::string, Setter> setters_;  // by option
   TfEnvironment result_;
 };

@@ -95,10 +95,13 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;
+  std::size_t IdleChunkBytes() const noexcept override;
   std::size_t IdleSystemBytes() const noexcept override;
   std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
   std::size_t LargestIdle() const noexcept override;
   std::size_t GiveBack(std::size_t bytes) noexcept override;
+  std::size_t GiveBackLargest(std::size_t bytes,
+                              std::size_t least) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
   void GiveUpIdle() noexcept override;
@@ -335,8 +338,10 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   bool may_lend_ = false;
   std::size_t loans_ = 0;  // blocks lent and not come back
   std::size_t lent_bytes_ = 0;
-  std::size_t lending_system_bytes_ = 0;  // of each chunk with loans
-  FreeEpochs epochs_;                     // of free blocks: Block::offset_units
+  // Of the chunks with loans, and each in whole steps of the system.
+  std::size_t lending_bytes_ = 0;
+  std::size_t lending_system_bytes_ = 0;
+  FreeEpochs epochs_;  // of free blocks: Block::offset_units
   // Blocks that became live, and free again, past the cache.
   std::uint64_t takes_ = 0;
   std::uint64_t gives_ = 0;

@@ -58,6 +58,12 @@ std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
   return idle_.bytes();
 }
 
+std::size_t AutoGrowthAllocator::IdleChunkBytes() const noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
+  const Shown shown(*this);
+  return idle_.bytes() + lending_bytes_;
+}
+
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
@@ -79,6 +85,23 @@ std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
 
 std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
   return ReturnToSystem(DetachSmallest(bytes));
+}
+
+std::size_t AutoGrowthAllocator::GiveBackLargest(std::size_t bytes,
+                                                 std::size_t least) noexcept {
+  Chunk* chunks = nullptr;
+  {
+    const Joined joined(*this);
+    idle_.SortBySize();
+    for (std::size_t taken = 0; taken < bytes;) {
+      Chunk* chunk = idle_.first();
+      if (chunk == nullptr || chunk->first->size < least) break;
+      taken += chunk->first->size;
+      chunk = Detach(chunk);
+      chunk->next = std::exchange(chunks, chunk);
+    }
+  }
+  return ReturnToSystem(chunks);
 }
 
 std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {

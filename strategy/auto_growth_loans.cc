@@ -120,7 +120,9 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
   if (block == nullptr) return nullptr;
   ++untold_takes_;
   if (chunk->loans++ == 0) {
-    lending_system_bytes_ += AlignUp(chunk->memory->size(), kSystemStepBytes);
+    const std::size_t chunk_bytes = chunk->memory->size();
+    lending_bytes_ += chunk_bytes;
+    lending_system_bytes_ += AlignUp(chunk_bytes, kSystemStepBytes);
   }
   block->flags = kBlockLive | kBlockLent;
   ++loans_;
@@ -223,7 +225,9 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   Block* block = loan->block();
   Chunk* chunk = block->chunk;
   if (--chunk->loans == 0) {
-    lending_system_bytes_ -= AlignUp(chunk->memory->size(), kSystemStepBytes);
+    const std::size_t chunk_bytes = chunk->memory->size();
+    lending_bytes_ -= chunk_bytes;
+    lending_system_bytes_ -= AlignUp(chunk_bytes, kSystemStepBytes);
   }
   --loans_;
   lent_bytes_ -= block->size;

@@ -60,7 +60,9 @@ bool IsManaged(const ChunkPool& pool) {
 class BfcAllocator::MapSource final : public ReclaimSource {
  public:
   explicit MapSource(BfcAllocator& allocator) : allocator_(allocator) {}
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream /*stream*/,
                       std::size_t /*bytes*/) noexcept override {
     allocator_.WriteMap();
@@ -277,6 +279,7 @@ std::shared_ptr<Allocator> MakeBfcAllocator(std::shared_ptr<ChunkPool> pool,
                                             std::shared_ptr<ChainStream> stream,
                                             const StrategyOptions& options) {
   BfcOptions bfc = ReadBfcOptions(options, stream->device(), IsManaged(*pool));
+  bfc.streams_are_all = true;
   return std::make_shared<BfcAllocator>(std::move(pool), std::move(stream),
                                         std::move(bfc));
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -148,7 +149,11 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   // Writes the memory map, if one is due.
   void WriteMap() noexcept;
 
-  // In the order of addresses; lock_ is held.
+  // Waits for the work of the streams, if there is no other: what was freed
+  // before is safe then, as if the frontier had been told.
+  void AwaitStamps() noexcept;
+  // In the order of addresses; lock_ is held. Also those that are idle once
+  // AwaitStamps has waited.
   template <class Visit>
   void ForEachIdle(const Visit& visit) const;
   // Takes out the idle regions that `wants` says; Joined. Linked by `next`, by
@@ -194,7 +199,9 @@ inline Block* BfcAllocator::TakeLocked(const BfcAsk& ask) noexcept {
 
 template <class Visit>
 void BfcAllocator::ForEachIdle(const Visit& visit) const {
-  const std::uint64_t frontier = frontier_.Get();
+  const std::uint64_t frontier = options_.streams_are_all
+                                     ? std::numeric_limits<std::uint64_t>::max()
+                                     : frontier_.Get();
   for (const BfcRegion* region = arena_.first_region(); region != nullptr;
        region = region->next_region()) {
     if (arena_.IsIdle(*region, frontier)) visit(*region);

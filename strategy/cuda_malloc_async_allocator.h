@@ -129,7 +129,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool GiveCached(Block* block) noexcept override;
 
   // ReclaimSource: what is kept, for whoever at the place runs short.
-  std::size_t ReclaimableBytes() const noexcept override { return IdleBytes(); }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return IdleBytes();
+  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
   // ChunkHolder: no chunks, but what is kept, and a part in giving memory back.

@@ -1,6 +1,9 @@
 #include "strata/strategy/idle_chunks.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
 
 #include "strata/strategy/block_list.h"
 
@@ -29,6 +32,39 @@ std::size_t IdleChunks::LargestBytes() const {
     largest = std::max(largest, Bytes(chunk));
   }
   return largest;
+}
+
+Chunk* IdleChunks::Merge(Chunk* earlier, Chunk* later) {
+  Chunk* merged = nullptr;
+  Chunk** end = &merged;
+  while (earlier != nullptr && later != nullptr) {
+    Chunk*& next = Bytes(later) > Bytes(earlier) ? later : earlier;
+    *end = next;
+    end = &next->idle_next;
+    next = next->idle_next;
+  }
+  *end = earlier != nullptr ? earlier : later;
+  return merged;
+}
+
+void IdleChunks::SortBySize() {
+  // Sorted lists of 1, 2, 4 … chunks, the longer the earlier they came.
+  std::array<Chunk*, 64> lists{};
+  for (Chunk* chunk = first_; chunk != nullptr;) {
+    Chunk* list = std::exchange(chunk, chunk->idle_next);
+    list->idle_next = nullptr;
+    std::size_t i = 0;
+    for (; lists[i] != nullptr; ++i) {
+      list = Merge(std::exchange(lists[i], nullptr), list);
+    }
+    lists[i] = list;
+  }
+  first_ = nullptr;
+  for (Chunk* list : lists) first_ = Merge(list, first_);
+  Chunk* previous = nullptr;
+  for (Chunk* chunk = first_; chunk != nullptr; chunk = chunk->idle_next) {
+    chunk->idle_previous = std::exchange(previous, chunk);
+  }
 }
 
 bool IdleChunks::IsConsistent() const {

@@ -14,7 +14,7 @@ namespace strata {
 //
 // Units: bytes.
 // Threads: none; the strategy's lock guards it.
-// Cost: O(1) to add or remove one; O(idle chunks) to search.
+// Cost: O(1) to add or remove one; O(idle chunks) to search, no heap call.
 class IdleChunks {
  public:
   IdleChunks() = default;
@@ -24,8 +24,12 @@ class IdleChunks {
   void Add(Chunk* chunk);
   void Remove(Chunk* chunk);
 
-  // The chunk added last; null if there is none.
+  // The chunk added last, or the largest one after SortBySize; null if there is
+  // none.
   Chunk* first() const { return first_; }
+  // Puts the largest first, and leaves those of a size in their order. O(n log
+  // n).
+  void SortBySize();
   // The smallest of at least `bytes`; null if there is none.
   Chunk* Smallest(std::size_t bytes) const;
   // The sizes of that one and of the largest one; 0 if there is none.
@@ -42,6 +46,8 @@ class IdleChunks {
  private:
   // The block's, which who calls has just looked at, is the chunk's.
   static std::size_t Bytes(const Chunk* chunk) { return chunk->first->size; }
+  // Of two sorted lists, linked by idle_next.
+  static Chunk* Merge(Chunk* earlier, Chunk* later);
   static std::size_t SystemBytes(const Chunk* chunk) {
     return AlignUp(Bytes(chunk), kSystemStepBytes);
   }

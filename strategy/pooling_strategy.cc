@@ -32,8 +32,9 @@ std::size_t PoolingStrategy::GiveToPool(Allocation* memory,
                                         bool is_done) const noexcept {
   const std::size_t bytes = memory->size();
   if (is_done) {
+    const std::size_t unreturned = pool().unreturned_bytes();
     pool().DoFree(memory);
-    return bytes;
+    return pool().unreturned_bytes() > unreturned ? 0 : bytes;
   }
   pool().Offer(memory, chain_stream());
   return 0;

@@ -13,7 +13,9 @@ class DeferredFrees::Step final : public ReclaimSource {
   Step(DeferredFrees& frees, std::size_t (DeferredFrees::*run)() noexcept)
       : frees_(frees), run_(run) {}
   // It goes to the strategies, not to the system.
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream /*stream*/,
                       std::size_t /*bytes*/) noexcept override {
     return (frees_.*run_)();

@@ -84,11 +84,12 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
       ask.alignment - (is_compat ? aligned : kBfcGranuleBytes);
   std::size_t needed = ask.rounded + padding;
   std::optional<std::size_t> bytes;
+  bool may_grow = true;
   {
     const std::lock_guard<LentLock> guard(lock_);
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;
     // Two ends have one region between them (R63).
-    const bool may_grow = !options_.has_two_ends || held == 0;
+    may_grow = !options_.has_two_ends || held == 0;
     if (may_grow) bytes = plan_.FirstAsk(needed, held);
     if (may_grow && !bytes && padding != 0 && is_compat) {
       // The system may happen to align it.
@@ -98,6 +99,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   }
   if (!bytes) {
     failure = LimitRefusal(ask, needed);
+    if (!may_grow) failure.detail = "two ends have one region between them";
     return nullptr;
   }
   // All the host memory it takes, before the system is asked.
@@ -184,6 +186,7 @@ bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
     const Joined joined(*this);
     if (!HelpsToCollect(rounded)) return false;  // R32
   }
+  AwaitStamps();
   // A stream that captures cannot be waited for: then its work may still use
   // what is idle, and the driver must not have it.
   if (chain_stream().Synchronize() != Status::kSuccess) return false;

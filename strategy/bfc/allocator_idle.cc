@@ -39,6 +39,16 @@ std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
   return given;
 }
 
+void BfcAllocator::AwaitStamps() noexcept {
+  if (options_.counter == nullptr || !options_.streams_are_all) return;
+  {
+    const std::lock_guard<LentLock> guard(lock_);
+    if (!arena_.has_waiting()) return;
+  }
+  const std::uint64_t count = options_.counter->Get();
+  if (WaitForWork()) SetSafeFrontier(count + 1);
+}
+
 std::size_t BfcAllocator::IdleBytes() const noexcept {
   const std::lock_guard<LentLock> guard(lock_);
   std::size_t bytes = 0;
@@ -76,6 +86,7 @@ std::size_t BfcAllocator::LargestIdle() const noexcept {
 }
 
 std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
+  AwaitStamps();
   Chunk* region = nullptr;
   {
     const Joined joined(*this);
@@ -90,6 +101,7 @@ std::size_t BfcAllocator::OfferIdle(std::size_t /*bytes*/) noexcept {
 }
 
 std::size_t BfcAllocator::GiveBackAll() noexcept {
+  AwaitStamps();
   Chunk* regions = nullptr;
   {
     const Joined joined(*this);

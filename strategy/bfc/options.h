@@ -38,6 +38,9 @@ struct BfcOptions {
       limit_of;
   // Stamps frees; shared with whoever else stamps. Null: no stamps.
   std::shared_ptr<SharedCounter> counter;
+  // All work that uses memory is in the streams of the place, so that who has
+  // waited for them needs no frontier.
+  bool streams_are_all = false;
   // Keeps what the program was doing at each allocation, and the bytes in use
   // after each of the last 4096 actions.
   bool keep_annotations = false;

@@ -43,7 +43,9 @@ TEST(AllocatorTest, ClimbsOnlyWhenMemoryIsExhausted) {
   PoolPlace place;
   FailingAllocator top(place.pool());
   struct Source final : ReclaimSource {
-    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
     std::size_t Reclaim(Stream, std::size_t) noexcept override {
       ++asked;
       return 1;

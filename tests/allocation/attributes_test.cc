@@ -122,7 +122,9 @@ class FreedByTest : public ::testing::Test {
   // What the ladder gets when it is asked.
   class Source final : public ReclaimSource {
    public:
-    std::size_t ReclaimableBytes() const noexcept override { return 1 << 20; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 1 << 20;
+    }
     std::size_t Reclaim(Stream /*stream*/,
                         std::size_t bytes) noexcept override {
       return bytes;

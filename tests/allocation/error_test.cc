@@ -27,21 +27,28 @@ Failure LimitFailure() {
 
 TEST(AdviceTest, SaysHowMuchAHigherLimitNeeds) {
   EXPECT_EQ(Advice(LimitFailure()),
-            "The device has room: a limit higher by 2 MiB would have met "
-            "this request.");
+            "The device has room: with what is held now, a limit higher by 2 "
+            "MiB would have met this request.");
 }
 
 TEST(AdviceTest, RoundsWhatIsMissingUp) {
   Failure failure = LimitFailure();
   ++failure.reserved_bytes;
   EXPECT_EQ(Advice(failure),
-            "The device has room: a limit higher by 3 MiB would have met "
-            "this request.");
+            "The device has room: with what is held now, a limit higher by 3 "
+            "MiB would have met this request.");
 }
 
 TEST(AdviceTest, IsEmptyWhenTheDeviceHasNoRoom) {
   Failure failure = LimitFailure();
   failure.device_free_bytes = Mebibytes(3) - 1;
+  EXPECT_EQ(Advice(failure), "");
+}
+
+// A limit that is not one on what is held, or that two things share.
+TEST(AdviceTest, IsEmptyWhenTheLimitLeavesRoom) {
+  Failure failure = LimitFailure();
+  failure.reserved_bytes = Mebibytes(7);
   EXPECT_EQ(Advice(failure), "");
 }
 

@@ -47,6 +47,21 @@ TEST(FaultAllocatorTest, OneRuleIsEnough) {
   EXPECT_EQ(Refused("every=90,nth=7"), (std::vector<int>{7, 90, 180}));
 }
 
+TEST(FaultAllocatorTest, SaysWhoseMemoryIsOut) {
+  for (const PlaceKind kind : {PlaceKind::kDevice, PlaceKind::kPinned,
+                               PlaceKind::kManaged, PlaceKind::kHost}) {
+    PoolPlaceOptions options;
+    options.kind = kind;
+    const PoolPlace place(options);
+    FaultAllocator allocator(place.system(), FaultPlan::Parse("nth=1"));
+    Failure failure;
+    EXPECT_EQ(allocator.TryAllocate(Request{100}, failure), nullptr);
+    const bool is_host = kind == PlaceKind::kHost || kind == PlaceKind::kPinned;
+    EXPECT_EQ(failure.reason, is_host ? Failure::Reason::kHostMemory
+                                      : Failure::Reason::kDeviceMemory);
+  }
+}
+
 TEST(FaultAllocatorTest, TheSeedDecidesWhichRequestsChanceRefuses) {
   const std::vector<int> refused = Refused("probability=0.25,seed=7");
   EXPECT_GT(refused.size(), 25U);

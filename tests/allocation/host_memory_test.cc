@@ -207,7 +207,7 @@ TEST(NumaAllocatorTest, AsksForThePagesOfItsNode) {
   EXPECT_EQ(allocator.place(), HostPlace(3));
   const AllocationPtr allocation = allocator.Allocate(10'000);
   EXPECT_EQ(allocation->place(), HostPlace(3));
-  EXPECT_EQ(allocation->size(), 10'000U);
+  EXPECT_EQ(allocation->size(), AlignUp(10'000, HostPageBytes()));
   ASSERT_EQ(host->preferred().size(), 1U);
   const FakeHost::Range range = host->preferred().front();
   EXPECT_EQ(range.data, allocation->data());

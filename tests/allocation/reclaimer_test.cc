@@ -22,7 +22,9 @@ class TestSource final : public ReclaimSource {
   TestSource(std::string name, std::vector<std::string>& log)
       : name_(std::move(name)), log_(log) {}
 
-  std::size_t ReclaimableBytes() const noexcept override { return available; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return available;
+  }
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override {
     EXPECT_EQ(HeldLocks(), 0);
     log_.push_back(name_);
@@ -201,6 +203,27 @@ TEST_F(ReclaimerTest, AnImpossibleRequestCostsNobodyHisCache) {
   EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
 }
 
+// The host does not say what it has besides, nor does a device of the host's
+// share in managed memory.
+TEST_F(ReclaimerTest, WhereNobodyKnowsWhatElseIsFreeAllOfItGoes) {
+  AddAll();
+  for (const Place place : {HostPlace(), PinnedPlace(0), ManagedPlace(0)}) {
+    Failure failure = Exhausted(Mebibytes(5), 0);
+    failure.place = place;
+    if (place.kind != PlaceKind::kManaged) {
+      failure.reason = Failure::Reason::kHostMemory;
+    }
+    release_->available = 0;
+    Climb(failure);
+    EXPECT_EQ(log_, (Log{"drain", "flush", "callbacks"}));
+    log_.clear();
+    release_->available = 1;
+    Climb(failure);
+    EXPECT_EQ(log_, (Log{"drain", "flush", "take", "release", "callbacks"}));
+    log_.clear();
+  }
+}
+
 TEST_F(ReclaimerTest, ReleasesWhenAllTogetherSuffice) {
   AddAll();
   release_->available = Mebibytes(3);
@@ -342,7 +365,7 @@ TEST_F(ReclaimerTest, ASourceThatClimbsAgainGetsNowhere) {
 TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
   class Gate final : public ReclaimSource {
    public:
-    std::size_t ReclaimableBytes() const noexcept override {
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
       return climbs == 0 ? Mebibytes(1) : 0;
     }
     std::size_t Reclaim(Stream /*stream*/,
@@ -359,7 +382,9 @@ TEST_F(ReclaimerTest, WaitsForWhatAnotherThreadIsGivingBack) {
   };
   class Counter final : public ReclaimSource {
    public:
-    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
     std::size_t Reclaim(Stream /*stream*/,
                         std::size_t /*bytes*/) noexcept override {
       ++climbs;

@@ -40,7 +40,9 @@ struct Schedule {
   class StepSource final : public ReclaimSource {
    public:
     explicit StepSource(Turnstile& turnstile) : turnstile_(turnstile) {}
-    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
     std::size_t Reclaim(Stream /*stream*/,
                         std::size_t /*bytes*/) noexcept override {
       turnstile_.Step();

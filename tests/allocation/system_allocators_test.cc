@@ -103,6 +103,53 @@ TEST(SystemAllocatorTest, AFreeThatTheSystemRefusesIsLoggedAndCounted) {
             std::string::npos);
   EXPECT_EQ(place.system()->stats().frees, 1U);
   EXPECT_EQ(place.system()->stats().in_use_bytes, 0U);
+  EXPECT_EQ(place.system()->stats().reserved_bytes, 1000U);
+  place.system()->Release();
+}
+
+TEST(SystemAllocatorTest, ReleaseOffersTheSystemAgainWhatItRefused) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  const std::size_t records = RecordSlab::Instance().taken();
+  FaultRule twice = FailNth(DeviceCall::kMemFree, 1);
+  twice.count = 2;
+  place.device().AddFault(twice);
+  place.system()->Allocate(1000).reset();
+  EXPECT_EQ(place.system()->unreturned_bytes(), 1000U);
+  EXPECT_EQ(place.system()->Release(), 0U);
+  EXPECT_EQ(place.system()->unreturned_bytes(), 1000U);
+  EXPECT_EQ(place.system()->Release(), 1000U);
+  EXPECT_EQ(place.system()->unreturned_bytes(), 0U);
+  EXPECT_EQ(place.system()->stats().reserved_bytes, 0U);
+  EXPECT_EQ(place.system()->Release(), 0U);
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), 3U);
+  EXPECT_EQ(RecordSlab::Instance().taken(), records);
+  EXPECT_EQ(place.platform()->LeakReport(), "");
+}
+
+// It may be somebody else's by the next time.
+TEST(SystemAllocatorTest, AnAddressThatTheSystemDoesNotKnowIsNotOfferedAgain) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  FaultRule rule = FailNth(DeviceCall::kMemFree, 1);
+  rule.status = Status::kInvalidValue;
+  place.device().AddFault(rule);
+  AllocationPtr allocation = place.system()->Allocate(1000);
+  const auto address = reinterpret_cast<DevicePtr>(allocation->data());
+  allocation.reset();
+  EXPECT_EQ(place.system()->unreturned_bytes(), 0U);
+  EXPECT_EQ(place.system()->Release(), 0U);
+  EXPECT_EQ(place.device().MemFree(address), Status::kSuccess);
+}
+
+TEST(SystemAllocatorTest, WhatIsNeverTakenBackIsLogged) {
+  ::testing::internal::CaptureStderr();
+  {
+    const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+    place.device().AddFault(FailAll(DeviceCall::kMemFree));
+    place.system()->Allocate(1000).reset();
+  }
+  EXPECT_NE(
+      ::testing::internal::GetCapturedStderr().find("1000 bytes are lost"),
+      std::string::npos);
 }
 
 TEST(HostAllocatorTest, GivesMemoryOfTheHost) {

@@ -353,7 +353,9 @@ TEST_P(ContractTest, NoGrowthNeverAsksTheSystem) {
 
 class CountingSource final : public ReclaimSource {
  public:
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream /*stream*/,
                       std::size_t /*bytes*/) noexcept override {
     ++asked;

@@ -326,7 +326,9 @@ TEST_F(FacadeHostTest, StatisticsTellNodesApart) {
   BuildOnFakeHost("strata_numa");
   const AllocationPtr allocation = facade().Alloc(HostPlace(1), 5000);
   EXPECT_EQ(facade().GetStats(HostPlace(0)).in_use_bytes, 0U);
-  EXPECT_EQ(facade().GetStats(HostPlace(1)).in_use_bytes, 5000U);
+  const Stats stats = facade().GetStats(HostPlace(1));
+  EXPECT_EQ(stats.requested_bytes, 5000U);
+  EXPECT_EQ(stats.in_use_bytes, AlignUp(5000, HostPageBytes()));
   EXPECT_THAT(facade().StatsJson(), HasSubstr("\"host:1\""));
 }
 

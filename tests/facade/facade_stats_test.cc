@@ -50,6 +50,25 @@ TEST_F(FacadeStatsTest, CountsEveryAllocationAndFree) {
   EXPECT_EQ(stats.reserved_bytes, Mebibytes(14));
 }
 
+// Of a layer that streams share, each would count for all of them.
+TEST_F(FacadeStatsTest, WithoutTheLayerThatCountsEachIsCountedOnce) {
+  for (const std::string strategy :
+       {"auto_growth", "bfc", "direct", "naive_best_fit", "thread_local",
+        "pool", "cuda_malloc_async"}) {
+    Build("strata_stat=false,allocator_strategy=" + strategy);
+    std::vector<AllocationPtr> live;
+    for (int i = 0; i < 3; ++i) {
+      const Stream stream = NewStream();
+      live.push_back(facade().Alloc(kPlace, 1000, stream));
+      facade().Alloc(kPlace, 1000, stream).reset();
+    }
+    const Stats stats = Now();
+    EXPECT_EQ(stats.allocations, 6U) << strategy;
+    EXPECT_EQ(stats.frees, 3U) << strategy;
+    EXPECT_EQ(stats.requested_bytes, 3000U) << strategy;
+  }
+}
+
 TEST_F(FacadeStatsTest, CountsHitsAndAlignedAndMarkedBlocksAlike) {
   Build();
   const Stream other = NewStream();

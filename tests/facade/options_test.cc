@@ -86,7 +86,7 @@ TEST(OptionsTest, InitAllocatedMemFillsWith0xef) {
       AllOf(HasSubstr("init_allocated_mem"), HasSubstr("alloc_fill_value")));
 }
 
-TEST(OptionsTest, RefusesAChunkAboveTheLimitUnderTheBuddyStrategies) {
+TEST(OptionsTest, RefusesAChunkAboveTheLimit) {
   for (const std::string strategy : {"naive_best_fit", "thread_local"}) {
     for (const std::string option :
          {"initial_gpu_memory_in_mb", "reallocate_gpu_memory_in_mb"}) {
@@ -98,10 +98,31 @@ TEST(OptionsTest, RefusesAChunkAboveTheLimitUnderTheBuddyStrategies) {
       EXPECT_EQ(Options::Parse(text + "10").gpu_memory_limit_mb, 10U);
     }
   }
+  for (const std::string option :
+       {"auto_growth_chunk_size_in_mb",
+        "small_pool_auto_growth_chunk_size_in_mb",
+        "large_pool_auto_growth_chunk_size_in_mb", "small_pool_pre_alloc_in_mb",
+        "large_pool_pre_alloc_in_mb"}) {
+    EXPECT_THAT(RefusalOf("gpu_memory_limit_mb=10," + option + "=11"),
+                AllOf(HasSubstr(option), HasSubstr("gpu_memory_limit_mb")));
+    Options::Parse("gpu_memory_limit_mb=10," + option + "=10");
+  }
+  const std::string preallocate =
+      "gpu_memory_limit_mb=10,allocator_strategy=cuda_malloc_async,"
+      "cuda_malloc_async_preallocate=";
+  EXPECT_THAT(RefusalOf(preallocate + "10485761"),
+              HasSubstr("cuda_malloc_async_preallocate"));
+  Options::Parse(preallocate + "10MiB");
   // The others take no such chunk.
   EXPECT_EQ(Options::Parse("gpu_memory_limit_mb=10,initial_gpu_memory_in_mb=11")
                 .gpu_memory_limit_mb,
             10U);
+}
+
+TEST(OptionsTest, RefusesFaultsThatWouldNotHappen) {
+  EXPECT_THAT(
+      RefusalOf("strata_fault=nth=1,allocator_strategy=cuda_malloc_async"),
+      AllOf(HasSubstr("strata_fault"), HasSubstr("cuda_malloc_async")));
 }
 
 TEST(OptionsTest, RefusesFractionsThatAreNone) {

@@ -193,7 +193,10 @@ TEST(TfEnvironmentTest, NamesTwoVariablesThatContradictEachOther) {
                               {{"TF_GPU_ALLOCATOR", "cuda_malloc"},
                                {"XLA_PYTHON_CLIENT_ALLOCATOR", "bfc"}},
                               {{"TF_DEVICE_MIN_SYS_MEMORY_IN_MB", "100"},
-                               {"XLA_CLIENT_MEM_FRACTION", "0.5"}}}) {
+                               {"XLA_CLIENT_MEM_FRACTION", "0.5"}},
+                              // Which set different options.
+                              {{"TF_GPU_ALLOCATOR", "cuda_malloc_async"},
+                               {"TF_FORCE_UNIFIED_MEMORY", "1"}}}) {
     EXPECT_THAT([&] { With(pair); }, ThrowsMessage<std::invalid_argument>(AllOf(
                                          HasSubstr(pair.begin()->first),
                                          HasSubstr(pair.rbegin()->first))));

@@ -260,7 +260,9 @@ TEST(AutoGrowthExhaustionTest, ARequestMetInTheEndIsOneMiss) {
 // A source that frees what a test gives it.
 class FreeingSource final : public ReclaimSource {
  public:
-  std::size_t ReclaimableBytes() const noexcept override { return 0; }
+  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+    return 0;
+  }
   std::size_t Reclaim(Stream /*stream*/,
                       std::size_t /*bytes*/) noexcept override {
     ++asked;

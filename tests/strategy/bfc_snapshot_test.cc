@@ -230,7 +230,9 @@ TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
 // priority.
 TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
   struct FreesIt : ReclaimSource {
-    std::size_t ReclaimableBytes() const noexcept override { return 0; }
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
     std::size_t Reclaim(Stream /*stream*/,
                         std::size_t /*bytes*/) noexcept override {
       if (block == nullptr) return 0;

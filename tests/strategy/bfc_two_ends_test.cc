@@ -186,6 +186,7 @@ TEST(BfcTwoEndsTest, ThereIsOneRegion) {  // R63
   pool.system().capacity_bytes = 4 * kPool;
   EXPECT_EQ(pool.Take(kPool / 2), nullptr);
   EXPECT_EQ(pool.RegionBytes().size(), 1U);
+  EXPECT_STREQ(pool.failure().detail, "two ends have one region between them");
 }
 
 // The other end's block is large enough, but not to be had.

@@ -207,8 +207,9 @@ class OneAddress final : public SystemAllocator {
     if (std::exchange(taken_, true)) return nullptr;
     return reinterpret_cast<void*>(std::uintptr_t{1} << 40);
   }
-  void Return(void* /*data*/, std::size_t /*bytes*/) noexcept override {
+  Status Return(void* /*data*/, std::size_t /*bytes*/) noexcept override {
     taken_ = false;
+    return Status::kSuccess;
   }
 
   bool taken_ = false;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/size.h"
@@ -69,6 +70,27 @@ TEST_F(IdleChunksTest, CountsBytesAndWholeStepsOfTheSystem) {
   EXPECT_EQ(idle_.bytes(), 0U);
   EXPECT_EQ(idle_.system_bytes(), 0U);
   EXPECT_EQ(idle_.first(), nullptr);
+}
+
+TEST_F(IdleChunksTest, TheLargestComeFirstAndOfASizeInTheirOrder) {
+  idle_.SortBySize();
+  EXPECT_EQ(idle_.first(), nullptr);
+  for (std::size_t count = 1; count <= chunks_.size(); ++count) {
+    for (std::size_t i = 0; i < count; ++i) idle_.Add(&chunks_[i]);
+    idle_.SortBySize();
+    EXPECT_TRUE(idle_.IsConsistent());
+    // The chunk added last of those of 3 MiB.
+    std::vector<const Chunk*> order;
+    if (count > 2) order.push_back(&chunks_[2]);
+    if (count > 3) order.push_back(&chunks_[3]);
+    order.push_back(&chunks_[0]);
+    if (count > 1) order.push_back(&chunks_[1]);
+    for (const Chunk* expected : order) {
+      ASSERT_EQ(idle_.first(), expected);
+      idle_.Remove(idle_.first());
+    }
+    EXPECT_EQ(idle_.first(), nullptr);
+  }
 }
 
 TEST_F(IdleChunksTest, NoticesAChunkThatIsInUse) {

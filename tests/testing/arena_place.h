@@ -55,10 +55,11 @@ class ArenaSystem final : public SystemAllocator {
     failure.device_total_bytes = bytes_;
     return nullptr;
   }
-  void Return(void* data, std::size_t bytes) noexcept override {
+  Status Return(void* data, std::size_t bytes) noexcept override {
     const std::lock_guard<std::mutex> guard(mutex_);
     live_.erase(reinterpret_cast<std::size_t>(data));
     live_bytes_ -= bytes;
+    return Status::kSuccess;
   }
 
   const std::size_t bytes_;

@@ -24,8 +24,9 @@ class HandleAllocator final : public SystemAllocator {
     ++live_;
     return reinterpret_cast<void*>(std::size_t{++last_});
   }
-  void Return(void* /*data*/, std::size_t /*bytes*/) noexcept override {
+  Status Return(void* /*data*/, std::size_t /*bytes*/) noexcept override {
     --live_;
+    return Status::kSuccess;
   }
 
  private:

@@ -62,9 +62,10 @@ class ScriptedSystem final : public SystemAllocator {
     next_address = AlignUp(address + request.bytes + gap_bytes, 256);
     return reinterpret_cast<void*>(address);
   }
-  void Return(void* /*data*/, std::size_t bytes) noexcept override {
+  Status Return(void* /*data*/, std::size_t bytes) noexcept override {
     EXPECT_EQ(HeldLocks(), 0);
     held_bytes_ -= bytes;
+    return Status::kSuccess;
   }
 
   std::mutex mutex_;

@@ -1,0 +1,132 @@
+// What a facade says, and does, where a limit or the system refuses.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/allocation/error.h"
+#include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/pool_place.h"
+
+namespace strata {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FacadeLimitsTest : public FacadeFixture {
+ protected:
+  // The text of the refusal; "" if there is none.
+  std::string RefusalOf(Place place, std::size_t bytes) {
+    try {
+      facade().Alloc(place, bytes);
+      return "";
+    } catch (const OutOfMemory& error) {
+      return error.what();
+    }
+  }
+};
+
+// What the device has says nothing of the host's memory.
+TEST_F(FacadeLimitsTest, OfPinnedMemoryNothingIsAdvisedByTheDevice) {
+  Build("strata_pinned_limit=1MiB");
+  EXPECT_THAT(RefusalOf(PinnedPlace(0), Mebibytes(2)),
+              AllOf(HasSubstr("1.0 MiB allowed"), Not(HasSubstr("device: ")),
+                    Not(HasSubstr("limit higher"))));
+}
+
+TEST_F(FacadeLimitsTest, ALimitThatLeavesRoomIsNotAdvisedToRise) {
+  Build("allocator_strategy=bfc,bfc_two_ended,gpu_memory_limit_mb=80");
+  std::vector<AllocationPtr> live;
+  std::string refusal;
+  while (refusal.empty()) {
+    try {
+      live.push_back(facade().Alloc(kPlace, Mebibytes(1)));
+    } catch (const OutOfMemory& error) {
+      refusal = error.what();
+    }
+  }
+  EXPECT_THAT(refusal, AllOf(HasSubstr("two ends have one region"),
+                             Not(HasSubstr("limit higher"))));
+}
+
+// It is held all the same, and offered to the system again before a request
+// fails.
+TEST_F(FacadeLimitsTest, WhatTheSystemDoesNotTakeBackCounts) {
+  Build("gpu_memory_limit_mb=40");
+  facade().Alloc(kPlace, Mebibytes(30)).reset();
+  FaultRule twice = FailNth(DeviceCall::kMemFree, 1);
+  twice.count = 2;
+  device().AddFault(twice);
+  EXPECT_EQ(facade().Release(kPlace), 0U);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(30));
+  const AllocationPtr held = facade().Alloc(kPlace, Mebibytes(20));
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(20));
+  EXPECT_EQ(Count(DeviceCall::kMemFree), 3U);
+}
+
+// A limit counts bytes, not steps of the system.
+TEST_F(FacadeLimitsTest, AnImpossibleRequestCostsNoCacheOfSmallChunks) {
+  Build("auto_growth_chunk_rule=exact,gpu_memory_limit_mb=50");
+  const AllocationPtr live = facade().Alloc(kPlace, Mebibytes(45));
+  std::vector<AllocationPtr> small;
+  for (int i = 0; i < 6; ++i) small.push_back(facade().Alloc(kPlace, 4096));
+  small.clear();
+  const std::size_t reserved = facade().GetStats(kPlace).reserved_bytes;
+  EXPECT_NE(RefusalOf(kPlace, Mebibytes(12)), "");
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, reserved);
+}
+
+// The limit that TensorFlow's environment gives its own allocator is none of
+// plain memory.
+TEST_F(FacadeLimitsTest, MemoryWithoutAStrategyHasNoLimitOfAStrategy) {
+  setenv("TF_CPU_ALLOCATOR_USE_BFC", "1", 1);
+  Build("strata_tf_environment");
+  EXPECT_EQ(facade().GetStats(HostPlace()).limit_bytes, Gibibytes(64));
+  Build("strata_tf_environment,use_system_allocator");
+  unsetenv("TF_CPU_ALLOCATOR_USE_BFC");
+  EXPECT_EQ(facade().GetStats(HostPlace()).limit_bytes, 0U);
+}
+
+// tf_bfc R34, with stamps, and nobody who says what is safe.
+TEST_F(FacadeLimitsTest, StampsAreSafeOnceTheStreamsWereWaitedFor) {
+  Build("allocator_strategy=bfc,bfc_timestamps,gpu_memory_limit_mb=16");
+  {
+    std::vector<AllocationPtr> live;
+    for (const std::size_t size : {2U, 2U, 4U}) {
+      live.push_back(facade().Alloc(kPlace, Mebibytes(size)));
+    }
+  }
+  facade().Alloc(kPlace, Mebibytes(12)).reset();
+  EXPECT_EQ(facade().Release(kPlace),
+            facade().GetStats(kPlace).peak_reserved_bytes);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
+}
+
+// One wait for all that goes, however many they are.
+TEST_F(FacadeLimitsTest, ManyIdleChunksMakeRoomAtTheCostOfOneWait) {
+  Build();
+  {
+    std::vector<AllocationPtr> live;
+    for (int i = 0; i < 40; ++i) {
+      live.push_back(facade().Alloc(kPlace, Kibibytes(900)));
+    }
+  }
+  ASSERT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(40));
+  const std::uint64_t waits = Count(DeviceCall::kStreamSynchronize);
+  const std::uint64_t frees = Count(DeviceCall::kMemFree);
+  const AllocationPtr large = facade().Alloc(kPlace, Mebibytes(30));
+  EXPECT_EQ(Count(DeviceCall::kMemFree), frees + 15);
+  EXPECT_LE(Count(DeviceCall::kStreamSynchronize), waits + 1);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(40));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,39 +1,13 @@
 #include "strata/platform/cuda/cuda_driver.h"
 
-#include <cuda_runtime_api.h>
-
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "strata/platform/cuda/cuda_lookup.h"
+
 namespace strata {
 namespace {
-
-// The driver's own lookup function, from which all others come.
-cudaError_t FindLookup(PFN_cuGetProcAddress_v12000* lookup) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  constexpr auto kFlags = cudaEnableDefault;
-#if CUDART_VERSION >= 12050
-  const cudaError_t error = cudaGetDriverEntryPointByVersion(
-      "cuGetProcAddress", &found, 12000, kFlags, &result);
-#else
-  const cudaError_t error =
-      cudaGetDriverEntryPoint("cuGetProcAddress", &found, kFlags, &result);
-#endif
-  if (error != cudaSuccess) return error;
-  if (found == nullptr || result != cudaDriverEntryPointSuccess) {
-    return cudaErrorSymbolNotFound;
-  }
-  *lookup = reinterpret_cast<PFN_cuGetProcAddress_v12000>(found);
-  return cudaSuccess;
-}
-
-std::string ReasonOf(cudaError_t error) {
-  std::string reason = cudaGetErrorString(error);
-  reason.append(" (").append(cudaGetErrorName(error)).append(", ");
-  return reason.append(std::to_string(static_cast<int>(error))).append(")");
-}
 
 // Null if the driver has no such function.
 void* Find(PFN_cuGetProcAddress_v12000 lookup, const char* symbol,
@@ -50,8 +24,8 @@ void* Find(PFN_cuGetProcAddress_v12000 lookup, const char* symbol,
 // Fills `driver`; returns what is wrong, or nothing.
 std::string Load(CudaDriver* driver) {
   PFN_cuGetProcAddress_v12000 lookup = nullptr;
-  const cudaError_t error = FindLookup(&lookup);
-  if (error != cudaSuccess) return ReasonOf(error);
+  const cudaError_t error = FindDriverLookup(&lookup);
+  if (error != cudaSuccess) return CudaReason(error);
   std::string missing;
 #define STRATA_CUDA_NEWER_FUNCTION(member, symbol, version)    \
   driver->member = reinterpret_cast<decltype(driver->member)>( \
@@ -65,7 +39,7 @@ std::string Load(CudaDriver* driver) {
   if (!missing.empty()) return "the driver is too old: it lacks" + missing;
   const CUresult result = driver->Init(0);
   return result == CUDA_SUCCESS ? std::string()
-                                : ReasonOf(static_cast<cudaError_t>(result));
+                                : CudaReason(static_cast<cudaError_t>(result));
 }
 
 }  // namespace

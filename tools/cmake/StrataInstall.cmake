@@ -20,6 +20,10 @@ configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @O
 install(FILES ${PROJECT_BINARY_DIR}/package/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(TARGETS strata_static strata_shared strata_flags EXPORT StrataTargets)
+if(TARGET strata_cudart)
+  # Beside strata_shared, which looks for it there.
+  install(TARGETS strata_cudart EXPORT StrataTargets)
+endif()
 if(TARGET strata_tool)
   install(TARGETS strata_tool)
 endif()

@@ -118,34 +118,39 @@ function(strata_check_table table)
   endforeach()
 endfunction()
 
-# strata_library(<layer>...): strata_static, strata_shared, strata::facade.
+# strata_library(<layer>...): strata_static, strata_shared, strata::facade; and
+# strata_cudart, without which strata_shared does not load, if CUDA is built.
 function(strata_library)
-  set(objects)
+  set(static_objects)
   set(roots)
   foreach(layer IN LISTS ARGN)
-    list(APPEND objects $<TARGET_OBJECTS:strata_${layer}>)
+    list(APPEND static_objects $<TARGET_OBJECTS:strata_${layer}>)
     list(APPEND roots $<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/${layer}>)
   endforeach()
+  set(shared_objects ${static_objects})
+  if(STRATA_PLATFORM_CUDA)
+    strata_cuda_runtime(strata_platform)
+    list(TRANSFORM shared_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,/cuda_lookup[.]cc>")
+  endif()
   foreach(kind static shared)
     string(TOUPPER ${kind} type)
-    add_library(strata_${kind} ${type} ${objects})
+    add_library(strata_${kind} ${type} ${${kind}_objects})
     add_library(strata::${kind} ALIAS strata_${kind})
-    set_target_properties(
-      strata_${kind}
-      PROPERTIES OUTPUT_NAME strata
-                 EXPORT_NAME ${kind}
-                 LINKER_LANGUAGE CXX
-                 VERSION ${PROJECT_VERSION}
-                 SOVERSION ${PROJECT_VERSION_MAJOR})
+    set_target_properties(strata_${kind} PROPERTIES OUTPUT_NAME strata EXPORT_NAME ${kind})
     target_compile_features(strata_${kind} PUBLIC cxx_std_20)
     target_include_directories(strata_${kind} PUBLIC ${roots} $<INSTALL_INTERFACE:include>)
     target_link_libraries(strata_${kind} PUBLIC glog::glog Threads::Threads ${CMAKE_DL_LIBS})
-    if(STRATA_PLATFORM_CUDA)
-      target_link_libraries(strata_${kind} PRIVATE CUDA::cudart_static)
-    endif()
   endforeach()
-  # A program's own CUDA runtime is not to be replaced by the copy in here.
-  target_link_options(strata_shared PRIVATE -Wl,--exclude-libs,libcudart_static.a)
+  set(libraries strata_static strata_shared)
+  if(STRATA_PLATFORM_CUDA)
+    target_link_libraries(strata_static PRIVATE CUDA::cudart_static)
+    target_link_libraries(strata_shared PRIVATE strata_cudart)
+    set_property(TARGET strata_shared APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
+    list(APPEND libraries strata_cudart)
+  endif()
+  set_target_properties(
+    ${libraries} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                            SOVERSION ${PROJECT_VERSION_MAJOR})
   if(BUILD_SHARED_LIBS)
     add_library(strata::facade ALIAS strata_shared)
   else()

@@ -23,6 +23,7 @@
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/facade/tf_environment.h"
+#include "strata/facade/thread_ends.h"
 #include "strata/facade/usage_log.h"
 #include "strata/platform/clock.h"
 #include "strata/platform/registry.h"
@@ -66,6 +67,7 @@ void AllocatorFacade::LogUsage() noexcept {
 }
 
 void AllocatorFacade::Close() noexcept {
+  thread_ends_->Close();
   graph_pools_->Close();
   ForEachState([](PlaceState& state) { state.Close(); });
 }
@@ -73,6 +75,8 @@ void AllocatorFacade::Close() noexcept {
 void AllocatorFacade::MakeShared() {
   const DecoratorOptions& asked = options_.decorators;
   fronts_ = std::make_shared<FrontTable>();
+  thread_ends_ = std::make_shared<ThreadEnds>(
+      [this](const Stream& stream) { EndOfThread(stream); });
   shared_.timelines = std::make_shared<TimelineTable>(platform_);
   graph_pools_ = std::make_shared<GraphPools>(shared_.timelines);
   shared_.captures = graph_pools_;
@@ -94,8 +98,9 @@ void AllocatorFacade::AddPlaces() {
   const auto add = [&](Place place) {
     auto& kind = places_[static_cast<std::size_t>(place.kind)];
     kind.resize(std::size_t{place.index} + 1);  // null: no such memory there
-    kind.back() = std::make_shared<PlaceState>(place, platform_, options_,
-                                               shared_, graph_pools_, fronts_);
+    kind.back() =
+        std::make_shared<PlaceState>(place, platform_, options_, shared_,
+                                     graph_pools_, fronts_, thread_ends_);
     PlaceState& state = *kind.back();
     state.FrontOf(state.has_streams() ? state.device()->LegacyStream()
                                       : Stream());

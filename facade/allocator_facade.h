@@ -25,6 +25,7 @@ class Front;
 class FrontTable;
 class GraphPools;
 class PlaceState;
+class ThreadEnds;
 
 // Hands out memory per place and per stream, through the chain of layers that
 // the options ask for.
@@ -118,6 +119,8 @@ class AllocatorFacade {
   // Announces that `stream` will be destroyed: records its last events, which
   // stand for its marks from now on, and retires its chains. Does not wait; its
   // work may be running. Live allocations stay valid and are freed as usual.
+  // Not for default streams: that of a thread ends with it, and the facade
+  // notices, if the thread itself has allocated there.
   void StreamDestroyed(Stream stream);
 
   // Notes that work submitted to `stream` uses the allocation, so that its
@@ -303,6 +306,10 @@ class AllocatorFacade {
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
+  // What StreamDestroyed announces; and what the end of a thread does for its
+  // own stream, in the thread.
+  void EndStream(const Stream& stream);
+  void EndOfThread(const Stream& stream);
   // Fails unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
   // Errors: std::invalid_argument, naming `what`, unless it can be marked.
@@ -317,6 +324,7 @@ class AllocatorFacade {
   std::shared_ptr<GraphPools> graph_pools_;
   ChainContext shared_;                 // what the chains of all places share
   std::shared_ptr<FrontTable> fronts_;  // of all places
+  std::shared_ptr<ThreadEnds> thread_ends_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
 };

@@ -11,14 +11,10 @@
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
+#include "strata/facade/thread_ends.h"
 
 namespace strata {
 namespace {
-
-// The driver's fixed names of the default streams, which are never recycled
-// (cuda_semantics.md S2): 0 and 1 are the legacy stream, 2 is the calling
-// thread's own.
-constexpr std::uintptr_t kPerThreadHandle = 2;
 
 bool IsDefault(Stream stream) {
   return reinterpret_cast<std::uintptr_t>(stream.handle) <= kPerThreadHandle;
@@ -100,7 +96,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   }
   if (IsDefault(stream)) {
     throw std::invalid_argument(
-        "StreamDestroyed: a default stream lives as long as its device");
+        "StreamDestroyed: a default stream lives as long as its device, or its "
+        "thread, whose end is noticed");
   }
   ForEachState([stream](PlaceState& state) {
     if (state.has_streams() && state.DefaultFront().stream() == stream) {
@@ -109,6 +106,20 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
           ToString(state.place()));
     }
   });
+  EndStream(stream);
+}
+
+void AllocatorFacade::EndOfThread(const Stream& stream) {
+  bool is_a_default = false;
+  ForEachState([&](PlaceState& state) {
+    is_a_default |=
+        state.has_streams() && state.DefaultFront().stream() == stream;
+  });
+  // A place has to have one.
+  if (!is_a_default) EndStream(stream);
+}
+
+void AllocatorFacade::EndStream(const Stream& stream) {
   const RelaxedCaptureScope relaxed(graph_pools_->gate(),
                                     &platform_->device(stream.device));
   // A capture of it may have ended without a word, and nobody can ask later.

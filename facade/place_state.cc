@@ -23,6 +23,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
+#include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -104,7 +105,8 @@ const char* Environment(const char* name) { return std::getenv(name); }
 PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
                        const Options& options, const ChainContext& shared,
                        std::shared_ptr<GraphPools> graph_pools,
-                       std::shared_ptr<FrontTable> fronts)
+                       std::shared_ptr<FrontTable> fronts,
+                       std::shared_ptr<ThreadEnds> thread_ends)
     : place_(place),
       platform_(std::move(platform)),
       device_(place.kind == PlaceKind::kHost ? nullptr
@@ -115,6 +117,7 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
           options.decorators.callback_rounds)),
       graph_pools_(std::move(graph_pools)),
       settings_(SettingsOf(place, options)),
+      thread_ends_(std::move(thread_ends)),
       context_(shared),
       by_uid_(fronts != nullptr ? std::move(fronts)
                                 : std::make_shared<FrontTable>()) {
@@ -324,8 +327,18 @@ Allocation* PlaceState::TryAllocateCaptured(const Front& front,
   }
 }
 
+void PlaceState::WatchIfOwn(const Stream& stream) const {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream.handle);
+  if (thread_ends_ == nullptr || !has_streams() || handle != kPerThreadHandle ||
+      device_->PerThreadStream() != stream) {
+    return;
+  }
+  thread_ends_->Watch(stream);
+}
+
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
   strategy_->ForgetOver();
+  WatchIfOwn(stream);
   const std::lock_guard<std::mutex> guard(fronts_mutex_);
   if (Front* front = by_uid_->FindLocked(place_, uid)) return *front;
   Front* front = MakeFront(stream);

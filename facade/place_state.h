@@ -36,6 +36,7 @@ namespace strata {
 class CaptureHold;
 class Front;
 class GraphPools;
+class ThreadEnds;
 
 // What all chains of one place share, and the list of those chains.
 //
@@ -46,13 +47,15 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
                    private PlaceUsage {
  public:
   // `shared` is what the chains of all places share; `fronts`, where they are
-  // found, if null, this place's own. Makes no device call.
+  // found, if null, this place's own; `thread_ends` hears of per-thread streams
+  // that get a chain, if it is not null. Makes no device call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
              const Options& options, const ChainContext& shared,
              std::shared_ptr<GraphPools> graph_pools = nullptr,
-             std::shared_ptr<FrontTable> fronts = nullptr);
+             std::shared_ptr<FrontTable> fronts = nullptr,
+             std::shared_ptr<ThreadEnds> thread_ends = nullptr);
   ~PlaceState() override;
 
   Place place() const { return place_; }
@@ -200,6 +203,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::vector<PinnedFront> PinIf(const Predicate& which) const;
   std::vector<PinnedFront> PinAll() const;
   Front* MakeFront(const Stream& stream);
+  // Has the end of the calling thread noticed if the stream is its own.
+  void WatchIfOwn(const Stream& stream) const;
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
   std::shared_ptr<Allocator> BuildChain(
       const std::shared_ptr<ChainStream>& stream) const;
@@ -212,7 +217,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const std::shared_ptr<GraphPools> graph_pools_;  // of the facade, or null
   Reclaimer::Registration graph_registration_;
   const StrategyOptions settings_;  // of the strategy at this place
-  ChainContext context_;            // what the chains of this place share
+  const std::shared_ptr<ThreadEnds> thread_ends_;
+  ChainContext context_;  // what the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
   HostStrategy strategy_name_;  // what strategy_ builds

@@ -1,0 +1,149 @@
+// Per-thread default streams, which end with their threads.
+
+#include "strata/facade/thread_ends.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "strata/tests/facade/facade_fixture.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Stream OwnStream(std::uint64_t uid) {
+  return Stream{reinterpret_cast<void*>(kPerThreadHandle), 0, uid};
+}
+
+class ThreadEndsTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<ThreadEnds> MakeEnds() {
+    return std::make_shared<ThreadEnds>([this](const Stream& stream) {
+      ended_.push_back(stream.uid);
+      thread_ = std::this_thread::get_id();
+    });
+  }
+
+  std::vector<std::uint64_t> ended_;
+  std::thread::id thread_;
+};
+
+TEST_F(ThreadEndsTest, EachStreamIsToldOfOnceByItsThread) {
+  const auto ends = MakeEnds();
+  std::thread thread([&] {
+    for (const std::uint64_t uid : {7, 8, 7}) ends->Watch(OwnStream(uid));
+    EXPECT_THAT(ended_, IsEmpty());
+  });
+  const std::thread::id id = thread.get_id();
+  thread.join();
+  EXPECT_THAT(ended_, ElementsAre(8, 7));
+  EXPECT_EQ(thread_, id);
+}
+
+TEST_F(ThreadEndsTest, NobodyIsToldOnceItIsClosed) {
+  auto closed = MakeEnds();
+  std::thread([&] {
+    closed->Watch(OwnStream(7));
+    closed->Close();
+    closed.reset();
+    MakeEnds()->Watch(OwnStream(8));
+  }).join();
+  EXPECT_THAT(ended_, ElementsAre(8));
+}
+
+TEST_F(ThreadEndsTest, WhatACallBackThrowsIsLogged) {
+  const auto ends = std::make_shared<ThreadEnds>(
+      [](const Stream&) { throw std::runtime_error("on purpose"); });
+  ::testing::internal::CaptureStderr();
+  std::thread([&] { ends->Watch(OwnStream(7)); }).join();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("on purpose"));
+}
+
+class PerThreadStreamTest : public FacadeFixture {
+ protected:
+  PerThreadStreamTest() : FacadeFixture(1, "manual") {}
+
+  // In a thread of its own, which has ended then.
+  template <class Act>
+  void InThread(Act act) {
+    std::thread([&] { act(device().PerThreadStream()); }).join();
+  }
+  std::uint64_t Chunks() { return facade().GetStats(kPlace).chunks; }
+};
+
+TEST_F(PerThreadStreamTest, ItsMemoryServesOthersOnceItsThreadHasEnded) {
+  Build();
+  for (int i = 0; i < 100; ++i) {
+    InThread([&](Stream own) {
+      facade().Alloc(kPlace, Mebibytes(12), own).reset();
+    });
+    device().StepAll();
+  }
+  EXPECT_LE(Chunks(), 2U);
+  EXPECT_EQ(facade().GetStats(kPlace).allocations, 100U);
+}
+
+// M3: the work that it was given may be running, and is over before what the
+// device does next there.
+TEST_F(PerThreadStreamTest, ItsWorkComesBeforeThatOfWhoHasItsMemoryNext) {
+  Build();
+  void* used = nullptr;
+  InThread([&](Stream own) {
+    const AllocationPtr block = facade().Alloc(kPlace, Mebibytes(12), own);
+    used = block->data();
+    EXPECT_EQ(device().EnqueueWork(own, nullptr, 0, 1000, 0), Status::kSuccess);
+  });
+  const Stream other = NewStream();
+  const AllocationPtr next = facade().Alloc(kPlace, Mebibytes(12), other);
+  EXPECT_EQ(next->data(), used);
+  EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
+  device().StepAll();
+}
+
+TEST_F(PerThreadStreamTest, WhatOthersHoldOfItStaysValid) {
+  Build();
+  AllocationPtr kept;
+  InThread([&](Stream own) { kept = facade().Alloc(kPlace, 1000, own); });
+  EXPECT_EQ(facade().GetStats(kPlace).requested_bytes, 1000U);
+  kept.reset();
+  EXPECT_EQ(facade().GetStats(kPlace).requested_bytes, 0U);
+  device().StepAll();
+  facade().Release(kPlace);
+  EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
+}
+
+TEST_F(PerThreadStreamTest, ItMayOutliveTheFacade) {
+  InThread([&](Stream own) {
+    Build();
+    facade().Alloc(kPlace, 1000, own).reset();
+    facade_.reset();
+  });
+}
+
+TEST_F(PerThreadStreamTest, AsTheDefaultOfAPlaceItStays) {
+  Build();
+  InThread([&](Stream own) {
+    facade().SetDefaultStream(kPlace, own);
+    facade().Alloc(kPlace, 1000).reset();
+  });
+  EXPECT_EQ(facade().GetStats(kPlace).allocations, 1U);
+  facade().Release(kPlace);
+}
+
+TEST_F(PerThreadStreamTest, NobodyAnnouncesItsEnd) {
+  Build();
+  EXPECT_THROW(facade().StreamDestroyed(device().PerThreadStream()),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace strata

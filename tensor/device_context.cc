@@ -17,11 +17,16 @@ Place PinnedBeside(Place place) {
 
 DeviceContext::DeviceContext(AllocatorFacade& facade, Place place,
                              Stream stream)
-    : facade_(facade),
-      place_(place),
-      stream_(stream),
-      allocator_(facade.GetAllocator(place, stream)) {}
+    : facade_(facade), place_(place), stream_(stream) {
+  facade.GetAllocator(place, stream);  // checks both
+}
 
+Allocator& DeviceContext::AllocatorAt(Place place) const {
+  return place == place_ ? facade_.GetAllocator(place, stream_)
+                         : facade_.GetAllocator(place);
+}
+
+Allocator& DeviceContext::GetAllocator() const { return AllocatorAt(place_); }
 Allocator& DeviceContext::GetHostAllocator() const {
   return facade_.GetAllocator(HostPlace());
 }
@@ -44,17 +49,16 @@ Place DeviceContext::PlaceFor(const AllocatorAttributes& attributes) const {
 
 Allocator& DeviceContext::GetAllocator(
     const AllocatorAttributes& attributes) const {
-  const Place place = PlaceFor(attributes);
-  return place == place_ ? allocator_ : facade_.GetAllocator(place);
+  return AllocatorAt(PlaceFor(attributes));
 }
 
-void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
-                                DenseTensor& tensor, DataType dtype,
-                                std::size_t requested_bytes,
+void* DeviceContext::AllocateAt(Place place, DenseTensor& tensor,
+                                DataType dtype, std::size_t requested_bytes,
                                 bool fake_alloc) const {
   const bool nothing =
       (fake_alloc || tensor.numel() == 0) && requested_bytes == 0;
-  Allocator& source = nothing ? facade_.GetZeroAllocator(place) : allocator;
+  Allocator& source =
+      nothing ? facade_.GetZeroAllocator(place) : AllocatorAt(place);
   if (tensor.holder() != nullptr && tensor.place() != place) {
     // Memory elsewhere is no use; it goes once there is other. Nor is a holder
     // of no bytes: it would say that the tensor is there.
@@ -81,19 +85,14 @@ void* DeviceContext::AllocateAt(Place place, Allocator& allocator,
 void* DeviceContext::Alloc(DenseTensor& tensor, DataType dtype,
                            std::size_t requested_bytes, bool pinned,
                            bool fake_alloc) const {
-  if (pinned) {
-    return AllocateAt(PinnedBeside(place_), GetPinnedAllocator(), tensor, dtype,
-                      requested_bytes, fake_alloc);
-  }
-  return AllocateAt(place_, allocator_, tensor, dtype, requested_bytes,
-                    fake_alloc);
+  return AllocateAt(pinned ? PinnedBeside(place_) : place_, tensor, dtype,
+                    requested_bytes, fake_alloc);
 }
 
 void* DeviceContext::HostAlloc(DenseTensor& tensor, DataType dtype,
                                std::size_t requested_bytes,
                                bool fake_alloc) const {
-  return AllocateAt(HostPlace(), GetHostAllocator(), tensor, dtype,
-                    requested_bytes, fake_alloc);
+  return AllocateAt(HostPlace(), tensor, dtype, requested_bytes, fake_alloc);
 }
 
 }  // namespace strata

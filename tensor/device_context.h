@@ -18,7 +18,9 @@ namespace strata {
 //   stream, this one is marked as a user of it.
 // Errors: as AllocatorFacade::Alloc; a failed call leaves the tensor alone.
 // Threads: any thread, each with tensors of its own.
-// Lifetime: the facade outlives the context. Tensors may outlive both.
+// Lifetime: the facade outlives the context. Tensors may outlive both. The
+//   context looks its chain up in every call: once the stream has ended it is
+//   served as the facade serves that stream.
 // Source: PaddlePaddle's phi::DeviceContext.
 class DeviceContext {
  public:
@@ -30,7 +32,8 @@ class DeviceContext {
   Place place() const { return place_; }
   Stream stream() const { return stream_; }
 
-  Allocator& GetAllocator() const { return allocator_; }
+  // They live as long as the facade's: see AllocatorFacade::GetAllocator.
+  Allocator& GetAllocator() const;
   Allocator& GetHostAllocator() const;
   // Errors: std::invalid_argument if the device has no pinned memory.
   Allocator& GetPinnedAllocator() const;
@@ -69,14 +72,14 @@ class DeviceContext {
   }
 
  private:
-  void* AllocateAt(Place place, Allocator& allocator, DenseTensor& tensor,
-                   DataType dtype, std::size_t requested_bytes,
-                   bool fake_alloc) const;
+  // The chain of the context's place, or of one beside it.
+  Allocator& AllocatorAt(Place place) const;
+  void* AllocateAt(Place place, DenseTensor& tensor, DataType dtype,
+                   std::size_t requested_bytes, bool fake_alloc) const;
 
   AllocatorFacade& facade_;
   const Place place_;
   const Stream stream_;
-  Allocator& allocator_;  // of place_ and stream_
 };
 
 }  // namespace strata

@@ -169,8 +169,33 @@ TEST_F(DeviceContextTest, AMarkThatFailsLeavesTheType) {
   const auto foreign = context.Alloc<float>(tensor);
   EXPECT_EQ(foreign, data);
   Destroy(stream_);
+  tensor.Resize({0});  // with elements it needs the stream's chain first
   EXPECT_THROW(context.Alloc<std::int32_t>(tensor), std::invalid_argument);
   EXPECT_EQ(tensor.data<float>(), data);
+}
+
+// The chain that it had is gone: nobody else may be asked for it.
+TEST_F(DeviceContextTest, AfterTheEndOfItsStreamItIsServedAsByTheFacade) {
+  const DeviceContext& context = Context();
+  facade().StreamDestroyed(stream_);
+  DenseTensor tensor = TensorOf({100});
+  EXPECT_NE(context.Alloc<float>(tensor), nullptr);
+  EXPECT_EQ(&context.GetAllocator(),
+            &facade().GetAllocator(DevicePlace(0), stream_));
+  EXPECT_EQ(&context.GetAllocator(AllocatorAttributes()),
+            &context.GetAllocator());
+  EXPECT_EQ(tensor.holder()->owner(), &context.GetAllocator());
+  tensor.ResetHolder(nullptr);
+  facade().StreamDestroyed(stream_);
+}
+
+TEST_F(DeviceContextTest, AStreamThatIsGoneIsNamed) {
+  const DeviceContext& context = Context("--strata_check_streams");
+  facade().StreamDestroyed(stream_);
+  Destroy(stream_);
+  DenseTensor tensor = TensorOf({100});
+  EXPECT_THROW(context.Alloc<float>(tensor), std::invalid_argument);
+  EXPECT_FALSE(tensor.initialized());
 }
 
 TEST_F(DeviceContextTest, KnowsItsAllocators) {

@@ -1,33 +1,17 @@
 #include "strata/tensor/dense_tensor.h"
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 
 namespace strata {
-namespace {
-
-// What the elements need.
-std::size_t BytesOf(const Shape& dims, DataType dtype) {
-  const auto n = static_cast<std::size_t>(dims.num_elements());
-  if (n > std::numeric_limits<std::size_t>::max() / SizeOf(dtype)) {
-    throw std::invalid_argument("a tensor of shape " + ToString(dims) +
-                                " and " + ToString(dtype) +
-                                " has more bytes than can be addressed");
-  }
-  return n * SizeOf(dtype);
-}
-
-}  // namespace
-
 void* DenseTensor::AllocateFrom(Allocator& allocator, DataType dtype,
                                 std::size_t requested_bytes, bool fake_alloc) {
   if (dtype == DataType::kUndefined) {
     throw std::invalid_argument("AllocateFrom: the type is undefined");
   }
+  const std::size_t needed = BytesOf(meta_.dims, dtype);
   std::size_t bytes = 0;
   if (!fake_alloc) {
-    const std::size_t needed = BytesOf(meta_.dims, dtype);
     if (requested_bytes != 0 && requested_bytes < needed) {
       throw std::invalid_argument("AllocateFrom: requested_bytes is " +
                                   std::to_string(requested_bytes) +

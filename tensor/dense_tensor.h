@@ -23,29 +23,37 @@ struct DenseTensorMeta {
 // it for as long as it is large enough.
 //
 // Model: copies share the holder; a copy that allocates anew leaves the others
-//   theirs. Unlike a Tensor, its type and shape change.
+//   theirs. Unlike a Tensor, its type and shape change, but never to more bytes
+//   than can be addressed.
 // Threads: one thread at a time.
 // Source: PaddlePaddle's phi::DenseTensor.
 class DenseTensor {
  public:
   DenseTensor() = default;
-  explicit DenseTensor(DenseTensorMeta meta) : meta_(std::move(meta)) {}
+  // Errors: std::invalid_argument for more bytes than can be addressed.
+  explicit DenseTensor(DenseTensorMeta meta) : meta_(std::move(meta)) {
+    BytesOf(meta_.dims, meta_.dtype);
+  }
 
   const DenseTensorMeta& meta() const { return meta_; }
   DataType dtype() const { return meta_.dtype; }
   const Shape& dims() const { return meta_.dims; }
   std::int64_t numel() const { return meta_.dims.num_elements(); }
-  // Of the elements.
-  std::size_t size_bytes() const {
-    return static_cast<std::size_t>(numel()) * SizeOf(meta_.dtype);
-  }
+  // Of the elements; 0 for kUndefined.
+  std::size_t size_bytes() const { return BytesOf(meta_.dims, meta_.dtype); }
   // Of the holder.
   std::size_t capacity_bytes() const {
     return holder_ != nullptr ? holder_->size() : 0;
   }
 
   // Changes the shape; the memory stays as it is until the next AllocateFrom.
-  void Resize(Shape dims) { meta_.dims = std::move(dims); }
+  //
+  // Errors: std::invalid_argument if the elements, as the tensor's type, have
+  //   more bytes than can be addressed; then the tensor is as it was.
+  void Resize(Shape dims) {
+    BytesOf(dims, meta_.dtype);
+    meta_.dims = std::move(dims);
+  }
   // Where in the holder the first element is; 0 after ResetHolder.
   void SetOffset(std::size_t offset_bytes) {
     meta_.offset_bytes = offset_bytes;
@@ -68,8 +76,9 @@ class DenseTensor {
   // type and, if it has none, a holder of 0 bytes. Returns data().
   //
   // Errors: std::invalid_argument, naming both sizes, if `requested_bytes` is
-  //   less than the elements need; for kUndefined; also as
-  //   Allocator::Allocate. Then the tensor is as it was.
+  //   less than the elements need; for kUndefined; if the elements, as `dtype`,
+  //   have more bytes than can be addressed; also as Allocator::Allocate. Then
+  //   the tensor is as it was.
   void* AllocateFrom(Allocator& allocator, DataType dtype,
                      std::size_t requested_bytes = 0, bool fake_alloc = false);
 

@@ -42,4 +42,24 @@ Shape::Shape(std::vector<std::int64_t> dims)
 
 std::string ToString(const Shape& shape) { return Joined(shape.dims()); }
 
+std::optional<std::size_t> CheckedBytesOf(const Shape& shape, DataType dtype) {
+  const auto n = static_cast<std::size_t>(shape.num_elements());
+  const std::size_t element_bytes = SizeOf(dtype);
+  if (element_bytes != 0 &&
+      n > std::numeric_limits<std::size_t>::max() / element_bytes) {
+    return std::nullopt;
+  }
+  return n * element_bytes;
+}
+
+std::size_t BytesOf(const Shape& shape, DataType dtype) {
+  const std::optional<std::size_t> bytes = CheckedBytesOf(shape, dtype);
+  if (!bytes) {
+    throw std::invalid_argument("a tensor of shape " + ToString(shape) +
+                                " and " + ToString(dtype) +
+                                " has more bytes than can be addressed");
+  }
+  return *bytes;
+}
+
 }  // namespace strata

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "strata/tensor/data_type.h"
 
 namespace strata {
 
@@ -38,6 +41,12 @@ class Shape {
 
 // "[2,3]"; "[]" without dimensions.
 std::string ToString(const Shape& shape);
+
+// Bytes of the elements; nothing if more than can be addressed. None of a type
+// without size.
+std::optional<std::size_t> CheckedBytesOf(const Shape& shape, DataType dtype);
+// Errors: std::invalid_argument, naming both, if more than can be addressed.
+std::size_t BytesOf(const Shape& shape, DataType dtype);
 
 }  // namespace strata
 

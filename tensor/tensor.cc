@@ -1,6 +1,7 @@
 #include "strata/tensor/tensor.h"
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,18 +12,17 @@ namespace strata {
 namespace {
 
 // Without one, why not.
-AllocationPtr AllocateBytes(Allocator& allocator, std::int64_t elements,
-                            std::size_t element_bytes,
+AllocationPtr AllocateBytes(Allocator& allocator,
+                            std::optional<std::size_t> bytes,
                             const AllocationAttributes& attributes,
                             Failure& failure) {
-  const auto n = static_cast<std::size_t>(elements);
-  if (n > std::numeric_limits<std::size_t>::max() / element_bytes) {
+  if (!bytes) {
     failure.reason = Failure::Reason::kTooLarge;
     failure.place = allocator.place();
     failure.layer = "tensor";
     return nullptr;
   }
-  Request request = ToRequest(n * element_bytes, attributes);
+  Request request = ToRequest(*bytes, attributes);
   // The tensor records it, or whoever makes the tensor.
   if (allocator.allocation_log() != nullptr) request.flags |= kWillBeLogged;
   request.alignment = AlignmentToAsk(allocator, kTypedAlignmentBytes);
@@ -45,8 +45,8 @@ Tensor::Tensor(Allocator& allocator, DataType dtype, Shape shape,
   }
   if (num_elements() == 0 && !allocator.returns_handles()) return;
   Failure reason;
-  AllocationPtr allocation = AllocateBytes(allocator, num_elements(),
-                                           SizeOf(dtype_), attributes, reason);
+  AllocationPtr allocation = AllocateBytes(
+      allocator, CheckedBytesOf(shape_, dtype_), attributes, reason);
   if (allocation == nullptr) {
     if (failure != nullptr) *failure = reason;
     return;
@@ -96,9 +96,9 @@ RefPtr<TensorBuffer> Tensor::Part(std::int64_t begin,
   if (num_elements() == 0 || data() == nullptr) return buffer_;
   const std::size_t row_bytes =
       size_bytes() / static_cast<std::size_t>(shape_.dim(0));
-  return RefPtr<TensorBuffer>(new SubBuffer(
-      *buffer_, static_cast<std::size_t>(begin) * row_bytes,
-      static_cast<std::size_t>(shape.num_elements()) * SizeOf(dtype_)));
+  return RefPtr<TensorBuffer>(
+      new SubBuffer(*buffer_, static_cast<std::size_t>(begin) * row_bytes,
+                    BytesOf(shape, dtype_)));
 }
 
 Tensor Tensor::Slice(std::int64_t begin, std::int64_t end) const {

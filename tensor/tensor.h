@@ -49,9 +49,10 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   std::int64_t num_elements() const { return shape_.num_elements(); }
   // Of the elements; the whole buffer may be larger.
-  std::size_t size_bytes() const {
-    return static_cast<std::size_t>(num_elements()) * SizeOf(dtype_);
-  }
+  //
+  // Errors: std::invalid_argument if they are more than can be addressed; such
+  //   a tensor has no memory.
+  std::size_t size_bytes() const { return BytesOf(shape_, dtype_); }
   // Of the buffer's allocation, as rounded, whoever else shares it.
   std::size_t allocated_bytes() const;
 

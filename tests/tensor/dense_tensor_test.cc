@@ -142,6 +142,24 @@ TEST_F(DenseTensorTest, MoreBytesThanCanBeAddressedAreRefused) {
                std::invalid_argument);
 }
 
+// 16 bytes, if their number wrapped.
+TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
+  const Shape too_large({(std::int64_t{1} << 62) + 4});
+  DenseTensor tensor = Of({4});
+  EXPECT_THROW(tensor.Resize(too_large), std::invalid_argument);
+  EXPECT_EQ(tensor.dims(), Shape({4}));
+  EXPECT_EQ(tensor.size_bytes(), 16U);
+  EXPECT_THROW(Of(too_large), std::invalid_argument);
+  // Of bytes there may be as many.
+  DenseTensor bytes = Of(too_large, DataType::kInt8);
+  for (const bool fake : {false, true}) {
+    EXPECT_THROW(bytes.AllocateFrom(host_, DataType::kFloat32, 0, fake),
+                 std::invalid_argument);
+  }
+  EXPECT_EQ(bytes.dtype(), DataType::kInt8);
+  EXPECT_EQ(host_.allocations(), 0U);
+}
+
 TEST_F(DenseTensorTest, CopiesShareUntilOneAllocatesAnew) {
   DenseTensor first = Of({4});
   first.AllocateFrom(host_, DataType::kFloat32);

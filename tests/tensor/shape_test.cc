@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 namespace strata {
@@ -40,6 +42,24 @@ TEST(ShapeTest, RefusesNegativeDimensionsNamingTheShape) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("[2,-1]"));
   }
   EXPECT_THROW(Shape({0, -1}), std::invalid_argument);
+}
+
+TEST(ShapeTest, CountsTheBytesOfItsElements) {
+  EXPECT_EQ(BytesOf(Shape({2, 3}), DataType::kFloat64), 48U);
+  EXPECT_EQ(BytesOf(Shape({2, 3}), DataType::kUndefined), 0U);
+  EXPECT_EQ(BytesOf(Shape({kMost, 0}), DataType::kComplex128), 0U);
+  EXPECT_EQ(BytesOf(Shape({kMost}), DataType::kInt16), std::size_t{kMost} * 2);
+  EXPECT_EQ(CheckedBytesOf(Shape({kMost}), DataType::kFloat32), std::nullopt);
+}
+
+TEST(ShapeTest, RefusesMoreBytesThanCanBeAddressedNamingShapeAndType) {
+  try {
+    BytesOf(Shape({(std::int64_t{1} << 62) + 4}), DataType::kFloat32);
+    FAIL() << "the bytes cannot be counted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("[4611686018427387908]"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("float32"));
+  }
 }
 
 TEST(ShapeTest, IsAValue) {

@@ -124,6 +124,7 @@ TEST_F(TensorTest, MoreBytesThanCanBeAddressedAreAFailure) {
   EXPECT_FALSE(tensor.IsInitialized());
   EXPECT_EQ(failure.reason, Failure::Reason::kTooLarge);
   EXPECT_EQ(device_.allocations(), 0U);
+  EXPECT_THROW((void)tensor.size_bytes(), std::invalid_argument);
 }
 
 TEST_F(TensorTest, NeedsAType) {

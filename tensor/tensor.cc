@@ -17,9 +17,7 @@ AllocationPtr AllocateBytes(Allocator& allocator,
                             const AllocationAttributes& attributes,
                             Failure& failure) {
   if (!bytes) {
-    failure.reason = Failure::Reason::kTooLarge;
-    failure.place = allocator.place();
-    failure.layer = "tensor";
+    failure = UncountableBytes(allocator, "tensor");
     return nullptr;
   }
   Request request = ToRequest(*bytes, attributes);

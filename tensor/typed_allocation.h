@@ -39,19 +39,30 @@ inline std::size_t AlignmentToAsk(const Allocator& allocator,
   return is_given ? 0 : wanted;
 }
 
+// Why objects get no memory that have more bytes than can be counted.
+inline Failure UncountableBytes(const Allocator& allocator, const char* layer) {
+  Failure failure;
+  failure.reason = Failure::Reason::kTooLarge;
+  failure.place = allocator.place();
+  failure.layer = layer;
+  failure.detail = "or more: the objects have more bytes than can be counted";
+  failure.requested_bytes = std::numeric_limits<std::size_t>::max();
+  return failure;
+}
+
 // The memory for `n` objects: null, with the reason in `failure`, if it cannot
 // be had. kTooLarge if its size overflows; kBadRequest if the objects need
 // construction where the host cannot reach them. No object is constructed.
 template <class T>
 AllocationPtr AllocateFor(Allocator& allocator, std::size_t n, Failure& failure,
                           const AllocationAttributes& attributes) noexcept {
+  if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+    failure = UncountableBytes(allocator, "typed");
+    return nullptr;
+  }
   failure = Failure();
   failure.place = allocator.place();
   failure.layer = "typed";
-  if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
-    failure.reason = Failure::Reason::kTooLarge;
-    return nullptr;
-  }
   failure.requested_bytes = n * sizeof(T);
   // A handle is no place for objects; whoever keeps them there constructs them.
   if (kNeedsConstruction<T> && !IsHostAccessible(allocator) &&

@@ -125,6 +125,12 @@ TEST_F(TensorTest, MoreBytesThanCanBeAddressedAreAFailure) {
   EXPECT_EQ(failure.reason, Failure::Reason::kTooLarge);
   EXPECT_EQ(device_.allocations(), 0U);
   EXPECT_THROW((void)tensor.size_bytes(), std::invalid_argument);
+  EXPECT_THAT(TextOf<BadAlloc>([&] {
+                Tensor::Make(device_, DataType::kComplex128,
+                             {std::int64_t{1} << 60});
+              }),
+              AllOf(HasSubstr("tensor: cannot allocate 16.0 EiB"),
+                    HasSubstr("more bytes than can be counted")));
 }
 
 TEST_F(TensorTest, NeedsAType) {

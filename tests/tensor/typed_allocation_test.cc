@@ -79,6 +79,11 @@ TEST_F(TypedAllocationTest, ASizeThatOverflowsIsAFailure) {
     EXPECT_EQ(array.data(), nullptr);
     EXPECT_EQ(array.size(), 0U);
     EXPECT_EQ(failure_.reason, Failure::Reason::kTooLarge);
+    EXPECT_EQ(failure_.requested_bytes, kMost);
+    EXPECT_EQ(failure_.ToString(),
+              "typed: cannot allocate 16.0 EiB on host: no device can address "
+              "as much (or more: the objects have more bytes than can be "
+              "counted)");
   }
   EXPECT_EQ(host_.allocations(), 0U);
 }

@@ -24,7 +24,8 @@ struct DenseTensorMeta {
 //
 // Model: copies share the holder; a copy that allocates anew leaves the others
 //   theirs. Unlike a Tensor, its type and shape change, but never to more bytes
-//   than can be addressed.
+//   than can be addressed. One that was moved from has no type, dimensions or
+//   memory.
 // Threads: one thread at a time.
 // Source: PaddlePaddle's phi::DenseTensor.
 class DenseTensor {
@@ -34,6 +35,17 @@ class DenseTensor {
   explicit DenseTensor(DenseTensorMeta meta) : meta_(std::move(meta)) {
     BytesOf(meta_.dims, meta_.dtype);
   }
+  DenseTensor(const DenseTensor&) = default;
+  DenseTensor& operator=(const DenseTensor&) = default;
+  DenseTensor(DenseTensor&& other) noexcept
+      : meta_(std::exchange(other.meta_, Nothing())),
+        holder_(std::move(other.holder_)) {}
+  DenseTensor& operator=(DenseTensor&& other) noexcept {
+    meta_ = std::exchange(other.meta_, Nothing());
+    holder_ = std::exchange(other.holder_, nullptr);
+    return *this;
+  }
+  ~DenseTensor() = default;
 
   const DenseTensorMeta& meta() const { return meta_; }
   DataType dtype() const { return meta_.dtype; }
@@ -101,6 +113,10 @@ class DenseTensor {
   Place place() const;
 
  private:
+  // Unlike the one by default it needs no heap call.
+  static DenseTensorMeta Nothing() noexcept {
+    return {DataType::kUndefined, Shape(), 0};
+  }
   [[noreturn]] void ThrowWrongType(DataType asked) const;
 
   DenseTensorMeta meta_;

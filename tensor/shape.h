@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "strata/tensor/data_type.h"
@@ -15,8 +16,9 @@ namespace strata {
 // The sizes of a tensor's dimensions, outermost first.
 //
 // Model: a value. Without dimensions it is that of a single number and has one
-//   element. A shape that exists has a number of elements: products that
-//   overflow are refused when it is made, unless a dimension is 0.
+//   element; so is one that was moved from. A shape that exists has a number of
+//   elements: products that overflow are refused when it is made, unless a
+//   dimension is 0.
 class Shape {
  public:
   Shape() = default;
@@ -25,6 +27,17 @@ class Shape {
   Shape(std::initializer_list<std::int64_t> dims)  // NOLINT: from a list
       : Shape(std::vector<std::int64_t>(dims)) {}
   explicit Shape(std::vector<std::int64_t> dims);
+  Shape(const Shape&) = default;
+  Shape& operator=(const Shape&) = default;
+  Shape(Shape&& other) noexcept
+      : dims_(std::exchange(other.dims_, {})),
+        num_elements_(std::exchange(other.num_elements_, 1)) {}
+  Shape& operator=(Shape&& other) noexcept {
+    dims_ = std::exchange(other.dims_, {});
+    num_elements_ = std::exchange(other.num_elements_, 1);
+    return *this;
+  }
+  ~Shape() = default;
 
   std::size_t rank() const { return dims_.size(); }
   // `i` is below rank().

@@ -16,7 +16,8 @@ namespace strata {
 // Elements of one type in a shape, in memory that several tensors may share.
 //
 // Model: a value whose copies and slices share one buffer, which is freed with
-//   the last of them. The type and shape of a tensor never change.
+//   the last of them. The type and shape of a tensor never change, but one
+//   that was moved from is a number without memory.
 // Threads: as a std::shared_ptr: distinct tensors from any thread.
 // Cost: one allocation and one heap call for a new tensor; a copy copies the
 //   shape.

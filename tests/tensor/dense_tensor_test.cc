@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "strata/allocation/error.h"
 #include "strata/allocation/host_allocator.h"
@@ -158,6 +162,30 @@ TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   }
   EXPECT_EQ(bytes.dtype(), DataType::kInt8);
   EXPECT_EQ(host_.allocations(), 0U);
+}
+
+TEST_F(DenseTensorTest, OneThatWasMovedFromHasNothing) {
+  static_assert(std::is_nothrow_move_constructible_v<DenseTensor>);
+  DenseTensor first = Of({4});
+  void* data = first.AllocateFrom(host_, DataType::kFloat32, 100);
+  first.SetOffset(16);
+  DenseTensor second = std::move(first);
+  EXPECT_EQ(second.data(), static_cast<std::byte*>(data) + 16);
+  const auto expect_nothing = [](const DenseTensor& tensor) {
+    EXPECT_FALSE(tensor.initialized());
+    EXPECT_EQ(tensor.dims(), Shape());
+    EXPECT_EQ(tensor.size_bytes(), 0U);
+    EXPECT_EQ(tensor.dtype(), DataType::kUndefined);
+    EXPECT_EQ(tensor.meta().offset_bytes, 0U);
+  };
+  expect_nothing(first);  // NOLINT(bugprone-use-after-move)
+  first = std::move(second);
+  expect_nothing(second);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(first.dims(), Shape({4}));
+  DenseTensor& same = first;
+  first = std::move(same);
+  EXPECT_EQ(first.data(), static_cast<std::byte*>(data) + 16);
+  EXPECT_EQ(host_.live(), 1U);
 }
 
 TEST_F(DenseTensorTest, CopiesShareUntilOneAllocatesAnew) {

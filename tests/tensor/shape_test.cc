@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -70,6 +71,20 @@ TEST(ShapeTest, IsAValue) {
   EXPECT_NE(shape, Shape({3, 2}));
   EXPECT_EQ(ToString(shape), "[2,3]");
   EXPECT_EQ(ToString(Shape()), "[]");
+}
+
+TEST(ShapeTest, OneThatWasMovedFromIsThatOfANumber) {
+  Shape shape({2, 3});
+  Shape other = std::move(shape);
+  EXPECT_EQ(other, Shape({2, 3}));
+  EXPECT_EQ(shape, Shape());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(shape.num_elements(), 1);
+  shape = std::move(other);
+  EXPECT_EQ(shape.num_elements(), 6);
+  EXPECT_EQ(other, Shape());  // NOLINT(bugprone-use-after-move)
+  Shape& same = shape;
+  shape = std::move(same);
+  EXPECT_EQ(shape, Shape({2, 3}));
 }
 
 }  // namespace

@@ -153,6 +153,16 @@ TEST_F(TensorTest, CopiesShareTheBufferAndTheLastFreesIt) {
   EXPECT_EQ(device_.live(), 0U);
 }
 
+TEST_F(TensorTest, OneThatWasMovedFromIsANumberWithoutMemory) {
+  Tensor first(device_, DataType::kFloat32, {4});
+  const Tensor second = std::move(first);
+  EXPECT_TRUE(second.IsSoleOwner());
+  EXPECT_EQ(first.shape(), Shape());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(first.num_elements(), 1);
+  EXPECT_EQ(first.size_bytes(), 4U);
+  EXPECT_FALSE(first.IsInitialized());
+}
+
 TEST_F(TensorTest, SlicesShareTheBuffer) {
   Tensor whole(host_, DataType::kInt32, {4, 3});
   for (int i = 0; i < 12; ++i) whole.data<std::int32_t>()[i] = i;

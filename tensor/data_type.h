@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace strata {
 
@@ -37,6 +38,26 @@ inline constexpr DataType kDataTypeOf = DataType::kUndefined;
   inline constexpr DataType kDataTypeOf<Type> = DataType::k##Name;
 #include "strata/tensor/data_types.def"
 #undef STRATA_DATA_TYPE
+
+// Of `long` and `long long` one is std::int64_t. The other is no different to a
+// tensor, if it has as many bits.
+// NOLINTBEGIN(google-runtime-int)
+using OtherInt64 = std::conditional_t<std::is_same_v<std::int64_t, long long>,
+                                      long, long long>;
+// NOLINTEND(google-runtime-int)
+inline constexpr bool kOtherHas64Bits = sizeof(OtherInt64) == 8;
+template <>
+inline constexpr DataType kDataTypeOf<OtherInt64> =
+    kOtherHas64Bits ? DataType::kInt64 : DataType::kUndefined;
+template <>
+inline constexpr DataType kDataTypeOf<std::make_unsigned_t<OtherInt64>> =
+    kOtherHas64Bits ? DataType::kUint64 : DataType::kUndefined;
+
+// What the elements of a tensor may be looked at as: types that have a
+// DataType, also const ones.
+template <class T>
+concept ElementType = (kDataTypeOf<std::remove_const_t<T>> !=
+                       DataType::kUndefined);
 
 }  // namespace strata
 

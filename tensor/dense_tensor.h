@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "strata/allocation/allocator.h"
@@ -101,9 +102,10 @@ class DenseTensor {
   // Null without memory.
   void* data() const;
   // Errors: std::invalid_argument if T is not the type of the elements.
-  template <class T>
+  template <ElementType T>
   T* data() const {
-    if (kDataTypeOf<T> != meta_.dtype) ThrowWrongType(kDataTypeOf<T>);
+    constexpr DataType kAsked = kDataTypeOf<std::remove_const_t<T>>;
+    if (kAsked != meta_.dtype) ThrowWrongType(kAsked);
     return static_cast<T*>(data());
   }
   const std::shared_ptr<Allocation>& holder() const { return holder_; }

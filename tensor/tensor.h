@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/attributes.h"
@@ -63,9 +64,10 @@ class Tensor {
   }
   void* data() const { return buffer_ ? buffer_->data() : nullptr; }
   // Errors: std::invalid_argument if T is not the type of the elements.
-  template <class T>
+  template <ElementType T>
   T* data() const {
-    if (kDataTypeOf<T> != dtype_) ThrowWrongType(kDataTypeOf<T>);
+    constexpr DataType kAsked = kDataTypeOf<std::remove_const_t<T>>;
+    if (kAsked != dtype_) ThrowWrongType(kAsked);
     return static_cast<T*>(data());
   }
   // The one behind the buffer, for RecordStream; null without one.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+
 namespace strata {
 namespace {
 
@@ -29,6 +32,21 @@ TEST(DataTypeTest, BelongsToOneTypeOfTheHost) {
   EXPECT_EQ(kDataTypeOf<std::complex<double>>, DataType::kComplex128);
   EXPECT_EQ(kDataTypeOf<Bfloat16>, DataType::kBfloat16);
   EXPECT_EQ(kDataTypeOf<char*>, DataType::kUndefined);
+  EXPECT_EQ(kDataTypeOf<void>, DataType::kUndefined);
+}
+
+TEST(DataTypeTest, BothNamesOf64BitsAreOne) {
+  // NOLINTBEGIN(google-runtime-int)
+  static_assert(sizeof(long long) == 8);
+  EXPECT_EQ(kDataTypeOf<long long>, DataType::kInt64);
+  EXPECT_EQ(kDataTypeOf<unsigned long long>, DataType::kUint64);
+  // NOLINTEND(google-runtime-int)
+  EXPECT_EQ(kDataTypeOf<std::int64_t>, DataType::kInt64);
+}
+
+TEST(DataTypeTest, ElementsMayBeConst) {
+  static_assert(ElementType<const float> && ElementType<bool>);
+  static_assert(!ElementType<std::string> && !ElementType<const char>);
 }
 
 TEST(DataTypeTest, HasAName) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -162,6 +163,33 @@ TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   }
   EXPECT_EQ(bytes.dtype(), DataType::kInt8);
   EXPECT_EQ(host_.allocations(), 0U);
+}
+
+template <class TensorOf, class T>
+concept HasDataOf = requires(const TensorOf& tensor) {
+  tensor.template data<T>();
+};
+
+// A tensor without type holds nothing of any, nor of one that has no name.
+TEST_F(DenseTensorTest, WithoutATypeItHasNoData) {
+  DenseTensor tensor;
+  tensor.ResetHolder(std::shared_ptr<Allocation>(host_.Allocate(64)));
+  EXPECT_NE(tensor.data(), nullptr);
+  EXPECT_THAT(TextOf<std::invalid_argument>([&] { tensor.data<float>(); }),
+              HasSubstr("undefined"));
+  static_assert(!HasDataOf<DenseTensor, std::string>);
+  static_assert(!HasDataOf<DenseTensor, char*>);
+  static_assert(HasDataOf<DenseTensor, double>);
+}
+
+TEST_F(DenseTensorTest, DataMayBeLookedAtAsConst) {
+  DenseTensor tensor = Of({4});
+  const float* data = tensor.data<const float>();
+  EXPECT_EQ(data, nullptr);
+  tensor.AllocateFrom(host_, DataType::kInt64);
+  EXPECT_EQ(tensor.data<const std::int64_t>(), tensor.data());
+  // NOLINTNEXTLINE(google-runtime-int)
+  EXPECT_EQ(tensor.data<long long>(), tensor.data());
 }
 
 TEST_F(DenseTensorTest, OneThatWasMovedFromHasNothing) {

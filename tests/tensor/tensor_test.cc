@@ -220,6 +220,7 @@ TEST_F(TensorTest, DataOfAnotherTypeIsRefused) {
   const Tensor tensor(host_, DataType::kInt32, {1});
   EXPECT_THAT(TextOf<std::invalid_argument>([&] { tensor.data<float>(); }),
               AllOf(HasSubstr("int32"), HasSubstr("float32")));
+  EXPECT_EQ(tensor.data<const std::int32_t>(), tensor.data());
 }
 
 TEST_F(TensorTest, AttributesGoWithTheRequest) {

@@ -85,8 +85,9 @@ class DenseTensor {
   // Memory for the elements as `dtype`, which becomes the tensor's type: the
   // holder, if it has room behind the offset, else a new one from `allocator`.
   // `requested_bytes` other than 0 is what to make room for instead of the
-  // elements' size. With `fake_alloc` it asks for nothing: the tensor gets its
-  // type and, if it has none, a holder of 0 bytes. Returns data().
+  // elements' size. With `fake_alloc` it asks for nothing, whatever
+  // `requested_bytes` says: the tensor gets its type and, if it has none, a
+  // holder of 0 bytes. Returns data().
   //
   // Errors: std::invalid_argument, naming both sizes, if `requested_bytes` is
   //   less than the elements need; for kUndefined; if the elements, as `dtype`,

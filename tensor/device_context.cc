@@ -56,7 +56,7 @@ void* DeviceContext::AllocateAt(Place place, DenseTensor& tensor,
                                 DataType dtype, std::size_t requested_bytes,
                                 bool fake_alloc) const {
   const bool nothing =
-      (fake_alloc || tensor.numel() == 0) && requested_bytes == 0;
+      fake_alloc || (tensor.numel() == 0 && requested_bytes == 0);
   Allocator& source =
       nothing ? facade_.GetZeroAllocator(place) : AllocatorAt(place);
   if (tensor.holder() != nullptr && tensor.place() != place) {

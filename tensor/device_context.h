@@ -15,7 +15,9 @@ namespace strata {
 // Model: Alloc gives a tensor memory at the context's place, or at its pinned
 //   place; HostAlloc gives it host memory. Memory that a tensor has already is
 //   kept if it is at the right place and large enough. If it belongs to another
-//   stream, this one is marked as a user of it.
+//   stream, this one is marked as a user of it. Memory does not tell which
+//   platform it is of: take that of another one away (ResetHolder) before a
+//   tensor comes here.
 // Errors: as AllocatorFacade::Alloc; a failed call leaves the tensor alone.
 // Threads: any thread, each with tensors of its own.
 // Lifetime: the facade outlives the context. Tensors may outlive both. The
@@ -47,9 +49,9 @@ class DeviceContext {
   // Errors: std::invalid_argument if there is no such memory.
   Allocator& GetAllocator(const AllocatorAttributes& attributes) const;
 
-  // See DenseTensor::AllocateFrom. A tensor without elements, or one for which
-  // the allocation is a fake, gets a holder of 0 bytes from the zero allocator
-  // unless `requested_bytes` asks for more.
+  // See DenseTensor::AllocateFrom. A fake allocation is served by the zero
+  // allocator, whatever `requested_bytes` says; one for a tensor without
+  // elements is unless `requested_bytes` asks for more.
   void* Alloc(DenseTensor& tensor, DataType dtype,
               std::size_t requested_bytes = 0, bool pinned = false,
               bool fake_alloc = false) const;

@@ -97,6 +97,11 @@ TEST_F(DeviceContextTest, AFakeAllocationTakesNoMemory) {
   EXPECT_EQ(context.Alloc<std::int64_t>(tensor, 0, false, true), nullptr);
   EXPECT_EQ(tensor.dtype(), DataType::kInt64);
   EXPECT_EQ(context.HostAlloc<std::int64_t>(tensor, 0, true), nullptr);
+  // Nor where some is requested, so nobody is asked for a chain.
+  DenseTensor requested = TensorOf({1000});
+  EXPECT_EQ(context.Alloc<float>(requested, 5000, false, true), nullptr);
+  EXPECT_EQ(requested.capacity_bytes(), 0U);
+  EXPECT_EQ(requested.holder()->owner(), &context.GetZeroAllocator());
   EXPECT_EQ(facade().GetStats(DevicePlace(0)).allocations, 0U);
   EXPECT_EQ(facade().GetStats(HostPlace()).allocations, 0U);
 }

@@ -365,14 +365,19 @@ MemoryCheck AllocatorFacade::CheckMemory(Place place) {
 void AllocatorFacade::AddMemoryErrorCallback(
     const GuardReporter::Callback& callback) {
   if (!options_.decorators.guard) ThrowNoGuard("AddMemoryErrorCallback");
+  if (!callback) {
+    throw std::invalid_argument("the memory-error callback is empty");
+  }
   ForEachState([&](PlaceState& state) {
     state.guard_reporter()->AddCallback(callback);
   });
 }
 
 void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
-  Find(place).AddVisitor([place, visitor = std::move(visitor)](
-                             void* data, std::size_t bytes, int count_change) {
+  PlaceState& state = Find(place);
+  if (!visitor) throw std::invalid_argument("the visitor of chunks is empty");
+  state.AddVisitor([place, visitor = std::move(visitor)](
+                       void* data, std::size_t bytes, int count_change) {
     visitor(place, data, bytes, count_change);
   });
 }

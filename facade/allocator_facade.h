@@ -113,7 +113,8 @@ class AllocatorFacade {
   // Null is the legacy stream.
   Stream Wrap(void* stream_handle, int device);
   // The stream of requests that name none. Once per place, before its first
-  // allocation; std::logic_error after that.
+  // allocation; std::logic_error after that. std::invalid_argument for host and
+  // pinned memory, which belongs to no stream.
   void SetDefaultStream(Place place, Stream stream);
   Stream GetDefaultStream(Place place);
   // Announces that `stream` will be destroyed: records its last events, which
@@ -213,7 +214,7 @@ class AllocatorFacade {
   // `callback` is told of every error that the guard finds and logs, at any
   // place; it may allocate, and free what it allocated. Errors found while the
   // facade is destroyed, or later, are told too: then it leaves the facade
-  // alone. Errors as CheckMemory.
+  // alone. Errors as CheckMemory; std::invalid_argument if it is empty.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
   // `visitor` sees every chunk of memory that `place` gets from the system
   // (count_change +1) or gives back (-1), for instance to register it with a
@@ -225,8 +226,9 @@ class AllocatorFacade {
   // One that allocates at the place that it visits may be refused, as bfc grows
   // by one chunk at a time.
   //
-  // Errors: std::logic_error after the first allocation at the place, and where
-  //   the driver has the chunks (cuda_malloc_async).
+  // Errors: std::invalid_argument if it is empty; std::logic_error after the
+  //   first allocation at the place, and where the driver has the chunks
+  //   (cuda_malloc_async).
   // Threads: no other call about the place may be in flight.
   using ChunkVisitor = std::function<void(Place place, void* data,
                                           std::size_t bytes, int count_change)>;

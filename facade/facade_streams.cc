@@ -82,7 +82,12 @@ void AllocatorFacade::ThrowStale(Stream stream, Stream now) {
 
 void AllocatorFacade::SetDefaultStream(Place place, Stream stream) {
   GetAllocator(place, stream);  // checks both
-  Find(place).SetDefault(stream);
+  PlaceState& state = Find(place);
+  if (!state.has_streams()) {
+    throw std::invalid_argument("SetDefaultStream: memory of " +
+                                ToString(place) + " belongs to no stream");
+  }
+  state.SetDefault(stream);
 }
 
 Stream AllocatorFacade::GetDefaultStream(Place place) {

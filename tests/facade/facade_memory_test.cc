@@ -178,6 +178,16 @@ TEST_F(FacadeMemoryTest, TheInUseLimitCountsCachedBlocksToo) {
   EXPECT_NE(facade().Alloc(kPlace, 600), nullptr);
 }
 
+TEST_F(FacadeMemoryTest, RefusesAnEmptyVisitorBeforeItChangesAnything) {
+  Build();
+  const auto layers = facade().Layers(HostPlace());
+  for (const Place place : {kPlace, HostPlace(), PinnedPlace(0)}) {
+    EXPECT_THROW(facade().AddVisitor(place, nullptr), std::invalid_argument);
+    EXPECT_NE(facade().Alloc(place, 1000), nullptr);
+  }
+  EXPECT_EQ(facade().Layers(HostPlace()), layers);
+}
+
 class FacadeCallbackTest : public FacadeMemoryTest {};
 
 TEST_F(FacadeCallbackTest, IsAskedOnceAndWhatItFreesServesTheRequest) {

@@ -88,6 +88,19 @@ TEST_F(FacadeStreamsTest, HostMemoryHasOneChainWhateverTheStream) {
             &facade().GetAllocator(PinnedPlace(1)));
 }
 
+TEST_F(FacadeStreamsTest, MemoryWithoutStreamsHasNoDefaultStreamToSet) {
+  Build();
+  const Stream stream = NewStream();
+  for (const Place place : {HostPlace(), PinnedPlace(0)}) {
+    EXPECT_THAT(TextOf<std::invalid_argument>(
+                    [&] { facade().SetDefaultStream(place, stream); }),
+                HasSubstr(ToString(place)));
+    EXPECT_EQ(facade().GetDefaultStream(place).uid, 0U);
+  }
+  facade().SetDefaultStream(ManagedPlace(0), stream);
+  EXPECT_EQ(facade().GetDefaultStream(ManagedPlace(0)), stream);
+}
+
 TEST_F(FacadeStreamsTest, SetsTheDefaultStreamOnceBeforeItsFirstUse) {
   Build();
   const Stream stream = NewStream();

@@ -194,6 +194,11 @@ TEST_F(FacadeGuardOptionsTest, WithoutTheGuardThereIsNothingToCheck) {
               HasSubstr("strata_guard"));
 }
 
+TEST_F(FacadeGuardOptionsTest, RefusesAnEmptyCallback) {
+  Build("strata_guard");
+  EXPECT_THROW(facade().AddMemoryErrorCallback(nullptr), std::invalid_argument);
+}
+
 TEST_F(FacadeGuardOptionsTest, TheGuardIsBetweenTraceAndStat) {
   AllocatorFacade& facade = Build("strata_guard");
   const std::vector<std::string> layers = facade.Layers(DevicePlace(0));

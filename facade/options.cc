@@ -44,7 +44,7 @@ void ParseNumber(std::string_view name, std::string_view value,
 }
 
 void SetBool(std::string_view name, std::string_view value, bool& out) {
-  if (value == "true" || value == "1" || value.empty()) {
+  if (value == "true" || value == "1") {
     out = true;
   } else if (value == "false" || value == "0") {
     out = false;
@@ -161,11 +161,25 @@ std::string TakeValue(std::string_view text, std::size_t& at,
     if (text[at] == '\'') {
       ++at;
       // Two quotes in a row stand for one.
-      if (at == text.size() || text[at] != '\'') return value;
+      if (at == text.size() || IsSeparator(text[at])) return value;
+      if (text[at] != '\'') {
+        throw std::invalid_argument(name +
+                                    ": a separator has to follow the quote");
+      }
     }
     value += text[at];
   }
   throw std::invalid_argument(name + ": the quote is not closed");
+}
+
+// The value of an option that stands alone: only a Bool has one.
+std::string ValueAlone(std::string_view name) {
+  for (const Row& row : Rows()) {
+    if (name == row.info.name) {
+      return std::string_view(row.info.type) == "Bool" ? "true" : "";
+    }
+  }
+  return "";
 }
 
 std::vector<Assignment> SplitAssignments(std::string_view text) {
@@ -180,11 +194,13 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
     while (at < text.size() && !IsSeparator(text[at]) && text[at] != '=') {
       next.name += text[at++];
     }
+    while (next.name.starts_with('-')) next.name.erase(0, 1);
     if (at < text.size() && text[at] == '=') {
       ++at;
       next.value = TakeValue(text, at, next.name);
+    } else {
+      next.value = ValueAlone(next.name);
     }
-    while (next.name.starts_with('-')) next.name.erase(0, 1);
     result.push_back(std::move(next));
   }
   return result;

@@ -12,8 +12,9 @@ namespace {
 constexpr const char* kHead =
     R"(# Flags
 
-Made by `strata info --format=flags`; a test compares. Each flag is also an option of `Options::Parse` and of the C ABI, and is read from the environment
-as `FLAGS_<name>` where the command line does not give it.
+Made by `strata info --format=flags`; a test compares. Each flag is also an option of `Options::Parse` and of the C ABI. Programs that take their options from
+flags (`OptionsFromFlags`, as `strata` does) read one that the command line does not give from the environment, as `FLAGS_<name>`; `Options::Parse` and the
+C ABI read no such variables.
 
 | flag | type | default | meaning |
 |---|---|---|---|

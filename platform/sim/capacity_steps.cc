@@ -30,11 +30,8 @@ void ParseOption(std::string_view option, CapacityStep* step) {
 
 CapacityStep ParseStep(std::string_view text) {
   std::string_view options = text;
-  const std::string_view call = OptionText::NextPart(&options, ':');
   CapacityStep step;
-  if (!ParseDeviceCall(call, &step.call)) {
-    kText.Reject(call, "is no device call (known: see device_calls.def)");
-  }
+  step.call = kText.Call(OptionText::NextPart(&options, ':'));
   while (!options.empty()) {
     const bool more = options.find(',') != std::string_view::npos;
     ParseOption(OptionText::NextPart(&options, ','), &step);

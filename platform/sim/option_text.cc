@@ -1,6 +1,7 @@
 #include "strata/platform/sim/option_text.h"
 
 #include <charconv>
+#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <system_error>
@@ -24,7 +25,7 @@ bool ParseDecimal(std::string_view text, std::uint64_t* number) {
 
 }  // namespace
 
-void OptionText::Reject(std::string_view part, const char* reason) const {
+void OptionText::Reject(std::string_view part, std::string_view reason) const {
   std::string text(name_);
   text.append(": '").append(part).append("' ").append(reason);
   throw std::invalid_argument(text);
@@ -52,6 +53,17 @@ std::uint64_t OptionText::Bytes(std::string_view option,
     return number << unit.shift;
   }
   Reject(option, "is not a size such as 512MiB or 10GiB");
+}
+
+DeviceCall OptionText::Call(std::string_view name) const {
+  DeviceCall call{};
+  if (ParseDeviceCall(name, &call)) return call;
+  std::string reason = "is no device call (known: ";
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    if (i != 0) reason += ", ";
+    reason += DeviceCallName(static_cast<DeviceCall>(i));
+  }
+  Reject(name, reason + ")");
 }
 
 std::string_view OptionText::NextPart(std::string_view* text, char separator) {

@@ -85,6 +85,7 @@ TEST_F(FlagsTest, WrongEnvironmentVariableIsNamed) {
        std::vector<std::pair<std::string, std::string>>{
            {"FLAGS_strata_sim_devices", "two"},
            {"FLAGS_strata_stat", "maybe"},
+           {"FLAGS_strata_stat", ""},
            {"FLAGS_strata_sim_memory", "1 parsec"},
            {"FLAGS_gpu_memory_limit_mb", "-1"}}) {
     const gflags::FlagSaver saver;

@@ -154,6 +154,29 @@ TEST(OptionsTest, TakesCommasSemicolonsSpacesAndDashes) {
   EXPECT_TRUE(options.decorators.exact_peak);
 }
 
+TEST(OptionsTest, OnlyABoolStandsAloneAndNoValueIsNone) {
+  EXPECT_TRUE(Options::Parse("strata_exact_peak").decorators.exact_peak);
+  for (const std::string text :
+       {"strata_exact_peak=", "strata_exact_peak='',strata_stat",
+        "strata_sim_devices", "strata_sim_devices="}) {
+    EXPECT_THAT(RefusalOf(text), HasSubstr(text.substr(0, 10)));
+    EXPECT_THAT(RefusalOf(text), HasSubstr(": ''"));
+  }
+}
+
+TEST(OptionsTest, WhatFollowsAQuoteIsSeparated) {
+  for (const std::string text :
+       {"allocator_strategy='bfc'strata_guard=1", "allocator_strategy='bfc'x",
+        "--allocator_strategy='bfc'=1"}) {
+    EXPECT_THAT(RefusalOf(text),
+                HasSubstr("allocator_strategy: a separator has to follow"));
+  }
+  const Options options =
+      Options::Parse("allocator_strategy='bfc';strata_trace_file='a''b'");
+  EXPECT_EQ(options.allocator_strategy, "bfc");
+  EXPECT_EQ(options.decorators.trace_path, "a'b");
+}
+
 TEST(OptionsTest, AnEmptyTextGivesTheDefaults) {
   EXPECT_EQ(ToString(Options::Parse("")), ToString(Options()));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <clocale>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -195,6 +196,16 @@ TEST(FaultInjectorTest, TextErrorsNameTheFlagAndThePart) {
     EXPECT_EQ(error.rfind("strata_sim_fault: ", 0), 0u) << c.rules << error;
     EXPECT_NE(error.find(c.part), std::string::npos)
         << c.rules << ": " << error;
+  }
+}
+
+TEST(FaultInjectorTest, AnUnknownCallIsToldWhichThereAre) {
+  const std::string error = RuleError("mem_aloc");
+  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
+    const std::string name = DeviceCallName(static_cast<DeviceCall>(i));
+    EXPECT_NE(error.find(' ' + name + (i + 1 < kDeviceCallCount ? "," : ")")),
+              std::string::npos)
+        << name;
   }
 }
 

@@ -96,7 +96,10 @@ int Run(const strata::Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    strata::ParseCommandLine({argv + 1, argv + argc});
+    if (!strata::ParseCommandLine({argv + 1, argv + argc}).empty()) {
+      std::fprintf(stderr, "usage: capture [FLAGS]\n");
+      return 2;
+    }
     return Run(strata::OptionsFromFlags());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "capture: %s\n", error.what());

@@ -9,9 +9,10 @@
 #include <ctime>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "strata/examples/arguments.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
 #include "strata/strategy/registry.h"
@@ -80,9 +81,9 @@ void MeasureStrategy(const std::string& name, const strata::Options& flags,
 
 int main(int argc, char** argv) {
   try {
-    const std::vector<std::string> others =
-        strata::ParseCommandLine({argv + 1, argv + argc});
-    const int rounds = others.empty() ? 10 : std::atoi(others[0].c_str());
+    const std::optional<int> given =
+        OnlyNumber(strata::ParseCommandLine({argv + 1, argv + argc}), 10);
+    const int rounds = given.value_or(0);
     if (rounds < 1) {
       std::fprintf(stderr, "usage: host_memory [ROUNDS] [FLAGS]\n");
       return 2;

@@ -42,7 +42,10 @@ void Step(const strata::DeviceContext& context, int step,
 
 int main(int argc, char** argv) {
   try {
-    strata::ParseCommandLine({argv + 1, argv + argc});
+    if (!strata::ParseCommandLine({argv + 1, argv + argc}).empty()) {
+      std::fprintf(stderr, "usage: tensor [FLAGS]\n");
+      return 2;
+    }
     strata::AllocatorFacade facade(strata::OptionsFromFlags());
     const strata::Place gpu = strata::DevicePlace(0);
     const strata::DeviceContext context(facade, gpu,

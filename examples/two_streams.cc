@@ -64,7 +64,10 @@ void Run(strata::AllocatorFacade& facade) {
 
 int main(int argc, char** argv) {
   try {
-    strata::ParseCommandLine({argv + 1, argv + argc});
+    if (!strata::ParseCommandLine({argv + 1, argv + argc}).empty()) {
+      std::fprintf(stderr, "usage: two_streams [FLAGS]\n");
+      return 2;
+    }
     strata::AllocatorFacade facade(strata::OptionsFromFlags());
     Run(facade);
     return 0;

@@ -11,28 +11,26 @@
 #include <cstring>
 #include <exception>
 #include <optional>
-#include <string>
+#include <stdexcept>
 #include <vector>
 
+#include "strata/examples/arguments.h"
 #include "strata/examples/eager_mlp/training.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/flags.h"
+#include "strata/platform/device.h"
 #include "strata/platform/platform.h"
 
 namespace {
 
 using eager_mlp::Trained;
 
-// Simulated devices keep bytes and check calls here, unless told otherwise.
+// Simulated devices keep bytes and check calls here, unless told otherwise, on
+// the command line or in the environment.
 strata::Options OptionsOfExample() {
-  strata::Options options = strata::OptionsFromFlags();
-  if (options.platform.sim_data == "phantom") {
-    options.platform.sim_data = "backed";
-  }
-  if (options.platform.sim_check_hazards == "off") {
-    options.platform.sim_check_hazards = "report";
-  }
-  return options;
+  setenv("FLAGS_strata_sim_data", "backed", /*overwrite=*/0);
+  setenv("FLAGS_strata_sim_check_hazards", "report", /*overwrite=*/0);
+  return strata::OptionsFromFlags();
 }
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -70,6 +68,10 @@ bool Judge(const Trained& eager, const Trained& captured,
 
 int Run(int steps) {
   strata::AllocatorFacade facade(OptionsOfExample());
+  if (facade.platform().device(0).caps().phantom_memory) {
+    throw std::invalid_argument(
+        "nothing can be computed in phantom memory: see --strata_sim_data");
+  }
   const Trained eager = eager_mlp::TrainEager(facade, steps);
   const Trained captured = eager_mlp::TrainCaptured(facade, steps);
   PrintLosses(eager, captured);
@@ -81,9 +83,9 @@ int Run(int steps) {
 
 int main(int argc, char** argv) {
   try {
-    const std::vector<std::string> others =
-        strata::ParseCommandLine({argv + 1, argv + argc});
-    const int steps = others.empty() ? 50 : std::atoi(others[0].c_str());
+    const std::optional<int> given =
+        OnlyNumber(strata::ParseCommandLine({argv + 1, argv + argc}), 50);
+    const int steps = given.value_or(0);
     if (steps < 10) {
       std::fprintf(stderr, "usage: eager_mlp [STEPS, at least 10] [FLAGS]\n");
       return 2;

@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_ALLOCATOR_H_
 
 #include <cstddef>
+#include <vector>
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/failure.h"
@@ -21,8 +22,8 @@ class Reclaimer;
 //
 // Model: users call the non-virtual functions of the outermost layer; layers
 //   call the virtual ones of the layer below. Every virtual function but
-//   returns_handles(), unreturned_bytes() and RecordUse() is pure, so that a
-//   layer that forgets to forward one does not compile.
+//   returns_handles(), RecordUse() and those of unreturned memory is pure, so
+//   that a layer that forgets to forward one does not compile.
 // Threads: every function from any thread, concurrently.
 // Lifetime: outlives every Allocation it made (chains of a facade see to that
 //   themselves).
@@ -116,6 +117,8 @@ class Allocator {
   // Freed memory that the system below has refused to take back, and that
   // Release offers it again: it is held all the same.
   virtual std::size_t unreturned_bytes() const { return 0; }
+  // The same, block by block, added to `blocks`. Errors: std::bad_alloc.
+  virtual void AppendUnreturned(std::vector<BlockInfo>& /*blocks*/) const {}
 
  protected:
   // Makes `allocation` the user's: owner, debug fill. Null if the fill failed;

@@ -109,6 +109,7 @@ std::vector<BlockInfo> ChunkPool::BlocksBeside(
     if (!pass || listed.contains(entry->holder->holder_layer())) continue;
     entry->holder->AppendBlocks(blocks);
   }
+  AppendUnreturned(blocks);
   const std::size_t before = blocks.size();
   for (std::size_t room = 0;;) {
     blocks.reserve(before + room);

@@ -123,8 +123,9 @@ class ChunkPool final : public Decorator {
   bool IsUnused() noexcept;
 
   // What is at the place beside the blocks of the layers `listed`: those of
-  // other strategies that use this pool, whose chains are gone, and the chunks
-  // that it offers. With those that are listed, all that is reserved.
+  // other strategies that use this pool, whose chains are gone, the chunks that
+  // it offers, and what the system has not taken back. With those that are
+  // listed, all that is reserved.
   //
   // Errors: std::bad_alloc.
   std::vector<BlockInfo> BlocksBeside(

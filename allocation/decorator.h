@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "strata/allocation/allocator.h"
 
@@ -61,6 +62,9 @@ class Decorator : public Allocator {
   }
   std::size_t unreturned_bytes() const override {
     return underlying_->unreturned_bytes();
+  }
+  void AppendUnreturned(std::vector<BlockInfo>& blocks) const override {
+    underlying_->AppendUnreturned(blocks);
   }
 
  protected:

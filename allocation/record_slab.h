@@ -13,6 +13,8 @@ class RecordList {
  public:
   bool empty() const { return head_ == nullptr; }
   std::size_t size() const { return size_; }
+  // The one that Pop takes, linked by `next` to those behind it; null: empty.
+  const Block* first() const { return head_; }
 
   void Push(Block* record) {
     record->next = head_;

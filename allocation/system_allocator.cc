@@ -97,6 +97,23 @@ std::size_t SystemAllocator::Release() noexcept {
   return given;
 }
 
+void SystemAllocator::AppendUnreturned(std::vector<BlockInfo>& blocks) const {
+  const std::size_t before = blocks.size();
+  for (std::size_t room = 0;;) {
+    blocks.reserve(before + room);
+    const std::lock_guard<SpinLock> guard(lock_);
+    if (unreturned_.size() <= room) {
+      for (const Block* block = unreturned_.first(); block != nullptr;
+           block = block->next) {
+        blocks.push_back(
+            {block->data, block->size, block->data, BlockState::kFree});
+      }
+      return;
+    }
+    room = 2 * unreturned_.size();
+  }
+}
+
 bool SystemAllocator::RecordStream(Allocation* /*allocation*/,
                                    Stream /*stream*/) noexcept {
   return false;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/record_slab.h"
@@ -32,6 +33,7 @@ class SystemAllocator : public Allocator {
   std::size_t unreturned_bytes() const noexcept final {
     return unreturned_bytes_;
   }
+  void AppendUnreturned(std::vector<BlockInfo>& blocks) const final;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept final;
   void EraseStream(Allocation* allocation, Stream stream) noexcept final;
   void StreamDestroyed(Stream stream) noexcept final;
@@ -74,7 +76,7 @@ class SystemAllocator : public Allocator {
   std::atomic<std::uint64_t> peak_in_use_bytes_{0};
   std::atomic<std::size_t> unreturned_bytes_{0};
 
-  SpinLock lock_;
+  mutable SpinLock lock_;
   RecordList unreturned_;  // guarded by lock_
 };
 

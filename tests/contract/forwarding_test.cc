@@ -112,7 +112,7 @@ std::set<std::string> OwnAnswers(const std::string& name) {
   if (name == "aligned") return {"max_alignment"};
   if (name == "fault") return {"stats", "hit_path"};
   if (name == "chunk_pool") {
-    return {"stats", "ResetPeak", "Release", "reclaimer", "hit_path"};
+    return {"stats", "ResetPeak", "reclaimer", "hit_path"};
   }
   return {"unknown decorator"};
 }

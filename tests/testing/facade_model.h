@@ -61,14 +61,9 @@ class FacadeModel {
   // Every stream can have half of its device, or of its limit, one after the
   // other.
   void ExpectUsable();
-  // Destroys the facade; the platform may miss nothing but what `lost` says:
-  // memory and events whose return to the device failed.
-  struct Lost {
-    std::uint64_t allocations = 0;
-    std::uint64_t events = 0;
-  };
-  void Finish(const Lost& lost);
-  void Finish() { Finish(Lost()); }
+  // Destroys the facade; the platform may miss nothing but so many events,
+  // whose return to the device failed.
+  void Finish(std::uint64_t lost_events = 0);
 
  private:
   // Of each device, besides the legacy one.

@@ -161,9 +161,8 @@ bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
       bytes += more;
     }
   }
-  if (of_limit || KnowsFreeBytes(failure))
-    return bytes >= failure.rounded_bytes;
-  return bytes != others;
+  return of_limit || KnowsFreeBytes(failure) ? bytes >= failure.rounded_bytes
+                                             : bytes != others;
 }
 
 class Reclaimer::Giving {

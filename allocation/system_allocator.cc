@@ -85,7 +85,10 @@ std::size_t SystemAllocator::Release() noexcept {
   }
   std::size_t given = 0;
   while (Block* block = refused.Pop()) {
-    if (Return(block->data, block->size) != Status::kSuccess) {
+    const Status status = Return(block->data, block->size);
+    // If it does not know the address, it has taken it back before all the
+    // same.
+    if (status != Status::kSuccess && status != Status::kInvalidValue) {
       const std::lock_guard<SpinLock> guard(lock_);
       unreturned_.Push(block);
       continue;

@@ -140,6 +140,21 @@ TEST(SystemAllocatorTest, AnAddressThatTheSystemDoesNotKnowIsNotOfferedAgain) {
   EXPECT_EQ(place.device().MemFree(address), Status::kSuccess);
 }
 
+// The failure was of other work, and the memory went.
+TEST(SystemAllocatorTest, NorIsOneThatItTurnsOutNotToKnow) {
+  const PoolPlace place = PlaceOf(PlaceKind::kDevice);
+  place.device().AddFault(FailNth(DeviceCall::kMemFree, 1));
+  AllocationPtr allocation = place.system()->Allocate(1000);
+  const auto address = reinterpret_cast<DevicePtr>(allocation->data());
+  allocation.reset();
+  EXPECT_EQ(place.device().MemFree(address), Status::kSuccess);
+  EXPECT_EQ(place.system()->Release(), 1000U);
+  EXPECT_EQ(place.system()->unreturned_bytes(), 0U);
+  const std::uint64_t frees = place.device().CallCount(DeviceCall::kMemFree);
+  EXPECT_EQ(place.system()->Release(), 0U);
+  EXPECT_EQ(place.device().CallCount(DeviceCall::kMemFree), frees);
+}
+
 TEST(SystemAllocatorTest, WhatIsNeverTakenBackIsLogged) {
   ::testing::internal::CaptureStderr();
   {

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -77,8 +79,31 @@ class PerThreadStreamTest : public FacadeFixture {
   void InThread(Act act) {
     std::thread([&] { act(device().PerThreadStream()); }).join();
   }
-  std::uint64_t Chunks() { return facade().GetStats(kPlace).chunks; }
+  // Of all chains that there are.
+  std::size_t Strategies() {
+    class Counter final : public AllocatorVisitor {
+     public:
+      void VisitLayer(const Allocator& layer) override {
+        count += std::string_view(layer.name()) == "auto_growth";
+      }
+      std::size_t count = 0;
+    } counter;
+    facade().AcceptAll(kPlace, counter);
+    return counter.count;
+  }
 };
+
+TEST_F(PerThreadStreamTest, NoChainStaysOfAThreadThatHasEnded) {
+  Build();
+  const std::size_t before = Strategies();
+  for (int i = 0; i < 10; ++i) {
+    InThread([&](Stream own) {
+      facade().Alloc(kPlace, 1000, own).reset();
+      EXPECT_EQ(Strategies(), before + 1);
+    });
+    EXPECT_EQ(Strategies(), before);
+  }
+}
 
 TEST_F(PerThreadStreamTest, ItsMemoryServesOthersOnceItsThreadHasEnded) {
   Build();
@@ -88,7 +113,7 @@ TEST_F(PerThreadStreamTest, ItsMemoryServesOthersOnceItsThreadHasEnded) {
     });
     device().StepAll();
   }
-  EXPECT_LE(Chunks(), 2U);
+  EXPECT_LE(facade().GetStats(kPlace).chunks, 2U);
   EXPECT_EQ(facade().GetStats(kPlace).allocations, 100U);
 }
 

@@ -41,7 +41,7 @@ class ThreadEndsTest : public ::testing::Test {
 TEST_F(ThreadEndsTest, EachStreamIsToldOfOnceByItsThread) {
   const auto ends = MakeEnds();
   std::thread thread([&] {
-    for (const std::uint64_t uid : {7, 8, 7}) ends->Watch(OwnStream(uid));
+    for (const std::uint64_t uid : {7U, 8U, 7U}) ends->Watch(OwnStream(uid));
     EXPECT_THAT(ended_, IsEmpty());
   });
   const std::thread::id id = thread.get_id();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
 
 namespace strata {
@@ -111,18 +112,16 @@ std::vector<BlockInfo> ChunkPool::BlocksBeside(
   }
   AppendUnreturned(blocks);
   const std::size_t before = blocks.size();
-  for (std::size_t room = 0;;) {
-    blocks.reserve(before + room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (offered_.size() <= room) {
-      for (const Idle& idle : offered_) {
-        blocks.push_back({idle.chunk->data(), idle.chunk->size(),
-                          idle.chunk->base(), BlockState::kFree});
-      }
-      return blocks;
-    }
-    room = 2 * offered_.size();
-  }
+  ListUnderLock(
+      lock_, [this] { return offered_.size(); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] {
+        for (const Idle& idle : offered_) {
+          blocks.push_back({idle.chunk->data(), idle.chunk->size(),
+                            idle.chunk->base(), BlockState::kFree});
+        }
+      });
+  return blocks;
 }
 
 std::size_t ChunkPool::ReclaimableBytes(bool of_limit) noexcept {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "strata/allocation/list_under_lock.h"
 #include "strata/platform/store_max.h"
 
 namespace strata {
@@ -102,19 +103,16 @@ std::size_t SystemAllocator::Release() noexcept {
 
 void SystemAllocator::AppendUnreturned(std::vector<BlockInfo>& blocks) const {
   const std::size_t before = blocks.size();
-  for (std::size_t room = 0;;) {
-    blocks.reserve(before + room);
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (unreturned_.size() <= room) {
-      for (const Block* block = unreturned_.first(); block != nullptr;
-           block = block->next) {
-        blocks.push_back(
-            {block->data, block->size, block->data, BlockState::kFree});
-      }
-      return;
-    }
-    room = 2 * unreturned_.size();
-  }
+  ListUnderLock(
+      lock_, [this] { return unreturned_.size(); },
+      [&](std::size_t count) { blocks.reserve(before + count); },
+      [&] {
+        for (const Block* block = unreturned_.first(); block != nullptr;
+             block = block->next) {
+          blocks.push_back(
+              {block->data, block->size, block->data, BlockState::kFree});
+        }
+      });
 }
 
 bool SystemAllocator::RecordStream(Allocation* /*allocation*/,

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
-#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
 #include "strata/platform/call_record.h"
 #include "strata/strategy/block_list.h"
-#include "strata/strategy/list_under_lock.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {

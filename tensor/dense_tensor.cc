@@ -4,6 +4,7 @@
 #include <string>
 
 namespace strata {
+
 void* DenseTensor::AllocateFrom(Allocator& allocator, DataType dtype,
                                 std::size_t requested_bytes, bool fake_alloc) {
   if (dtype == DataType::kUndefined) {

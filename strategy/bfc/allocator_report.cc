@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "strata/allocation/list_under_lock.h"
 #include "strata/strategy/bfc_allocator.h"
-#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
 #include "strata/strategy/block_list.h"
-#include "strata/strategy/list_under_lock.h"
 
 namespace strata {
 namespace {

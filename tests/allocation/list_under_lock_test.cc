@@ -1,4 +1,4 @@
-#include "strata/strategy/list_under_lock.h"
+#include "strata/allocation/list_under_lock.h"
 
 #include <gtest/gtest.h>
 

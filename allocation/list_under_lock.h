@@ -1,5 +1,5 @@
-#ifndef STRATA_STRATEGY_LIST_UNDER_LOCK_H_
-#define STRATA_STRATEGY_LIST_UNDER_LOCK_H_
+#ifndef STRATA_ALLOCATION_LIST_UNDER_LOCK_H_
+#define STRATA_ALLOCATION_LIST_UNDER_LOCK_H_
 
 #include <cstddef>
 #include <mutex>
@@ -26,4 +26,4 @@ void ListUnderLock(Lock& lock, const Count& count, const Reserve& reserve,
 
 }  // namespace strata
 
-#endif  // STRATA_STRATEGY_LIST_UNDER_LOCK_H_
+#endif  // STRATA_ALLOCATION_LIST_UNDER_LOCK_H_

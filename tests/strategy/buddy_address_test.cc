@@ -1,0 +1,74 @@
+// A BuddyPool over a system that uses addresses again. Faults are those of
+// paddle.md §5.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/size.h"
+#include "strata/allocation/system_allocator.h"
+#include "strata/strategy/buddy/buddy_pool.h"
+
+namespace strata {
+namespace {
+
+// A system that gives the same address again once it got it back, as real ones
+// do.
+class OneAddress final : public SystemAllocator {
+ public:
+  OneAddress() : SystemAllocator(DevicePlace(0), 512) {}
+  const char* name() const override { return "one_address"; }
+
+ private:
+  void* Obtain(const Request& /*request*/, Failure& failure) noexcept override {
+    failure.reason = Failure::Reason::kDeviceMemory;
+    if (std::exchange(taken_, true)) return nullptr;
+    return reinterpret_cast<void*>(std::uintptr_t{1} << 40);
+  }
+  Status Return(void* /*data*/, std::size_t /*bytes*/) noexcept override {
+    taken_ = false;
+    return Status::kSuccess;
+  }
+
+  bool taken_ = false;
+};
+
+// Fault B9: chunks were told by address and size of their first block, and the
+// keys of chunks that had gone back were kept; so a free block of an old
+// chunk's size at the start of a new, larger chunk was given to the system.
+TEST(BuddyPoolAddressTest, B9ABlockThatLooksLikeAnOldChunkStays) {
+  StrategyOptions options;
+  options.initial_gpu_memory_in_mb = options.reallocate_gpu_memory_in_mb = 1;
+  const auto pool =
+      std::make_shared<ChunkPool>(std::make_shared<OneAddress>(), 0, nullptr);
+  BuddySource source("test", pool, std::make_shared<ChainStream>(),
+                     BuddySizes(options, PlaceKind::kDevice));
+  BuddyPool buddies(source);
+  Failure failure;
+  const auto get = [&](std::size_t bytes) {
+    return buddies.TryAllocate(Request{bytes}, bytes, failure)->block();
+  };
+  Block* old = get(Mebibytes(1));
+  const void* address = old->data;
+  buddies.Give(old);
+  source.Give(buddies.DetachIdle(1));
+  buddies.Give(get(Mebibytes(3)));
+  Block* low = get(Mebibytes(1));
+  Block* high = get(Mebibytes(1));
+  ASSERT_EQ(low->data, address);
+  ASSERT_EQ(low->size, Mebibytes(1));
+  ASSERT_EQ(high->chunk, low->chunk);
+  buddies.Give(low);
+  EXPECT_EQ(buddies.IdleBytes(), 0U);
+  EXPECT_EQ(buddies.DetachIdle(1), nullptr);
+  EXPECT_EQ(pool->reserved_bytes(), Mebibytes(3));
+  buddies.Give(high);
+  source.Give(buddies.DetachIdle(1));
+}
+
+}  // namespace
+}  // namespace strata

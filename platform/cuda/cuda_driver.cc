@@ -26,16 +26,7 @@ std::string Load(CudaDriver* driver) {
   PFN_cuGetProcAddress_v12000 lookup = nullptr;
   const cudaError_t error = FindDriverLookup(&lookup);
   if (error != cudaSuccess) return CudaReason(error);
-  std::string missing;
-#define STRATA_CUDA_NEWER_FUNCTION(member, symbol, version)    \
-  driver->member = reinterpret_cast<decltype(driver->member)>( \
-      Find(lookup, #symbol, version));
-#define STRATA_CUDA_FUNCTION(member, symbol, version) \
-  STRATA_CUDA_NEWER_FUNCTION(member, symbol, version) \
-  if (driver->member == nullptr) missing.append(" " #symbol);
-#include "strata/platform/cuda/driver_functions.def"
-#undef STRATA_CUDA_NEWER_FUNCTION
-#undef STRATA_CUDA_FUNCTION
+  const std::string missing = FindCudaFunctions(lookup, driver);
   if (!missing.empty()) return "the driver is too old: it lacks" + missing;
   const CUresult result = driver->Init(0);
   return result == CUDA_SUCCESS ? std::string()
@@ -43,6 +34,24 @@ std::string Load(CudaDriver* driver) {
 }
 
 }  // namespace
+
+// cuda.h makes macros of some names (cuMemAlloc is cuMemAlloc_v2), and the
+// driver knows none of what they stand for: # has to come before any expansion.
+std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
+                              CudaDriver* driver) {
+  std::string missing;
+#define STRATA_CUDA_NEWER_FUNCTION(member, symbol, version)    \
+  driver->member = reinterpret_cast<decltype(driver->member)>( \
+      Find(lookup, #symbol, version));
+#define STRATA_CUDA_FUNCTION(member, symbol, version)          \
+  driver->member = reinterpret_cast<decltype(driver->member)>( \
+      Find(lookup, #symbol, version));                         \
+  if (driver->member == nullptr) missing.append(" " #symbol);
+#include "strata/platform/cuda/driver_functions.def"
+#undef STRATA_CUDA_NEWER_FUNCTION
+#undef STRATA_CUDA_FUNCTION
+  return missing;
+}
 
 CudaDriver LoadCudaDriver() {
   CudaDriver driver;

@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
+#include <string>
+
 #include "strata/platform/status.h"
 
 namespace strata {
@@ -28,6 +30,11 @@ struct CudaDriver {
 #undef STRATA_CUDA_NEWER_FUNCTION
 #undef STRATA_CUDA_FUNCTION
 };
+
+// Fills `driver` with what `lookup` finds; returns the names of those it does
+// not, each after a space, without the newer ones.
+std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
+                              CudaDriver* driver);
 
 // Finds the driver and initialises it. Functions of driver_functions.def marked
 // as newer may be null in the result.

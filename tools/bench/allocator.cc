@@ -56,6 +56,9 @@ std::vector<BenchAllocator> MakeTable() {
   for (const std::string& peer : PeerNames()) {
     table.push_back(Row(peer, Kind::kPeer));
   }
+  table.push_back(Row("driver:malloc", Kind::kDriver));
+  table.push_back(Row("driver:malloc_async", Kind::kDriverPool));
+  table.push_back(Row("library", Kind::kLibrary));
   table.push_back(Malloc("glibc", "", ""));
   table.push_back(Malloc("jemalloc", "libjemalloc.so", "mallctl"));
   table.push_back(Malloc("mimalloc", "libmimalloc.so", "mi_version"));

@@ -17,7 +17,10 @@ struct BenchAllocator {
     kFacade,  // a strategy, through the facade and the default chain
     kCAbi,    // the same through the C ABI: `c:<strategy>`
     kPeer,    // a peer (peers/registry.h), on a device as the facade's
-    kMalloc,  // the process's malloc and free
+    kDriver,  // the driver's memory at once (cudaMalloc), with nothing above it
+    kDriverPool,  // the same of its default pool (cudaMallocAsync)
+    kLibrary,     // what a shared library allocates (heap_library.h)
+    kMalloc,      // the process's malloc and free
   };
 
   std::string name;
@@ -27,14 +30,15 @@ struct BenchAllocator {
   std::string strategy;
   // For kMalloc: the library to preload, without the end of its file name, and
   // a symbol that no other malloc has. Both empty: the C library's.
+  // For kLibrary: the library's path; empty if nobody named one.
   std::string library;
   std::string symbol;
   // Measured when no allocator is named.
   bool is_default = false;
 };
 
-// null, null_locked, every strategy of this build, every peer, and the host
-// allocators.
+// null, null_locked, every strategy of this build, every peer, the driver,
+// what a library may bring, and the host allocators.
 const std::vector<BenchAllocator>& BenchAllocators();
 
 // Errors: std::invalid_argument naming the known allocators.

@@ -41,7 +41,13 @@ Runner Start(const BenchPlan& plan, const BenchWorkload& workload,
   runner.row.allocator = allocator.name;
   runner.row.kind = allocator.kind;
   std::string preload;
-  if (!allocator.library.empty()) {
+  if (allocator.kind == BenchAllocator::Kind::kLibrary &&
+      allocator.library.empty()) {
+    GiveUp(runner, BenchRow::Status::kNotInstalled, "no --bench_library");
+    return runner;
+  }
+  if (allocator.kind == BenchAllocator::Kind::kMalloc &&
+      !allocator.library.empty()) {
     preload = FindLibrary(allocator.library, plan.library_folders).string();
     if (preload.empty()) {
       GiveUp(runner, BenchRow::Status::kNotInstalled,

@@ -38,8 +38,9 @@ strategies of this build through the facade and (c:…) through the C ABI and, t
 compare with, for peers (rules of earlier allocators, docs/peers.md) and for the
 malloc of the C library and of jemalloc, mimalloc and tcmalloc, where they are
 installed. Each runs in a process of its own; all take turns on one core. Time
-is that of the processor; with several threads, that on the wall, of each. `null`
-is what measuring itself costs, `null_locked` with a spin lock of each stream.
+is that of the processor; with several threads or a driver, that on the wall, of
+each. `null` is what measuring itself costs, `null_locked` with a spin lock of
+each stream.
 Beside the time: the most that was reserved, over the most that was live. `run`
 runs one once, for profilers.
 
@@ -53,6 +54,8 @@ runs one once, for profilers.
   --bench_seed=N            draws other random sizes (default: 1)
   --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
                             those in it (default: %s, if it is there)
+  --bench_library=FILE      a shared library to measure as `library`; what it
+                            defines: tools/bench/heap_library.h
   --bench_plot=FILE         draws cost against live blocks and threads, as SVG
   --format=table|json       for people (default) or programs
 
@@ -71,7 +74,8 @@ struct BenchSettings {
   int rounds = 0;
   std::size_t pairs = 0;
   BenchScriptOptions script;
-  std::string plot;  // path; empty: none
+  std::string library;  // path; empty: none
+  std::string plot;     // the same
 };
 
 std::size_t TakePositive(Arguments& arguments, const std::string& name,
@@ -102,6 +106,7 @@ BenchSettings TakeSettings(Arguments& arguments) {
   settings.script.traces = BenchTraces(arguments.TakeText(
       "bench_trace",
       std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
+  settings.library = arguments.TakeText("bench_library", "");
   settings.plot = arguments.TakeText("bench_plot", "");
   return settings;
 }
@@ -144,6 +149,27 @@ std::vector<BenchWorkload> SelectWorkloads(const BenchSettings& settings) {
   return selected;
 }
 
+// One of the table's, with the library that the settings name. With one, that
+// is what the user wants measured.
+BenchAllocator WithLibrary(BenchAllocator allocator,
+                           const BenchSettings& settings) {
+  if (allocator.kind == BenchAllocator::Kind::kLibrary) {
+    allocator.library = settings.library;
+    allocator.is_default = !settings.library.empty();
+  }
+  return allocator;
+}
+
+std::vector<BenchAllocator> SelectAllocators(const BenchSettings& settings) {
+  std::vector<BenchAllocator> table;
+  for (const BenchAllocator& allocator : BenchAllocators()) {
+    table.push_back(WithLibrary(allocator, settings));
+  }
+  return Select(settings.allocators, table, [&](const std::string& name) {
+    return WithLibrary(FindBenchAllocator(name), settings);
+  });
+}
+
 BenchTask MakeTask(const BenchSettings& settings,
                    const std::vector<std::string>& names,
                    const Options& options) {
@@ -152,7 +178,7 @@ BenchTask MakeTask(const BenchSettings& settings,
                                 ": an allocator and a workload");
   }
   BenchTask task;
-  task.allocator = FindBenchAllocator(names[1]);
+  task.allocator = WithLibrary(FindBenchAllocator(names[1]), settings);
   task.workload = FindBenchWorkload(names[2], settings.script);
   task.script = settings.script;
   task.pairs = settings.pairs;
@@ -182,8 +208,7 @@ BenchPlan MakePlan(const BenchSettings& settings,
                    const std::vector<std::string>& flags) {
   BenchPlan plan;
   plan.workloads = SelectWorkloads(settings);
-  plan.allocators =
-      Select(settings.allocators, BenchAllocators(), &FindBenchAllocator);
+  plan.allocators = SelectAllocators(settings);
   plan.rounds = settings.rounds;
   plan.worker_command = {
       std::filesystem::read_symlink("/proc/self/exe").string(), "bench",
@@ -195,7 +220,7 @@ BenchPlan MakePlan(const BenchSettings& settings,
   plan.worker_arguments = {
       "--bench_operations=" + std::to_string(settings.pairs),
       "--bench_seed=" + std::to_string(settings.script.seed),
-      "--bench_trace=" + traces};
+      "--bench_trace=" + traces, "--bench_library=" + settings.library};
   plan.worker_arguments.insert(plan.worker_arguments.end(), flags.begin(),
                                flags.end());
   plan.library_folders = SystemLibraryFolders();

@@ -26,9 +26,9 @@ class BenchSubject {
 
   // Every thread of the workload makes `pairs` allocations and as many frees,
   // on from where it stopped; returns the time that one took, on average. With
-  // one thread that is its processor time, because on a busy machine the clock
-  // on the wall mostly measures the others (hotpath.md §9); with several it is
-  // time on the wall.
+  // one thread and a simulated device that is its processor time, because on a
+  // busy machine the clock on the wall mostly measures the others (hotpath.md
+  // §9); with several threads or a driver it is time on the wall.
   //
   // Errors: std::bad_alloc if the allocator has no memory left, or
   //   std::runtime_error; then the subject is of no more use.
@@ -43,14 +43,19 @@ class BenchSubject {
   virtual std::uint64_t peak_live_bytes() const = 0;
 };
 
-// The processor time of the calling thread.
-std::chrono::nanoseconds ThreadTime();
+enum class BenchClock {
+  kThread,  // the processor time of the calling thread
+  kWall,
+};
+
+// Since a moment that is the clock's own.
+std::chrono::nanoseconds TimeOn(BenchClock clock);
 
 // `options` are those of the facade; the strategy is the allocator's. `script`
 // is the workload's. `cores` are for threads of the workload's own.
 //
 // Errors: std::invalid_argument for a wrong option, std::bad_alloc,
-//   std::runtime_error.
+//   std::runtime_error, also of a library that is none (HeapLibrary).
 std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
                                                const BenchWorkload& workload,
                                                BenchScript script,

@@ -45,20 +45,22 @@ template <class Heap>
 class OneThreadSubject final : public HeapSubject<Heap> {
  public:
   template <class... Arguments>
-  explicit OneThreadSubject(Arguments&&... arguments)
+  explicit OneThreadSubject(BenchClock clock, Arguments&&... arguments)
       : HeapSubject<Heap>(std::forward<Arguments>(arguments)...),
+        clock_(clock),
         player_(this->script(), this->heap().MakeLane(0)) {}
 
   std::chrono::nanoseconds Run(std::size_t pairs) override {
-    const std::chrono::nanoseconds start = ThreadTime();
+    const std::chrono::nanoseconds start = TimeOn(clock_);
     player_.Play(pairs);
-    return ThreadTime() - start;
+    return TimeOn(clock_) - start;
   }
   std::uint64_t peak_live_bytes() const override {
     return this->script().peak_live_bytes;
   }
 
  private:
+  const BenchClock clock_;
   BenchPlayer<Heap> player_;
 };
 

@@ -52,12 +52,15 @@ Graph CaptureGuard::End() {
   }
   Graph graph;
   const Status status = device_.StreamEndCapture(stream_, &graph);
-  // Anything but the wrong thread or stream ends the capture.
-  if (status == Status::kStreamCaptureWrongThread) {
-    throw DeviceError("the capture has to be ended by its own thread", status);
-  }
-  is_capturing_ = false;
+  is_capturing_ = false;  // however it went
   try {
+    if (status == Status::kStreamCaptureWrongThread) {
+      throw DeviceError(
+          "a capture has to be ended by its own thread; that of "
+          "stream " +
+              std::to_string(stream_.uid) + " is lost",
+          status);
+    }
     if (status != Status::kSuccess) {
       throw DeviceError(
           "the capture of stream " + std::to_string(stream_.uid) + " failed",

@@ -27,6 +27,10 @@ struct MemHandle {
 };
 
 enum class CaptureMode : std::int32_t { kGlobal, kThreadLocal, kRelaxed };
+// Whether `mode` is one of them, which a driver does not check.
+constexpr bool IsKnown(CaptureMode mode) {
+  return mode >= CaptureMode::kGlobal && mode <= CaptureMode::kRelaxed;
+}
 enum class CaptureStatus : std::int32_t { kNone, kActive, kInvalidated };
 
 struct CaptureInfo {

@@ -162,27 +162,6 @@ GraphNodeModel& CaptureModel::AddNode(const Place& place,
   return graph.nodes.back();
 }
 
-std::size_t CaptureModel::AddChild(const Place& place, const ExecModel& child) {
-  GraphModel& graph = *place.graph;
-  const std::size_t first_node = graph.nodes.size();
-  const auto first_chain = static_cast<std::uint32_t>(graph.chains.size());
-  graph.chains.insert(graph.chains.end(), child.chains.begin(),
-                      child.chains.end());
-  for (GraphNodeModel node : child.nodes) {
-    OrderClock before = place.member->frontier;
-    before.JoinShifted(node.before, first_chain);
-    node.before = std::move(before);
-    node.epoch.component += first_chain;
-    graph.nodes.push_back(std::move(node));
-  }
-  graph.tokens.insert(graph.tokens.end(), child.tokens.begin(),
-                      child.tokens.end());
-  for (std::uint32_t i = 0; i < child.chains.size(); ++i) {
-    place.member->frontier.Raise(first_chain + i, child.chains[i]);
-  }
-  return first_node;
-}
-
 void CaptureModel::Record(std::uint64_t event, std::uint64_t stream) {
   const auto found = captures_.find(stream);
   if (found == captures_.end()) return;

@@ -133,9 +133,6 @@ class CaptureModel {
   Place Find(std::uint64_t stream);
   // The node with this handle if it is the stream's last, else a new one.
   static GraphNodeModel& AddNode(const Place& place, std::uint64_t handle);
-  // Puts the nodes of `child` behind what `place` comes after. Returns the
-  // first of them in the graph's list.
-  static std::size_t AddChild(const Place& place, const ExecModel& child);
 
   // Events of captures.
   void Record(std::uint64_t event, std::uint64_t stream);

@@ -24,7 +24,8 @@ void HazardChecker::Observe(const CallRecord& record) {
   if (record.status != Status::kSuccess) {
     const bool ended = record.call == DeviceCall::kStreamEndCapture &&
                        (record.status == Status::kStreamCaptureInvalidated ||
-                        record.status == Status::kStreamCaptureUnjoined);
+                        record.status == Status::kStreamCaptureUnjoined ||
+                        record.status == Status::kStreamCaptureWrongThread);
     if (ended) captures_.Abandon(record.stream_uid);
     // The nodes that were named were for this call, and not for the next.
     if (record.call == DeviceCall::kStreamBeginCaptureToGraph ||

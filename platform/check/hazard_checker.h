@@ -107,8 +107,6 @@ class HazardChecker {
                          const CallRecord& record);
   void FreeInCapture(const CaptureModel::Place& place,
                      const CallRecord& record);
-  void LaunchInCapture(const CaptureModel::Place& place, const ExecModel& exec,
-                       const CallRecord& record);
   void Instantiate(ExecModel* exec, std::uint64_t graph);
   void Launch(ExecModel* exec, const CallRecord& record);
   OrderClock AfterEvents(OrderClock clock,

@@ -59,8 +59,6 @@ bool HazardChecker::ObserveGraphs(const CallRecord& record) {
       exec = captures_.FindExec(record.ptr);
       if (exec == nullptr) {
         Use(record, {});  // of before the records began
-      } else if (const auto place = captures_.Find(record.stream_uid)) {
-        LaunchInCapture(place, *exec, record);
       } else {
         Launch(exec, record);
       }
@@ -192,20 +190,6 @@ void HazardChecker::FreeInCapture(const CaptureModel::Place& place,
   } else {
     graph.frees.push_back(region);
   }
-}
-
-void HazardChecker::LaunchInCapture(const CaptureModel::Place& place,
-                                    const ExecModel& exec,
-                                    const CallRecord& record) {
-  GraphModel& graph = *place.graph;
-  for (std::size_t i = CaptureModel::AddChild(place, exec);
-       i < graph.nodes.size(); ++i) {
-    const std::vector<NodeUse> uses = graph.nodes[i].uses;
-    for (const NodeUse& use : uses) {
-      if (use.region != nullptr) CheckNodeUse(&graph, graph.nodes[i], use);
-    }
-  }
-  CaptureModel::AddNode(place, record.node);
 }
 
 void HazardChecker::Instantiate(ExecModel* exec, std::uint64_t graph) {

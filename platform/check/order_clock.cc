@@ -23,10 +23,4 @@ bool OrderClock::Join(const OrderClock& other) {
   return changed;
 }
 
-void OrderClock::JoinShifted(const OrderClock& other, std::uint32_t first) {
-  for (std::uint32_t i = 0; i < other.counts_.size(); ++i) {
-    Raise(first + i, other.counts_[i]);
-  }
-}
-
 }  // namespace strata

@@ -35,9 +35,6 @@ class OrderClock {
   void Raise(std::uint32_t component, std::uint64_t count);
   // Each becomes the larger of the two. Returns whether any changed.
   bool Join(const OrderClock& other);
-  // The same, with the components of `other` counted from `first`.
-  void JoinShifted(const OrderClock& other, std::uint32_t first);
-
   std::size_t size() const { return counts_.size(); }
 
  private:

@@ -25,6 +25,7 @@ Status CudaDevice::StreamBeginCapture(Stream stream, CaptureMode mode) {
                CallAbout(DeviceCall::kStreamBeginCapture,
                          static_cast<std::uint64_t>(mode)),
                [&](CallRecord*) {
+                 if (!IsKnown(mode)) return Status::kInvalidValue;
                  return ToStatus(driver_.StreamBeginCapture(
                      strata::ToCuda(stream), ToCuda(mode)));
                });
@@ -42,7 +43,7 @@ Status CudaDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
   call.ptr = ToNumber(graph);
   NoteDependencies(dependencies, count);
   return RunOn(stream, call, [&](CallRecord*) {
-    if (!graph || (dependencies == nullptr && count != 0)) {
+    if (!graph || !IsKnown(mode) || (dependencies == nullptr && count != 0)) {
       return Status::kInvalidValue;
     }
     const auto nodes = strata::ToCuda(dependencies, count);
@@ -133,7 +134,9 @@ Status CudaDevice::StreamUpdateCaptureDependencies(
 Status CudaDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
   return Run(CallAbout(DeviceCall::kThreadExchangeCaptureMode),
              [&](CallRecord* seen) {
-               if (mode == nullptr) return Status::kInvalidValue;
+               if (mode == nullptr || !IsKnown(*mode)) {
+                 return Status::kInvalidValue;
+               }
                CUstreamCaptureMode exchanged = ToCuda(*mode);
                seen->value = static_cast<std::uint64_t>(*mode);
                const CUresult result =

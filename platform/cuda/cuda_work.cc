@@ -25,7 +25,13 @@ CudaWork::CudaWork(const CudaDriver& driver, CudaDevice& device)
     : driver_(driver), device_(device) {
   CudaContextScope scope(device_.context());
   loaded_ = scope.status();
-  if (loaded_ == Status::kSuccess) loaded_ = Load();
+  if (loaded_ != Status::kSuccess) return;
+  // The first work may be wanted while the thread captures, in which nothing
+  // is loaded unless the thread is relaxed (cuda_semantics.md C17).
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver_.ThreadExchangeStreamCaptureMode(&mode);
+  loaded_ = Load();
+  driver_.ThreadExchangeStreamCaptureMode(&mode);
 }
 
 CudaWork::~CudaWork() {

@@ -93,7 +93,7 @@ Status CaptureSet::CheckEvent(const CaptureRule& rule, Event event) {
   const auto found = events_.find(event.value);
   if (found == events_.end()) return Status::kSuccess;
   SimCapture* capture = found->second.capture.get();
-  if (capture->graph == nullptr) return rule.status;
+  if (capture->graph == nullptr) return Status::kInvalidValue;  // it is over
   if (capture->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;
   }
@@ -141,26 +141,38 @@ Status CaptureSet::End(const Stream& stream, std::uint64_t thread,
   SimCapture* capture = Find(stream);
   if (capture == nullptr) return Status::kIllegalState;
   if (capture->origin != KeyOf(stream)) {
+    Invalidate(capture);
     return Status::kStreamCaptureUnmatched;
   }
-  if (capture->mode != CaptureMode::kRelaxed && capture->thread != thread) {
-    return Status::kStreamCaptureWrongThread;
-  }
   *outcome = Status::kSuccess;
-  if (capture->status == CaptureStatus::kInvalidated) {
+  if (capture->mode != CaptureMode::kRelaxed && capture->thread != thread) {
+    *outcome = Status::kStreamCaptureWrongThread;
+  } else if (capture->status == CaptureStatus::kInvalidated) {
     *outcome = Status::kStreamCaptureInvalidated;
   } else if (!IsJoined(*capture)) {
     *outcome = Status::kStreamCaptureUnjoined;
   }
+  *ended = Remove(capture);
+  return Status::kSuccess;
+}
+
+std::shared_ptr<const SimCapture> CaptureSet::EndWith(const Stream& stream) {
+  SimCapture* capture = Find(stream);
+  return capture == nullptr || capture->origin != KeyOf(stream)
+             ? nullptr
+             : Remove(capture);
+}
+
+std::shared_ptr<const SimCapture> CaptureSet::Remove(SimCapture* capture) {
   for (const auto& [key, member] : capture->members) by_stream_.erase(key);
   const auto found = std::find_if(
       captures_.begin(), captures_.end(),
       [capture](const auto& other) { return other.get() == capture; });
   capture->graph = nullptr;
-  *ended = std::move(*found);
+  std::shared_ptr<const SimCapture> ended = std::move(*found);
   captures_.erase(found);
   NoteWatched();
-  return Status::kSuccess;
+  return ended;
 }
 
 bool CaptureSet::IsJoined(const SimCapture& capture) {
@@ -223,22 +235,23 @@ void CaptureSet::ForgetEvent(Event event) {
   if (events_.erase(event.value) != 0) NoteWatched();
 }
 
-Status CaptureSet::Wait(const Stream& stream, bool blocking, Event event) {
+Status CaptureSet::Wait(const Stream& stream, bool blocking, Event event,
+                        bool is_recorded) {
   SimCapture* own = Find(stream);
   if (own != nullptr && own->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;  // C8
   }
   const auto found = events_.find(event.value);
-  if (found == events_.end()) {  // recorded outside: C7
-    Invalidate(own);
+  if (found == events_.end()) {
+    if (!is_recorded) return Status::kSuccess;
+    Invalidate(own);  // recorded outside: C7
     return Status::kStreamCaptureIsolation;
   }
   const CapturedEvent& captured = found->second;
   SimCapture* other = captured.capture.get();
   if (other->graph == nullptr) {  // the capture is over
-    if (own == nullptr) return Status::kCapturedEvent;
-    Invalidate(own);
-    return Status::kStreamCaptureIsolation;
+    if (own != nullptr) Invalidate(own);
+    return Status::kInvalidValue;
   }
   if (own == nullptr) {
     if (other->status == CaptureStatus::kInvalidated) {

@@ -76,10 +76,14 @@ class CaptureSet {
   Status Begin(SimCapture capture, bool blocking,
                std::vector<NodeIndex> dependencies);
   // kSuccess and the capture if this call ends it, however: `outcome` is then
-  // kSuccess, kStreamCaptureInvalidated or kStreamCaptureUnjoined. Else why it
-  // goes on.
+  // kSuccess, kStreamCaptureInvalidated, kStreamCaptureUnjoined or
+  // kStreamCaptureWrongThread. Else why it goes on; if the stream is not the
+  // one it began in, it is invalidated.
   Status End(const Stream& stream, std::uint64_t thread,
              std::shared_ptr<const SimCapture>* ended, Status* outcome);
+  // `stream` is gone, and with it the capture that began in it, which is
+  // returned, or null.
+  std::shared_ptr<const SimCapture> EndWith(const Stream& stream);
   // That `stream` takes part in, or null.
   SimCapture* Find(const Stream& stream) const;
   // The dependencies of what comes next in a stream that takes part.
@@ -95,8 +99,10 @@ class CaptureSet {
   // Whether `event` was last recorded in a capture.
   bool IsCaptured(Event event) const { return events_.count(event.value) != 0; }
   // `stream` waits for `event`, one of which has to do with a capture: the
-  // stream joins it, or goes on in it.
-  Status Wait(const Stream& stream, bool blocking, Event event);
+  // stream joins it, or goes on in it. To wait for an event that was never
+  // recorded is no error.
+  Status Wait(const Stream& stream, bool blocking, Event event,
+              bool is_recorded);
 
   void Invalidate(SimCapture* capture) {
     capture->status = CaptureStatus::kInvalidated;
@@ -122,6 +128,7 @@ class CaptureSet {
     return {stream.device, stream.uid};
   }
   static bool IsJoined(const SimCapture& capture);
+  std::shared_ptr<const SimCapture> Remove(SimCapture* capture);
   Status CheckConflict(const CaptureRule& rule, const Subject& subject);
   Status CheckUnsafe(const Subject& subject);
   Status CheckLegacy(std::int32_t device, bool invalidate);

@@ -5,56 +5,19 @@
 
 namespace strata {
 
-// Puts the nodes of a graph and of its children into one graph, then deals
-// lanes.
+// Deals the nodes of a graph to lanes.
 class ExecPlan::Builder {
  public:
-  explicit Builder(ExecPlan* plan) : plan_(plan) {}
+  Builder(ExecPlan* plan, const SimGraph& graph) : plan_(plan), graph_(graph) {}
 
-  void Build(const SimGraph& graph) {
-    Flatten(graph, {});
+  void Build() {
     tails_.assign(plan_->lanes_.size(), std::nullopt);
-    for (NodeIndex i = 0; i < flat_.nodes().size(); ++i) Deal(i);
+    for (NodeIndex i = 0; i < graph_.nodes().size(); ++i) Deal(i);
   }
 
  private:
-  using Indices = std::vector<NodeIndex>;
-
-  // Adds the nodes of `graph`, its roots after `before`. Returns what comes
-  // after all of it has to come after.
-  Indices Flatten(const SimGraph& graph, const Indices& before) {
-    Indices flat;  // by index in `graph`
-    std::vector<bool> has_successor(graph.nodes().size(), false);
-    for (const SimNode& node : graph.nodes()) {
-      Indices predecessors;
-      for (const NodeIndex p : node.predecessors) {
-        predecessors.push_back(flat[p]);
-        has_successor[p] = true;
-      }
-      if (predecessors.empty()) predecessors = before;
-      flat.push_back(AddNode(node, std::move(predecessors)));
-    }
-    Indices ends;
-    for (std::size_t i = 0; i < flat.size(); ++i) {
-      if (!has_successor[i]) ends.push_back(flat[i]);
-    }
-    return ends.empty() ? before : ends;
-  }
-
-  NodeIndex AddNode(const SimNode& node, Indices predecessors) {
-    SimNode added;
-    added.device = node.device;
-    added.cost_ns = node.cost_ns;
-    if (const auto* child = std::get_if<ChildAction>(&node.action)) {
-      // The child's end, in one node: work that does nothing.
-      return flat_.Add(std::move(added), Flatten(*child->graph, predecessors));
-    }
-    added.action = node.action;
-    return flat_.Add(std::move(added), std::move(predecessors));
-  }
-
   void Deal(NodeIndex index) {
-    const SimNode& from = flat_.nodes()[index];
+    const SimNode& from = graph_.nodes()[index];
     Node node;
     node.device = from.device;
     node.cost_ns = from.cost_ns;
@@ -84,7 +47,7 @@ class ExecPlan::Builder {
   }
 
   ExecPlan* const plan_;
-  SimGraph flat_;
+  const SimGraph& graph_;
   std::vector<std::optional<NodeIndex>> tails_;  // the last node, by lane
 };
 
@@ -97,7 +60,7 @@ ExecPlan::ExecPlan(const SimGraph& graph, const GraphMemoryUse& memory,
   for (const auto& [owner, heap] : memory.heaps) {
     heaps_.push_back({heap, heap->chunks(), heap->open()});
   }
-  Builder(this).Build(*graph_);
+  Builder(this, *graph_).Build();
 }
 
 }  // namespace strata

@@ -14,8 +14,8 @@
 
 namespace strata {
 
-// What an instantiated graph runs, frozen: the nodes of the graph with those of
-// its children in their place, dealt to lanes.
+// What an instantiated graph runs, frozen: the nodes of the graph, dealt to
+// lanes.
 //
 // Model: nodes are in a topological order. A lane is a stream of its own at a
 //   launch: each node in it comes after the one before, in the graph too, so

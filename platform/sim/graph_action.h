@@ -57,9 +57,6 @@ struct RecordAction {
 struct WaitAction {
   Event event;
 };
-struct ChildAction {
-  std::shared_ptr<const SimGraph> graph;
-};
 struct AllocAction {
   DevicePtr ptr = 0;
   std::uint64_t bytes = 0;
@@ -71,8 +68,8 @@ struct FreeAction {
 
 using GraphAction =
     std::variant<EmptyAction, CopyAction, FillAction, HostAction, WorkAction,
-                 KernelAction, RecordAction, WaitAction, ChildAction,
-                 AllocAction, FreeAction>;
+                 KernelAction, RecordAction, WaitAction, AllocAction,
+                 FreeAction>;
 
 }  // namespace strata
 

@@ -111,7 +111,7 @@ void PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes,
 
 std::uint64_t PoolBlocks::Free(DevicePtr ptr,
                                const std::optional<StreamPoint>& point) {
-  auto it = blocks_.find(ptr);
+  const auto it = blocks_.find(ptr);
   if (it == blocks_.end() || !it->second.live) return 0;
   const std::uint64_t bytes = it->second.bytes;
   it->second.live = false;
@@ -124,23 +124,42 @@ std::uint64_t PoolBlocks::Free(DevicePtr ptr,
       std::min(2 * state.most_row_bytes + bytes, state.free_bytes);
   --live_count_;
   live_bytes_ -= bytes;
-  const auto above = std::next(it);
-  if (above != blocks_.end() && AreOne(it->second, above->second)) {
-    it->second.bytes += above->second.bytes;
+  Index(Coalesce(it));
+  return bytes;
+}
+
+void PoolBlocks::NoteWait(WaitedFor waited) {
+  if (freed_at_point_ == 0) return;
+  std::vector<DevicePtr> known;
+  for (const FreeEntry& entry : free_) {
+    const auto& freed = entry.block->freed;
+    if (freed && waited(*freed)) known.push_back(entry.ptr);
+  }
+  // A neighbour that joins has been met here already, so each is still there.
+  for (const DevicePtr ptr : known) {
+    const auto block = blocks_.find(ptr);
+    Unindex(block->second);
+    block->second.freed.reset();
+    Index(Coalesce(block));
+  }
+}
+
+// Joins a free block that is not indexed with its neighbours. Returns what it
+// is part of, which is not indexed either.
+PoolBlocks::BlockMap::iterator PoolBlocks::Coalesce(BlockMap::iterator block) {
+  const auto above = std::next(block);
+  if (above != blocks_.end() && AreOne(block->second, above->second)) {
+    block->second.bytes += above->second.bytes;
     Unindex(above->second);
     DropBlock(above);
   }
-  if (it != blocks_.begin()) {
-    const auto below = std::prev(it);
-    if (AreOne(below->second, it->second)) {
-      below->second.bytes += it->second.bytes;
-      Unindex(below->second);
-      DropBlock(it);
-      it = below;
-    }
-  }
-  Index(it);
-  return bytes;
+  if (block == blocks_.begin()) return block;
+  const auto below = std::prev(block);
+  if (!AreOne(below->second, block->second)) return block;
+  below->second.bytes += block->second.bytes;
+  Unindex(below->second);
+  DropBlock(block);
+  return below;
 }
 
 // Whether neighbours are free and differ in nothing.
@@ -159,7 +178,7 @@ void PoolBlocks::CutFront(BlockMap::iterator block, std::uint64_t bytes) {
   Index(AddBlock(std::next(block), block->first + bytes, rest));
 }
 
-std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
+std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder* order,
                                                    std::uint64_t most_bytes) {
   for (auto it = chunks_.begin(); it != chunks_.end(); ++it) {
     if (it->chunk.bytes > most_bytes || !IsIdle(*it, order)) continue;
@@ -173,17 +192,18 @@ std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder& order,
 std::uint64_t PoolBlocks::IdleBytes(const StreamOrder& order) const {
   std::uint64_t bytes = 0;
   for (const ChunkState& state : chunks_) {
-    if (IsIdle(state, order)) bytes += state.chunk.bytes;
+    if (IsIdle(state, &order)) bytes += state.chunk.bytes;
   }
   return bytes;
 }
 
 bool PoolBlocks::IsIdle(const ChunkState& state,
-                        const StreamOrder& order) const {
+                        const StreamOrder* order) const {
   if (state.live != 0) return false;
   auto it = blocks_.find(state.chunk.ptr);
   for (; it != blocks_.end() && it->second.chunk == state.chunk.ptr; ++it) {
-    if (it->second.freed && !order.IsDone(*it->second.freed)) return false;
+    const auto& freed = it->second.freed;
+    if (freed && (order == nullptr || !order->IsDone(*freed))) return false;
   }
   return true;
 }
@@ -267,6 +287,7 @@ PoolBlocks::BlockMap::iterator PoolBlocks::DropBlock(BlockMap::iterator block) {
 }
 
 void PoolBlocks::Index(BlockMap::iterator block) {
+  if (block->second.freed) ++freed_at_point_;
   const FreeEntry entry{block->second.bytes, block->first, &block->second};
   if (spare_entries_.empty()) {
     block->second.entry = free_.insert(entry).first;
@@ -279,6 +300,7 @@ void PoolBlocks::Index(BlockMap::iterator block) {
 }
 
 void PoolBlocks::Unindex(const Block& block) {
+  if (block.freed) --freed_at_point_;
   spare_entries_.push_back(free_.extract(block.entry));
 }
 

@@ -41,7 +41,8 @@ struct ReuseRule {
 // Memory: what the trees no longer need is kept for what they need next.
 // Cost: the depth of a tree, plus the large enough free blocks that the stream
 //   may not have; where no single block serves, a look at every chunk, and the
-//   blocks of those that may have a row which is long enough.
+//   blocks of those that may have a row which is long enough. A wait of the
+//   host: a look at every free block, if not all may have each.
 // Source: cuda_semantics.md M10, D16.
 class PoolBlocks {
  public:
@@ -61,10 +62,14 @@ class PoolBlocks {
   // Returns the bytes of the live block that starts at `ptr`, now free, or 0 if
   // there is none. Without a point, any stream may have it.
   std::uint64_t Free(DevicePtr ptr, const std::optional<StreamPoint>& point);
+  // What was freed at a point that the host has waited for, any stream may have
+  // from now on.
+  void NoteWait(WaitedFor waited);
 
   // Takes out the lowest chunk of at most `most_bytes` that no block in use and
-  // no pending work needs.
-  std::optional<PoolChunk> TakeIdleChunk(const StreamOrder& order,
+  // no pending work needs; without an order, the lowest that any stream may
+  // have as a whole.
+  std::optional<PoolChunk> TakeIdleChunk(const StreamOrder* order,
                                          std::uint64_t most_bytes);
   // The bytes of all chunks that TakeIdleChunk would give.
   std::uint64_t IdleBytes(const StreamOrder& order) const;
@@ -131,10 +136,11 @@ class PoolBlocks {
   void Unindex(const Block& block);
   void CutFront(BlockMap::iterator block, std::uint64_t bytes);
   static bool AreOne(const Block& low, const Block& high);
+  BlockMap::iterator Coalesce(BlockMap::iterator block);
   BlockMap::iterator AddBlock(BlockMap::iterator before, DevicePtr ptr,
                               const Block& block);
   BlockMap::iterator DropBlock(BlockMap::iterator block);
-  bool IsIdle(const ChunkState& state, const StreamOrder& order) const;
+  bool IsIdle(const ChunkState& state, const StreamOrder* order) const;
   void DropChunk(Chunks::iterator chunk);
 
   BlockMap blocks_;  // by address
@@ -142,6 +148,7 @@ class PoolBlocks {
   FreeIndex free_;   // by size, then address
   std::vector<BlockMap::node_type> spare_blocks_;
   std::vector<FreeIndex::node_type> spare_entries_;
+  std::uint64_t freed_at_point_ = 0;  // free blocks that not all may have
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t reserved_bytes_ = 0;

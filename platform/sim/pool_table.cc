@@ -91,8 +91,8 @@ bool PoolTable::Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
   return false;
 }
 
-void PoolTable::OnSynchronize(const StreamOrder& order) {
-  for (const auto& pool : pools_) pool->TrimToThreshold(order);
+void PoolTable::OnSynchronize(const StreamOrder& order, WaitedFor waited) {
+  for (const auto& pool : pools_) pool->OnSynchronize(order, waited);
   Sweep(order);
 }
 

@@ -31,7 +31,7 @@ int DeviceOfPool(MemPool pool);
 //   that cannot allocate.
 // Threads: externally synchronised.
 // Lifetime: `memory` outlives it.
-// Source: cuda_semantics.md P8, P9, P11, P12.
+// Source: cuda_semantics.md P5, P6, P8, P9, P11, P12.
 class PoolTable final : public MappedMemory {
  public:
   PoolTable(int device, DeviceMemory* memory);
@@ -61,8 +61,8 @@ class PoolTable final : public MappedMemory {
             const StreamOrder& order);
 
   // What every pool does when the host has waited for a stream, an event or the
-  // device (cuda_semantics.md P6).
-  void OnSynchronize(const StreamOrder& order);
+  // device (cuda_semantics.md P5, P6).
+  void OnSynchronize(const StreamOrder& order, WaitedFor waited);
   // Releases idle chunks until the device has `bytes` free. Returns false and
   // releases none if there are too few, or if as much is free already.
   bool MakeRoom(std::uint64_t bytes, const StreamOrder& order);

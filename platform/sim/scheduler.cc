@@ -43,6 +43,22 @@ void Scheduler::WaitFor(const Stream& stream, const StreamSnapshot& snapshot) {
   streams_.PushWait(&streams_.At(stream), snapshot.point, &snapshot.clock);
 }
 
+StreamSnapshot Scheduler::Submitted(const Stream& stream) const {
+  const SimStream& found = streams_.At(stream);
+  return {found.Last(), found.clock};
+}
+
+bool Scheduler::IsIn(const StreamSnapshot& snapshot,
+                     const StreamPoint& point) const {
+  const StreamPoint& last = snapshot.point;
+  if (point.device == last.device && point.stream_uid == last.stream_uid) {
+    return point.count <= last.count;
+  }
+  // A stream of which nothing is kept comes before everything.
+  const SimStream* stream = streams_.Find(point);
+  return stream == nullptr || snapshot.clock.At(stream->key) >= point.count;
+}
+
 StreamPoint Scheduler::Last(const Stream& stream) const {
   return streams_.Last(&streams_.At(stream));
 }

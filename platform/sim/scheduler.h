@@ -66,6 +66,10 @@ class Scheduler final : public StreamOrder, private WorkRunner {
   void Snapshot(const Stream& stream, StreamSnapshot* snapshot) {
     streams_.Snapshot(&streams_.At(stream), snapshot);
   }
+  // The same, but for what the legacy rule will add to later work.
+  StreamSnapshot Submitted(const Stream& stream) const;
+  // Whether the work up to `point` is part of `snapshot`.
+  bool IsIn(const StreamSnapshot& snapshot, const StreamPoint& point) const;
   // Makes what is submitted to `stream` from now on start after `snapshot`.
   void WaitFor(const Stream& stream, const StreamSnapshot& snapshot);
 

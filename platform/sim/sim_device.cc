@@ -87,7 +87,9 @@ Status SimDevice::Synchronize() {
   return Run(call, [&](CallRecord*) {
     SimLock lock(mutex_);
     scheduler_.AwaitDevice(ordinal_, &lock);
-    pools_.OnSynchronize(scheduler_);
+    pools_.OnSynchronize(scheduler_, [this](const StreamPoint& point) {
+      return point.device == ordinal_ && scheduler_.IsDone(point);
+    });
     return sticky_error();
   });
 }

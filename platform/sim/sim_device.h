@@ -293,6 +293,8 @@ class SimDevice final : public Device {
                   SimLock* lock);
   // What `event` of any device was recorded after, or null. Under mutex_.
   StreamSnapshot* FindEvent(Event event) const;
+  // The host has waited for `waited`, and the pools of this device learn it.
+  void TellPools(const StreamSnapshot& waited);
 
   // Submits `work`, which returns a Status and takes no lock. Nothing runs on a
   // device with a sticky error (sim_device_run.h).
@@ -315,6 +317,8 @@ class SimDevice final : public Device {
   Status BeginCapture(const Stream& stream, CaptureMode mode, Graph graph,
                       const GraphNode* dependencies, std::size_t count,
                       CallRecord* seen);
+  // Of a capture that did not come to a graph.
+  void DropCapture(const SimCapture& ended);
   // The device whose memory `ptr` is, or -1. Under mutex_.
   int OwnerOfMemory(DevicePtr ptr) const;
 

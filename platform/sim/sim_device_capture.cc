@@ -18,11 +18,6 @@ CallRecord CaptureCall(DeviceCall device_call, std::uint64_t value = 0) {
   return RecordOf(device_call, 0, 0, value);
 }
 
-bool Known(CaptureMode mode) {
-  return mode == CaptureMode::kGlobal || mode == CaptureMode::kThreadLocal ||
-         mode == CaptureMode::kRelaxed;
-}
-
 std::uint64_t NumberOf(Graph graph) {
   return reinterpret_cast<std::uintptr_t>(graph.value);
 }
@@ -58,7 +53,7 @@ Status SimDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
 Status SimDevice::BeginCapture(const Stream& stream, CaptureMode mode,
                                Graph graph, const GraphNode* dependencies,
                                std::size_t count, CallRecord* seen) {
-  if (!Known(mode)) return Status::kInvalidValue;
+  if (!IsKnown(mode)) return Status::kInvalidValue;
   std::lock_guard lock(mutex_);
   if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
   if (stream.uid == kLegacyStreamUid) return Status::kStreamCaptureUnsupported;
@@ -101,18 +96,26 @@ Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
                const Status status = platform_->captures().End(
                    stream, CallingThreadNumber(), &ended, &outcome);
                if (status != Status::kSuccess) return status;
-               GraphTable& graphs = platform_->graphs();
-               graphs.Find(ended->handle)->capturing = false;
-               if (outcome == Status::kSuccess) {
-                 *graph = ended->handle;
-                 seen->ptr = NumberOf(*graph);
-               } else if (ended->owns_graph) {
-                 graphs.Destroy(ended->handle);
-               } else {
-                 graphs.UndoCapture(graphs.Find(ended->handle));
+               if (outcome != Status::kSuccess) {
+                 DropCapture(*ended);
+                 return outcome;
                }
+               platform_->graphs().Find(ended->handle)->capturing = false;
+               *graph = ended->handle;
+               seen->ptr = NumberOf(*graph);
                return outcome;
              });
+}
+
+void SimDevice::DropCapture(const SimCapture& ended) {
+  GraphTable& graphs = platform_->graphs();
+  GraphEntry* entry = graphs.Find(ended.handle);
+  entry->capturing = false;
+  if (ended.owns_graph) {
+    graphs.Destroy(ended.handle);
+  } else {
+    graphs.UndoCapture(entry);
+  }
 }
 
 Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {
@@ -189,7 +192,7 @@ Status SimDevice::ThreadExchangeCaptureMode(CaptureMode* mode) {
   const auto value = mode == nullptr ? 0 : static_cast<std::uint64_t>(*mode);
   return Run(RecordOf(DeviceCall::kThreadExchangeCaptureMode, 0, 0, value),
              [&](CallRecord*) {
-               if (mode == nullptr || !Known(*mode)) {
+               if (mode == nullptr || !IsKnown(*mode)) {
                  return Status::kInvalidValue;
                }
                std::lock_guard lock(mutex_);

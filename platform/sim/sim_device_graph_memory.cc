@@ -60,8 +60,7 @@ Status SimDevice::CaptureFree(SimCapture* capture, const Stream& stream,
   }
   const int device = DeviceOfGraphAddress(ptr);
   if (device < 0 || device >= platform_->device_count()) {
-    platform_->captures().Invalidate(capture);  // C16
-    return Status::kInvalidValue;
+    return Status::kInvalidValue;  // the capture goes on
   }
   GraphMemoryUse& use = platform_->graphs().Find(capture->handle)->memory;
   const auto own = use.heaps.find(device);

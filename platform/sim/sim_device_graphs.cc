@@ -82,8 +82,8 @@ Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
     }
     std::lock_guard lock(mutex_);
     GraphEntry* entry = platform_->graphs().Find(graph);
-    // No capture may be adding to it: C13.
-    if (entry == nullptr || entry->capturing) return Status::kInvalidValue;
+    // A capture may be adding to it: what it has now is what is launched.
+    if (entry == nullptr) return Status::kInvalidValue;
     if (entry->graph.HasMemoryNodes() && !entry->instance.expired()) {
       return Status::kNotSupported;  // P15
     }
@@ -125,23 +125,14 @@ Status SimDevice::GraphExecDestroy(GraphExec exec) {
 
 Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
   const CallRecord call = CallAboutHandle(DeviceCall::kGraphLaunch, exec);
-  return Run(stream, call, [&](CallRecord* seen) {
+  return Run(stream, call, [&](CallRecord*) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     SimExec* found = platform_->graphs().Find(exec);
     if (found == nullptr) return Status::kInvalidValue;
-    SimCapture* capture = CaptureOf(stream);
-    if (capture == nullptr) return Launch(found, stream, &lock);
-    const std::shared_ptr<const SimGraph>& graph = found->plan->graph();
-    // Memory nodes cannot be cloned: C20, P15.
-    if (graph->HasMemoryNodes()) return Status::kNotSupported;
-    const Status status = AddNode(capture, stream, 0, ChildAction{graph}, seen);
-    if (status != Status::kSuccess) return status;
-    std::vector<UserObjectRef>& objects =
-        platform_->graphs().Find(capture->handle)->objects;
-    const auto& cloned = found->plan->objects();
-    objects.insert(objects.end(), cloned.begin(), cloned.end());
-    return status;
+    // Another thread may have begun since the call was checked.
+    if (CaptureOf(stream) != nullptr) return Status::kStreamCaptureUnsupported;
+    return Launch(found, stream, &lock);
   });
 }
 

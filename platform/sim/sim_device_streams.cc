@@ -59,6 +59,10 @@ Status SimDevice::StreamDestroy(Stream stream) {
   return Run(stream, RecordOf(DeviceCall::kStreamDestroy), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
     if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
+    // What a fork has captured stays; the origin takes its capture along.
+    if (const auto ended = platform_->captures().EndWith(stream)) {
+      DropCapture(*ended);
+    }
     scheduler_.DestroyStream(stream);
     return Status::kSuccess;
   });
@@ -113,9 +117,10 @@ Status SimDevice::StreamSynchronize(Stream stream) {
   return Run(stream, call, [&](CallRecord*) {
     SimLock lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
+    const StreamSnapshot waited = scheduler_.Submitted(stream);
     scheduler_.AwaitStream(stream, &lock);
     // Reports say that the legacy stream does not do it: P6.
-    if (stream.uid != kLegacyStreamUid) pools_.OnSynchronize(scheduler_);
+    if (stream.uid != kLegacyStreamUid) TellPools(waited);
     return sticky_error();
   });
 }
@@ -146,7 +151,7 @@ Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
       return Status::kSuccess;
     }
     return platform_->captures().Wait(stream, scheduler_.IsBlocking(stream),
-                                      event);
+                                      event, recorded->point.stream_uid != 0);
   });
 }
 
@@ -257,9 +262,16 @@ Status SimDevice::EventSynchronize(Event event) {
     SimLock lock(mutex_);
     const StreamSnapshot* recorded = FindEvent(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
-    scheduler_.Await(recorded->point, &lock);
-    platform_->OwnerOf(event)->pools_.OnSynchronize(scheduler_);
+    const StreamSnapshot waited = *recorded;  // it may be recorded again
+    scheduler_.Await(waited.point, &lock);
+    platform_->OwnerOf(event)->TellPools(waited);
     return sticky_error();
+  });
+}
+
+void SimDevice::TellPools(const StreamSnapshot& waited) {
+  pools_.OnSynchronize(scheduler_, [&](const StreamPoint& point) {
+    return scheduler_.IsIn(waited, point);
   });
 }
 

@@ -16,9 +16,6 @@ bool SameDevices(const GraphAction& a, const GraphAction& b) {
   if (const auto* fill = std::get_if<FillAction>(&a)) {
     return fill->ptr_device == std::get<FillAction>(b).ptr_device;
   }
-  if (const auto* child = std::get_if<ChildAction>(&a)) {
-    return child->graph->IsLike(*std::get<ChildAction>(b).graph);
-  }
   return true;
 }
 

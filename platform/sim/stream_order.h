@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -15,6 +16,9 @@ struct StreamPoint {
 
   friend bool operator==(const StreamPoint&, const StreamPoint&) = default;
 };
+
+// Whether the host has waited for the work up to a point.
+using WaitedFor = FunctionRef<bool(const StreamPoint&)>;
 
 // What is known about the order of work in streams, for who has to decide on it
 // when a call is made: memory pools.

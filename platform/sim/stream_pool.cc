@@ -92,7 +92,12 @@ bool StreamPool::Free(DevicePtr ptr, const std::optional<StreamPoint>& point) {
   return blocks_.Free(ptr, point) != 0;
 }
 
-void StreamPool::TrimTo(std::uint64_t keep_bytes, const StreamOrder& order) {
+void StreamPool::OnSynchronize(const StreamOrder& order, WaitedFor waited) {
+  blocks_.NoteWait(waited);
+  TrimTo(release_threshold_, opportunistic_ ? &order : nullptr);
+}
+
+void StreamPool::TrimTo(std::uint64_t keep_bytes, const StreamOrder* order) {
   while (blocks_.reserved_bytes() > keep_bytes) {
     const std::optional<PoolChunk> chunk =
         blocks_.TakeIdleChunk(order, blocks_.reserved_bytes() - keep_bytes);
@@ -102,7 +107,8 @@ void StreamPool::TrimTo(std::uint64_t keep_bytes, const StreamOrder& order) {
 }
 
 bool StreamPool::ReleaseChunk(const StreamOrder& order) {
-  const std::optional<PoolChunk> chunk = blocks_.TakeIdleChunk(order, kNoLimit);
+  const std::optional<PoolChunk> chunk =
+      blocks_.TakeIdleChunk(&order, kNoLimit);
   if (chunk) space_->Give(*chunk);
   return chunk.has_value();
 }

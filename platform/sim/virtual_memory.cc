@@ -9,10 +9,6 @@
 namespace strata {
 namespace {
 
-bool IsMappable(DevicePtr ptr, std::uint64_t bytes) {
-  return bytes != 0 && bytes % kFrameBytes == 0 && ptr % kFrameBytes == 0;
-}
-
 bool IsPowerOfTwo(std::uint64_t value) {
   return value != 0 && (value & (value - 1)) == 0;
 }
@@ -30,14 +26,15 @@ VirtualMemory::VirtualMemory(PhysicalMemory* physical, HostViews* views)
 Status VirtualMemory::Reserve(int device, std::uint64_t bytes,
                               std::uint64_t alignment, DevicePtr hint,
                               DevicePtr* ptr) {
-  if (bytes == 0 || bytes % kReservationUnitBytes != 0 ||
-      hint % kReservationUnitBytes != 0 ||
+  if (bytes == 0 || bytes % kFrameBytes != 0 || hint % kHintUnitBytes != 0 ||
       (alignment != 0 && !IsPowerOfTwo(alignment))) {
-    return kBadReservation;
+    return Status::kInvalidValue;
   }
   const std::uint64_t aligned = std::max(alignment, kFrameBytes);
   // No address of the window is a multiple of more than its size.
-  if (aligned > kReservedWindowBytes) return Status::kMemoryAllocation;
+  if (bytes >= kMaxReservationBytes || aligned > kReservedWindowBytes) {
+    return Status::kMemoryAllocation;
+  }
   auto begin = lane_.Take(bytes, aligned);
   if (!begin) begin = lane_.TakeLowest(bytes, aligned);
   if (!begin) return Status::kMemoryAllocation;
@@ -60,9 +57,10 @@ Status VirtualMemory::FreeReservation(DevicePtr ptr, std::uint64_t bytes) {
 Status VirtualMemory::Map(DevicePtr ptr, std::uint64_t bytes,
                           std::uint64_t offset, MemHandle handle) {
   const PhysicalMemory::Block* block = physical_->FindReferenced(handle);
-  // An offset must be 0 up to CUDA 13.0 (cuda_semantics.md V5).
-  if (block == nullptr || offset != 0 || !IsMappable(ptr, bytes) ||
-      bytes > block->bytes || !InOneReservation(ptr, bytes) ||
+  if (block == nullptr || bytes == 0) return Status::kInvalidValue;
+  // Said before the address is looked at (cuda_semantics.md V5).
+  if (offset != 0 || bytes != block->bytes) return Status::kNotSupported;
+  if (ptr % kFrameBytes != 0 || !InOneReservation(ptr, bytes) ||
       AnyMapped(ptr, bytes)) {
     return Status::kInvalidValue;
   }
@@ -75,7 +73,7 @@ Status VirtualMemory::Map(DevicePtr ptr, std::uint64_t bytes,
 
 Status VirtualMemory::Unmap(DevicePtr ptr, std::uint64_t bytes,
                             std::uint64_t* mappings) {
-  const std::optional<Span> span = WholeMappings(ptr, bytes);
+  const std::optional<Span> span = MappingsIn(ptr, bytes);
   if (!span) return Status::kInvalidValue;
   views_->Drop(ptr, bytes);
   std::uint64_t count = 0;
@@ -91,7 +89,7 @@ Status VirtualMemory::Unmap(DevicePtr ptr, std::uint64_t bytes,
 Status VirtualMemory::SetAccess(DevicePtr ptr, std::uint64_t bytes,
                                 const AccessDescriptor* access,
                                 std::size_t count, std::uint64_t* mappings) {
-  const std::optional<Span> span = WholeMappings(ptr, bytes);
+  const std::optional<Span> span = UnbrokenMappings(ptr, bytes);
   if (!span || !ValidDescriptors(access, count)) return Status::kInvalidValue;
   std::uint64_t touched = 0;
   for (auto mapping = span->begin; mapping != span->end; ++mapping) {
@@ -190,23 +188,27 @@ bool VirtualMemory::AnyMapped(DevicePtr ptr, std::uint64_t bytes) const {
   return next != mappings_.end() && next->first < ptr + bytes;
 }
 
-std::optional<VirtualMemory::Span> VirtualMemory::WholeMappings(
+std::optional<VirtualMemory::Span> VirtualMemory::MappingsIn(
     DevicePtr ptr, std::uint64_t bytes) {
-  if (!IsMappable(ptr, bytes) || !InOneReservation(ptr, bytes)) {
-    return std::nullopt;
-  }
-  const Mappings::iterator begin = mappings_.find(ptr);
-  Mappings::iterator mapping = begin;
+  if (bytes == 0 || !InOneReservation(ptr, bytes)) return std::nullopt;
+  const auto cuts = [&](DevicePtr at) {
+    const auto mapping = MappingAt(at);
+    return mapping != mappings_.end() && mapping->first != at;
+  };
   const DevicePtr end = ptr + bytes;
-  while (ptr < end) {
-    if (mapping == mappings_.end() || mapping->first != ptr ||
-        mapping->second.bytes > end - ptr) {
-      return std::nullopt;
-    }
-    ptr += mapping->second.bytes;
-    ++mapping;
+  if (cuts(ptr) || cuts(end)) return std::nullopt;
+  return Span{mappings_.lower_bound(ptr), mappings_.lower_bound(end)};
+}
+
+std::optional<VirtualMemory::Span> VirtualMemory::UnbrokenMappings(
+    DevicePtr ptr, std::uint64_t bytes) {
+  const std::optional<Span> span = MappingsIn(ptr, bytes);
+  if (!span) return std::nullopt;
+  std::uint64_t mapped_bytes = 0;
+  for (auto mapping = span->begin; mapping != span->end; ++mapping) {
+    mapped_bytes += mapping->second.bytes;
   }
-  return Span{begin, mapping};
+  return mapped_bytes == bytes ? span : std::nullopt;
 }
 
 bool VirtualMemory::IsDevice(const Location& location) const {

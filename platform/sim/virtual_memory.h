@@ -22,22 +22,23 @@ namespace strata {
 // other memory and below 2^53 (device_memory.h).
 inline constexpr DevicePtr kReservedWindowBegin = DevicePtr{3} << 51;
 inline constexpr std::uint64_t kReservedWindowBytes = std::uint64_t{1} << 51;
-// Sizes and hints of reservations are multiples of the host's page.
-inline constexpr std::uint64_t kReservationUnitBytes = 4096;
-// What a reservation of a wrong size or alignment fails with. The header names
-// 1; tests that run on NVIDIA's devices expect 2 (cuda_semantics.md V1).
-inline constexpr Status kBadReservation = Status::kMemoryAllocation;
+// Hints of reservations are multiples of the host's page; their sizes are
+// multiples of kFrameBytes, and below this (cuda_semantics.md V1).
+inline constexpr std::uint64_t kHintUnitBytes = 4096;
+inline constexpr std::uint64_t kMaxReservationBytes = std::uint64_t{1} << 47;
 
 // Ranges of addresses, and what is mapped into them.
 //
 // Model: a page table in software, shared by the devices of a platform:
-//   mappings of handles, each with the rights of every device. A reservation
-//   starts at a multiple of kFrameBytes, where the lane of addresses puts it:
-//   hints are checked and not followed. Mapping and unmapping are not ordered
-//   with work in streams (cuda_semantics.md V8).
+//   mappings of handles, each of a handle's whole memory and with the rights of
+//   every device. A reservation starts at a multiple of kFrameBytes, where the
+//   lane of addresses puts it: hints are checked and not followed. Mapping and
+//   unmapping are not ordered with work in streams (cuda_semantics.md V8).
 // Errors: the Status of the Device entry point that each method serves.
 // Threads: externally synchronised.
 // Cost: O(log ranges), plus the number of mappings in the range.
+// Source: cuda_semantics.md §4; what it marks [S] was seen on an H200, driver
+//   580.159.
 class VirtualMemory final : public MappedMemory {
  public:
   // Both outlive this; `views` of unmapped ranges are dropped.
@@ -46,9 +47,12 @@ class VirtualMemory final : public MappedMemory {
   Status Reserve(int device, std::uint64_t bytes, std::uint64_t alignment,
                  DevicePtr hint, DevicePtr* ptr);
   Status FreeReservation(DevicePtr ptr, std::uint64_t bytes);
+  // kNotSupported for a part of the handle's memory, wherever it is to go.
   Status Map(DevicePtr ptr, std::uint64_t bytes, std::uint64_t offset,
              MemHandle handle);
-  // On success `mappings`, unless null, is how many it has touched.
+  // The range lies in a reservation and cuts no mapping; it may have holes, or
+  // nothing mapped at all. On success `mappings`, unless null, is how many it
+  // has touched.
   Status Unmap(DevicePtr ptr, std::uint64_t bytes, std::uint64_t* mappings);
   Status SetAccess(DevicePtr ptr, std::uint64_t bytes,
                    const AccessDescriptor* access, std::size_t count,
@@ -83,12 +87,14 @@ class VirtualMemory final : public MappedMemory {
   bool InOneReservation(DevicePtr ptr, std::uint64_t bytes) const;
   Mappings::const_iterator MappingAt(DevicePtr ptr) const;
   bool AnyMapped(DevicePtr ptr, std::uint64_t bytes) const;
-  // Mappings that make up the range, each as a whole and without a hole.
   struct Span {
     Mappings::iterator begin;
     Mappings::iterator end;
   };
-  std::optional<Span> WholeMappings(DevicePtr ptr, std::uint64_t bytes);
+  // The mappings in a range of one reservation; nothing if it cuts one.
+  std::optional<Span> MappingsIn(DevicePtr ptr, std::uint64_t bytes);
+  // The same; nothing if it has a hole.
+  std::optional<Span> UnbrokenMappings(DevicePtr ptr, std::uint64_t bytes);
   bool IsDevice(const Location& location) const;
   bool ValidDescriptors(const AccessDescriptor* access,
                         std::size_t count) const;

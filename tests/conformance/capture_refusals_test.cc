@@ -135,6 +135,13 @@ TEST_P(CaptureRefusalsConformanceTest, T29UnsafeCallsByModesAndThreads) {
   }
 }
 
+TEST_P(CaptureRefusalsConformanceTest, T29SafeCallsAreNeverRefused) {
+  for (const UnsafeCall& call : CallsKnownToBeSafe()) {
+    if (!call.available(device().caps())) continue;
+    EXPECT_EQ(RefusedCells(call), 0u) << call.name;
+  }
+}
+
 // C17: a relaxed thread may make any of them.
 TEST_P(CaptureRefusalsConformanceTest, T29PinsCallsOfUnknownSafety) {
   std::uint64_t allowed = 0;

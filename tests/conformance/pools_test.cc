@@ -22,6 +22,28 @@ TEST_P(PoolConformanceTest, T54ZeroThresholdGivesMemoryBackAtASynchronize) {
   EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 0u);
 }
 
+// P5, P6: that the work is done is not enough.
+TEST_P(PoolConformanceTest, T54ZeroThresholdKeepsWhatNobodyHasWaitedFor) {
+  const MemPool pool = NewPool();
+  Set(pool, PoolAttribute::kReleaseThreshold, 0);
+  const Stream stream = NewStream();
+  FreedBlock(pool, stream, false);
+  ASSERT_EQ(device().StreamSynchronize(NewStream()), Status::kSuccess);
+  EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), kTakenBytes);
+}
+
+TEST_P(PoolConformanceTest,
+       T54ZeroThresholdGivesMemoryBackAtAnEventSynchronize) {
+  const MemPool pool = NewPool();
+  Set(pool, PoolAttribute::kReleaseThreshold, 0);
+  const Stream stream = NewStream();
+  const Event event = NewEvent();
+  FreedBlock(pool, stream, true);
+  ASSERT_EQ(device().EventRecord(event, stream, 0), Status::kSuccess);
+  ASSERT_EQ(device().EventSynchronize(event), Status::kSuccess);
+  EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 0u);
+}
+
 TEST_P(PoolConformanceTest, T54HighThresholdKeepsMemoryAtASynchronize) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();
@@ -54,11 +76,11 @@ TEST_P(PoolConformanceTest, T54TrimKeepsWhatItIsTold) {
   EXPECT_GE(Get(pool, PoolAttribute::kReservedCurrent), kTakenBytes);
 }
 
-TEST_P(PoolConformanceTest, T54PinsWhatAnAllocationReserves) {
+TEST_P(PoolConformanceTest, T54PoolsGrowInLargeSteps) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();
   const DevicePtr ptr = Take(pool, stream, 512);
-  Pin("pool_growth_bytes", Get(pool, PoolAttribute::kReservedCurrent));
+  EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 32u << 20);
   EXPECT_GE(Get(pool, PoolAttribute::kUsedCurrent), 512u);
   Give(ptr, stream);
 }
@@ -116,7 +138,35 @@ TEST_P(PoolConformanceTest, T57BlocksCanBeFreedAtOnce) {
   const DevicePtr ptr = Take(pool, stream);
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
-  EXPECT_EQ(Get(pool, PoolAttribute::kUsedCurrent), 0u);
+  // A driver (580.159) counts it as used for as long as the pool exists.
+  if (sim() != nullptr) {
+    EXPECT_EQ(Get(pool, PoolAttribute::kUsedCurrent), 0u);
+  }
+}
+
+TEST_P(PoolConformanceTest, T57ABlockFreedAtOnceServesTheNextAllocation) {
+  const MemPool pool = NewPool();
+  const Stream stream = NewStream();
+  const DevicePtr ptr = Take(pool, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().MemFree(ptr), Status::kSuccess);
+  ASSERT_EQ(device().Synchronize(), Status::kSuccess);
+  const DevicePtr again = Take(pool, stream);
+  EXPECT_EQ(again, ptr);
+  Give(again, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().PoolTrimTo(pool, 0), Status::kSuccess);
+  EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 0u);
+}
+
+TEST_P(PoolConformanceTest, T57ABlockFreedAtOnceCannotBeFreedAgain) {
+  const MemPool pool = NewPool();
+  const Stream stream = NewStream();
+  const DevicePtr ptr = Take(pool, stream);
+  ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
+  ASSERT_EQ(device().MemFree(ptr), Status::kSuccess);
+  EXPECT_EQ(device().MemFree(ptr), Status::kInvalidValue);
+  EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
 }
 
 TEST_P(PoolConformanceTest, T58MemoryOfNoPoolCanBeFreedInAStream) {
@@ -155,30 +205,34 @@ TEST_P(PoolConformanceTest, RuleP3DestroyedStreamIsRefused) {
             Status::kInvalidResourceHandle);
 }
 
-TEST_P(PoolConformanceTest, RuleP3PinsBlocksOfNoBytes) {
+TEST_P(PoolConformanceTest, RuleP3NoBytesAreANullAddress) {
+  const MemPool pool = NewPool();
+  DevicePtr ptr = 77;
+  EXPECT_EQ(device().MallocFromPoolAsync(&ptr, 0, pool, NewStream()),
+            Status::kSuccess);
+  EXPECT_EQ(ptr, 0u);
+}
+
+TEST_P(PoolConformanceTest, RuleP2NullCanBeFreedInAStream) {
+  EXPECT_EQ(device().FreeAsync(0, NewStream()), Status::kSuccess);
+}
+
+TEST_P(PoolConformanceTest, RuleP2WhatIsNoBlockCannotBeFreedInAStream) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();
-  DevicePtr ptr = 0;
-  const Status status = device().MallocFromPoolAsync(&ptr, 0, pool, stream);
-  Pin("malloc_async_no_bytes", status);
-  Pin("malloc_async_no_bytes_is_null", ptr == 0 ? 1u : 0u);
-  if (status == Status::kSuccess && ptr != 0) Give(ptr, stream);
+  const DevicePtr block = Take(pool, stream);
+  const DevicePtr memory = NewMemory(kBlockBytes);
+  for (const DevicePtr ptr :
+       {DevicePtr{0x1234000}, block + 512, memory + 512}) {
+    EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kInvalidValue);
+  }
+  Give(block, stream);
 }
 
-TEST_P(PoolConformanceTest, RuleP2PinsFreeingNoMemory) {
-  const Stream stream = NewStream();
-  Pin("free_async_null", device().FreeAsync(0, stream));
-  const Status status = device().FreeAsync(DevicePtr{1} << 20, stream);
-  Pin("free_async_invalid", status);
-  EXPECT_NE(status, Status::kSuccess);
-}
-
-TEST_P(PoolConformanceTest, RuleP10PinsRevokingTheOwnersAccess) {
+TEST_P(PoolConformanceTest, RuleP10TheOwnersAccessCannotBeRevoked) {
   const MemPool pool = NewPool();
   const AccessDescriptor none{{Location::Kind::kDevice, 0}, Access::kNone};
-  const Status status = device().PoolSetAccess(pool, &none, 1);
-  Pin("pool_owner_access_revoked", status);
-  EXPECT_NE(status, Status::kSuccess);
+  EXPECT_EQ(device().PoolSetAccess(pool, &none, 1), Status::kInvalidDevice);
 }
 
 TEST_P(PoolConformanceTest, RuleP10PeersReachBlocksAfterSetAccess) {
@@ -203,19 +257,16 @@ TEST_P(PoolConformanceTest, RuleP11ExportNeedsAShareType) {
             Status::kInvalidValue);
 }
 
-// Whether memory that a pool keeps is found for who else needs it.
-TEST_P(PoolConformanceTest, RuleP12PinsAllocationsBesideAFullPool) {
+// Memory that a pool keeps is found for who else needs it.
+TEST_P(PoolConformanceTest, RuleP12AllocationsTakeWhatPoolsKeep) {
   const MemPool pool = NewPool();
   const Stream stream = NewStream();
   const std::size_t half = FreeBytes() / 2 / kBlockBytes * kBlockBytes;
   Give(Take(pool, stream, half), stream);
   ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   DevicePtr ptr = 0;
-  const Status status = device().MemAlloc(&ptr, half + half / 2);
-  Pin("mem_alloc_beside_a_full_pool", status);
-  if (status == Status::kSuccess) {
-    EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
-  }
+  ASSERT_EQ(device().MemAlloc(&ptr, half + half / 2), Status::kSuccess);
+  EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
 }
 
 }  // namespace

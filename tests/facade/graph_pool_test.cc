@@ -281,6 +281,22 @@ TEST_F(GraphPoolTest, AGuardThatIsLeftEndsItsCapture) {
   const CaptureGuard again(facade(), stream_);
 }
 
+// The driver ends the capture although it refuses the call.
+TEST_F(GraphPoolTest, AGuardEndedByAnotherThreadSaysThatItsCaptureIsLost) {
+  CaptureGuard guard(facade(), stream_);
+  std::thread([&] {
+    try {
+      guard.End();
+      ADD_FAILURE() << "ended by a thread that did not begin it";
+    } catch (const DeviceError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is lost"));
+    }
+  }).join();
+  EXPECT_THROW(guard.End(), std::logic_error);
+  CaptureGuard again(facade(), stream_);
+  Finish(again);
+}
+
 TEST_F(GraphPoolTest, AGuardSaysWhyItCannotBegin) {
   EXPECT_THROW(
       static_cast<void>(CaptureGuard(facade(), device().LegacyStream())),

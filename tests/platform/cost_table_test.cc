@@ -24,15 +24,15 @@ TEST(CostTableTest, EveryRowHasASourceAndACost) {
 
 TEST(CostTableTest, SizeIsChargedByUnitsBegunUpToTheCap) {
   const std::uint64_t unit = std::uint64_t{2} << 20;
-  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, 0), 20000u);
-  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, 1), 170000u);
-  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, unit), 170000u);
-  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, unit + 1), 320000u);
-  EXPECT_EQ(CallCostNs(DeviceCall::kMemAlloc, SIZE_MAX), 4000000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMallocFromPoolAsync, 0), 500u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMallocFromPoolAsync, 1), 4000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMallocFromPoolAsync, unit), 4000u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMallocFromPoolAsync, unit + 1), 7500u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kMallocFromPoolAsync, SIZE_MAX), 135000u);
 }
 
 TEST(CostTableTest, OtherCallsCostTheSameWhateverTheSize) {
-  EXPECT_EQ(CallCostNs(DeviceCall::kEventRecord, 0), 450u);
+  EXPECT_EQ(CallCostNs(DeviceCall::kEventRecord, 0), 420u);
   EXPECT_EQ(CallCostNs(DeviceCall::kMemcpyAsync, 1),
             CallCostNs(DeviceCall::kMemcpyAsync, SIZE_MAX));
 }

@@ -105,6 +105,17 @@ TEST_F(CudaDeviceTest, WritesNoResultOfARefusedCall) {
   EXPECT_EQ(ptr, 17u);
 }
 
+// The driver would take any number.
+TEST_F(CudaDeviceTest, RefusesCaptureModesThatThereAreNot) {
+  for (const int number : {-1, 3}) {
+    auto mode = static_cast<CaptureMode>(number);
+    EXPECT_EQ(device().ThreadExchangeCaptureMode(&mode), Status::kInvalidValue);
+    EXPECT_EQ(Fake().capture_mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT_EQ(device().StreamBeginCapture(device().LegacyStream(), mode),
+              Status::kInvalidValue);
+  }
+}
+
 TEST_F(CudaDeviceTest, AllocatesNoBytesWithoutTheDriver) {
   DevicePtr ptr = 17;
   EXPECT_EQ(device().MemAlloc(&ptr, 0), Status::kSuccess);
@@ -382,6 +393,14 @@ TEST_F(CudaWorkTest, IsReadyBeforeTheFirstLaunch) {
             (Calls{"DevicePrimaryCtxRetain", "ModuleLoadData",
                    "ModuleGetFunction", "StreamCreate", "LaunchKernel",
                    "StreamSynchronize", "StreamDestroy"}));
+}
+
+// What a thread that captures may not do unless it is relaxed.
+TEST_F(CudaWorkTest, IsLoadedByARelaxedThread) {
+  Fake().capture_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  ASSERT_NE(platform_->work(0), nullptr);
+  EXPECT_EQ(Fake().mode_of_load, CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(Fake().capture_mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 }
 
 TEST_F(CudaWorkTest, GoesToTheStreamInEnoughBlocks) {

@@ -73,26 +73,6 @@ TEST(ExecPlanTest, LaneIsOfOneDevice) {
   EXPECT_TRUE(plan.nodes()[0].is_awaited);
 }
 
-// A child's roots come after what the child comes after, and its end before
-// what comes after the child.
-TEST(ExecPlanTest, ChildTakesThePlaceOfItsNode) {
-  auto child = std::make_shared<SimGraph>();
-  child->Add(NodeOn(0), {});
-  child->Add(NodeOn(0), {});
-  SimGraph graph;
-  const NodeIndex first = graph.Add(NodeOn(0), {});
-  SimNode node = NodeOn(0);
-  node.action = ChildAction{child};
-  const NodeIndex middle = graph.Add(std::move(node), {first});
-  graph.Add(NodeOn(0), {middle});
-  const ExecPlan plan = PlanOf(graph);
-  ASSERT_EQ(plan.nodes().size(), 5u);  // with the child's end
-  const auto order = OrderOf(plan);
-  EXPECT_TRUE(order[1].Contains(0) && order[2].Contains(0));
-  EXPECT_FALSE(order[2].Contains(1));
-  for (NodeIndex i = 0; i < 4; ++i) EXPECT_TRUE(order[4].Contains(i)) << i;
-}
-
 // Lanes and waits are the order of the graph, no less and no more.
 TEST(ExecPlanTest, OrderIsTheGraphs) {
   std::mt19937 random(1);

@@ -34,6 +34,8 @@ struct FakeCuda {
   CUstream last_stream = nullptr;      // that work was given to
   unsigned last_blocks = 0;            // of a launch
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  CUstreamCaptureMode mode_of_load = CU_STREAM_CAPTURE_MODE_GLOBAL;
 };
 
 inline FakeCuda& Fake() {
@@ -207,8 +209,14 @@ inline void AddFakeMemory(CudaDriver* driver) {
 }
 
 inline void AddFakeKernel(CudaDriver* driver) {
+  // Of every thread.
+  driver->ThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
+    std::swap(*mode, Fake().capture_mode);
+    return CUDA_SUCCESS;
+  };
   driver->ModuleLoadData = [](CUmodule* module, const void*) {
     *module = FakeHandle<CUmodule>(0x9000);
+    Fake().mode_of_load = Fake().capture_mode;
     return FakeCall("ModuleLoadData");
   };
   driver->ModuleUnload = [](CUmodule) { return FakeCall("ModuleUnload"); };

@@ -1,5 +1,5 @@
 // What is found when graphs are launched (cuda_semantics.md §5.3): operands
-// that are gone, graphs that share memory, children and updates.
+// that are gone, graphs that share memory, and updates.
 
 #include <gtest/gtest.h>
 
@@ -298,47 +298,6 @@ TEST_F(HazardGraphsTest, OutputReadInOrderWithTheLaunchesIsClean) {
     run_.Read(kChunk, kBlock, kA);
   }
   run_.Free(kChunk, kA);
-  EXPECT_EQ(run_.Kinds(), "");
-}
-
-// cuda_semantics C20: a launch into a capture.
-TEST_F(HazardGraphsTest, ChildGraphBringsItsUses) {
-  CapturePrivate(kChunk, kGraph, kExec);
-  run_.Begin(kA);
-  run_.Launch(kExec, kA);
-  run_.Write(kChunk + kBlock, kBlock, kA);
-  EndAndInstantiate(kGraph + 2, kExec + 2);
-  run_.Add(DeviceCall::kGraphExecDestroy, kExec);
-  run_.Add(DeviceCall::kGraphDestroy, kGraph);
-  run_.Launch(kExec + 2, kA);
-  EXPECT_EQ(run_.Kinds(), "");
-  run_.Alloc(kChunk, kBlock, kA);
-  run_.Launch(kExec + 2, kA);
-  EXPECT_EQ(run_.Kinds(), "dangling-operand");
-}
-
-TEST_F(HazardGraphsTest, ChildGraphsThatShareMemoryNeedOrder) {
-  CapturePrivate(kChunk, kGraph, kExec);
-  CapturePrivate(kChunk, kGraph + 2, kExec + 2);
-  run_.Begin(kA);
-  Fork();
-  run_.Launch(kExec, kA);
-  run_.Launch(kExec + 2, kB);
-  Join();
-  EndAndInstantiate(kGraph + 4, kExec + 4);
-  EXPECT_EQ(run_.Kinds(), "reuse-race");
-}
-
-TEST_F(HazardGraphsTest, ChildGraphsThatShareMemoryInOrderAreClean) {
-  CapturePrivate(kChunk, kGraph, kExec);
-  CapturePrivate(kChunk, kGraph + 2, kExec + 2);
-  run_.Begin(kA);
-  run_.Launch(kExec, kA);
-  Fork();
-  run_.Launch(kExec + 2, kB);
-  Join();
-  EndAndInstantiate(kGraph + 4, kExec + 4);
-  run_.Launch(kExec + 4, kA);
   EXPECT_EQ(run_.Kinds(), "");
 }
 

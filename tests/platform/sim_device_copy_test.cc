@@ -182,9 +182,9 @@ TEST_F(SimDeviceCopyTest, AliasesShowTheSameBytes) {  // V9 T66
   const DevicePtr a = Reserve(2);
   const DevicePtr b = Reserve(2);
   ASSERT_EQ(Map(a, 2, handle), kOk);
-  ASSERT_EQ(Map(b, 1, handle), kOk);
+  ASSERT_EQ(Map(b, 2, handle), kOk);
   ASSERT_EQ(Allow(a, 2), kOk);
-  ASSERT_EQ(Allow(b, 1), kOk);
+  ASSERT_EQ(Allow(b, 2), kOk);
   ASSERT_EQ(
       device().MemsetAsync(a, 7, 2 * kFrameBytes, device().LegacyStream()),
       kOk);

@@ -81,16 +81,21 @@ TEST_F(SimDevicePoolsTest, NoBytesAreANullAddress) {
 
 TEST_F(SimDevicePoolsTest, FreeingWhatIsNotAllocatedIsRefused) {  // P2
   const DevicePtr ptr = AllocAsync(kMiB, DefaultPool(), stream_);
-  EXPECT_EQ(device().FreeAsync(0, stream_), Status::kInvalidValue);
   EXPECT_EQ(device().FreeAsync(ptr + 512, stream_), Status::kInvalidValue);
   FreeAsync(ptr, stream_);
   EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kInvalidValue);
   EXPECT_EQ(device().MemFree(ptr), Status::kInvalidValue);
 }
 
+TEST_F(SimDevicePoolsTest, NullIsFreedInNoTime) {  // P2
+  EXPECT_EQ(device().FreeAsync(0, stream_), Status::kSuccess);
+  EXPECT_EQ(device().PendingCount(), 0u);
+}
+
 TEST_F(SimDevicePoolsTest, FreeNeedsALiveStream) {  // S9
   const DevicePtr ptr = AllocAsync(kMiB, DefaultPool(), stream_);
   ASSERT_EQ(device().StreamDestroy(stream_), Status::kSuccess);
+  EXPECT_EQ(device().FreeAsync(0, stream_), Status::kInvalidResourceHandle);
   EXPECT_EQ(device().FreeAsync(ptr, stream_), Status::kInvalidResourceHandle);
   FreeAsync(ptr, device().LegacyStream());
 }

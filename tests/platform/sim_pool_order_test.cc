@@ -21,8 +21,18 @@ class SimPoolOrderTest : public SimProgressFixture {
     for (const PoolAttribute off :
          {PoolAttribute::kReuseAllowOpportunistic,
           PoolAttribute::kReuseAllowInternalDependencies}) {
-      EXPECT_EQ(device().PoolSetAttribute(pool_, off, 0), Status::kSuccess);
+      Set(off, 0);
     }
+  }
+
+  void Set(PoolAttribute attribute, std::uint64_t value) {
+    EXPECT_EQ(device().PoolSetAttribute(pool_, attribute, value),
+              Status::kSuccess);
+  }
+  // Only a wait of the host lets another stream have a block.
+  void FollowNothing() {
+    Set(PoolAttribute::kReuseFollowEventDependencies, 0);
+    Set(PoolAttribute::kReleaseThreshold, UINT64_MAX);
   }
 
   DevicePtr Alloc(const Stream& stream) {
@@ -52,6 +62,65 @@ TEST_F(SimPoolOrderTest, EventRecordedAfterTheFreeOrdersIt) {  // P4
   ASSERT_EQ(device().FreeAsync(ptr, a), Status::kSuccess);
   WaitFor(b, Record(a));
   EXPECT_EQ(Alloc(b), ptr);
+}
+
+// P5: a wait for an event is a wait for all that comes before it, also in
+// other streams, and for nothing that comes later.
+TEST_F(SimPoolOrderTest, WaitForAnEventCoversWhatComesBeforeIt) {
+  FollowNothing();
+  const Stream a = NewStream();
+  const Stream b = NewStream();
+  const DevicePtr before = Alloc(a);
+  const DevicePtr after = Alloc(a);
+  ASSERT_EQ(device().FreeAsync(before, a), Status::kSuccess);
+  WaitFor(b, Record(a));
+  const Event event = Record(b);
+  ASSERT_EQ(device().FreeAsync(after, a), Status::kSuccess);
+  ASSERT_EQ(device().EventSynchronize(event), Status::kSuccess);
+  const Stream c = NewStream();
+  EXPECT_EQ(Alloc(c), before);
+  EXPECT_NE(Alloc(c), after);
+}
+
+TEST_F(SimPoolOrderTest, WaitForAStreamCoversItsOwnFreesOnly) {  // P5
+  FollowNothing();
+  const Stream a = NewStream();
+  const Stream b = NewStream();
+  const DevicePtr of_a = Alloc(a);
+  const DevicePtr of_b = Alloc(b);
+  ASSERT_EQ(device().FreeAsync(of_a, a), Status::kSuccess);
+  ASSERT_EQ(device().FreeAsync(of_b, b), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(b), Status::kSuccess);
+  const Stream c = NewStream();
+  EXPECT_EQ(Alloc(c), of_b);
+  EXPECT_NE(Alloc(c), of_a);
+}
+
+// A blocking stream without work of its own behind that of the legacy stream
+// does not wait for it.
+TEST_F(SimPoolOrderTest, WaitForAnIdleBlockingStreamCoversNothing) {  // P5
+  FollowNothing();
+  const Stream blocking = NewStream(kStreamDefault);
+  const Stream legacy = device().LegacyStream();
+  const DevicePtr ptr = Alloc(legacy);
+  ASSERT_EQ(device().FreeAsync(ptr, legacy), Status::kSuccess);
+  ASSERT_EQ(device().StreamSynchronize(blocking), Status::kSuccess);
+  EXPECT_NE(device().PendingCount(), 0u);
+  EXPECT_NE(Alloc(NewStream()), ptr);
+}
+
+TEST_F(SimPoolOrderTest, WaitForADeviceCoversItsStreams) {  // P5
+  FollowNothing();
+  const Stream a = NewStream();
+  const Stream other = NewStream(kStreamNonBlocking, 1);
+  const DevicePtr of_a = Alloc(a);
+  const DevicePtr of_other = Alloc(other);
+  ASSERT_EQ(device().FreeAsync(of_a, a), Status::kSuccess);
+  ASSERT_EQ(device(1).FreeAsync(of_other, other), Status::kSuccess);
+  ASSERT_EQ(device().Synchronize(), Status::kSuccess);
+  const Stream c = NewStream();
+  EXPECT_EQ(Alloc(c), of_a);
+  EXPECT_NE(Alloc(c), of_other);
 }
 
 // P1: a function of the host that stands in for a kernel got no pointer if the
@@ -114,9 +183,7 @@ TEST_F(SimPoolOrderTest, MemoryForMappingIsFoundInIdlePools) {  // P12
   MemHandle handle;
   const std::size_t all = kFrames * kFrameBytes;
   EXPECT_EQ(device().CreateMemory(&handle, all, {}), Status::kMemoryAllocation);
-  ASSERT_EQ(device().PoolSetAttribute(pool_, PoolAttribute::kReleaseThreshold,
-                                      UINT64_MAX),
-            Status::kSuccess);
+  Set(PoolAttribute::kReleaseThreshold, UINT64_MAX);
   ASSERT_EQ(device().StreamSynchronize(a), Status::kSuccess);
   ASSERT_EQ(device().CreateMemory(&handle, all, {}), Status::kSuccess);
   EXPECT_EQ(device().ReleaseMemory(handle), Status::kSuccess);

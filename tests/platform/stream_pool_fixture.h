@@ -49,6 +49,18 @@ class StreamPoolFixture : public ::testing::Test {
   void FreeNow(DevicePtr ptr) {
     EXPECT_TRUE(table_.Free(ptr, std::nullopt, order_));
   }
+  // The host has waited for all work that is done.
+  void Synchronize() {
+    table_.OnSynchronize(order_, [this](const StreamPoint& point) {
+      return order_.IsDone(point);
+    });
+  }
+  // The host has waited for what `stream` has been given.
+  void Synchronize(const Stream& stream) {
+    table_.OnSynchronize(order_, [&stream](const StreamPoint& point) {
+      return point.device == stream.device && point.stream_uid == stream.uid;
+    });
+  }
 
   void Set(StreamPool* on, PoolAttribute attribute, std::uint64_t value) {
     EXPECT_EQ(on->SetAttribute(attribute, value), Status::kSuccess);

@@ -234,23 +234,76 @@ TEST_F(StreamPoolTest, SynchronizeReleasesDownToTheThreshold) {  // P6, T54
   FreeAsync(second, a_);
   order_.Complete(a_);
   Set(&pool(), PoolAttribute::kReleaseThreshold, kPoolGrowthBytes + 1);
-  table_.OnSynchronize(order_);
+  Synchronize();
   EXPECT_EQ(TakenBytes(), 2 * kPoolGrowthBytes);
   Set(&pool(), PoolAttribute::kReleaseThreshold, kPoolGrowthBytes);
-  table_.OnSynchronize(order_);
+  Synchronize();
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
   Set(&pool(), PoolAttribute::kReleaseThreshold, 0);
-  table_.OnSynchronize(order_);
+  Synchronize();
+  EXPECT_EQ(TakenBytes(), 0u);
+}
+
+TEST_F(StreamPoolTest, WaitedForBlockIsForEveryStream) {  // P5, T50
+  AllowReuse(&pool(), false, false, false);
+  Set(&pool(), PoolAttribute::kReleaseThreshold, ~std::uint64_t{0});
+  const DevicePtr ptr = Alloc(kMiB, a_);
+  FreeAsync(ptr, a_);
+  order_.Complete(a_);
+  Synchronize(b_);
+  EXPECT_TRUE(GetsOther(ptr, kMiB, b_));
+  Synchronize(a_);
+  EXPECT_EQ(Alloc(kMiB, b_), ptr);
+}
+
+TEST_F(StreamPoolTest, WaitedForNeighboursAreOneBlock) {  // P5
+  AllowReuse(&pool(), false, false, false);
+  Set(&pool(), PoolAttribute::kReleaseThreshold, ~std::uint64_t{0});
+  const DevicePtr low = Alloc(kMiB, a_);
+  const DevicePtr middle = Alloc(kMiB, b_);
+  const DevicePtr high = Alloc(kMiB, c_);
+  ASSERT_NE(Alloc(kPoolGrowthBytes - 3 * kMiB, a_), 0u);
+  FreeAsync(low, a_);
+  FreeAsync(middle, b_);
+  FreeAsync(high, c_);
+  order_.Complete(a_);
+  Synchronize(a_);
+  Synchronize(c_);
+  EXPECT_TRUE(GetsOther(low, 3 * kMiB, a_));
+  Synchronize(b_);
+  EXPECT_EQ(Alloc(3 * kMiB, a_), low);
+}
+
+TEST_F(StreamPoolTest, SynchronizeReleasesOnlyWhatWasWaitedFor) {  // P5, P6
+  AllowReuse(&pool(), false, false, false);
+  const DevicePtr waited = Alloc(kPoolGrowthBytes, a_);
+  const DevicePtr done = Alloc(kPoolGrowthBytes, b_);
+  FreeAsync(waited, a_);
+  FreeAsync(done, b_);
+  order_.Complete(a_);
+  order_.Complete(b_);
+  Synchronize(a_);
+  EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
+  EXPECT_TRUE(table_.AccessOf(done, 1, 0).has_value());
+  Synchronize(b_);
+  EXPECT_EQ(TakenBytes(), 0u);
+}
+
+TEST_F(StreamPoolTest, SynchronizeReleasesWhatOpportunisticReuseSeesDone) {
+  AllowReuse(&pool(), false, true, false);
+  FreeAsync(Alloc(kMiB, b_), b_);
+  order_.Complete(b_);
+  Synchronize(a_);
   EXPECT_EQ(TakenBytes(), 0u);
 }
 
 TEST_F(StreamPoolTest, PendingWorkKeepsAChunk) {  // P6, P8
   FreeAsync(Alloc(kMiB, a_), a_);
-  table_.OnSynchronize(order_);
+  Synchronize();
   pool().TrimTo(0, order_);
   EXPECT_EQ(TakenBytes(), kPoolGrowthBytes);
   order_.Complete(a_);
-  table_.OnSynchronize(order_);
+  Synchronize();
   EXPECT_EQ(TakenBytes(), 0u);
 }
 

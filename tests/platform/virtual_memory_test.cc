@@ -71,15 +71,19 @@ class NaivePages {
     return false;
   }
 
-  // Whether the range is mapped throughout and cuts no mapping at its ends.
+  // Whether the range is of a reservation and cuts no mapping at its ends.
+  bool CutsNothing(DevicePtr ptr, std::uint64_t frames) const {
+    return frames != 0 && InReservation(ptr, frames) &&
+           !SameMapping(ptr - kFrameBytes, ptr) &&
+           !SameMapping(ptr + (frames - 1) * kFrameBytes,
+                        ptr + frames * kFrameBytes);
+  }
+  // The same, and mapped throughout.
   bool Whole(DevicePtr ptr, std::uint64_t frames) const {
-    if (frames == 0 || !InReservation(ptr, frames)) return false;
     for (std::uint64_t i = 0; i < frames; ++i) {
       if (pages.count(ptr + i * kFrameBytes) == 0) return false;
     }
-    return !SameMapping(ptr - kFrameBytes, ptr) &&
-           !SameMapping(ptr + (frames - 1) * kFrameBytes,
-                        ptr + frames * kFrameBytes);
+    return CutsNothing(ptr, frames);
   }
 
   bool IsMapped(std::uint64_t handle) const {
@@ -278,7 +282,7 @@ class RandomUse {
     const auto found = naive_.handles.find(handle.value);
     const bool expected =
         found != naive_.handles.end() && found->second.references > 0 &&
-        frames <= found->second.frames && naive_.InReservation(ptr, frames) &&
+        frames == found->second.frames && naive_.InReservation(ptr, frames) &&
         !naive_.AnyMapped(ptr, frames);
     if (!Agree(memories_.virtuals.Map(ptr, frames * kFrameBytes, 0, handle),
                expected)) {
@@ -294,7 +298,7 @@ class RandomUse {
   void Unmap() {
     const auto [ptr, frames] = Span();
     if (!Agree(memories_.virtuals.Unmap(ptr, frames * kFrameBytes, nullptr),
-               naive_.Whole(ptr, frames))) {
+               naive_.CutsNothing(ptr, frames))) {
       return;
     }
     for (std::uint64_t i = 0; i < frames; ++i) {

@@ -168,12 +168,6 @@ std::vector<UnsafeCall> CallsKnownToBeUnsafe() {
       {"event_synchronize", Always, &S::NewEvent,
        [](S& s) { return s.device.EventSynchronize(s.event); }, &S::EndEvent,
        &S::EndEvent},
-      {"wrap_stream", Always, &S::NewStream,
-       [](S& s) {
-         Stream wrapped;
-         return s.device.WrapStream(s.stream.handle, &wrapped);
-       },
-       &S::EndStream, &S::EndStream},
       {"pool_create", HasPools, &S::Nothing,
        [](S& s) { return s.device.PoolCreate(&s.pool, {}, 0); }, &S::EndPool,
        &S::Nothing},
@@ -202,20 +196,32 @@ std::vector<UnsafeCall> CallsKnownToBeUnsafe() {
          return s.device.PoolSetAccess(s.pool, &access, 1);
        },
        &S::EndPool, &S::EndPool},
-      {"graph_destroy", HasGraphs, &S::NewGraph,
-       [](S& s) { return s.device.GraphDestroy(s.graph); }, &S::Nothing,
-       &S::EndGraph},
       {"graph_exec_destroy", HasGraphs, &S::NewExec,
        [](S& s) { return s.device.GraphExecDestroy(s.exec); }, &S::EndGraph,
        &S::EndExec},
-  };
-}
-
-std::vector<UnsafeCall> CallsOfUnknownSafety() {
-  return {
       {"stream_query", Always, &S::NewStream,
        [](S& s) { return s.device.StreamQuery(s.stream); }, &S::EndStream,
        &S::EndStream},
+      {"event_query", Always, &S::NewEvent,
+       [](S& s) { return s.device.EventQuery(s.event); }, &S::EndEvent,
+       &S::EndEvent},
+      {"malloc_from_pool_async", HasPools, &S::NewStreamAndPool,
+       [](S& s) {
+         return s.device.MallocFromPoolAsync(&s.ptr, S::kBytes, s.pool,
+                                             s.stream);
+       },
+       &S::EndBlock, &S::EndStreamAndPool},
+      {"free_async", HasPools, &S::NewBlock,
+       [](S& s) { return s.device.FreeAsync(s.ptr, s.stream); },
+       &S::EndStreamAndPool, &S::EndBlock},
+      {"graph_instantiate", HasGraphs, &S::NewGraph,
+       [](S& s) { return s.device.GraphInstantiate(&s.exec, s.graph, 0); },
+       &S::EndExec, &S::EndGraph},
+  };
+}
+
+std::vector<UnsafeCall> CallsKnownToBeSafe() {
+  return {
       {"stream_create", Always, &S::Nothing,
        [](S& s) {
          return s.device.StreamCreate(&s.stream, kStreamNonBlocking);
@@ -224,9 +230,6 @@ std::vector<UnsafeCall> CallsOfUnknownSafety() {
       {"stream_destroy", Always, &S::NewStream,
        [](S& s) { return s.device.StreamDestroy(s.stream); }, &S::Nothing,
        &S::EndStream},
-      {"event_query", Always, &S::NewEvent,
-       [](S& s) { return s.device.EventQuery(s.event); }, &S::EndEvent,
-       &S::EndEvent},
       {"event_create", Always, &S::Nothing,
        [](S& s) { return s.device.EventCreate(&s.event, kEventDisableTiming); },
        &S::EndEvent, &S::Nothing},
@@ -246,15 +249,6 @@ std::vector<UnsafeCall> CallsOfUnknownSafety() {
          return s.device.PointerAttributes(s.ptr, &info);
        },
        &S::EndMemory, &S::EndMemory},
-      {"malloc_from_pool_async", HasPools, &S::NewStreamAndPool,
-       [](S& s) {
-         return s.device.MallocFromPoolAsync(&s.ptr, S::kBytes, s.pool,
-                                             s.stream);
-       },
-       &S::EndBlock, &S::EndStreamAndPool},
-      {"free_async", HasPools, &S::NewBlock,
-       [](S& s) { return s.device.FreeAsync(s.ptr, s.stream); },
-       &S::EndStreamAndPool, &S::EndBlock},
       {"reserve_range", HasVirtual, &S::Nothing,
        [](S& s) { return s.device.ReserveRange(&s.ptr, S::kBytes, 0, 0); },
        &S::EndRange, &S::Nothing},
@@ -279,12 +273,62 @@ std::vector<UnsafeCall> CallsOfUnknownSafety() {
          return s.device.SetAccess(s.ptr, S::kBytes, &access, 1);
        },
        &S::EndMapping, &S::EndMapping},
-      {"graph_instantiate", HasGraphs, &S::NewGraph,
-       [](S& s) { return s.device.GraphInstantiate(&s.exec, s.graph, 0); },
-       &S::EndExec, &S::EndGraph},
       {"graph_launch", HasGraphs, &S::NewStreamAndExec,
        [](S& s) { return s.device.GraphLaunch(s.exec, s.stream); },
        &S::EndStreamAndExec, &S::EndStreamAndExec},
+      {"wrap_stream", Always, &S::NewStream,
+       [](S& s) {
+         Stream wrapped;
+         return s.device.WrapStream(s.stream.handle, &wrapped);
+       },
+       &S::EndStream, &S::EndStream},
+      {"graph_destroy", HasGraphs, &S::NewGraph,
+       [](S& s) { return s.device.GraphDestroy(s.graph); }, &S::Nothing,
+       &S::EndGraph},
+  };
+}
+
+std::vector<UnsafeCall> CallsOfUnknownSafety() {
+  return {
+      {"can_access_peer", Always, &S::Nothing,
+       [](S& s) {
+         bool can = false;
+         return s.device.CanAccessPeer(s.device.ordinal(), &can);
+       },
+       &S::Nothing, &S::Nothing},
+      {"default_mem_pool", HasPools, &S::Nothing,
+       [](S& s) {
+         MemPool pool;
+         return s.device.DefaultMemPool(&pool);
+       },
+       &S::Nothing, &S::Nothing},
+      {"granularity", HasVirtual, &S::Nothing,
+       [](S& s) {
+         std::size_t bytes = 0;
+         return s.device.Granularity({}, false, &bytes);
+       },
+       &S::Nothing, &S::Nothing},
+      {"get_access", HasVirtual, &S::NewMapping,
+       [](S& s) {
+         Access access = Access::kNone;
+         return s.device.GetAccess(s.ptr, OfItsDevice(s).location, &access);
+       },
+       &S::EndMapping, &S::EndMapping},
+      {"graph_create", HasGraphs, &S::Nothing,
+       [](S& s) { return s.device.GraphCreate(&s.graph); }, &S::EndGraph,
+       &S::Nothing},
+      {"graph_exec_update", HasGraphs, &S::NewExec,
+       [](S& s) { return s.device.GraphExecUpdate(s.exec, s.graph); },
+       &S::EndExec, &S::EndExec},
+      {"graph_mem_trim", HasGraphs, &S::Nothing,
+       [](S& s) { return s.device.GraphMemTrim(); }, &S::Nothing, &S::Nothing},
+      {"graph_mem_attribute", HasGraphs, &S::Nothing,
+       [](S& s) {
+         std::uint64_t value = 0;
+         return s.device.GraphMemAttribute(GraphMemAttributeKind::kUsedCurrent,
+                                           &value);
+       },
+       &S::Nothing, &S::Nothing},
   };
 }
 

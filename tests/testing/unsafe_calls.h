@@ -73,10 +73,12 @@ struct UnsafeCall {
   Step undo_refused;  // if it was refused
 };
 
-// Those that CUDA is known to call potentially unsafe, by documents, tests or
-// reports of several projects (cuda_semantics.md C19, "sure").
+// Those that CUDA calls potentially unsafe (cuda_semantics.md C19): seen on a
+// GPU, docs/gpu/2026-11-26.md.
 std::vector<UnsafeCall> CallsKnownToBeUnsafe();
-// Those of which one report or none tells (C19, "reported" and "unknown").
+// Those that it was seen not to.
+std::vector<UnsafeCall> CallsKnownToBeSafe();
+// Those of which nothing is known.
 std::vector<UnsafeCall> CallsOfUnknownSafety();
 
 }  // namespace strata

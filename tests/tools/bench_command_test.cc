@@ -102,8 +102,10 @@ TEST(BenchCommandTest, DrawsWhatItMeasured) {
 TEST(BenchCommandTest, HelpNamesWhatThereIs) {
   const CommandResult result = RunBench({"--help"});
   EXPECT_EQ(result.code, 0);
-  for (const char* name : {"hand_over", "random_1000000*", "c:auto_growth",
-                           "peer:paddle", "bfc_fast*", "--bench_plot"}) {
+  for (const char* name :
+       {"hand_over", "random_1000000*", "c:auto_growth", "peer:paddle",
+        "bfc_fast*", "--bench_plot", "driver:malloc_async*", "library*",
+        "--bench_library"}) {
     EXPECT_THAT(result.out, HasSubstr(name));
   }
 }

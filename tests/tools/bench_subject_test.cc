@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "strata/platform/registry.h"
 #include "strata/tests/tools/bench_fixture.h"
@@ -40,12 +41,23 @@ bool IsTooLarge(const BenchAllocator& allocator, const BenchScript& script) {
          script.peak_live_bytes > (std::uint64_t{1} << 30);
 }
 
+// What there is to measure, with a library of the tests' own.
+std::vector<BenchAllocator> AllAllocators() {
+  std::vector<BenchAllocator> all = BenchAllocators();
+  for (BenchAllocator& allocator : all) {
+    if (allocator.kind == Kind::kLibrary) {
+      allocator.library = STRATA_HEAP_LIBRARY;
+    }
+  }
+  return all;
+}
+
 TEST(BenchSubjectTest, EveryAllocatorServesEveryWorkload) {
   constexpr std::size_t kPairs = 60;
   const SmallBench bench;
   for (const BenchWorkload& workload : bench.Workloads()) {
     const BenchScript script = workload.make(bench.options());
-    for (const BenchAllocator& allocator : BenchAllocators()) {
+    for (const BenchAllocator& allocator : AllAllocators()) {
       if (IsTooLarge(allocator, script) ||
           (allocator.name == "peer:pytorch_expandable" &&
            !HasVirtualMemory())) {
@@ -71,8 +83,9 @@ TEST(BenchSubjectTest, StrategiesTellWhatTheyReserve) {
        {"fifo", "pair_own_streams_3", "training_one_stream_2"}) {
     const BenchWorkload workload = FindBenchWorkload(name, bench.options());
     const BenchScript script = workload.make(bench.options());
-    for (const char* allocator : {"auto_growth", "c:auto_growth", "direct",
-                                  "peer:pytorch", "peer:rmm_pool"}) {
+    for (const char* allocator :
+         {"auto_growth", "c:auto_growth", "direct", "peer:pytorch",
+          "peer:rmm_pool", "driver:malloc_async"}) {
       const auto subject = MakeBenchSubject(FindBenchAllocator(allocator),
                                             workload, script, SimOptions(), {});
       subject->Run(script.pairs());

@@ -4,14 +4,18 @@
 usage: gpu_check_test.py <tools/gpu_check>
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 SCRIPT = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
@@ -41,8 +45,8 @@ GTEST_REPORT = {"testsuites": [{"testsuite": [
 
 INFO = """{"devices": [{"name": "cuda:0", "total_bytes": 8, "free_bytes": 4,
            "caps": {"mem_pools": true, "simulated": false, "alloc_alignment_bytes": 256}}]}"""
-BENCH = """[{"workload": "pair", "allocator": "direct", "ns_median": 7.5, "ns_min": 7,
-            "note": "", "status": "ok"}]"""
+BENCH = """[{"workload": "pair", "allocator": "direct", "ns_median": 31.66, "ns_min": 7,
+            "reserved_ratio": 1.5, "note": "", "status": "ok"}]"""
 
 # With a warning, as one of the loader is.
 STRATA = f"""
@@ -50,31 +54,63 @@ STRATA = f"""
     print("ERROR: ld.so: [object] cannot be preloaded", file=sys.stderr)
     print({INFO!r} if sys.argv[1] == "info" else {BENCH!r})
     """
+STRATA_WITHOUT_BENCH = f"""
+    import sys
+    print({INFO!r} if sys.argv[1] == "info" else "no bench")
+    """
 NO_GPU = """
     import sys
     print("strata_platform: cuda: no driver", file=sys.stderr)
     sys.exit(2)
     """
-# Two tests. Mode `crash`: the second takes its process down; `fail`: the first
-# fails.
+# A test program. What each test does is a word: `pass`, `fail`, `crash`, `hang`
+# (a code that TestProgramTest takes for it), `crash_unbegun`, before it is
+# named; `crash_in_part`, if it runs beside others but not beside all; all with
+# `_at_exit`: crash when the report is written, `wrong_at_exit`: exit code 1.
 TESTS = """
     import json, os, sys
+    words = {words!r}
     options = dict(a.split("=", 1) for a in sys.argv[1:] if "=" in a)
     if "--gtest_list_tests" in sys.argv:
-        print("Suite.\\n  First\\n  Second")
+        print("Suite.", *words, sep="\\n  ")
         sys.exit(0)
-    wanted = options["--gtest_filter"]
-    mode = "{mode}"
-    if mode == "crash" and wanted != "Suite.First":
-        os.abort()
-    tests = [{{"name": "First", "classname": "Suite", "status": "RUN",
-              "result": "COMPLETED", "time": "0s", "pin_answer": "42"}}]
-    if mode == "fail":
-        tests[0]["failures"] = [{{"failure": "it is wrong"}}]
+    with open(options["--gtest_flagfile"]) as file:
+        names = file.read().strip()[len("--gtest_filter="):].split(":")
+    with open(__file__ + ".processes", "a") as file:
+        print(*[name[len("Suite."):] for name in names], file=file)
+    tests = []
+    for name in names:
+        short = name[len("Suite."):]
+        word = words[short]
+        if word == "crash_unbegun":
+            os.abort()
+        print("[ RUN      ]", name, flush=True)
+        test = {{"name": short, "classname": "Suite", "status": "RUN", "result": "COMPLETED",
+                "time": "0s", "pin_answer": "42"}}
+        if word == "fail":
+            test["failures"] = [{{"failure": "it is wrong"}}]
+        if word in ("crash", "hang") or word == "crash_in_part" and 1 < len(names) < len(words):
+            print("noise\\n" * 200 + short + " is about to", flush=True)
+            print("give up", file=sys.stderr, flush=True)
+            os.abort() if word != "hang" else sys.exit(99)
+        print("[  FAILED  ]" if word == "fail" else "[       OK ]", name + ", where", flush=True)
+        tests.append(test)
     with open(options["--gtest_output"][len("json:"):], "w") as file:
         json.dump({{"testsuites": [{{"testsuite": tests}}]}}, file)
-    sys.exit(1 if mode == "fail" else 0)
+    if "crash_at_exit" in words.values():
+        os.abort()
+    sys.exit(1 if {{"fail", "wrong_at_exit"}} & {{words[test["name"]] for test in tests}} else 0)
     """
+
+
+def write_program(path, text):
+    path.write_text(f"#!{sys.executable}\n" + textwrap.dedent(text))
+    path.chmod(0o755)
+
+
+def bench_row(workload, allocator, median=None, least=None, ratio=None, status="ok", note=""):
+    return {"workload": workload, "allocator": allocator, "ns_median": median, "ns_min": least,
+            "reserved_ratio": ratio, "status": status, "note": note}
 
 
 class RenderTest(unittest.TestCase):
@@ -103,6 +139,247 @@ class RenderTest(unittest.TestCase):
     def test_bench_that_failed_says_so(self):
         self.assertIn("`strata bench` failed: none", self.report)
 
+    def test_what_a_failure_said_is_kept_longer_than_the_rest(self):
+        tests = [gpu_check.lost_test("p", "Suite.Test", "f" * 700),
+                 dict(gpu_check.lost_test("p", "Suite.Other", "s" * 700), outcome="skipped")]
+        report = gpu_check.render({"machine": {}, "tests": tests, "bench": None})
+        self.assertIn("| " + "f" * 597 + "... |", report)
+        self.assertIn("| " + "s" * 197 + "... |", report)
+
+
+class RenderBenchTest(unittest.TestCase):
+    def test_numbers_have_three_digits(self):
+        for value, text in ((31.66, "31.7"), (842.9, "843"), (89777.0, "89800"), (7.5, "7.5"),
+                            (1234567.0, "1230000"), (0, "0"), (None, "-")):
+            self.assertEqual(gpu_check.rounded(value), text)
+
+    def test_has_a_row_for_each_workload_and_a_column_for_each_allocator(self):
+        report = gpu_check.render_bench({"flags": ["--one"], "library": "no library", "rows": [
+            bench_row("pair", "null", 3.333, 3.1), bench_row("pair", "bfc", 89777.0, 842.9, 1.256),
+            bench_row("lifo", "bfc", 100.44, 99.0, 2)]})
+        self.assertIn("`strata bench --one`\n\nno library\n", report)
+        header = "| workload | null | bfc |\n|---|---|---|\n"
+        self.assertIn(header + "| pair | 3.33 | 89800 |\n| lifo | - | 100 |\n", report)
+        self.assertIn(header + "| pair | 3.1 | 843 |\n| lifo | - | 99 |\n", report)
+        self.assertIn(header + "| pair | - | 1.26 |\n| lifo | - | 2.00 |\n", report)
+        self.assertNotIn("not measured", report)
+
+    def test_lists_what_was_not_measured(self):
+        rows = [bench_row("pair", "null", 3, 3),
+                bench_row("pair", "bfc", status="failed", note="it fell"),
+                bench_row("lifo", "null", status="left_out", note="too large")]
+        report = gpu_check.render_bench({"flags": [], "library": "", "error": "pair: it fell",
+                                         "rows": rows})
+        self.assertIn("`strata bench` failed: pair: it fell\n", report)
+        self.assertIn("| pair | 3 | - |", report)
+        self.assertIn("| pair | bfc | failed | it fell |\n| lifo | null | left_out | too large |",
+                      report)
+
+
+class TestProgramTest(unittest.TestCase):
+    """What becomes of the tests of one program."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.path = pathlib.Path(scratch.name) / "some_gpu_tests"
+
+    def check(self, **words):
+        """(the tests, by name; what each process was asked for)"""
+        write_program(self.path, TESTS.format(words=words))
+        run = subprocess.run
+
+        def run_until_time_is_up(command, **options):
+            done = run(command, **options)
+            if done.returncode == 99:
+                raise subprocess.TimeoutExpired(command, 7, output=done.stdout.encode())
+            return done
+
+        with unittest.mock.patch.object(subprocess, "run", run_until_time_is_up), \
+                contextlib.redirect_stdout(io.StringIO()):
+            tests = gpu_check.check_program(self.path, "*", 7)
+        processes = pathlib.Path(f"{self.path}.processes").read_text().splitlines()
+        return {test["name"]: test for test in tests}, processes
+
+    def outcomes(self, tests):
+        return {name: test["outcome"] for name, test in tests.items()}
+
+    def test_one_process_is_enough(self):
+        tests, processes = self.check(A="pass", B="fail", C="pass")
+        self.assertEqual(processes, ["A B C"])
+        self.assertEqual(self.outcomes(tests), {"Suite.A": "passed", "Suite.B": "failed",
+                                                "Suite.C": "passed"})
+
+    def test_a_crash_costs_two_processes_more(self):
+        tests, processes = self.check(A="pass", B="pass", C="crash", D="pass", E="pass")
+        self.assertEqual(processes, ["A B C D E", "A B", "D E"])
+        self.assertEqual(list(tests), ["Suite.A", "Suite.B", "Suite.C", "Suite.D", "Suite.E"])
+        for name, test in tests.items():
+            self.assertEqual(test["outcome"], "failed" if name == "Suite.C" else "passed")
+            self.assertEqual(test["recorded"], {} if name == "Suite.C" else {"pin_answer": "42"})
+
+    def test_a_crash_has_its_last_lines(self):
+        note = self.check(A="pass", B="crash")[0]["Suite.B"]["note"]
+        self.assertTrue(note.startswith("exit code -6: ...ise noise"), note)
+        self.assertTrue(note.endswith("noise B is about to give up"), note)
+        self.assertEqual(len(note), 600)
+
+    def test_every_crash_is_found(self):
+        tests, processes = self.check(A="crash", B="pass", C="crash", D="fail", E="crash")
+        self.assertEqual(processes, ["A B C D E", "B C D E", "B", "D E", "D"])
+        self.assertEqual(self.outcomes(tests), {
+            "Suite.A": "failed", "Suite.B": "passed", "Suite.C": "failed", "Suite.D": "failed",
+            "Suite.E": "failed"})
+        self.assertEqual(tests["Suite.D"]["note"], "it is wrong")
+
+    def test_a_test_that_does_not_end_is_as_one_that_crashes(self):
+        tests, processes = self.check(A="pass", B="hang", C="pass")
+        self.assertEqual(processes, ["A B C", "A", "C"])
+        self.assertTrue(tests["Suite.B"]["note"].startswith("not done after 7 s: ..."))
+        self.assertTrue(tests["Suite.B"]["note"].endswith("B is about to give up"))
+
+    def test_a_crash_between_two_tests_is_of_the_next_one(self):
+        tests, processes = self.check(A="pass", B="crash_unbegun", C="pass")
+        self.assertEqual(processes, ["A B C", "A", "C"])
+        self.assertEqual(self.outcomes(tests), {"Suite.A": "passed", "Suite.B": "failed",
+                                                "Suite.C": "passed"})
+
+    def test_those_that_do_not_pass_again_run_one_by_one(self):
+        tests, processes = self.check(A="pass", B="crash_in_part", C="crash", D="pass")
+        self.assertEqual(processes, ["A B C D", "A B", "A", "B", "D"])
+        self.assertEqual(self.outcomes(tests), {"Suite.A": "passed", "Suite.B": "passed",
+                                                "Suite.C": "failed", "Suite.D": "passed"})
+
+    def test_a_process_that_fails_beside_its_tests_is_a_failure(self):
+        for word, end in (("crash_at_exit", "exit code -6"), ("wrong_at_exit", "exit code 1")):
+            tests, _ = self.check(A="pass", B=word)
+            self.assertEqual(tests["Suite.B"]["outcome"], "passed")
+            self.assertTrue(tests["(outside its tests)"]["note"].startswith(end))
+
+    def test_names_may_be_longer_than_a_command_line(self):
+        names = [f"{'N' * 100}{i}" for i in range(2000)]
+        tests, _ = self.check(**dict.fromkeys(names, "pass"))
+        self.assertEqual(len(tests), 2000)
+
+    def test_a_program_that_cannot_start_says_why(self):
+        write_program(self.path, """
+            import sys
+            print("no such library", file=sys.stderr)
+            sys.exit(127)
+            """)
+        tests = gpu_check.check_program(self.path, "*", 7)
+        self.assertEqual([test["note"] for test in tests], ["exit code 127: no such library"])
+
+    def test_tests_end_however_gtest_says_so(self):
+        for line in ("[       OK ] S.T/0 (3 ms)", "[  SKIPPED ] S.T/0 (0 ms)",
+                     "[  FAILED  ] S.T/0 (0 ms)", "cut off[       OK ] S.T/0",
+                     "[  FAILED  ] S.T/0, where GetParam() = [ 1 ] (0 ms)"):
+            for rest, ended in ((line + "\n", True), ("[       OK ] S.T/01 (3 ms)\n", False)):
+                begun, last_ended, said = gpu_check.tests_begun(
+                    "[----------] 2 tests\n[ RUN      ] S.R\n[       OK ] S.R (0 ms)\n"
+                    "[ RUN      ] S.T/0\n" + rest)
+                self.assertEqual((begun, last_ended, said), (["S.R", "S.T/0"], ended, rest))
+
+    def test_a_program_whose_time_is_up_has_no_code(self):
+        done = gpu_check.run(["tail", "-f", "/dev/null"], 0.1)
+        self.assertEqual(done, (None, "not done after 0.1 s", "", ""))
+
+
+class PytorchHeapTest(unittest.TestCase):
+    """Compiles against a PyTorch, a compiler and CUDA that are there by name only."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        for name in ("packages/torch/include", "packages/torch/lib", "cuda/bin", "cuda/include",
+                     "empty", "out"):
+            (self.folder / name).mkdir(parents=True)
+        self.torch = self.folder / "packages/torch"
+        (self.torch / "__init__.py").touch()
+        (self.torch / "version.py").write_text("debug = False\n__version__ = '2.4.0+cu121'\n")
+        (self.folder / "cuda/include/cuda_runtime_api.h").touch()
+        write_program(self.folder / "cuda/bin/nvcc", "")
+        self.compiler = self.folder / "compiler"
+        self.compile_with("""
+            open(sys.argv[sys.argv.index("-o") + 1], "w").write(" ".join(sys.argv))
+            """)
+
+    def compile_with(self, text):
+        write_program(self.compiler, "import os, sys\n" + textwrap.dedent(text))
+
+    def compile(self, packages="packages"):
+        environment = {"PATH": str(self.folder / "cuda/bin"), "CXX": str(self.compiler)}
+        with unittest.mock.patch.dict(os.environ, environment), \
+                unittest.mock.patch.object(sys, "path", [str(self.folder / packages)]):
+            importlib.invalidate_caches()
+            return gpu_check.compile_pytorch_heap(self.folder / "out")
+
+    def lack(self, packages="packages"):
+        library, note = self.compile(packages)
+        self.assertIsNone(library)
+        return note
+
+    def test_is_compiled_and_named_with_its_version(self):
+        library, note = self.compile()
+        self.assertEqual(note, "`library` is the allocator of PyTorch 2.4.0+cu121.")
+        command = library.read_text()
+        for argument in (f"-I{self.torch}/include", f"-L{self.torch}/lib", "pytorch_heap.cc",
+                         f"-I{self.folder}/cuda/include"):
+            self.assertIn(argument, command)
+
+    def test_finds_its_own_header(self):
+        self.compile_with("""
+            folders = [word[2:] for word in sys.argv if word.startswith("-I")]
+            header = "strata/tools/bench/heap_library.h"
+            sys.exit(not any(os.path.exists(os.path.join(folder, header)) for folder in folders))
+            """)
+        self.assertIsNotNone(self.compile()[0])
+
+    def test_a_version_that_is_written_otherwise_is_no_failure(self):
+        (self.torch / "version.py").write_text("from elsewhere import __version__\n")
+        self.assertEqual(self.compile()[1], "`library` is the allocator of PyTorch ?.")
+
+    def test_says_what_the_machine_lacks(self):
+        self.assertIn("this machine lacks PyTorch.", self.lack("empty"))
+        (self.folder / "cuda/include/cuda_runtime_api.h").unlink()
+        self.assertIn("this machine lacks CUDA's headers.", self.lack())
+        self.compiler.unlink()
+        self.assertIn("this machine lacks a C++ compiler.", self.lack())
+
+    def test_a_failure_says_what_the_compiler_said(self):
+        self.compile_with("sys.exit('no member named raw_alloc')")
+        with self.assertRaisesRegex(RuntimeError,
+                                    "does not compile: exit code 1: no member named raw_alloc"):
+            self.compile()
+
+    def bench(self, compiled):
+        """The result of bench, and what the program was asked for."""
+        strata = self.folder / "strata"
+        write_program(strata, f"""
+            import sys
+            open(__file__ + ".asked", "w").write(" ".join(sys.argv))
+            print({BENCH!r})
+            """)
+        with unittest.mock.patch.object(gpu_check, "compile_pytorch_heap", **compiled):
+            result = gpu_check.bench(strata, 60)
+        return result, pathlib.Path(f"{strata}.asked").read_text()
+
+    def test_is_measured_beside_the_others(self):
+        result, asked = self.bench({"return_value": (pathlib.Path("/heap.so"), "PyTorch 2")})
+        self.assertNotIn("error", result)
+        self.assertEqual(result["library"], "PyTorch 2")
+        self.assertIn("--bench_library=/heap.so", asked)
+        self.assertRegex(asked, "--bench_allocators=null,.*,library$")
+
+    def test_without_it_the_others_are_measured(self):
+        for compiled, error in (({"return_value": (None, "none")}, None),
+                                ({"side_effect": RuntimeError("it is broken")}, "it is broken")):
+            result, asked = self.bench(compiled)
+            self.assertNotIn("library", asked)
+            self.assertEqual(len(result["rows"]), 1)
+            self.assertEqual(result.get("error"), error)
+
 
 class RunTest(unittest.TestCase):
     def setUp(self):
@@ -112,14 +389,12 @@ class RunTest(unittest.TestCase):
         self.out = self.folder / "report.md"
 
     def program(self, name, text):
-        path = self.folder / name
-        path.write_text(f"#!{sys.executable}\n" + textwrap.dedent(text))
-        path.chmod(0o755)
+        write_program(self.folder / name, text)
 
-    def check(self):
-        return subprocess.run([str(SCRIPT), "--bin", str(self.folder), "--out", str(self.out)],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False)
+    def check(self, *arguments):
+        return subprocess.run([str(SCRIPT), "--bin", str(self.folder), "--out", str(self.out),
+                               *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, check=False)
 
     def test_without_a_gpu_writes_nothing(self):
         self.program("strata", NO_GPU)
@@ -138,25 +413,25 @@ class RunTest(unittest.TestCase):
 
     def test_success_has_a_report(self):
         self.program("strata", STRATA)
-        self.program("platform_gpu_tests", TESTS.format(mode="pass"))
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "pass"}))
         done = self.check()
         self.assertEqual(done.returncode, 0, done.stderr)
         report = self.out.read_text()
         self.assertIn("1 passed, 0 failed, 0 skipped.", report)
         self.assertIn("| Suite.First | pin_answer | 42 |", report)
-        self.assertIn("| pair | direct | 7.5 | 7 | ok |", report)
+        self.assertIn("| workload | direct |\n|---|---|\n| pair | 31.7 |\n", report)
         self.assertIn("mem_pools, alloc_alignment_bytes=256", report)
 
     def test_failure_is_the_exit_code(self):
         self.program("strata", STRATA)
-        self.program("platform_gpu_tests", TESTS.format(mode="fail"))
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "fail"}))
         self.assertEqual(self.check().returncode, 1)
         self.assertIn("it is wrong", self.out.read_text())
 
     def test_example_is_a_test_by_its_exit_code(self):
         for code, outcome in ((0, "2 passed, 0 failed"), (1, "1 passed, 1 failed")):
             self.program("strata", STRATA)
-            self.program("platform_gpu_tests", TESTS.format(mode="pass"))
+            self.program("platform_gpu_tests", TESTS.format(words={"First": "pass"}))
             self.program("example_eager_mlp", f"""
                 import sys
                 print("hazards:" if "--strata_platform=cuda" in sys.argv else "no platform")
@@ -164,15 +439,34 @@ class RunTest(unittest.TestCase):
                 """)
             self.assertEqual(self.check().returncode, code)
             self.assertIn(outcome, self.out.read_text())
-        self.assertIn("| example_eager_mlp | example_eager_mlp | hazards: |", self.out.read_text())
+        self.assertIn("| example_eager_mlp | example_eager_mlp | exit code 1: hazards: |",
+                      self.out.read_text())
 
     def test_crash_costs_only_its_own_test(self):
         self.program("strata", STRATA)
-        self.program("platform_gpu_tests", TESTS.format(mode="crash"))
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "pass", "Second": "crash"}))
         self.assertEqual(self.check().returncode, 1)
         report = self.out.read_text()
         self.assertIn("| platform_gpu_tests | Suite.First | passed |", report)
         self.assertIn("| platform_gpu_tests | Suite.Second | exit code -6", report)
+
+    def test_a_part_is_all_that_runs(self):
+        self.program("strata", STRATA_WITHOUT_BENCH)
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "pass"}))
+        self.assertEqual(self.check("--part", "tests").returncode, 0)
+        self.assertNotIn("## Bench", self.out.read_text())
+        self.assertEqual(self.check("--part", "bench").returncode, 1)
+        self.assertIn("`strata bench` failed: exit code 0: no bench", self.out.read_text())
+        self.program("strata", STRATA)
+        self.program("platform_gpu_tests", TESTS.format(words={"First": "fail"}))
+        self.assertEqual(self.check("--part", "bench").returncode, 0)
+        self.assertNotIn("Suite.First", self.out.read_text())
+        self.assertEqual(self.check("--part", "all").returncode, 2)
+
+    def test_a_bench_that_measured_nothing_is_a_failure(self):
+        for rows in ("[]", BENCH.replace('"ok"', '"left_out"'), BENCH.replace('"ok"', '"failed"')):
+            self.program("strata", STRATA.replace(repr(BENCH), repr(rows)))
+            self.assertEqual(self.check("--part", "bench").returncode, 1, rows)
 
     def test_no_tests_are_no_success(self):
         self.program("strata", STRATA)

@@ -1,6 +1,8 @@
 #ifndef STRATA_TOOLS_BENCH_HEAP_LIBRARY_H_
 #define STRATA_TOOLS_BENCH_HEAP_LIBRARY_H_
 
+// A C header: NOLINTBEGIN(modernize-deprecated-headers)
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,8 +19,9 @@ extern "C" {
 
 // Null, or a static text that says why nothing can be allocated.
 const char* strata_heap_open(void);
-// Memory of the current device for use in `stream`, a driver's handle of it
-// (null: the legacy stream); null if there is none. `bytes` is not 0.
+// Memory of the current device for use in `stream`, a driver's handle of it (1:
+// the legacy stream, cudaStreamLegacy); null if there is none. Never for 0
+// bytes.
 void* strata_heap_allocate(size_t bytes, void* stream);
 // `block` came from strata_heap_allocate, with the same stream.
 void strata_heap_free(void* block, void* stream);
@@ -30,5 +33,7 @@ uint64_t strata_heap_peak_reserved_bytes(void);
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(modernize-deprecated-headers)
 
 #endif  // STRATA_TOOLS_BENCH_HEAP_LIBRARY_H_

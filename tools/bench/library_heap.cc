@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 #include "strata/platform/registry.h"
 
@@ -25,8 +26,10 @@ void Find(void* handle, const std::string& path, const char* name,
 
 }  // namespace
 
-HeapLibrary::HeapLibrary(const std::string& path) {
-  if (path.empty()) ThrowAbout(path, "name a library to measure");
+HeapLibrary::HeapLibrary(std::string file) : path(std::move(file)) {
+  if (path.empty()) {
+    throw std::invalid_argument("library: name it with --bench_library=FILE");
+  }
   // A name without a slash would be looked for elsewhere.
   void* const handle =
       dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -38,6 +41,11 @@ HeapLibrary::HeapLibrary(const std::string& path) {
   Find(handle, path, "strata_heap_peak_reserved_bytes", &peak_reserved_bytes);
   const char* const hindrance = open();
   if (hindrance != nullptr) ThrowAbout(path, hindrance);
+}
+
+void HeapLibrary::ThrowNoMemory(std::size_t bytes) const {
+  ThrowAbout(path, "strata_heap_allocate has no memory for " +
+                       std::to_string(bytes) + " bytes");
 }
 
 LibraryHeap::LibraryHeap(const std::string& path, const Options& options,

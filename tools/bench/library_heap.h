@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 
@@ -17,9 +16,14 @@ namespace strata {
 
 // The functions of a library (heap_library.h), which stays loaded.
 struct HeapLibrary {
-  // Errors: std::runtime_error naming `path` and what the loader or the library
-  //   itself says, or the function that it lacks.
-  explicit HeapLibrary(const std::string& path);
+  // Errors: std::runtime_error naming `file` and what the loader or the library
+  //   itself says, or the function that it lacks; std::invalid_argument if
+  //   `file` is empty.
+  explicit HeapLibrary(std::string file);
+
+  [[noreturn]] void ThrowNoMemory(std::size_t bytes) const;
+
+  std::string path;
 
   decltype(&strata_heap_open) open = nullptr;
   decltype(&strata_heap_allocate) allocate = nullptr;
@@ -38,9 +42,10 @@ class LibraryHeap {
     Lane(const HeapLibrary* library, void* stream)
         : library_(library), stream_(stream) {}
 
+    // Errors: std::runtime_error naming the library.
     void Allocate(Slot& slot, std::size_t bytes) {
       slot = library_->allocate(bytes, stream_);
-      if (slot == nullptr) throw std::bad_alloc();
+      if (slot == nullptr) library_->ThrowNoMemory(bytes);
     }
     void Free(Slot& slot) {
       if (slot != nullptr) library_->free(slot, stream_);

@@ -1,13 +1,27 @@
 #ifndef STRATA_TOOLS_BENCH_PLAYER_H_
 #define STRATA_TOOLS_BENCH_PLAYER_H_
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <vector>
 
 #include "strata/tools/bench/script.h"
 
 namespace strata {
+
+// Frees what `slot` holds where nothing may be thrown, as at an end. A heap
+// that cannot has said so before, or has nothing to say that matters any more.
+template <class Lane, class Slot>
+void FreeAtEnd(Lane& lane, Slot& slot) noexcept {
+  try {
+    lane.Free(slot);
+  } catch (const std::exception& error) {
+    LOG_FIRST_N(ERROR, 1) << error.what();
+  }
+}
 
 // A thread's way through a script, on a lane of a heap (heaps.h). A template,
 // so that every heap is called as its users call it.
@@ -54,7 +68,7 @@ class BenchPlayer {
     }
   }
   void FreeAll() {
-    for (typename Heap::Slot& slot : slots_) lane_.Free(slot);
+    for (typename Heap::Slot& slot : slots_) FreeAtEnd(lane_, slot);
   }
 
   const BenchScript& script_;

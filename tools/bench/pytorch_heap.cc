@@ -8,7 +8,7 @@
 #include <exception>
 #include <string>
 
-#include "heap_library.h"
+#include "strata/tools/bench/heap_library.h"
 
 namespace {
 

@@ -117,7 +117,7 @@ class HandOverSubject final : public HeapSubject<Heap> {
   // Something is left in the ring if a thread failed.
   ~HandOverSubject() override {
     Slot slot{};
-    while (ring_.TryPop(slot)) taker_.Free(slot);
+    while (ring_.TryPop(slot)) FreeAtEnd(taker_, slot);
   }
 
   std::chrono::nanoseconds Run(std::size_t pairs) override {

@@ -152,27 +152,15 @@ Status CaptureSet::End(const Stream& stream, std::uint64_t thread,
   } else if (!IsJoined(*capture)) {
     *outcome = Status::kStreamCaptureUnjoined;
   }
-  *ended = Remove(capture);
-  return Status::kSuccess;
-}
-
-std::shared_ptr<const SimCapture> CaptureSet::EndWith(const Stream& stream) {
-  SimCapture* capture = Find(stream);
-  return capture == nullptr || capture->origin != KeyOf(stream)
-             ? nullptr
-             : Remove(capture);
-}
-
-std::shared_ptr<const SimCapture> CaptureSet::Remove(SimCapture* capture) {
   for (const auto& [key, member] : capture->members) by_stream_.erase(key);
   const auto found = std::find_if(
       captures_.begin(), captures_.end(),
       [capture](const auto& other) { return other.get() == capture; });
   capture->graph = nullptr;
-  std::shared_ptr<const SimCapture> ended = std::move(*found);
+  *ended = std::move(*found);
   captures_.erase(found);
   NoteWatched();
-  return ended;
+  return Status::kSuccess;
 }
 
 bool CaptureSet::IsJoined(const SimCapture& capture) {

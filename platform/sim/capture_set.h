@@ -81,11 +81,14 @@ class CaptureSet {
   // one it began in, it is invalidated.
   Status End(const Stream& stream, std::uint64_t thread,
              std::shared_ptr<const SimCapture>* ended, Status* outcome);
-  // `stream` is gone, and with it the capture that began in it, which is
-  // returned, or null.
-  std::shared_ptr<const SimCapture> EndWith(const Stream& stream);
   // That `stream` takes part in, or null.
   SimCapture* Find(const Stream& stream) const;
+  // That began in `stream`, or null.
+  SimCapture* FindBegun(const Stream& stream) const {
+    SimCapture* const capture = Find(stream);
+    return capture != nullptr && capture->origin == KeyOf(stream) ? capture
+                                                                  : nullptr;
+  }
   // The dependencies of what comes next in a stream that takes part.
   static std::vector<NodeIndex>& DependenciesOf(SimCapture* capture,
                                                 const Stream& stream);
@@ -128,7 +131,6 @@ class CaptureSet {
     return {stream.device, stream.uid};
   }
   static bool IsJoined(const SimCapture& capture);
-  std::shared_ptr<const SimCapture> Remove(SimCapture* capture);
   Status CheckConflict(const CaptureRule& rule, const Subject& subject);
   Status CheckUnsafe(const Subject& subject);
   Status CheckLegacy(std::int32_t device, bool invalidate);

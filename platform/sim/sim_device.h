@@ -317,8 +317,6 @@ class SimDevice final : public Device {
   Status BeginCapture(const Stream& stream, CaptureMode mode, Graph graph,
                       const GraphNode* dependencies, std::size_t count,
                       CallRecord* seen);
-  // Of a capture that did not come to a graph.
-  void DropCapture(const SimCapture& ended);
   // The device whose memory `ptr` is, or -1. Under mutex_.
   int OwnerOfMemory(DevicePtr ptr) const;
 

@@ -96,26 +96,18 @@ Status SimDevice::StreamEndCapture(Stream stream, Graph* graph) {
                const Status status = platform_->captures().End(
                    stream, CallingThreadNumber(), &ended, &outcome);
                if (status != Status::kSuccess) return status;
-               if (outcome != Status::kSuccess) {
-                 DropCapture(*ended);
-                 return outcome;
+               GraphTable& graphs = platform_->graphs();
+               graphs.Find(ended->handle)->capturing = false;
+               if (outcome == Status::kSuccess) {
+                 *graph = ended->handle;
+                 seen->ptr = NumberOf(*graph);
+               } else if (ended->owns_graph) {
+                 graphs.Destroy(ended->handle);
+               } else {
+                 graphs.UndoCapture(graphs.Find(ended->handle));
                }
-               platform_->graphs().Find(ended->handle)->capturing = false;
-               *graph = ended->handle;
-               seen->ptr = NumberOf(*graph);
                return outcome;
              });
-}
-
-void SimDevice::DropCapture(const SimCapture& ended) {
-  GraphTable& graphs = platform_->graphs();
-  GraphEntry* entry = graphs.Find(ended.handle);
-  entry->capturing = false;
-  if (ended.owns_graph) {
-    graphs.Destroy(ended.handle);
-  } else {
-    graphs.UndoCapture(entry);
-  }
 }
 
 Status SimDevice::StreamIsCapturing(Stream stream, CaptureStatus* status) {

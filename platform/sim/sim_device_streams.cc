@@ -58,11 +58,14 @@ Status SimDevice::StreamCreate(Stream* stream, unsigned flags) {
 Status SimDevice::StreamDestroy(Stream stream) {
   return Run(stream, RecordOf(DeviceCall::kStreamDestroy), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
-    if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
-    // What a fork has captured stays; the origin takes its capture along.
-    if (const auto ended = platform_->captures().EndWith(stream)) {
-      DropCapture(*ended);
+    CaptureSet& captures = platform_->captures();
+    // A driver lets it go, and dies at the next wait for the device. What a
+    // fork has captured stays.
+    if (SimCapture* const begun = captures.FindBegun(stream)) {
+      captures.Invalidate(begun);
+      return Status::kStreamCaptureUnsupported;
     }
+    if (!streams_.Destroy(stream)) return Status::kInvalidResourceHandle;
     scheduler_.DestroyStream(stream);
     return Status::kSuccess;
   });

@@ -251,18 +251,5 @@ TEST_P(CaptureConflictsConformanceTest, RuleC3ForksMayBeDestroyed) {
   }
 }
 
-// The capture goes with it: later calls are refused for no capture's sake.
-TEST_P(CaptureConflictsConformanceTest, RuleC3OriginsMayBeDestroyed) {
-  Stream stream;
-  ASSERT_EQ(device().StreamCreate(&stream, kStreamNonBlocking),
-            Status::kSuccess);
-  std::atomic<int>* const runs = NewCounter();
-  Begin(stream);
-  Count(stream, runs);
-  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
-  EXPECT_EQ(device().Synchronize(), Status::kSuccess);
-  EXPECT_EQ(*runs, 0);
-}
-
 }  // namespace
 }  // namespace strata

@@ -142,22 +142,6 @@ TEST_P(CaptureRefusalsConformanceTest, T29SafeCallsAreNeverRefused) {
   }
 }
 
-// C17: a relaxed thread may make any of them.
-TEST_P(CaptureRefusalsConformanceTest, T29PinsCallsOfUnknownSafety) {
-  std::uint64_t allowed = 0;
-  for (std::size_t i = 0; i < kCells.size(); ++i) {
-    if (!kCells[i].refused) allowed |= std::uint64_t{1} << i;
-  }
-  for (const UnsafeCall& call : CallsOfUnknownSafety()) {
-    if (!call.available(device().caps())) continue;
-    const std::uint64_t refused = RefusedCells(call);
-    std::string what = "refused_cells_";
-    what += call.name;
-    Pin(what, refused);
-    EXPECT_EQ(refused & allowed, 0u) << call.name;
-  }
-}
-
 // C17: a call is refused for what its own thread captures, or else for all that
 // other threads capture with the global mode.
 TEST_P(CaptureRefusalsConformanceTest, T28OnlyOffendingCapturesAreHit) {

@@ -285,11 +285,6 @@ std::vector<UnsafeCall> CallsKnownToBeSafe() {
       {"graph_destroy", HasGraphs, &S::NewGraph,
        [](S& s) { return s.device.GraphDestroy(s.graph); }, &S::Nothing,
        &S::EndGraph},
-  };
-}
-
-std::vector<UnsafeCall> CallsOfUnknownSafety() {
-  return {
       {"can_access_peer", Always, &S::Nothing,
        [](S& s) {
          bool can = false;

@@ -78,8 +78,6 @@ struct UnsafeCall {
 std::vector<UnsafeCall> CallsKnownToBeUnsafe();
 // Those that it was seen not to.
 std::vector<UnsafeCall> CallsKnownToBeSafe();
-// Those of which nothing is known.
-std::vector<UnsafeCall> CallsOfUnknownSafety();
 
 }  // namespace strata
 

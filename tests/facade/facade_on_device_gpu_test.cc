@@ -149,6 +149,7 @@ void FacadeOnDeviceGpuTest::Churn(std::uint32_t seed,
   const double most_doublings = IsSimulated() ? 8 : 14;
   if (IsSimulated()) steps /= 10;
   std::mt19937 random(seed);
+  std::uniform_real_distribution<double> fraction(0, 1);
   Answers answers(device());
   std::vector<Held> held;
   Event event;
@@ -156,7 +157,7 @@ void FacadeOnDeviceGpuTest::Churn(std::uint32_t seed,
             Status::kSuccess);
   for (int step = 0; step < steps; ++step) {
     if (held.size() < kMostHeld && random() % 5 != 0) {
-      const double log_bytes = 9 + (random() % 1000) * most_doublings / 1000;
+      const double log_bytes = 9 + fraction(random) * most_doublings;
       Held next;
       next.stream = streams[random() % streams.size()];
       next.word = (std::uint64_t{seed} << 32) + static_cast<unsigned>(step);

@@ -35,6 +35,7 @@ class OrderClock {
   void Raise(std::uint32_t component, std::uint64_t count);
   // Each becomes the larger of the two. Returns whether any changed.
   bool Join(const OrderClock& other);
+
   std::size_t size() const { return counts_.size(); }
 
  private:

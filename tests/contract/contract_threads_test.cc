@@ -7,13 +7,23 @@
 #include <thread>
 #include <vector>
 
+#include "strata/allocation/size.h"
 #include "strata/tests/contract/contract_fixture.h"
 #include "strata/tests/testing/live_ranges.h"
 
 namespace strata {
 namespace {
 
-class ContractThreadsTest : public ContractTest {};
+// On a large device: a strategy that takes most of what is left each time that
+// it grows may leave nothing of a small one for the thread that comes last.
+class ContractThreadsTest : public ContractTest {
+ protected:
+  ContractThreadsTest() {
+    ContractCase roomy = GetParam();
+    roomy.options.memory_bytes = Gibibytes(64);
+    subject_.emplace(roomy);
+  }
+};
 
 class NullVisitor final : public AllocatorVisitor {
  public:

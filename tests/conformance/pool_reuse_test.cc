@@ -161,9 +161,7 @@ TEST_P(PoolReuseConformanceTest, T51OpportunisticReuseLeavesAPendingBlock) {
   const Stream first = NewStream();
   const Stream second = NewStream();
   const DevicePtr freed = FreedBlock(pool, first, true);
-  const DevicePtr other = Take(pool, second);
-  EXPECT_NE(other, freed);
-  Give(other, second);
+  ExpectLeft(freed, pool, second);
 }
 
 TEST_P(PoolReuseConformanceTest, T52FollowingEventsTakesAPendingBlock) {
@@ -175,9 +173,7 @@ TEST_P(PoolReuseConformanceTest, T52FollowingEventsTakesAPendingBlock) {
   const DevicePtr freed = FreedBlock(pool, first, true);
   ASSERT_EQ(device().EventRecord(event, first, 0), Status::kSuccess);
   ASSERT_EQ(device().StreamWaitEvent(second, event, 0), Status::kSuccess);
-  const DevicePtr other = Take(pool, second);
-  EXPECT_EQ(other, freed);
-  Give(other, second);
+  ExpectTaken(freed, pool, second);
 }
 
 TEST_P(PoolReuseConformanceTest, T52EventsAreNotFollowedWithoutThePolicy) {
@@ -188,9 +184,7 @@ TEST_P(PoolReuseConformanceTest, T52EventsAreNotFollowedWithoutThePolicy) {
   const DevicePtr freed = FreedBlock(pool, first, true);
   ASSERT_EQ(device().EventRecord(event, first, 0), Status::kSuccess);
   ASSERT_EQ(device().StreamWaitEvent(second, event, 0), Status::kSuccess);
-  const DevicePtr other = Take(pool, second);
-  EXPECT_NE(other, freed);
-  Give(other, second);
+  ExpectLeft(freed, pool, second);
 }
 
 // An event that was recorded before the free proves nothing about it.
@@ -205,9 +199,7 @@ TEST_P(PoolReuseConformanceTest, T52AnEarlierEventIsNotFollowed) {
   LongWork(first);
   Give(ptr, first);
   ASSERT_EQ(device().StreamWaitEvent(second, event, 0), Status::kSuccess);
-  const DevicePtr other = Take(pool, second);
-  EXPECT_NE(other, ptr);
-  Give(other, second);
+  ExpectLeft(ptr, pool, second);
 }
 
 // P4: dependencies through the legacy stream count as well.
@@ -216,9 +208,7 @@ TEST_P(PoolReuseConformanceTest, T52LegacyOrderIsFollowed) {
   Set(pool, PoolAttribute::kReuseFollowEventDependencies, 1);
   const Stream first = NewStream(kStreamDefault);
   const DevicePtr freed = FreedBlock(pool, first, true);
-  const DevicePtr other = Take(pool, device().LegacyStream());
-  EXPECT_EQ(other, freed);
-  Give(other, device().LegacyStream());
+  ExpectTaken(freed, pool, device().LegacyStream());
 }
 
 TEST_P(PoolReuseConformanceTest, T53AFullPoolInsertsAWait) {

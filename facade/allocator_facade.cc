@@ -196,7 +196,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   const std::uint64_t version = fronts_->version();
   Front* known = state.FindByHandle(handle);
   if (known != nullptr && !options_.check_streams) {
-    t_handle_route = {known, &known->hit_state(), version, handle, place};
+    t_handle_route = {*known, known->hit_state(), version, handle, place};
     return *known;
   }
   const Stream stream = Wrap(stream_handle, place.index);
@@ -240,7 +240,7 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
                                                           std::size_t bytes) {
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
-  t_default_route = {&front, &front.hit_state(), version, 0, place};
+  t_default_route = {front, front.hit_state(), version, 0, place};
   return front.AllocFirst(bytes);
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
@@ -248,7 +248,7 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
-    t_stream_route = {&front, &front.hit_state(), version, stream.uid, place};
+    t_stream_route = {front, front.hit_state(), version, stream.uid, place};
   }
   return front.AllocFirst(bytes);
 }

@@ -219,20 +219,22 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
 
 strata_status strata_alloc(strata_facade* facade, strata_place place,
                            size_t bytes, void* stream, void** pointer) {
-  if (facade == nullptr || pointer == nullptr || !strata::IsPlace(place))
-      [[unlikely]] {
+  if (facade == nullptr || pointer == nullptr) [[unlikely]] {
     return AllocFirst(facade, place, bytes, stream, pointer);
   }
   const std::uint64_t version = facade->facade.fronts().version();
+  const std::uint64_t wide_place =
+      FrontRoute::WidePlace(static_cast<std::uint32_t>(place.kind),
+                            static_cast<std::uint32_t>(place.index));
   const FrontRoute* route = nullptr;
   if (stream == nullptr) {
-    if (!t_default_route.LeadsTo(PlaceOf(place), 0, version)) [[unlikely]] {
+    if (!t_default_route.LeadsTo(wide_place, 0, version)) [[unlikely]] {
       return AllocFirst(facade, place, bytes, stream, pointer);
     }
     route = &t_default_route;
   } else {
     const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-    if (!t_handle_route.LeadsTo(PlaceOf(place), handle, version)) [[unlikely]] {
+    if (!t_handle_route.LeadsTo(wide_place, handle, version)) [[unlikely]] {
       return AllocFirst(facade, place, bytes, stream, pointer);
     }
     route = &t_handle_route;

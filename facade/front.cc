@@ -55,7 +55,14 @@ bool Front::Share(const std::shared_ptr<PointerGroup>& group) noexcept {
   if (group->is_bound() || !group->Bind(*this)) return false;
   const ChainLock::Guard guard(hit_.lock);
   pointers_ = group;
+  if (!keeps_unknown_) hit_pointers_ = group.get();
   return true;
+}
+
+void Front::NoteUnknown() noexcept {
+  const ChainLock::Guard guard(hit_.lock);
+  keeps_unknown_ = true;
+  hit_pointers_ = nullptr;
 }
 
 void Front::set_debug_fill(const DebugFill* fill) {

@@ -1,6 +1,8 @@
 #ifndef STRATA_FACADE_FRONT_H_
 #define STRATA_FACADE_FRONT_H_
 
+#include <glog/logging.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -87,6 +89,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   }
   // `group` serves this front from now on; false if it serves another one.
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
+  // Memory of the front will be freed, and may be kept by the front cache, that
+  // its group was never told of: hits look for themselves from now on.
+  void NoteUnknown() noexcept;
   // Alloc, whose pointer is known there before anybody else can free it, by the
   // lock that is taken anyway: in parts, of which the first is all that a hit
   // needs, and calls nothing. Who calls goes on with the one that the progress
@@ -236,7 +241,12 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   alignas(64) HitState& hit_;        // the hit path's, that of stat_, or own_
   const std::uint64_t retry_place_;  // of retry_
   // Guarded by hit_.lock:
+  // pointers_, if all that the front cache keeps was a pointer there once: the
+  // cache has whole blocks that users freed, and is this front's alone. Null
+  // otherwise.
+  PointerGroup* hit_pointers_ = nullptr;
   std::shared_ptr<PointerGroup> pointers_;
+  bool keeps_unknown_ = false;
   std::uint64_t pins_ = 0;
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
@@ -275,13 +285,13 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
   }
   Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) return {Progress::kPastCache, nullptr};
-  // What is cached was not always known here before: an aligned pointer may
-  // have been in the region above, and this chain's group may be a new one.
-  PointerGroup* const pointers = pointers_.get();
-  if (pointers == nullptr || !pointers->OwnsFirst(block->data) ||
-      !pointers->InsertIntoSlot(block->data, block->allocation())) {
+  // Its region need not be looked at, which may have to be fetched.
+  PointerGroup* const pointers = hit_pointers_;
+  if (pointers == nullptr ||
+      !pointers->InsertAtOnce(block->data, block->allocation())) {
     return {Progress::kNoSlot, block};
   }
+  DCHECK(pointers->Owns(block->data)) << block->data;
   *pointer = block->data;
   hit.lock.ReleaseWord();
   return {Progress::kDone, nullptr};
@@ -319,7 +329,7 @@ inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
     lock.ReleaseWord();
     return Progress::kNone;
   }
-  Allocation* const allocation = group.TakeFromSlot(data);
+  Allocation* const allocation = group.TakeAtOnce(data);
   if (allocation == nullptr) return Progress::kNoSlot;
   FreeTaken(group, lock, allocation);
   return Progress::kDone;

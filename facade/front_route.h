@@ -20,7 +20,7 @@ struct HitState;
 //   needed to find it: the front's address is there with one load, where a
 //   table takes four, one after the other.
 // Threads: a thread's own.
-// Cost: 40 bytes of static thread-local memory each; initial-exec, because the
+// Cost: 48 bytes of static thread-local memory each; initial-exec, because the
 //   general model costs 4 ns a use in a shared library (hotpath.md §2).
 // Source: hotpath.md §7 ("Route").
 struct FrontRoute {
@@ -28,15 +28,37 @@ struct FrontRoute {
   HitState* hit = nullptr;    // the front's
   std::uint64_t version = 0;  // of the table; 0: none was found
   std::uint64_t key = 0;      // a stream's uid or handle
+  // The place as C callers name it, which is compared without being understood:
+  // what is no place never leads here.
+  std::uint64_t wide_place = 0;
   Place place;
 
+  FrontRoute() = default;
+  FrontRoute(Front& to, HitState& state, std::uint64_t version_now,
+             std::uint64_t by, Place at)
+      : front(&to),
+        hit(&state),
+        version(version_now),
+        key(by),
+        wide_place(WidePlace(static_cast<std::uint32_t>(at.kind), at.index)),
+        place(at) {}
+
+  // Two numbers of 32 bits, the kind first.
+  static constexpr std::uint64_t WidePlace(std::uint32_t kind,
+                                           std::uint32_t index) {
+    return std::uint64_t{index} << 32 | kind;
+  }
   // Whether it is the front that is asked for.
   bool LeadsTo(Place to, std::uint64_t by, std::uint64_t version_now) const {
     return key == by && place == to && version == version_now;
   }
+  bool LeadsTo(std::uint64_t wide, std::uint64_t by,
+               std::uint64_t version_now) const {
+    return key == by && wide_place == wide && version == version_now;
+  }
 };
 
-static_assert(sizeof(FrontRoute) == 40);
+static_assert(sizeof(FrontRoute) == 48);
 
 // Where the thread's last frees of the C ABI found their pointers, for its next
 // one.

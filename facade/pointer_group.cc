@@ -59,16 +59,17 @@ void PointerGroup::RefuseTwice(const void* data) noexcept {
 
 bool PointerGroup::InsertBySearch(const void* data,
                                   Allocation* allocation) noexcept {
-  PointerTable& table = TableOf(newest_.hash);
-  if (table.is_full()) return false;
-  const void* const newest = newest_.allocation->data();
-  if (!table.Insert(newest, newest_.allocation)) RefuseTwice(newest);
-  SetNewest(PointerTable::Hash(data), allocation);
+  PointerTable& table = TableOf(waiting_.hash);
+  if (table.is_full()) return PutIntoSlot(data, allocation);
+  const void* const waiting = waiting_.allocation->data();
+  if (!table.Insert(waiting, waiting_.allocation)) RefuseTwice(waiting);
+  LetLastWait(PointerTable::Hash(last_data_));
+  SetLast(data, allocation);
   return true;
 }
 
 Allocation* PointerGroup::TakeHeld(const void* data) noexcept {
-  if (Allocation* const taken = TakeFromSlot(data)) return taken;
+  if (Allocation* const taken = TakeAtOnce(data)) return taken;
   if (Allocation* const taken = TakePastSlot(data)) return taken;
   return TakeBySearch(data);
 }
@@ -79,8 +80,9 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
     std::size_t buckets = 0;
     {
       const Guard guard(*this);
+      if (FindHeld(data) != nullptr) RefuseTwice(data);
       if (InsertHeld(data, allocation)) return;
-      full = &TableOf(newest_.hash);
+      full = &TableOf(waiting_.hash);
       buckets = full->bucket_count();
     }
     Grow(*full, buckets);
@@ -97,14 +99,19 @@ void PointerGroup::Grow(PointerTable& table, std::size_t buckets) {
   std::swap(table, larger);
 }
 
-Allocation* PointerGroup::Find(const void* data) const noexcept {
-  if (data == nullptr) return nullptr;
-  const Guard guard(*this);
+Allocation* PointerGroup::FindHeld(const void* data) const noexcept {
+  if (last_data_ == data) return last_;
   const std::uint64_t hash = PointerTable::Hash(data);
   if (Allocation* const found = slots_[IndexOf(hash)].Find(hash, data)) {
     return found;
   }
-  return newest_.hash == hash ? newest_.allocation : TableOf(hash).Find(data);
+  return waiting_.hash == hash ? waiting_.allocation : TableOf(hash).Find(data);
+}
+
+Allocation* PointerGroup::Find(const void* data) const noexcept {
+  if (data == nullptr) return nullptr;
+  const Guard guard(*this);
+  return FindHeld(data);
 }
 
 Allocation* PointerGroup::Take(const void* data) noexcept {
@@ -120,13 +127,16 @@ std::size_t PointerGroup::Clear() noexcept {
     count += freed != nullptr;
   };
   std::array<PointerTable, kTables> tables;
-  Allocation* newest = nullptr;
+  Allocation* last = nullptr;
+  Allocation* waiting = nullptr;
   {
     const Guard guard(*this);
     std::swap(tables, tables_);
-    newest = std::exchange(newest_, {}).allocation;
+    last = std::exchange(last_, nullptr);
+    waiting = std::exchange(waiting_, {}).allocation;
   }
-  free(newest);
+  free(last);
+  free(waiting);
   for (const PointerTable& table : tables) table.ForEach(free);
   for (Slot& slot : slots_) {
     // One by one, as a free takes the lock that guards them.

@@ -24,14 +24,17 @@ class Front;
 //   that who allocates or frees there knows the pointer with the lock that he
 //   takes anyway; else a lock of its own does. Which one that is may change
 //   until it is taken: Guard looks again.
-//   An address has one slot. What finds that taken goes to one of sixteen
-//   tables; sixteen, so that one which has to grow keeps others waiting for a
-//   sixteenth of the time. The newest of those waits before it enters its
-//   table, until the next one comes: meanwhile the line it goes to has been
-//   fetched. Now and then it gets the slot, and who had that goes to the table:
-//   so pointers that stay leave the slots to those that come and go.
-// Errors: an address that is inserted twice fails the process, at the latest
-//   when it enters a table.
+//   The last pointer is noted by itself, until the next one comes: one that is
+//   freed before goes no further, and is found without a hash, so that who
+//   frees it need not wait for what was just stored. Then it goes to its slot:
+//   an address has one. What finds that taken goes to one of sixteen tables;
+//   sixteen, so that one which has to grow keeps others waiting for a sixteenth
+//   of the time. There it waits once more before it enters the table: meanwhile
+//   the line it goes to has been fetched. Now and then it gets the slot, and
+//   who had that goes to the table: so pointers that stay leave the slots to
+//   those that come and go.
+// Errors: an address that is inserted twice fails the process, where it is not
+//   said at once, when it enters a slot or a table.
 // Threads: any thread.
 // Cost: up to about a thousand live pointers, mostly one line; beyond, that of
 //   a table, too. A heap call only when a table has to be twice as large, with
@@ -80,25 +83,20 @@ class alignas(64) PointerGroup {
     return owners.last == number_ || owners.before == number_ ||
            owners.before == PointerRegions::kMany;
   }
-  // Whether it is looked for here first: a quicker answer, which most have.
-  bool OwnsFirst(const void* data) const noexcept {
-    return regions_->LastOf(data) == number_;
-  }
-  // False, and nothing is done, if another one has the slot.
-  bool InsertIntoSlot(const void* data, Allocation* allocation) noexcept {
-    const std::uint64_t hash = PointerTable::Hash(data);
-    Slot& slot = slots_[IndexOf(hash)];
-    if (!slot.is_empty()) return false;
-    slot.Set(hash, allocation);
+  // False, and nothing is done, if another one has the slot of the last one.
+  bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
+    if (last_ != nullptr && !PutIntoSlot(last_data_, last_)) return false;
+    SetLast(data, allocation);
     return true;
   }
-  // The same where it is not said who has the slot: false if a table has to
+  // The same where it is not said who has that slot: false if a table has to
   // grow first.
   bool InsertHeld(const void* data, Allocation* allocation) noexcept {
-    return InsertIntoSlot(data, allocation) || InsertPastSlot(data, allocation);
+    return InsertAtOnce(data, allocation) || InsertPastSlot(data, allocation);
   }
-  // Null, and nothing is done, if it has no slot.
-  Allocation* TakeFromSlot(const void* data) noexcept {
+  // Null, and nothing is done, if it is not the last one and has no slot.
+  Allocation* TakeAtOnce(const void* data) noexcept {
+    if (last_data_ == data) return std::exchange(last_, nullptr);
     const std::uint64_t hash = PointerTable::Hash(data);
     Slot& slot = slots_[IndexOf(hash)];
     Allocation* const allocation = slot.Find(hash, data);
@@ -110,7 +108,7 @@ class alignas(64) PointerGroup {
   Allocation* TakePastSlot(const void* data) noexcept {
     const std::uint64_t hash = PointerTable::Hash(data);
     // Of null, too: then there is none.
-    if (newest_.hash == hash) return std::exchange(newest_, {}).allocation;
+    if (waiting_.hash == hash) return std::exchange(waiting_, {}).allocation;
     return TableOf(hash).TakeAtOnce(hash, data);
   }
   Allocation* TakeBySearch(const void* data) noexcept {
@@ -118,6 +116,7 @@ class alignas(64) PointerGroup {
   }
   // All of that; null if it is not here.
   Allocation* TakeHeld(const void* data) noexcept;
+  Allocation* FindHeld(const void* data) const noexcept;
 
  private:
   class Guard;
@@ -162,24 +161,45 @@ class alignas(64) PointerGroup {
   const PointerTable& TableOf(std::uint64_t hash) const {
     return tables_[IndexOf(hash) % kTables];
   }
-  // The rest of InsertHeld.
+  void SetLast(const void* data, Allocation* allocation) noexcept {
+    last_data_ = data;
+    last_ = allocation;
+  }
+  // False, and nothing is done, if another one has it.
+  bool PutIntoSlot(const void* data, Allocation* allocation) noexcept {
+    const std::uint64_t hash = PointerTable::Hash(data);
+    Slot& slot = slots_[IndexOf(hash)];
+    if (!slot.is_empty()) return false;
+    slot.Set(hash, allocation);
+    return true;
+  }
+  // The rest of InsertHeld: the last one goes to a table.
   bool InsertPastSlot(const void* data, Allocation* allocation) noexcept;
-  // The same where the newest has to search for its place.
+  // Has the last one wait for its table. False, and nothing is done, if the one
+  // that waited has to search for its place.
+  bool MoveLastPastSlot() noexcept;
+  // The rest of InsertPastSlot then. Where the table has to grow, the new one
+  // may still have a slot of its own.
   bool InsertBySearch(const void* data, Allocation* allocation) noexcept;
-  // Who has the slot of the newest one goes to a table in its place, now and
-  // then; fetches the line that the newest goes to.
-  void SetNewest(std::uint64_t hash, Allocation* allocation) noexcept;
+  // The last one waits. Now and then it has its slot instead, and who had that
+  // waits; fetches the line that this goes to.
+  void LetLastWait(std::uint64_t hash) noexcept;
   [[noreturn]] static void RefuseTwice(const void* data) noexcept;
   // Without the guard: makes a table twice as large that has `buckets`.
   void Grow(PointerTable& table, std::size_t buckets);
 
   std::atomic<ChainLock*> guard_;
+  // The last one that was inserted; null if it has been taken, or there was
+  // none: then `last_data_` is no pointer that is known here. Not side by side:
+  // a compiler that writes both at once has the next free wait for it.
+  const void* last_data_ = nullptr;
   Front* front_ = nullptr;
-  // Of those without a slot.
+  Allocation* last_ = nullptr;
+  // Of those without a slot, the one that is about to enter its table.
   struct {
     std::uint64_t hash = 0;  // of its address: that of null if there is none
     Allocation* allocation = nullptr;
-  } newest_;
+  } waiting_;
   std::uint32_t inserts_past_slots_ = 0;
   const std::shared_ptr<PointerRegions> regions_;
   const Lasting<LoneLock> own_;
@@ -195,30 +215,37 @@ class alignas(64) PointerGroup {
 
 [[gnu::always_inline]] inline bool PointerGroup::InsertPastSlot(
     const void* data, Allocation* allocation) noexcept {
-  const std::uint64_t hash = PointerTable::Hash(data);
-  if (slots_[IndexOf(hash)].Find(hash, data) != nullptr || newest_.hash == hash)
-      [[unlikely]] {
-    RefuseTwice(data);
-  }
-  if (newest_.hash != 0 &&
-      !TableOf(newest_.hash).InsertAtOnce(newest_.hash, newest_.allocation))
-      [[unlikely]] {
+  if (!MoveLastPastSlot()) [[unlikely]] {
     return InsertBySearch(data, allocation);
   }
-  SetNewest(hash, allocation);
+  SetLast(data, allocation);
   return true;
 }
 
-inline void PointerGroup::SetNewest(std::uint64_t hash,
-                                    Allocation* allocation) noexcept {
-  newest_ = {hash, allocation};
+inline bool PointerGroup::MoveLastPastSlot() noexcept {
+  const std::uint64_t hash = PointerTable::Hash(last_data_);
+  if (slots_[IndexOf(hash)].Find(hash, last_data_) != nullptr ||
+      waiting_.hash == hash) [[unlikely]] {
+    RefuseTwice(last_data_);
+  }
+  if (waiting_.hash != 0 &&
+      !TableOf(waiting_.hash).InsertAtOnce(waiting_.hash, waiting_.allocation))
+      [[unlikely]] {
+    return false;
+  }
+  LetLastWait(hash);
+  return true;
+}
+
+inline void PointerGroup::LetLastWait(std::uint64_t hash) noexcept {
+  waiting_ = {hash, last_};
   if (++inserts_past_slots_ % kInsertsPerExchange == 0) [[unlikely]] {
     Slot& slot = slots_[IndexOf(hash)];
     Allocation* const former = slot.allocation();
-    newest_ = {PointerTable::Hash(former->data()), former};
-    slot.Set(hash, allocation);
+    waiting_ = {PointerTable::Hash(former->data()), former};
+    slot.Set(hash, last_);
   }
-  TableOf(hash).Prefetch(newest_.hash);
+  TableOf(hash).Prefetch(waiting_.hash);
 }
 
 }  // namespace strata

@@ -39,9 +39,16 @@ PointerGroup& PointerMap::BindOne(Front& front) {
 
 PointerGroup& PointerMap::GroupFor(Front& front) {
   if (PointerGroup* own = front.pointers()) return *own;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PointerGroup* const own = front.pointers();
-  return own != nullptr ? *own : BindOne(front);
+  try {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (PointerGroup* const own = front.pointers()) return *own;
+    PointerGroup& bound = BindOne(front);
+    if (bound.number() == kCommon) front.NoteUnknown();
+    return bound;
+  } catch (const std::bad_alloc&) {
+    front.NoteUnknown();
+    throw;
+  }
 }
 
 void PointerMap::Insert(AllocationPtr allocation) {
@@ -49,6 +56,10 @@ void PointerMap::Insert(AllocationPtr allocation) {
   // All that a facade hands out is a front's.
   PointerGroup& group = GroupFor(static_cast<Front&>(*allocation->owner()));
   regions_->Settle(data, group.number());
+  // An aligned pointer may be in a later region than its block, which the front
+  // cache keeps when it is freed.
+  const void* const start = allocation->block()->data;
+  if (start != data) regions_->Settle(start, group.number());
   t_last = group.number();
   group.Insert(data, allocation.get());
   static_cast<void>(allocation.release());

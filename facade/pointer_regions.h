@@ -29,16 +29,7 @@ class PointerRegions {
   };
 
   Owners OwnersOf(const void* data) const noexcept {
-    return OwnersIn(WordOf(data));
-  }
-  // The same, to compare: alike if the owners are; 0 if nothing was ever
-  // inserted.
-  std::uint16_t WordOf(const void* data) const noexcept {
-    return regions_[IndexOf(data)].load(std::memory_order_acquire);
-  }
-  // Owners::last.
-  std::uint8_t LastOf(const void* data) const noexcept {
-    return static_cast<std::uint8_t>(WordOf(data));
+    return OwnersIn(regions_[IndexOf(data)].load(std::memory_order_acquire));
   }
   // Before something is inserted by the group `number`, neither kNobody nor
   // kMany.

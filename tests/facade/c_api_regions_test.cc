@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "strata/facade/c_api_call.h"
 #include "strata/tests/facade/c_api_fixture.h"
+#include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
 namespace {
@@ -22,6 +26,9 @@ class CApiRegionsTest : public CApiTest {
   }
   void Free(void* pointer) {
     EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK) << strata_last_error();
+  }
+  static std::uintptr_t RegionOf(const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) / (2 * kMebibyte);
   }
 };
 
@@ -41,6 +48,56 @@ TEST_F(CApiRegionsTest, ABlockThatWasAlignedBeginsInAnotherRegion) {
   ASSERT_LT(reinterpret_cast<std::uintptr_t>(below), border);
   Free(below);
   Free(top);
+}
+
+// What is freed because nobody could be told of it is kept like any other.
+TEST_F(CApiRegionsTest, ABlockWhoseFirstUserGotNoneIsFoundLater) {
+  if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
+  Create("strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8");
+  // So that there are a chunk and records, but no pointer is known.
+  const AllocationPtr first = facade_->facade.Alloc(DevicePlace(0), 512);
+  for (int i = 0; i < 3; ++i) {
+    void* pointer = nullptr;
+    strata_status status = STRATA_OK;
+    {
+      const HeapFailure failure;
+      status = strata_alloc(facade_, kDevice, 4096, nullptr, &pointer);
+    }
+    ASSERT_EQ(status, STRATA_OUT_OF_MEMORY);
+  }
+  void* const other = Alloc(3 * kMebibyte);
+  void* const kept = Alloc(4096);
+  EXPECT_NE(RegionOf(other), RegionOf(kept));
+  Free(kept);
+  Free(other);
+}
+
+// Its pointers were known to a group that it shared, and its blocks outlive
+// that.
+TEST_F(CApiRegionsTest, AStreamThatGetsAGroupOfItsOwnKeepsItsBlocks) {
+  // The default one of the other device and these have all groups there are.
+  constexpr std::size_t kStreams = 253;
+  Create("strata_sim_devices=2,auto_growth_chunk_size_in_mb=8");
+  const strata_place elsewhere = {STRATA_DEVICE, 1};
+  std::vector<void*> streams;
+  // The others' regions are to be told from those of the first device.
+  std::vector<void*> pointers = {Alloc(64 * kMebibyte, nullptr, elsewhere)};
+  for (std::size_t i = 1; i < kStreams; ++i) {
+    streams.push_back(NewStream(1));
+    pointers.push_back(Alloc(512, streams.back(), elsewhere));
+  }
+  void* const first = Alloc(512);
+  for (int i = 0; i < 3; ++i) Free(Alloc(4096));
+  Free(pointers.back());
+  ASSERT_EQ(strata_stream_destroy(facade_, 1, streams.back()), STRATA_OK);
+  pointers.pop_back();
+  void* const other = Alloc(3 * kMebibyte);
+  void* const kept = Alloc(4096);
+  EXPECT_NE(RegionOf(other), RegionOf(kept));
+  Free(kept);
+  Free(other);
+  Free(first);
+  for (void* pointer : pointers) Free(pointer);
 }
 
 }  // namespace

@@ -47,11 +47,16 @@ class PointerGroupTest : public FacadeFixture {
     return records;
   }
   void Insert(Allocation* record) { group_.Insert(record->data(), record); }
+  // Of one that is there. The last one of all is another one afterwards.
   bool HasSlot(Allocation* record) {
+    Allocation* const last = NewRecord();
+    Insert(last);
     group_.Lock();
-    Allocation* const taken = group_.TakeFromSlot(record->data());
-    if (taken != nullptr) group_.InsertIntoSlot(record->data(), taken);
+    Allocation* const taken = group_.TakeAtOnce(record->data());
     group_.guard().unlock();
+    EXPECT_EQ(group_.Take(last->data()), last);
+    // As the last one it can go back to where it was.
+    if (taken != nullptr) Insert(record);
     return taken != nullptr;
   }
   static Front& FrontOf(const AllocationPtr& allocation) {
@@ -89,7 +94,29 @@ TEST_F(PointerGroupTest, NullIsUnknown) {
   EXPECT_EQ(group_.Take(nullptr), nullptr);
 }
 
-// Slots, what waits, and tables that grow, against the standard library.
+// It is noted by itself; the next one sends it on.
+TEST_F(PointerGroupTest, TheLastOneIsTakenOnce) {
+  const std::vector<Allocation*> records = NewRecords(3);
+  for (int round = 0; round < 3; ++round) {
+    for (Allocation* record : records) {
+      Insert(record);
+      EXPECT_EQ(group_.Find(record->data()), record);
+      EXPECT_EQ(group_.Take(record->data()), record);
+      EXPECT_EQ(group_.Find(record->data()), nullptr);
+      EXPECT_EQ(group_.Take(record->data()), nullptr);
+      EXPECT_EQ(group_.Take(nullptr), nullptr);
+    }
+  }
+  for (Allocation* record : records) Insert(record);
+  EXPECT_EQ(group_.Take(records[2]->data()), records[2]);
+  EXPECT_EQ(group_.Take(records[2]->data()), nullptr);
+  Insert(records[2]);
+  for (Allocation* record : records) {
+    EXPECT_EQ(group_.Find(record->data()), record);
+    EXPECT_EQ(group_.Take(record->data()), record);
+  }
+}
+
 // The address whose hash is one more: alike in all that slots and tables know.
 std::uintptr_t TwinOf(const Allocation& record) {
   const std::uint64_t factor =
@@ -104,16 +131,23 @@ TEST_F(PointerGroupTest, TellsAddressesOfOneSlotApart) {
   Allocation* const twin = NewRecordAt(TwinOf(*record));
   ASSERT_EQ(PointerTable::Hash(twin->data()),
             PointerTable::Hash(record->data()) + 1);
+  Allocation* const next = NewRecord();
   Insert(record);
+  Insert(next);  // so that `record` has its slot
   EXPECT_EQ(group_.Find(twin->data()), nullptr);
   EXPECT_EQ(group_.Take(twin->data()), nullptr);
+  EXPECT_EQ(group_.Take(next->data()), next);
   Insert(twin);
+  Insert(next);
   EXPECT_EQ(group_.Find(record->data()), record);
   EXPECT_EQ(group_.Find(twin->data()), twin);
   EXPECT_EQ(group_.Take(twin->data()), twin);
   EXPECT_EQ(group_.Take(record->data()), record);
+  EXPECT_EQ(group_.Take(next->data()), next);
 }
 
+// Last ones, slots, what waits, and tables that grow, against the standard
+// library.
 TEST_F(PointerGroupTest, DoesWhatANaiveMapDoes) {
   std::mt19937_64 random(20261125);
   std::unordered_map<const void*, Allocation*> naive;
@@ -224,12 +258,9 @@ TEST_F(PointerGroupTest, OwnsWhatItsNumberHas) {
   EXPECT_TRUE(group_.Owns(record->data()));
   regions_->Settle(record->data(), 3);
   EXPECT_TRUE(group_.Owns(record->data()));
-  EXPECT_FALSE(group_.OwnsFirst(record->data()));
   // One of many, which are all asked.
   regions_->Settle(record->data(), 4);
   EXPECT_TRUE(group_.Owns(record->data()));
-  regions_->Settle(record->data(), group_.number());
-  EXPECT_TRUE(group_.OwnsFirst(record->data()));
 }
 
 TEST_F(PointerGroupTest, OwnsNothingOfTwoOthers) {
@@ -350,6 +381,14 @@ TEST_F(PointerGroupDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   Allocation* const record = NewRecord();
   Insert(record);
   EXPECT_DEATH(Insert(record), "handed out twice");
+  // Nobody looks where a hit is made known: that is seen later.
+  const auto insert_at_once = [&] {
+    group_.Lock();
+    for (int i = 0; i < 3; ++i) {
+      group_.InsertHeld(record->data(), record);
+    }
+  };
+  EXPECT_DEATH(insert_at_once(), "handed out twice");
   group_.Take(record->data());
 }
 

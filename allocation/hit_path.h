@@ -17,6 +17,8 @@ namespace strata {
 //
 // Model: a layer that must see every call has no hit path, and hides that of
 //   the layers below it. What cannot be served this way is declined, and walks.
+//   A strategy puts into the front cache what users of its chain freed, whole,
+//   and nothing else: who hands it out again knows where it is.
 // Threads: hold shared_lock() around Take and Give, if there is one, or else
 //   hit_lock(), if there is one. Of a strategy that is nobody's but one
 //   chain's, and so never lent, both are the same.

@@ -89,8 +89,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   }
   // `group` serves this front from now on; false if it serves another one.
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
-  // Memory of the front will be freed, and may be kept by the front cache, that
-  // its group was never told of: hits look for themselves from now on.
+  // Memory of the front will be freed, and may be kept by the front cache, in a
+  // region that is not settled for its group: there was no host memory to make
+  // one, or several fronts share it and this one may have its own some day.
+  // Hits look at the region from now on, as long as the front lives.
   void NoteUnknown() noexcept;
   // Alloc, whose pointer is known there before anybody else can free it, by the
   // lock that is taken anyway: in parts, of which the first is all that a hit
@@ -102,7 +104,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     kNone,       // the lock could not be had at once; nothing is done
     kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
     kPastCache,  // the front cache has nothing; the word of the lock is taken
-    kNoSlot,     // another one has the slot or region; the same
+    kNoSlot,     // no slot is free, or the region is to be looked at; the same
   };
   struct Started {
     Progress progress;
@@ -241,9 +243,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   alignas(64) HitState& hit_;        // the hit path's, that of stat_, or own_
   const std::uint64_t retry_place_;  // of retry_
   // Guarded by hit_.lock:
-  // pointers_, if all that the front cache keeps was a pointer there once: the
-  // cache has whole blocks that users freed, and is this front's alone. Null
-  // otherwise.
+  // pointers_, if for each block of the front cache the region of its start was
+  // settled for that group: the cache has whole blocks that users of this front
+  // freed, and PointerMap settles before they can. Null otherwise.
   PointerGroup* hit_pointers_ = nullptr;
   std::shared_ptr<PointerGroup> pointers_;
   bool keeps_unknown_ = false;

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "strata/allocation/allocator.h"
@@ -60,7 +61,7 @@ void PointerGroup::RefuseTwice(const void* data) noexcept {
 bool PointerGroup::InsertBySearch(const void* data,
                                   Allocation* allocation) noexcept {
   PointerTable& table = TableOf(waiting_.hash);
-  if (table.is_full()) return PutIntoSlot(data, allocation);
+  if (table.is_full()) return false;
   const void* const waiting = waiting_.allocation->data();
   if (!table.Insert(waiting, waiting_.allocation)) RefuseTwice(waiting);
   LetLastWait(PointerTable::Hash(last_data_));
@@ -85,7 +86,16 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
       full = &TableOf(waiting_.hash);
       buckets = full->bucket_count();
     }
-    Grow(*full, buckets);
+    try {
+      Grow(*full, buckets);
+    } catch (const std::bad_alloc&) {
+      // Those before it stay where they are; this one may have a slot.
+      const Guard guard(*this);
+      if (!InsertAtOnce(data, allocation) && !PutIntoSlot(data, allocation)) {
+        throw;
+      }
+      return;
+    }
   }
 }
 

@@ -33,8 +33,9 @@ class Front;
 //   the line it goes to has been fetched. Now and then it gets the slot, and
 //   who had that goes to the table: so pointers that stay leave the slots to
 //   those that come and go.
-// Errors: an address that is inserted twice fails the process, where it is not
-//   said at once, when it enters a slot or a table.
+// Errors: to Insert an address that is here fails the process. Who inserts with
+//   the guard held is believed; where a slot or a table turns out to have it,
+//   that fails the process, too.
 // Threads: any thread.
 // Cost: up to about a thousand live pointers, mostly one line; beyond, that of
 //   a table, too. A heap call only when a table has to be twice as large, with
@@ -178,8 +179,7 @@ class alignas(64) PointerGroup {
   // Has the last one wait for its table. False, and nothing is done, if the one
   // that waited has to search for its place.
   bool MoveLastPastSlot() noexcept;
-  // The rest of InsertPastSlot then. Where the table has to grow, the new one
-  // may still have a slot of its own.
+  // The rest of InsertPastSlot then.
   bool InsertBySearch(const void* data, Allocation* allocation) noexcept;
   // The last one waits. Now and then it has its slot instead, and who had that
   // waits; fetches the line that this goes to.
@@ -189,9 +189,9 @@ class alignas(64) PointerGroup {
   void Grow(PointerTable& table, std::size_t buckets);
 
   std::atomic<ChainLock*> guard_;
-  // The last one that was inserted; null if it has been taken, or there was
-  // none: then `last_data_` is no pointer that is known here. Not side by side:
-  // a compiler that writes both at once has the next free wait for it.
+  // The last one; null if it has been taken, or there was none: then
+  // `last_data_` is no pointer that is known here. Not side by side: a compiler
+  // that writes both at once has the next free wait for it.
   const void* last_data_ = nullptr;
   Front* front_ = nullptr;
   Allocation* last_ = nullptr;

@@ -55,9 +55,11 @@ void PointerMap::Insert(AllocationPtr allocation) {
   const void* const data = allocation->data();
   // All that a facade hands out is a front's.
   PointerGroup& group = GroupFor(static_cast<Front&>(*allocation->owner()));
+  // First: without memory below, the block is freed and may be kept by the
+  // front cache, whose hits do not look at regions.
   regions_->Settle(data, group.number());
-  // An aligned pointer may be in a later region than its block, which the front
-  // cache keeps when it is freed.
+  // An aligned pointer may be in a later region than its block, which is what
+  // is kept.
   const void* const start = allocation->block()->data;
   if (start != data) regions_->Settle(start, group.number());
   t_last = group.number();

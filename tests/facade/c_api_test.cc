@@ -96,12 +96,20 @@ TEST_F(CApiTest, AllocatesAndFreesAtEveryPlace) {
 }
 
 TEST_F(CApiTest, RefusesPlacesThatDoNotExist) {
+  void* const on = NewStream();
   void* pointer = nullptr;
   for (const strata_place place :
        {strata_place{STRATA_DEVICE, 2}, strata_place{STRATA_DEVICE, -1},
         strata_place{STRATA_DEVICE, 65536}, strata_place{STRATA_HOST, 1},
         strata_place{4, 0}, strata_place{-1, 0}}) {
-    EXPECT_EQ(strata_alloc(facade_, place, 1, nullptr, &pointer),
+    // Whatever place the thread asked for before.
+    for (const strata_place before : {kDevice, kHost}) {
+      strata_free(facade_, Alloc(1, nullptr, before));
+      EXPECT_EQ(strata_alloc(facade_, place, 1, nullptr, &pointer),
+                STRATA_INVALID_ARGUMENT);
+    }
+    strata_free(facade_, Alloc(1, on));
+    EXPECT_EQ(strata_alloc(facade_, place, 1, on, &pointer),
               STRATA_INVALID_ARGUMENT);
     EXPECT_EQ(strata_release(facade_, place, nullptr), STRATA_INVALID_ARGUMENT);
   }

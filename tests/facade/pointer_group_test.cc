@@ -171,6 +171,24 @@ TEST_F(PointerGroupTest, DoesWhatANaiveMapDoes) {
   }
 }
 
+// Also where those before it have to wait for a table that has to grow.
+TEST_F(PointerGroupTest, WhatComesAndGoesIsTheLastOne) {
+  const std::vector<Allocation*> staying = NewRecords(2000);
+  Allocation* const passing = NewRecord();
+  for (Allocation* record : staying) {
+    Insert(record);
+    Insert(passing);
+    ASSERT_EQ(group_.Take(passing->data()), passing);
+    group_.Lock();
+    EXPECT_TRUE(group_.InsertAtOnce(passing->data(), passing));
+    group_.guard().unlock();
+    ASSERT_EQ(group_.Take(passing->data()), passing);
+  }
+  for (Allocation* record : staying) {
+    EXPECT_EQ(group_.Take(record->data()), record);
+  }
+}
+
 // After a while, pointers that come and go have slots, however many stay.
 TEST_F(PointerGroupTest, WhatStaysMakesWay) {
   const std::vector<Allocation*> staying = NewRecords(10000);
@@ -402,13 +420,31 @@ TEST_F(PointerGroupDeathTest, RefusesWhatHasNoSlotTwice) {
     if (!HasSlot(records.back())) past_slots.push_back(records.back());
   }
   EXPECT_DEATH(Insert(past_slots.back()), "handed out twice");
-  // At the latest when it enters the table: one in eight gets a slot instead.
-  const auto insert_twice = [&] {
-    Insert(past_slots[0]);
-    Insert(past_slots[1]);
+  const auto insert_at_once = [&](Allocation* inserted) {
+    group_.Lock();
+    group_.InsertHeld(inserted->data(), inserted);
+    group_.guard().unlock();
+  };
+  // When it enters the table; one in eight gets a slot instead.
+  const auto insert_what_is_in_a_table = [&] {
+    for (int i = 0; i < 3; ++i) {
+      insert_at_once(past_slots[static_cast<std::size_t>(i)]);
+    }
     for (Allocation* next : NewRecords(100)) Insert(next);
   };
-  EXPECT_DEATH(insert_twice(), "handed out twice");
+  EXPECT_DEATH(insert_what_is_in_a_table(), "handed out twice");
+  // When the next one comes. It waits, as others have its slot.
+  Allocation* const waiting = past_slots.back();
+  Allocation* const next = NewRecord();
+  ASSERT_EQ(group_.Take(waiting->data()), waiting);
+  Insert(waiting);
+  Insert(next);
+  ASSERT_EQ(group_.Take(next->data()), next);
+  const auto insert_what_waits = [&] {
+    insert_at_once(waiting);
+    insert_at_once(next);
+  };
+  EXPECT_DEATH(insert_what_waits(), "handed out twice");
   for (Allocation* record : records) {
     EXPECT_EQ(group_.Take(record->data()), record);
   }

@@ -205,23 +205,32 @@ TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   for (int i = 0; i < 5000; ++i) {
     allocations.push_back(facade().Alloc(DevicePlace(0), 100));
   }
+  // Each in a region of its own.
+  for (int i = 0; i < 12; ++i) {
+    allocations.push_back(facade().Alloc(DevicePlace(0), Mebibytes(3)));
+  }
   std::vector<void*> inserted;
   inserted.reserve(allocations.size());
   std::size_t failed = 0;
+  std::size_t failed_in_regions = 0;
   {
     const HeapFailure failure;
     for (AllocationPtr& allocation : allocations) {
       void* const data = allocation->data();
+      const std::size_t bytes = allocation->size();
       try {
         map_.Insert(std::move(allocation));
         inserted.push_back(data);
       } catch (const std::bad_alloc&) {
         ++failed;
         allocation = nullptr;
+        // The front cache may have it now.
+        EXPECT_NE(map_.GroupOf(data), nullptr);
+        failed_in_regions += bytes == Mebibytes(3);
       }
     }
   }
-  EXPECT_GT(failed, 0U);
+  EXPECT_GT(failed_in_regions, 0U);
   EXPECT_GT(inserted.size(), 1000U);
   EXPECT_EQ(failed + inserted.size(), allocations.size());
   EXPECT_EQ(Live(), inserted.size());

@@ -117,7 +117,6 @@ class alignas(64) PointerGroup {
   }
   // All of that; null if it is not here.
   Allocation* TakeHeld(const void* data) noexcept;
-  Allocation* FindHeld(const void* data) const noexcept;
 
  private:
   class Guard;
@@ -162,6 +161,8 @@ class alignas(64) PointerGroup {
   const PointerTable& TableOf(std::uint64_t hash) const {
     return tables_[IndexOf(hash) % kTables];
   }
+  // Find, by who holds the guard.
+  Allocation* FindHeld(const void* data) const noexcept;
   void SetLast(const void* data, Allocation* allocation) noexcept {
     last_data_ = data;
     last_ = allocation;

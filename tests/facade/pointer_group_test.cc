@@ -47,7 +47,7 @@ class PointerGroupTest : public FacadeFixture {
     return records;
   }
   void Insert(Allocation* record) { group_.Insert(record->data(), record); }
-  // Of one that is there. The last one of all is another one afterwards.
+  // Of one that is there; if so, it is the last one afterwards.
   bool HasSlot(Allocation* record) {
     Allocation* const last = NewRecord();
     Insert(last);
@@ -55,7 +55,7 @@ class PointerGroupTest : public FacadeFixture {
     Allocation* const taken = group_.TakeAtOnce(record->data());
     group_.guard().unlock();
     EXPECT_EQ(group_.Take(last->data()), last);
-    // As the last one it can go back to where it was.
+    // The next one sends it back to where it was.
     if (taken != nullptr) Insert(record);
     return taken != nullptr;
   }

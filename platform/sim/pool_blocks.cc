@@ -11,6 +11,10 @@ bool IsOf(const StreamPoint& point, const Stream& stream) {
   return point.device == stream.device && point.stream_uid == stream.uid;
 }
 
+bool AreOfOneStream(const StreamPoint& a, const StreamPoint& b) {
+  return a.device == b.device && a.stream_uid == b.stream_uid;
+}
+
 }  // namespace
 
 bool ReuseRule::Allows(const StreamPoint& point) const {
@@ -149,23 +153,32 @@ void PoolBlocks::NoteWait(WaitedFor waited) {
 PoolBlocks::BlockMap::iterator PoolBlocks::Coalesce(BlockMap::iterator block) {
   const auto above = std::next(block);
   if (above != blocks_.end() && AreOne(block->second, above->second)) {
-    block->second.bytes += above->second.bytes;
     Unindex(above->second);
+    Join(above->second, &block->second);
     DropBlock(above);
   }
   if (block == blocks_.begin()) return block;
   const auto below = std::prev(block);
   if (!AreOne(below->second, block->second)) return block;
-  below->second.bytes += block->second.bytes;
   Unindex(below->second);
+  Join(block->second, &below->second);
   DropBlock(block);
   return below;
 }
 
-// Whether neighbours are free and differ in nothing.
+// Whether neighbours are free for the same streams, or will be.
 bool PoolBlocks::AreOne(const Block& low, const Block& high) {
-  return !low.live && !high.live && low.chunk == high.chunk &&
-         low.freed == high.freed;
+  if (low.live || high.live || low.chunk != high.chunk) return false;
+  if (!low.freed || !high.freed) return low.freed == high.freed;
+  return AreOfOneStream(*low.freed, *high.freed);
+}
+
+// Makes `part` part of `block`: who may have it may have all of it.
+void PoolBlocks::Join(const Block& part, Block* block) {
+  block->bytes += part.bytes;
+  if (part.freed && part.freed->count > block->freed->count) {
+    block->freed = part.freed;
+  }
 }
 
 // Leaves `bytes` to a block that is not indexed; the rest is a free block with

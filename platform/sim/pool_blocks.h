@@ -33,17 +33,21 @@ struct ReuseRule {
 // The chunks of one pool, cut into blocks that are live or free.
 //
 // Model: a free block remembers the point of the free it comes from; splitting
-//   copies that point. Neighbours with one and the same point coalesce at once,
-//   others stay apart and serve a request together if each of them may: so a
-//   stream's own block is not lost to it because a neighbour was freed in
-//   another stream.
+//   copies that point. Neighbours that were freed in one stream coalesce at
+//   once and have the later point. Others stay apart and serve a request
+//   together if each of them may: so a stream's own block is not lost to it
+//   because a neighbour was freed in another stream.
 // Threads: externally synchronised.
 // Memory: what the trees no longer need is kept for what they need next.
 // Cost: the depth of a tree, plus the large enough free blocks that the stream
 //   may not have; where no single block serves, a look at every chunk, and the
 //   blocks of those that may have a row which is long enough. A wait of the
 //   host: a look at every free block, if not all may have each.
-// Source: cuda_semantics.md M10, D16.
+// Source: cuda_semantics.md M10, D16. That a stream's own blocks coalesce
+// before
+//   the host waits is what an H200's pool must do: steps with changing shapes
+//   make it reserve 1.01 times what is live (docs/gpu/2026-11-26.md), as here;
+//   kept apart, they made this pool reserve 1.69 times.
 class PoolBlocks {
  public:
   PoolBlocks() = default;
@@ -136,6 +140,7 @@ class PoolBlocks {
   void Unindex(const Block& block);
   void CutFront(BlockMap::iterator block, std::uint64_t bytes);
   static bool AreOne(const Block& low, const Block& high);
+  static void Join(const Block& part, Block* block);
   BlockMap::iterator Coalesce(BlockMap::iterator block);
   BlockMap::iterator AddBlock(BlockMap::iterator before, DevicePtr ptr,
                               const Block& block);

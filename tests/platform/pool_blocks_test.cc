@@ -127,13 +127,21 @@ class PlainBlocks {
       Block& low = blocks_[i];
       const Block& high = blocks_[i + 1];
       if (low.live || high.live || low.chunk != high.chunk ||
-          low.freed != high.freed) {
+          !AreForTheSame(low.freed, high.freed)) {
         ++i;
         continue;
       }
       low.bytes += high.bytes;
+      if (low.freed) {
+        low.freed->count = std::max(low.freed->count, high.freed->count);
+      }
       blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }
+  }
+  static bool AreForTheSame(const std::optional<StreamPoint>& low,
+                            const std::optional<StreamPoint>& high) {
+    if (!low || !high) return !low && !high;
+    return low->stream_uid == high->stream_uid;
   }
   static bool IsFor(const ReuseRule& rule, const Block& block) {
     return !block.live &&

@@ -71,6 +71,7 @@ TEST_F(SimPoolOrderTest, WaitForAnEventCoversWhatComesBeforeIt) {
   const Stream a = NewStream();
   const Stream b = NewStream();
   const DevicePtr before = Alloc(a);
+  Alloc(a);  // else they would be one block, free when the later free is done
   const DevicePtr after = Alloc(a);
   ASSERT_EQ(device().FreeAsync(before, a), Status::kSuccess);
   WaitFor(b, Record(a));

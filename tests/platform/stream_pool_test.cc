@@ -127,6 +127,34 @@ TEST_F(StreamPoolTest, RowOfBlocksCarriesThePointsOfAll) {  // M10
   EXPECT_EQ(AllocFrom(small, kFrameBytes, c_), low);
 }
 
+TEST_F(StreamPoolTest, NeighboursOfOneStreamAreOneBlockOfTheLaterFree) {  // M10
+  AllowReuse(&pool(), true, false, false);
+  const DevicePtr low = Alloc(kMiB, a_);
+  const DevicePtr high = Alloc(kMiB, a_);
+  FreeAsync(low, a_);
+  const StreamPoint low_freed = order_.Last(a_);
+  FreeAsync(high, a_);
+  order_.Wait(b_, low_freed);
+  EXPECT_TRUE(GetsOther(low, kMiB, b_));
+  order_.Wait(b_, order_.Last(a_));
+  EXPECT_EQ(Alloc(2 * kMiB, b_), low);
+}
+
+// Else what a stream frees would come to be cut ever smaller.
+TEST_F(StreamPoolTest, OwnNeighboursStayWholeWhereASmallerBlockServes) {  // D16
+  AllowReuse(&pool(), false, false, false);
+  const DevicePtr low = Alloc(kMiB, a_);
+  const DevicePtr high = Alloc(2 * kMiB, a_);
+  Alloc(kMiB, a_);
+  const DevicePtr smaller = Alloc(kMiB + kMiB / 2, a_);
+  Alloc(kMiB, a_);
+  FreeAsync(high, a_);
+  FreeAsync(smaller, a_);
+  FreeAsync(low, a_);
+  EXPECT_EQ(Alloc(kMiB, a_), smaller);
+  EXPECT_EQ(Alloc(3 * kMiB, a_), low);
+}
+
 TEST_F(StreamPoolTest, SmallestRowServesBeforeOthers) {  // D16
   StreamPool* small =
       table_.Find(table_.Create(5 * kFrameBytes, ShareType::kNone));

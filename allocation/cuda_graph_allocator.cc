@@ -141,6 +141,10 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
     KeepForEver(*block, name());
     return;
   }
+  if (!any() && (block->flags & kBlockMarked) == 0) {
+    FreeBelow(allocation);
+    return;
+  }
   Uses::node_type noted;
   if ((block->flags & kBlockMarked) != 0) {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -157,15 +161,11 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
       return a->order() < b->order();
     });
     holds.erase(std::unique(holds.begin(), holds.end()), holds.end());
-    std::shared_ptr<Allocator> layer = shared_underlying();
     if (holds.empty()) {
-      if (MustFreeLater(*timelines_, *layer, *block)) {
-        later_->Add(timelines_->gate(), allocation);
-      } else {
-        underlying()->DoFree(allocation);
-      }
+      FreeBelow(allocation);
       return;
     }
+    std::shared_ptr<Allocator> layer = shared_underlying();
     for (std::size_t i = holds.size() - 1; i != 0; --i) {
       layer = std::make_shared<NextHold>(std::move(layer), holds[i]);
     }
@@ -173,6 +173,14 @@ void CudaGraphAllocator::DoFree(Allocation* allocation) noexcept {
   } catch (const std::bad_alloc&) {
     LOG(ERROR) << "cuda_graph: no host memory to keep " << allocation->data()
                << " for every graph that uses it; it is never reused";
+  }
+}
+
+void CudaGraphAllocator::FreeBelow(Allocation* allocation) noexcept {
+  if (MustFreeLater(*timelines_, *underlying(), *allocation->block())) {
+    later_->Add(timelines_->gate(), allocation);
+  } else {
+    underlying()->DoFree(allocation);
   }
 }
 

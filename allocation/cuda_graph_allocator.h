@@ -63,6 +63,8 @@ class CudaGraphAllocator final : public Decorator {
   // Whether a capture may be using what `stream` uses.
   bool IsHeld(const Stream& stream) const noexcept;
   void NoteUses(Block& block, const Stream& stream, const Holds& holds);
+  // What no capture holds; `timelines_` is not null.
+  void FreeBelow(Allocation* allocation) noexcept;
   bool any() const { return timelines_ != nullptr && timelines_->gate().any(); }
 
   const std::shared_ptr<Platform> platform_;

@@ -47,12 +47,14 @@ Block* FrontCache::TakeIf(bool unused) noexcept {
   for (Set& set : sets_) {
     for (Entry& entry : set.entries) {
       if (unused && (entry.was_searched || entry.hits != 0)) continue;
+      if (entry.first == nullptr) continue;
       while (entry.first != nullptr) {
         Block* const block = entry.first;
         entry.first = block->free_next;
         block->free_next = std::exchange(taken, block);
         room_bytes_ += Signed(block->size);
       }
+      if (empty()) return taken;
     }
   }
   return taken;

@@ -190,8 +190,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   for (const Stream& user : users) ordered = ordered && Order(aside, user);
   if (!ordered) return false;
   if (aside.uid == 0) {
-    const std::shared_ptr<const CaptureGate> gate = Gate();
-    const DriverCallScope scope(gate.get(), device_);
+    const DriverCallScope scope(Gate(), device_);
     // The host has waited for everybody.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
                                   : device_.MemFree(ptr),
@@ -203,7 +202,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
 }
 
 bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
-  const std::shared_ptr<const CaptureGate> gate = Gate();
+  const CaptureGate* const gate = Gate();
   std::optional<CaptureGate::Calm> calm;
   if (gate != nullptr && !calm.emplace(*gate)) return false;
   const Status status = device_.Synchronize();
@@ -251,16 +250,13 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
 
 void DriverPool::Heed(std::shared_ptr<const CaptureGate> gate) {
   const std::lock_guard<SpinLock> guard(lock_);
-  if (gate_ == nullptr) gate_ = std::move(gate);
-}
-
-std::shared_ptr<const CaptureGate> DriverPool::Gate() const noexcept {
-  const std::lock_guard<SpinLock> guard(lock_);
-  return gate_;
+  if (gate_ != nullptr) return;
+  gate_ = std::move(gate);
+  heeded_ = gate_.get();
 }
 
 bool DriverPool::DuringCapture() const noexcept {
-  const std::shared_ptr<const CaptureGate> gate = Gate();
+  const CaptureGate* const gate = Gate();
   return gate != nullptr && gate->any();
 }
 

@@ -109,7 +109,8 @@ class DriverPool final : public DriverHeld {
   // Makes `waiter` wait, on the device, for what `stream` has now.
   bool Wait(Stream waiter, Stream stream) noexcept;
   bool WaitOnHost(Stream stream) noexcept;
-  std::shared_ptr<const CaptureGate> Gate() const noexcept;  // null: none
+  // Null: none.
+  const CaptureGate* Gate() const noexcept { return heeded_.load(); }
   bool DuringCapture() const noexcept;
   // Makes `waiter`, or the host if there is none, wait for `stream`.
   bool Order(Stream waiter, Stream stream) noexcept;
@@ -132,8 +133,10 @@ class DriverPool final : public DriverHeld {
   std::atomic<std::size_t> last_reserved_{0};
   std::atomic<std::size_t> last_peak_{0};
 
-  mutable SpinLock lock_;
-  std::shared_ptr<const CaptureGate> gate_;  // null: none; guarded by lock_
+  std::atomic<const CaptureGate*> heeded_{nullptr};  // set once
+
+  SpinLock lock_;
+  std::shared_ptr<const CaptureGate> gate_;  // keeps heeded_; guarded by lock_
   Stream free_stream_;  // without uid until it is needed; guarded by lock_
 };
 

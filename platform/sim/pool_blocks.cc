@@ -28,12 +28,12 @@ bool PoolBlocks::Allows(const ReuseRule& rule, const Block& block) {
 }
 
 void PoolBlocks::AddChunk(const PoolChunk& chunk) {
-  chunks_.insert(ChunkAfter(chunk.ptr),
-                 ChunkState{chunk, 0, chunk.bytes, chunk.bytes});
-  Block block;
-  block.bytes = chunk.bytes;
-  block.chunk = chunk.ptr;
-  Index(AddBlock(blocks_.upper_bound(chunk.ptr), chunk.ptr, block));
+  auto added = std::make_unique<Chunk>(chunk);
+  Block* const block = AddBlock(chunk.ptr, added.get());
+  block->bytes = chunk.bytes;
+  added->first = block;
+  Index(block);
+  chunks_.insert(ChunkAfter(chunk.ptr), std::move(added));
   reserved_bytes_ += chunk.bytes;
 }
 
@@ -46,156 +46,158 @@ std::optional<DevicePtr> PoolBlocks::Find(std::uint64_t bytes,
 
 std::optional<DevicePtr> PoolBlocks::FindBlock(std::uint64_t bytes,
                                                const ReuseRule& rule) const {
-  auto it = free_.lower_bound(FreeEntry{bytes, 0, nullptr});
-  for (; it != free_.end(); ++it) {
-    if (Allows(rule, *it->block)) return it->ptr;
-  }
-  return std::nullopt;
+  const Block* const found = free_.FindFirst(
+      bytes, [&](const Block& block) { return Allows(rule, block); });
+  if (found == nullptr) return std::nullopt;
+  return found->ptr;
 }
 
 std::optional<DevicePtr> PoolBlocks::FindRow(std::uint64_t bytes,
                                              const ReuseRule& rule) {
   std::optional<Row> best;
-  for (ChunkState& state : chunks_) {
-    if (state.most_row_bytes >= bytes) FindRowIn(state, bytes, rule, &best);
+  for (const auto& chunk : chunks_) {
+    if (chunk->most_row_bytes >= bytes) {
+      FindRowIn(chunk.get(), bytes, rule, &best);
+    }
   }
   if (!best) return std::nullopt;
   return best->second;
 }
 
-void PoolBlocks::FindRowIn(ChunkState& state, std::uint64_t bytes,
+void PoolBlocks::FindRowIn(Chunk* chunk, std::uint64_t bytes,
                            const ReuseRule& rule, std::optional<Row>* best) {
-  const DevicePtr chunk = state.chunk.ptr;
   std::uint64_t free_bytes = 0;  // of the row that anybody might have
-  state.most_row_bytes = 0;
-  Row row{0, chunk};
+  chunk->most_row_bytes = 0;
+  Row row{0, chunk->memory.ptr};
   const auto end_row = [&] {
     if (row.first >= bytes && (!*best || row < **best)) *best = row;
   };
-  for (auto it = blocks_.find(chunk);
-       it != blocks_.end() && it->second.chunk == chunk; ++it) {
-    const Block& block = it->second;
-    free_bytes = block.live ? 0 : free_bytes + block.bytes;
-    state.most_row_bytes = std::max(state.most_row_bytes, free_bytes);
-    if (!block.live && Allows(rule, block)) {
-      row.first += block.bytes;
+  for (const Block* block = chunk->first; block != nullptr;
+       block = block->above) {
+    free_bytes = block->live ? 0 : free_bytes + block->bytes;
+    chunk->most_row_bytes = std::max(chunk->most_row_bytes, free_bytes);
+    if (!block->live && Allows(rule, *block)) {
+      row.first += block->bytes;
       continue;
     }
     end_row();
-    row = {0, it->first + block.bytes};
+    row = {0, block->ptr + block->bytes};
   }
   end_row();
 }
 
 void PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes,
                       std::vector<StreamPoint>* points) {
-  const auto first = blocks_.find(ptr);
+  Block* const block = BlockAt(ptr);
   std::uint64_t taken = 0;
-  auto it = first;
-  while (taken < bytes) {
-    Unindex(it->second);
-    CutFront(it, std::min(it->second.bytes, bytes - taken));
-    if (points != nullptr && it->second.freed) {
-      points->push_back(*it->second.freed);
-    }
-    taken += it->second.bytes;
-    it = it == first ? std::next(it) : DropBlock(it);
+  for (Block* part = block; taken < bytes;) {
+    Unindex(*part);
+    CutFront(part, std::min(part->bytes, bytes - taken));
+    if (points != nullptr && part->freed) points->push_back(*part->freed);
+    taken += part->bytes;
+    Block* const above = part->above;
+    if (part != block) JoinAbove(block);
+    part = above;
   }
-  Block& block = first->second;
-  block.bytes = bytes;
-  block.live = true;
-  block.freed.reset();
-  ChunkState& state = ChunkAt(block.chunk);
-  ++state.live;
-  state.free_bytes -= bytes;
-  state.most_row_bytes = std::min(state.most_row_bytes, state.free_bytes);
+  block->live = true;
+  block->freed.reset();
+  Chunk& chunk = *block->chunk;
+  ++chunk.live;
+  chunk.free_bytes -= bytes;
+  chunk.most_row_bytes = std::min(chunk.most_row_bytes, chunk.free_bytes);
   ++live_count_;
   live_bytes_ += bytes;
 }
 
 std::uint64_t PoolBlocks::Free(DevicePtr ptr,
                                const std::optional<StreamPoint>& point) {
-  const auto it = blocks_.find(ptr);
-  if (it == blocks_.end() || !it->second.live) return 0;
-  const std::uint64_t bytes = it->second.bytes;
-  it->second.live = false;
-  it->second.freed = point;
-  ChunkState& state = ChunkAt(it->second.chunk);
-  --state.live;
-  state.free_bytes += bytes;
+  Block* const block = BlockAt(ptr);
+  if (block == nullptr || !block->live) return 0;
+  const std::uint64_t bytes = block->bytes;
+  block->live = false;
+  block->freed = point;
+  Chunk& chunk = *block->chunk;
+  --chunk.live;
+  chunk.free_bytes += bytes;
   // At best it joins two of the longest.
-  state.most_row_bytes =
-      std::min(2 * state.most_row_bytes + bytes, state.free_bytes);
+  chunk.most_row_bytes =
+      std::min(2 * chunk.most_row_bytes + bytes, chunk.free_bytes);
   --live_count_;
   live_bytes_ -= bytes;
-  Index(Coalesce(it));
+  Index(Coalesce(block));
   return bytes;
 }
 
 void PoolBlocks::NoteWait(WaitedFor waited) {
   if (freed_at_point_ == 0) return;
-  std::vector<DevicePtr> known;
-  for (const FreeEntry& entry : free_) {
-    const auto& freed = entry.block->freed;
-    if (freed && waited(*freed)) known.push_back(entry.ptr);
-  }
+  std::vector<Block*> known;
+  free_.ForEach([&](Block& block) {
+    if (block.freed && waited(*block.freed)) known.push_back(&block);
+  });
   // A neighbour that joins has been met here already, so each is still there.
-  for (const DevicePtr ptr : known) {
-    const auto block = blocks_.find(ptr);
-    Unindex(block->second);
-    block->second.freed.reset();
+  for (Block* block : known) {
+    Unindex(*block);
+    block->freed.reset();
     Index(Coalesce(block));
   }
 }
 
 // Joins a free block that is not indexed with its neighbours. Returns what it
 // is part of, which is not indexed either.
-PoolBlocks::BlockMap::iterator PoolBlocks::Coalesce(BlockMap::iterator block) {
-  const auto above = std::next(block);
-  if (above != blocks_.end() && AreOne(block->second, above->second)) {
-    Unindex(above->second);
-    Join(above->second, &block->second);
-    DropBlock(above);
+PoolBlocks::Block* PoolBlocks::Coalesce(Block* block) {
+  if (AreOne(block, block->above)) {
+    Unindex(*block->above);
+    JoinAbove(block);
   }
-  if (block == blocks_.begin()) return block;
-  const auto below = std::prev(block);
-  if (!AreOne(below->second, block->second)) return block;
-  Unindex(below->second);
-  Join(block->second, &below->second);
-  DropBlock(block);
+  Block* const below = block->below;
+  if (!AreOne(below, block)) return block;
+  Unindex(*below);
+  JoinAbove(below);
   return below;
 }
 
-// Whether neighbours are free for the same streams, or will be.
-bool PoolBlocks::AreOne(const Block& low, const Block& high) {
-  if (low.live || high.live || low.chunk != high.chunk) return false;
-  if (!low.freed || !high.freed) return low.freed == high.freed;
-  return AreOfOneStream(*low.freed, *high.freed);
+// Whether neighbours, if there are two, are free for the same streams, or will
+// be.
+bool PoolBlocks::AreOne(const Block* low, const Block* high) {
+  if (low == nullptr || high == nullptr || low->live || high->live) {
+    return false;
+  }
+  if (!low->freed || !high->freed) return low->freed == high->freed;
+  return AreOfOneStream(*low->freed, *high->freed);
 }
 
-// Makes `part` part of `block`: who may have it may have all of it.
-void PoolBlocks::Join(const Block& part, Block* block) {
-  block->bytes += part.bytes;
-  if (part.freed && part.freed->count > block->freed->count) {
-    block->freed = part.freed;
+void PoolBlocks::JoinAbove(Block* block) {
+  Block* const part = block->above;
+  block->bytes += part->bytes;
+  // Who may have it may have all of it.
+  if (part->freed && block->freed && part->freed->count > block->freed->count) {
+    block->freed = part->freed;
   }
+  block->above = part->above;
+  if (part->above != nullptr) part->above->below = block;
+  DropBlock(part);
 }
 
 // Leaves `bytes` to a block that is not indexed; the rest is a free block with
 // the same point.
-void PoolBlocks::CutFront(BlockMap::iterator block, std::uint64_t bytes) {
-  if (block->second.bytes == bytes) return;
-  Block rest = block->second;
-  rest.bytes -= bytes;
-  block->second.bytes = bytes;
-  Index(AddBlock(std::next(block), block->first + bytes, rest));
+void PoolBlocks::CutFront(Block* block, std::uint64_t bytes) {
+  if (block->bytes == bytes) return;
+  Block* const rest = AddBlock(block->ptr + bytes, block->chunk);
+  rest->bytes = block->bytes - bytes;
+  rest->freed = block->freed;
+  rest->below = block;
+  rest->above = block->above;
+  if (block->above != nullptr) block->above->below = rest;
+  block->above = rest;
+  block->bytes = bytes;
+  Index(rest);
 }
 
 std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder* order,
                                                    std::uint64_t most_bytes) {
   for (auto it = chunks_.begin(); it != chunks_.end(); ++it) {
-    if (it->chunk.bytes > most_bytes || !IsIdle(*it, order)) continue;
-    const PoolChunk chunk = it->chunk;
+    if ((*it)->memory.bytes > most_bytes || !IsIdle(**it, order)) continue;
+    const PoolChunk chunk = (*it)->memory;
     DropChunk(it);
     return chunk;
   }
@@ -204,59 +206,77 @@ std::optional<PoolChunk> PoolBlocks::TakeIdleChunk(const StreamOrder* order,
 
 std::uint64_t PoolBlocks::IdleBytes(const StreamOrder& order) const {
   std::uint64_t bytes = 0;
-  for (const ChunkState& state : chunks_) {
-    if (IsIdle(state, &order)) bytes += state.chunk.bytes;
+  for (const auto& chunk : chunks_) {
+    if (IsIdle(*chunk, &order)) bytes += chunk->memory.bytes;
   }
   return bytes;
 }
 
-bool PoolBlocks::IsIdle(const ChunkState& state,
-                        const StreamOrder* order) const {
-  if (state.live != 0) return false;
-  auto it = blocks_.find(state.chunk.ptr);
-  for (; it != blocks_.end() && it->second.chunk == state.chunk.ptr; ++it) {
-    const auto& freed = it->second.freed;
+bool PoolBlocks::IsIdle(const Chunk& chunk, const StreamOrder* order) {
+  if (chunk.live != 0) return false;
+  for (const Block* block = chunk.first; block != nullptr;
+       block = block->above) {
+    const auto& freed = block->freed;
     if (freed && (order == nullptr || !order->IsDone(*freed))) return false;
   }
   return true;
 }
 
 void PoolBlocks::DropChunk(Chunks::iterator chunk) {
-  const DevicePtr ptr = chunk->chunk.ptr;
-  auto it = blocks_.find(ptr);
-  while (it != blocks_.end() && it->second.chunk == ptr) {
-    Unindex(it->second);
-    it = DropBlock(it);
+  for (Block* block = (*chunk)->first; block != nullptr;) {
+    Block* const above = block->above;
+    Unindex(*block);
+    DropBlock(block);
+    block = above;
   }
-  reserved_bytes_ -= chunk->chunk.bytes;
+  reserved_bytes_ -= (*chunk)->memory.bytes;
   chunks_.erase(chunk);
 }
 
 PoolBlocks::Chunks::const_iterator PoolBlocks::ChunkAfter(DevicePtr ptr) const {
-  return std::upper_bound(chunks_.begin(), chunks_.end(), ptr,
-                          [](DevicePtr sought, const ChunkState& state) {
-                            return sought < state.chunk.ptr;
-                          });
+  return std::upper_bound(
+      chunks_.begin(), chunks_.end(), ptr,
+      [](DevicePtr sought, const std::unique_ptr<Chunk>& chunk) {
+        return sought < chunk->memory.ptr;
+      });
 }
 
-PoolBlocks::ChunkState& PoolBlocks::ChunkAt(DevicePtr ptr) {
-  return chunks_[static_cast<std::size_t>(ChunkAfter(ptr) - chunks_.begin()) -
-                 1];
+const PoolBlocks::Chunk* PoolBlocks::ChunkOf(DevicePtr ptr) const {
+  const auto after = ChunkAfter(ptr);
+  if (after == chunks_.begin()) return nullptr;
+  const Chunk* const chunk = std::prev(after)->get();
+  return ptr - chunk->memory.ptr < chunk->memory.bytes ? chunk : nullptr;
+}
+
+PoolBlocks::Block* PoolBlocks::BlockAt(DevicePtr ptr) {
+  const auto found = blocks_.find(ptr);
+  return found == blocks_.end() ? nullptr : &found->second;
+}
+
+const PoolBlocks::Block* PoolBlocks::BlockAt(DevicePtr ptr) const {
+  const auto found = blocks_.find(ptr);
+  return found == blocks_.end() ? nullptr : &found->second;
 }
 
 std::uint64_t PoolBlocks::BlockBytes(DevicePtr ptr) const {
-  const auto block = blocks_.find(ptr);
-  return block != blocks_.end() && block->second.live ? block->second.bytes : 0;
+  const Block* block = BlockAt(ptr);
+  return block != nullptr && block->live ? block->bytes : 0;
 }
 
 const PoolBlocks::Block* PoolBlocks::FindCovering(DevicePtr ptr,
                                                   std::uint64_t bytes) const {
-  auto it = blocks_.upper_bound(ptr);
-  if (it == blocks_.begin()) return nullptr;
-  --it;
-  const std::uint64_t offset = ptr - it->first;
-  const std::uint64_t size = it->second.bytes;
-  return offset < size && bytes <= size - offset ? &it->second : nullptr;
+  const Block* block = BlockAt(ptr);
+  if (block == nullptr) {
+    const Chunk* chunk = ChunkOf(ptr);
+    if (chunk == nullptr) return nullptr;
+    const DevicePtr begin = chunk->memory.ptr;
+    block =
+        BlockAt(begin + chunk->starts.LastUpTo((ptr - begin) / kSliceBytes) *
+                            kSliceBytes);
+  }
+  const std::uint64_t offset = ptr - block->ptr;
+  return offset < block->bytes && bytes <= block->bytes - offset ? block
+                                                                 : nullptr;
 }
 
 bool PoolBlocks::Covers(DevicePtr ptr, std::uint64_t bytes) const {
@@ -273,48 +293,39 @@ bool PoolBlocks::CoversFreed(DevicePtr ptr, std::uint64_t bytes,
 
 const PoolChunk* PoolBlocks::FindChunk(DevicePtr ptr,
                                        std::uint64_t bytes) const {
-  const auto after = ChunkAfter(ptr);
-  if (after == chunks_.begin()) return nullptr;
-  const PoolChunk& chunk = std::prev(after)->chunk;
-  const std::uint64_t offset = ptr - chunk.ptr;
-  const bool inside = offset < chunk.bytes && bytes <= chunk.bytes - offset;
-  return inside ? &chunk : nullptr;
+  const Chunk* const chunk = ChunkOf(ptr);
+  if (chunk == nullptr) return nullptr;
+  const std::uint64_t offset = ptr - chunk->memory.ptr;
+  return bytes <= chunk->memory.bytes - offset ? &chunk->memory : nullptr;
 }
 
-PoolBlocks::BlockMap::iterator PoolBlocks::AddBlock(BlockMap::iterator before,
-                                                    DevicePtr ptr,
-                                                    const Block& block) {
-  if (spare_blocks_.empty()) return blocks_.emplace_hint(before, ptr, block);
+PoolBlocks::Block* PoolBlocks::AddBlock(DevicePtr ptr, Chunk* chunk) {
+  Block block;
+  block.ptr = ptr;
+  block.chunk = chunk;
+  chunk->starts.Set((ptr - chunk->memory.ptr) / kSliceBytes);
+  if (spare_blocks_.empty()) return &blocks_.emplace(ptr, block).first->second;
   BlockMap::node_type node = std::move(spare_blocks_.back());
   spare_blocks_.pop_back();
   node.key() = ptr;
   node.mapped() = block;
-  return blocks_.insert(before, std::move(node));
+  return &blocks_.insert(std::move(node)).position->second;
 }
 
-// Returns the block above.
-PoolBlocks::BlockMap::iterator PoolBlocks::DropBlock(BlockMap::iterator block) {
-  const auto above = std::next(block);
-  spare_blocks_.push_back(blocks_.extract(block));
-  return above;
+void PoolBlocks::DropBlock(Block* block) {
+  const Chunk* chunk = block->chunk;
+  block->chunk->starts.Clear((block->ptr - chunk->memory.ptr) / kSliceBytes);
+  spare_blocks_.push_back(blocks_.extract(block->ptr));
 }
 
-void PoolBlocks::Index(BlockMap::iterator block) {
-  if (block->second.freed) ++freed_at_point_;
-  const FreeEntry entry{block->second.bytes, block->first, &block->second};
-  if (spare_entries_.empty()) {
-    block->second.entry = free_.insert(entry).first;
-    return;
-  }
-  FreeIndex::node_type node = std::move(spare_entries_.back());
-  spare_entries_.pop_back();
-  node.value() = entry;
-  block->second.entry = free_.insert(std::move(node)).position;
+void PoolBlocks::Index(Block* block) {
+  if (block->freed) ++freed_at_point_;
+  block->index = free_.Add({block->bytes, block->ptr, block});
 }
 
 void PoolBlocks::Unindex(const Block& block) {
   if (block.freed) --freed_at_point_;
-  spare_entries_.push_back(free_.extract(block.entry));
+  free_.Remove(block.index);
 }
 
 }  // namespace strata

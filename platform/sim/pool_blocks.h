@@ -3,14 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
-#include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "strata/platform/memory_types.h"
+#include "strata/platform/sim/free_blocks.h"
 #include "strata/platform/sim/pool_space.h"
+#include "strata/platform/sim/slice_marks.h"
 #include "strata/platform/sim/stream_order.h"
 #include "strata/platform/stream.h"
 
@@ -38,11 +40,11 @@ struct ReuseRule {
 //   together if each of them may: so a stream's own block is not lost to it
 //   because a neighbour was freed in another stream.
 // Threads: externally synchronised.
-// Memory: what the trees no longer need is kept for what they need next.
-// Cost: the depth of a tree, plus the large enough free blocks that the stream
-//   may not have; where no single block serves, a look at every chunk, and the
-//   blocks of those that may have a row which is long enough. A wait of the
-//   host: a look at every free block, if not all may have each.
+// Memory: nodes of tables that are no longer needed are kept for what is next.
+// Cost: that of FreeBlocks, plus the large enough ones that
+//   the stream may not have; where no single block serves, a look at every
+//   chunk, and the blocks of those that may have a row which is long enough. A
+//   wait of the host: a look at every free block, if not all may have each.
 // Source: cuda_semantics.md M10, D16. That a stream's own blocks coalesce
 // before
 //   the host waits is what an H200's pool must do: steps with changing shapes
@@ -94,65 +96,69 @@ class PoolBlocks {
 
  private:
   struct Block;
-  // A free block in the order in which they are chosen from.
-  struct FreeEntry {
-    std::uint64_t bytes;
-    DevicePtr ptr;
-    const Block* block;
-
-    friend bool operator<(const FreeEntry& a, const FreeEntry& b) {
-      return a.bytes != b.bytes ? a.bytes < b.bytes : a.ptr < b.ptr;
-    }
-  };
-  using FreeIndex = std::set<FreeEntry>;
+  struct Chunk;
   struct Block {
+    DevicePtr ptr = 0;
     std::uint64_t bytes = 0;
-    DevicePtr chunk = 0;  // where its chunk starts
+    Chunk* chunk = nullptr;
+    Block* below = nullptr;  // neighbours in the chunk; null: there is none
+    Block* above = nullptr;
+    std::optional<StreamPoint> freed;   // nothing: any stream may have it
+    FreeBlocks<Block>::Position index;  // of a free block
     bool live = false;
-    std::optional<StreamPoint> freed;  // nothing: any stream may have it
-    FreeIndex::iterator entry;         // of a free block
   };
-  struct ChunkState {
-    PoolChunk chunk;
+  struct Chunk {
+    explicit Chunk(const PoolChunk& taken)
+        : memory(taken),
+          starts(taken.bytes / kSliceBytes),
+          free_bytes(taken.bytes),
+          most_row_bytes(taken.bytes) {}
+
+    PoolChunk memory;
+    SliceMarks starts;       // where its blocks start
+    Block* first = nullptr;  // the lowest block
     std::uint64_t live = 0;  // blocks
-    std::uint64_t free_bytes = 0;
+    std::uint64_t free_bytes;
     // No row of free blocks is longer, whoever may have them.
-    std::uint64_t most_row_bytes = 0;
+    std::uint64_t most_row_bytes;
   };
-  using BlockMap = std::map<DevicePtr, Block>;
-  using Chunks = std::vector<ChunkState>;
+  using BlockMap = std::unordered_map<DevicePtr, Block>;
+  using Chunks = std::vector<std::unique_ptr<Chunk>>;
   using Row = std::pair<std::uint64_t, DevicePtr>;  // its size, its start
 
   static bool Allows(const ReuseRule& rule, const Block& block);
+  // The block that starts at `ptr`, or null.
+  Block* BlockAt(DevicePtr ptr);
+  const Block* BlockAt(DevicePtr ptr) const;
   // The block that has all of [ptr, ptr + bytes), or null.
   const Block* FindCovering(DevicePtr ptr, std::uint64_t bytes) const;
   std::optional<DevicePtr> FindBlock(std::uint64_t bytes,
                                      const ReuseRule& rule) const;
   std::optional<DevicePtr> FindRow(std::uint64_t bytes, const ReuseRule& rule);
   // The same for one chunk, if there is a better one than `best`.
-  void FindRowIn(ChunkState& state, std::uint64_t bytes, const ReuseRule& rule,
-                 std::optional<Row>* best);
+  static void FindRowIn(Chunk* chunk, std::uint64_t bytes,
+                        const ReuseRule& rule, std::optional<Row>* best);
   // The first chunk that starts above `ptr`.
   Chunks::const_iterator ChunkAfter(DevicePtr ptr) const;
-  // The one that starts at `ptr`.
-  ChunkState& ChunkAt(DevicePtr ptr);
-  void Index(BlockMap::iterator block);
+  // The one that `ptr` lies in, or null.
+  const Chunk* ChunkOf(DevicePtr ptr) const;
+  void Index(Block* block);
   void Unindex(const Block& block);
-  void CutFront(BlockMap::iterator block, std::uint64_t bytes);
-  static bool AreOne(const Block& low, const Block& high);
-  static void Join(const Block& part, Block* block);
-  BlockMap::iterator Coalesce(BlockMap::iterator block);
-  BlockMap::iterator AddBlock(BlockMap::iterator before, DevicePtr ptr,
-                              const Block& block);
-  BlockMap::iterator DropBlock(BlockMap::iterator block);
-  bool IsIdle(const ChunkState& state, const StreamOrder* order) const;
+  void CutFront(Block* block, std::uint64_t bytes);
+  static bool AreOne(const Block* low, const Block* high);
+  Block* Coalesce(Block* block);
+  // Makes `block` and what is above it one.
+  void JoinAbove(Block* block);
+  // A block of the chunk that is neither linked nor indexed.
+  Block* AddBlock(DevicePtr ptr, Chunk* chunk);
+  void DropBlock(Block* block);
+  static bool IsIdle(const Chunk& chunk, const StreamOrder* order);
   void DropChunk(Chunks::iterator chunk);
 
-  BlockMap blocks_;  // by address
+  BlockMap blocks_;  // by where they start
   Chunks chunks_;    // by address
-  FreeIndex free_;   // by size, then address
+  FreeBlocks<Block> free_;
   std::vector<BlockMap::node_type> spare_blocks_;
-  std::vector<FreeIndex::node_type> spare_entries_;
   std::uint64_t freed_at_point_ = 0;  // free blocks that not all may have
   std::uint64_t live_count_ = 0;
   std::uint64_t live_bytes_ = 0;

@@ -287,10 +287,10 @@ class SimDevice final : public Device {
   Status CheckPoolAccess(const StreamPool& pool,
                          const AccessDescriptor& access) const;
   // Submits what a call of a pool is in its stream: work that takes no time,
-  // but has its place in the order. The live block at `ptr` is then fresh, or
-  // else freed.
-  void SubmitMark(const Stream& stream, DevicePtr ptr, bool fresh,
-                  SimLock* lock);
+  // but has its place in the order. The live block of `pools` at `ptr` is then
+  // fresh, or else freed.
+  void SubmitMark(const Stream& stream, PoolTable* pools, DevicePtr ptr,
+                  bool fresh, SimLock* lock);
   // What `event` of any device was recorded after, or null. Under mutex_.
   StreamSnapshot* FindEvent(Event event) const;
   // The host has waited for `waited`, and the pools of this device learn it.

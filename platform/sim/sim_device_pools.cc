@@ -149,9 +149,8 @@ Status SimDevice::CheckPoolAccess(const StreamPool& pool,
   return revokes ? Status::kInvalidDevice : Status::kSuccess;
 }
 
-void SimDevice::SubmitMark(const Stream& stream, DevicePtr ptr, bool fresh,
-                           SimLock* lock) {
-  PoolTable* pools = &platform_->OwnerOf(ptr)->pools_;
+void SimDevice::SubmitMark(const Stream& stream, PoolTable* pools,
+                           DevicePtr ptr, bool fresh, SimLock* lock) {
   if (const std::uint64_t number = pools->AddMark(ptr, fresh)) {
     scheduler_.Submit(
         stream, 0, [pools, number] { pools->RunMark(number); }, lock);
@@ -191,7 +190,7 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
         const Status status =
             owner->pools_.Allocate(found, bytes, stream, &scheduler_, ptr);
         if (status != Status::kSuccess) return status;
-        SubmitMark(stream, *ptr, true, &lock);
+        SubmitMark(stream, &owner->pools_, *ptr, true, &lock);
         if (found->reserved_bytes() > reserved) {
           new_bytes = found->reserved_bytes() - reserved;
         }
@@ -222,7 +221,7 @@ Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
         }
         if (DeviceOfPoolAddress(ptr) >= 0) {
           if (owner->pools_.BlockBytes(ptr) == 0) return Status::kInvalidValue;
-          SubmitMark(stream, ptr, false, &lock);
+          SubmitMark(stream, &owner->pools_, ptr, false, &lock);
           return owner->pools_.Free(ptr, scheduler_.Last(stream), scheduler_)
                      ? Status::kSuccess
                      : Status::kInvalidValue;

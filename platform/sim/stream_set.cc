@@ -20,6 +20,7 @@ void StreamSet::Add(const Stream& stream, StreamKind kind) {
   added->key = KeyOf(stream.device, stream.uid);
   added->kind = kind;
   DeviceStreams& device = devices_[stream.device];
+  added->beside = &device;
   if (kind == StreamKind::kLegacy) device.legacy = added.get();
   if (kind == StreamKind::kBlocking) device.blocking.push_back(added.get());
   streams_.emplace(added->key, std::move(added));
@@ -32,7 +33,12 @@ void StreamSet::Destroy(const Stream& stream) {
 }
 
 SimStream& StreamSet::At(const Stream& stream) const {
-  return *streams_.find(KeyOf(stream.device, stream.uid))->second;
+  const std::uint64_t key = KeyOf(stream.device, stream.uid);
+  // A call asks several times.
+  if (last_found_ == nullptr || last_found_->key != key) {
+    last_found_ = streams_.find(key)->second.get();
+  }
+  return *last_found_;
 }
 
 SimStream* StreamSet::Find(const StreamPoint& point) const {
@@ -52,7 +58,7 @@ bool StreamSet::Begin(SimStream* stream) {
 }
 
 void StreamSet::BeginLegacy(SimStream* stream) {
-  const DeviceStreams& device = devices_[stream->device];
+  const DeviceStreams& device = *stream->beside;
   for (const SimStream* blocking : device.blocking) {
     if (blocking->changed < stream->changed) continue;
     JoinAll(*blocking, &stream->clock);
@@ -63,7 +69,7 @@ void StreamSet::BeginLegacy(SimStream* stream) {
 
 void StreamSet::BeginBlocking(SimStream* stream) {
   if (!IsBehind(*stream)) return;
-  const SimStream& legacy = *devices_[stream->device].legacy;
+  const SimStream& legacy = *stream->beside->legacy;
   JoinAll(legacy, &stream->clock);
   WaitUnlessDone(legacy.Last());
 }
@@ -142,7 +148,7 @@ void StreamSet::Settle() {
 
 void StreamSet::ForgetIfOver(SimStream* stream) {
   if (!stream->destroyed || !stream->queue.empty()) return;
-  DeviceStreams& device = devices_[stream->device];
+  DeviceStreams& device = *stream->beside;
   if (stream->kind == StreamKind::kBlocking) {
     device.retired.Join(stream->clock);
     device.retired_changed = ++ticks_;
@@ -150,6 +156,7 @@ void StreamSet::ForgetIfOver(SimStream* stream) {
         std::find(device.blocking.begin(), device.blocking.end(), stream));
   }
   const std::uint64_t key = stream->key;
+  if (last_found_ == stream) last_found_ = nullptr;
   streams_.erase(key);
   for (const auto& [other_key, other] : streams_) other->clock.Forget(key);
   for (auto& [ordinal, other] : devices_) other.retired.Forget(key);
@@ -176,7 +183,7 @@ bool StreamSet::IsBehind(const SimStream& stream) const {
       stream.kind == StreamKind::kGraph) {
     return false;
   }
-  const DeviceStreams& device = devices_.at(stream.device);
+  const DeviceStreams& device = *stream.beside;
   if (stream.kind == StreamKind::kBlocking) {
     return device.legacy->changed > stream.changed;
   }
@@ -196,7 +203,7 @@ bool StreamSet::IsBefore(const StreamPoint& point,
   };
   if (covers(stream)) return true;
   if (!IsBehind(stream)) return false;
-  const DeviceStreams& device = devices_.at(stream.device);
+  const DeviceStreams& device = *stream.beside;
   if (stream.kind == StreamKind::kBlocking) return covers(*device.legacy);
   return device.retired.At(earlier->key) >= point.count ||
          std::any_of(device.blocking.begin(), device.blocking.end(),

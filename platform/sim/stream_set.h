@@ -35,13 +35,16 @@ struct Operation {
 // kGraph: a lane of an instantiated graph, which callers know nothing of.
 enum class StreamKind { kLegacy, kBlocking, kNonBlocking, kGraph };
 
+struct DeviceStreams;
+
 // What a stream has been given and how far it is.
 struct SimStream {
   std::int32_t device = -1;
   std::uint64_t uid = 0;
   std::uint64_t key = 0;  // unique on the platform; rises with creation
   StreamKind kind = StreamKind::kNonBlocking;
-  bool destroyed = false;  // but its work is not done yet
+  DeviceStreams* beside = nullptr;  // with which the legacy rule orders it
+  bool destroyed = false;           // but its work is not done yet
   std::uint64_t submitted = 0;
   std::uint64_t completed = 0;
   std::uint64_t changed = 0;    // the set's tick when work was last submitted
@@ -51,6 +54,14 @@ struct SimStream {
   std::uint64_t priority = 0;      // under seeded progress: higher runs first
 
   StreamPoint Last() const { return {device, uid, submitted}; }
+};
+
+// Streams of one device that the legacy rule is about.
+struct DeviceStreams {
+  SimStream* legacy = nullptr;
+  std::vector<SimStream*> blocking;
+  VectorClock retired;  // what came before the work of forgotten ones
+  std::uint64_t retired_changed = 0;  // the tick at which it last grew
 };
 
 // What had been submitted to a stream at some moment, and all before it.
@@ -118,14 +129,6 @@ class StreamSet {
   const std::map<std::uint64_t, SimStream*>& busy() const { return busy_; }
 
  private:
-  // Streams of one device that the legacy rule is about.
-  struct DeviceStreams {
-    SimStream* legacy = nullptr;
-    std::vector<SimStream*> blocking;
-    VectorClock retired;  // what came before the work of forgotten ones
-    std::uint64_t retired_changed = 0;  // the tick at which it last grew
-  };
-
   void BeginLegacy(SimStream* stream);
   void BeginBlocking(SimStream* stream);
   void WaitUnlessDone(const StreamPoint& point);
@@ -140,6 +143,7 @@ class StreamSet {
   void ForgetIfOver(SimStream* stream);
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SimStream>> streams_;
+  mutable SimStream* last_found_ = nullptr;  // one of streams_, or null
   std::unordered_map<std::int32_t, DeviceStreams> devices_;
   std::map<std::uint64_t, SimStream*> busy_;
   std::vector<StreamPoint> waits_;  // of the work that Begin was called for

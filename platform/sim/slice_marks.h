@@ -1,0 +1,51 @@
+#ifndef STRATA_PLATFORM_SIM_SLICE_MARKS_H_
+#define STRATA_PLATFORM_SIM_SLICE_MARKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace strata {
+
+// A mark for each slice of a range of memory.
+//
+// Model: bits in words, and a bit in a second row for each word that has any.
+// Threads: externally synchronised.
+// Memory: a bit for each slice.
+class SliceMarks {
+ public:
+  explicit SliceMarks(std::size_t slices);
+
+  void Set(std::size_t slice) {
+    words_[slice / kBits] |= Bit(slice);
+    used_[slice / kBits / kBits] |= Bit(slice / kBits);
+  }
+  void Clear(std::size_t slice) {
+    words_[slice / kBits] &= ~Bit(slice);
+    if (words_[slice / kBits] == 0) {
+      used_[slice / kBits / kBits] &= ~Bit(slice / kBits);
+    }
+  }
+  // The last mark that is not above `slice`; there is one. O(slices between
+  // them / 4096).
+  std::size_t LastUpTo(std::size_t slice) const;
+
+ private:
+  using Word = std::uint64_t;
+  static constexpr std::size_t kBits = 64;
+
+  static Word Bit(std::size_t index) { return Word{1} << (index % kBits); }
+  // The highest bit of `word` that is not above bit `index`; 0 if none is.
+  static Word UpTo(Word word, std::size_t index) {
+    const Word bit = Bit(index);
+    return word & (bit | (bit - 1));
+  }
+  static std::size_t Highest(Word word);
+
+  std::vector<Word> words_;
+  std::vector<Word> used_;  // words that are not 0
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_SLICE_MARKS_H_

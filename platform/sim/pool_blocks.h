@@ -41,15 +41,14 @@ struct ReuseRule {
 //   because a neighbour was freed in another stream.
 // Threads: externally synchronised.
 // Memory: nodes of tables that are no longer needed are kept for what is next.
-// Cost: that of FreeBlocks, plus the large enough ones that
-//   the stream may not have; where no single block serves, a look at every
-//   chunk, and the blocks of those that may have a row which is long enough. A
-//   wait of the host: a look at every free block, if not all may have each.
-// Source: cuda_semantics.md M10, D16. That a stream's own blocks coalesce
-// before
-//   the host waits is what an H200's pool must do: steps with changing shapes
-//   make it reserve 1.01 times what is live (docs/gpu/2026-11-26.md), as here;
-//   kept apart, they made this pool reserve 1.69 times.
+// Cost: that of FreeBlocks, and for each large enough free block that the
+//   stream may not have; where no single block serves, a look at every chunk,
+//   and the blocks of those that may have a row which is long enough. A wait of
+//   the host: a look at every free block, if not all may have each.
+// Source: cuda_semantics.md M10, D16. Coalescing before the host waits is what
+//   an H200's pool must do: steps with changing shapes make it reserve 1.01
+//   times what is live (docs/gpu/2026-11-26.md), as here; a stream's blocks
+//   kept apart made this pool reserve 1.69 times.
 class PoolBlocks {
  public:
   PoolBlocks() = default;

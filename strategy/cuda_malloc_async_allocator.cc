@@ -149,6 +149,7 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     has_excess = LimitCache();
   }
   if (has_excess) Trim();
+  NoteGrowth();
   return block->allocation();
 }
 
@@ -320,10 +321,6 @@ void CudaMallocAsyncAllocator::FreeKept() noexcept {
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
   const std::size_t flushed = FlushCache();
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    most_held_bytes_ = 0;
-  }
   FreeWaiting();
   FreeKept();
   const Status status = stream_->Synchronize();

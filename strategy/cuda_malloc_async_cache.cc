@@ -30,19 +30,21 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   return true;
 }
 
-bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) noexcept {
-  if (!keeps_ || size < std::max(kSystemStepBytes, policy_.max_block_bytes())) {
-    return false;
-  }
-  const std::lock_guard<ChainLock> guard(lock_);
-  return uses_.in_use_bytes() + cache_.bytes() + size > most_held_bytes_ / 2;
+bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
+  const std::size_t kept = IdleBytes();
+  return kept != 0 && driver_->MayGrowFor(size, kept);
+}
+
+void CudaMallocAsyncAllocator::NoteGrowth() noexcept {
+  if (!keeps_ || !driver_->HasGrown()) return;
+  const CaptureGate::Calm calm(*gate_);
+  if (calm) driver_->ReservedBytes();
 }
 
 bool CudaMallocAsyncAllocator::LimitCache() noexcept {
   if (!keeps_ || is_closed_) return false;
-  const std::size_t held = uses_.in_use_bytes() + cache_.bytes();
-  most_held_bytes_ = std::max(most_held_bytes_, held);
-  const std::size_t limit = policy_.LimitBytes(held);
+  const std::size_t limit =
+      policy_.LimitBytes(uses_.in_use_bytes() + cache_.bytes());
   // No less than it keeps, so that it takes back what it just gave.
   cache_.set_limit_bytes(std::max(limit, cache_.bytes()));
   return cache_.bytes() > limit || cache_.is_sweep_due();

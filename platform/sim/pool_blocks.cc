@@ -94,13 +94,13 @@ void PoolBlocks::Take(DevicePtr ptr, std::uint64_t bytes,
     Unindex(*part);
     CutFront(part, std::min(part->bytes, bytes - taken));
     if (points != nullptr && part->freed) points->push_back(*part->freed);
+    part->freed.reset();
     taken += part->bytes;
     Block* const above = part->above;
     if (part != block) JoinAbove(block);
     part = above;
   }
   block->live = true;
-  block->freed.reset();
   Chunk& chunk = *block->chunk;
   ++chunk.live;
   chunk.free_bytes -= bytes;
@@ -156,8 +156,8 @@ PoolBlocks::Block* PoolBlocks::Coalesce(Block* block) {
   return below;
 }
 
-// Whether neighbours, if there are two, are free for the same streams, or will
-// be.
+// Whether two neighbours (null: there is none) are free, and both were freed in
+// one stream or are both everybody's.
 bool PoolBlocks::AreOne(const Block* low, const Block* high) {
   if (low == nullptr || high == nullptr || low->live || high->live) {
     return false;

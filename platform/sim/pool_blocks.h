@@ -34,21 +34,23 @@ struct ReuseRule {
 
 // The chunks of one pool, cut into blocks that are live or free.
 //
-// Model: a free block remembers the point of the free it comes from; splitting
-//   copies that point. Neighbours that were freed in one stream coalesce at
-//   once and have the later point. Others stay apart and serve a request
-//   together if each of them may: so a stream's own block is not lost to it
-//   because a neighbour was freed in another stream.
+// Model: a free block remembers the point of the free it comes from, until the
+//   host has waited for it; splitting copies that point. Neighbours that were
+//   freed in one stream coalesce at once and have the later point, and so do
+//   neighbours without a point. Others stay apart and serve a request together
+//   if each of them may: so a stream's own block is not lost to it because a
+//   neighbour was freed in another stream.
 // Threads: externally synchronised.
 // Memory: nodes of tables that are no longer needed are kept for what is next.
-// Cost: that of FreeBlocks, and for each large enough free block that the
+// Cost: that of FreeBlocks, and a look at each large enough free block that the
 //   stream may not have; where no single block serves, a look at every chunk,
 //   and the blocks of those that may have a row which is long enough. A wait of
 //   the host: a look at every free block, if not all may have each.
-// Source: cuda_semantics.md M10, D16. Coalescing before the host waits is what
-//   an H200's pool must do: steps with changing shapes make it reserve 1.01
-//   times what is live (docs/gpu/2026-11-26.md), as here; a stream's blocks
-//   kept apart made this pool reserve 1.69 times.
+// Source: cuda_semantics.md M10, D16. That a stream's blocks coalesce before
+//   the host waits is assumed: kept apart, they would make `training_jittered`
+//   reserve 1.69 times what is live, where an H200's pool reserves 1.01, and so
+//   does this one. It reserves less than that pool for random sizes, however
+//   (docs/cuda_malloc_async.md).
 class PoolBlocks {
  public:
   PoolBlocks() = default;
@@ -83,7 +85,8 @@ class PoolBlocks {
   std::uint64_t BlockBytes(DevicePtr ptr) const;
   // Whether one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
-  // The same for a block that work before its free may still use.
+  // The same for a free block that work before its free, or before that of a
+  // neighbour that it has joined, may still use.
   bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
                    const StreamOrder& order) const;
   // The chunk that has all of [ptr, ptr + bytes), or null.

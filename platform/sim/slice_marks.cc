@@ -12,7 +12,7 @@ std::size_t SliceMarks::LastUpTo(std::size_t slice) const {
   if (const Word bits = UpTo(words_[word], slice)) {
     return word * kBits + Highest(bits);
   }
-  // One that is lower: its own bit is not set, so it may be among those asked.
+  // In a lower word: at most, this one has marks above `slice`.
   std::size_t row = word / kBits;
   Word rest = UpTo(used_[row], word) & ~Bit(word);
   while (rest == 0) rest = used_[--row];

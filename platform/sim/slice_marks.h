@@ -35,7 +35,7 @@ class SliceMarks {
   static constexpr std::size_t kBits = 64;
 
   static Word Bit(std::size_t index) { return Word{1} << (index % kBits); }
-  // The highest bit of `word` that is not above bit `index`; 0 if none is.
+  // The bits of `word` that are not above bit `index`.
   static Word UpTo(Word word, std::size_t index) {
     const Word bit = Bit(index);
     return word & (bit | (bit - 1));

@@ -20,7 +20,7 @@ void StreamSet::Add(const Stream& stream, StreamKind kind) {
   added->key = KeyOf(stream.device, stream.uid);
   added->kind = kind;
   DeviceStreams& device = devices_[stream.device];
-  added->beside = &device;
+  added->on_device = &device;
   if (kind == StreamKind::kLegacy) device.legacy = added.get();
   if (kind == StreamKind::kBlocking) device.blocking.push_back(added.get());
   streams_.emplace(added->key, std::move(added));
@@ -58,7 +58,7 @@ bool StreamSet::Begin(SimStream* stream) {
 }
 
 void StreamSet::BeginLegacy(SimStream* stream) {
-  const DeviceStreams& device = *stream->beside;
+  const DeviceStreams& device = *stream->on_device;
   for (const SimStream* blocking : device.blocking) {
     if (blocking->changed < stream->changed) continue;
     JoinAll(*blocking, &stream->clock);
@@ -69,7 +69,7 @@ void StreamSet::BeginLegacy(SimStream* stream) {
 
 void StreamSet::BeginBlocking(SimStream* stream) {
   if (!IsBehind(*stream)) return;
-  const SimStream& legacy = *stream->beside->legacy;
+  const SimStream& legacy = *stream->on_device->legacy;
   JoinAll(legacy, &stream->clock);
   WaitUnlessDone(legacy.Last());
 }
@@ -148,7 +148,7 @@ void StreamSet::Settle() {
 
 void StreamSet::ForgetIfOver(SimStream* stream) {
   if (!stream->destroyed || !stream->queue.empty()) return;
-  DeviceStreams& device = *stream->beside;
+  DeviceStreams& device = *stream->on_device;
   if (stream->kind == StreamKind::kBlocking) {
     device.retired.Join(stream->clock);
     device.retired_changed = ++ticks_;
@@ -183,7 +183,7 @@ bool StreamSet::IsBehind(const SimStream& stream) const {
       stream.kind == StreamKind::kGraph) {
     return false;
   }
-  const DeviceStreams& device = *stream.beside;
+  const DeviceStreams& device = *stream.on_device;
   if (stream.kind == StreamKind::kBlocking) {
     return device.legacy->changed > stream.changed;
   }
@@ -203,7 +203,7 @@ bool StreamSet::IsBefore(const StreamPoint& point,
   };
   if (covers(stream)) return true;
   if (!IsBehind(stream)) return false;
-  const DeviceStreams& device = *stream.beside;
+  const DeviceStreams& device = *stream.on_device;
   if (stream.kind == StreamKind::kBlocking) return covers(*device.legacy);
   return device.retired.At(earlier->key) >= point.count ||
          std::any_of(device.blocking.begin(), device.blocking.end(),

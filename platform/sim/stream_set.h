@@ -43,8 +43,8 @@ struct SimStream {
   std::uint64_t uid = 0;
   std::uint64_t key = 0;  // unique on the platform; rises with creation
   StreamKind kind = StreamKind::kNonBlocking;
-  DeviceStreams* beside = nullptr;  // with which the legacy rule orders it
-  bool destroyed = false;           // but its work is not done yet
+  DeviceStreams* on_device = nullptr;  // all that the legacy rule is about
+  bool destroyed = false;              // but its work is not done yet
   std::uint64_t submitted = 0;
   std::uint64_t completed = 0;
   std::uint64_t changed = 0;    // the set's tick when work was last submitted

@@ -61,7 +61,7 @@ TEST_P(FreeBlocksTest, FindsTheSmallestAndOfEqualsTheLowest) {
     } else {
       RemoveOne();
     }
-    // Every third block at most is for the one who asks.
+    // Every third block, or each, is for the one who asks.
     const std::uint64_t third = random_() % 4;
     const auto accepts = [&](DevicePtr ptr) {
       return third == 3 || ptr / kSliceBytes % 3 == third;

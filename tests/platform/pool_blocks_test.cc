@@ -108,6 +108,18 @@ class PlainBlocks {
     Join();
   }
 
+  // Whether one block has the whole range, live or freed at a point that is not
+  // done.
+  bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
+    const Block* block = Covering(ptr, bytes);
+    return block != nullptr && block->live;
+  }
+  bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
+                   const StreamOrder& order) const {
+    const Block* block = Covering(ptr, bytes);
+    return block != nullptr && block->freed && !order.IsDone(*block->freed);
+  }
+
   void DropChunk(DevicePtr chunk) {
     std::erase_if(blocks_,
                   [&](const Block& block) { return block.chunk == chunk; });
@@ -138,6 +150,14 @@ class PlainBlocks {
       blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }
   }
+  const Block* Covering(DevicePtr ptr, std::uint64_t bytes) const {
+    const auto found =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
+          return block.ptr <= ptr && ptr + bytes <= block.ptr + block.bytes;
+        });
+    return found == blocks_.end() ? nullptr : &*found;
+  }
+  // All points are of one device; StreamPoolModelTest has several.
   static bool AreForTheSame(const std::optional<StreamPoint>& low,
                             const std::optional<StreamPoint>& high) {
     if (!low || !high) return !low && !high;
@@ -167,6 +187,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
     chunks_made_ += 1 + Pick(2);
     blocks_.AddChunk(chunk);
     plain_.AddChunk(chunk);
+    has_.insert(chunk.ptr);
   }
   void Allocate() {
     ReuseRule rule{order_, StreamNumber(1 + Pick(streams_))};
@@ -210,7 +231,28 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
   }
   void Trim() {
     const auto chunk = blocks_.TakeIdleChunk(&order_, ~std::uint64_t{0});
-    if (chunk) plain_.DropChunk(chunk->ptr);
+    if (!chunk) return;
+    plain_.DropChunk(chunk->ptr);
+    has_.erase(chunk->ptr);
+  }
+  // Anywhere in a block, across two, and where no chunk is.
+  void Look() {
+    const std::uint64_t units = (chunks_made_ + 2) * kChunkUnits;
+    const DevicePtr ptr =
+        kBase - kChunkUnits * kUnit + Pick(units) * kUnit + Pick(3);
+    const std::uint64_t bytes = 1 + Pick(Pick(2) == 0 ? 3 : 9) * kUnit;
+    EXPECT_EQ(blocks_.Covers(ptr, bytes), plain_.Covers(ptr, bytes));
+    EXPECT_EQ(blocks_.CoversFreed(ptr, bytes, order_),
+              plain_.CoversFreed(ptr, bytes, order_));
+    const DevicePtr start =
+        kBase + (ptr - kBase) / (kChunkUnits * kUnit) * (kChunkUnits * kUnit);
+    const bool has = ptr >= kBase && has_.count(start) != 0 &&
+                     ptr + bytes <= start + kChunkUnits * kUnit;
+    const PoolChunk* chunk = blocks_.FindChunk(ptr, bytes);
+    ASSERT_EQ(chunk != nullptr, has) << ptr - kBase;
+    if (has) {
+      EXPECT_EQ(chunk->ptr, start);
+    }
   }
 
   std::mt19937_64 random_{GetParam()};
@@ -221,6 +263,7 @@ class PoolBlocksTest : public testing::TestWithParam<unsigned> {
   ToldOrder order_;
   PoolBlocks blocks_;
   PlainBlocks plain_;
+  std::set<DevicePtr> has_;  // where chunks start
   std::vector<std::pair<DevicePtr, std::uint64_t>> live_;
 };
 
@@ -238,6 +281,7 @@ TEST_P(PoolBlocksTest, FindsWhatALookAtEveryBlockFinds) {
     } else if (Pick(10) == 0) {
       Await();
     }
+    ASSERT_NO_FATAL_FAILURE(Look()) << i;
   }
   for (const auto& [ptr, bytes] : live_) {
     EXPECT_TRUE(blocks_.Covers(ptr, bytes));

@@ -202,6 +202,37 @@ TEST_P(PoolReuseConformanceTest, T52AnEarlierEventIsNotFollowed) {
   ExpectLeft(ptr, pool, second);
 }
 
+// M10: whether blocks that a stream frees side by side are one before the host
+// waits. If so, who follows the first free alone gets neither.
+TEST_P(PoolReuseConformanceTest, RuleM10PinsNeighboursOfOneStream) {
+  STRATA_REQUIRE(CanHold(), kNeedsPending);
+  const MemPool pool = NewPool(kTakenBytes);  // which the two fill
+  Set(pool, PoolAttribute::kReuseFollowEventDependencies, 1);
+  const Stream first = NewStream();
+  const Stream second = NewStream();
+  const Event event = NewEvent();
+  const DevicePtr one = Take(pool, first, kTakenBytes / 2);
+  const DevicePtr other = Take(pool, first, kTakenBytes / 2);
+  LongWork(first);  // else the pool might give all of it back and grow anew
+  Give(one, first);
+  ASSERT_EQ(device().EventRecord(event, first, 0), Status::kSuccess);
+  Give(other, first);
+  ASSERT_EQ(device().StreamWaitEvent(second, event, 0), Status::kSuccess);
+  DevicePtr ptr = 0;
+  Status status =
+      device().MallocFromPoolAsync(&ptr, kTakenBytes / 2, pool, second);
+  Pin("half_of_neighbours_by_first_free", status);
+  if (status == Status::kSuccess) {
+    EXPECT_EQ(ptr, one);
+    Give(ptr, first);
+  } else {
+    EXPECT_EQ(status, Status::kMemoryAllocation);
+  }
+  status = device().MallocFromPoolAsync(&ptr, kTakenBytes, pool, first);
+  Pin("all_of_neighbours_in_their_stream", status);
+  if (status == Status::kSuccess) Give(ptr, first);
+}
+
 // P4: dependencies through the legacy stream count as well.
 TEST_P(PoolReuseConformanceTest, T52LegacyOrderIsFollowed) {
   const MemPool pool = NewPool();

@@ -145,11 +145,14 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   {
     const std::lock_guard<ChainLock> guard(lock_);
     uses_.Count(*block);
-    if (block->pool == kOwn) cache_.NoteSearch(size);
+    if (block->pool == kOwn) {
+      cache_.NoteSearch(size);
+    } else {
+      graph_bytes_ += size;
+    }
     has_excess = LimitCache();
   }
   if (has_excess) Trim();
-  NoteGrowth();
   return block->allocation();
 }
 
@@ -207,6 +210,7 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
     if (may_keep && GiveCached(block)) return;
     SetFlags(*block, 0);
     uses_.Uncount(*block);
+    if (block->pool != kOwn) graph_bytes_ -= block->size;
     has_excess = LimitCache();
   }
   if (has_excess) Trim();
@@ -321,6 +325,10 @@ void CudaMallocAsyncAllocator::FreeKept() noexcept {
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
   const std::size_t flushed = FlushCache();
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    most_held_bytes_ = HeldBytes();
+  }
   FreeWaiting();
   FreeKept();
   const Status status = stream_->Synchronize();

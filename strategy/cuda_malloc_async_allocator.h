@@ -42,19 +42,19 @@ namespace strata {
 //   claimed, and are freed in the stream before a request is refused, or waits
 //   for what is pending; when the place runs short, and on Release; when the
 //   stream goes; and when they are more than the policy allows of what this
-//   chain has of the driver. They are freed, too, before a request for which
-//   the driver may have to grow: it is asked what it has reserved whenever more
-//   is in use than it had, so that it is known in between. Of the default pool,
-//   or with a release threshold, it is not, and a request of a step of the
-//   system or more is taken for growth. While a capture is announced nobody
-//   gets them, and another stream's shortage does not reach them; what is freed
-//   then, or was allocated, never joins them: it may belong to a graph. Without
-//   a timeline, which knows of captures, nothing is kept. kNoGrowth is served
-//   from what is kept alone: a driver's pool does not say what it holds ready.
+//   chain has of the driver, as what that reserves cannot be seen without a
+//   call. Nor can its growth, so they are freed before a request of a step of
+//   the system or more that the chain's own idle memory may not serve: the most
+//   that it had since memory was last given back, without what it has now.
+//   While a capture is announced nobody gets them, and another stream's
+//   shortage does not reach them; what is freed then, or was allocated, never
+//   joins them: it may belong to a graph. Without a timeline, which knows of
+//   captures, nothing is kept. kNoGrowth is served from what is kept alone: a
+//   driver's pool does not say what it holds ready.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise a
-//   driver call per request and per free, and one when the driver has grown;
-//   for a marked one, an event and two calls per stream more.
+//   driver call per request and per free; for a marked one, an event and two
+//   calls per stream more.
 // Lifetime: once the chain's stream is gone, what is left is freed on the free
 //   stream.
 // Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the cache
@@ -181,10 +181,12 @@ class CudaMallocAsyncAllocator final : public Allocator,
 
   // The cache: cuda_malloc_async_cache.cc.
   bool IsAnnounced() const noexcept { return gate_->any(); }
-  // Whether the driver may grow for it though something is kept.
+  // Of the pool, in use or in the cache. Hold lock_.
+  std::size_t HeldBytes() const noexcept {
+    return uses_.in_use_bytes() - graph_bytes_ + cache_.bytes();
+  }
+  // Whether the driver may have to grow for it though something is kept.
   bool IsLikelyGrowth(std::size_t size) const noexcept;
-  // Asks the driver what it has, if it has grown. Not beside captures.
-  void NoteGrowth() noexcept;
   // As what is in use has changed. Whether Trim has something to do. Hold
   // lock_.
   bool LimitCache() noexcept;
@@ -229,7 +231,10 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::uint64_t failures_ = 0;
   RecordList kept_;  // freed, but not yet by the driver
   FrontCache cache_;
-  bool is_closed_ = false;  // the cache, for ever
+  bool is_closed_ = false;       // the cache, for ever
+  std::size_t graph_bytes_ = 0;  // in use, but perhaps of graphs
+  // Most of HeldBytes since memory was last given back.
+  std::size_t most_held_bytes_ = 0;
 
   Reclaimer::Registration registration_;
 };

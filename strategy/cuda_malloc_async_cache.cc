@@ -6,6 +6,13 @@
 #include "strata/strategy/cuda_malloc_async_allocator.h"
 
 namespace strata {
+namespace {
+
+// Free memory is in pieces, so that the driver grows though it has enough. It
+// is taken to need so many times what is asked for.
+constexpr std::size_t kPiecesFactor = 2;
+
+}  // namespace
 
 Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
   return TakeKept(bytes, bytes);
@@ -31,18 +38,18 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
 }
 
 bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
-  const std::size_t kept = IdleBytes();
-  return kept != 0 && driver_->MayGrowFor(size, kept);
-}
-
-void CudaMallocAsyncAllocator::NoteGrowth() noexcept {
-  if (!keeps_ || !driver_->HasGrown()) return;
-  const CaptureGate::Calm calm(*gate_);
-  if (calm) driver_->ReservedBytes();
+  if (!keeps_ || size < kSystemStepBytes) return false;
+  const std::lock_guard<ChainLock> guard(lock_);
+  const std::size_t kept = cache_.bytes();
+  if (kept == 0) return false;
+  const std::size_t idle = most_held_bytes_ - HeldBytes();
+  // What is kept lies between the pieces.
+  return idle < kept || size > (idle - kept) / kPiecesFactor;
 }
 
 bool CudaMallocAsyncAllocator::LimitCache() noexcept {
   if (!keeps_ || is_closed_) return false;
+  most_held_bytes_ = std::max(most_held_bytes_, HeldBytes());
   const std::size_t limit =
       policy_.LimitBytes(uses_.in_use_bytes() + cache_.bytes());
   // No less than it keeps, so that it takes back what it just gave.

@@ -15,12 +15,6 @@
 namespace strata {
 namespace {
 
-// A driver whose free memory is in pieces grows though it has enough. It is
-// taken to need so many times what is asked for: so none of the traces of
-// docs/cuda_malloc_async.md reserves more than where nothing is kept. With 1 or
-// 8, gpt_serve_kvcache reserves up to 2 % more in mode `speed`.
-constexpr std::size_t kPiecesFactor = 4;
-
 // A driver that is shutting down takes everything with it.
 bool IsFailure(Status status) {
   return status != Status::kSuccess && status != Status::kContextIsDestroyed;
@@ -37,8 +31,7 @@ DriverPool::DriverPool(Device& device, const StrategyOptions& options,
       release_threshold_(options.cuda_memory_async_pool_release_threshold),
       preallocate_bytes_(options.cuda_malloc_async_preallocate_bytes),
       throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
-      limit_bytes_(limit_bytes),
-      knows_reserved_(!use_default_pool_ && release_threshold_ == UINT64_MAX) {}
+      limit_bytes_(limit_bytes) {}
 
 DriverPool::~DriverPool() {
   if (free_stream_.uid != 0) {
@@ -337,21 +330,8 @@ std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
   return value;
 }
 
-bool DriverPool::MayGrowFor(std::size_t bytes,
-                            std::size_t kept_bytes) const noexcept {
-  if (!knows_reserved_) return bytes >= kSystemStepBytes;
-  const std::size_t known = known_bytes_.load();
-  const std::size_t idle = known - std::min(known, in_use_bytes());
-  // What is kept lies between the pieces.
-  return idle < kept_bytes || bytes > (idle - kept_bytes) / kPiecesFactor;
-}
-
 std::size_t DriverPool::ReservedBytes() noexcept {
-  const std::size_t reserved =
-      ReadAttribute(PoolAttribute::kReservedCurrent, last_reserved_);
-  // What graphs allocated is in use, but not of the pool.
-  known_bytes_ = std::max(reserved, in_use_bytes());
-  return reserved;
+  return ReadAttribute(PoolAttribute::kReservedCurrent, last_reserved_);
 }
 
 std::size_t DriverPool::PeakReservedBytes() noexcept {

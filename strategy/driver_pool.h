@@ -79,14 +79,6 @@ class DriverPool final : public DriverHeld {
   // device does not say. At most one device call in all.
   bool CanHold(std::size_t bytes) noexcept;
 
-  // Whether the driver may have to reserve more for `bytes`, while `kept_bytes`
-  // of what is in use could be freed first: as far as is known without a call.
-  bool MayGrowFor(std::size_t bytes, std::size_t kept_bytes) const noexcept;
-  // Whether it has reserved more since ReservedBytes asked it last.
-  bool HasGrown() const noexcept {
-    return knows_reserved_ && in_use_bytes() > known_bytes_.load();
-  }
-
   // DriverHeld.
   std::size_t ReservedBytes() noexcept override;
   std::size_t PeakReservedBytes() noexcept override;
@@ -132,8 +124,6 @@ class DriverPool final : public DriverHeld {
   const std::uint64_t preallocate_bytes_;
   const double throttle_ratio_;
   const std::size_t limit_bytes_;
-  // Nobody else has memory of the pool, and the driver gives none back unasked.
-  const bool knows_reserved_;
 
   std::atomic<void*> pool_{nullptr};  // null until it is needed
   std::atomic<std::size_t> in_use_bytes_{0};
@@ -142,8 +132,6 @@ class DriverPool final : public DriverHeld {
   std::atomic<std::size_t> total_bytes_{0};     // 0 until it is needed
   std::atomic<std::size_t> last_reserved_{0};
   std::atomic<std::size_t> last_peak_{0};
-  // What was reserved, or in use, when it was last asked.
-  std::atomic<std::size_t> known_bytes_{0};
 
   std::atomic<const CaptureGate*> gate_{nullptr};  // set once
 

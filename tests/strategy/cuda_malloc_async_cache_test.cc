@@ -190,105 +190,78 @@ TEST_F(CudaMallocAsyncCacheTest, WhatIsTooMuchWhenTheRestIsFreedGoesToo) {
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 4U);
 }
 
-// The driver may have to grow for it: of what it has idle, so much is in pieces
-// that it may need four times as much.
+// Of what the chain had and has no more, so much is in pieces that the driver
+// may need twice as much.
 TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeTheDriverMayGrow) {
   const Chain chain = Start();
+  chain->Allocate(Mebibytes(32)).reset();
   KeepOne(chain, 1024);
-  AllocationPtr first = chain->Allocate(Mebibytes(7));
+  AllocationPtr first = chain->Allocate(Mebibytes(12));
   EXPECT_EQ(KeptIn(chain), 1024U) << "32 MiB are idle";
-  AllocationPtr second = chain->Allocate(Mebibytes(6));
-  EXPECT_EQ(KeptIn(chain), 1024U) << "25 MiB are idle";
+  AllocationPtr second = chain->Allocate(Mebibytes(9));
+  EXPECT_EQ(KeptIn(chain), 1024U) << "20 MiB are idle";
   StartLog();
-  AllocationPtr third = chain->Allocate(Mebibytes(5));
-  EXPECT_EQ(KeptIn(chain), 0U) << "19 MiB are idle";
+  AllocationPtr third = chain->Allocate(Mebibytes(6));
+  EXPECT_EQ(KeptIn(chain), 0U) << "11 MiB are idle";
   ASSERT_GE(LoggedWork().size(), 2U);
   EXPECT_EQ(LoggedWork()[0].first, DeviceCall::kFreeAsync);
   EXPECT_EQ(LoggedWork()[1].first, DeviceCall::kMallocFromPoolAsync);
 }
 
-// What is kept may lie between the pieces.
-TEST_F(CudaMallocAsyncCacheTest, WhatIsKeptCountsAgainstWhatIsIdle) {
+TEST_F(CudaMallocAsyncCacheTest, ASmallRequestIsNotTakenForGrowth) {
   const Chain chain = Start();
-  const AllocationPtr rest = chain->Allocate(Mebibytes(30));
-  Admit(chain, Kibibytes(64), 4).clear();
-  ASSERT_EQ(KeptIn(chain), Kibibytes(128));
-  // 2048 KiB are idle but for 128, and 128 of the others are kept.
-  AllocationPtr less = chain->Allocate(Kibibytes(440));
-  EXPECT_EQ(KeptIn(chain), Kibibytes(128));
-  less.reset();
-  AllocationPtr more = chain->Allocate(Kibibytes(460));
+  KeepOne(chain, 1024);
+  AllocationPtr small = chain->Allocate(Mebibytes(2) - 256);
+  EXPECT_EQ(KeptIn(chain), 1024U);
+  AllocationPtr large = chain->Allocate(Mebibytes(2));
   EXPECT_EQ(KeptIn(chain), 0U);
 }
 
-// Only then can it have more than is known.
-TEST_F(CudaMallocAsyncCacheTest, TheDriverIsAskedWhatItHasWhenItHasGrown) {
+// It lies between the pieces.
+TEST_F(CudaMallocAsyncCacheTest, WhatIsKeptCountsAgainstWhatIsIdle) {
   const Chain chain = Start();
-  StartLog();
-  chain->Allocate(1024).reset();
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 1U);
-  chain->Allocate(Mebibytes(31)).reset();
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 1U);
-  chain->Allocate(Mebibytes(60)).reset();
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 2U);
-  KeepOne(chain, 1024);
-  AllocationPtr large = chain->Allocate(Mebibytes(14));
-  EXPECT_EQ(KeptIn(chain), 1024U) << "60 MiB are idle";
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 2U);
+  chain->Allocate(Mebibytes(8)).reset();
+  Admit(chain, Kibibytes(64), 4).clear();
+  ASSERT_EQ(KeptIn(chain), Kibibytes(256));
+  chain->Allocate(Kibibytes(3800)).reset();
+  EXPECT_EQ(KeptIn(chain), Kibibytes(256)) << "of 8 MiB half but for 256 KiB";
+  chain->Allocate(Kibibytes(3900)).reset();
+  EXPECT_EQ(KeptIn(chain), 0U);
 }
 
+// Once memory was given back, the driver has to grow again.
 TEST_F(CudaMallocAsyncCacheTest, WhatWasGivenBackIsNotIdle) {
   const Chain chain = Start();
-  chain->Allocate(Mebibytes(60)).reset();
+  const AllocationPtr live = chain->Allocate(Mebibytes(4));
+  chain->Allocate(Mebibytes(30)).reset();
   chain->Release();
   KeepOne(chain, 1024);
-  AllocationPtr large = chain->Allocate(Mebibytes(9));
-  EXPECT_EQ(KeptIn(chain), 0U) << "32 MiB are idle";
+  AllocationPtr large = chain->Allocate(Mebibytes(2));
+  EXPECT_EQ(KeptIn(chain), 0U);
 }
 
-// What a graph allocates is in use, but not of the pool: it is asked when more
-// is in use than ever, and not beside the capture.
-TEST_F(CudaMallocAsyncCacheTest, WhatGraphsHaveIsNotTakenForGrowthEachTime) {
+TEST_F(CudaMallocAsyncCacheTest, WhatAGraphMayHaveHadIsNotIdle) {
   const Chain chain = Start();
-  const Chain other = NewChain();
-  chain->Allocate(1024).reset();
-  StartLog();
-  BeginCapture(chain);
-  AllocationPtr captured = chain->Allocate(Mebibytes(48));
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 0U);
-  // As if the graph were there for longer.
-  gate().Withdraw();
-  AllocationPtr block = other->Allocate(5000);
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 1U);
-  for (const std::size_t bytes : {1000, 2000, 3000, 4000}) {
-    block.reset();
-    block = other->Allocate(bytes);
-  }
-  EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 1U);
   gate().Announce();
-  captured.reset();
-  EndCapture(chain);
+  chain->Allocate(Mebibytes(30)).reset();
+  gate().Withdraw();
+  KeepOne(chain, 1024);
+  AllocationPtr large = chain->Allocate(Mebibytes(2));
+  EXPECT_EQ(KeptIn(chain), 0U);
+  large.reset();
+  chain->Allocate(Mebibytes(40)).reset();
+  KeepOne(chain, 1024);
+  large = chain->Allocate(Mebibytes(12));
+  EXPECT_EQ(KeptIn(chain), 1024U) << "40 MiB of its own are idle";
 }
 
-// Others have memory of the default pool, and a threshold makes the driver give
-// back by itself.
-TEST_F(CudaMallocAsyncCacheTest, WhatTheDriverHasMayBeUnknown) {
-  for (const bool is_default : {true, false}) {
-    options_ = StrategyOptions();
-    if (is_default) {
-      options_.cuda_malloc_async_pool = "default";
-    } else {
-      options_.cuda_memory_async_pool_release_threshold = Gibibytes(1);
-    }
-    const Chain chain = Start();
-    StartLog();
-    KeepOne(chain, 1024);
-    AllocationPtr small = chain->Allocate(Mebibytes(2) - 256);
-    EXPECT_EQ(KeptIn(chain), 1024U) << is_default;
-    AllocationPtr large = chain->Allocate(Mebibytes(2));
-    EXPECT_EQ(KeptIn(chain), 0U) << is_default;
-    EXPECT_EQ(CallsOf(DeviceCall::kPoolGetAttribute).size(), 0U);
-  }
+// The stream may not have it yet.
+TEST_F(CudaMallocAsyncCacheTest, WhatAnotherStreamHadIsNotIdle) {
+  const Chain chain = Start();
+  NewChain()->Allocate(Mebibytes(30)).reset();
+  KeepOne(chain, 1024);
+  AllocationPtr large = chain->Allocate(Mebibytes(2));
+  EXPECT_EQ(KeptIn(chain), 0U);
 }
 
 TEST_F(CudaMallocAsyncCacheTest, SizesThatAreNotUsedAreGivenUp) {

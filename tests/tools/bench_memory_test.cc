@@ -77,6 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
              "memory", 1.01, 8},
         Case{"driver_jittered_memory", "cuda_malloc_async", "training_jittered",
              "memory", 1.01, 2},
+        Case{"driver_random_speed", "cuda_malloc_async", "random_1000", "speed",
+             1.05, 8},
         Case{"driver_training_speed", "cuda_malloc_async", "training", "speed",
              1.05, 8},
         Case{"driver_jittered_speed", "cuda_malloc_async", "training_jittered",

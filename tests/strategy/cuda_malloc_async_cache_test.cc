@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "strata/strategy/cuda_malloc_async_allocator.h"
-#include "strata/tests/strategy/cuda_malloc_async_fixture.h"
+#include "strata/tests/strategy/cuda_malloc_async_cache_fixture.h"
 
 namespace strata {
 namespace {
@@ -17,67 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-class CudaMallocAsyncCacheTest : public CudaMallocAsyncFixture {
- protected:
-  CudaMallocAsyncCacheTest() { setting_.knows_captures = true; }
-
-  // So many live blocks of a size that is kept from here on.
-  static std::vector<AllocationPtr> Admit(const Chain& chain, std::size_t bytes,
-                                          std::size_t count = 2) {
-    std::vector<AllocationPtr> blocks;
-    while (blocks.size() < count) blocks.push_back(chain->Allocate(bytes));
-    return blocks;
-  }
-  // Keeps one block of `bytes`, the only one of the chain; its address.
-  void* KeepOne(const Chain& chain, std::size_t bytes) {
-    std::vector<AllocationPtr> blocks = Admit(chain, bytes);
-    void* const kept = blocks.back()->data();
-    blocks.pop_back();
-    const Request held{bytes, 0, kNoGrowth};
-    Failure failure;
-    AllocationPtr hit = chain->AllocateOrNull(held, failure);
-    EXPECT_EQ(hit != nullptr ? hit->data() : nullptr, kept);
-    // With a mark it is not kept.
-    FreeMarked(std::move(blocks.back()), marker_);
-    hit.reset();
-    EXPECT_EQ(KeptIn(chain), bytes);
-    return kept;
-  }
-  static std::size_t KeptIn(const Chain& chain) {
-    const auto& strategy =
-        static_cast<const CudaMallocAsyncAllocator&>(*chain.strategy);
-    EXPECT_TRUE(strategy.IsConsistent());
-    return strategy.kept_bytes();
-  }
-  void Fail(DeviceCall call, std::uint64_t nth = 0) {
-    FaultRule fault;
-    fault.call = call;
-    fault.nth = nth;
-    device().AddFault(fault);
-  }
-  CaptureGate& gate() { return timelines_->gate(); }
-  Chain Start() {
-    Build();
-    marker_ = NewStream();
-    return NewChain();
-  }
-  // Announces and begins a capture of the chain's stream.
-  void BeginCapture(const Chain& chain) {
-    gate().Announce();
-    EXPECT_EQ(
-        device().StreamBeginCapture(chain.stream(), CaptureMode::kRelaxed),
-        Status::kSuccess);
-  }
-  void EndCapture(const Chain& chain) {
-    Graph graph;
-    EXPECT_EQ(device().StreamEndCapture(chain.stream(), &graph),
-              Status::kSuccess);
-    EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
-    gate().Withdraw();
-  }
-
-  Stream marker_;
-};
+class CudaMallocAsyncCacheTest : public CudaMallocAsyncCacheFixture {};
 
 TEST_F(CudaMallocAsyncCacheTest, ASizeThatComesAgainMakesNoCall) {
   const Chain chain = Start();
@@ -188,80 +127,6 @@ TEST_F(CudaMallocAsyncCacheTest, WhatIsTooMuchWhenTheRestIsFreedGoesToo) {
   large.reset();
   EXPECT_EQ(KeptIn(chain), 0U) << "128 KiB may be kept";
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 4U);
-}
-
-// Of what the chain had and has no more, so much is in pieces that the driver
-// may need twice as much.
-TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeTheDriverMayGrow) {
-  const Chain chain = Start();
-  chain->Allocate(Mebibytes(32)).reset();
-  KeepOne(chain, 1024);
-  AllocationPtr first = chain->Allocate(Mebibytes(12));
-  EXPECT_EQ(KeptIn(chain), 1024U) << "32 MiB are idle";
-  AllocationPtr second = chain->Allocate(Mebibytes(9));
-  EXPECT_EQ(KeptIn(chain), 1024U) << "20 MiB are idle";
-  StartLog();
-  AllocationPtr third = chain->Allocate(Mebibytes(6));
-  EXPECT_EQ(KeptIn(chain), 0U) << "11 MiB are idle";
-  ASSERT_GE(LoggedWork().size(), 2U);
-  EXPECT_EQ(LoggedWork()[0].first, DeviceCall::kFreeAsync);
-  EXPECT_EQ(LoggedWork()[1].first, DeviceCall::kMallocFromPoolAsync);
-}
-
-TEST_F(CudaMallocAsyncCacheTest, ASmallRequestIsNotTakenForGrowth) {
-  const Chain chain = Start();
-  KeepOne(chain, 1024);
-  AllocationPtr small = chain->Allocate(Mebibytes(2) - 256);
-  EXPECT_EQ(KeptIn(chain), 1024U);
-  AllocationPtr large = chain->Allocate(Mebibytes(2));
-  EXPECT_EQ(KeptIn(chain), 0U);
-}
-
-// It lies between the pieces.
-TEST_F(CudaMallocAsyncCacheTest, WhatIsKeptCountsAgainstWhatIsIdle) {
-  const Chain chain = Start();
-  chain->Allocate(Mebibytes(8)).reset();
-  Admit(chain, Kibibytes(64), 4).clear();
-  ASSERT_EQ(KeptIn(chain), Kibibytes(256));
-  chain->Allocate(Kibibytes(3800)).reset();
-  EXPECT_EQ(KeptIn(chain), Kibibytes(256)) << "of 8 MiB half but for 256 KiB";
-  chain->Allocate(Kibibytes(3900)).reset();
-  EXPECT_EQ(KeptIn(chain), 0U);
-}
-
-// Once memory was given back, the driver has to grow again.
-TEST_F(CudaMallocAsyncCacheTest, WhatWasGivenBackIsNotIdle) {
-  const Chain chain = Start();
-  const AllocationPtr live = chain->Allocate(Mebibytes(4));
-  chain->Allocate(Mebibytes(30)).reset();
-  chain->Release();
-  KeepOne(chain, 1024);
-  AllocationPtr large = chain->Allocate(Mebibytes(2));
-  EXPECT_EQ(KeptIn(chain), 0U);
-}
-
-TEST_F(CudaMallocAsyncCacheTest, WhatAGraphMayHaveHadIsNotIdle) {
-  const Chain chain = Start();
-  gate().Announce();
-  chain->Allocate(Mebibytes(30)).reset();
-  gate().Withdraw();
-  KeepOne(chain, 1024);
-  AllocationPtr large = chain->Allocate(Mebibytes(2));
-  EXPECT_EQ(KeptIn(chain), 0U);
-  large.reset();
-  chain->Allocate(Mebibytes(40)).reset();
-  KeepOne(chain, 1024);
-  large = chain->Allocate(Mebibytes(12));
-  EXPECT_EQ(KeptIn(chain), 1024U) << "40 MiB of its own are idle";
-}
-
-// The stream may not have it yet.
-TEST_F(CudaMallocAsyncCacheTest, WhatAnotherStreamHadIsNotIdle) {
-  const Chain chain = Start();
-  NewChain()->Allocate(Mebibytes(30)).reset();
-  KeepOne(chain, 1024);
-  AllocationPtr large = chain->Allocate(Mebibytes(2));
-  EXPECT_EQ(KeptIn(chain), 0U);
 }
 
 TEST_F(CudaMallocAsyncCacheTest, SizesThatAreNotUsedAreGivenUp) {

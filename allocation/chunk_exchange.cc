@@ -205,56 +205,65 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   return given != 0 ? given : returned;
 }
 
+ChunkPool::IdleFound ChunkPool::FindIdle(const Round& round,
+                                         std::size_t bytes) noexcept {
+  IdleFound found;
+  for (std::size_t i = 0; i < round.count; ++i) {
+    HolderEntry& entry = round[i];
+    const CallGate::Pass pass(entry.gate);
+    if (!pass) continue;
+    ChunkHolder& holder = *entry.holder;
+    const std::size_t held = holder.IdleBytes();
+    if (held == 0 || !holder.IdleIsDone()) continue;
+    found.bytes += held;
+    const std::size_t largest = holder.LargestIdle();
+    found.others = std::max(found.others, std::min(largest, found.largest));
+    if (largest > found.largest) {
+      found.largest = largest;
+      found.of_largest = &entry;
+    }
+    if (largest < bytes) continue;
+    const std::size_t fit = holder.SmallestIdle(bytes);
+    if (fit != 0 && (found.fit == 0 || fit < found.fit)) {
+      found.fit = fit;
+      found.of_fit = &entry;
+    }
+  }
+  return found;
+}
+
 std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
                                             double limit) noexcept {
   const auto allowed = limit * static_cast<double>(reserved_bytes_.load()) -
                        static_cast<double>(given_back_bytes_.load());
   if (allowed < static_cast<double>(bytes)) return 0;
-  std::size_t idle = 0;
-  std::size_t smallest = 0;
-  ForEachHolder(
-      [&](ChunkHolder& holder) {
-        const std::size_t held = holder.IdleBytes();
-        if (held == 0 || !holder.IdleIsDone()) return;
-        idle += held;
-        const std::size_t fit = holder.SmallestIdle(bytes);
-        if (fit != 0 && (smallest == 0 || fit < smallest)) smallest = fit;
-      },
-      Asked::kSome);
-  if (idle < bytes) return 0;
+  const Round round = RoundOf(Asked::kSome);
+  IdleFound found = FindIdle(round, bytes);
+  if (found.bytes < bytes) return 0;
 
-  // One chunk that covers it, else the largest ones first.
   std::size_t given = 0;
-  const auto give = [&](std::size_t wanted, std::size_t least) {
-    std::size_t got = 0;
-    ForEachHolder(
-        [&](ChunkHolder& holder) {
-          if (got != 0 || holder.SmallestIdle(wanted) != wanted ||
-              !holder.IdleIsDone()) {
-            return;
-          }
-          got = least != 0 ? holder.GiveBackLargest(bytes - given, least)
-                           : holder.GiveBack(wanted);
-        },
-        Asked::kSome);
-    given += got;
-    return got != 0;
-  };
-  // False: another thread took the chunk meanwhile.
-  if (smallest != 0) give(smallest, 0);
-  while (smallest == 0 && given < bytes) {
-    // Of the holder that has the largest one: all that others do not exceed.
-    std::size_t largest = 0;
-    std::size_t others = 1;
-    ForEachHolder(
-        [&](ChunkHolder& holder) {
-          const std::size_t size =
-              holder.IdleIsDone() ? holder.LargestIdle() : 0;
-          others = std::max(others, std::min(size, largest));
-          largest = std::max(largest, size);
-        },
-        Asked::kSome);
-    if (largest == 0 || !give(largest, others)) break;
+  if (found.of_fit != nullptr) {
+    // One chunk that covers it, unless another thread took it meanwhile.
+    const CallGate::Pass pass(found.of_fit->gate);
+    if (pass && found.of_fit->holder->SmallestIdle(found.fit) == found.fit) {
+      given = found.of_fit->holder->GiveBack(found.fit);
+    }
+  } else {
+    // The largest ones first: of the holder that has the largest, all that
+    // others do not exceed. None: another thread took them meanwhile.
+    while (found.of_largest != nullptr) {
+      std::size_t got = 0;
+      {
+        const CallGate::Pass pass(found.of_largest->gate);
+        if (pass) {
+          got = found.of_largest->holder->GiveBackLargest(bytes - given,
+                                                          found.others);
+        }
+      }
+      given += got;
+      if (got == 0 || given >= bytes) break;
+      found = FindIdle(round, bytes);
+    }
   }
   given_back_bytes_ += given;
   return given;

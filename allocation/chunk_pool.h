@@ -214,6 +214,17 @@ class ChunkPool final : public Decorator {
     }
   };
   Round RoundOf(Asked asked) const;
+  // What those of a round have idle whose work is done, and who. An entry lasts
+  // as long as its round, its holder may not: see CallGate.
+  struct IdleFound {
+    std::size_t bytes = 0;
+    std::size_t fit = 0;  // the smallest chunk of at least what was asked for
+    HolderEntry* of_fit = nullptr;
+    std::size_t largest = 0;
+    HolderEntry* of_largest = nullptr;
+    std::size_t others = 1;  // the largest of the other holders
+  };
+  static IdleFound FindIdle(const Round& round, std::size_t bytes) noexcept;
   // Calls `ask` with every one of them that is still there.
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
                      Asked asked = Asked::kAll) noexcept;

@@ -88,6 +88,10 @@ void RecordSlab::Give(Block* record) noexcept {
   --taken_;
 }
 
+void RecordSlab::GiveMemory(void* memory) noexcept {
+  Give((new (memory) Allocation())->block());
+}
+
 std::size_t RecordSlab::taken() const {
   const std::lock_guard<SpinLock> guard(lock_);
   return taken_;

@@ -65,6 +65,11 @@ class RecordSlab {
   // Blanks `record` and keeps it.
   void Give(Block* record) noexcept;
 
+  // The memory of a record, for its holder to make something of; null if the
+  // host is out of memory. And back, when nothing is in it any more.
+  void* TakeMemory() noexcept { return Take(); }
+  void GiveMemory(void* memory) noexcept;
+
   // Moves records into `list` until it holds `count`. False if the host is out
   // of memory; `list` keeps what it got.
   bool Fill(RecordList& list, std::size_t count) noexcept;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -99,7 +98,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
 Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
-  std::unique_ptr<Chunk> chunk(new (std::nothrow) Chunk());
+  ChunkPtr chunk = MakeChunk();
   // For a chunk, and for what the request leaves of it.
   if (chunk == nullptr || !supply.Fill(2)) {
     failure = Refusal(Failure::Reason::kHostMemory, request);

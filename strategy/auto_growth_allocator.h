@@ -12,6 +12,7 @@
 #include "strata/allocation/hit_path.h"
 #include "strata/strategy/auto_growth_policy.h"
 #include "strata/strategy/block_list.h"
+#include "strata/strategy/chunk_ptr.h"
 #include "strata/strategy/free_epochs.h"
 #include "strata/strategy/free_index.h"
 #include "strata/strategy/idle_chunks.h"
@@ -298,7 +299,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Takes the block, or all of its idle chunk, out; `emptied` gets the chunk
   // that is left over.
   Allocation* CarveLoan(Block* block, std::size_t bytes,
-                        Chunk** emptied) noexcept;
+                        ChunkPtr* emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
   // Whether the stream does not need the idle loan again soon. A loan for small
   // blocks stays if it was in use since the last recall: all are of one size,

@@ -45,9 +45,8 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
                                             bool is_done) noexcept {
   std::size_t bytes = 0;
   while (chunks != nullptr) {
-    Chunk* chunk = std::exchange(chunks, chunks->next);
+    const ChunkPtr chunk(std::exchange(chunks, chunks->next));
     bytes += GiveToPool(chunk->memory, is_done);
-    delete chunk;
   }
   return bytes;
 }
@@ -108,11 +107,10 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   // What a stream leaves during its capture cannot be used by others before.
   const StreamTimeline* timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
-  Chunk* chunk = DetachSmallest(bytes);
+  const ChunkPtr chunk(DetachSmallest(bytes));
   if (chunk == nullptr) return 0;
   const std::size_t offered = chunk->memory->size();
   pool().Offer(chunk->memory, chain_stream());
-  delete chunk;
   return offered;
 }
 

@@ -109,11 +109,11 @@ std::size_t AutoGrowthAllocator::SmallestLendable(
 }
 
 Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
-                                           Chunk** emptied) noexcept {
+                                           ChunkPtr* emptied) noexcept {
   Chunk* chunk = block->chunk;
   if (BlockList::IsWholeChunk(block) && block->size - bytes <= bytes / 4) {
     Detach(chunk);
-    *emptied = chunk;
+    emptied->reset(chunk);
     return chunk->memory;
   }
   block = Carve(block, bytes);
@@ -133,7 +133,7 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
 template <class Predicate>
 Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
                                         Predicate is_fit) noexcept {
-  Chunk* emptied = nullptr;
+  ChunkPtr emptied;
   Allocation* memory = nullptr;
   {
     const Joined joined(*this);
@@ -142,7 +142,6 @@ Allocation* AutoGrowthAllocator::LendIf(std::size_t bytes,
     if (block != nullptr) memory = CarveLoan(block, bytes, &emptied);
   }
   if (memory != nullptr) chain_stream().timeline()->AcquireDone();
-  delete emptied;
   return memory;
 }
 

@@ -50,6 +50,7 @@ Chunk* IdleChunks::Merge(Chunk* earlier, Chunk* later) {
 void IdleChunks::SortBySize() {
   // Sorted lists of 1, 2, 4 … chunks, the longer the earlier they came.
   std::array<Chunk*, 64> lists{};
+  std::size_t used = 0;
   for (Chunk* chunk = first_; chunk != nullptr;) {
     Chunk* list = std::exchange(chunk, chunk->idle_next);
     list->idle_next = nullptr;
@@ -58,9 +59,10 @@ void IdleChunks::SortBySize() {
       list = Merge(std::exchange(lists[i], nullptr), list);
     }
     lists[i] = list;
+    used = std::max(used, i + 1);
   }
   first_ = nullptr;
-  for (Chunk* list : lists) first_ = Merge(list, first_);
+  for (std::size_t i = 0; i < used; ++i) first_ = Merge(lists[i], first_);
   Chunk* previous = nullptr;
   for (Chunk* chunk = first_; chunk != nullptr; chunk = chunk->idle_next) {
     chunk->idle_previous = std::exchange(previous, chunk);

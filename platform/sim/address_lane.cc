@@ -7,7 +7,7 @@ namespace strata {
 
 AddressLane::AddressLane(std::uint64_t begin, std::uint64_t bytes)
     : begin_(begin), bytes_(bytes), cursor_(begin) {
-  free_.emplace(begin + bytes, begin);
+  free_.Add(free_.end(), begin + bytes, begin);
 }
 
 std::optional<std::uint64_t> AddressLane::Take(std::uint64_t bytes,
@@ -59,12 +59,12 @@ std::optional<std::uint64_t> AddressLane::TakeFrom(FreeMap::iterator gap,
   const std::uint64_t begin = (from + alignment - 1) & ~(alignment - 1);
   if (begin >= end || end - begin < bytes) return std::nullopt;
   const std::uint64_t gap_begin = gap->second;
+  if (gap_begin < begin) free_.Add(gap, begin, gap_begin);
   if (begin + bytes == end) {
-    free_.erase(gap);
+    free_.Erase(gap);
   } else {
     gap->second = begin + bytes;
   }
-  if (gap_begin < begin) free_.emplace(begin, gap_begin);
   return begin;
 }
 
@@ -76,13 +76,13 @@ void AddressLane::Insert(Range range) {
     const auto previous = std::prev(next);
     if (previous->first == begin) {
       begin = previous->second;
-      free_.erase(previous);
+      free_.Erase(previous);
     }
   }
   if (next != free_.end() && next->second == end) {
     next->second = begin;
   } else {
-    free_.emplace_hint(next, end, begin);
+    free_.Add(next, end, begin);
   }
 }
 

@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
+
+#include "strata/platform/sim/recycled_map.h"
 
 namespace strata {
 
@@ -47,7 +48,7 @@ class AddressLane {
     std::uint64_t bytes;
   };
   // Free ranges by their end, so that taking the front of one moves no node.
-  using FreeMap = std::map<std::uint64_t, std::uint64_t>;  // end -> begin
+  using FreeMap = RecycledMap<std::uint64_t, std::uint64_t>;  // end -> begin
 
   std::optional<std::uint64_t> TakeFrom(FreeMap::iterator gap,
                                         std::uint64_t from, std::uint64_t bytes,

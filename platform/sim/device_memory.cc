@@ -66,7 +66,7 @@ DeviceMemory::DeviceMemory(int device, std::uint64_t bytes, SimData data,
 Status DeviceMemory::Allocate(std::uint64_t bytes, DevicePtr* ptr) {
   std::optional<FrameShare> share = Take(bytes);
   if (!share) return Status::kMemoryAllocation;
-  const LiveAllocation live{bytes, std::move(*share)};
+  LiveAllocation live{bytes, std::move(*share)};
   std::optional<DevicePtr> found =
       live.share.frames > 0 ? AddLarge(live) : slices_.Add(live);
   if (!found) found = AddSpare(live);
@@ -192,18 +192,18 @@ DeviceMemory::LiveMap::const_iterator DeviceMemory::FindLarge(
   return ptr - live->first < live->second.bytes ? live : live_.end();
 }
 
-std::optional<DevicePtr> DeviceMemory::AddLarge(const LiveAllocation& live) {
+std::optional<DevicePtr> DeviceMemory::AddLarge(LiveAllocation& live) {
   const auto ptr = frame_lane_.Take(AddressBytes(live.share), kFrameBytes);
   // Addresses mostly rise, so the end of the map is mostly the right place.
-  if (ptr) live_.emplace_hint(live_.end(), *ptr, live);
+  if (ptr) live_.Add(live_.end(), *ptr, std::move(live));
   return ptr;
 }
 
-std::optional<DevicePtr> DeviceMemory::AddSpare(const LiveAllocation& live) {
+std::optional<DevicePtr> DeviceMemory::AddSpare(LiveAllocation& live) {
   const std::uint64_t alignment =
       live.share.frames > 0 ? kFrameBytes : kSliceBytes;
   const auto ptr = spare_lane_.TakeLowest(AddressBytes(live.share), alignment);
-  if (ptr) live_.emplace(*ptr, live);
+  if (ptr) live_.Add(live_.upper_bound(*ptr), *ptr, std::move(live));
   return ptr;
 }
 
@@ -214,7 +214,7 @@ std::optional<LiveAllocation> DeviceMemory::Remove(DevicePtr ptr) {
   LiveAllocation live = std::move(found->second);
   AddressLane& lane = frame_lane_.Contains(ptr) ? frame_lane_ : spare_lane_;
   lane.Give(ptr, AddressBytes(live.share));
-  live_.erase(found);
+  live_.Erase(found);
   return live;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "strata/platform/sim/frame_store.h"
 #include "strata/platform/sim/frame_table.h"
 #include "strata/platform/sim/host_views.h"
+#include "strata/platform/sim/recycled_map.h"
 #include "strata/platform/sim/slice_space.h"
 #include "strata/platform/status.h"
 
@@ -98,14 +98,15 @@ class DeviceMemory {
   const FrameStore* store() const { return store_.get(); }
 
  private:
-  using LiveMap = std::map<DevicePtr, LiveAllocation>;
+  using LiveMap = RecycledMap<DevicePtr, LiveAllocation>;
 
   void NotePeak();
   std::optional<FrameShare> Take(std::uint64_t bytes);
   void Give(const FrameShare& share);
   LiveMap::const_iterator FindLarge(DevicePtr ptr) const;
-  std::optional<DevicePtr> AddLarge(const LiveAllocation& live);
-  std::optional<DevicePtr> AddSpare(const LiveAllocation& live);
+  // They move from `live` if they find an address.
+  std::optional<DevicePtr> AddLarge(LiveAllocation& live);
+  std::optional<DevicePtr> AddSpare(LiveAllocation& live);
   std::optional<LiveAllocation> Remove(DevicePtr ptr);
 
   FrameTable frames_;

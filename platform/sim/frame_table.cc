@@ -54,7 +54,7 @@ void SharedFrame::Give(std::uint16_t begin, std::uint16_t count) {
 
 FrameTable::FrameTable(std::uint64_t frames)
     : frames_(frames), free_frames_(frames), tree_(2, 0) {
-  if (frames > 0) free_.emplace(frames, 0);
+  if (frames > 0) free_.Add(free_.end(), frames, 0);
 }
 
 std::optional<FrameShare> FrameTable::Take(std::uint64_t bytes) {
@@ -122,7 +122,7 @@ std::vector<FrameExtent> FrameTable::TakeFrames(std::uint64_t count) {
     extents.push_back({first, part, taken});
     taken += part;
     lowest->second += part;
-    if (lowest->second == lowest->first) free_.erase(lowest);
+    if (lowest->second == lowest->first) free_.Erase(lowest);
   }
   free_frames_ -= count;
   return extents;
@@ -136,13 +136,13 @@ void FrameTable::GiveFrames(std::uint64_t first, std::uint64_t count) {
     const auto previous = std::prev(next);
     if (previous->first == first) {
       first = previous->second;
-      free_.erase(previous);
+      free_.Erase(previous);
     }
   }
   if (next != free_.end() && next->second == end) {
     next->second = first;
   } else {
-    free_.emplace_hint(next, end, first);
+    free_.Add(next, end, first);
   }
 }
 

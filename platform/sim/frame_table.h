@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include "strata/platform/sim/recycled_map.h"
 
 namespace strata {
 
@@ -106,7 +107,7 @@ class FrameTable {
   std::uint64_t free_frames_;
   // Free frames: the end of each extent and its first frame. By the end, so
   // that taking the front of one moves no node.
-  std::map<std::uint64_t, std::uint64_t> free_;
+  RecycledMap<std::uint64_t, std::uint64_t> free_;
   std::vector<SharedFrame> shared_;
   std::vector<std::uint64_t> shared_numbers_;  // of the frames in shared_
   std::set<std::uint32_t> unused_;  // entries of shared_ that are no frame now

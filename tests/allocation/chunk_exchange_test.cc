@@ -313,6 +313,38 @@ TEST_F(ChunkExchangeTest, ChunksStillInUseByTheDeviceStay) {
   EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(20), 10.0), 0U);
 }
 
+TEST_F(ChunkExchangeTest, AGrowthAsksAStreamOnceAndOnceMoreForEachHolderGiven) {
+  int asked = 0;
+  holder_a_.when_asked = [&] { ++asked; };
+  // Without anything idle, a stream is not asked at all.
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(0, 1.0), 0U);
+  EXPECT_EQ(asked, 0);
+  for (const std::size_t size : {20U, 8U, 2U}) holder_a_.Hold(Mebibytes(size));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(18), 1.0), Mebibytes(20));
+  EXPECT_EQ(asked, 1);
+  // Both give something: 9, and the 8 of the second look.
+  holder_b_.Hold(Mebibytes(9));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(17), 10.0), Mebibytes(17));
+  EXPECT_EQ(asked, 3);
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2));
+}
+
+TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
+  holder_a_.Hold(Mebibytes(9));
+  {
+    TestHolder passing(pool(), c_);
+    passing.Hold(Mebibytes(4));
+    bool is_first = true;
+    passing.when_asked = [&] {
+      // The largest is given after the first look; then this one is in use.
+      if (!std::exchange(is_first, false)) passing.done = false;
+    };
+    EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(13), 10.0), Mebibytes(9));
+    EXPECT_THAT(passing.Sizes(), ElementsAre(4));
+  }
+  EXPECT_EQ(pool().reserved_bytes(), 0U);
+}
+
 TEST_F(ChunkExchangeTest, GivesBackNoMoreThanTheLimitAllows) {
   for (int i = 0; i < 4; ++i) holder_a_.Hold(Mebibytes(10));
   // 40 MiB reserved, half of which may be given back.

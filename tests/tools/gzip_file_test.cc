@@ -1,0 +1,130 @@
+#include "strata/tools/gzip_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "strata/tests/tools/temp_file.h"
+
+namespace strata {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+std::string Gzip(const std::string& text) {
+  const TempFile file(".gz");
+  file.WriteGzip(text);
+  return file.Read();
+}
+
+// Of the file at `path`, `step` bytes at a time.
+std::string Content(const std::string& path, std::size_t step = 100) {
+  GzipFile file(path);
+  EXPECT_TRUE(file.is_open());
+  std::string text;
+  std::string part(step, ' ');
+  while (const std::size_t got = file.Read(part.data(), part.size())) {
+    text.append(part, 0, got);
+  }
+  EXPECT_EQ(file.Read(part.data(), part.size()), 0U);
+  return text;
+}
+
+std::string ContentOf(const std::string& bytes, std::size_t step = 100) {
+  const TempFile file;
+  file.Write(bytes);
+  return Content(file.path(), step);
+}
+
+std::string LongText() {
+  std::string text;
+  for (std::size_t i = 0; text.size() < 1'000'000; ++i)
+    text += std::to_string(i * i);
+  return text;
+}
+
+TEST(GzipFileTest, ReadsWhatIsPlain) {
+  for (const std::string text : {"", "a", "\x1f", "\x1f\x1f", "ab", "abc"}) {
+    EXPECT_EQ(ContentOf(text), text);
+    EXPECT_EQ(ContentOf(text, 1), text);
+  }
+  const std::string text = LongText();
+  EXPECT_EQ(ContentOf(text), text);
+  EXPECT_EQ(ContentOf(text, 300'000), text);
+}
+
+TEST(GzipFileTest, ReadsWhatIsCompressed) {
+  for (const std::string text : {"", "a", "abc"}) {
+    EXPECT_EQ(ContentOf(Gzip(text)), text);
+    EXPECT_EQ(ContentOf(Gzip(text), 1), text);
+  }
+  const std::string text = LongText();
+  EXPECT_EQ(ContentOf(Gzip(text)), text);
+  EXPECT_EQ(ContentOf(Gzip(text), 300'000), text);
+}
+
+TEST(GzipFileTest, ReadsOneMemberAfterTheOther) {
+  const std::string text = LongText();
+  EXPECT_EQ(ContentOf(Gzip("a") + Gzip("") + Gzip(text) + Gzip("b")),
+            "a" + text + "b");
+}
+
+TEST(GzipFileTest, SkipsZerosBehindAMember) {
+  for (const std::size_t zeros : {1U, 512U, 300'000U}) {
+    const std::string padding(zeros, '\0');
+    EXPECT_EQ(ContentOf(Gzip("ab") + padding), "ab");
+    EXPECT_EQ(ContentOf(Gzip("ab") + padding + Gzip("cd") + padding), "abcd");
+  }
+}
+
+TEST(GzipFileTest, RefusesWhatElseFollows) {
+  for (const std::string more : {"x", "\x1f", "\x1f\x8a", "0,1,2\n"}) {
+    EXPECT_THAT([&] { ContentOf(Gzip("ab") + more); },
+                ThrowsMessage<InputError>(
+                    HasSubstr("what follows the gzip data is no gzip data")));
+    EXPECT_THAT(
+        [&] { ContentOf(Gzip("ab") + std::string(600, '\0') + more, 1); },
+        ThrowsMessage<InputError>(HasSubstr("no gzip data")));
+  }
+}
+
+TEST(GzipFileTest, GivesWhatComesBeforeWhatItRefuses) {
+  const TempFile path(".gz");
+  path.Write(Gzip("ab") + "more");
+  GzipFile file(path.path());
+  std::string part(10, ' ');
+  ASSERT_EQ(file.Read(part.data(), part.size()), 2U);
+  EXPECT_EQ(part.substr(0, 2), "ab");
+  EXPECT_THROW(file.Read(part.data(), part.size()), InputError);
+}
+
+TEST(GzipFileTest, ReadsAPipe) {
+  const TempFile path;
+  ASSERT_EQ(mkfifo(path.path().c_str(), 0600), 0);
+  const std::string text = LongText();
+  const std::string bytes = Gzip(text) + Gzip("b");
+  std::thread writer([&] {
+    std::ofstream pipe(path.path(), std::ios::binary);
+    // In pieces, the first of which does not tell what the file is.
+    pipe.write(bytes.data(), 1).flush();
+    pipe.write(bytes.data() + 1,
+               static_cast<std::streamsize>(bytes.size() - 1));
+  });
+  EXPECT_EQ(Content(path.path()), text + "b");
+  writer.join();
+}
+
+TEST(GzipFileTest, IsNotOpenWithoutAFile) {
+  EXPECT_FALSE(GzipFile(TempFile().path()).is_open());
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,62 @@
+#ifndef STRATA_TOOLS_GZIP_FILE_H_
+#define STRATA_TOOLS_GZIP_FILE_H_
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+// What a file holds cannot be read: it is cut off, corrupt, or the system says
+// no. what() is the reason alone; the reader that knows the place adds it.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A file read in order, plain or compressed by gzip; which of the two is seen
+// from its content. A pipe will do.
+//
+// Model: gzip data is one member or several, and may be padded by zeros, as on
+//   tapes. What else follows is refused. zlib's own gzread takes no notice of
+//   it, so that lines appended to a compressed file would be lost.
+// Threads: externally synchronised.
+class GzipFile {
+ public:
+  // is_open() and errno tell whether it could be opened.
+  explicit GzipFile(const std::string& path);
+  ~GzipFile();
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+
+  bool is_open() const { return fd_ >= 0; }
+  // Reads at most `bytes` > 0; 0: the end.
+  //
+  // Errors: InputError; std::bad_alloc.
+  std::size_t Read(char* to, std::size_t bytes);
+
+ private:
+  enum class At : std::uint8_t { kStart, kPlain, kMember, kBetween };
+
+  std::size_t ReadSystem(void* to, std::size_t bytes);
+  // What is read and not yet used becomes at least two bytes, if the file has
+  // them.
+  void FillTwo();
+  bool IsMagic() const;
+  bool Begin();        // of a member, or of plain text; false: the end
+  bool SkipPadding();  // false: the end
+  std::size_t Inflate(char* to, std::size_t bytes);
+
+  int fd_;
+  At at_ = At::kStart;
+  std::vector<unsigned char> buffer_;  // of the file, as it is
+  z_stream stream_{};  // next_in, avail_in: what is not used yet
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_GZIP_FILE_H_

@@ -166,8 +166,10 @@ Block* ParkedFrees::Unlink(Block* proxy) noexcept {
 }
 
 Block* ParkedFrees::FindFit(const Request& request) noexcept {
-  Block* proxy =
-      index_->FindBestFit(AlignUp(request.bytes, FreeIndex::kGranuleBytes));
+  const std::size_t bytes = AlignUp(request.bytes, FreeIndex::kGranuleBytes);
+  // Of equals the one parked last: those before it are free sooner.
+  Block* proxy = index_->FindLast(bytes);
+  if (proxy == nullptr) proxy = index_->FindBestFit(bytes);
   if (proxy == nullptr) return nullptr;
   const Block& block = *BlockOf(proxy);
   if (block.size < request.bytes || !IsAligned(block, request.alignment)) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -47,6 +48,23 @@ TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
   EXPECT_EQ(block->data(), data);
   EXPECT_EQ(block->requested_bytes(), 4000U);
   EXPECT_EQ(place_.DeviceCalls(), calls);
+}
+
+// So that those parked before it reach the others sooner.
+TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
+  UseBoth();
+  std::array<AllocationPtr, 3> blocks;
+  std::array<const void*, 3> addresses{};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = a_->Allocate(4096);
+    addresses[i] = blocks[i]->data();
+  }
+  Work(*a_);
+  for (const std::size_t i : {2U, 0U, 1U}) blocks[i].reset();
+  for (const std::size_t i : {1U, 0U, 2U}) {
+    blocks[i] = a_->Allocate(4096);
+    EXPECT_EQ(blocks[i]->data(), addresses[i]);
+  }
 }
 
 // DESIGN §4: it reaches the shared strategy when A's event is complete.

@@ -214,7 +214,9 @@ ChunkPool::IdleFound ChunkPool::FindIdle(const Round& round,
     if (!pass) continue;
     ChunkHolder& holder = *entry.holder;
     const std::size_t held = holder.IdleBytes();
-    if (held == 0 || !holder.IdleIsDone()) continue;
+    if (held == 0) continue;
+    found.asked_last = &entry;
+    if (!holder.IdleIsDone()) continue;
     found.bytes += held;
     const std::size_t largest = holder.LargestIdle();
     found.others = std::max(found.others, std::min(largest, found.largest));
@@ -241,12 +243,17 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
   IdleFound found = FindIdle(round, bytes);
   if (found.bytes < bytes) return 0;
 
+  const auto is_done = [&found](HolderEntry& entry) {
+    return &entry == found.asked_last || entry.holder->IdleIsDone();
+  };
   std::size_t given = 0;
   if (found.of_fit != nullptr) {
     // One chunk that covers it, unless another thread took it meanwhile.
     const CallGate::Pass pass(found.of_fit->gate);
-    if (pass && found.of_fit->holder->SmallestIdle(found.fit) == found.fit) {
-      given = found.of_fit->holder->GiveBack(found.fit);
+    ChunkHolder& holder = *found.of_fit->holder;  // there while it passes
+    if (pass && holder.SmallestIdle(found.fit) == found.fit &&
+        is_done(*found.of_fit)) {
+      given = holder.GiveBack(found.fit);
     }
   } else {
     // The largest ones first: of the holder that has the largest, all that
@@ -255,7 +262,7 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
       std::size_t got = 0;
       {
         const CallGate::Pass pass(found.of_largest->gate);
-        if (pass) {
+        if (pass && is_done(*found.of_largest)) {
           got = found.of_largest->holder->GiveBackLargest(bytes - given,
                                                           found.others);
         }

@@ -223,6 +223,8 @@ class ChunkPool final : public Decorator {
     std::size_t largest = 0;
     HolderEntry* of_largest = nullptr;
     std::size_t others = 1;  // the largest of the other holders
+    // Whose stream was asked last: that of others may have work again.
+    const HolderEntry* asked_last = nullptr;
   };
   static IdleFound FindIdle(const Round& round, std::size_t bytes) noexcept;
   // Calls `ask` with every one of them that is still there.

@@ -81,15 +81,13 @@ Block* RecordSlab::Take() noexcept {
   return record;
 }
 
-void RecordSlab::Give(Block* record) noexcept {
-  *record = Block();
+void RecordSlab::Give(Block* record) noexcept { GiveMemory(record); }
+
+void RecordSlab::GiveMemory(void* memory) noexcept {
+  Block* const record = (new (memory) Allocation())->block();
   const std::lock_guard<SpinLock> guard(lock_);
   stock_.Push(record);
   --taken_;
-}
-
-void RecordSlab::GiveMemory(void* memory) noexcept {
-  Give((new (memory) Allocation())->block());
 }
 
 std::size_t RecordSlab::taken() const {

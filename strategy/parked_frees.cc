@@ -167,14 +167,15 @@ Block* ParkedFrees::Unlink(Block* proxy) noexcept {
 
 Block* ParkedFrees::FindFit(const Request& request) noexcept {
   const std::size_t bytes = AlignUp(request.bytes, FreeIndex::kGranuleBytes);
+  const auto serves = [&request](const Block* proxy) {
+    return proxy != nullptr && BlockOf(proxy)->size >= request.bytes &&
+           IsAligned(*proxy, request.alignment);
+  };
   // Of equals the one parked last: those before it are free sooner.
   Block* proxy = index_->FindLast(bytes);
-  if (proxy == nullptr) proxy = index_->FindBestFit(bytes);
-  if (proxy == nullptr) return nullptr;
+  if (!serves(proxy)) proxy = index_->FindBestFit(bytes);
+  if (!serves(proxy)) return nullptr;
   const Block& block = *BlockOf(proxy);
-  if (block.size < request.bytes || !IsAligned(block, request.alignment)) {
-    return nullptr;
-  }
   const std::size_t most_waste =
       std::max(FreeIndex::kGranuleBytes, request.bytes / 8);
   // A strategy that rounds what it was given for to this size rounds what lies

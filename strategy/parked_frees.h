@@ -21,11 +21,11 @@ namespace strata {
 // to use again at once, the others' when its work is done.
 //
 // Model: a parked block is still in use as far as the strategy knows. A request
-//   of the stream takes the smallest parked block that fits, of those of just
-//   its size the one parked last, as the others are free for all sooner (and
-//   the first of eight is still in a cache: 5 ns less), unless that wastes
+//   of the stream takes the smallest parked block that fits, unless that wastes
 //   more than the strategy's rounding would: more than an eighth, of a block
-//   that was given for less. The stream's own lock guards what is parked, so
+//   that was given for less. If the last one parked of its class of sizes is of
+//   just its size, it takes that one: others are free for all sooner, and it is
+//   still in a cache (5 ns). The stream's own lock guards what is parked, so
 //   that a hit, which has that lock, takes no second one.
 // Threads: any thread. No device call and no call of the strategy with the lock
 //   held.

@@ -51,9 +51,9 @@ class GzipFile {
   bool SkipPadding();  // false: the end
   std::size_t Inflate(char* to, std::size_t bytes);
 
-  int fd_;
-  At at_ = At::kStart;
   std::vector<unsigned char> buffer_;  // of the file, as it is
+  const int fd_;                       // opened last: what throws is before
+  At at_ = At::kStart;
   z_stream stream_{};  // next_in, avail_in: what is not used yet
 };
 

@@ -11,7 +11,8 @@ namespace strata {
 // the heap.
 //
 // Threads: externally synchronised.
-// Memory: that of as many entries as there were at most.
+// Memory: that of as many entries as there were at most, and three words for
+//   each that is not in use.
 template <class Key, class Value>
 class RecycledMap : private std::map<Key, Value> {
  private:
@@ -40,7 +41,8 @@ class RecycledMap : private std::map<Key, Value> {
   }
   // What is left of the value is there until its node is used again.
   void Erase(const_iterator position) {
-    spare_.push_back(Base::extract(position));
+    Node& spare = spare_.emplace_back();
+    spare = Base::extract(position);
   }
 
  private:

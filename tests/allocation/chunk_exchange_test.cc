@@ -329,6 +329,53 @@ TEST_F(ChunkExchangeTest, AGrowthAsksAStreamOnceAndOnceMoreForEachHolderGiven) {
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2));
 }
 
+TEST_F(ChunkExchangeTest, OfSeveralThatCoverAGrowthTheSmallestIsGiven) {
+  holder_a_.Hold(Mebibytes(20));
+  holder_b_.Hold(Mebibytes(12));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 1.0), Mebibytes(12));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
+}
+
+TEST_F(ChunkExchangeTest, WhoHasTheLargestGivesNothingBelowWhatOthersHave) {
+  for (const std::size_t size : {9U, 2U}) holder_a_.Hold(Mebibytes(size));
+  holder_b_.Hold(Mebibytes(5));
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(13), 1.0), Mebibytes(14));
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2));
+  EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
+}
+
+// While the others are asked, the one that has been asked goes on.
+TEST_F(ChunkExchangeTest, WhatIsInUseAgainBeforeItIsGivenStays) {
+  holder_a_.Hold(Mebibytes(20));
+  holder_b_.Hold(Mebibytes(4));
+  holder_b_.when_asked = [&] { holder_a_.done = false; };
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(18), 10.0), 0U);
+  holder_a_.done = true;
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(22), 10.0), 0U);
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
+}
+
+TEST_F(ChunkExchangeTest, WhatIsTakenBeforeItIsGivenIsNotReplacedByALargerOne) {
+  for (const std::size_t size : {40U, 12U}) holder_a_.Hold(Mebibytes(size));
+  holder_b_.Hold(Mebibytes(4));
+  holder_b_.when_asked = [&] { holder_a_.OfferIdle(Mebibytes(12)); };
+  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 10.0), 0U);
+  EXPECT_THAT(holder_a_.Sizes(), ElementsAre(40));
+}
+
+TEST_F(ChunkExchangeTest, AHolderThatIsGoneBeforeItGivesIsNotAsked) {
+  for (const std::size_t growth : {18U, 23U}) {
+    auto passing = std::make_unique<TestHolder>(pool(), c_);
+    passing->Hold(Mebibytes(20));
+    TestHolder after(pool(), a_);
+    after.Hold(Mebibytes(4));
+    after.when_asked = [&] { passing.reset(); };
+    EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(growth), 10.0), 0U);
+    EXPECT_EQ(passing, nullptr);
+    EXPECT_THAT(after.Sizes(), ElementsAre(4));
+  }
+}
+
 TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
   holder_a_.Hold(Mebibytes(9));
   {

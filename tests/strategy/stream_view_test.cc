@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "strata/strategy/registry.h"
 #include "strata/tests/strategy/stream_view_fixture.h"
 #include "strata/tests/testing/live_ranges.h"
 
@@ -65,6 +68,36 @@ TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
     blocks[i] = a_->Allocate(4096);
     EXPECT_EQ(blocks[i]->data(), addresses[i]);
   }
+}
+
+// Of a strategy that aligns by itself.
+TEST(StreamViewOfBfcTest, AnAlignedRequestHasTheParkedBlockThatIs) {
+  PoolPlaceOptions options;
+  options.progress = "manual";
+  PoolPlace place(options);
+  StrategySource source("bfc", place.pool(), StrategyOptions(), place.frees());
+  const std::shared_ptr<ChainStream> stream = place.NewChainStream();
+  const std::shared_ptr<Allocator> a = source.For(stream);
+  const std::shared_ptr<Allocator> b = source.For(place.NewChainStream());
+  a->Allocate(256).reset();
+  b->Allocate(256).reset();
+  DevicePtr scratch = 0;
+  ASSERT_EQ(place.device().MemAlloc(&scratch, 64), Status::kSuccess);
+
+  constexpr std::size_t kBytes = 8192;
+  AllocationPtr aligned = a->Allocate(Request{kBytes, kBytes});
+  const AllocationPtr filler = a->Allocate(kBytes + 256);
+  AllocationPtr plain = a->Allocate(kBytes);
+  const void* const data = aligned->data();
+  ASSERT_NE(reinterpret_cast<std::uintptr_t>(plain->data()) % kBytes, 0U);
+  ASSERT_EQ(place.device().MemsetAsync(scratch, 1, 64, stream->stream()),
+            Status::kSuccess);
+  aligned.reset();
+  plain.reset();
+  aligned = a->Allocate(Request{kBytes, kBytes});
+  EXPECT_EQ(aligned->data(), data);
+  aligned.reset();
+  place.frees()->Close();
 }
 
 // DESIGN §4: it reaches the shared strategy when A's event is complete.

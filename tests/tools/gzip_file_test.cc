@@ -1,13 +1,13 @@
 #include "strata/tools/gzip_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -106,20 +106,40 @@ TEST(GzipFileTest, GivesWhatComesBeforeWhatItRefuses) {
   EXPECT_THROW(file.Read(part.data(), part.size()), InputError);
 }
 
-TEST(GzipFileTest, ReadsAPipe) {
-  const TempFile path;
-  ASSERT_EQ(mkfifo(path.path().c_str(), 0600), 0);
+// What is read first may end anywhere, also between the two bytes that tell.
+TEST(GzipFileTest, ReadsAPipeHoweverItIsCut) {
   const std::string text = LongText();
-  const std::string bytes = Gzip(text) + Gzip("b");
-  std::thread writer([&] {
-    std::ofstream pipe(path.path(), std::ios::binary);
-    // In pieces, the first of which does not tell what the file is.
-    pipe.write(bytes.data(), 1).flush();
-    pipe.write(bytes.data() + 1,
-               static_cast<std::streamsize>(bytes.size() - 1));
-  });
-  EXPECT_EQ(Content(path.path()), text + "b");
-  writer.join();
+  for (const std::string& bytes : {Gzip(text) + Gzip("b"), text + "b"}) {
+    const TempFile path;
+    ASSERT_EQ(mkfifo(path.path().c_str(), 0600), 0);
+    const std::jthread writer([&] {
+      const int pipe = open(path.path().c_str(), O_WRONLY);
+      EXPECT_EQ(write(pipe, bytes.data(), 1), 1);
+      // Until that byte has been read.
+      int waiting = 1;
+      while (waiting != 0 && ioctl(pipe, FIONREAD, &waiting) == 0) {
+        std::this_thread::yield();
+      }
+      for (std::size_t at = 1; at < bytes.size();) {
+        const ssize_t put = write(pipe, &bytes[at], bytes.size() - at);
+        if (put <= 0) break;
+        at += static_cast<std::size_t>(put);
+      }
+      close(pipe);
+    });
+    EXPECT_EQ(Content(path.path()), text + "b");
+  }
+}
+
+TEST(GzipFileTest, FindsAMemberWhereverABufferEnds) {
+  const std::string first = Gzip("a");
+  constexpr std::size_t kBufferBytes = std::size_t{128} << 10;
+  for (const std::size_t at :
+       {kBufferBytes - 2, kBufferBytes - 1, kBufferBytes, kBufferBytes + 1}) {
+    const std::string padding(at - first.size(), '\0');
+    EXPECT_EQ(ContentOf(first + padding + Gzip("b")), "ab");
+    EXPECT_EQ(ContentOf(first + padding), "a");
+  }
 }
 
 TEST(GzipFileTest, IsNotOpenWithoutAFile) {

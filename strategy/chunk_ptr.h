@@ -10,7 +10,7 @@
 namespace strata {
 
 // A Chunk in the memory of a record, which is as large: aligned memory of the
-// heap takes 460 instructions, a tenth of a growth, and leaves gaps.
+// heap and its free took 575 of a growth's 6500 instructions, and leaves gaps.
 //
 // Threads: any thread.
 // Cost: that of RecordSlab.

@@ -29,7 +29,10 @@ void AllocationLog::Begin(const char* event) {
   Text("op", AnnotationOp());
 }
 
-void AllocationLog::End() { std::fputs("}\n", file_.get()); }
+void AllocationLog::End() {
+  std::fputs("}\n", file_.get());
+  file_.EndEntry();
+}
 
 void AllocationLog::Text(const char* key, const char* value) {
   std::fprintf(file_.get(), R"(,"%s":)", key);

@@ -48,7 +48,6 @@ EventSink::EventSink(const std::string& path, const Clock& clock)
     : clock_(clock),
       process_(getpid()),
       file_("strata_trace_events_file", path) {
-  std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
   std::fputc('[', file_.get());
 }
 
@@ -121,6 +120,7 @@ void EventSink::Write(const char* name, std::uint64_t id,
   }
   WriteAnnotation();
   std::fputs("}}", file_.get());
+  file_.EndEntry();
 }
 
 void EventSink::WriteAnnotation() noexcept {

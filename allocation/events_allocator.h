@@ -1,7 +1,6 @@
 #ifndef STRATA_ALLOCATION_EVENTS_ALLOCATOR_H_
 #define STRATA_ALLOCATION_EVENTS_ALLOCATOR_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -72,10 +71,9 @@ class EventSink {
   const Clock& clock_;
   const int process_;  // its id
   std::mutex mutex_;
-  std::array<char, std::size_t{1} << 16> buffer_{};  // of file_
-  RecordingFile file_;                               // guarded by mutex_
-  bool is_first_ = true;                             // guarded by mutex_
-  std::uint64_t next_id_ = 1;                        // guarded by mutex_
+  RecordingFile file_;         // guarded by mutex_
+  bool is_first_ = true;       // guarded by mutex_
+  std::uint64_t next_id_ = 1;  // guarded by mutex_
   // The ids of live allocations. Guarded by mutex_.
   std::unordered_map<const Allocation*, std::uint64_t> ids_;
   std::vector<PlaceUse> uses_;  // guarded by mutex_

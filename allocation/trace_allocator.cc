@@ -43,6 +43,7 @@ void TraceSink::Row(const char* action, const void* data, std::size_t bytes,
   }
   std::fprintf(file_.get(), ",%zu,%" PRIu64 ",%s\n", bytes, stream.uid,
                where.c_str());
+  file_.EndEntry();
 }
 
 void TraceSink::Allocated(const void* data, std::size_t bytes, Stream stream,

@@ -59,6 +59,7 @@ void CallTrace::Write(const CallRecord& record) {
   const std::string line = ToCsv(record) + '\n';
   const std::lock_guard<std::mutex> lock(mutex_);
   std::fwrite(line.data(), 1, line.size(), file_.get());
+  file_.EndEntry();
 }
 
 void TraceCalls(Platform& platform, const std::string& path) {

@@ -1,5 +1,7 @@
 #include "strata/platform/recording_file.h"
 
+#include <stdio_ext.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cinttypes>
@@ -9,16 +11,24 @@
 namespace strata {
 namespace {
 
+constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
+// What waits in the buffer is written at the end of an entry, never within one,
+// while entries are smaller than the rest of the buffer.
+constexpr std::size_t kWaitingBytes = std::size_t{4} << 10;
+
 std::atomic<std::uint64_t> incomplete_files{0};
 
 }  // namespace
 
 RecordingFile::RecordingFile(const char* option, const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    : path_(path),
+      buffer_(std::make_unique<char[]>(kBufferBytes)),
+      file_(std::fopen(path.c_str(), "w")) {
   if (file_ == nullptr) {
     throw std::invalid_argument(std::string(option) + ": cannot write '" +
                                 path + "': " + std::strerror(errno));
   }
+  std::setvbuf(file_, buffer_.get(), _IOFBF, kBufferBytes);
 }
 
 RecordingFile::~RecordingFile() {
@@ -37,6 +47,10 @@ RecordingFile::~RecordingFile() {
                  " entries lost for lack of host memory\n",
                  path_.c_str(), lost_);
   }
+}
+
+void RecordingFile::EndEntry() noexcept {
+  if (__fpending(file_) >= kWaitingBytes) std::fflush(file_);
 }
 
 std::uint64_t RecordingFile::incomplete() noexcept { return incomplete_files; }

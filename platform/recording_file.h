@@ -1,8 +1,10 @@
 #ifndef STRATA_PLATFORM_RECORDING_FILE_H_
 #define STRATA_PLATFORM_RECORDING_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 namespace strata {
@@ -12,6 +14,8 @@ namespace strata {
 // Model: what cannot be written, as when a disk is full, shows at the latest
 //   when the file is closed. That is too late for an exception, so stderr says
 //   it then, and the process counts it for whoever answers for the recording.
+//   The file of a process that is killed ends with a whole entry; the last few
+//   KiB are missing.
 // Threads: none, but incomplete(): any.
 // Cost: that of stdio.
 class RecordingFile {
@@ -26,6 +30,9 @@ class RecordingFile {
   ~RecordingFile();
 
   std::FILE* get() const { return file_; }
+  // What was written so far is a whole entry, or several. One of more than
+  // 60 KiB may be in the file in part.
+  void EndEntry() noexcept;
   // Something is missing in it, as the host had no memory.
   void NoteLost() noexcept { ++lost_; }
 
@@ -34,6 +41,7 @@ class RecordingFile {
 
  private:
   const std::string path_;
+  const std::unique_ptr<char[]> buffer_;  // of file_
   std::FILE* const file_;
   std::uint64_t lost_ = 0;
 };

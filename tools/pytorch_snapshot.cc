@@ -61,6 +61,7 @@ class SnapshotReader {
     trace.blocks_before = before_.size();
     trace.has_lost_entries = has_lost_entries_;
     trace.blocks_after = blocks_after_;
+    trace.devices_skipped = devices_skipped_;
     return trace;
   }
 
@@ -126,18 +127,23 @@ class SnapshotReader {
   void FindEntries(std::optional<std::uint64_t> device) {
     const auto& devices = List(tree_.root(), "device_traces", "");
     std::string names;
+    std::uint64_t count = 0;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const auto& entries = ListOf(
           devices[i], "device_traces: device " + std::to_string(i) + " is ");
       if (entries.empty()) continue;
       names += names.empty() ? "" : ", ";
       names += std::to_string(i);
+      ++count;
       if (entries_ == nullptr && device.value_or(i) == i) {
         entries_ = &entries;
         device_ = i;
       }
     }
-    if (entries_ != nullptr) return;
+    if (entries_ != nullptr) {
+      if (!device) devices_skipped_ = count - 1;
+      return;
+    }
     if (names.empty()) {
       Fail("no entries: the memory history was not recorded");
     }
@@ -283,6 +289,7 @@ class SnapshotReader {
   std::vector<SnapshotBlock> before_;
   bool has_lost_entries_ = false;
   std::uint64_t blocks_after_ = 0;
+  std::uint64_t devices_skipped_ = 0;
 };
 
 }  // namespace

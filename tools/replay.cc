@@ -125,7 +125,9 @@ class Run {
     result.elapsed_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin)
             .count());
-    result.peak_reserved_bytes = device_.peak_used_bytes();
+    const std::uint64_t managed_bytes = device_.peak_managed_bytes();
+    result.peak_reserved_bytes = device_.peak_used_bytes() + managed_bytes;
+    result.has_managed_memory = managed_bytes != 0;
     return result;
   }
 

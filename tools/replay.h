@@ -17,8 +17,10 @@ struct ReplayResult {
   // The allocate that failed for lack of memory; what follows it did not run.
   std::optional<std::size_t> failed_event;
   std::string failure;  // why, if it did
-  // The most that the device had given, but for what other processes took.
+  // The most that the device had given, but for what other processes took, and
+  // the most managed memory that there was.
   std::uint64_t peak_reserved_bytes = 0;
+  bool has_managed_memory = false;
   // Calls that reached the device from the first event to the last; only those
   // that did, by DeviceCallName.
   std::map<std::string, std::uint64_t> device_calls;

@@ -49,8 +49,10 @@ TRACE is one of these, plain or compressed by gzip:
   --strata_sim_memory=SIZE    memory of the device (default: 80GiB)
   --trace_device=N            whose entries of a snapshot (default: the first
                               device that has any)
-  --streams=N                 put what happened on stream n on n modulo N: with
-                              1, what the trace needs without streams
+  --streams=N                 put what happened on the n-th stream of the trace
+                              on number n modulo N, the default stream being
+                              number 0: with 1, what the trace needs without
+                              streams
   --work_ns=N                 work of so many modelled ns in the stream of each
                               allocation, and a query of the stream after each
                               event, which takes 250; see --strata_sim_progress
@@ -59,8 +61,10 @@ TRACE is one of these, plain or compressed by gzip:
   --format=table|json         for people (default) or programs
 
 Every other flag that `strata info` lists works too.
+Streams 0 and 1 of a trace are both the default stream, as cudaStreamLegacy is 1.
 Places in a snapshot are entries of the device, counted from 1.
-Exit code: 0; 1 if a trace ran out of memory; 2 if nothing could be replayed.
+Exit code: 0; 1 if a trace ran out of memory; 2 if a trace could not be read or
+replayed, and then no result is printed, of the others neither.
 )";
 
 std::string PeersForHelp() {
@@ -176,7 +180,14 @@ void Warn(const Trace& trace) {
        "frees give another size than their allocate, which counts");
   warn(trace.frees_of_other_stream,
        "frees give another stream than their allocate, which counts");
+  warn(
+      trace.has_both_defaults ? 2 : 0,
+      "names of the default stream, 0 and 1: one stream to a driver, and here");
   warn(trace.failures_skipped, "allocate failures are skipped");
+  warn(trace.reallocations_skipped,
+       "reallocate of host memory are skipped, so its blocks keep their sizes");
+  warn(trace.devices_skipped,
+       "other devices have entries, which are skipped; --trace_device chooses");
   warn(trace.other_place_rows,
        "rows are skipped: not of the first device's memory");
   warn(trace.blocks_before,

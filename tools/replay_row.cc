@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "strata/tools/recordings.h"
@@ -80,6 +81,11 @@ ReplayRow MakeReplayRow(
   progress(who + (settings.check ? ": checking" : ": replaying"));
   row.result =
       settings.check ? CheckedReplay(trace, options) : Replay(trace, options);
+  if (settings.fit && row.result.has_managed_memory) {
+    throw std::invalid_argument(
+        "--fit: " + row.strategy +
+        " has managed memory, which no device is too small for");
+  }
   // The first run wrote the recording, if one was asked for.
   const Options quiet = WithoutRecordings(options);
   const QuietLog quiet_log;

@@ -89,12 +89,20 @@ class RmmLogReader {
       if (more) line.remove_prefix(comma + 1);
     }
     std::string missing;
+    std::size_t count = 0;
     for (std::size_t column = kThread; column < kPlace; ++column) {
       if (found[column]) continue;
       missing += (missing.empty() ? "" : ", ");
       missing += kColumnNames[column];
+      ++count;
     }
-    if (!missing.empty()) Fail("the header lacks the column " + missing);
+    if (count == kPlace) {
+      Fail(
+          "no known trace: neither a log of RMM, whose header has the "
+          "columns " +
+          missing + ", nor a log of Umpire, nor a snapshot of PyTorch");
+    }
+    if (count != 0) Fail("the header lacks the column " + missing);
     has_place_ = found[kPlace];
   }
 
@@ -133,23 +141,27 @@ class RmmLogReader {
 
   void ReadRow() {
     const std::string_view action = fields_[kAction];
+    const bool is_allocate = action == "allocate";
+    const bool is_free = action == "free";
+    if (!is_allocate && !is_free && action != "allocate failure") {
+      Fail("unknown action " + Quoted(action));
+    }
     if (has_place_ && !IsOfThePlace()) {
       builder_.SkipOtherPlace();
-    } else if (action == "allocate") {
+    } else if (is_allocate) {
       builder_.Allocate(lines_.line(), Pointer(), Size(), StreamId());
-    } else if (action == "free") {
+    } else if (is_free) {
       builder_.Free(lines_.line(), Pointer(), Size(), StreamId());
-    } else if (action == "allocate failure") {
+    } else {
       Pointer();
       Size();
       builder_.SkipFailure();
-    } else {
-      Fail("unknown action " + Quoted(action));
     }
   }
 
   bool IsOfThePlace() {
     const std::string_view place = fields_[kPlace];
+    if (place.empty()) Fail("no place");
     if (place_.empty() && place.starts_with("device:")) place_ = place;
     return place == place_;
   }

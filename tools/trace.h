@@ -91,12 +91,16 @@ struct Trace {
   std::uint64_t failures_skipped = 0;     // "allocate failure" rows
   std::uint64_t frees_of_other_size = 0;  // size unlike that of the allocate
   std::uint64_t frees_of_other_stream = 0;
+  bool has_both_defaults = false;      // streams 0 and 1, which are one
   std::uint64_t other_place_rows = 0;  // skipped: not of device memory, or
                                        // of another device than the first
   // Of memory snapshots.
   std::uint64_t blocks_before = 0;  // allocated first: live before the entries
   bool has_lost_entries = false;    // the ring of entries wrapped, for certain
   std::uint64_t blocks_after = 0;   // skipped: allocated after the last entry
+  std::uint64_t devices_skipped = 0;  // that have entries, none asked for
+  // Of Umpire's logs: rows of host memory that was resized.
+  std::uint64_t reallocations_skipped = 0;
 };
 
 }  // namespace strata

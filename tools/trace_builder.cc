@@ -87,6 +87,8 @@ Trace TraceBuilder::Finish() {
     if (trace_.other_place_rows > 0) reason += " of device memory";
     Fail(0, reason);
   }
+  NoteDefault(last_stream_);
+  trace_.has_both_defaults = has_stream_0_ && has_stream_1_;
   trace_.slots = slot_bytes_.size();
   return std::move(trace_);
 }
@@ -115,9 +117,16 @@ std::uint32_t TraceBuilder::StreamIndex(std::uint64_t line,
     if (next == TraceEvent::kMaxStreams) Fail(line, "more than 2^31 streams");
     trace_.streams.push_back(stream);
   }
+  if (!trace_.events.empty()) NoteDefault(last_stream_);
   last_stream_ = stream;
   last_stream_index_ = entry->second;
   return last_stream_index_;
+}
+
+// A stream is noted when its run of rows ends.
+void TraceBuilder::NoteDefault(std::uint64_t stream) {
+  has_stream_0_ = has_stream_0_ || stream == 0;
+  has_stream_1_ = has_stream_1_ || stream == 1;
 }
 
 void TraceBuilder::AddEvent(std::uint64_t line, TraceEvent event) {

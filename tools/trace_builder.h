@@ -31,6 +31,9 @@ class TraceBuilder {
   void Free(std::uint64_t line, std::uint64_t address,
             std::optional<std::uint64_t> bytes, std::uint64_t stream);
   void SkipFailure() { ++trace_.failures_skipped; }
+  void SkipReallocations(std::uint64_t rows) {
+    trace_.reallocations_skipped += rows;
+  }
   void SkipOtherPlace() { ++trace_.other_place_rows; }
   void SkipOtherPlaces(std::uint64_t rows) { trace_.other_place_rows += rows; }
 
@@ -42,6 +45,7 @@ class TraceBuilder {
  private:
   std::uint32_t TakeSlot(std::uint64_t line);
   std::uint32_t StreamIndex(std::uint64_t line, std::uint64_t stream);
+  void NoteDefault(std::uint64_t stream);
   void AddEvent(std::uint64_t line, TraceEvent event);
 
   Trace trace_;
@@ -54,6 +58,8 @@ class TraceBuilder {
   std::unordered_map<std::uint64_t, std::uint32_t> stream_indices_;
   std::uint64_t last_stream_ = 0;  // that of the row before, and its index
   std::uint32_t last_stream_index_ = 0;
+  bool has_stream_0_ = false;
+  bool has_stream_1_ = false;  // cudaStreamLegacy: 0 by another name
   std::uint64_t next_line_ =
       0;  // that the next event has if nothing is skipped
   std::uint64_t live_bytes_ = 0;

@@ -1,5 +1,7 @@
 #include "strata/tools/trace_reader.h"
 
+#include <string_view>
+
 #include "strata/tools/pytorch_snapshot.h"
 #include "strata/tools/rmm_log.h"
 #include "strata/tools/umpire_log.h"
@@ -9,14 +11,26 @@ namespace {
 
 constexpr char kFirstOfPickle = '\x80';  // PROTO
 
-// The first byte, left in place; 0 if there is none.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::size_t kMostSpaceBytes = 4096;
+
+// The first byte but for a byte order mark and space, left in place; 0 if there
+// is none near.
 char FirstByte(InputBuffer& input) {
+  std::string_view text;
   try {
-    if (input.size() == 0 && !input.Fill()) return 0;
+    do {
+      text = {input.data(), input.size()};
+      if (text.starts_with(kByteOrderMark)) {
+        text.remove_prefix(kByteOrderMark.size());
+      }
+      const std::size_t first = text.find_first_not_of(" \t\r\n");
+      if (first != std::string_view::npos) return text[first];
+    } while (text.size() < kMostSpaceBytes && input.Fill());
   } catch (const InputError& error) {
     throw TraceError(input.path(), 1, error.what());
   }
-  return *input.data();
+  return 0;
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ class UmpireLogReader {
   Trace Read() {
     std::string_view line;
     while (lines_.Next(&line)) {
-      if (!line.empty() && line.front() != '#') ReadLine(line);
+      const std::size_t first = line.find_first_not_of(" \t");
+      const bool is_blank = first == std::string_view::npos;
+      if (!is_blank && line[first] != '#') ReadLine(line);
     }
     Resource* kept = nullptr;
     std::uint64_t rows = 0;
@@ -55,6 +57,8 @@ class UmpireLogReader {
     if (kept == nullptr) throw TraceError(path_, 0, "no allocate or free");
     kept->builder.SkipOtherPlaces(rows - kept->rows);
     for (; calls_ > results_; --calls_) kept->builder.SkipFailure();
+    // A device's are an allocate, a copy and a deallocate, which are read.
+    if (!IsDevice(kept->name)) kept->builder.SkipReallocations(reallocations_);
     return kept->builder.Finish();
   }
 
@@ -66,7 +70,8 @@ class UmpireLogReader {
   void ReadLine(std::string_view line) {
     const SortedJson json = SortedJson::parse(line, nullptr, false);
     if (!json.is_object()) {
-      Fail("no JSON object: " + Quoted(line));
+      Fail("no JSON object, as the lines of Umpire's logs are: " +
+           Quoted(line));
     }
     if (json.contains("event")) {
       ReadOld(json);
@@ -100,6 +105,8 @@ class UmpireLogReader {
     } else if (event == "deallocate") {
       const SortedJson& payload = Object(json, "payload");
       Free(Text(payload, "allocator_ref"), Pointer(payload, "memory_ptr"));
+    } else if (event == "reallocate" && has_result) {
+      ++reallocations_;
     }
   }
 
@@ -119,6 +126,8 @@ class UmpireLogReader {
     } else if (name == "deallocate") {
       const SortedJson& strings = Object(json, "string_args");
       Free(Text(strings, "allocator_ref"), Pointer(strings, "pointer"));
+    } else if (name == "reallocate") {
+      ++reallocations_;
     }
   }
 
@@ -180,6 +189,12 @@ class UmpireLogReader {
     ++resource.rows;
     const bool is_sized = resource.sized.erase(address) > 0;
     const auto empty = resource.empty.find(address);
+    const bool is_known = is_sized || empty != resource.empty.end();
+    if (!is_known && reallocations_ > 0 && !IsDevice(resource.name)) {
+      Fail(
+          "free of what no allocate made: a reallocate may have, and those of "
+          "host memory are not read");
+    }
     if (!is_sized && empty != resource.empty.end()) {
       if (--empty->second == 0) resource.empty.erase(empty);
       address = 0;
@@ -237,6 +252,7 @@ class UmpireLogReader {
   // Of allocate, in the form that logs a call and then its result.
   std::uint64_t calls_ = 0;
   std::uint64_t results_ = 0;
+  std::uint64_t reallocations_ = 0;
 };
 
 }  // namespace

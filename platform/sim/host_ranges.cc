@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace strata {
@@ -24,6 +25,11 @@ Status HostRanges::Map(HostRangeKind kind, int device, std::size_t bytes,
   std::lock_guard lock(mutex_);
   ranges_.insert_or_assign(reinterpret_cast<std::uintptr_t>(mapped),
                            Range{bytes, kind, device});
+  if (kind == HostRangeKind::kManaged) {
+    ManagedUse& use = managed_[device];
+    use.bytes += bytes;
+    use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  }
   *ptr = mapped;
   return Status::kSuccess;
 }
@@ -33,6 +39,9 @@ Status HostRanges::Unmap(HostRangeKind kind, void* ptr) {
   const auto range = ranges_.find(reinterpret_cast<std::uintptr_t>(ptr));
   if (range == ranges_.end() || range->second.kind != kind) {
     return Status::kInvalidValue;
+  }
+  if (kind == HostRangeKind::kManaged) {
+    managed_[range->second.device].bytes -= range->second.bytes;
   }
   Quarantine(range);
   return Status::kSuccess;
@@ -105,6 +114,12 @@ void HostRanges::Quarantine(Ranges::iterator range) {
   munmap(reinterpret_cast<void*>(oldest->first), oldest->second.bytes);
   quarantined_.erase(oldest);
   quarantine_.pop_front();
+}
+
+std::uint64_t HostRanges::peak_managed_bytes(int device) const {
+  std::lock_guard lock(mutex_);
+  const auto use = managed_.find(device);
+  return use == managed_.end() ? 0 : use->second.peak_bytes;
 }
 
 void HostRanges::AddLeaks(int device, SimLeaks* leaks) const {

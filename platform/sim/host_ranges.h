@@ -61,6 +61,8 @@ class HostRanges {
             int* device) const;
   // Whether any of the bytes are in a range or in quarantine.
   bool Touches(std::uintptr_t address, std::size_t bytes) const;
+  // The most managed memory that `device` had at once, in bytes.
+  std::uint64_t peak_managed_bytes(int device) const;
   // Adds what `device` made and still has.
   void AddLeaks(int device, SimLeaks* leaks) const;
 
@@ -71,6 +73,10 @@ class HostRanges {
     int device;
   };
   using Ranges = std::map<std::uintptr_t, Range>;
+  struct ManagedUse {
+    std::uint64_t bytes = 0;
+    std::uint64_t peak_bytes = 0;
+  };
 
   static bool AnyOverlap(const Ranges& ranges, std::uintptr_t begin,
                          std::size_t bytes);
@@ -80,6 +86,7 @@ class HostRanges {
   Ranges ranges_;                          // by address; guarded by mutex_
   Ranges quarantined_;                     // by address; guarded by mutex_
   std::deque<std::uintptr_t> quarantine_;  // oldest first; guarded by mutex_
+  std::map<int, ManagedUse> managed_;      // by device; guarded by mutex_
 };
 
 }  // namespace strata

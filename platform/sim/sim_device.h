@@ -213,6 +213,9 @@ class SimDevice final : public Device {
   // The most device memory that MemGetInfo would have shown as taken, but for
   // that of other processes.
   std::uint64_t peak_used_bytes() const;
+  // The most managed memory that was there at once, wherever it was: no limit
+  // but the host's.
+  std::uint64_t peak_managed_bytes() const;
 
   // Makes calls fail from now on. An injected failure is counted and observed,
   // and has no other effect.

@@ -94,4 +94,8 @@ Status SimDevice::MallocManaged(DevicePtr* ptr, std::size_t bytes,
   });
 }
 
+std::uint64_t SimDevice::peak_managed_bytes() const {
+  return platform_->host_ranges().peak_managed_bytes(ordinal_);
+}
+
 }  // namespace strata

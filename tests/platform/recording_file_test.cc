@@ -2,13 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
 namespace strata {
 namespace {
+
+std::string ReadFile(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
 
 // What a recording to `path` says when it ends, in which something was lost
 // `lost` times; how many incomplete ones that made.
@@ -41,6 +50,22 @@ TEST(RecordingFileTest, SaysWhyItIsNotComplete) {
   EXPECT_NE(lost.find("'/dev/null' is not complete"), std::string::npos);
   EXPECT_NE(lost.find("3 entries lost"), std::string::npos) << lost;
   EXPECT_EQ(more, 1U);
+}
+
+// What a process that is killed leaves, at any moment between entries.
+TEST(RecordingFileTest, HasWholeEntriesWhileItIsWritten) {
+  const std::string path = testing::TempDir() + "recording_file_whole";
+  RecordingFile file("some_option", path);
+  std::size_t written = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::fprintf(file.get(), "%d,", i);
+    const std::string cut = ReadFile(path);
+    EXPECT_TRUE(cut.empty() || cut.back() == '\n') << cut.size();
+    std::fputs("and the rest of the entry\n", file.get());
+    file.EndEntry();
+    written = ReadFile(path).size();
+  }
+  EXPECT_GT(written, 20'000U);
 }
 
 TEST(RecordingFileTest, NamesTheOptionOfAFileThatCannotBeMade) {

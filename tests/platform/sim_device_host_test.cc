@@ -107,6 +107,10 @@ TEST_F(SimDeviceHostTest, ManagedMemoryIsRealAndTakesNoFrames) {  // H11
   EXPECT_EQ(device().MemFree(ptr + 1), Status::kInvalidValue);
   EXPECT_EQ(device().MemFree(ptr), Status::kSuccess);
   EXPECT_EQ(device().MemFree(ptr), Status::kInvalidValue);
+  EXPECT_EQ(device().peak_used_bytes(), 0U);
+  EXPECT_EQ(device().peak_managed_bytes(), bytes);
+  ASSERT_EQ(device().MallocManaged(&ptr, 64, kManagedGlobal), Status::kSuccess);
+  EXPECT_EQ(device().peak_managed_bytes(), bytes);
 }
 
 TEST_F(SimDeviceHostTest, BytesMoveBetweenRangesOnTheHost) {

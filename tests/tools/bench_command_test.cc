@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -66,6 +67,41 @@ TEST(BenchCommandTest, RecordsNothing) {
     EXPECT_THAT(result.err, HasSubstr(std::string("--") + flag + "="));
     EXPECT_EQ(trace.Read(), before) << flag;
   }
+}
+
+TEST(BenchCommandTest, RunRecordsOverNothingThatItReads) {
+  const TempFile trace;
+  trace.Write(std::string(kHeader) + "1,0,allocate,0x10,64,0\n");
+  const std::string before = trace.Read();
+  for (const char* flag :
+       {"strata_trace_file", "strata_device_trace_file", "bench_plot"}) {
+    const CommandResult result =
+        RunBench({"run", "auto_growth", "pair", "--bench_operations=1",
+                  "--bench_trace=" + trace.path(),
+                  std::string("--") + flag + "=" + trace.path()});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr(std::string("--") + flag));
+    EXPECT_EQ(trace.Read(), before) << flag;
+  }
+}
+
+TEST(BenchCommandTest, ListsOfNothingAreRefused) {
+  for (const char* flag : {"bench_workloads", "bench_allocators"}) {
+    const CommandResult result = RunBench({std::string("--") + flag + "="});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr(std::string("--") + flag));
+  }
+}
+
+// The workers look for the traces where this process did.
+TEST(BenchCommandTest, AFileOfAFolderMayHaveAnyName) {
+  const ScratchFolder folder;
+  folder.Write("a,b.csv", std::string(kHeader) + "1,0,allocate,0x10,64,0\n");
+  std::filesystem::create_directory(folder.path() / "inner");
+  const CommandResult result = RunBench(
+      {"--bench_rounds=1", "--bench_operations=10", "--bench_workloads=pair",
+       "--bench_allocators=null", "--bench_trace=" + folder.path().string()});
+  EXPECT_EQ(result.code, 0) << result.err;
 }
 
 TEST(BenchCommandTest, WhatIsLeftOutIsNoFailure) {

@@ -92,5 +92,22 @@ TEST(SharedTracesTest, TwoStreamsOfBfcNeedWhatOneNeeds) {
   EXPECT_LE(32 * CallsOf(result, "event_record"), frees);
 }
 
+TEST(SharedTracesTest, TwoStreamsOfBfcThatWaitNeedWhatOneNeeds) {
+  Trace two = ReadRmmLog(BundledTrace("gpt_varlen_two_streams"));
+  Trace one = two;
+  one.FoldStreams(1);
+  two.work_ns = 4000;
+  // What is freed is in use until somebody waits.
+  const char* lazy = "allocator_strategy=bfc,strata_sim_progress=lazy";
+  const std::uint64_t one_needs =
+      Replay(one, Options::Parse(lazy)).peak_reserved_bytes;
+  EXPECT_EQ(Replay(two, Options::Parse(lazy)).peak_reserved_bytes,
+            4 * one_needs);
+  EXPECT_EQ(Replay(two, Options::Parse(std::string(lazy) +
+                                       ",strata_cross_stream_wait=true"))
+                .peak_reserved_bytes,
+            one_needs);
+}
+
 }  // namespace
 }  // namespace strata

@@ -117,6 +117,8 @@ TEST(PytorchSnapshotTest, FirstDeviceWithEntriesIsTheDefault) {
       {}, {Entry("alloc", 1, 10)}, {Entry("alloc", 1, 20)}};
   EXPECT_THAT(ReadSnapshot(snapshot).allocated_bytes, ElementsAre(10));
   EXPECT_THAT(ReadSnapshot(snapshot, 2).allocated_bytes, ElementsAre(20));
+  EXPECT_EQ(ReadSnapshot(snapshot).devices_skipped, 1U);
+  EXPECT_EQ(ReadSnapshot(snapshot, 2).devices_skipped, 0U);
   EXPECT_EQ(SnapshotError(snapshot, 0),
             "no entries of device 0; those with entries: 1, 2");
   EXPECT_EQ(SnapshotError(snapshot, 3),

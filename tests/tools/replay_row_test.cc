@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,26 @@ TEST(ReplayRowTest, HasTheKeysThatProgramsReadInOrder) {
                           "reserved_ratio", "fit_bytes", "fit_ratio",
                           "fit_failures_above", "device_calls",
                           "modelled_device_us", "ns_per_op", "oom", "failure"));
+}
+
+TEST(ReplayRowTest, CountsManagedMemory) {
+  const Trace trace = TraceOf("+a 3145728, -a, +b 1048576, +c 1048576");
+  Options options;
+  options.platform.platform = "sim";
+  options.platform.sim_memory_bytes = 8 * kFrame;
+  options.allocator_strategy = "direct";
+  options.use_cuda_managed_memory = true;
+  const auto no_progress = [](const std::string&) {};
+  const ReplayRow row = MakeReplayRow(trace, options, {}, no_progress);
+  EXPECT_EQ(row.result.peak_reserved_bytes, 3145728U);
+  ReplaySettings fit;
+  fit.fit = true;
+  try {
+    MakeReplayRow(trace, options, fit, no_progress);
+    FAIL() << "nothing thrown";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--fit: direct has managed memory"));
+  }
 }
 
 TEST(ReplayRowTest, HasTheNumbersOfTheRun) {

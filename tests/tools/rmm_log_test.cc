@@ -95,6 +95,24 @@ TEST(RmmLogTest, CountsAndSkipsFailures) {
   EXPECT_EQ(trace.LineOf(1), 5U);
 }
 
+TEST(RmmLogTest, NotesThatTheDefaultStreamHasTwoNames) {
+  const auto has_both = [](const std::string& streams) {
+    std::string rows = kHeader;
+    int pointer = 0;
+    for (const char stream : streams) {
+      rows +=
+          "1,0,allocate," + std::to_string(++pointer) + ",5," + stream + "\n";
+    }
+    return ReadText(rows).has_both_defaults;
+  };
+  for (const char* streams : {"01", "10", "2012", "210", "00211"}) {
+    EXPECT_TRUE(has_both(streams)) << streams;
+  }
+  for (const char* streams : {"0", "1", "1112", "2", "020", "21"}) {
+    EXPECT_FALSE(has_both(streams)) << streams;
+  }
+}
+
 TEST(RmmLogTest, CountsFreesOfAnotherSizeAndKeepsTheAllocates) {
   const Trace trace = ReadRows(
       "1,0,allocate,1,100,0\n1,0,free,1,0,0\n"
@@ -164,9 +182,20 @@ INSTANTIATE_TEST_SUITE_P(
                  "1: the header lacks the column Size"},
         BadInput{"SeveralMissingColumns", "Action,Pointer,Size,Stream\n",
                  "1: the header lacks the column Thread, Time"},
-        BadInput{"NoHeader", kAllocate10,
-                 "1: the header lacks the column Thread, Time, Action, "
-                 "Pointer, Size, Stream"},
+        BadInput{
+            "NoHeader", kAllocate10,
+            "1: no known trace: neither a log of RMM, whose header has the "
+            "columns Thread, Time, Action, Pointer, Size, Stream, nor a "
+            "log of Umpire, nor a snapshot of PyTorch"},
+        BadInput{"NoPlace",
+                 "Thread,Time,Action,Pointer,Size,Stream,Place\n"
+                 "1,0,allocate,5,5,0,\n",
+                 "2: no place"},
+        BadInput{"HeaderBetweenRows",
+                 "Thread,Time,Action,Pointer,Size,Stream,Place\n"
+                 "1,0,allocate,5,5,0,device:0\n"
+                 "Thread,Time,Action,Pointer,Size,Stream,Place\n",
+                 "3: unknown action 'Action'"},
         BadInput{"ColumnTwice", "Thread,Time,Action,Pointer,Size,Stream,Size\n",
                  "1: the header has 'Size' twice"},
         BadInput{"TooFewColumns", Rows("1,0,free,1,1\n"),

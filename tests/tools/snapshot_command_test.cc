@@ -71,7 +71,8 @@ TEST_F(SnapshotCommandTest, WrappedRingIsWarnedOf) {
   const CommandResult result =
       RunStrata({"replay", "--check=false", files_.Path("cut.p4.pickle")});
   EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(Lines(result.err), 1) << result.err;
+  EXPECT_EQ(Lines(result.err), 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("1 other devices have entries"));
   EXPECT_THAT(result.err, HasSubstr("blocks are allocated first"));
   EXPECT_THAT(result.err, HasSubstr("the ring of entries wrapped"));
 }

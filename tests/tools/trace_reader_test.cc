@@ -38,7 +38,9 @@ Trace ReadContent(const std::string& content,
 TEST(TraceReaderTest, SeesTheFormFromTheContent) {
   for (const std::string& content :
        {std::string(kHeader) + "1,0,allocate,0x10,5,0\n", std::string(kUmpire),
-        std::string("# a comment\n").append(kUmpire), Snapshot()}) {
+        std::string("# a comment\n").append(kUmpire),
+        std::string("\xef\xbb\xbf").append(kUmpire),
+        std::string("\r\n \n").append(kUmpire), Snapshot()}) {
     EXPECT_THAT(ReadContent(content).allocated_bytes, ::testing::ElementsAre(5))
         << content;
   }

@@ -177,11 +177,39 @@ TEST(UmpireLogTest, BlocksWithoutBytesMayShareAnAddress) {
   EXPECT_EQ(trace.events[2], TraceEvent::Free(1, 0));
 }
 
+// The inner calls of a device's are in the log; those of a host's realloc are
+// not.
+TEST(UmpireLogTest, ReallocateOfHostMemoryIsCounted) {
+  const std::string old_call = Line({{"event", "reallocate"}});
+  const std::string old_result =
+      Line({{"event", "reallocate"}, {"result", {{"memory_ptr", "0x20"}}}});
+  const std::string host = OldResource("HOST", "0xa0");
+  EXPECT_EQ(ReadUmpire(host + OldAllocate("0xa0", 1, "0x10") + old_call +
+                       old_result + OldFree("0xa0", "0x10"))
+                .reallocations_skipped,
+            1U);
+  EXPECT_EQ(
+      ReadUmpire(NewAllocate("allocate", 1, "0x10") +
+                 Line({{"category", "operation"}, {"name", "reallocate"}}))
+          .reallocations_skipped,
+      1U);
+  EXPECT_EQ(ReadUmpire(OldResource("DEVICE", "0xa1") +
+                       OldAllocate("0xa1", 1, "0x10") + old_call + old_result)
+                .reallocations_skipped,
+            0U);
+  EXPECT_EQ(UmpireError(host + OldAllocate("0xa0", 1, "0x10") + old_call +
+                        old_result + OldFree("0xa0", "0x20")),
+            "6: free of what no allocate made: a reallocate may have, and "
+            "those of host memory are not read");
+}
+
 TEST(UmpireLogTest, BadLinesAreRefused) {
   const std::string good = OldAllocate("0x1", 1, "0x10");
-  EXPECT_EQ(UmpireError(good + "{\"event\":"),
-            "3: no JSON object: '{\"event\":'");
-  EXPECT_EQ(UmpireError("[]\n"), "1: no JSON object: '[]'");
+  EXPECT_EQ(
+      UmpireError(good + "{\"event\":"),
+      "3: no JSON object, as the lines of Umpire's logs are: '{\"event\":'");
+  EXPECT_EQ(UmpireError("[]\n"),
+            "1: no JSON object, as the lines of Umpire's logs are: '[]'");
   EXPECT_EQ(UmpireError("{}\n"),
             "1: neither an event nor a category and a name");
   EXPECT_EQ(UmpireError("{\"event\":7}\n"), "1: event is not a text");

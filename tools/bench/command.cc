@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -74,6 +75,7 @@ struct BenchSettings {
   int rounds = 0;
   std::size_t pairs = 0;
   BenchScriptOptions script;
+  std::string traces;   // as they were given
   std::string library;  // path; empty: none
   std::string plot;     // the same
 };
@@ -94,18 +96,28 @@ std::size_t TakePositive(Arguments& arguments, const std::string& name,
   return value;
 }
 
+// Names, or nothing if it is not given.
+std::string TakeNames(Arguments& arguments, const std::string& name) {
+  const std::optional<std::string> given = arguments.TakeText(name);
+  if (given && given->empty()) {
+    throw std::invalid_argument("--" + name + ": names none");
+  }
+  return given.value_or("");
+}
+
 BenchSettings TakeSettings(Arguments& arguments) {
   BenchSettings settings;
-  settings.workloads = arguments.TakeText("bench_workloads", "");
-  settings.allocators = arguments.TakeText("bench_allocators", "");
+  settings.workloads = TakeNames(arguments, "bench_workloads");
+  settings.allocators = TakeNames(arguments, "bench_allocators");
   settings.rounds =
       static_cast<int>(TakePositive(arguments, "bench_rounds", 11));
   settings.pairs = TakePositive(arguments, "bench_operations", 1'000'000);
   settings.script.pairs = std::min(settings.script.pairs, settings.pairs);
   settings.script.seed = TakePositive(arguments, "bench_seed", 1);
-  settings.script.traces = BenchTraces(arguments.TakeText(
+  settings.traces = arguments.TakeText(
       "bench_trace",
-      std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
+      std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : "");
+  settings.script.traces = BenchTraces(settings.traces);
   settings.library = arguments.TakeText("bench_library", "");
   settings.plot = arguments.TakeText("bench_plot", "");
   return settings;
@@ -187,6 +199,17 @@ BenchTask MakeTask(const BenchSettings& settings,
   return task;
 }
 
+// What `run` reads it does not write over, and it draws nothing.
+void RequireFilesOfRun(const BenchSettings& settings, const Options& options) {
+  if (!settings.plot.empty()) {
+    throw std::invalid_argument("--bench_plot: bench run draws nothing");
+  }
+  ForEachRecording(options,
+                   [&](std::string_view flag, const std::string& path) {
+                     RequireOtherFile(flag, path, settings.script.traces);
+                   });
+}
+
 // Whether the library that the task is about is that of this process.
 bool HasLibrary(const BenchTask& task) {
   return task.allocator.symbol.empty() ||
@@ -213,14 +236,11 @@ BenchPlan MakePlan(const BenchSettings& settings,
   plan.worker_command = {
       std::filesystem::read_symlink("/proc/self/exe").string(), "bench",
       "worker"};
-  std::string traces;
-  for (const std::string& trace : settings.script.traces) {
-    traces += (traces.empty() ? "" : ",") + trace;
-  }
   plan.worker_arguments = {
       "--bench_operations=" + std::to_string(settings.pairs),
       "--bench_seed=" + std::to_string(settings.script.seed),
-      "--bench_trace=" + traces, "--bench_library=" + settings.library};
+      "--bench_trace=" + settings.traces,
+      "--bench_library=" + settings.library};
   plan.worker_arguments.insert(plan.worker_arguments.end(), flags.begin(),
                                flags.end());
   plan.library_folders = SystemLibraryFolders();
@@ -302,6 +322,7 @@ int RunBench(int argc, char** argv) {
     // §8).
     std::thread([] {}).join();
     if (names[0] == "worker") return RunWorker(task);
+    RequireFilesOfRun(settings, options);
     if (!HasLibrary(task)) {
       throw std::invalid_argument("bench run " + task.allocator.name +
                                   ": start it with LD_PRELOAD=<path of " +

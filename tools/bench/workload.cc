@@ -272,7 +272,7 @@ std::vector<std::string> BenchTraces(std::string_view list) {
     }
     const std::size_t first = traces.size();
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.path().extension() != ".md") {
+      if (!entry.is_directory() && entry.path().extension() != ".md") {
         traces.push_back(entry.path().string());
       }
     }

@@ -126,7 +126,8 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
   }
   // The system may give more than was asked; a limit bounds what we ask for.
   claimed_bytes_ += chunk->size() - request.bytes;
-  StoreMax(peak_reserved_bytes_, reserved_bytes_ += chunk->size());
+  StoreMax(peak_reserved_bytes_,
+           (reserved_bytes_ += chunk->size()) + unreturned_bytes());
   ++allocations_;
   Visit(*chunk, +1);
   return chunk;
@@ -343,7 +344,9 @@ Stats ChunkPool::stats() const {
   stats.frees = frees_;
   stats.failures = failures_;
   stats.reserved_bytes = reserved_bytes_ + unreturned_bytes();
-  stats.peak_reserved_bytes = peak_reserved_bytes_;
+  // Others may have added to the one and not yet to the other.
+  stats.peak_reserved_bytes =
+      std::max<std::uint64_t>(peak_reserved_bytes_, stats.reserved_bytes);
   stats.limit_bytes = limit_bytes_;
   stats.chunks = stats.allocations - stats.frees;
   if (const std::shared_ptr<DriverHeld> held = driver_held()) {
@@ -357,6 +360,7 @@ Stats ChunkPool::stats() const {
 
 void ChunkPool::ResetPeak() {
   strata::ResetPeak(peak_reserved_bytes_, reserved_bytes_);
+  StoreMax(peak_reserved_bytes_, reserved_bytes_ + unreturned_bytes());
   if (const std::shared_ptr<DriverHeld> held = driver_held()) {
     held->ResetPeak();
   }

@@ -26,6 +26,7 @@
 #include "strata/facade/thread_ends.h"
 #include "strata/facade/usage_log.h"
 #include "strata/platform/clock.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/registry.h"
 
 namespace strata {
@@ -300,6 +301,19 @@ const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
   return *layer;
 }
 
+namespace {
+
+// What `release` gave the system, which it counts only in part: not what went
+// as frees that it waited for, nor what a driver's pool gave up by itself.
+std::size_t GivenBy(ChunkPool& pool, FunctionRef<std::size_t()> release) {
+  const std::size_t before = pool.reserved_bytes();
+  const std::size_t counted = release();
+  const std::size_t after = pool.reserved_bytes();
+  return std::max(counted, before - std::min(before, after));
+}
+
+}  // namespace
+
 std::size_t AllocatorFacade::EmptyCache() {
   std::size_t bytes = 0;
   for (const Place place : places()) {
@@ -316,20 +330,28 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
-  graph_pools_->Sweep();
-  if (graph_pools_->gate().any()) return 0;
-  std::size_t bytes = 0;
-  // What one chain lets go of may be what another has lent: until two rounds in
-  // a row have given nothing.
-  for (int rounds = 0; rounds < 2; ++rounds) {
-    const std::size_t before = bytes;
-    state.ForEachFront([&](Front& front) { bytes += front.Release(); });
-    if (bytes != before) rounds = -1;
-  }
-  return bytes + state.pool()->Release();
+  // A driver's pool is asked for its size.
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  return GivenBy(*state.pool(), [&] {
+    std::size_t bytes = 0;
+    graph_pools_->Sweep();
+    if (graph_pools_->gate().any()) return bytes;
+    // What one chain lets go of may be what another has lent: until two rounds
+    // in a row have given nothing.
+    for (int rounds = 0; rounds < 2; ++rounds) {
+      const std::size_t before = bytes;
+      state.ForEachFront([&](Front& front) { bytes += front.Release(); });
+      if (bytes != before) rounds = -1;
+    }
+    return bytes + state.pool()->Release();
+  });
 }
+
 std::size_t AllocatorFacade::Release(Place place, Stream stream) {
-  return FrontOf(place, stream).Release();
+  PlaceState& state = Find(place);
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  Front& front = FrontOf(place, stream);
+  return GivenBy(*state.pool(), [&] { return front.Release(); });
 }
 
 OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(

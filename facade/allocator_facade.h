@@ -44,7 +44,8 @@ class ThreadEnds;
 //   is freed. Streams that have such allocations, or are marked on them, and
 //   were not announced to end, outlive them; graphs do not outlive the facade.
 //   A request that fails for lack of memory waits until another thread frees
-//   some, up to gpu_allocator_retry_time, if any could.
+//   some, up to gpu_allocator_retry_time, if any could, and unless a capture is
+//   announced.
 // Cost: a hit takes one uncontended lock; finding the chain takes none.
 class AllocatorFacade {
  public:
@@ -181,7 +182,8 @@ class AllocatorFacade {
   std::size_t GraphPoolReserved(GraphPoolId id) const;
 
   // Gives idle memory back to the system, also that of graph pools whose graphs
-  // are gone; returns the bytes given. Nothing while a capture is announced.
+  // are gone; returns the bytes given, exact if no other call is in flight at
+  // the place. While a capture is announced, only that of such pools.
   std::size_t Release(Place place);
   std::size_t Release(Place place, Stream stream);
   // Release of every device, managed memory too.

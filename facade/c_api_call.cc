@@ -1,26 +1,67 @@
 #include "strata/facade/c_api_call.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "strata/platform/device.h"
 
 namespace strata {
 namespace {
 
-std::string& LastError() {
-  thread_local std::string t_text;
-  return t_text;
+// Destructors at the end of a thread or of the program may fail, too, and read
+// why: then a text of this length has to do.
+constexpr std::size_t kLateBytes = 512;
+thread_local constinit std::array<char, kLateBytes> t_late{};
+thread_local constinit bool t_is_late = false;
+
+void SetLate(std::string_view text) noexcept {
+  t_late[text.copy(t_late.data(), kLateBytes - 1)] = '\0';
 }
+
+class LastError {
+ public:
+  LastError() = default;
+  LastError(const LastError&) = delete;
+  LastError& operator=(const LastError&) = delete;
+  ~LastError() {
+    SetLate(text_);
+    t_is_late = true;
+  }
+
+  // Of the calling thread.
+  static void Set(std::string text) noexcept {
+    if (t_is_late) {
+      SetLate(text);
+    } else {
+      Own().text_ = std::move(text);
+    }
+  }
+  static const char* Get() noexcept {
+    return t_is_late ? t_late.data() : Own().text_.c_str();
+  }
+
+ private:
+  static LastError& Own() {
+    static thread_local LastError own;
+    return own;
+  }
+
+  std::string text_;
+};
 
 }  // namespace
 
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept {
   try {
-    LastError() = std::string(function) + ": " + what;
+    LastError::Set(std::string(function) + ": " + what);
   } catch (const std::bad_alloc&) {
-    LastError().clear();
+    LastError::Set({});
   }
   return code;
 }
@@ -114,4 +155,4 @@ Status DestroyStream(strata_facade& facade, Stream stream) {
 
 }  // namespace strata
 
-const char* strata_last_error() { return strata::LastError().c_str(); }
+const char* strata_last_error() { return strata::LastError::Get(); }

@@ -391,6 +391,10 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
         "strata_retry_alone contradicts gpu_allocator_retry_time=" +
         std::to_string(decorators.retry_time_ms) + ": there is no wait");
   }
+  if (decorators.exact_peak && !decorators.stat) {
+    throw std::invalid_argument(
+        "strata_exact_peak contradicts strata_stat=false: nothing counts");
+  }
   if (!(strategy.cuda_malloc_async_pool_memory_throttle_ratio >= 0)) {
     throw std::invalid_argument(
         "cuda_malloc_async_pool_memory_throttle_ratio: must not be negative");

@@ -8,6 +8,12 @@
 #include <vector>
 
 namespace strata {
+namespace {
+
+// The calling thread has told of its streams, and has no notes any more.
+thread_local constinit bool t_has_told = false;
+
+}  // namespace
 
 // Of one thread.
 class ThreadEnds::Notes {
@@ -19,6 +25,7 @@ class ThreadEnds::Notes {
       notes_.pop_back();
       note.ends->Tell(note.stream);
     }
+    t_has_told = true;
   }
 
   void Add(std::shared_ptr<ThreadEnds> ends, const Stream& stream) {
@@ -42,6 +49,7 @@ class ThreadEnds::Notes {
 };
 
 void ThreadEnds::Watch(const Stream& stream) {
+  if (t_has_told) return;
   thread_local Notes notes;
   notes.Add(shared_from_this(), stream);
 }

@@ -37,6 +37,13 @@ void StrategyFactories::Register(const StrategyFactory& factory) {
   factories_.push_back(factory);
 }
 
+void StrategyFactories::Unregister(const char* file, int line) noexcept {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(factories_, [&](const StrategyFactory& factory) {
+    return factory.line == line && std::string_view(factory.file) == file;
+  });
+}
+
 std::vector<std::string> StrategyFactories::Names() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::vector<std::string> names;
@@ -59,12 +66,21 @@ std::optional<StrategyFactory> StrategyFactories::Find(std::string_view name) {
   return best != nullptr ? std::optional<StrategyFactory>(*best) : std::nullopt;
 }
 
-StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept {
+StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept
+    : line_(factory.line) {
   try {
     StrategyFactories::Instance().Register(factory);
-  } catch (const std::exception& error) {
+    file_ = factory.file;
+  } catch (const std::invalid_argument& error) {
     LOG(FATAL) << error.what();
+  } catch (const std::exception& error) {
+    LOG(ERROR) << error.what();
   }
+}
+
+StrategyRegistrar::~StrategyRegistrar() {
+  if (file_ == nullptr) return;
+  StrategyFactories::Instance().Unregister(file_, line_);
 }
 
 }  // namespace strata

@@ -54,6 +54,9 @@ class StrategyFactories {
   static StrategyFactories& Instance();
 
   void Register(const StrategyFactory& factory);
+  // Forgets what was registered at that place in the source; what it has made
+  // stays. Its name then stands for the next one's, or for nothing.
+  void Unregister(const char* file, int line) noexcept;
   // Without duplicates, in the order in which they first appeared.
   std::vector<std::string> Names() const;
   // Nothing if the name is unknown.
@@ -66,10 +69,20 @@ class StrategyFactories {
 };
 
 // What the macros below make. Ends the process if Register throws: before main
-// there is nobody to catch it.
+// there is nobody to catch it. In a library that is loaded when a strategy was
+// used already, an error is logged, and the name stays unknown.
+// Lifetime: a library that is closed takes its strategies with it. No facade
+//   that uses one may be left then.
 class StrategyRegistrar {
  public:
   explicit StrategyRegistrar(const StrategyFactory& factory) noexcept;
+  StrategyRegistrar(const StrategyRegistrar&) = delete;
+  StrategyRegistrar& operator=(const StrategyRegistrar&) = delete;
+  ~StrategyRegistrar();
+
+ private:
+  const char* file_ = nullptr;  // null: it is not registered
+  const int line_;
 };
 
 }  // namespace strata

@@ -21,6 +21,14 @@ constexpr std::size_t kMaxParkedBytes = std::size_t{1} << 47;
 // Made with what is asked for, as a program that grows soon asks for more.
 constexpr std::size_t kSpareRoom = 15;
 
+// What the strategy may have given the block for. No strategy rounds a large
+// request to twice as much: then it was TakeAny.
+std::size_t GivenFor(const Block& block) {
+  constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+  if (block.size < kLargeBytes) return block.requested;
+  return std::max<std::size_t>(block.requested, block.size / 8 * 3);
+}
+
 bool IsAligned(const Block& block, std::size_t alignment) {
   return alignment == 0 ||
          reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0;
@@ -111,7 +119,7 @@ void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
   proxy->data = block->data;
   proxy->size = AlignUp(block->size, FreeIndex::kGranuleBytes);
   Note* note = new (RecordSlab::NoteOf(proxy)) Note();
-  note->requested = block->requested;
+  note->requested = GivenFor(*block);
   note->tick = tick;
   SetLive(*block, false);
   if (!holds_.load(std::memory_order_relaxed)) {
@@ -165,7 +173,7 @@ Block* ParkedFrees::Unlink(Block* proxy) noexcept {
   return block;
 }
 
-Block* ParkedFrees::FindFit(const Request& request) noexcept {
+Block* ParkedFrees::FindFit(const Request& request, bool may_waste) noexcept {
   const std::size_t bytes = AlignUp(request.bytes, FreeIndex::kGranuleBytes);
   const auto serves = [&request](const Block* proxy) {
     return proxy != nullptr && BlockOf(proxy)->size >= request.bytes &&
@@ -180,7 +188,7 @@ Block* ParkedFrees::FindFit(const Request& request) noexcept {
       std::max(FreeIndex::kGranuleBytes, request.bytes / 8);
   // A strategy that rounds what it was given for to this size rounds what lies
   // between to it as well.
-  return block.size - request.bytes <= most_waste ||
+  return may_waste || block.size - request.bytes <= most_waste ||
                  request.bytes >= NoteOf(proxy).requested
              ? proxy
              : nullptr;
@@ -192,12 +200,25 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
   return TakeHeld(request);
 }
 
+Block* ParkedFrees::TakeAny(const Request& request) noexcept {
+  if (empty()) return nullptr;
+  const std::lock_guard<LentLock> guard(lock_);
+  return TakeFit(request, /*may_waste=*/true);
+}
+
 Block* ParkedFrees::TakeHeld(const Request& request) noexcept {
+  return TakeFit(request, /*may_waste=*/false);
+}
+
+inline Block* ParkedFrees::TakeFit(const Request& request,
+                                   bool may_waste) noexcept {
+  // How hard to try says nothing about where.
+  constexpr std::uint32_t kAnywhere = kNoGrowth | kNoRetry | kWillBeLogged;
   if (empty() || request.freed_before != 0 ||
-      (request.flags & ~kNoGrowth) != 0 || request.bytes > kMaxParkedBytes) {
+      (request.flags & ~kAnywhere) != 0 || request.bytes > kMaxParkedBytes) {
     return nullptr;
   }
-  Block* const proxy = FindFit(request);
+  Block* const proxy = FindFit(request, may_waste);
   if (proxy == nullptr) return nullptr;
   Block* const block = Unlink(proxy);
   SetFlags(*block, kBlockLive);

@@ -23,10 +23,11 @@ namespace strata {
 // Model: a parked block is still in use as far as the strategy knows. A request
 //   of the stream takes the smallest parked block that fits, unless that wastes
 //   more than the strategy's rounding would: more than an eighth, of a block
-//   that was given for less. If the last one parked of its class of sizes is of
-//   just its size, it takes that one: others are free for all sooner, and it is
-//   still in a cache (5 ns). The stream's own lock guards what is parked, so
-//   that a hit, which has that lock, takes no second one.
+//   that was given for less. That does not count where it would fail else. If
+//   the last one parked of its class of sizes is of just its size, it takes
+//   that one: others are free for all sooner, and it is still in a cache (5
+//   ns). The stream's own lock guards what is parked, so that a hit, which has
+//   that lock, takes no second one.
 // Threads: any thread. No device call and no call of the strategy with the lock
 //   held.
 // Cost: O(1) under the stream's lock; a tick per free, so an event per 64 frees
@@ -57,7 +58,9 @@ class ParkedFrees final : public FreeSource {
   // A live block for a request of the stream, with `requested` set; null if
   // none fits.
   Block* Take(const Request& request) noexcept;
-  // The same for a hit, which has its lock.
+  // The same, whatever it wastes.
+  Block* TakeAny(const Request& request) noexcept;
+  // Take for a hit, which has its lock.
   Block* TakeHeld(const Request& request) noexcept;
   bool empty() const noexcept {
     return count_.load(std::memory_order_acquire) == 0;
@@ -85,7 +88,8 @@ class ParkedFrees final : public FreeSource {
   void GiveProxy(Block* proxy) noexcept;
   void Link(Block* proxy, Block* block, Tick tick) noexcept;
   Block* Unlink(Block* proxy) noexcept;  // the block; gives the proxy
-  Block* FindFit(const Request& request) noexcept;
+  Block* FindFit(const Request& request, bool may_waste) noexcept;
+  Block* TakeFit(const Request& request, bool may_waste) noexcept;
   void LetGo() noexcept;  // of frees_: nothing is parked
   // Without it.
   std::size_t FreeUpTo(Tick tick) noexcept;

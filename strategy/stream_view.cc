@@ -159,7 +159,14 @@ Allocation* StreamView::Take(const Request& request,
     Block* block = parked_->Take(request);
     if (block != nullptr) return block->allocation();
   }
-  return TakeFromStrategy(request, failure);
+  Allocation* const allocation = TakeFromStrategy(request, failure);
+  // Nobody will give memory back for it: a block that is too large has to do.
+  if (allocation == nullptr && parked_ != nullptr && failure.IsExhaustion() &&
+      (IsDuringCapture() || (request.flags & kNoRetry) != 0)) {
+    Block* block = parked_->TakeAny(request);
+    if (block != nullptr) return block->allocation();
+  }
+  return allocation;
 }
 
 Allocation* StreamView::TryAllocate(const Request& request,

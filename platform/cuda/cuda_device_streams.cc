@@ -1,8 +1,5 @@
 // Streams and events of a GPU.
 
-#include <atomic>
-#include <unordered_map>
-
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
 
@@ -14,11 +11,10 @@ namespace {
 std::uint64_t UidOfId(DriverNumber id) { return std::uint64_t{id} + 2; }
 
 // Uids of per-thread streams are ours: asking the driver would end a capture
-// (cuda_semantics.md S8). The driver's numbers do not get this far.
-std::uint64_t NewPerThreadUid() {
-  static std::atomic<std::uint64_t> next{std::uint64_t{1} << 63};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
+// (cuda_semantics.md S8). The driver's numbers do not get this far, nor do the
+// numbers of threads to those of devices.
+constexpr std::uint64_t kPerThreadUids = std::uint64_t{1} << 63;
+constexpr unsigned kThreadBits = 40;
 
 // `value` of a call about an event is its flags.
 CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
@@ -33,11 +29,8 @@ CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
 }  // namespace
 
 std::uint64_t CudaDevice::PerThreadUid() const {
-  // By device instance: a thread id would not do, as it is used again.
-  thread_local std::unordered_map<std::uint64_t, std::uint64_t> uids;
-  std::uint64_t& uid = uids[instance_];
-  if (uid == 0) uid = NewPerThreadUid();
-  return uid;
+  // The system's number of a thread would not do, as it is used again.
+  return kPerThreadUids | instance_ << kThreadBits | CallingThreadNumber();
 }
 
 Status CudaDevice::CheckStream(const Stream& stream) const {

@@ -1,7 +1,5 @@
 // Streams and events of the simulated device.
 
-#include <unordered_map>
-
 #include "strata/platform/sim/cost_table.h"
 #include "strata/platform/sim/host_function_scope.h"
 #include "strata/platform/sim/sim_device.h"
@@ -14,12 +12,13 @@ namespace {
 constexpr unsigned kKnownEventFlags =
     1u | kEventDisableTiming | kEventInterprocess;  // 1: blocking wait
 
-// The uids of the calling thread's own streams, by device instance: a thread id
-// would not do, as ids of threads are used again.
-std::unordered_map<std::uint64_t, std::uint64_t>& PerThreadUids() {
-  thread_local std::unordered_map<std::uint64_t, std::uint64_t> uids;
-  return uids;
-}
+// The calling thread's own stream of the device that it asked last. Without a
+// destructor: destructors of a thread's or the program's end may ask, too.
+struct LastPerThread {
+  std::uint64_t instance = 0;
+  std::uint64_t uid = 0;
+};
+thread_local constinit LastPerThread t_last_per_thread;
 
 CallRecord CallOn(DeviceCall device_call, Event event) {
   CallRecord call;
@@ -80,18 +79,18 @@ Stream SimDevice::LegacyStream() {
 }
 
 Stream SimDevice::PerThreadStream() {
-  std::uint64_t& uid = PerThreadUids()[instance_];
-  const bool fresh = uid == 0;
-  if (fresh) uid = NewStreamUid();
   Stream stream;
   stream.handle = kPerThreadStreamHandle;
   stream.device = ordinal_;
-  stream.uid = uid;
-  if (fresh) {
-    std::lock_guard lock(mutex_);
-    streams_.AddPerThread(uid);
-    scheduler_.AddStream(stream, StreamKind::kBlocking);
+  if (t_last_per_thread.instance == instance_) {
+    stream.uid = t_last_per_thread.uid;
+    return stream;
   }
+  std::lock_guard lock(mutex_);
+  bool is_new = false;
+  stream.uid = streams_.PerThread(CallingThreadNumber(), &is_new);
+  if (is_new) scheduler_.AddStream(stream, StreamKind::kBlocking);
+  t_last_per_thread = {instance_, stream.uid};
   return stream;
 }
 

@@ -44,10 +44,20 @@ bool StreamTable::Destroy(const Stream& stream) {
   return true;
 }
 
+std::uint64_t StreamTable::PerThread(std::uint64_t thread, bool* is_new) {
+  const auto known = per_thread_.find(thread);
+  *is_new = known == per_thread_.end();
+  if (!*is_new) return known->second;
+  const std::uint64_t uid = NewStreamUid();
+  per_thread_uids_.insert(uid);
+  per_thread_.emplace(thread, uid);
+  return uid;
+}
+
 bool StreamTable::Accepts(const Stream& stream) const {
   if (stream.device != device_) return false;
   return stream.uid == kLegacyStreamUid || IsCreated(stream) ||
-         per_thread_.count(stream.uid) == 1;
+         per_thread_uids_.count(stream.uid) == 1;
 }
 
 bool StreamTable::Find(void* handle, Stream* stream) const {

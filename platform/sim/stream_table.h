@@ -30,8 +30,9 @@ class StreamTable {
   Stream Create();
   // Returns false and does nothing unless `stream` was created here and lives.
   bool Destroy(const Stream& stream);
-  // Makes the uid of a thread's own stream known.
-  void AddPerThread(std::uint64_t uid) { per_thread_.insert(uid); }
+  // The uid of the own stream of a thread, which CallingThreadNumber() names;
+  // `is_new`: nobody has asked for it before.
+  std::uint64_t PerThread(std::uint64_t thread, bool* is_new);
 
   // Whether work can be given to `stream`.
   bool Accepts(const Stream& stream) const;
@@ -48,7 +49,8 @@ class StreamTable {
   std::unordered_map<void*, std::uint64_t> created_;  // handle -> uid
   std::vector<void*> recycled_;                       // handles, last in first
   std::uintptr_t handles_made_ = 0;
-  std::set<std::uint64_t> per_thread_;  // uids
+  std::unordered_map<std::uint64_t, std::uint64_t> per_thread_;  // to uids
+  std::set<std::uint64_t> per_thread_uids_;
 };
 
 }  // namespace strata

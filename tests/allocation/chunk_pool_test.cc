@@ -74,6 +74,18 @@ TEST_F(ChunkPoolTest, CountsWhatItHoldsAndTheMostItHeld) {
   pool_.DoFree(second);
 }
 
+// What the system did not take back is still ours.
+TEST_F(ChunkPoolTest, ThePeakIsNeverBelowWhatItHolds) {
+  place_.device().AddFault(FailNth(DeviceCall::kMemFree, 1));
+  pool_.DoFree(Chunk(Mebibytes(40)));
+  Allocation* more = Chunk(Mebibytes(20));
+  EXPECT_EQ(pool_.stats().reserved_bytes, Mebibytes(60));
+  EXPECT_EQ(pool_.stats().peak_reserved_bytes, Mebibytes(60));
+  pool_.ResetPeak();
+  EXPECT_EQ(pool_.stats().peak_reserved_bytes, Mebibytes(60));
+  pool_.DoFree(more);
+}
+
 TEST_F(ChunkPoolTest, MeetsTheLimitExactlyAndNoMore) {
   Allocation* most = Chunk(Mebibytes(99));
   Failure failure;

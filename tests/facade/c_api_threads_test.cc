@@ -15,6 +15,7 @@
 #include "strata/facade/front_table.h"
 #include "strata/facade/strata.h"
 #include "strata/tests/facade/c_api_fixture.h"
+#include "strata/tests/testing/at_thread_end.h"
 
 namespace strata {
 namespace {
@@ -29,6 +30,28 @@ TEST_F(CApiThreadsTest, MemoryOutlivesItsStream) {
   EXPECT_EQ(strata_stream_destroy(facade_, 0, stream), STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(Live(), 1U);
   EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+}
+
+// As when a destructor of the thread's end frees something twice.
+TEST_F(CApiThreadsTest, ACallThatFailsAtTheEndOfItsThreadSaysWhy) {
+  std::string before;
+  std::string first;
+  std::string after;
+  std::thread([&] {
+    AtThreadEnd([&] {
+      first = strata_last_error();
+      EXPECT_EQ(strata_free(facade_, &after), STRATA_UNKNOWN_POINTER);
+      after = strata_last_error();
+      void* const pointer = Alloc(100, NewStream());
+      EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+    });
+    EXPECT_EQ(strata_alloc(facade_, strata_place{99, 0}, 1, nullptr, nullptr),
+              STRATA_INVALID_ARGUMENT);
+    before = strata_last_error();
+  }).join();
+  EXPECT_THAT(before, testing::HasSubstr("strata_alloc"));
+  EXPECT_EQ(first, before);
+  EXPECT_THAT(after, testing::HasSubstr("is not allocated"));
 }
 
 TEST_F(CApiThreadsTest, AThreadMayOwnTheLockThatGuardsItsPointers) {

@@ -11,6 +11,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/pool_place.h"
 
@@ -348,6 +349,28 @@ TEST_F(FacadeFillTest, AFillThatFailsGivesTheMemoryBack) {
 }
 
 // Work may still use it, so that the system must not have it.
+TEST_F(FacadeMemoryTest, ReleaseSaysAllThatItGave) {
+  for (const std::string& strategy : StrategyNames()) {
+    Build("allocator_strategy=" + strategy);
+    const Stream stream = NewStream();
+    const Stream other = NewStream();
+    for (const bool of_stream : {false, true}) {
+      AllocationPtr marked = facade().Alloc(kPlace, Mebibytes(4), stream);
+      facade().Alloc(kPlace, Mebibytes(3), stream).reset();
+      facade().RecordStream(marked, other);
+      marked.reset();
+      const std::size_t reserved = facade().GetStats(kPlace).reserved_bytes;
+      const std::size_t given = of_stream ? facade().Release(kPlace, stream)
+                                          : facade().Release(kPlace);
+      EXPECT_GT(given, 0U) << strategy;
+      EXPECT_EQ(reserved - given, facade().GetStats(kPlace).reserved_bytes)
+          << strategy;
+    }
+    facade().StreamDestroyed(stream);
+    facade().StreamDestroyed(other);
+  }
+}
+
 TEST_F(FacadeMemoryTest, WhatCannotBeWaitedForIsNotGivenBack) {
   for (const char* strategy :
        {"auto_growth", "bfc", "naive_best_fit", "pool", "thread_local"}) {

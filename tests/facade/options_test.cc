@@ -220,6 +220,11 @@ TEST(OptionsTest, AWaitThatIsOffContradictsWaitingAlone) {
                     HasSubstr("gpu_allocator_retry_time")));
 }
 
+TEST(OptionsTest, AnExactPeakContradictsNoCounts) {
+  EXPECT_THAT(RefusalOf("strata_exact_peak,strata_stat=false"),
+              AllOf(HasSubstr("strata_exact_peak"), HasSubstr("strata_stat")));
+}
+
 TEST(OptionsTest, AFillContradictsNoFill) {
   EXPECT_THAT(
       RefusalOf("strata_guard_fill=nan,strata_guard_poison=false"),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "strata/tests/facade/facade_fixture.h"
+#include "strata/tests/testing/at_thread_end.h"
 
 namespace strata {
 namespace {
@@ -59,6 +60,16 @@ TEST_F(ThreadEndsTest, NobodyIsToldOnceItIsClosed) {
     MakeEnds()->Watch(OwnStream(8));
   }).join();
   EXPECT_THAT(ended_, ElementsAre(8));
+}
+
+// A destructor of another thread-local object may still allocate.
+TEST_F(ThreadEndsTest, AThreadThatHasToldIsNotWatchedAgain) {
+  const auto ends = MakeEnds();
+  std::thread([&] {
+    AtThreadEnd([&] { ends->Watch(OwnStream(9)); });
+    ends->Watch(OwnStream(7));
+  }).join();
+  EXPECT_THAT(ended_, ElementsAre(7));
 }
 
 TEST_F(ThreadEndsTest, WhatACallBackThrowsIsLogged) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strata/tests/platform/sim_fixture.h"
+#include "strata/tests/testing/at_thread_end.h"
 
 namespace strata {
 namespace {
@@ -151,6 +152,20 @@ TEST_F(SimDeviceStreamsTest, LegacyStreamIsKeyedByItsDevice) {
   EXPECT_EQ(device(0).StreamQuery(legacy), Status::kSuccess);
   EXPECT_EQ(device(1).StreamQuery(legacy), Status::kInvalidResourceHandle);
   EXPECT_EQ(device(0).StreamDestroy(legacy), Status::kInvalidResourceHandle);
+}
+
+TEST_F(SimDeviceStreamsTest, PerThreadStreamLastsAsLongAsItsThread) {
+  Stream before;
+  Stream after;
+  std::thread([&] {
+    AtThreadEnd([&] {
+      after = device(1).PerThreadStream();
+      EXPECT_NE(device(0).PerThreadStream(), after);
+      EXPECT_EQ(device(1).StreamQuery(after), Status::kSuccess);
+    });
+    before = device(1).PerThreadStream();
+  }).join();
+  EXPECT_EQ(after, before);
 }
 
 TEST_F(SimDeviceStreamsTest, PerThreadStreamDiffersByThreadAndDevice) {

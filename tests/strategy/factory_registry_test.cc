@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A strategy from outside the tree.
 class Registered final : public Decorator {
@@ -118,6 +119,20 @@ TEST(StrategyFactoriesTest, NothingIsRegisteredAfterTheFirstUse) {
   EXPECT_THAT(factories.Names(), ElementsAre("a", "b"));
 }
 
+// As when a library is closed, whose text `file` is.
+TEST(StrategyFactoriesTest, WhatIsUnregisteredIsUnknown) {
+  StrategyFactories factories;
+  factories.Register(Factory("a", 100, 41));
+  factories.Register(Factory("a", 200, 42));
+  factories.Register(Factory("b", 100, 43));
+  EXPECT_EQ(factories.Find("a")->line, 42);
+  factories.Unregister("some_file.cc", 42);
+  factories.Unregister("other_file.cc", 41);
+  EXPECT_EQ(factories.Find("a")->line, 41);
+  factories.Unregister("some_file.cc", 43);
+  EXPECT_FALSE(factories.Find("b").has_value());
+}
+
 TEST(StrategyFactoriesTest, BuiltInStrategiesHavePriority100) {
   EXPECT_EQ(StrategyFactories::Instance().Find("direct")->priority,
             kBuiltInStrategyPriority);
@@ -137,12 +152,19 @@ TEST(StrategyRegistrarTest, MakesANameThatAChainCanBeBuiltWith) {
 
 TEST(StrategyRegistrarDeathTest, AMistakeEndsTheProcessWithItsPlace) {
   EXPECT_DEATH(StrategyRegistrar(Factory("", 1, 41)), "some_file.cc:41");
-  EXPECT_DEATH(
-      {
-        StrategyFactories::Instance().Find("direct");
-        StrategyRegistrar(Factory("late", 1, 42));
-      },
-      "some_file.cc:42. is registered after");
+}
+
+// As by a library that is loaded when it is too late.
+TEST(StrategyRegistrarTest, OneThatIsTooLateIsUnknown) {
+  StrategyFactories::Instance().Find("direct");
+  ::testing::internal::CaptureStderr();
+  {
+    const StrategyRegistrar late(Factory("late", 1, 42));
+    EXPECT_THAT(StrategyNames(), Not(Contains("late")));
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("some_file.cc:42) is registered after"));
+  EXPECT_THAT(StrategyNames(), Contains("registered"));
 }
 
 }  // namespace

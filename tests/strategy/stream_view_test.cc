@@ -137,6 +137,47 @@ TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
   EXPECT_EQ(a_->Allocate(Mebibytes(1) - 1000)->data(), data);
 }
 
+// Nobody would wait for what could be split.
+TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(250));
+  const void* const data = block->data();
+  const AllocationPtr rest = a_->Allocate(Mebibytes(4));
+  Work(*a_);
+  block.reset();
+  Failure failure;
+  const Request small{Mebibytes(6)};
+  const Request at_once{Mebibytes(6), 0, kNoRetry};
+  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);  // it is A's
+  Allocation* taken = a_->TryAllocate(at_once, failure);
+  ASSERT_NE(taken, nullptr) << failure.ToString();
+  EXPECT_EQ(taken->data(), data);
+  EXPECT_EQ(taken->requested_bytes(), small.bytes);
+  a_->DoFree(taken);
+
+  place_.timelines()->gate().Announce();
+  taken = a_->TryAllocate(small, failure);
+  place_.timelines()->gate().Withdraw();
+  ASSERT_NE(taken, nullptr) << failure.ToString();
+  EXPECT_EQ(taken->data(), data);
+  a_->DoFree(taken);
+  EXPECT_NE(device().PendingCount(), 0U);
+  // Else the frees are waited for, and the block is split.
+  AllocationPtr split = a_->Allocate(small);
+  EXPECT_EQ(device().PendingCount(), 0U);
+  EXPECT_LT(split->size(), Mebibytes(7));
+}
+
+TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {
+  UseBoth();
+  AllocationPtr block = a_->Allocate(Mebibytes(20));
+  const void* const data = block->data();
+  Work(*a_);
+  block.reset();
+  block = a_->Allocate(Request{Mebibytes(20), 0, kNoRetry});
+  EXPECT_EQ(block->data(), data);
+}
+
 TEST_F(StreamViewTest, ExhaustionWaitsForParkedBlocks) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(200));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "strata/allocation/host_order.h"
+
 namespace strata {
 
 void ExplainDeviceFailure(Device& device, Status status, Failure& failure) {
@@ -39,6 +41,8 @@ void* DeviceAllocator::Obtain(const Request& request,
 
 Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
+  // Another thread may have seen the last use end.
+  AcquireHostOrder(device_);
   return device_.MemFree(reinterpret_cast<DevicePtr>(data));
 }
 

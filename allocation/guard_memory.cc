@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "strata/allocation/host_order.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -134,9 +135,11 @@ Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
   return InTurn([&](const Turn& turn) {
     const Status status = device_->MemsetAsync(PtrOf(zone.data), zone.value,
                                                zone.bytes, turn.stream);
-    return status == Status::kSuccess && turn.wait
-               ? device_->StreamSynchronize(turn.stream)
-               : status;
+    if (status != Status::kSuccess || !turn.wait) return status;
+    const Status waited = device_->StreamSynchronize(turn.stream);
+    // Another thread may free the block for good.
+    ReleaseHostOrder(*device_);
+    return waited;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_order.h"
 
 namespace strata {
 
@@ -37,6 +38,8 @@ void* ManagedAllocator::Obtain(const Request& request,
 
 Status ManagedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
+  // Another thread may have seen the last use end.
+  AcquireHostOrder(device_);
   return device_.MemFree(reinterpret_cast<DevicePtr>(data));
 }
 

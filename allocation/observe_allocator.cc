@@ -38,6 +38,8 @@ Allocation* ObserveAllocator::TryAllocate(const Request& request,
   NoteHost(DeviceCall::kHostAcquire);
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
+    // What another thread has given since, too.
+    NoteHost(DeviceCall::kHostAcquire);
     NoteBlock(DeviceCall::kBlockAlloc, *allocation, chain_stream_);
   }
   NoteHost(DeviceCall::kHostRelease);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_order.h"
 
 namespace strata {
 
@@ -35,6 +36,8 @@ void* PinnedAllocator::Obtain(const Request& request,
 
 Status PinnedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
+  // Another thread may have seen the last use end.
+  AcquireHostOrder(device_);
   return device_.FreeHost(data);
 }
 

@@ -34,10 +34,12 @@ bool AutoGrowthAllocator::AwaitStream() noexcept {
   if (status == Status::kSuccess) return true;
   // A graph pool has waited for the device before.
   const bool may_free = chain_stream().timeline() == nullptr;
-  LOG(ERROR) << name() << ": cannot wait for stream " << stream().uid << " ("
-             << status << "); "
-             << (may_free ? "its memory goes back all the same"
-                          : "its memory is kept until it can be waited for");
+  // Not ready: a capture was announced meanwhile, which is no error.
+  LOG_IF(ERROR, status != Status::kNotReady || may_free)
+      << name() << ": cannot wait for stream " << stream().uid << " (" << status
+      << "); "
+      << (may_free ? "its memory goes back all the same"
+                   : "its memory is kept until it can be waited for");
   return may_free;
 }
 

@@ -10,6 +10,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/device_allocator.h"
+#include "strata/allocation/host_order.h"
 #include "strata/allocation/size.h"
 
 namespace strata {
@@ -179,12 +180,15 @@ bool DriverPool::Freed(Status status, DevicePtr ptr,
 
 bool DriverPool::Free(DevicePtr ptr, std::size_t bytes,
                       Stream stream) noexcept {
+  // Another thread may have seen the last use end.
+  AcquireHostOrder(device_);
   return Freed(device_.FreeAsync(ptr, stream), ptr, bytes);
 }
 
 bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
                            const std::vector<Stream>& users,
                            const Stream* owner) noexcept {
+  AcquireHostOrder(device_);
   const Stream aside = FreeStream();
   bool ordered = owner == nullptr || Order(aside, *owner);
   for (const Stream& user : users) ordered = ordered && Order(aside, user);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "strata/allocation/host_order.h"
 #include "strata/allocation/list_under_lock.h"
 #include "strata/allocation/size.h"
 #include "strata/platform/call_record.h"
@@ -302,9 +303,7 @@ bool PoolAllocator::Wait() noexcept {
 
 void PoolAllocator::NoteWait() noexcept {
   Device* device = chain_stream().memory_device();
-  if (device != nullptr && device->observed()) {
-    device->Note(RecordOf(DeviceCall::kHostAcquire));
-  }
+  if (device != nullptr) AcquireHostOrder(*device);
 }
 
 std::size_t PoolAllocator::GiveToSystem(RecordList& leaving,

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "strata/allocation/host_order.h"
 #include "strata/platform/store_max.h"
 
 namespace strata {
@@ -323,17 +324,14 @@ void StreamTimeline::End() noexcept {
 
 void StreamTimeline::RaiseDone(Tick tick) noexcept {
   // What this thread saw is known to who reads done().
-  if (device_.observed()) {
-    device_.Note(RecordOf(DeviceCall::kHostRelease));
-  }
+  ReleaseHostOrder(device_);
   StoreMax(done_, tick);
 }
 
 void StreamTimeline::RaiseOwed(Tick tick) noexcept { StoreMax(owed_, tick); }
 
 void StreamTimeline::AcquireDone() noexcept {
-  if (!device_.observed() || done() == 0) return;
-  device_.Note(RecordOf(DeviceCall::kHostAcquire));
+  if (done() != 0) AcquireHostOrder(device_);
 }
 
 }  // namespace strata

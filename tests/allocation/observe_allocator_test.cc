@@ -48,11 +48,12 @@ class ObserveAllocatorTest : public ::testing::Test {
 
 TEST_F(ObserveAllocatorTest, BlockComesAfterItsMemoryAndGoesBefore) {
   AllocationPtr block = chain_->Allocate(1 << 20);
-  EXPECT_THAT(Seen(), ElementsAre("host_acquire", "mem_alloc 1048576",
-                                  "block_alloc 1048576", "host_release"));
+  EXPECT_THAT(Seen(),
+              ElementsAre("host_acquire", "mem_alloc 1048576", "host_acquire",
+                          "block_alloc 1048576", "host_release"));
   block.reset();
   EXPECT_THAT(Seen(), ElementsAre("block_free 1048576", "host_acquire",
-                                  "mem_free", "host_release"));
+                                  "host_acquire", "mem_free", "host_release"));
   chain_->Release();
   EXPECT_THAT(Seen(), ElementsAre("host_acquire", "host_release"));
 }

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,9 +22,8 @@ constexpr std::size_t kBlockBytes = 1 << 20;
 
 class FacadeHazardsTest : public testing::TestWithParam<std::string> {
  protected:
-  FacadeHazardsTest() {
-    Options options =
-        Options::Parse(std::string("allocator_strategy=") + GetParam());
+  explicit FacadeHazardsTest(const std::string& more = "") {
+    Options options = Options::Parse("allocator_strategy=" + GetParam() + more);
     options.platform.sim_memory_bytes = std::uint64_t{256} << 20;
     options.platform.sim_progress = "lazy";
     options.platform.sim_check_hazards = "report";
@@ -101,11 +101,31 @@ TEST_P(FacadeHazardsTest, ReleaseWaitsForWorkBeforeItGivesMemoryBack) {
   EXPECT_EQ(reports_, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Strategies, FacadeHazardsTest, testing::ValuesIn(StrategyNames()),
-    [](const testing::TestParamInfo<std::string>& instance) {
-      return instance.param;
-    });
+class GuardedHazardsTest : public FacadeHazardsTest {
+ protected:
+  GuardedHazardsTest() : FacadeHazardsTest(",strata_guard") {}
+};
+
+// What the first one's guard has waited for, the second one's frees rely on.
+TEST_P(GuardedHazardsTest, OneThreadFreesWhatAnotherReleases) {
+  AllocationPtr freed = Alloc(streams_[0]);
+  const AllocationPtr kept = Alloc(streams_[0]);
+  facade_->StreamDestroyed(streams_[0]);
+  EXPECT_EQ(device().StreamDestroy(streams_[0]), Status::kSuccess);
+  std::thread([&] { freed.reset(); }).join();
+  facade_->Release(DevicePlace(0));
+  Alloc(streams_[1]).reset();
+  EXPECT_EQ(reports_, "");
+}
+
+std::string NameOf(const testing::TestParamInfo<std::string>& instance) {
+  return instance.param;
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, FacadeHazardsTest,
+                         testing::ValuesIn(StrategyNames()), &NameOf);
+INSTANTIATE_TEST_SUITE_P(Strategies, GuardedHazardsTest,
+                         testing::ValuesIn(StrategyNames()), &NameOf);
 
 }  // namespace
 }  // namespace strata

@@ -122,6 +122,7 @@ class CudaMallocAsyncFixture : public ::testing::Test {
   void StartLog() {
     log_.clear();
     device().SetCallObserver([this](const CallRecord& call) {
+      if (!IsEntryPoint(call.call)) return;
       const std::lock_guard<std::mutex> guard(log_mutex_);
       log_.push_back(call);
     });

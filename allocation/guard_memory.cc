@@ -125,6 +125,13 @@ Status GuardMemory::InTurn(Act act) const noexcept {
   return run({device_->PerThreadStream(), true});
 }
 
+Status GuardMemory::Await(const Turn& turn) const noexcept {
+  const Status status = device_->StreamSynchronize(turn.stream);
+  // Another thread may free the block for good.
+  ReleaseHostOrder(*device_);
+  return status;
+}
+
 Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
   if (zone.bytes == 0) return Status::kSuccess;
   if (on_host_) {
@@ -135,11 +142,7 @@ Status GuardMemory::Fill(const GuardZone& zone) const noexcept {
   return InTurn([&](const Turn& turn) {
     const Status status = device_->MemsetAsync(PtrOf(zone.data), zone.value,
                                                zone.bytes, turn.stream);
-    if (status != Status::kSuccess || !turn.wait) return status;
-    const Status waited = device_->StreamSynchronize(turn.stream);
-    // Another thread may free the block for good.
-    ReleaseHostOrder(*device_);
-    return waited;
+    return status == Status::kSuccess && turn.wait ? Await(turn) : status;
   });
 }
 
@@ -151,7 +154,7 @@ Status GuardMemory::Read(const std::byte* data, std::byte* to,
     if (status != Status::kSuccess) return status;
     // A copy to pageable memory is done when it returns (cuda_semantics.md H6),
     // except where the device reaches such memory by itself.
-    return device_->StreamSynchronize(turn.stream);
+    return Await(turn);
   });
 }
 

@@ -82,6 +82,7 @@ class GuardMemory {
   // Calls `act` with the turn, unless a capture is under way in its stream.
   template <class Act>
   Status InTurn(Act act) const noexcept;
+  Status Await(const Turn& turn) const noexcept;
   Status Read(const std::byte* data, std::byte* to,
               std::size_t bytes) const noexcept;
   Status ComparePieces(const GuardZone* zones, std::size_t count,

@@ -301,25 +301,34 @@ const Allocator& AllocatorFacade::GetAutoGrowthAllocator(Place place) {
   return *layer;
 }
 
-namespace {
-
-// What `release` gave the system, which it counts only in part: not what went
-// as frees that it waited for, nor what a driver's pool gave up by itself.
-std::size_t GivenBy(ChunkPool& pool, FunctionRef<std::size_t()> release) {
-  const std::size_t before = pool.reserved_bytes();
+std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
+                                     FunctionRef<std::size_t()> release) const {
+  const auto reserved = [&] {
+    std::size_t bytes = 0;
+    for (PlaceState* place : places) {
+      // A driver's pool is asked for its size.
+      const RelaxedCaptureScope relaxed(graph_pools_->gate(), place->device());
+      bytes += place->pool()->reserved_bytes();
+    }
+    return bytes;
+  };
+  const std::size_t before = reserved();
   const std::size_t counted = release();
-  const std::size_t after = pool.reserved_bytes();
-  return std::max(counted, before - std::min(before, after));
+  return std::max(counted, before - std::min(before, reserved()));
 }
 
-}  // namespace
-
 std::size_t AllocatorFacade::EmptyCache() {
-  std::size_t bytes = 0;
-  for (const Place place : places()) {
-    if (Find(place).has_streams()) bytes += Release(place);
-  }
-  return bytes;
+  // One place's may be given back when another is looked at: that of graph
+  // pools.
+  std::vector<PlaceState*> all;
+  ForEachState([&](PlaceState& state) { all.push_back(&state); });
+  return GivenBy(all, [&] {
+    std::size_t bytes = 0;
+    for (PlaceState* state : all) {
+      if (state->has_streams()) bytes += Release(state->place());
+    }
+    return bytes;
+  });
 }
 
 std::size_t AllocatorFacade::Compact(Place place) {
@@ -330,9 +339,7 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
-  // A driver's pool is asked for its size.
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
-  return GivenBy(*state.pool(), [&] {
+  return GivenBy({&state}, [&] {
     std::size_t bytes = 0;
     graph_pools_->Sweep();
     if (graph_pools_->gate().any()) return bytes;
@@ -348,10 +355,8 @@ std::size_t AllocatorFacade::Release(Place place) {
 }
 
 std::size_t AllocatorFacade::Release(Place place, Stream stream) {
-  PlaceState& state = Find(place);
-  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
   Front& front = FrontOf(place, stream);
-  return GivenBy(*state.pool(), [&] { return front.Release(); });
+  return GivenBy({&Find(place)}, [&] { return front.Release(); });
 }
 
 OutOfMemoryCallback AllocatorFacade::AddOutOfMemoryCallback(

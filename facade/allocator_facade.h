@@ -185,8 +185,9 @@ class AllocatorFacade {
 
   // Gives idle memory back to the system, also that of graph pools whose graphs
   // are gone; returns the bytes given, exact if no other call is in flight at
-  // the place. While a capture is announced, only that of such pools.
+  // the place. Nothing while a capture is announced.
   std::size_t Release(Place place);
+  // The same of one stream's chain, without graph pools.
   std::size_t Release(Place place, Stream stream);
   // Release of every device, managed memory too.
   std::size_t EmptyCache();
@@ -324,6 +325,11 @@ class AllocatorFacade {
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
+  // What `release` gave the system at `places`, which it counts only in part:
+  // not what went as frees that it waited for, nor what a driver's pool gave up
+  // by itself.
+  std::size_t GivenBy(const std::vector<PlaceState*>& places,
+                      FunctionRef<std::size_t()> release) const;
 
   const Options options_;
   std::shared_ptr<Platform> platform_;

@@ -1,11 +1,8 @@
 #include "strata/facade/c_api_call.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "strata/platform/device.h"
@@ -13,14 +10,32 @@
 namespace strata {
 namespace {
 
-// Destructors at the end of a thread or of the program may fail, too, and read
-// why: then a text of this length has to do.
-constexpr std::size_t kLateBytes = 512;
-thread_local constinit std::array<char, kLateBytes> t_late{};
+// Destructors at the end of a thread or of the program may fail, too, and ask
+// why. No text is kept then, as the library has few bytes of thread-local
+// memory (front_route.h) and a heap text would have no owner.
 thread_local constinit bool t_is_late = false;
+thread_local constinit strata_status t_late_code = STRATA_OK;
 
-void SetLate(std::string_view text) noexcept {
-  t_late[text.copy(t_late.data(), kLateBytes - 1)] = '\0';
+const char* LateText(strata_status code) noexcept {
+  switch (code) {
+    case STRATA_OK:
+      return "";
+    case STRATA_INVALID_ARGUMENT:
+      return "at the end of a thread: an argument is wrong";
+    case STRATA_OUT_OF_MEMORY:
+      return "at the end of a thread: out of memory";
+    case STRATA_DEVICE_ERROR:
+      return "at the end of a thread: a device call failed";
+    case STRATA_UNKNOWN_POINTER:
+      return "at the end of a thread: the pointer is not allocated";
+    case STRATA_SHORT_BUFFER:
+      return "at the end of a thread: the buffer is too small";
+    case STRATA_LIVE_POINTERS:
+      return "at the end of a thread: pointers had not been freed";
+    case STRATA_INTERNAL:
+      break;
+  }
+  return "at the end of a thread: a fault of Strata";
 }
 
 class LastError {
@@ -28,21 +43,15 @@ class LastError {
   LastError() = default;
   LastError(const LastError&) = delete;
   LastError& operator=(const LastError&) = delete;
-  ~LastError() {
-    SetLate(text_);
-    t_is_late = true;
-  }
+  ~LastError() { t_is_late = true; }
 
   // Of the calling thread.
-  static void Set(std::string text) noexcept {
-    if (t_is_late) {
-      SetLate(text);
-    } else {
-      Own().text_ = std::move(text);
-    }
+  static void Set(strata_status code, std::string text) noexcept {
+    t_late_code = code;
+    if (!t_is_late) Own().text_ = std::move(text);
   }
   static const char* Get() noexcept {
-    return t_is_late ? t_late.data() : Own().text_.c_str();
+    return t_is_late ? LateText(t_late_code) : Own().text_.c_str();
   }
 
  private:
@@ -59,9 +68,9 @@ class LastError {
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept {
   try {
-    LastError::Set(std::string(function) + ": " + what);
+    LastError::Set(code, std::string(function) + ": " + what);
   } catch (const std::bad_alloc&) {
-    LastError::Set({});
+    LastError::Set(code, {});
   }
   return code;
 }

@@ -71,7 +71,8 @@ typedef struct strata_facade strata_facade;
 STRATA_API const char* strata_version(void);
 
 // What the last failed call of this thread had to say; "" if none has failed.
-// Never NULL; valid until the next call from this thread that fails.
+// Never NULL; valid until the next call from this thread that fails, or until
+// the thread ends: what its last destructors ask has less to say.
 STRATA_API const char* strata_last_error(void);
 
 // Builds a facade. `options` are names and values as in

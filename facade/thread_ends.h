@@ -30,7 +30,8 @@ class ThreadEnds : public std::enable_shared_from_this<ThreadEnds> {
   explicit ThreadEnds(std::function<void(const Stream&)> ended)
       : ended_(std::move(ended)) {}
 
-  // `stream` is the calling thread's own. Once is enough; again does nothing.
+  // `stream` is the calling thread's own. Once is enough; again does nothing,
+  // and neither does a destructor's call after the thread has told.
   //
   // Errors: std::bad_alloc; then nothing is done.
   void Watch(const Stream& stream);

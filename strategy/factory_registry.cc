@@ -73,8 +73,10 @@ StrategyRegistrar::StrategyRegistrar(const StrategyFactory& factory) noexcept
     file_ = factory.file;
   } catch (const std::invalid_argument& error) {
     LOG(FATAL) << error.what();
-  } catch (const std::exception& error) {
+  } catch (const std::logic_error& error) {
     LOG(ERROR) << error.what();
+  } catch (const std::exception& error) {
+    LOG(FATAL) << error.what();
   }
 }
 

@@ -21,14 +21,6 @@ constexpr std::size_t kMaxParkedBytes = std::size_t{1} << 47;
 // Made with what is asked for, as a program that grows soon asks for more.
 constexpr std::size_t kSpareRoom = 15;
 
-// What the strategy may have given the block for. No strategy rounds a large
-// request to twice as much: then it was TakeAny.
-std::size_t GivenFor(const Block& block) {
-  constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
-  if (block.size < kLargeBytes) return block.requested;
-  return std::max<std::size_t>(block.requested, block.size / 8 * 3);
-}
-
 bool IsAligned(const Block& block, std::size_t alignment) {
   return alignment == 0 ||
          reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0;
@@ -119,7 +111,10 @@ void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
   proxy->data = block->data;
   proxy->size = AlignUp(block->size, FreeIndex::kGranuleBytes);
   Note* note = new (RecordSlab::NoteOf(proxy)) Note();
-  note->requested = GivenFor(*block);
+  note->requested = block->requested;
+  if (misfit_count_ != 0) [[unlikely]] {
+    note->requested = ForgetMisfit(*block);
+  }
   note->tick = tick;
   SetLive(*block, false);
   if (!holds_.load(std::memory_order_relaxed)) {
@@ -200,6 +195,22 @@ Block* ParkedFrees::Take(const Request& request) noexcept {
   return TakeHeld(request);
 }
 
+void ParkedFrees::NoteMisfit(const Block& block,
+                             std::size_t given_for) noexcept {
+  Misfit& misfit = misfits_[next_misfit_++ % misfits_.size()];
+  misfit_count_ += misfit.block == nullptr;
+  misfit = {&block, given_for};
+}
+
+std::size_t ParkedFrees::ForgetMisfit(const Block& block) noexcept {
+  for (Misfit& misfit : misfits_) {
+    if (misfit.block != &block) continue;
+    --misfit_count_;
+    return std::exchange(misfit, {}).given_for;
+  }
+  return block.requested;
+}
+
 Block* ParkedFrees::TakeAny(const Request& request) noexcept {
   if (empty()) return nullptr;
   const std::lock_guard<LentLock> guard(lock_);
@@ -214,13 +225,16 @@ inline Block* ParkedFrees::TakeFit(const Request& request,
                                    bool may_waste) noexcept {
   // How hard to try says nothing about where.
   constexpr std::uint32_t kAnywhere = kNoGrowth | kNoRetry | kWillBeLogged;
-  if (empty() || request.freed_before != 0 ||
-      (request.flags & ~kAnywhere) != 0 || request.bytes > kMaxParkedBytes) {
+  const std::uint32_t served = kAnywhere | (may_waste ? kLongLived : 0U);
+  if (empty() || request.freed_before != 0 || (request.flags & ~served) != 0 ||
+      request.bytes > kMaxParkedBytes) {
     return nullptr;
   }
   Block* const proxy = FindFit(request, may_waste);
   if (proxy == nullptr) return nullptr;
+  const std::size_t given_for = NoteOf(proxy).requested;
   Block* const block = Unlink(proxy);
+  if (may_waste) NoteMisfit(*block, given_for);
   SetFlags(*block, kBlockLive);
   block->offset_units = 0;
   block->requested = request.bytes;

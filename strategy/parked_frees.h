@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_PARKED_FREES_H_
 #define STRATA_STRATEGY_PARKED_FREES_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,11 @@ class ParkedFrees final : public FreeSource {
   using Tick = StreamTimeline::Tick;
   // Behind the record that stands for a parked block in the index.
   struct Note;
+  // A block that was taken for less than it may be.
+  struct Misfit {
+    const Block* block = nullptr;
+    std::size_t given_for = 0;
+  };
 
   static Note& NoteOf(Block* proxy);
   // The parked block.
@@ -90,6 +96,9 @@ class ParkedFrees final : public FreeSource {
   Block* Unlink(Block* proxy) noexcept;  // the block; gives the proxy
   Block* FindFit(const Request& request, bool may_waste) noexcept;
   Block* TakeFit(const Request& request, bool may_waste) noexcept;
+  void NoteMisfit(const Block& block, std::size_t given_for) noexcept;
+  // What the strategy gave the block for.
+  std::size_t ForgetMisfit(const Block& block) noexcept;
   void LetGo() noexcept;  // of frees_: nothing is parked
   // Without it.
   std::size_t FreeUpTo(Tick tick) noexcept;
@@ -116,6 +125,10 @@ class ParkedFrees final : public FreeSource {
   // are the strategy's, so a record of its own stands for it here.
   std::unique_ptr<FreeIndex> index_;  // null until there is room
   RecordList room_;                   // records, each for one block more
+  // The last ones: parked again, they are what they were.
+  std::array<Misfit, 16> misfits_{};
+  std::size_t next_misfit_ = 0;
+  std::size_t misfit_count_ = 0;
   Block* oldest_ = nullptr;
   Block* newest_ = nullptr;
 };

@@ -63,7 +63,13 @@ bool Arguments::TakeHelp() {
 }
 
 std::optional<std::string> Arguments::TakeText(const std::string& name) {
-  std::optional<std::string> value;
+  std::vector<std::string> values = TakeTexts(name);
+  if (values.empty()) return std::nullopt;
+  return std::move(values.back());
+}
+
+std::vector<std::string> Arguments::TakeTexts(const std::string& name) {
+  std::vector<std::string> values;
   std::vector<std::string> others;
   auto argument = rest_.begin();
   for (; argument != rest_.end() && *argument != "--"; ++argument) {
@@ -72,16 +78,16 @@ std::optional<std::string> Arguments::TakeText(const std::string& name) {
       if (++argument == rest_.end()) {
         throw std::invalid_argument("--" + name + " lacks its value");
       }
-      value = *argument;
+      values.push_back(*argument);
     } else if (text.starts_with(name + "=")) {
-      value = text.substr(name.size() + 1);
+      values.push_back(text.substr(name.size() + 1));
     } else {
       others.push_back(*argument);
     }
   }
   others.insert(others.end(), argument, rest_.end());
   rest_ = std::move(others);
-  return value;
+  return values;
 }
 
 std::string Arguments::TakeChoice(const std::string& name,

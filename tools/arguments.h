@@ -34,8 +34,10 @@ class Arguments {
                        const std::string& default_value) {
     return TakeText(name).value_or(default_value);
   }
-  // Nothing if it is not given.
+  // Nothing if it is not given; the last one, if it is more than once.
   std::optional<std::string> TakeText(const std::string& name);
+  // Each that is given, in order.
+  std::vector<std::string> TakeTexts(const std::string& name);
   // --help, or -h.
   bool TakeHelp();
   // Reads the flags of Strata and of glog among the rest and returns what is

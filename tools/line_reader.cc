@@ -32,6 +32,9 @@ bool LineReader::Next(std::string_view* line) {
   ++line_;
   if (bytes > 0 && begin[bytes - 1] == '\r') --bytes;
   *line = std::string_view(begin, bytes);
+  if (line_ == 1 && line->starts_with(kByteOrderMark)) {
+    line->remove_prefix(kByteOrderMark.size());
+  }
   return true;
 }
 

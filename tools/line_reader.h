@@ -9,7 +9,10 @@
 
 namespace strata {
 
-// The lines of a text.
+// What editors of some systems begin a text with.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// The lines of a text, without a byte order mark.
 //
 // Errors: TraceError: the text cannot be read, is cut off or corrupt, or has a
 //   line above kMaxLineBytes.

@@ -77,8 +77,9 @@ class RmmLogReader {
  private:
   void ReadHeader() {
     std::string_view line;
-    if (!lines_.Next(&line)) throw TraceError(path_, 0, "the file is empty");
-    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+    do {
+      if (!lines_.Next(&line)) throw TraceError(path_, 0, "the file is empty");
+    } while (Trimmed(line).empty());
     column_of_field_.clear();
     std::array<bool, kFieldCount> found{};
     for (bool more = true; more;) {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "strata/tools/line_reader.h"
 #include "strata/tools/pytorch_snapshot.h"
 #include "strata/tools/rmm_log.h"
 #include "strata/tools/umpire_log.h"
@@ -11,7 +12,6 @@ namespace {
 
 constexpr char kFirstOfPickle = '\x80';  // PROTO
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kMostSpaceBytes = 4096;
 
 // The first byte but for a byte order mark and space, left in place; 0 if there

@@ -23,12 +23,13 @@ Status HostRanges::Map(HostRangeKind kind, int device, std::size_t bytes,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return Status::kMemoryAllocation;
   std::lock_guard lock(mutex_);
+  ManagedUse* const use =
+      kind == HostRangeKind::kManaged ? &managed_[device] : nullptr;
   ranges_.insert_or_assign(reinterpret_cast<std::uintptr_t>(mapped),
                            Range{bytes, kind, device});
-  if (kind == HostRangeKind::kManaged) {
-    ManagedUse& use = managed_[device];
-    use.bytes += bytes;
-    use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  if (use != nullptr) {
+    use->bytes += bytes;
+    use->peak_bytes = std::max(use->peak_bytes, use->bytes);
   }
   *ptr = mapped;
   return Status::kSuccess;

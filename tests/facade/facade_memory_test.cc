@@ -348,7 +348,6 @@ TEST_F(FacadeFillTest, AFillThatFailsGivesTheMemoryBack) {
   EXPECT_NE(facade().Alloc(kPlace, 1000), nullptr);
 }
 
-// Work may still use it, so that the system must not have it.
 TEST_F(FacadeMemoryTest, ReleaseSaysAllThatItGave) {
   for (const std::string& strategy : StrategyNames()) {
     Build("allocator_strategy=" + strategy);
@@ -371,6 +370,7 @@ TEST_F(FacadeMemoryTest, ReleaseSaysAllThatItGave) {
   }
 }
 
+// Work may still use it, so that the system must not have it.
 TEST_F(FacadeMemoryTest, WhatCannotBeWaitedForIsNotGivenBack) {
   for (const char* strategy :
        {"auto_growth", "bfc", "naive_best_fit", "pool", "thread_local"}) {

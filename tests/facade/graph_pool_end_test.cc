@@ -91,5 +91,30 @@ TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
   Use(again, stream_);
 }
 
+class GraphPoolsOfDevicesTest : public GraphFixture {
+ protected:
+  GraphPoolsOfDevicesTest() : GraphFixture(2) {}
+};
+
+// A pool that has ended goes when any place is looked at.
+TEST_F(GraphPoolsOfDevicesTest, EmptyCacheSaysWhatThoseOfAllDevicesGave) {
+  Build();
+  for (int i = 0; i < 2; ++i) {
+    const Stream stream = NewStream(i);
+    CaptureGuard guard(facade(), stream);
+    facade().Alloc(DevicePlace(i), kBytes, stream).reset();
+    EXPECT_EQ(device(i).GraphDestroy(guard.End()), Status::kSuccess);
+    EXPECT_EQ(device(i).Synchronize(), Status::kSuccess);
+  }
+  const auto reserved = [&] {
+    return facade().GetStats(DevicePlace(0)).reserved_bytes +
+           facade().GetStats(DevicePlace(1)).reserved_bytes;
+  };
+  const std::size_t before = reserved();
+  EXPECT_GE(before, 2 * kBytes);
+  EXPECT_EQ(facade().EmptyCache(), before);
+  EXPECT_EQ(reserved(), 0U);
+}
+
 }  // namespace
 }  // namespace strata

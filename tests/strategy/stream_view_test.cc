@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "strata/allocation/error.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/strategy/stream_view_fixture.h"
 #include "strata/tests/testing/live_ranges.h"
@@ -163,9 +164,33 @@ TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
   a_->DoFree(taken);
   EXPECT_NE(device().PendingCount(), 0U);
   // Else the frees are waited for, and the block is split.
-  AllocationPtr split = a_->Allocate(small);
+  const AllocationPtr half = a_->Allocate(Mebibytes(120));
   EXPECT_EQ(device().PendingCount(), 0U);
-  EXPECT_LT(split->size(), Mebibytes(7));
+  EXPECT_LT(half->size(), Mebibytes(121));
+  EXPECT_NO_THROW(a_->Allocate(Mebibytes(120)));
+}
+
+// No more of them are remembered than a few.
+TEST_F(StreamViewTest, ManyBlocksAreWastedAndParkedAgain) {
+  UseBoth();
+  std::vector<AllocationPtr> blocks;
+  for (std::size_t i = 0; i < 20; ++i) {
+    blocks.push_back(a_->Allocate(Mebibytes(11) + i * 4096));
+  }
+  const Request small{Mebibytes(2), 0, kNoRetry};
+  std::vector<AllocationPtr> rest;
+  const auto fill = [&] {
+    while (true) rest.push_back(a_->Allocate(small));
+  };
+  EXPECT_THROW(fill(), BadAlloc);
+  Work(*a_);
+  for (int round = 0; round < 3; ++round) {
+    blocks.clear();
+    EXPECT_EQ(place_.frees()->deferred().blocks, 20U) << round;
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_NO_THROW(blocks.push_back(a_->Allocate(small)));
+    }
+  }
 }
 
 TEST_F(StreamViewTest, ARequestThatIsNotRetriedHasItsParkedBlock) {

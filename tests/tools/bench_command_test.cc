@@ -93,14 +93,16 @@ TEST(BenchCommandTest, ListsOfNothingAreRefused) {
   }
 }
 
-// The workers look for the traces where this process did.
+// The workers read what this process found, and no plot that it begins since.
 TEST(BenchCommandTest, AFileOfAFolderMayHaveAnyName) {
   const ScratchFolder folder;
   folder.Write("a,b.csv", std::string(kHeader) + "1,0,allocate,0x10,64,0\n");
   std::filesystem::create_directory(folder.path() / "inner");
-  const CommandResult result = RunBench(
-      {"--bench_rounds=1", "--bench_operations=10", "--bench_workloads=pair",
-       "--bench_allocators=null", "--bench_trace=" + folder.path().string()});
+  const CommandResult result =
+      RunBench({"--bench_rounds=1", "--bench_operations=10",
+                "--bench_workloads=random_10", "--bench_allocators=null",
+                "--bench_trace=" + folder.path().string(),
+                "--bench_plot=" + (folder.path() / "a,b.svg").string()});
   EXPECT_EQ(result.code, 0) << result.err;
 }
 

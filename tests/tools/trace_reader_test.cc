@@ -40,7 +40,10 @@ TEST(TraceReaderTest, SeesTheFormFromTheContent) {
        {std::string(kHeader) + "1,0,allocate,0x10,5,0\n", std::string(kUmpire),
         std::string("# a comment\n").append(kUmpire),
         std::string("\xef\xbb\xbf").append(kUmpire),
-        std::string("\r\n \n").append(kUmpire), Snapshot()}) {
+        std::string("\xef\xbb\xbf# a comment\n").append(kUmpire),
+        std::string("\r\n \n").append(kUmpire),
+        std::string("\n").append(kHeader) + "1,0,allocate,0x10,5,0\n",
+        Snapshot()}) {
     EXPECT_THAT(ReadContent(content).allocated_bytes, ::testing::ElementsAre(5))
         << content;
   }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "strata/facade/flags.h"
@@ -68,6 +69,8 @@ Exit code: 0; 1 if a measurement failed; 2 if nothing was measured.
 
 constexpr const char* kBundledTraces = "tests/data/traces";
 constexpr const char* kAll = "all";
+// What a worker is given: a file, whose name may have commas.
+constexpr const char* kWorkerTrace = "bench_worker_trace";
 
 struct BenchSettings {
   std::string workloads;
@@ -75,7 +78,6 @@ struct BenchSettings {
   int rounds = 0;
   std::size_t pairs = 0;
   BenchScriptOptions script;
-  std::string traces;   // as they were given
   std::string library;  // path; empty: none
   std::string plot;     // the same
 };
@@ -114,10 +116,12 @@ BenchSettings TakeSettings(Arguments& arguments) {
   settings.pairs = TakePositive(arguments, "bench_operations", 1'000'000);
   settings.script.pairs = std::min(settings.script.pairs, settings.pairs);
   settings.script.seed = TakePositive(arguments, "bench_seed", 1);
-  settings.traces = arguments.TakeText(
+  settings.script.traces = BenchTraces(arguments.TakeText(
       "bench_trace",
-      std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : "");
-  settings.script.traces = BenchTraces(settings.traces);
+      std::filesystem::is_directory(kBundledTraces) ? kBundledTraces : ""));
+  for (std::string& trace : arguments.TakeTexts(kWorkerTrace)) {
+    settings.script.traces.push_back(std::move(trace));
+  }
   settings.library = arguments.TakeText("bench_library", "");
   settings.plot = arguments.TakeText("bench_plot", "");
   return settings;
@@ -239,8 +243,11 @@ BenchPlan MakePlan(const BenchSettings& settings,
   plan.worker_arguments = {
       "--bench_operations=" + std::to_string(settings.pairs),
       "--bench_seed=" + std::to_string(settings.script.seed),
-      "--bench_trace=" + settings.traces,
-      "--bench_library=" + settings.library};
+      "--bench_trace=", "--bench_library=" + settings.library};
+  for (const std::string& trace : settings.script.traces) {
+    plan.worker_arguments.push_back(std::string("--") + kWorkerTrace + "=" +
+                                    trace);
+  }
   plan.worker_arguments.insert(plan.worker_arguments.end(), flags.begin(),
                                flags.end());
   plan.library_folders = SystemLibraryFolders();

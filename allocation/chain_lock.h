@@ -57,21 +57,37 @@ class alignas(64) ChainLock {
    private:
     const BiasedLock::Guard guard_;
   };
-  // What waits is not taken in: ask has_waiting().
-  class Brief : public BiasedLock::Brief {
-   public:
-    explicit Brief(ChainLock& lock) : BiasedLock::Brief(lock.lock_) {}
+  // Ways to hold it, as those of BiasedLock: at once only while nothing waits.
+  struct ByWord {
+    static bool TakeAtOnce(ChainLock& lock) {
+      return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
+    }
+    static void Release(ChainLock& lock) {
+      BiasedLock::ByWord::Release(lock.lock_);
+    }
+    static void Keep() { BiasedLock::ByWord::Keep(); }
+    static void Unkeep() { BiasedLock::ByWord::Unkeep(); }
+  };
+  struct AsOwner {
+    static bool TakeAtOnce(ChainLock& lock) {
+      return !lock.has_waiting() && BiasedLock::AsOwner::TakeAtOnce(lock.lock_);
+    }
+    static void Release(ChainLock& lock) {
+      BiasedLock::AsOwner::Release(lock.lock_);
+    }
+    static void Keep() { BiasedLock::AsOwner::Keep(); }
+    static void Unkeep() { BiasedLock::AsOwner::Unkeep(); }
+  };
+  // As after lock(), whichever way that went.
+  struct AsLocked {
+    static void Release(ChainLock& lock) { lock.unlock(); }
+    static void Keep() {}
+    static void Unkeep() {}
   };
   // Whether no thread can own it, and nothing waits.
   bool is_simple() const noexcept {
     return waiting_.load(std::memory_order_acquire) <= kClosed;
   }
-  // As those of BiasedLock, of a lock that is simple; what waits is not taken
-  // in.
-  bool TakeWordAtOnce() { return lock_.TakeWordAtOnce(); }
-  void ReleaseWord() { lock_.ReleaseWord(); }
-  static void KeepWord() { BiasedLock::KeepWord(); }
-  static void UnkeepWord() { BiasedLock::UnkeepWord(); }
 
   void lock() {
     lock_.lock();

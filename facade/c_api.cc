@@ -101,9 +101,10 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
 }
 
 // Where the lock could not be had at once.
-[[gnu::noinline]] strata_status AllocInTurn(strata_facade& facade, Front& front,
-                                            size_t bytes,
-                                            void** pointer) noexcept {
+[[gnu::noinline]] strata_status AllocContended(strata_facade& facade,
+                                               Front& front, HitState& /*hit*/,
+                                               size_t bytes,
+                                               void** pointer) noexcept {
   return strata::GuardCall("strata_alloc", [&] {
     const auto [unknown, data] = front.AllocKnown(bytes);
     *pointer = unknown == nullptr ? data : Keep(facade, AllocationPtr(unknown));
@@ -128,22 +129,59 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
+// The rest while the lock is held, which it is as `Hold` says.
+
+template <class Hold>
 [[gnu::noinline]] strata_status AllocPastSlot(strata_facade& facade,
                                               Front& front, HitState& hit,
                                               Block* block,
                                               void** pointer) noexcept {
-  if (front.MakeKnown(hit, block, pointer)) return STRATA_OK;
+  if (front.MakeKnown<Hold>(hit, block, pointer)) return STRATA_OK;
   return KeepSlowly(facade, block->allocation(), pointer);
 }
 
+template <class Hold>
 [[gnu::noinline]] strata_status AllocPastCache(strata_facade& facade,
                                                Front& front, HitState& hit,
                                                size_t bytes,
                                                void** pointer) noexcept {
-  Block* const block = front.TakePastCache(hit, bytes);
+  Block* const block = front.TakePastCache<Hold>(hit, bytes);
   if (block == nullptr) return AllocSlowly(facade, front, bytes, pointer);
-  if (front.MakeKnown(hit, block, pointer)) return STRATA_OK;
+  if (front.MakeKnown<Hold>(hit, block, pointer)) return STRATA_OK;
   return KeepSlowly(facade, block->allocation(), pointer);
+}
+
+using AllocRest = strata_status(strata_facade&, Front&, HitState&, size_t,
+                                void**) noexcept;
+
+// With the lock, if it can be had at once as `Hold` says; else `Otherwise`.
+template <class Hold, AllocRest Otherwise>
+[[gnu::always_inline]] inline strata_status AllocWith(strata_facade& facade,
+                                                      Front& front,
+                                                      HitState& hit,
+                                                      size_t bytes,
+                                                      void** pointer) noexcept {
+  const Front::Started start = front.StartKnown<Hold>(hit, bytes, pointer);
+  switch (start.progress) {
+    case Front::Progress::kDone:
+      return STRATA_OK;
+    case Front::Progress::kPastCache:
+      return AllocPastCache<Hold>(facade, front, hit, bytes, pointer);
+    case Front::Progress::kNoSlot:
+      return AllocPastSlot<Hold>(facade, front, hit, start.block, pointer);
+    case Front::Progress::kSlowly:
+      return AllocSlowly(facade, front, bytes, pointer);
+    default:
+      return Otherwise(facade, front, hit, bytes, pointer);
+  }
+}
+
+// Where the word is not all of the lock, or is taken.
+[[gnu::noinline]] strata_status AllocInTurn(strata_facade& facade, Front& front,
+                                            HitState& hit, size_t bytes,
+                                            void** pointer) noexcept {
+  return AllocWith<ChainLock::AsOwner, AllocContended>(facade, front, hit,
+                                                       bytes, pointer);
 }
 
 // Where a group does not know the pointer: it is another stream's, or its
@@ -160,44 +198,62 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
 
 // Where the lock could not be had at once: it may be that of another stream,
 // which nobody should wait for.
-[[gnu::noinline]] strata_status FreeInTurn(strata_facade& facade,
-                                           void* pointer) noexcept {
+[[gnu::noinline]] strata_status FreeContended(ChainLock& lock,
+                                              strata_facade& facade,
+                                              PointerGroup& known,
+                                              void* pointer) noexcept {
+  // A steady way that leads there no longer.
+  if (!known.IsGuardedBy(lock)) t_free_route.Leave();
   PointerGroup* const group = facade.pointers.GroupOf(pointer);
   if (group != nullptr && Front::FreeKnown(*group, pointer)) return STRATA_OK;
   return FreeElsewhere(facade, pointer);
 }
 
+template <class Hold>
 [[gnu::noinline]] strata_status FreeBySearch(strata_facade& facade,
                                              PointerGroup& group,
                                              ChainLock& lock,
                                              void* pointer) noexcept {
-  if (Front::FreeBySearch(group, lock, pointer)) return STRATA_OK;
+  if (Front::FreeBySearch<Hold>(group, lock, pointer)) return STRATA_OK;
   return FreeElsewhere(facade, pointer);
 }
 
+template <class Hold>
 [[gnu::noinline]] strata_status FreePastSlot(strata_facade& facade,
                                              PointerGroup& group,
                                              ChainLock& lock,
                                              void* pointer) noexcept {
-  if (Front::FreePastSlot(group, lock, pointer)) return STRATA_OK;
-  return FreeBySearch(facade, group, lock, pointer);
+  if (Front::FreePastSlot<Hold>(group, lock, pointer)) return STRATA_OK;
+  return FreeBySearch<Hold>(facade, group, lock, pointer);
 }
 
-// By the lock that was the guard of the group.
-[[gnu::always_inline]] inline strata_status FreeBy(ChainLock& lock,
-                                                   strata_facade& facade,
-                                                   PointerGroup& group,
-                                                   void* pointer) noexcept {
-  switch (Front::StartFree(group, lock, pointer)) {
+using FreeRest = strata_status(ChainLock&, strata_facade&, PointerGroup&,
+                               void*) noexcept;
+
+// By the lock that was the guard of the group, if it can be had at once as
+// `Hold` says; else `Otherwise`.
+template <class Hold, FreeRest Otherwise>
+[[gnu::always_inline]] inline strata_status FreeWith(ChainLock& lock,
+                                                     strata_facade& facade,
+                                                     PointerGroup& group,
+                                                     void* pointer) noexcept {
+  switch (Front::StartFree<Hold>(group, lock, pointer)) {
     case Front::Progress::kDone:
       return STRATA_OK;
     case Front::Progress::kNoSlot:
-      return FreePastSlot(facade, group, lock, pointer);
+      return FreePastSlot<Hold>(facade, group, lock, pointer);
     default:
-      // A steady way that leads there no longer.
-      if (!group.IsGuardedBy(lock)) t_free_route.Leave();
-      return FreeInTurn(facade, pointer);
+      return Otherwise(lock, facade, group, pointer);
   }
+}
+
+// Where the word is not all of the lock, or is taken.
+[[gnu::noinline]] strata_status FreeInTurn(ChainLock& lock,
+                                           strata_facade& facade,
+                                           PointerGroup& group,
+                                           void* pointer) noexcept {
+  return FreeWith<ChainLock::AsOwner, FreeContended>(lock, facade, group,
+                                                     pointer);
 }
 
 // Where the thread does not know the way to the pointer, or an argument is
@@ -212,7 +268,8 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   if (group == nullptr) return FreeElsewhere(*facade, pointer);
   ChainLock& lock = group->guard();
   t_free_route.Note(*group, lock, facade->facade.fronts().version());
-  return FreeBy(lock, *facade, *group, pointer);
+  return FreeWith<ChainLock::ByWord, FreeInTurn>(lock, *facade, *group,
+                                                 pointer);
 }
 
 }  // namespace
@@ -239,21 +296,8 @@ strata_status strata_alloc(strata_facade* facade, strata_place place,
     }
     route = &t_handle_route;
   }
-  Front& front = *route->front;
-  HitState& hit = *route->hit;
-  const Front::Started start = front.StartKnown(hit, bytes, pointer);
-  switch (start.progress) {
-    case Front::Progress::kDone:
-      return STRATA_OK;
-    case Front::Progress::kPastCache:
-      return AllocPastCache(*facade, front, hit, bytes, pointer);
-    case Front::Progress::kNoSlot:
-      return AllocPastSlot(*facade, front, hit, start.block, pointer);
-    case Front::Progress::kSlowly:
-      return AllocSlowly(*facade, front, bytes, pointer);
-    default:
-      return AllocInTurn(*facade, front, bytes, pointer);
-  }
+  return AllocWith<ChainLock::ByWord, AllocInTurn>(*facade, *route->front,
+                                                   *route->hit, bytes, pointer);
 }
 
 strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
@@ -276,7 +320,8 @@ strata_status strata_free(strata_facade* facade, void* pointer) {
       !t_free_route.IsSteady(facade->facade.fronts().version())) [[unlikely]] {
     return FreeFirst(facade, pointer);
   }
-  return FreeBy(*t_free_route.lock, *facade, *t_free_route.group, pointer);
+  return FreeWith<ChainLock::ByWord, FreeInTurn>(*t_free_route.lock, *facade,
+                                                 *t_free_route.group, pointer);
 }
 
 strata_status strata_free_on(strata_facade* facade, void* pointer,

@@ -74,38 +74,14 @@ void Front::set_debug_fill(const DebugFill* fill) {
 }
 
 [[gnu::noinline]] Allocation* Front::AllocInTurn(std::size_t bytes) {
-  Block* block = nullptr;
-  bool is_held = false;
-  {
-    // Where nothing can throw: then it stays in registers.
-    ChainLock::Brief brief(hit_.lock);
-    is_held = static_cast<bool>(brief);
-    if (is_held) {
-      if (!hit_.lock.has_waiting() && MayHitPlainly(hit_)) {
-        block = TakeAtOnce(hit_, bytes);
-      }
-      if (block == nullptr) brief.Keep();
-    }
-  }
-  if (block != nullptr) return block->allocation();
-  return is_held ? AllocHeld(bytes) : AllocContended(bytes);
+  HitState& hit = hit_;
+  if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) return AllocContended(bytes);
+  return AllocWith<ChainLock::AsOwner>(hit, bytes);
 }
 
 Allocation* Front::AllocFirst(std::size_t bytes) {
   retry_.CountThread();
   return Alloc(hit_, bytes);
-}
-
-[[gnu::noinline]] Allocation* Front::AllocPastCache(std::size_t bytes) {
-  {
-    const std::lock_guard<ChainLock> guard(hit_.lock, std::adopt_lock);
-    Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
-    if (block != nullptr) {
-      Start(hit_, block, bytes);
-      return block->allocation();
-    }
-  }
-  return AllocSlowly(bytes);
 }
 
 Front::Finished Front::AllocKnown(std::size_t bytes) {
@@ -131,7 +107,8 @@ bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
   group.Lock();
   Allocation* const allocation = group.TakeHeld(data);
   if (allocation != nullptr && MayFreePlainly(group, *allocation)) {
-    group.front()->FreeHeld(allocation);
+    group.front()->FreeWith<ChainLock::AsLocked>(HitState::Of(group.guard()),
+                                                 allocation);
     return true;
   }
   group.guard().unlock();
@@ -140,32 +117,9 @@ bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
   return true;
 }
 
-bool Front::FreeBySearch(PointerGroup& group, ChainLock& lock,
-                         const void* data) noexcept {
-  Allocation* const allocation = group.TakeBySearch(data);
-  if (allocation == nullptr) {
-    lock.ReleaseWord();
-    return false;
-  }
-  FreeTaken(group, lock, allocation);
-  return true;
-}
-
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
   hit_.lock.lock();
-  return AllocHeld(bytes);
-}
-
-[[gnu::noinline]] Allocation* Front::AllocHeld(std::size_t bytes) {
-  hit_.lock.TakeIn();
-  if (!MayHitPlainly(hit_)) {
-    hit_.lock.unlock();
-    return AllocSlowly(bytes);
-  }
-  Block* const block = TakeAtOnce(hit_, bytes);
-  if (block == nullptr) return AllocPastCache(bytes);
-  hit_.lock.unlock();
-  return block->allocation();
+  return AllocWith<ChainLock::AsLocked>(hit_, bytes);
 }
 
 [[gnu::noinline]] Allocation* Front::AllocSlowly(std::size_t bytes) {
@@ -246,33 +200,25 @@ void Front::FreePlain(Allocation* allocation) noexcept {
     return FreeSlowly(allocation);
   }
   HitState& hit = hit_;
-  if (!hit.lock.is_simple()) [[unlikely]] {
+  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
     return FreeInTurn(allocation);
   }
-  if (!hit.lock.TakeWordAtOnce()) [[unlikely]] {
-    return FreeContended(allocation);
-  }
-  FreeWithWord(hit, allocation);
+  FreeWith<ChainLock::ByWord>(hit, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeInTurn(Allocation* allocation) noexcept {
+  HitState& hit = hit_;
   // Where others wait, this one does too: the lock would only change cores.
-  if (hit_.lock.has_waiting()) return FreeBehind(allocation);
-  ChainLock::Brief brief(hit_.lock);
-  if (!brief) return FreeContended(allocation);
-  if (!MayHitPlainly(hit_)) [[unlikely]] {
-    brief.Keep();
-    return FreeHeld(allocation);
+  if (hit.lock.has_waiting()) return FreeBehind(allocation);
+  if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) {
+    return FreeContended(allocation);
   }
-  if (!GiveAtOnce(hit_, allocation->block())) {
-    brief.Keep();
-    return FreePastCache(allocation);
-  }
+  FreeWith<ChainLock::AsOwner>(hit, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
   if (!hit_.lock.try_lock_unowned()) return FreeBehind(allocation);
-  FreeHeld(allocation);
+  FreeWith<ChainLock::AsLocked>(hit_, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeBehind(Allocation* allocation) noexcept {
@@ -280,17 +226,7 @@ void Front::FreePlain(Allocation* allocation) noexcept {
   if (hit_.lock.Leave(*allocation->block())) return;
   hit_.lock.lock();
   if (may_wait_ && MayHitPlainly(hit_)) hit_.lock.Open(*this);
-  FreeHeld(allocation);
-}
-
-[[gnu::noinline]] void Front::FreeHeld(Allocation* allocation) noexcept {
-  hit_.lock.TakeIn();
-  if (!MayHitPlainly(hit_)) {
-    hit_.lock.unlock();
-    return FreeSlowly(allocation);
-  }
-  if (!GiveAtOnce(hit_, allocation->block())) return FreePastCache(allocation);
-  hit_.lock.unlock();
+  FreeWith<ChainLock::AsLocked>(hit_, allocation);
 }
 
 void Front::TakeIn(Block* first) noexcept {
@@ -306,18 +242,6 @@ void Front::TakeIn(Block* first) noexcept {
 bool Front::EndWaiting() noexcept {
   const std::lock_guard<ChainLock> guard(hit_.lock);
   return hit_.lock.Close();
-}
-
-[[gnu::noinline]] void Front::FreePastCache(Allocation* allocation) noexcept {
-  Block* const block = allocation->block();
-  // Counted first: once given, it may be somebody else's.
-  hit_.counts.Uncount(*block);
-  if (!hit_path_->GiveCached(block)) [[unlikely]] {
-    hit_.counts.Recount(*block);
-    hit_.lock.unlock();
-    return WalkFree(allocation);
-  }
-  hit_.lock.unlock();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {

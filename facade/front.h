@@ -97,13 +97,14 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Alloc, whose pointer is known there before anybody else can free it, by the
   // lock that is taken anyway: in parts, of which the first is all that a hit
   // needs, and calls nothing. Who calls goes on with the one that the progress
-  // says, as the last thing he does. What is known may be freed at once, by a
-  // thread that frees something twice: so it is looked at before.
+  // says, and with the same Hold, one of ChainLock's, as the last thing he
+  // does. What is known may be freed at once, by a thread that frees something
+  // twice: so it is looked at before.
   enum class Progress : std::uint8_t {
     kDone,
     kNone,       // the lock could not be had at once; nothing is done
     kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
-    kPastCache,  // the front cache has nothing; the word of the lock is taken
+    kPastCache,  // the front cache has nothing; the lock is held
     kNoSlot,     // no slot is free, or the region is to be looked at; the same
   };
   struct Started {
@@ -111,14 +112,17 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     Block* block;  // of kNoSlot; else null
   };
   // kDone: `*pointer` is set. `hit` as for Alloc.
+  template <class Hold>
   [[gnu::always_inline]] Started StartKnown(HitState& hit, std::size_t bytes,
                                             void** pointer) noexcept;
   // Of kPastCache: the block is taken, as for kNoSlot; null if none was found
   // at once, and no lock is held: then AllocSlowly has to look.
+  template <class Hold>
   [[gnu::always_inline]] Block* TakePastCache(HitState& hit,
                                               std::size_t bytes) noexcept;
   // Of kNoSlot: `*pointer` is set. False if somebody else has to make the block
   // known. No lock is held then.
+  template <class Hold>
   [[gnu::always_inline]] bool MakeKnown(HitState& hit, Block* block,
                                         void** pointer) noexcept;
   // Of kNone: all of it.
@@ -130,13 +134,17 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* AllocSlowly(std::size_t bytes);
   // In parts, too: frees `data`, which may be any, if it is among the pointers
   // of `group`. `lock` was that group's guard.
-  static Progress StartFree(PointerGroup& group, ChainLock& lock,
-                            const void* data) noexcept;
+  template <class Hold>
+  [[gnu::always_inline]] static Progress StartFree(PointerGroup& group,
+                                                   ChainLock& lock,
+                                                   const void* data) noexcept;
   // Of kNoSlot: false, and nothing is done, if that takes a search, which comes
   // next: false if the pointer is not there, and no lock is held then.
+  template <class Hold>
   [[gnu::always_inline]] static bool FreePastSlot(PointerGroup& group,
                                                   ChainLock& lock,
                                                   const void* data) noexcept;
+  template <class Hold>
   static bool FreeBySearch(PointerGroup& group, ChainLock& lock,
                            const void* data) noexcept;
   // Of kNone: all of it. False, and nothing is done, if it is not there.
@@ -163,7 +171,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreePlain(Allocation* allocation) noexcept override;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  // The rest of Alloc and FreePlain if the lock is not simple.
+  // The rest of Alloc and FreePlain if the word is not all of the lock, or is
+  // taken.
   Allocation* AllocInTurn(std::size_t bytes);
   void FreeInTurn(Allocation* allocation) noexcept;
   // From and to the front cache; null and false if it does not. Hold the lock.
@@ -171,8 +180,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   static bool GiveAtOnce(HitState& hit, Block* block) noexcept;
   // Counts a block of the hit path as the user's. Hold the lock.
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
-  // The rest of Alloc, with lock_ held, if the front cache has nothing.
-  Allocation* AllocPastCache(std::size_t bytes);
+  // The rest of Alloc once the lock is held; if the front cache has nothing.
+  template <class Hold>
+  Allocation* AllocWith(HitState& hit, std::size_t bytes);
+  template <class Hold>
+  Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
   // Whether what `group`, whose guard the calling thread holds, has for the
   // front that it serves is all that this free needs.
   static bool MayFreePlainly(const PointerGroup& group,
@@ -181,22 +193,22 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     return allocation.owner() == front && IsPlain(*allocation.block()) &&
            ThreadCensus::IsCounted(front->retry_place_);
   }
-  // The rest of Alloc if lock_ could not be had at once; with it held.
+  // The rest of Alloc if the lock could not be had at once.
   Allocation* AllocContended(std::size_t bytes);
-  Allocation* AllocHeld(std::size_t bytes);
   // The rest of StartFree and FreePastSlot once `allocation` was taken out.
+  template <class Hold>
   static void FreeTaken(PointerGroup& group, ChainLock& lock,
                         Allocation* allocation) noexcept;
-  // The rest of FreePlain once the word of the lock was taken. `hit` is hit_.
-  void FreeWithWord(HitState& hit, Allocation* allocation) noexcept;
-  // The rest of FreePlain, with lock_ held, if the front cache does not keep
-  // it. This unlocks.
-  void FreePastCache(Allocation* allocation) noexcept;
-  // The rest of FreePlain if lock_ could not be had at once; if frees wait, or
-  // if another thread has it; with it held.
+  // The rest of FreePlain once the lock is held; if the front cache does not
+  // keep it. They end that. `hit` is hit_.
+  template <class Hold>
+  void FreeWith(HitState& hit, Allocation* allocation) noexcept;
+  template <class Hold>
+  void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
+  // The rest of FreePlain if the lock could not be had at once; if frees wait,
+  // or if another thread has it.
   void FreeContended(Allocation* allocation) noexcept;
   void FreeBehind(Allocation* allocation) noexcept;
-  void FreeHeld(Allocation* allocation) noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // With lock_ held, after a block of `bytes` was given: counts it off, and
   // tells who waits for memory.
@@ -257,32 +269,42 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 // ---- Inline, so that what the facade calls ends in it.
 
 inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes) {
-  if (!hit.lock.is_simple()) [[unlikely]] {
+  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
     return AllocInTurn(bytes);
   }
-  if (!hit.lock.TakeWordAtOnce()) [[unlikely]] {
-    return AllocContended(bytes);
-  }
+  return AllocWith<ChainLock::ByWord>(hit, bytes);
+}
+
+template <class Hold>
+[[gnu::always_inline]] inline Allocation* Front::AllocWith(HitState& hit,
+                                                           std::size_t bytes) {
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    ChainLock::KeepWord();
-    return AllocHeld(bytes);
+    Hold::Release(hit.lock);
+    return AllocSlowly(bytes);
   }
   Block* const block = TakeAtOnce(hit, bytes);
-  if (block == nullptr) {
-    ChainLock::KeepWord();
-    return AllocPastCache(bytes);
-  }
-  hit.lock.ReleaseWord();
+  if (block == nullptr) return AllocPastCache<Hold>(hit, bytes);
+  Hold::Release(hit.lock);
   return block->allocation();
 }
 
+template <class Hold>
+[[gnu::noinline]] Allocation* Front::AllocPastCache(HitState& hit,
+                                                    std::size_t bytes) {
+  Block* const block = TakePastCache<Hold>(hit, bytes);
+  if (block == nullptr) return AllocSlowly(bytes);
+  Hold::Release(hit.lock);
+  return block->allocation();
+}
+
+template <class Hold>
 inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
                                         void** pointer) noexcept {
-  if (!hit.lock.is_simple() || !hit.lock.TakeWordAtOnce()) [[unlikely]] {
+  if (!Hold::TakeAtOnce(hit.lock)) [[unlikely]] {
     return {Progress::kNone, nullptr};
   }
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    hit.lock.ReleaseWord();
+    Hold::Release(hit.lock);
     return {Progress::kSlowly, nullptr};
   }
   Block* const block = TakeAtOnce(hit, bytes);
@@ -295,22 +317,24 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
   }
   DCHECK(pointers->Owns(block->data)) << block->data;
   *pointer = block->data;
-  hit.lock.ReleaseWord();
+  Hold::Release(hit.lock);
   return {Progress::kDone, nullptr};
 }
 
+template <class Hold>
 inline Block* Front::TakePastCache(HitState& hit, std::size_t bytes) noexcept {
-  ChainLock::KeepWord();
+  Hold::Keep();
   Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
-  ChainLock::UnkeepWord();
+  Hold::Unkeep();
   if (block == nullptr) [[unlikely]] {
-    hit.lock.ReleaseWord();
+    Hold::Release(hit.lock);
     return nullptr;
   }
   Start(hit, block, bytes);
   return block;
 }
 
+template <class Hold>
 inline bool Front::MakeKnown(HitState& hit, Block* block,
                              void** pointer) noexcept {
   PointerGroup* const pointers = pointers_.get();
@@ -318,55 +342,87 @@ inline bool Front::MakeKnown(HitState& hit, Block* block,
   const bool is_known = pointers != nullptr && pointers->Owns(data) &&
                         pointers->InsertHeld(data, block->allocation());
   if (is_known) *pointer = data;
-  hit.lock.ReleaseWord();
+  Hold::Release(hit.lock);
   return is_known;
 }
 
+template <class Hold>
 inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
                                         const void* data) noexcept {
-  if (!lock.is_simple() || !lock.TakeWordAtOnce()) [[unlikely]] {
+  if (!Hold::TakeAtOnce(lock)) [[unlikely]] {
     return Progress::kNone;
   }
   if (!group.IsGuardedBy(lock)) [[unlikely]] {
-    lock.ReleaseWord();
+    Hold::Release(lock);
     return Progress::kNone;
   }
   Allocation* const allocation = group.TakeAtOnce(data);
   if (allocation == nullptr) return Progress::kNoSlot;
-  FreeTaken(group, lock, allocation);
+  FreeTaken<Hold>(group, lock, allocation);
   return Progress::kDone;
 }
 
+template <class Hold>
 inline bool Front::FreePastSlot(PointerGroup& group, ChainLock& lock,
                                 const void* data) noexcept {
   Allocation* const allocation = group.TakePastSlot(data);
   if (allocation == nullptr) [[unlikely]] {
     return false;
   }
-  FreeTaken(group, lock, allocation);
+  FreeTaken<Hold>(group, lock, allocation);
   return true;
 }
 
+template <class Hold>
+bool Front::FreeBySearch(PointerGroup& group, ChainLock& lock,
+                         const void* data) noexcept {
+  Allocation* const allocation = group.TakeBySearch(data);
+  if (allocation == nullptr) {
+    Hold::Release(lock);
+    return false;
+  }
+  FreeTaken<Hold>(group, lock, allocation);
+  return true;
+}
+
+template <class Hold>
 inline void Front::FreeTaken(PointerGroup& group, ChainLock& lock,
                              Allocation* allocation) noexcept {
   if (!MayFreePlainly(group, *allocation)) [[unlikely]] {
-    lock.ReleaseWord();
+    Hold::Release(lock);
     return allocation->owner()->DoFree(allocation);
   }
-  group.front()->FreeWithWord(HitState::Of(lock), allocation);
+  group.front()->FreeWith<Hold>(HitState::Of(lock), allocation);
 }
 
-inline void Front::FreeWithWord(HitState& hit,
-                                Allocation* allocation) noexcept {
+template <class Hold>
+inline void Front::FreeWith(HitState& hit, Allocation* allocation) noexcept {
   if (!MayHitPlainly(hit)) [[unlikely]] {
-    ChainLock::KeepWord();
-    return FreeHeld(allocation);
+    Hold::Release(hit.lock);
+    return FreeSlowly(allocation);
   }
   if (!GiveAtOnce(hit, allocation->block())) {
-    ChainLock::KeepWord();
-    return FreePastCache(allocation);
+    return FreePastCache<Hold>(hit, allocation);
   }
-  hit.lock.ReleaseWord();
+  Hold::Release(hit.lock);
+}
+
+template <class Hold>
+[[gnu::noinline]] void Front::FreePastCache(HitState& hit,
+                                            Allocation* allocation) noexcept {
+  Block* const block = allocation->block();
+  Hold::Keep();
+  // Counted first: once given, it may be somebody else's.
+  hit.counts.Uncount(*block);
+  const bool is_given = hit_path_->GiveCached(block);
+  if (!is_given) [[unlikely]] {
+    hit.counts.Recount(*block);
+  }
+  Hold::Unkeep();
+  Hold::Release(hit.lock);
+  if (!is_given) [[unlikely]] {
+    WalkFree(allocation);
+  }
 }
 
 inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {

@@ -114,45 +114,32 @@ class BiasedLock {
     BiasedLockMachine::Slot* const slot_;  // null: has the lock word
   };
 
-  // Holds a lock over a few instructions that call nothing, so that HeldLocks
-  // need not count it; or does not, if it could not be had at once.
-  class Brief {
-   public:
-    explicit Brief(BiasedLock& lock)
-        : lock_(lock), is_held_(lock.core_.LockAtOnce(&slot_)) {}
-    Brief(const Brief&) = delete;
-    Brief& operator=(const Brief&) = delete;
-    ~Brief() {
-      if (is_held_) Release();
-    }
-    explicit operator bool() const { return is_held_; }
-    // It is held from here on as after lock(), for others to unlock.
-    void Keep() {
-      is_held_ = false;
-      if (slot_ == nullptr) ++t_held_words;
-    }
+  // Two ways to hold a lock over a few instructions that call nothing, so that
+  // HeldLocks need not count it and nothing is left to ask at their end. What
+  // was taken at once is released in the same way, or kept: then it is held as
+  // after lock(), to be unlocked, or to be no longer kept and released.
 
-   private:
-    void Release() {
-      if (slot_ == nullptr) [[likely]] {
-        lock_.core_.Release();
-      } else {
-        BiasedLockCore<BiasedLockMachine>::Leave(slot_);
-      }
+  // With its word: a lock that may not be biased.
+  struct ByWord {
+    static bool TakeAtOnce(BiasedLock& lock) {
+      return lock.core_.TakeWordAtOnce();
     }
-
-    BiasedLock& lock_;
-    BiasedLockMachine::Slot* slot_ = nullptr;  // null: has the lock word
-    bool is_held_;
+    static void Release(BiasedLock& lock) { lock.core_.Release(); }
+    static void Keep() { ++t_held_words; }
+    static void Unkeep() { --t_held_words; }
   };
-
-  // What a Brief does, step by step, of a lock that may not be biased: where
-  // nothing may be left to ask.
-  bool TakeWordAtOnce() { return core_.TakeWordAtOnce(); }
-  void ReleaseWord() { core_.Release(); }
-  static void KeepWord() { ++t_held_words; }
-  // Undoes that, for what comes to call nothing more.
-  static void UnkeepWord() { --t_held_words; }
+  // As its owner.
+  struct AsOwner {
+    static bool TakeAtOnce(BiasedLock& lock) {
+      return lock.core_.EnterAtOnce();
+    }
+    static void Release(BiasedLock& /*lock*/) {
+      BiasedLockCore<BiasedLockMachine>::Leave(BiasedLockMachine::MySlot());
+    }
+    // HeldLocks knows anyway.
+    static void Keep() {}
+    static void Unkeep() {}
+  };
 
   void lock() {
     if (core_.Lock() == nullptr) ++t_held_words;

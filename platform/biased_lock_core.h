@@ -45,9 +45,17 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  // LockAtOnce of a lock that is not biasable.
+  // The whole of a lock that is not biasable, if nobody has it.
   bool TakeWordAtOnce() {
     return !taken_.exchange(true, std::memory_order_acquire);
+  }
+  // As the owner, for Leave with MySlot(); false, and nothing is done, if that
+  // takes more.
+  bool EnterAtOnce() {
+    Slot* const owner = owner_.load(std::memory_order_relaxed);
+    Slot* const slot = Machine::MySlot();
+    // Of what is not biasable and a thread without a slot, both are null.
+    return owner == slot && slot != nullptr && TryEnter(slot);
   }
 
   // The thread's slot, for Leave, if it entered as the owner; null if it took
@@ -62,18 +70,6 @@ class BiasedLockCore {
     if (owner == slot && TryEnter(slot)) return slot;
     LockUnowned(slot);
     return nullptr;
-  }
-
-  // As Lock, into `slot`, if that takes no wait and no call; else false, and
-  // nothing is done.
-  bool LockAtOnce(Slot** slot) {
-    Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner == nullptr) [[likely]] {
-      *slot = nullptr;
-      return TakeWordAtOnce();
-    }
-    *slot = Machine::MySlot();
-    return owner == *slot && TryEnter(*slot);
   }
 
   // False if somebody holds it. May wait for an owner that enters meanwhile.

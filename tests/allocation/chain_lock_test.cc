@@ -89,19 +89,44 @@ TEST_F(ChainLockTest, EveryWayToLockTakesIn) {
   lock_.unlock();
 }
 
-// It does not call anything.
-TEST_F(ChainLockTest, ABriefLockLeavesItToItsHolder) {
+// As it calls nothing, nobody would take in what waits.
+TEST_F(ChainLockTest, IsTakenAtOnceOnlyWhileNothingWaits) {
+  using Hold = ChainLock::ByWord;
   Open();
   Block block = LiveBlock();
   ASSERT_TRUE(lock_.Leave(block));
-  {
-    const ChainLock::Brief brief(lock_);
-    ASSERT_TRUE(brief);
-    EXPECT_TRUE(lock_.has_waiting());
-    EXPECT_EQ(taker_.blocks, 0U);
-    lock_.TakeIn();
-  }
+  EXPECT_FALSE(Hold::TakeAtOnce(lock_));
+  { const std::lock_guard<ChainLock> guard(lock_); }
   EXPECT_EQ(taker_.blocks, 1U);
+  ASSERT_TRUE(Hold::TakeAtOnce(lock_));
+  EXPECT_FALSE(lock_.try_lock());
+  Hold::Release(lock_);
+  ASSERT_TRUE(lock_.try_lock());
+  ChainLock::AsLocked::Release(lock_);
+  EXPECT_EQ(HeldLocks(), 0);
+}
+
+TEST_F(ChainLockTest, IsTakenByItsOwnerOnlyWhileNothingWaits) {
+  using Hold = ChainLock::AsOwner;
+  ChainLock lock(/*may_bias=*/true);
+  if (!ProcessBarrier::Instance().is_available()) {
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));
+  for (std::uint32_t i = 0; i < BiasedLockMachine::kFirstRun; ++i) {
+    EXPECT_FALSE(ChainLock::ByWord::TakeAtOnce(lock));
+    const std::lock_guard<ChainLock> guard(lock);
+    lock.Open(taker_);
+  }
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  Hold::Release(lock);
+  Block block = LiveBlock();
+  ASSERT_TRUE(lock.Leave(block));
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));
+  { const std::lock_guard<ChainLock> guard(lock); }
+  EXPECT_EQ(taker_.blocks, 1U);
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  Hold::Release(lock);
 }
 
 TEST_F(ChainLockTest, IsSimpleWhileNothingWaits) {
@@ -211,12 +236,11 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
     EXPECT_TRUE(biased.Leave(block));
   }).join();
   if (was_locked) GTEST_SKIP() << "no biased locks on this system";
-  {
-    const ChainLock::Brief brief(biased);
-    EXPECT_TRUE(brief);  // at once, so it is still the owner's
-  }
-  const std::lock_guard<ChainLock> guard(biased);
+  { const std::lock_guard<ChainLock> guard(biased); }
   EXPECT_EQ(taker_.blocks, 1U);
+  // One that was removed would have to come many times first.
+  ASSERT_TRUE(ChainLock::AsOwner::TakeAtOnce(biased));
+  ChainLock::AsOwner::Release(biased);
 }
 
 class ChainLockThreadsTest : public ChainLockTest,

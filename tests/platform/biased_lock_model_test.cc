@@ -19,7 +19,7 @@ Program Sections(int times) { return LockModel::Sections(0, times); }
 Program SectionOfOther() { return LockModel::Sections(1, 1); }
 Program TrySection() { return {{Do::kTryLock}, {Do::kCount}, {Do::kUnlock}}; }
 Program AtOnceSection() {
-  return {{Do::kLockAtOnce}, {Do::kCount}, {Do::kUnlock}};
+  return {{Do::kEnterAtOnce}, {Do::kCount}, {Do::kUnlock}};
 }
 Program UnownedSection() {
   return {{Do::kTryLockUnowned}, {Do::kCount}, {Do::kUnlock}};

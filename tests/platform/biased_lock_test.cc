@@ -128,48 +128,57 @@ TEST_P(BiasedLockTest, TryLockOfAnotherThreadTakesItFromItsOwner) {
   EXPECT_FALSE(lock_.is_mine());
 }
 
-TEST_P(BiasedLockTest, BrieflyHeldByOneAtATime) {
-  Own(lock_);
-  {
-    const BiasedLock::Brief brief(lock_);
-    ASSERT_TRUE(brief);
-    // As it calls nothing, nobody has to know.
-    EXPECT_EQ(HeldLocks(), lock_.is_mine() ? 1 : 0);
-    std::thread([&] {
-      const BiasedLock::Brief other(lock_);
-      EXPECT_FALSE(other);
-    }).join();
-  }
-  const BiasedLock::Brief again(lock_);
-  EXPECT_TRUE(again);
+// As its owner.
+TEST(BiasedLockHoldTest, IsTakenAtOnceByItsOwnerAlone) {
+  using Hold = BiasedLock::AsOwner;
+  BiasedLock lock(true);
+  if (!lock.may_be_biased()) GTEST_SKIP() << "no membarrier on this system";
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));  // nobody's
+  Own(lock);
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  EXPECT_EQ(HeldLocks(), 1);
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));
+  std::thread([&] {
+    EXPECT_FALSE(Hold::TakeAtOnce(lock));
+    EXPECT_FALSE(lock.try_lock());
+  }).join();
+  Hold::Release(lock);
+  EXPECT_EQ(HeldLocks(), 0);
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  Hold::Keep();
+  EXPECT_EQ(HeldLocks(), 1);
+  std::thread([&] { EXPECT_FALSE(lock.try_lock()); }).join();
+  lock.unlock();
+  EXPECT_EQ(HeldLocks(), 0);
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
 }
 
-TEST_P(BiasedLockTest, WhatWasBrieflyHeldCanBeKept) {
-  Own(lock_);
-  {
-    BiasedLock::Brief brief(lock_);
-    ASSERT_TRUE(brief);
-    brief.Keep();
-  }
-  EXPECT_EQ(HeldLocks(), 1);
-  std::thread([&] { EXPECT_FALSE(lock_.try_lock()); }).join();
-  lock_.unlock();
-  EXPECT_EQ(HeldLocks(), 0);
-  EXPECT_TRUE(lock_.try_lock());
-  lock_.unlock();
+TEST(BiasedLockHoldTest, NoOwnerTakesOneThatMayNotBeBiased) {
+  BiasedLock lock;
+  EXPECT_FALSE(BiasedLock::AsOwner::TakeAtOnce(lock));
+  std::thread([&] {
+    // A thread that never owned anything.
+    EXPECT_FALSE(BiasedLock::AsOwner::TakeAtOnce(lock));
+  }).join();
 }
 
 // Of one that may not be biased.
-TEST(BiasedLockWordTest, IsTakenByOneAtATime) {
+TEST(BiasedLockHoldTest, TheWordIsTakenByOneAtATime) {
+  using Hold = BiasedLock::ByWord;
   BiasedLock lock;
-  ASSERT_TRUE(lock.TakeWordAtOnce());
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  // As nothing is called, nobody has to know.
   EXPECT_EQ(HeldLocks(), 0);
-  EXPECT_FALSE(lock.TakeWordAtOnce());
+  EXPECT_FALSE(Hold::TakeAtOnce(lock));
   EXPECT_FALSE(lock.try_lock());
-  lock.ReleaseWord();
-  ASSERT_TRUE(lock.TakeWordAtOnce());
-  BiasedLock::KeepWord();
+  Hold::Release(lock);
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  Hold::Keep();
   EXPECT_EQ(HeldLocks(), 1);
+  Hold::Unkeep();
+  EXPECT_EQ(HeldLocks(), 0);
+  Hold::Keep();
   lock.unlock();
   EXPECT_EQ(HeldLocks(), 0);
   EXPECT_TRUE(lock.try_lock());

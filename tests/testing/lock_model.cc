@@ -286,7 +286,7 @@ void Explorer::Return(State& state, std::size_t thread) {
   const Calls::Node& node = calls_.node(t.node);
   if (node.call != Do::kUnlock && node.named > 1) result_.undone = true;
   const bool may_fail = node.call == Do::kTryLock ||
-                        node.call == Do::kLockAtOnce ||
+                        node.call == Do::kEnterAtOnce ||
                         node.call == Do::kTryLockUnowned;
   if (may_fail && node.next.value == 0) {
     result_.try_failed = true;
@@ -327,7 +327,7 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
     switch (program[i].what) {
       case Do::kLock:
       case Do::kTryLock:
-      case Do::kLockAtOnce:
+      case Do::kEnterAtOnce:
       case Do::kTryLockUnowned:
         return false;
       case Do::kUnlock:

@@ -36,7 +36,7 @@ class LockModel {
   enum class Do : std::uint8_t {
     kLock,
     kTryLock,         // on failure goes on behind the next kUnlock of the lock
-    kLockAtOnce,      // the same
+    kEnterAtOnce,     // the same
     kTryLockUnowned,  // the same
     kUnlock,
     kCount,  // adds one to the counter of the lock: a load and a store

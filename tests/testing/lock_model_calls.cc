@@ -164,10 +164,8 @@ bool Call(Lock& lock, LockModel::Do call) {
       return lock.TryLock();
     case LockModel::Do::kTryLockUnowned:
       return lock.TryLockUnowned();
-    case LockModel::Do::kLockAtOnce: {
-      Lock::Slot* slot = nullptr;
-      return lock.LockAtOnce(&slot);
-    }
+    case LockModel::Do::kEnterAtOnce:
+      return lock.EnterAtOnce();
     default:
       if (auto* slot = lock.Entered()) {
         Lock::Leave(slot);

@@ -26,6 +26,13 @@ bool ChainLock::Leave(Block& block) noexcept {
 }
 
 [[gnu::noinline]] void ChainLock::TakeInSlowly() noexcept {
+  if (!has_waiting()) {
+    // It can have no owner any more.
+    if (own_bit() == 0) {
+      waiting_.fetch_and(~kOwnBit, std::memory_order_relaxed);
+    }
+    return;
+  }
   const std::uintptr_t last =
       waiting_.exchange(own_bit(), std::memory_order_acquire);
   taker_->TakeIn(BlockOf(last));

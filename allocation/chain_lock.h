@@ -114,7 +114,7 @@ class alignas(64) ChainLock {
 
   // Takes in what waits.
   bool TakeIn() noexcept {
-    if (has_waiting()) [[unlikely]] {
+    if (!is_simple()) [[unlikely]] {
       TakeInSlowly();
     }
     return true;
@@ -128,7 +128,7 @@ class alignas(64) ChainLock {
   // Blocks are aligned: what they leave free counts how many wait.
   static constexpr std::uintptr_t kCountMask = 63;
   static constexpr std::uintptr_t kClosed = 63;
-  // Of no address. Set all the time if a thread may own the lock.
+  // Of no address. Set as long as a thread may own the lock.
   static constexpr std::uintptr_t kOwnBit = ~(~std::uintptr_t{0} >> 1);
 
   std::uintptr_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }

@@ -50,8 +50,14 @@ struct DecoratorOptions {
   // Which requests to the system fail, as in fault_allocator.h; "": none.
   std::string fault;
   bool exact_peak = false;  // keep the exact peak in use of a place
-  // The lock of a stream may belong to the thread that uses it.
-  bool biased_lock = false;
+  // The lock of a stream: "word", or "biased", which the thread that uses it
+  // may own, or "auto", which of them is faster here.
+  std::string stream_lock = "auto";
+  // Whether a thread may own it. Not where the system has no ProcessBarrier,
+  // which is logged once if it was asked for by name.
+  //
+  // Errors: std::invalid_argument if it is none of these.
+  bool biased_lock() const;
   // Look for writes outside blocks and uses of freed ones (guard_settings.h).
   bool guard = false;
   std::size_t guard_red_zone_bytes = 256;  // on each side of a block

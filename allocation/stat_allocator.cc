@@ -69,7 +69,7 @@ std::shared_ptr<Allocator> MakeStatAllocator(
   if (!options.stat) return underlying;
   return std::make_shared<StatAllocator>(
       std::move(underlying), options.exact_peak ? context.meter : nullptr,
-      options.biased_lock);
+      options.biased_lock());
 }
 
 }  // namespace strata

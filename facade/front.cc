@@ -41,7 +41,7 @@ Front::Front(std::shared_ptr<PlaceState> state,
       may_wait_(hit_path_ != nullptr && hit_path_->takes_all() &&
                 hit_path_->hit_lock() != nullptr),
       hit_(StateOf(stat_, hit_path_, own_,
-                   state_->decorator_options().biased_lock)),
+                   state_->decorator_options().biased_lock())),
       retry_place_(retry_.place()) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());

@@ -376,6 +376,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   }
   CheckBuddyOptions(strategy);
   CheckInitialMemory(*this);
+  static_cast<void>(decorators.biased_lock());
   if (strategy.auto_growth_chunk_rule != "graded" &&
       strategy.auto_growth_chunk_rule != "exact") {
     throw std::invalid_argument("auto_growth_chunk_rule: unknown rule '" +

@@ -49,7 +49,7 @@ constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
-  settings.biased_lock = options.decorators.biased_lock;
+  settings.biased_lock = options.decorators.biased_lock();
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
     return settings;
   }

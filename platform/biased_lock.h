@@ -31,6 +31,9 @@ class BiasedLockMachine {
   static constexpr std::uint32_t kFirstRun = 64;
   // A removal costs 40 us, the lock word 8 ns: from 5000 uses on it pays.
   static constexpr std::uint32_t kMostRun = 65536;
+  // So many that threads which share a lock have it plain within a millisecond,
+  // so few that who looks now and then at a lock that is little used does not.
+  static constexpr std::uint32_t kMostTurns = 4096;
 
   // `barrier`: of locks that may be biased; else unused.
   explicit BiasedLockMachine(ProcessBarrier* barrier) : barrier_(barrier) {}
@@ -80,9 +83,11 @@ class BiasedLockMachine {
 //   the system has no ProcessBarrier, and for an owner that holds another
 //   biased lock. A thread becomes the owner when it took the lock 64 times in a
 //   row, and after each removal twice as many, up to 65536; any other thread
-//   that locks removes it. Meets BasicLockable and Lockable; try_lock of
-//   another thread may remove an owner. Not recursive, not fair. Unlocking
-//   touches the lock last, so the last user of an object may delete it then.
+//   that locks removes it. Once it went from one thread to another 4096 times
+//   without an owner in between, it is a spin lock for good. Meets
+//   BasicLockable and Lockable; try_lock of another thread may remove an owner.
+//   Not recursive, not fair. Unlocking touches the lock last, so the last user
+//   of an object may delete it then.
 // Cost: 1 to 2 ns a pair for the owner, 8 ns for an uncontended pair otherwise;
 //   a removal 20 to 40 us, for the thread that removes. 48 bytes.
 // Threads: any thread. How the thread sanitizer sees it: biased_lock_core.h.
@@ -157,7 +162,7 @@ class BiasedLock {
   }
   void unlock() { Unlock(core_.Entered()); }
 
-  // Whether it can have an owner.
+  // Whether it can have an owner. What is once false stays so.
   bool may_be_biased() const { return core_.is_biasable(); }
   // Whether the calling thread owns it.
   bool is_mine() const { return core_.is_mine(); }

@@ -21,8 +21,10 @@ namespace strata {
 //   itself the owner, so an owner that is seen again was owner all the time.
 //   It becomes that when it took the lock word so many times in a row; each
 //   removal doubles how many, up to a bound at which the time of a barrier does
-//   not count any more. What an owner writes last when it unlocks is its slot,
-//   so the last user of an object may delete the lock right after.
+//   not count any more. A lock that went from thread to thread so often that it
+//   cannot be expected to have an owner again never has one: it is not biasable
+//   any more. What an owner writes last when it unlocks is its slot, so the
+//   last user of an object may delete the lock right after.
 //
 // Machine: Atomic<T> is std::atomic<T>, or looks like it; Guarded<T> a T that
 //   only who holds the lock word touches. A Slot has `held`, an Atomic<const
@@ -79,8 +81,8 @@ class BiasedLockCore {
     if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
     if (owner == nullptr) return true;
-    if (owner_.load(std::memory_order_relaxed)
-            ->held.load(std::memory_order_relaxed) == this) {
+    const Slot* const now = owner_.load(std::memory_order_relaxed);
+    if (now != nullptr && now->held.load(std::memory_order_relaxed) == this) {
       Release();
       return false;
     }
@@ -164,6 +166,7 @@ class BiasedLockCore {
   // After this the lock word is the lock.
   void Settle(Slot* slot) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner == nullptr) return;  // by now
     if (owner == slot) {
       // Its own, but the slot was in use: the lock word keeps others out. Who
       // locks twice waits for itself, as with a spin lock.
@@ -190,18 +193,26 @@ class BiasedLockCore {
     if (last_ != self) {
       last_ = self;
       run_ = 0;
+      turns_ = turns_ + 1;
+      if (turns_ == Machine::kMostTurns) {
+        // Nobody is inside but who has the word, and nobody can enter again.
+        owner_.store(nullptr, std::memory_order_relaxed);
+        return;
+      }
     }
     run_ = run_ + 1;
     if (run_ < run_to_own_) return;
     run_ = 0;
     if (slot == nullptr) slot = Machine::TakeSlot();
     if (slot == nullptr) return;
+    turns_ = 0;
     owner_.store(slot, std::memory_order_release);
   }
 
   // What every use reads lies in one cache line; without a bias, that is all.
   alignas(16) typename Machine::template Atomic<bool> taken_{false};
-  // Null, from the first use on: not biasable. Else written with the lock word.
+  // Null: not biasable, from the first use on, or from some use on. Else
+  // written with the lock word.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;
 
@@ -209,6 +220,8 @@ class BiasedLockCore {
   // Who took the lock word last, and how many times in a row.
   typename Machine::template Guarded<const void*> last_{nullptr};
   typename Machine::template Guarded<std::uint32_t> run_{0};
+  // How often another one took it than before since it had an owner.
+  typename Machine::template Guarded<std::uint32_t> turns_{0};
   typename Machine::template Guarded<std::uint32_t> run_to_own_;
 };
 

@@ -10,14 +10,7 @@
 namespace strata {
 
 ProcessBarrier::ProcessBarrier(SystemCall call)
-    : call_(call), is_available_(Register()) {
-  if (!is_available_) {
-    std::fputs(
-        "strata: the system has no membarrier for this process: locks that "
-        "were to be biased are spin locks\n",
-        stderr);
-  }
-}
+    : call_(call), is_available_(Register()) {}
 
 ProcessBarrier& ProcessBarrier::Instance() {
   // Never destroyed: locks of static objects may still need it.

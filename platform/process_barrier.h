@@ -9,8 +9,7 @@ namespace strata {
 // store before a later load.
 //
 // Model: Linux's membarrier(2), private and expedited. The process registers on
-//   construction; where the kernel or a sandbox refuses, there is no barrier,
-//   which standard error is told once per object.
+//   construction; where the kernel or a sandbox refuses, there is no barrier.
 // Threads: any thread.
 // Cost: Run is a system call that interrupts every core on which the process
 //   runs, 39 us (hotpath.md §2).

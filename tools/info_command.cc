@@ -111,6 +111,7 @@ Json InfoJson(AllocatorFacade& facade, const Options& options) {
   for (const Place place : facade.places()) {
     info["chains"][ToString(place)] = facade.Layers(place);
   }
+  info["stream_lock"] = options.decorators.biased_lock() ? "biased" : "word";
   info["flags"] = FlagsJson();
   return info;
 }
@@ -169,6 +170,8 @@ std::string InfoText(const Json& info) {
   for (const auto& [place, layers] : info["chains"].items()) {
     text += "  " + place + ": " + Joined(layers, " > ") + "\n";
   }
+  text +=
+      "\nlock of a stream: " + info["stream_lock"].get<std::string>() + "\n";
   text += "\nflags:\n";
   for (const Json& flag : info["flags"]) {
     text += "  --" + flag["name"].get<std::string>() + " (" +

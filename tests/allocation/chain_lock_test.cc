@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -241,6 +242,37 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   // One that was removed would have to come many times first.
   ASSERT_TRUE(ChainLock::AsOwner::TakeAtOnce(biased));
   ChainLock::AsOwner::Release(biased);
+}
+
+// Then it is as one that no thread could ever own.
+TEST_F(ChainLockTest, IsSimpleOnceItCanHaveNoOwnerAnyMore) {
+  ChainLock lock(/*may_bias=*/true);
+  if (!ProcessBarrier::Instance().is_available()) {
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  std::barrier both(2);
+  const auto use = [&](std::uint32_t first) {
+    for (std::uint32_t i = 0; i < BiasedLockMachine::kMostTurns; ++i) {
+      if (i % 2 == first) {
+        const std::lock_guard<ChainLock> guard(lock);
+      }
+      both.arrive_and_wait();
+    }
+  };
+  std::thread other(use, 1);
+  use(0);
+  other.join();
+  lock.lock();
+  lock.Open(taker_);
+  lock.unlock();
+  EXPECT_TRUE(lock.is_simple());
+  Block block = LiveBlock();
+  ASSERT_TRUE(lock.Leave(block));
+  EXPECT_FALSE(lock.is_simple());
+  { const std::lock_guard<ChainLock> guard(lock); }
+  EXPECT_EQ(taker_.blocks, 1U);
+  ASSERT_TRUE(ChainLock::ByWord::TakeAtOnce(lock));
+  ChainLock::ByWord::Release(lock);
 }
 
 class ChainLockThreadsTest : public ChainLockTest,

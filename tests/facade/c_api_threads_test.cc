@@ -55,7 +55,7 @@ TEST_F(CApiThreadsTest, ACallThatFailsAtTheEndOfItsThreadSaysWhy) {
 }
 
 TEST_F(CApiThreadsTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
-  Create("strata_biased_lock");
+  Create("strata_stream_lock=biased");
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 1000; ++i) {
       void* const pointer = Alloc(1000);

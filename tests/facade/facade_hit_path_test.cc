@@ -23,10 +23,9 @@ class FacadeHitPathTest : public FacadeFixture,
                           public testing::WithParamInterface<bool> {
  protected:
   void Build(std::string options = "") {
-    if (GetParam()) {
-      if (!options.empty()) options.append(",");
-      options.append("strata_biased_lock");
-    }
+    if (!options.empty()) options.append(",");
+    options.append(GetParam() ? "strata_stream_lock=biased"
+                              : "strata_stream_lock=word");
     FacadeFixture::Build(options);
   }
   std::uint64_t PlannedHits() {

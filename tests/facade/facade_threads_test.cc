@@ -114,7 +114,7 @@ TEST_F(FacadeThreadsTest, AllCallsAtOnceKeepTheBooks) {
 // statistics and another one frees what the owners allocated, which takes the
 // locks away.
 TEST_F(FacadeThreadsTest, OwnersOfLocksLoseNothingToOthers) {
-  Build("strata_biased_lock");
+  Build("strata_stream_lock=biased");
   constexpr std::size_t kOwners = 2;
   constexpr std::uint64_t kRounds = 40;
   constexpr std::uint64_t kPairs = 200;  // more than make an owner

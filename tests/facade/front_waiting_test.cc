@@ -357,8 +357,9 @@ TEST_P(HandedOnTest, NothingIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, HandedOnTest,
-    testing::Values("", "strata_biased_lock", "strata_front_cache=off",
-                    "strata_exact_peak", "allocator_strategy=bfc"),
+    testing::Values("strata_stream_lock=word", "strata_stream_lock=biased",
+                    "strata_front_cache=off", "strata_exact_peak",
+                    "allocator_strategy=bfc"),
     [](const auto& test) {
       std::string name;
       for (const char c : std::string(test.param)) {

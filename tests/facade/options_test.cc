@@ -33,6 +33,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
   if (name == "strata_guard_fill") return "nan";
+  if (name == "strata_stream_lock") return "word";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_front_cache") return "speed";
@@ -295,6 +296,8 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
               HasSubstr("strata_front_cache"));
   EXPECT_THAT(RefusalOf("auto_growth_chunk_rule=odd"),
               HasSubstr("auto_growth_chunk_rule"));
+  EXPECT_THAT(RefusalOf("strata_stream_lock=odd"),
+              HasSubstr("strata_stream_lock: unknown lock 'odd'"));
   EXPECT_THAT(RefusalOf("strata_guard_fill=odd"),
               HasSubstr("strata_guard_fill"));
   EXPECT_THAT(RefusalOf("strata_guard_on_error=odd"),

@@ -103,11 +103,28 @@ TEST(BiasedLockModelEventsTest, OwnersComeAgainAndSlotsGoOn) {
   const auto tso = LockModel::Memory::kTso;
   EXPECT_TRUE(
       LockModel::Explore({Sections(3), Sections(3)}, tso).entered_again);
+  EXPECT_FALSE(LockModel::Explore({Sections(3), Sections(1)}, tso).gave_up);
   const LockModel::Result ends = LockModel::Explore(kPrograms[4].threads, tso);
   EXPECT_TRUE(ends.inherited);
   const LockModel::Result tries = LockModel::Explore(kPrograms[2].threads, tso);
   EXPECT_TRUE(tries.try_failed);
   EXPECT_FALSE(tries.inherited);
+}
+
+// Also after that they exclude each other, whichever way they ask.
+TEST(BiasedLockModelEventsTest, ThreadsThatTakeTurnsComeToHaveAPlainLock) {
+  for (const Program& last :
+       {Sections(1), TrySection(), AtOnceSection(), UnownedSection()}) {
+    const Program program = Sections(2) + last + Sections(1);
+    for (const auto memory :
+         {LockModel::Memory::kTso, LockModel::Memory::kWeak}) {
+      const LockModel::Result result =
+          LockModel::Explore({program, program}, memory);
+      EXPECT_EQ(result.error, "");
+      EXPECT_TRUE(result.gave_up);
+      EXPECT_TRUE(result.entered_again);
+    }
+  }
 }
 
 // It sees that nobody can go on.

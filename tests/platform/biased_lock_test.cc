@@ -128,6 +128,43 @@ TEST_P(BiasedLockTest, TryLockOfAnotherThreadTakesItFromItsOwner) {
   EXPECT_FALSE(lock_.is_mine());
 }
 
+TEST(BiasedLockTurnsTest, IsASpinLockForGoodOnceThreadsTookManyTurns) {
+  constexpr auto kMost = static_cast<int>(BiasedLockMachine::kMostTurns);
+  BiasedLock lock(true);
+  if (!lock.may_be_biased()) GTEST_SKIP() << "no membarrier on this system";
+  const auto take_turns = [&lock](int turns) {
+    std::barrier both(2);
+    const auto use = [&](int first) {
+      for (int i = 0; i < turns; ++i) {
+        if (i % 2 == first) {
+          const std::lock_guard<BiasedLock> guard(lock);
+        }
+        both.arrive_and_wait();
+      }
+    };
+    std::thread other(use, 1);
+    use(0);
+    other.join();
+  };
+  take_turns(kMost - 1);
+  EXPECT_TRUE(lock.may_be_biased());
+  // An owner is a new beginning.
+  Own(lock);
+  ASSERT_TRUE(lock.is_mine());
+  take_turns(kMost);  // the first one is the owner's
+  EXPECT_TRUE(lock.may_be_biased());
+  take_turns(2);
+  EXPECT_FALSE(lock.may_be_biased());
+  Own(lock);
+  EXPECT_FALSE(lock.is_mine());
+  ASSERT_TRUE(BiasedLock::ByWord::TakeAtOnce(lock));
+  EXPECT_FALSE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock_unowned());
+  BiasedLock::ByWord::Release(lock);
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
 // As its owner.
 TEST(BiasedLockHoldTest, IsTakenAtOnceByItsOwnerAlone) {
   using Hold = BiasedLock::AsOwner;

@@ -55,12 +55,9 @@ TEST_F(ProcessBarrierTest, RegistersOnceAndRunsWithOneCall) {
 
 TEST_F(ProcessBarrierTest, IsNotThereOnAnOldKernel) {
   system_.offered = -1;
-  testing::internal::CaptureStderr();
   const ProcessBarrier barrier(&Answer);
   EXPECT_FALSE(barrier.is_available());
   EXPECT_EQ(system_.calls, std::vector<int>{MEMBARRIER_CMD_QUERY});
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("spin locks"),
-            std::string::npos);
 }
 
 TEST_F(ProcessBarrierTest, IsNotThereWithoutItsCommand) {

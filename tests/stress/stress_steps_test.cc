@@ -221,7 +221,8 @@ INSTANTIATE_TEST_SUITE_P(
     Options, StressStepsTest,
     ::testing::Values("", "strata_front_cache=off", "strata_front_cache=speed",
                       "strata_cross_stream_wait",
-                      "auto_growth_chunk_rule=exact", "strata_biased_lock"),
+                      "auto_growth_chunk_rule=exact",
+                      "strata_stream_lock=biased"),
     [](const ::testing::TestParamInfo<std::string>& instance) {
       return NameOf(instance.param);
     });

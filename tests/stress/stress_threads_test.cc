@@ -319,14 +319,14 @@ TEST_P(StressThreadsTest, FacadeMayGoWhileThreadsFree) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, StressThreadsTest,
-    ::testing::Combine(::testing::ValuesIn(StrategyNames()),
-                       ::testing::Values("",
-                                         "free_idle_chunk strata_biased_lock",
-                                         "auto_growth_chunk_rule=exact "
-                                         "gpu_memory_limit_mb=96",
-                                         "free_when_no_cache_hit "
-                                         "strata_in_use_limit=64MiB "
-                                         "strata_exact_peak")),
+    ::testing::Combine(
+        ::testing::ValuesIn(StrategyNames()),
+        ::testing::Values("", "free_idle_chunk strata_stream_lock=biased",
+                          "auto_growth_chunk_rule=exact "
+                          "gpu_memory_limit_mb=96",
+                          "free_when_no_cache_hit "
+                          "strata_in_use_limit=64MiB "
+                          "strata_exact_peak")),
     [](const auto& setting) {
       return NameOf(std::get<0>(setting.param)) + "_" +
              NameOf(std::get<1>(setting.param));

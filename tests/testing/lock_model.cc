@@ -220,7 +220,8 @@ bool Explorer::TakeAccess(State& state, std::size_t thread) {
                                     static_cast<std::uint8_t>(access.relaxed)};
       if (access.variable == calls_.owner(node.lock)) {
         const unsigned bit = 1U << node.lock;
-        const bool owns = access.value != calls_.nobody();
+        if (access.value == 0) result_.gave_up = true;
+        const bool owns = access.value != calls_.nobody() && access.value != 0;
         t.owned =
             static_cast<std::uint8_t>(owns ? t.owned | bit : t.owned & ~bit);
       }
@@ -429,7 +430,7 @@ void Explorer::CheckEnd(const State& state) {
       Fail("what one thread did under the lock is lost on another");
     }
     const Value owner = state.memory[calls_.owner(lock)];
-    bool is_known = owner == calls_.nobody();
+    bool is_known = owner == calls_.nobody() || owner == 0;
     for (std::size_t i = 0; i < Calls::kSlots; ++i) {
       is_known = is_known || owner == calls_.slot(i);
     }

@@ -63,6 +63,7 @@ class LockModel {
     bool entered_again = false;
     bool inherited = false;
     bool try_failed = false;
+    bool gave_up = false;  // it cannot have an owner any more
   };
 
   // A program for each thread.

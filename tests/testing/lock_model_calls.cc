@@ -120,7 +120,8 @@ struct Slots {
 
 Slots* g_slots = nullptr;
 
-// As small as can be: the first use makes an owner, and after a removal two.
+// As small as can be: the first use makes an owner, and after a removal two;
+// after two more uses in turn there is none any more.
 struct Machine {
   template <class T>
   using Atomic = lock_model::Atomic<T>;
@@ -129,6 +130,7 @@ struct Machine {
   using Slot = lock_model::Slot;
   static constexpr std::uint32_t kFirstRun = 1;
   static constexpr std::uint32_t kMostRun = 2;
+  static constexpr std::uint32_t kMostTurns = 3;
 
   class Wait {
    public:

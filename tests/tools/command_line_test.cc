@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "strata/platform/process_barrier.h"
+#include "strata/platform/processor.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/tools/command_line_fixture.h"
 
@@ -222,12 +224,14 @@ TEST_F(CommandLineTest, ContradictingFlagsAreNamed) {
 }
 
 TEST_F(CommandLineTest, InfoListsWhatTheBuildHas) {
-  const CommandResult result = RunStrata(
-      {"info", "--format=json", "--strata_platform=sim", "--strata_aligned=0",
-       "--strata_sim_devices=2", "--allocator_strategy=direct"});
+  const CommandResult result =
+      RunStrata({"info", "--format=json", "--strata_platform=sim",
+                 "--strata_aligned=0", "--strata_sim_devices=2",
+                 "--allocator_strategy=direct", "--strata_stream_lock=word"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, IsEmpty());
   const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["stream_lock"], "word");
   EXPECT_EQ(json["devices"].size(), 2U);
   EXPECT_EQ(json["devices"][0]["total_bytes"], std::uint64_t{80} << 30);
   EXPECT_EQ(json["devices"][0]["caps"]["simulated"], true);
@@ -237,6 +241,24 @@ TEST_F(CommandLineTest, InfoListsWhatTheBuildHas) {
   EXPECT_THAT(chain, StartsWith("[\"front\",\"stat\""));
   EXPECT_THAT(chain, HasSubstr("direct"));
   EXPECT_THAT(chain, Not(HasSubstr("aligned")));
+}
+
+TEST_F(CommandLineTest, InfoSaysWhichLockAStreamHas) {
+  const auto lock_of = [](const std::string& option) {
+    const CommandResult result =
+        RunStrata({"info", "--strata_platform=sim", option});
+    const std::string before = "lock of a stream: ";
+    const std::size_t start = result.out.find(before);
+    if (start == std::string::npos) return result.out + result.err;
+    const std::size_t from = start + before.size();
+    return result.out.substr(from, result.out.find('\n', from) - from);
+  };
+  const bool can_own = ProcessBarrier::Instance().is_available();
+  const std::string biased = can_own ? "biased" : "word";
+  EXPECT_EQ(lock_of("--strata_stream_lock=word"), "word");
+  EXPECT_EQ(lock_of("--strata_stream_lock=biased"), biased);
+  EXPECT_EQ(lock_of("--strata_stream_lock=auto"),
+            IsFasterWithOwnedLocks() ? biased : "word");
 }
 
 TEST_F(CommandLineTest, InfoSaysWhichPlatformsCannotBeUsedHere) {

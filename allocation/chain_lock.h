@@ -58,9 +58,13 @@ class alignas(64) ChainLock {
     const BiasedLock::Guard guard_;
   };
   // Ways to hold it, as those of BiasedLock: at once only while nothing waits.
+  // IsAll: for who may have come too late (Lasting).
   struct ByWord {
     static bool TakeAtOnce(ChainLock& lock) {
       return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
+    }
+    static bool IsAll(const ChainLock& lock) {
+      return BiasedLock::ByWord::IsAll(lock.lock_);
     }
     static void Release(ChainLock& lock) {
       BiasedLock::ByWord::Release(lock.lock_);
@@ -71,6 +75,9 @@ class alignas(64) ChainLock {
   struct AsOwner {
     static bool TakeAtOnce(ChainLock& lock) {
       return !lock.has_waiting() && BiasedLock::AsOwner::TakeAtOnce(lock.lock_);
+    }
+    static bool IsAll(const ChainLock& lock) {
+      return BiasedLock::AsOwner::IsAll(lock.lock_);
     }
     static void Release(ChainLock& lock) {
       BiasedLock::AsOwner::Release(lock.lock_);
@@ -123,6 +130,12 @@ class alignas(64) ChainLock {
   void Open(FreeTaker& taker) noexcept;
   // Takes in what waits, and has no more wait. Whether it was open.
   bool Close() noexcept;
+
+  // As that of BiasedLock, of a lock that is closed, for who has it not.
+  void Renew() noexcept {
+    lock_.Renew();
+    waiting_.store(kClosed | own_bit(), std::memory_order_relaxed);
+  }
 
  private:
   // Blocks are aligned: what they leave free counts how many wait.

@@ -15,8 +15,8 @@ namespace strata {
 // Model: Ts are recycled, never freed. Who found the lock of one while it had
 //   an owner may take it afterwards, too, and then see whose it is now: at
 //   worst he keeps another owner waiting for as long as he looks. A T has a
-//   ChainLock `lock`, which its constructor makes, and Begin, which makes
-//   everything else anew for its next owner.
+//   ChainLock `lock`, which its constructor makes, and which is renewed for its
+//   next owner, and Begin, which makes everything else anew.
 // Threads: any thread.
 // Cost: to make one, the heap where none is left over, and Begin.
 template <class T>
@@ -26,7 +26,11 @@ class Lasting {
   template <class... Args>
   explicit Lasting(bool may_bias = false, Args... args)
       : stock_(StockOf(may_bias)), shell_(stock_.Take()) {
-    if (shell_ == nullptr) shell_ = new Shell(may_bias);
+    if (shell_ == nullptr) {
+      shell_ = new Shell(may_bias);
+    } else if (may_bias) {
+      shell_->value.lock.Renew();
+    }
     shell_->value.Begin(args...);
   }
   Lasting(const Lasting&) = delete;
@@ -45,8 +49,8 @@ class Lasting {
     Shell* next = nullptr;  // in the stock
   };
 
-  // Those that have no owner; of one kind, because what may be biased is so
-  // from the first use on.
+  // Those that have no owner; of one kind, because what may be biased was made
+  // so.
   class Stock {
    public:
     Shell* Take() {

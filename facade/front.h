@@ -352,7 +352,8 @@ inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
   if (!Hold::TakeAtOnce(lock)) [[unlikely]] {
     return Progress::kNone;
   }
-  if (!group.IsGuardedBy(lock)) [[unlikely]] {
+  // The group may have changed fronts, and the lock, too.
+  if (!group.IsGuardedBy(lock) || !Hold::IsAll(lock)) [[unlikely]] {
     Hold::Release(lock);
     return Progress::kNone;
   }

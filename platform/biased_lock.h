@@ -84,7 +84,7 @@ class BiasedLockMachine {
 //   biased lock. A thread becomes the owner when it took the lock 64 times in a
 //   row, and after each removal twice as many, up to 65536; any other thread
 //   that locks removes it. Once it went from one thread to another 4096 times
-//   without an owner in between, it is a spin lock for good. Meets
+//   without an owner in between, it is a spin lock, until Renew. Meets
 //   BasicLockable and Lockable; try_lock of another thread may remove an owner.
 //   Not recursive, not fair. Unlocking touches the lock last, so the last user
 //   of an object may delete it then.
@@ -124,11 +124,13 @@ class BiasedLock {
   // was taken at once is released in the same way, or kept: then it is held as
   // after lock(), to be unlocked, or to be no longer kept and released.
 
-  // With its word: a lock that may not be biased.
+  // With its word: a lock that may not be biased, and is not renewed meanwhile,
+  // or IsAll says that it was not.
   struct ByWord {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.TakeWordAtOnce();
     }
+    static bool IsAll(const BiasedLock& lock) { return !lock.may_be_biased(); }
     static void Release(BiasedLock& lock) { lock.core_.Release(); }
     static void Keep() { ++t_held_words; }
     static void Unkeep() { --t_held_words; }
@@ -138,6 +140,7 @@ class BiasedLock {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.EnterAtOnce();
     }
+    static bool IsAll(const BiasedLock& /*lock*/) { return true; }
     static void Release(BiasedLock& /*lock*/) {
       BiasedLockCore<BiasedLockMachine>::Leave(BiasedLockMachine::MySlot());
     }
@@ -162,7 +165,15 @@ class BiasedLock {
   }
   void unlock() { Unlock(core_.Entered()); }
 
-  // Whether it can have an owner. What is once false stays so.
+  // One that was made so may be biased again, as what it guards begins anew.
+  // Takes it, if it may not.
+  void Renew() {
+    if (may_be_biased()) return;
+    lock();
+    core_.Renew();
+    unlock();
+  }
+  // Whether it can have an owner now.
   bool may_be_biased() const { return core_.is_biasable(); }
   // Whether the calling thread owns it.
   bool is_mine() const { return core_.is_mine(); }

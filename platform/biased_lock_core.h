@@ -22,9 +22,10 @@ namespace strata {
 //   It becomes that when it took the lock word so many times in a row; each
 //   removal doubles how many, up to a bound at which the time of a barrier does
 //   not count any more. A lock that went from thread to thread so often that it
-//   cannot be expected to have an owner again never has one: it is not biasable
-//   any more. What an owner writes last when it unlocks is its slot, so the
-//   last user of an object may delete the lock right after.
+//   cannot be expected to have an owner again is not biasable from then on,
+//   until Renew. Who takes the lock word looks after that whether it is enough.
+//   What an owner writes last when it unlocks is its slot, so the last user of
+//   an object may delete the lock right after.
 //
 // Machine: Atomic<T> is std::atomic<T>, or looks like it; Guarded<T> a T that
 //   only who holds the lock word touches. A Slot has `held`, an Atomic<const
@@ -47,7 +48,8 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  // The whole of a lock that is not biasable, if nobody has it.
+  // The lock word, for Release; false if somebody has it. It is the lock if
+  // that is not biasable: for who cannot know that from before, to ask then.
   bool TakeWordAtOnce() {
     return !taken_.exchange(true, std::memory_order_acquire);
   }
@@ -66,6 +68,9 @@ class BiasedLockCore {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
       if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
+      if (is_biasable()) [[unlikely]] {
+        Settle(Machine::MySlot());
+      }
       return nullptr;
     }
     Slot* const slot = Machine::MySlot();
@@ -80,7 +85,6 @@ class BiasedLockCore {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
-    if (owner == nullptr) return true;
     const Slot* const now = owner_.load(std::memory_order_relaxed);
     if (now != nullptr && now->held.load(std::memory_order_relaxed) == this) {
       Release();
@@ -97,7 +101,6 @@ class BiasedLockCore {
     if (owner != nullptr && owner == slot && TryEnter(slot)) return true;
     if (!IsOpenTo(owner, slot)) return false;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
-    if (owner == nullptr) return true;
     if (!IsOpenTo(owner_.load(std::memory_order_relaxed), slot)) {
       Release();
       return false;
@@ -122,6 +125,15 @@ class BiasedLockCore {
     slot->held.store(nullptr, std::memory_order_release);
   }
   void Release() { taken_.store(false, std::memory_order_release); }
+
+  // Biasable again, of one that was: for who has the lock word.
+  void Renew() {
+    last_ = nullptr;
+    run_ = 0;
+    turns_ = 0;
+    run_to_own_ = Machine::kFirstRun;
+    owner_.store(Machine::Nobody(), std::memory_order_relaxed);
+  }
 
   bool is_biasable() const {
     return owner_.load(std::memory_order_relaxed) != nullptr;
@@ -166,7 +178,7 @@ class BiasedLockCore {
   // After this the lock word is the lock.
   void Settle(Slot* slot) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner == nullptr) return;  // by now
+    if (owner == nullptr) return;
     if (owner == slot) {
       // Its own, but the slot was in use: the lock word keeps others out. Who
       // locks twice waits for itself, as with a spin lock.
@@ -211,8 +223,7 @@ class BiasedLockCore {
 
   // What every use reads lies in one cache line; without a bias, that is all.
   alignas(16) typename Machine::template Atomic<bool> taken_{false};
-  // Null: not biasable, from the first use on, or from some use on. Else
-  // written with the lock word.
+  // Null: not biasable. Written with the lock word.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "strata/allocation/hit_state.h"
+#include "strata/platform/process_barrier.h"
 #include "strata/tests/testing/heap_call_counter.h"
 
 namespace strata {
@@ -54,29 +57,68 @@ TYPED_TEST(LastingTest, ALockThatMayBeBiasedBecomesNoOther) {
   }
 }
 
+// A stream does not pay for what threads did with one that has ended.
+TYPED_TEST(LastingTest, ALockThatWentToAndFroMayHaveAnOwnerAgain) {
+  if (!ProcessBarrier::Instance().is_available()) {
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  const ChainLock* shared = nullptr;
+  {
+    const Lasting<TypeParam> lasting(true);
+    shared = &lasting->lock;
+    std::barrier both(2);
+    const auto use = [&](std::uint32_t first) {
+      for (std::uint32_t i = 0; i <= BiasedLockMachine::kMostTurns; ++i) {
+        if (i % 2 == first) {
+          const std::lock_guard<ChainLock> guard(lasting->lock);
+        }
+        both.arrive_and_wait();
+      }
+    };
+    std::thread other(use, 1);
+    use(0);
+    other.join();
+    EXPECT_TRUE(lasting->lock.is_simple());
+  }
+  const Lasting<TypeParam> again(true);
+  ASSERT_EQ(&again->lock, shared);
+  EXPECT_FALSE(again->lock.is_simple());
+  EXPECT_FALSE(again->lock.is_open());
+  for (std::uint32_t i = 0; i < BiasedLockMachine::kFirstRun; ++i) {
+    const std::lock_guard<ChainLock> guard(again->lock);
+  }
+  ASSERT_TRUE(ChainLock::AsOwner::TakeAtOnce(again->lock));
+  ChainLock::AsOwner::Release(again->lock);
+}
+
 // Whoever still looks at it keeps the next owner waiting, and no more.
 TYPED_TEST(LastingTest, WhoComesTooLateDoesNoHarm) {
-  std::atomic<ChainLock*> found{nullptr};
-  std::atomic<bool> stop{false};
-  std::thread late([&] {
-    while (!stop) {
-      ChainLock* const lock = found;
-      if (lock == nullptr) continue;
-      const std::lock_guard<ChainLock> guard(*lock);
+  for (const bool may_bias : {false, true}) {
+    std::atomic<ChainLock*> found{nullptr};
+    std::atomic<bool> stop{false};
+    std::thread late([&] {
+      while (!stop) {
+        ChainLock* const lock = found;
+        if (lock == nullptr) continue;
+        if (ChainLock::ByWord::TakeAtOnce(*lock)) {
+          ChainLock::ByWord::Release(*lock);
+        }
+        const std::lock_guard<ChainLock> guard(*lock);
+      }
+    });
+    for (int i = 0; i < 5000; ++i) {
+      const Lasting<TypeParam> lasting(may_bias);
+      found = &lasting->lock;
+      int uses = 0;
+      for (int j = 0; j < 3; ++j) {
+        const std::lock_guard<ChainLock> guard(lasting->lock);
+        ++uses;
+      }
+      EXPECT_EQ(uses, 3);
     }
-  });
-  for (int i = 0; i < 5000; ++i) {
-    const Lasting<TypeParam> lasting;
-    found = &lasting->lock;
-    int uses = 0;
-    for (int j = 0; j < 3; ++j) {
-      const std::lock_guard<ChainLock> guard(lasting->lock);
-      ++uses;
-    }
-    EXPECT_EQ(uses, 3);
+    stop = true;
+    late.join();
   }
-  stop = true;
-  late.join();
 }
 
 // Nothing of one chain is left for the next.

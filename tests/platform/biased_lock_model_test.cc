@@ -21,6 +21,9 @@ Program TrySection() { return {{Do::kTryLock}, {Do::kCount}, {Do::kUnlock}}; }
 Program AtOnceSection() {
   return {{Do::kEnterAtOnce}, {Do::kCount}, {Do::kUnlock}};
 }
+Program WordSection() {
+  return {{Do::kTakeWordAtOnce}, {Do::kCount}, {Do::kUnlock}};
+}
 Program UnownedSection() {
   return {{Do::kTryLockUnowned}, {Do::kCount}, {Do::kUnlock}};
 }
@@ -32,6 +35,7 @@ Program Nested(std::size_t outer, bool last) {
           {Do::kCount, inner}, {Do::kUnlock, last ? outer : inner}};
 }
 const Program kEnd = {{Do::kEnd}};
+const Program kRenew = {{Do::kRenew}};
 
 struct Programs {
   std::string name;
@@ -82,6 +86,8 @@ const Programs kPrograms[] = {
     {"ends",
      {Sections(2) + kEnd + SectionOfOther() + Sections(1), Sections(2)}},
     {"at_once", {Sections(2) + AtOnceSection(), Sections(2) + AtOnceSection()}},
+    {"word",
+     {Sections(2) + WordSection(), Sections(1) + WordSection() + Sections(1)}},
     {"unowned",
      {Sections(2) + UnownedSection(), UnownedSection() + Sections(2)}},
 };
@@ -113,8 +119,8 @@ TEST(BiasedLockModelEventsTest, OwnersComeAgainAndSlotsGoOn) {
 
 // Also after that they exclude each other, whichever way they ask.
 TEST(BiasedLockModelEventsTest, ThreadsThatTakeTurnsComeToHaveAPlainLock) {
-  for (const Program& last :
-       {Sections(1), TrySection(), AtOnceSection(), UnownedSection()}) {
+  for (const Program& last : {Sections(1), TrySection(), AtOnceSection(),
+                              WordSection(), UnownedSection()}) {
     const Program program = Sections(2) + last + Sections(1);
     for (const auto memory :
          {LockModel::Memory::kTso, LockModel::Memory::kWeak}) {
@@ -122,6 +128,23 @@ TEST(BiasedLockModelEventsTest, ThreadsThatTakeTurnsComeToHaveAPlainLock) {
           LockModel::Explore({program, program}, memory);
       EXPECT_EQ(result.error, "");
       EXPECT_TRUE(result.gave_up);
+      EXPECT_TRUE(result.entered_again);
+    }
+  }
+}
+
+// Also while others still come to it, and for who has seen it plain.
+TEST(BiasedLockModelEventsTest, APlainLockCanBeRenewed) {
+  for (const Program& last :
+       {Sections(2), TrySection() + Sections(1), WordSection() + WordSection(),
+        UnownedSection() + Sections(1)}) {
+    for (const auto memory :
+         {LockModel::Memory::kTso, LockModel::Memory::kWeak}) {
+      const LockModel::Result result = LockModel::Explore(
+          {Sections(2) + kRenew + Sections(2), Sections(2) + last}, memory);
+      EXPECT_EQ(result.error, "");
+      EXPECT_TRUE(result.gave_up);
+      EXPECT_TRUE(result.renewed);
       EXPECT_TRUE(result.entered_again);
     }
   }

@@ -163,6 +163,19 @@ TEST(BiasedLockTurnsTest, IsASpinLockForGoodOnceThreadsTookManyTurns) {
   BiasedLock::ByWord::Release(lock);
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
+  lock.Renew();
+  EXPECT_TRUE(lock.may_be_biased());
+  EXPECT_EQ(HeldLocks(), 0);
+  ASSERT_TRUE(BiasedLock::ByWord::TakeAtOnce(lock));
+  EXPECT_FALSE(BiasedLock::ByWord::IsAll(lock));
+  BiasedLock::ByWord::Release(lock);
+  for (int i = 0; i < kFirstRun; ++i) {
+    EXPECT_FALSE(lock.is_mine());
+    const std::lock_guard<BiasedLock> guard(lock);
+  }
+  EXPECT_TRUE(lock.is_mine());
+  lock.Renew();  // which it need not
+  EXPECT_TRUE(lock.is_mine());
 }
 
 // As its owner.

@@ -286,9 +286,9 @@ void Explorer::Return(State& state, std::size_t thread) {
   Thread& t = state.threads[thread];
   const Calls::Node& node = calls_.node(t.node);
   if (node.call != Do::kUnlock && node.named > 1) result_.undone = true;
-  const bool may_fail = node.call == Do::kTryLock ||
-                        node.call == Do::kEnterAtOnce ||
-                        node.call == Do::kTryLockUnowned;
+  const bool may_fail =
+      node.call == Do::kTryLock || node.call == Do::kEnterAtOnce ||
+      node.call == Do::kTakeWordAtOnce || node.call == Do::kTryLockUnowned;
   if (may_fail && node.next.value == 0) {
     result_.try_failed = true;
     const LockModel::Program& program = programs_[thread];
@@ -296,6 +296,8 @@ void Explorer::Return(State& state, std::size_t thread) {
            program[t.step].lock != node.lock) {
       ++t.step;
     }
+  } else if (node.call == Do::kRenew) {
+    if (node.took_word) result_.renewed = true;
   } else if (node.call != Do::kUnlock) {
     Enter(state, thread);
   }
@@ -329,6 +331,7 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
       case Do::kLock:
       case Do::kTryLock:
       case Do::kEnterAtOnce:
+      case Do::kTakeWordAtOnce:
       case Do::kTryLockUnowned:
         return false;
       case Do::kUnlock:

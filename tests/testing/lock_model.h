@@ -37,8 +37,10 @@ class LockModel {
     kLock,
     kTryLock,         // on failure goes on behind the next kUnlock of the lock
     kEnterAtOnce,     // the same
+    kTakeWordAtOnce,  // the same
     kTryLockUnowned,  // the same
     kUnlock,
+    kRenew,  // if it is not biasable any more
     kCount,  // adds one to the counter of the lock: a load and a store
     kEnd,    // the thread ends, and another one takes its place
   };
@@ -63,7 +65,8 @@ class LockModel {
     bool entered_again = false;
     bool inherited = false;
     bool try_failed = false;
-    bool gave_up = false;  // it cannot have an owner any more
+    bool gave_up = false;  // it could not have an owner any more
+    bool renewed = false;  // and then it could again
   };
 
   // A program for each thread.

@@ -168,6 +168,17 @@ bool Call(Lock& lock, LockModel::Do call) {
       return lock.TryLockUnowned();
     case LockModel::Do::kEnterAtOnce:
       return lock.EnterAtOnce();
+    case LockModel::Do::kTakeWordAtOnce:
+      if (!lock.TakeWordAtOnce()) return false;
+      if (!lock.is_biasable()) return true;
+      lock.Release();
+      return false;
+    case LockModel::Do::kRenew:
+      if (lock.is_biasable()) return true;
+      lock.Lock();
+      lock.Renew();
+      lock.Release();
+      return true;
     default:
       if (auto* slot = lock.Entered()) {
         Lock::Leave(slot);

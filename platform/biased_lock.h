@@ -35,8 +35,11 @@ class BiasedLockMachine {
   // so few that who looks now and then at a lock that is little used does not.
   static constexpr std::uint32_t kMostTurns = 4096;
 
-  // `barrier`: of locks that may be biased; else unused.
-  explicit BiasedLockMachine(ProcessBarrier* barrier) : barrier_(barrier) {}
+  // `barrier`: of locks that may be biased; null, or not available: of others.
+  explicit BiasedLockMachine(ProcessBarrier* barrier)
+      : barrier_(barrier != nullptr && barrier->is_available() ? barrier
+                                                               : nullptr) {}
+  bool has_barrier() const { return barrier_ != nullptr; }
 
   static Slot* Nobody() { return &nobody_; }
   static Slot* MySlot() { return t_slot; }
@@ -100,8 +103,7 @@ class BiasedLock {
       : BiasedLock(may_bias ? &ProcessBarrier::Instance() : nullptr) {}
   // `barrier` outlives this. Null, or not available: never biased.
   explicit BiasedLock(ProcessBarrier* barrier)
-      : core_(barrier != nullptr && barrier->is_available(),
-              BiasedLockMachine(barrier)) {}
+      : core_(BiasedLockMachine(barrier)) {}
 
   // Holds a lock, and remembers how: a few instructions less than lock() and
   // unlock(), which ask again.
@@ -165,14 +167,10 @@ class BiasedLock {
   }
   void unlock() { Unlock(core_.Entered()); }
 
-  // One that was made so may be biased again, as what it guards begins anew.
-  // Takes it, if it may not.
-  void Renew() {
-    if (may_be_biased()) return;
-    lock();
-    core_.Renew();
-    unlock();
-  }
+  // As what it guards begins anew: how often threads took it is forgotten, and
+  // what was made to be biased may be that again. An owner stays. Waits for who
+  // has the word; calls nothing.
+  void Renew() { core_.Renew(); }
   // Whether it can have an owner now.
   bool may_be_biased() const { return core_.is_biasable(); }
   // Whether the calling thread owns it.

@@ -33,16 +33,16 @@ namespace strata {
 //   it one, or null. Nobody() owns the locks without owner, and is the slot of
 //   no thread. Self() is an address of the thread's own. Wait().While(atomic,
 //   value) waits, and acquires what it saw last. Barrier() is the
-//   ProcessBarrier.
+//   ProcessBarrier, if has_barrier().
 // Source: hotpath.md §5; the asymmetric fences of C++ proposal P1202.
 template <class Machine>
 class BiasedLockCore {
  public:
   using Slot = typename Machine::Slot;
 
-  // A lock that is not `biasable` is a spin lock.
-  BiasedLockCore(bool biasable, Machine machine)
-      : owner_(biasable ? Machine::Nobody() : nullptr),
+  // Without a barrier it is a spin lock.
+  explicit BiasedLockCore(Machine machine)
+      : owner_(machine.has_barrier() ? Machine::Nobody() : nullptr),
         machine_(machine),
         run_to_own_(Machine::kFirstRun) {}
   BiasedLockCore(const BiasedLockCore&) = delete;
@@ -126,13 +126,21 @@ class BiasedLockCore {
   }
   void Release() { taken_.store(false, std::memory_order_release); }
 
-  // Biasable again, of one that was: for who has the lock word.
+  // As new, but for its owner, which stays.
   void Renew() {
+    if (!machine_.has_barrier()) return;
+    if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
     last_ = nullptr;
     run_ = 0;
     turns_ = 0;
     run_to_own_ = Machine::kFirstRun;
-    owner_.store(Machine::Nobody(), std::memory_order_relaxed);
+    const Slot* const owner = owner_.load(std::memory_order_relaxed);
+    if (owner == nullptr) {
+      owner_.store(Machine::Nobody(), std::memory_order_relaxed);
+    } else if (owner != Machine::Nobody()) {
+      run_to_own_ = Machine::kFirstRun / 2;  // its removal doubles that
+    }
+    Release();
   }
 
   bool is_biasable() const {
@@ -148,7 +156,8 @@ class BiasedLockCore {
   // As the owner, unless the slot is in use for another lock.
   bool TryEnter(Slot* slot) {
     if (slot->held.load(std::memory_order_relaxed) != nullptr) return false;
-    slot->held.store(this, std::memory_order_relaxed);
+    // Who removed it from another lock may see this, and not that it was left.
+    slot->held.store(this, std::memory_order_release);
     // The processor may still do the load first; see Remove.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (owner_.load(std::memory_order_acquire) == slot) return true;

@@ -91,6 +91,23 @@ TYPED_TEST(LastingTest, ALockThatWentToAndFroMayHaveAnOwnerAgain) {
   ChainLock::AsOwner::Release(again->lock);
 }
 
+TYPED_TEST(LastingTest, ALockThatLostItsOwnersFindsTheNextAsSoon) {
+  if (!ProcessBarrier::Instance().is_available()) {
+    GTEST_SKIP() << "no thread can own a lock here";
+  }
+  for (int i = 0; i < 4; ++i) {
+    const Lasting<TypeParam> lasting(true);
+    std::thread([&] {
+      for (std::uint32_t j = 0; j < BiasedLockMachine::kFirstRun; ++j) {
+        const std::lock_guard<ChainLock> guard(lasting->lock);
+      }
+      EXPECT_TRUE(ChainLock::AsOwner::TakeAtOnce(lasting->lock));
+      ChainLock::AsOwner::Release(lasting->lock);
+    }).join();
+    const std::lock_guard<ChainLock> guard(lasting->lock);
+  }
+}
+
 // Whoever still looks at it keeps the next owner waiting, and no more.
 TYPED_TEST(LastingTest, WhoComesTooLateDoesNoHarm) {
   for (const bool may_bias : {false, true}) {

@@ -174,8 +174,38 @@ TEST(BiasedLockTurnsTest, IsASpinLockForGoodOnceThreadsTookManyTurns) {
     const std::lock_guard<BiasedLock> guard(lock);
   }
   EXPECT_TRUE(lock.is_mine());
-  lock.Renew();  // which it need not
+}
+
+TEST(BiasedLockRenewTest, ForgetsWhatThreadsDidButNotItsOwner) {
+  BiasedLock lock(true);
+  if (!lock.may_be_biased()) GTEST_SKIP() << "no membarrier on this system";
+  for (int i = 0; i < 4; ++i) {
+    Own(lock);
+    ASSERT_TRUE(lock.is_mine());
+    std::thread([&] { const std::lock_guard guard(lock); }).join();
+  }
+  lock.Renew();
+  for (int i = 0; i < kFirstRun; ++i) {
+    EXPECT_FALSE(lock.is_mine());
+    const std::lock_guard guard(lock);
+  }
   EXPECT_TRUE(lock.is_mine());
+  std::thread([&] { lock.Renew(); }).join();
+  EXPECT_TRUE(lock.is_mine());
+  const std::lock_guard guard(lock);
+  EXPECT_EQ(HeldLocks(), 1);
+}
+
+TEST(BiasedLockRenewTest, MakesNothingBiasedThatCannotBe) {
+  ProcessBarrier none(&NoSystem);
+  BiasedLock without(&none);
+  BiasedLock plain;
+  for (BiasedLock* lock : {&without, &plain}) {
+    lock->Renew();
+    EXPECT_FALSE(lock->may_be_biased());
+    EXPECT_TRUE(lock->try_lock());
+    lock->unlock();
+  }
 }
 
 // As its owner.

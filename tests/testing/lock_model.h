@@ -40,7 +40,7 @@ class LockModel {
     kTakeWordAtOnce,  // the same
     kTryLockUnowned,  // the same
     kUnlock,
-    kRenew,  // if it is not biasable any more
+    kRenew,
     kCount,  // adds one to the counter of the lock: a load and a store
     kEnd,    // the thread ends, and another one takes its place
   };

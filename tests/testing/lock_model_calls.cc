@@ -146,6 +146,7 @@ struct Machine {
   static const void* Self() {
     return g_run->Decode<const void*>(g_run->Do({WordAccess::Kind::kSelf}));
   }
+  static bool has_barrier() { return true; }
   void Barrier() { g_run->Do({WordAccess::Kind::kBarrier}); }
 
  private:
@@ -174,10 +175,7 @@ bool Call(Lock& lock, LockModel::Do call) {
       lock.Release();
       return false;
     case LockModel::Do::kRenew:
-      if (lock.is_biasable()) return true;
-      lock.Lock();
       lock.Renew();
-      lock.Release();
       return true;
     default:
       if (auto* slot = lock.Entered()) {
@@ -202,7 +200,7 @@ Calls::Calls() : world_(std::make_unique<World>()) {
   Run& run = slots.run;
   for (std::size_t lock = 0; lock < LockModel::kLocks; ++lock) {
     taken_[lock] = static_cast<std::uint8_t>(run.initial.size());
-    world_->locks.push_back(std::make_unique<Lock>(true, Machine()));
+    world_->locks.push_back(std::make_unique<Lock>(Machine()));
   }
   initial_ = run.initial;
   nobody_ = run.Encode(&slots.nobody);

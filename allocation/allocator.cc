@@ -47,7 +47,7 @@ void FailNotLive(const Block& block, const char* layer) {
              << "), which is " << StateOf(block);
 }
 
-void FreeAllocation(Allocation* allocation) noexcept {
+[[gnu::aligned(64)]] void FreeAllocation(Allocation* allocation) noexcept {
   if (IsPlain(*allocation->block())) [[likely]] {
     return allocation->owner()->FreePlain(allocation);
   }

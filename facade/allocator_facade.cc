@@ -212,14 +212,15 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   return front;
 }
 
-Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes) {
+[[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
+    Place place, std::size_t bytes) {
   if (!t_default_route.LeadsTo(place, 0, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes);
   }
   return t_default_route.front->Alloc(*t_default_route.hit, bytes);
 }
-Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
-                                        const Stream& stream) {
+[[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
+    Place place, std::size_t bytes, const Stream& stream) {
   // The legacy streams of all devices have one uid.
   if (stream.device != place.index ||
       !t_stream_route.LeadsTo(place, stream.uid, fronts_->version()))
@@ -228,8 +229,8 @@ Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
   }
   return t_stream_route.front->Alloc(*t_stream_route.hit, bytes);
 }
-Allocation* AllocatorFacade::AllocPlain(Place place, std::size_t bytes,
-                                        void* stream_handle) {
+[[gnu::aligned(64)]] Allocation* AllocatorFacade::AllocPlain(
+    Place place, std::size_t bytes, void* stream_handle) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream_handle);
   if (!t_handle_route.LeadsTo(place, handle, fronts_->version())) [[unlikely]] {
     return AllocFirst(place, bytes, stream_handle);

@@ -73,7 +73,8 @@ void Front::set_debug_fill(const DebugFill* fill) {
   hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
 }
 
-[[gnu::noinline]] Allocation* Front::AllocInTurn(std::size_t bytes) {
+[[gnu::noinline, gnu::aligned(64)]] Allocation* Front::AllocInTurn(
+    std::size_t bytes) {
   HitState& hit = hit_;
   if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) return AllocContended(bytes);
   return AllocWith<ChainLock::AsOwner>(hit, bytes);
@@ -195,7 +196,7 @@ void Front::DoFree(Allocation* allocation) noexcept {
   FreeSlowly(allocation);
 }
 
-void Front::FreePlain(Allocation* allocation) noexcept {
+[[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
   if (!ThreadCensus::IsCounted(retry_place_)) [[unlikely]] {
     return FreeSlowly(allocation);
   }
@@ -206,7 +207,8 @@ void Front::FreePlain(Allocation* allocation) noexcept {
   FreeWith<ChainLock::ByWord>(hit, allocation);
 }
 
-[[gnu::noinline]] void Front::FreeInTurn(Allocation* allocation) noexcept {
+[[gnu::noinline, gnu::aligned(64)]] void Front::FreeInTurn(
+    Allocation* allocation) noexcept {
   HitState& hit = hit_;
   // Where others wait, this one does too: the lock would only change cores.
   if (hit.lock.has_waiting()) return FreeBehind(allocation);

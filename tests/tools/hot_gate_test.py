@@ -212,6 +212,21 @@ class RunTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("the baseline is of g++ 12, the program of g++ 13", done.stdout)
 
+    def test_where_no_thread_can_own_a_lock_that_is_not_compared(self):
+        self.gate("--update")
+        before = self.baseline.read_text()
+        self.counting("auto_growth pair", unlocked=199)
+        with open(self.folder / "bin" / "valgrind", "a", encoding="ascii") as valgrind:
+            valgrind.write('case "$*" in *=biased*) echo "so that no thread can own a lock" ;; esac\n')
+        done = self.gate()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("auto_growth pair owned: not counted", done.stdout)
+        self.assertIn("auto_growth pair: 201.0 instructions", done.stdout)
+        done = self.gate("--update")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("that a thread can own", done.stderr)
+        self.assertEqual(self.baseline.read_text(), before)
+
     def test_says_what_it_could_not_run(self):
         self.gate("--update")
         self.program("bin/valgrind", "echo no memory\nexit 3")

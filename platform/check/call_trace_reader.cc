@@ -143,6 +143,14 @@ CallTraceReader::CallTraceReader(std::string path, LineSource lines)
 bool CallTraceReader::Next(CallRecord* record) {
   std::string_view line;
   if (!NextLine(&line)) return false;
+  if (line.empty()) {
+    const std::uint64_t blank_line = line_;
+    while (line.empty()) {
+      if (!NextLine(&line)) return false;
+    }
+    line_ = blank_line;
+    Fail("a blank line between calls");
+  }
   try {
     *record = ParseCallRecord(line);
   } catch (const std::invalid_argument& error) {

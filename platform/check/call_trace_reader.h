@@ -25,6 +25,7 @@ CallRecord ParseCallRecord(std::string_view line);
 // The calls of a file that CallTrace has written.
 //
 // Model: lines end in LF or CRLF. Their number is that of their call, plus one.
+//   Blank lines at the end are no calls.
 // Errors: CallTraceError: the file cannot be opened or read, its header is
 //   another one, or a line is wrong (cut off, for instance). Also what a line
 //   source throws.

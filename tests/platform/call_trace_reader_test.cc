@@ -100,6 +100,13 @@ TEST_F(CallTraceReaderTest, NamesTheLineThatIsCutOff) {
   EXPECT_EQ(ErrorOf(text), ":3: 4 fields, not 10");
 }
 
+TEST_F(CallTraceReaderTest, BlankLinesMayBeAtTheEndOnly) {
+  const std::string line = ToCsv(RecordOf(DeviceCall::kMemFree, 2)) + "\n";
+  EXPECT_EQ(ErrorOf(line + "\n\r\n\n"), "none");
+  EXPECT_EQ(ErrorOf("\n"), "none");
+  EXPECT_EQ(ErrorOf(line + "\n\n" + line), ":3: a blank line between calls");
+}
+
 TEST_F(CallTraceReaderTest, NamesWhatIsNoNumber) {
   EXPECT_EQ(ErrorOf("0,1,0,mem_free,0xg,0,0x0,0,0,0x0\n"),
             ":2: '0xg' is no number of this field");

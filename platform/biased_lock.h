@@ -31,8 +31,8 @@ class BiasedLockMachine {
   static constexpr std::uint32_t kFirstRun = 64;
   // A removal costs 40 us, the lock word 8 ns: from 5000 uses on it pays.
   static constexpr std::uint32_t kMostRun = 65536;
-  // So many that threads which share a lock have it plain within a millisecond,
-  // so few that who looks now and then at a lock that is little used does not.
+  // So few that threads which share a lock soon have it plain, so many that who
+  // looks now and then at a lock that is little used does not bring that about.
   static constexpr std::uint32_t kMostTurns = 4096;
 
   // `barrier`: of locks that may be biased; null, or not available: of others.

@@ -15,10 +15,11 @@ struct ProcessorModel {
 // atomic exchange for each: so on a processor that stands still at one until
 // all that was stored before has left the core, as Intel's and AMD's do since
 // Zen 5. Zen 3 and 4 go on meanwhile, and there an exchange is cheaper than the
-// steps that it takes to do without. False for those that were not measured.
+// steps that it takes to do without. False for makers of whom none was
+// measured.
 //
-// Cost: CPUID, which a virtual machine may take 50 us for; once.
-// Source: docs/bench.md (Zen 3, 4 and 5, Emerald Rapids, Granite Rapids).
+// Cost: CPUID, once; then a load.
+// Source: docs/bench.md (Zen 3, 4 and 5, and of Intel's a Granite Rapids).
 bool IsFasterWithOwnedLocks(const ProcessorModel& model) noexcept;
 bool IsFasterWithOwnedLocks() noexcept;  // this one
 

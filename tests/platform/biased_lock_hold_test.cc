@@ -18,7 +18,7 @@ constexpr int kUsesToOwn = static_cast<int>(BiasedLockMachine::kFirstRun);
 
 int RefuseAll(int /*command*/) { return -1; }
 
-TEST(BiasedLockTurnsTest, IsASpinLockForGoodOnceThreadsTookManyTurns) {
+TEST(BiasedLockTurnsTest, IsASpinLockOnceThreadsTookManyTurns) {
   constexpr auto kMost = static_cast<int>(BiasedLockMachine::kMostTurns);
   BiasedLock lock(true);
   if (!lock.may_be_biased()) GTEST_SKIP() << "no membarrier on this system";

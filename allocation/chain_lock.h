@@ -2,51 +2,29 @@
 #define STRATA_ALLOCATION_CHAIN_LOCK_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "strata/allocation/allocation.h"
+#include "strata/allocation/remote_frees.h"
 #include "strata/platform/biased_lock.h"
 
 namespace strata {
 
-// Takes back blocks that waited at a ChainLock.
-class FreeTaker {
- public:
-  FreeTaker() = default;
-  FreeTaker(const FreeTaker&) = delete;
-  FreeTaker& operator=(const FreeTaker&) = delete;
-
-  // Frees `first` and those that follow by free_previous. The lock is held.
-  virtual void TakeIn(Block* first) noexcept = 0;
-
- protected:
-  ~FreeTaker() = default;
-};
-
 // The lock of a chain, at which frees can wait in place of their threads.
 //
-// Model: who frees a block while another thread has the lock, or owns it, may
-//   leave the block here and go on. Whoever has the lock next takes in all that
-//   waits before anything else, as one batch: so he sees every free that ended
-//   before. At most kMostWaiting blocks wait; who meets as many waits for the
-//   lock itself, so that an owner who has stopped loses it after that many.
-//   Closed at first: then nothing can be left here. Who has left a block must
-//   not touch the lock again, which may be gone with the last free.
+// Model: who frees a block of another thread's chain may leave it among the
+//   RemoteFrees and go on. Whoever takes the lock takes in all that waits
+//   before anything else, as one batch: so he sees every free that ended
+//   before. Who takes it at once does not, as that calls nothing: TakeIn is for
+//   him to call before he looks for memory, or says how much is in use.
 //   One look says whether the lock word is all there is to take: is_simple().
-//   Who takes it at once after that sees every free that ended before he
-//   looked.
 // Threads: as BiasedLock.
-// Cost: as BiasedLock, and one load of the same cache line. To leave a block:
-//   one atomic operation, whatever the holder does. 64 bytes, one cache line.
-// Source: hotpath.md §5 and §7 (batches of remote frees), without a batch at
-//   the thread that frees: what lay there would be nobody's.
+// Cost: as BiasedLock, and one load of the same cache line. 64 bytes, one cache
+//   line.
 class alignas(64) ChainLock {
  public:
-  static constexpr unsigned kMostWaiting = 62;
-
   explicit ChainLock(bool may_bias = false)
-      : lock_(may_bias), waiting_(kClosed | own_bit()) {}
+      : lock_(may_bias), ways_(own_bit()) {}
   ChainLock(const ChainLock&) = delete;
   ChainLock& operator=(const ChainLock&) = delete;
 
@@ -57,8 +35,8 @@ class alignas(64) ChainLock {
    private:
     const BiasedLock::Guard guard_;
   };
-  // Ways to hold it, as those of BiasedLock: at once only while nothing waits.
-  // IsAll: for who may have come too late (Lasting).
+  // Ways to hold it, as those of BiasedLock. IsAll: for who may have come too
+  // late (Lasting).
   struct ByWord {
     static bool TakeAtOnce(ChainLock& lock) {
       return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
@@ -74,7 +52,7 @@ class alignas(64) ChainLock {
   };
   struct AsOwner {
     static bool TakeAtOnce(ChainLock& lock) {
-      return !lock.has_waiting() && BiasedLock::AsOwner::TakeAtOnce(lock.lock_);
+      return BiasedLock::AsOwner::TakeAtOnce(lock.lock_);
     }
     static bool IsAll(const ChainLock& lock) {
       return BiasedLock::AsOwner::IsAll(lock.lock_);
@@ -85,15 +63,21 @@ class alignas(64) ChainLock {
     static void Keep() { BiasedLock::AsOwner::Keep(); }
     static void Unkeep() { BiasedLock::AsOwner::Unkeep(); }
   };
-  // As after lock(), whichever way that went.
+  // As after lock(), whichever way that went. To take it so takes in nothing;
+  // TryTake: false if somebody has it, or another thread owns it, which stays
+  // the owner.
   struct AsLocked {
+    static void Take(ChainLock& lock) { lock.lock_.lock(); }
+    static bool TryTake(ChainLock& lock) {
+      return lock.lock_.try_lock_unowned();
+    }
     static void Release(ChainLock& lock) { lock.unlock(); }
     static void Keep() {}
     static void Unkeep() {}
   };
-  // Whether no thread can own it, and nothing waits.
+  // Whether no thread can own it.
   bool is_simple() const noexcept {
-    return waiting_.load(std::memory_order_acquire) <= kClosed;
+    return (ways_.load(std::memory_order_acquire) & kOwnBit) == 0;
   }
 
   void lock() {
@@ -101,60 +85,43 @@ class alignas(64) ChainLock {
     TakeIn();
   }
   bool try_lock() { return lock_.try_lock() && TakeIn(); }
-  // False too if another thread owns it, which stays the owner.
-  bool try_lock_unowned() { return lock_.try_lock_unowned() && TakeIn(); }
   void unlock() { lock_.unlock(); }
 
-  // Leaves `block`, which is live and whose taker this lock has; false, and
-  // nothing is done, if it cannot wait here. On success the block, and all that
-  // its free may end, is gone.
-  bool Leave(Block& block) noexcept;
-
-  // Whether blocks may be left here.
+  // Whether blocks may be left. Also without the lock: then it may change.
   bool is_open() const noexcept {
-    return (waiting_.load(std::memory_order_acquire) & ~kOwnBit) != kClosed;
-  }
-  bool has_waiting() const noexcept {
-    return (waiting_.load(std::memory_order_acquire) & ~kOwnBit) > kClosed;
+    return (ways_.load(std::memory_order_relaxed) & kOpenBit) != 0;
   }
   // The rest is for who has the lock.
 
+  bool has_waiting() const noexcept { return is_open() && frees_->any(); }
   // Takes in what waits.
   bool TakeIn() noexcept {
-    if (!is_simple()) [[unlikely]] {
+    if (ways_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       TakeInSlowly();
     }
     return true;
   }
-  // Blocks may wait for `taker` from now on; always the same one.
-  void Open(FreeTaker& taker) noexcept;
+  // Blocks may be left at `frees` from now on, which is there until Close.
+  void Open(RemoteFrees& frees) noexcept;
   // Takes in what waits, and has no more wait. Whether it was open.
   bool Close() noexcept;
 
   // As that of BiasedLock, of a lock that is closed, for who has it not.
   void Renew() noexcept {
     lock_.Renew();
-    waiting_.store(kClosed | own_bit(), std::memory_order_relaxed);
+    ways_.store(own_bit(), std::memory_order_relaxed);
   }
 
  private:
-  // Blocks are aligned: what they leave free counts how many wait.
-  static constexpr std::uintptr_t kCountMask = 63;
-  static constexpr std::uintptr_t kClosed = 63;
-  // Of no address. Set as long as a thread may own the lock.
-  static constexpr std::uintptr_t kOwnBit = ~(~std::uintptr_t{0} >> 1);
+  static constexpr std::uint8_t kOwnBit = 1;   // a thread may own the lock
+  static constexpr std::uint8_t kOpenBit = 2;  // blocks may be left
 
-  std::uintptr_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }
-  static Block* BlockOf(std::uintptr_t waiting) {
-    return reinterpret_cast<Block*>(waiting & ~(kCountMask | kOwnBit));
-  }
+  std::uint8_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }
   void TakeInSlowly() noexcept;
 
   BiasedLock lock_;
-  // The last block that was left, and how many wait; 0: none; or kClosed. And
-  // kOwnBit.
-  std::atomic<std::uintptr_t> waiting_;
-  FreeTaker* taker_ = nullptr;  // once it was open
+  std::atomic<std::uint8_t> ways_;
+  RemoteFrees* frees_ = nullptr;  // while it is open
 };
 
 static_assert(sizeof(ChainLock) == 64, "one cache line");

@@ -36,6 +36,9 @@ class ThreadCensus {
  public:
   struct Entry;  // a counted thread
 
+  // The bit of no place: no thread is counted there.
+  static constexpr std::uint64_t kNowhere = std::uint64_t{1} << 63;
+
   // A thread that waits for memory at the place `place`. Guarded by mutex().
   struct Waiter {
     std::uint64_t place = 0;
@@ -50,7 +53,7 @@ class ThreadCensus {
   std::mutex& mutex() { return mutex_; }
 
   // A bit that stands for a new place. Places share bits when there are more
-  // than 64; then a thread of one counts as a thread of the other.
+  // than 63; then a thread of one counts as a thread of the other.
   std::uint64_t AddPlace() noexcept;
   void RemovePlace(std::uint64_t place) noexcept;
 
@@ -87,7 +90,7 @@ class ThreadCensus {
 
   std::mutex mutex_;
   Entry* first_ = nullptr;         // every counted thread; by mutex_
-  std::array<Slot, 64> slots_;     // by mutex_
+  std::array<Slot, 63> slots_;     // by mutex_
   std::uint64_t last_number_ = 0;  // by mutex_
 };
 

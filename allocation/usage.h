@@ -16,10 +16,18 @@ class alignas(64) UseCounts {
  public:
   // `block` was handed out, with `requested` set.
   void Count(const Block& block) {
+    CountBelowPeak(block);
+    RaisePeak();
+  }
+  // The same, for who looks at the peak by himself.
+  void CountBelowPeak(const Block& block) {
     ++allocations_;
     total_requested_bytes_ += block.requested;
     in_use_bytes_ += block.size;
-    if (in_use_bytes_ > peak_in_use_bytes_) peak_in_use_bytes_ = in_use_bytes_;
+  }
+  bool is_beyond_peak() const { return in_use_bytes_ > peak_in_use_bytes_; }
+  void RaisePeak() {
+    if (is_beyond_peak()) peak_in_use_bytes_ = in_use_bytes_;
   }
   // `block`, of which `requested` was asked for, is given back.
   void Uncount(const Block& block, std::uint64_t requested) {

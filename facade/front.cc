@@ -1,5 +1,6 @@
 #include "strata/facade/front.h"
 
+#include <algorithm>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,14 @@ StatAllocator* FindStat(Allocator* layer) {
   }
   return static_cast<StatAllocator*>(layer);
 }
+
+// Where the calling thread is at home (Front::IsHome), and how often it frees
+// there until that ends.
+struct Home {
+  const Front* front = nullptr;
+  std::uint32_t frees = 0;
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit Home t_home;
 
 // What a hit counts, under one lock. The Stat layer has the hit path's; without
 // hits it counts what the layers above may still keep back.
@@ -42,7 +51,9 @@ Front::Front(std::shared_ptr<PlaceState> state,
                 hit_path_->hit_lock() != nullptr),
       hit_(StateOf(stat_, hit_path_, own_,
                    state_->decorator_options().biased_lock())),
-      retry_place_(retry_.place()) {
+      retry_place_(retry_.place()),
+      plain_place_(retry_place_),
+      remote_frees_(*this, state_->decorator_options().biased_lock()) {
   Front::set_debug_fill(state_->debug_fill());
   set_allocation_log(state_->allocation_log());
 }
@@ -71,6 +82,7 @@ void Front::set_debug_fill(const DebugFill* fill) {
   const bool is_plain = fill == nullptr && hit_path_ != nullptr && !orphan_ &&
                         (stat_ == nullptr || stat_->counts_plainly());
   hit_.attention = is_plain ? &gate_.attention() : &HitState::kNeverPlain;
+  if (!is_plain) CloseToFrees();
 }
 
 [[gnu::noinline, gnu::aligned(64)]] Allocation* Front::AllocInTurn(
@@ -94,6 +106,7 @@ Front::Finished Front::AllocKnown(std::size_t bytes) {
       if (block != nullptr) Start(hit_, block, bytes);
     }
     if (block != nullptr) {
+      hit_.counts.RaisePeak();
       void* const data = block->data;
       Allocation* const allocation = block->allocation();
       const bool is_known = pointers_ != nullptr && pointers_->Owns(data) &&
@@ -119,7 +132,7 @@ bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
 }
 
 [[gnu::noinline]] Allocation* Front::AllocContended(std::size_t bytes) {
-  hit_.lock.lock();
+  ChainLock::AsLocked::Take(hit_.lock);
   return AllocWith<ChainLock::AsLocked>(hit_, bytes);
 }
 
@@ -197,8 +210,9 @@ void Front::DoFree(Allocation* allocation) noexcept {
 }
 
 [[gnu::aligned(64)]] void Front::FreePlain(Allocation* allocation) noexcept {
-  if (!ThreadCensus::IsCounted(retry_place_)) [[unlikely]] {
-    return FreeSlowly(allocation);
+  if (!ThreadCensus::IsCounted(plain_place_.load(std::memory_order_relaxed)))
+      [[unlikely]] {
+    return FreeUnplainly(allocation);
   }
   HitState& hit = hit_;
   if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
@@ -210,40 +224,85 @@ void Front::DoFree(Allocation* allocation) noexcept {
 [[gnu::noinline, gnu::aligned(64)]] void Front::FreeInTurn(
     Allocation* allocation) noexcept {
   HitState& hit = hit_;
-  // Where others wait, this one does too: the lock would only change cores.
-  if (hit.lock.has_waiting()) return FreeBehind(allocation);
   if (!ChainLock::AsOwner::TakeAtOnce(hit.lock)) {
     return FreeContended(allocation);
   }
   FreeWith<ChainLock::AsOwner>(hit, allocation);
 }
 
-[[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
-  if (!hit_.lock.try_lock_unowned()) return FreeBehind(allocation);
-  FreeWith<ChainLock::AsLocked>(hit_, allocation);
+bool Front::IsHome() const noexcept {
+  return t_home.front == this && t_home.frees != 0;
 }
 
-[[gnu::noinline]] void Front::FreeBehind(Allocation* allocation) noexcept {
-  if (gate_.any()) return FreeSlowly(allocation);
-  if (hit_.lock.Leave(*allocation->block())) return;
-  hit_.lock.lock();
-  if (may_wait_ && MayHitPlainly(hit_)) hit_.lock.Open(*this);
-  FreeWith<ChainLock::AsLocked>(hit_, allocation);
-}
-
-void Front::TakeIn(Block* first) noexcept {
-  for (Block* block = first; block != nullptr;) {
-    Block* const next = block->free_previous;
-    if (next != nullptr) __builtin_prefetch(next);
-    hit_.counts.Uncount(*block);
-    hit_path_->Give(block);
-    block = next;
+[[gnu::noinline]] void Front::FreeUnplainly(Allocation* allocation) noexcept {
+  if (!ThreadCensus::IsCounted(retry_place_)) return FreeSlowly(allocation);
+  if (!IsHome()) return FreeElsewhere(allocation);
+  if (--t_home.frees == 0) {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    CloseToFrees();
   }
+  HitState& hit = hit_;
+  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) return FreeInTurn(allocation);
+  FreeWith<ChainLock::ByWord>(hit, allocation);
+}
+
+[[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
+  if (!ChainLock::AsLocked::TryTake(hit_.lock)) {
+    // Who allocates here, too, would only have the blocks change cores once
+    // more.
+    if (!IsHome()) return FreeElsewhere(allocation);
+    ChainLock::AsLocked::Take(hit_.lock);
+  }
+  FreeWith<ChainLock::AsLocked>(hit_, allocation);
+}
+
+[[gnu::noinline]] void Front::FreeElsewhere(Allocation* allocation) noexcept {
+  if (gate_.any()) return FreeSlowly(allocation);
+  if (may_wait_ && remote_frees_.Leave(*allocation->block())) return;
+  hit_.lock.lock();
+  if (may_wait_ && MayHitPlainly(hit_)) OpenToFrees();
+  FreeWith<ChainLock::AsLocked>(hit_, allocation);
+}
+
+void Front::OpenToFrees() noexcept {
+  if (hit_.lock.is_open()) return;
+  hit_.lock.Open(remote_frees_);
+  plain_place_.store(retry_place_ | ThreadCensus::kNowhere,
+                     std::memory_order_relaxed);
+}
+
+bool Front::CloseToFrees() noexcept {
+  plain_place_.store(retry_place_, std::memory_order_relaxed);
+  return hit_.lock.Close();
+}
+
+void Front::TakeIn(std::span<Block* const> blocks) noexcept {
+  // Records come from the cores of those who left them.
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {
+    __builtin_prefetch(blocks[i], 1);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i + kAhead < blocks.size()) __builtin_prefetch(blocks[i + kAhead], 1);
+    hit_.counts.Uncount(*blocks[i]);
+    hit_path_->Give(blocks[i]);
+  }
+}
+
+Block* Front::TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept {
+  if (!IsHome() || remote_frees_.any()) t_home = {this, kFreesAtHome};
+  hit.lock.TakeIn();
+  return hit.cache.Take(bytes);
+}
+
+void Front::RaisePeak(HitState& hit) noexcept {
+  hit.lock.TakeIn();
+  hit.counts.RaisePeak();
 }
 
 bool Front::EndWaiting() noexcept {
   const std::lock_guard<ChainLock> guard(hit_.lock);
-  return hit_.lock.Close();
+  return CloseToFrees();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {
@@ -332,7 +391,7 @@ void Front::Drop() noexcept {
     const std::lock_guard<ChainLock> guard(hit_.lock);
     orphan_ = true;
     hit_.attention = &HitState::kNeverPlain;
-    hit_.lock.Close();
+    CloseToFrees();
     is_last = is_over();
   }
   if (is_last) Destroy();

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/decorator.h"
 #include "strata/allocation/hit_state.h"
+#include "strata/allocation/remote_frees.h"
 #include "strata/allocation/stat_allocator.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/thread_census.h"
@@ -37,10 +39,12 @@ namespace strata {
 //   register is saved. What they cannot do starts anew in AllocSlowly and
 //   FreeSlowly. Whether they may, one word says: of the gate, which counts
 //   announced captures and requests that wait for memory.
-//   A free that meets the lock taken, or another thread's, or where others
-//   wait, leaves its block at the lock (chain_lock.h) from the second time on;
-//   while requests of the place wait for memory, and once the front is an
-//   orphan, it waits.
+//   Once a free has met the lock taken, or another thread's, twice, threads
+//   that free what another one allocates leave their blocks (remote_frees.h),
+//   and take no lock; until none does any more. A hit does not look at them:
+//   who finds nothing in the front cache takes them in first, and so does who
+//   would set a peak. While requests of the place wait for memory, and once the
+//   front is an orphan, frees take the lock.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -178,13 +182,21 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // From and to the front cache; null and false if it does not. Hold the lock.
   Block* TakeAtOnce(HitState& hit, std::size_t bytes) noexcept;
   static bool GiveAtOnce(HitState& hit, Block* block) noexcept;
-  // Counts a block of the hit path as the user's. Hold the lock.
+  // Counts a block of the hit path as the user's. Hold the lock, and see to the
+  // peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
+  // Sees to it: it is one if no free waits.
+  static void RaisePeak(HitState& hit) noexcept;
   // The rest of Alloc once the lock is held; if the front cache has nothing.
   template <class Hold>
   Allocation* AllocWith(HitState& hit, std::size_t bytes);
   template <class Hold>
   Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
+  template <class Hold>
+  Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
+  // A block of the front cache once what waits was taken in; null if there is
+  // none. The calling thread is at home from now on. Hold the lock.
+  Block* TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept;
   // Whether what `group`, whose guard the calling thread holds, has for the
   // front that it serves is all that this free needs.
   static bool MayFreePlainly(const PointerGroup& group,
@@ -205,10 +217,18 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreeWith(HitState& hit, Allocation* allocation) noexcept;
   template <class Hold>
   void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
-  // The rest of FreePlain if the lock could not be had at once; if frees wait,
-  // or if another thread has it.
+  // The rest of FreePlain if the thread may not be counted, or blocks may be
+  // left; if the lock could not be had at once; if it is for others.
+  void FreeUnplainly(Allocation* allocation) noexcept;
   void FreeContended(Allocation* allocation) noexcept;
-  void FreeBehind(Allocation* allocation) noexcept;
+  void FreeElsewhere(Allocation* allocation) noexcept;
+  // Whether the calling thread is at home: it allocates here, so it frees with
+  // the lock.
+  bool IsHome() const noexcept;
+  // Has blocks be left from now on, or no longer; the latter: whether they
+  // could be. Hold the lock.
+  void OpenToFrees() noexcept;
+  bool CloseToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // With lock_ held, after a block of `bytes` was given: counts it off, and
   // tells who waits for memory.
@@ -238,7 +258,11 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Destroy() noexcept;
   void End() noexcept override;
   // FreeTaker. Told nobody: who waits has looked here since (EndWaiting).
-  void TakeIn(Block* first) noexcept override;
+  void TakeIn(std::span<Block* const> blocks) noexcept override;
+
+  // How often a thread that is at home frees until it has to allocate again to
+  // be that; if nothing was left meanwhile, none is expected to be.
+  static constexpr std::uint32_t kFreesAtHome = 4096;
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
@@ -254,6 +278,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // What a hit reads, in one cache line.
   alignas(64) HitState& hit_;        // the hit path's, that of stat_, or own_
   const std::uint64_t retry_place_;  // of retry_
+  // The same, and kNowhere while blocks may be left: then no free is plain.
+  std::atomic<std::uint64_t> plain_place_;
   // Guarded by hit_.lock:
   // pointers_, if for each block of the front cache the region of its start was
   // settled for that group: the cache has whole blocks that users of this front
@@ -264,6 +290,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   std::uint64_t pins_ = 0;
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
+  RemoteFrees remote_frees_;
 };
 
 // ---- Inline, so that what the facade calls ends in it.
@@ -284,6 +311,19 @@ template <class Hold>
   }
   Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) return AllocPastCache<Hold>(hit, bytes);
+  if (hit.counts.is_beyond_peak()) [[unlikely]] {
+    return AllocBeyondPeak<Hold>(hit, block);
+  }
+  Hold::Release(hit.lock);
+  return block->allocation();
+}
+
+template <class Hold>
+[[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
+                                                     Block* block) noexcept {
+  Hold::Keep();
+  RaisePeak(hit);
+  Hold::Unkeep();
   Hold::Release(hit.lock);
   return block->allocation();
 }
@@ -311,7 +351,7 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
   if (block == nullptr) return {Progress::kPastCache, nullptr};
   // Its region need not be looked at, which may have to be fetched.
   PointerGroup* const pointers = hit_pointers_;
-  if (pointers == nullptr ||
+  if (hit.counts.is_beyond_peak() || pointers == nullptr ||
       !pointers->InsertAtOnce(block->data, block->allocation())) {
     return {Progress::kNoSlot, block};
   }
@@ -324,19 +364,29 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
 template <class Hold>
 inline Block* Front::TakePastCache(HitState& hit, std::size_t bytes) noexcept {
   Hold::Keep();
-  Block* const block = bytes != 0 ? hit_path_->TakeCached(bytes) : nullptr;
+  Block* block = nullptr;
+  if (hit.lock.is_open()) [[unlikely]] {
+    block = TakeAmongLeft(hit, bytes);
+  }
+  if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
   Hold::Unkeep();
   if (block == nullptr) [[unlikely]] {
     Hold::Release(hit.lock);
     return nullptr;
   }
   Start(hit, block, bytes);
+  hit.counts.RaisePeak();
   return block;
 }
 
 template <class Hold>
 inline bool Front::MakeKnown(HitState& hit, Block* block,
                              void** pointer) noexcept {
+  if (hit.counts.is_beyond_peak()) [[unlikely]] {
+    Hold::Keep();
+    RaisePeak(hit);
+    Hold::Unkeep();
+  }
   PointerGroup* const pointers = pointers_.get();
   void* const data = block->data;
   const bool is_known = pointers != nullptr && pointers->Owns(data) &&
@@ -444,7 +494,7 @@ inline void Front::Start(HitState& hit, Block* block,
                          std::size_t bytes) noexcept {
   block->requested = bytes;
   block->owner = this;
-  hit.counts.Count(*block);
+  hit.counts.CountBelowPeak(*block);
 }
 
 }  // namespace strata

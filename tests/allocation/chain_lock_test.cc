@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "strata/allocation/allocator.h"
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/remote_frees.h"
 #include "strata/platform/process_barrier.h"
 
 namespace strata {
@@ -21,14 +23,10 @@ namespace {
 // Counts what it takes in, under the lock.
 class Taker final : public FreeTaker {
  public:
-  void TakeIn(Block* first) noexcept override {
+  void TakeIn(std::span<Block* const> left) noexcept override {
     ++batches;
-    for (Block* block = first; block != nullptr;) {
-      Block* const next = block->free_previous;
-      ++block->requested;
-      ++blocks;
-      block = next;
-    }
+    for (Block* block : left) ++block->requested;
+    blocks += left.size();
   }
 
   int batches = 0;
@@ -44,24 +42,25 @@ class ChainLockTest : public testing::Test {
   }
   void Open() {
     const std::lock_guard<ChainLock> guard(lock_);
-    lock_.Open(taker_);
+    lock_.Open(frees_);
   }
 
   ChainLock lock_;
   Taker taker_;
+  RemoteFrees frees_{taker_, /*may_bias=*/false};
 };
 
 TEST_F(ChainLockTest, IsClosedAtFirst) {
   Block block = LiveBlock();
   EXPECT_FALSE(lock_.is_open());
-  EXPECT_FALSE(lock_.Leave(block));
+  EXPECT_FALSE(frees_.Leave(block));
   EXPECT_TRUE(IsPlain(block));
 }
 
 TEST_F(ChainLockTest, WhoLocksNextTakesInAllThatWaits) {
   Open();
   std::array<Block, 3> blocks{LiveBlock(), LiveBlock(), LiveBlock()};
-  for (Block& block : blocks) EXPECT_TRUE(lock_.Leave(block));
+  for (Block& block : blocks) EXPECT_TRUE(frees_.Leave(block));
   EXPECT_TRUE(lock_.has_waiting());
   EXPECT_EQ(taker_.blocks, 0U);
   lock_.lock();
@@ -75,39 +74,51 @@ TEST_F(ChainLockTest, WhoLocksNextTakesInAllThatWaits) {
 TEST_F(ChainLockTest, EveryWayToLockTakesIn) {
   Open();
   Block block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
+  ASSERT_TRUE(frees_.Leave(block));
   { const ChainLock::Guard guard(lock_); }
   EXPECT_EQ(taker_.blocks, 1U);
   block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
+  ASSERT_TRUE(frees_.Leave(block));
   ASSERT_TRUE(lock_.try_lock());
   EXPECT_EQ(taker_.blocks, 2U);
   lock_.unlock();
-  block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
-  ASSERT_TRUE(lock_.try_lock_unowned());
-  EXPECT_EQ(taker_.blocks, 3U);
-  lock_.unlock();
 }
 
-// As it calls nothing, nobody would take in what waits.
-TEST_F(ChainLockTest, IsTakenAtOnceOnlyWhileNothingWaits) {
+// A hit calls nothing: what waits goes on waiting, for who has to know.
+TEST_F(ChainLockTest, WhoTakesItAtOnceTakesInNothing) {
   using Hold = ChainLock::ByWord;
   Open();
   Block block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
-  EXPECT_FALSE(Hold::TakeAtOnce(lock_));
-  { const std::lock_guard<ChainLock> guard(lock_); }
-  EXPECT_EQ(taker_.blocks, 1U);
+  ASSERT_TRUE(frees_.Leave(block));
   ASSERT_TRUE(Hold::TakeAtOnce(lock_));
+  EXPECT_TRUE(lock_.has_waiting());
   EXPECT_FALSE(lock_.try_lock());
+  lock_.TakeIn();
+  EXPECT_FALSE(lock_.has_waiting());
+  EXPECT_EQ(taker_.blocks, 1U);
   Hold::Release(lock_);
   ASSERT_TRUE(lock_.try_lock());
   ChainLock::AsLocked::Release(lock_);
   EXPECT_EQ(HeldLocks(), 0);
 }
 
-TEST_F(ChainLockTest, IsTakenByItsOwnerOnlyWhileNothingWaits) {
+TEST_F(ChainLockTest, NorDoesWhoWaitsForIt) {
+  using Hold = ChainLock::AsLocked;
+  Open();
+  Block block = LiveBlock();
+  ASSERT_TRUE(frees_.Leave(block));
+  Hold::Take(lock_);
+  EXPECT_FALSE(Hold::TryTake(lock_));
+  Hold::Release(lock_);
+  ASSERT_TRUE(Hold::TryTake(lock_));
+  EXPECT_TRUE(lock_.has_waiting());
+  Hold::Release(lock_);
+  EXPECT_EQ(taker_.blocks, 0U);
+  EXPECT_EQ(HeldLocks(), 0);
+  const std::lock_guard<ChainLock> guard(lock_);
+}
+
+TEST_F(ChainLockTest, NorDoesItsOwner) {
   using Hold = ChainLock::AsOwner;
   ChainLock lock(/*may_bias=*/true);
   if (!ProcessBarrier::Instance().is_available()) {
@@ -117,33 +128,29 @@ TEST_F(ChainLockTest, IsTakenByItsOwnerOnlyWhileNothingWaits) {
   for (std::uint32_t i = 0; i < BiasedLockMachine::kFirstRun; ++i) {
     EXPECT_FALSE(ChainLock::ByWord::TakeAtOnce(lock));
     const std::lock_guard<ChainLock> guard(lock);
-    lock.Open(taker_);
+    lock.Open(frees_);
   }
-  ASSERT_TRUE(Hold::TakeAtOnce(lock));
-  Hold::Release(lock);
   Block block = LiveBlock();
-  ASSERT_TRUE(lock.Leave(block));
-  EXPECT_FALSE(Hold::TakeAtOnce(lock));
+  ASSERT_TRUE(frees_.Leave(block));
+  ASSERT_TRUE(Hold::TakeAtOnce(lock));
+  EXPECT_TRUE(lock.has_waiting());
+  Hold::Release(lock);
   { const std::lock_guard<ChainLock> guard(lock); }
   EXPECT_EQ(taker_.blocks, 1U);
-  ASSERT_TRUE(Hold::TakeAtOnce(lock));
-  Hold::Release(lock);
 }
 
-TEST_F(ChainLockTest, IsSimpleWhileNothingWaits) {
+TEST_F(ChainLockTest, IsSimpleWhateverWaits) {
   EXPECT_TRUE(lock_.is_simple());
   Open();
   EXPECT_TRUE(lock_.is_simple());
   Block block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
-  EXPECT_FALSE(lock_.is_simple());
-  const std::lock_guard<ChainLock> guard(lock_);
+  ASSERT_TRUE(frees_.Leave(block));
   EXPECT_TRUE(lock_.is_simple());
+  const std::lock_guard<ChainLock> guard(lock_);
   lock_.Close();
   EXPECT_TRUE(lock_.is_simple());
 }
 
-// But all else is as it is with others.
 TEST_F(ChainLockTest, OneThatAThreadMayOwnIsNeverSimple) {
   ChainLock lock(/*may_bias=*/true);
   if (!ProcessBarrier::Instance().is_available()) {
@@ -151,73 +158,29 @@ TEST_F(ChainLockTest, OneThatAThreadMayOwnIsNeverSimple) {
     GTEST_SKIP() << "no thread can own a lock here";
   }
   EXPECT_FALSE(lock.is_simple());
-  EXPECT_FALSE(lock.is_open());
-  EXPECT_FALSE(lock.has_waiting());
-  Block block = LiveBlock();
-  EXPECT_FALSE(lock.Leave(block));
-  {
-    const std::lock_guard<ChainLock> guard(lock);
-    lock.Open(taker_);
-  }
+  lock.lock();
+  lock.Open(frees_);
+  lock.unlock();
   EXPECT_FALSE(lock.is_simple());
-  EXPECT_TRUE(lock.is_open());
-  EXPECT_FALSE(lock.has_waiting());
-  std::vector<Block> blocks(ChainLock::kMostWaiting + 1, LiveBlock());
-  for (std::size_t i = 0; i < ChainLock::kMostWaiting; ++i) {
-    ASSERT_TRUE(lock.Leave(blocks[i]));
-  }
-  EXPECT_FALSE(lock.Leave(blocks.back()));
-  EXPECT_TRUE(lock.has_waiting());
-  {
-    const std::lock_guard<ChainLock> guard(lock);
-    EXPECT_EQ(taker_.blocks, ChainLock::kMostWaiting);
-    EXPECT_FALSE(lock.has_waiting());
-    EXPECT_TRUE(lock.is_open());
-    EXPECT_TRUE(lock.Close());
-    EXPECT_FALSE(lock.Close());
-    EXPECT_FALSE(lock.is_open());
-  }
-  EXPECT_EQ(taker_.batches, 1);
+  lock.lock();
+  EXPECT_TRUE(lock.Close());
+  EXPECT_FALSE(lock.Close());
+  lock.unlock();
   EXPECT_FALSE(lock.is_simple());
-}
-
-TEST_F(ChainLockTest, ABlockThatWaitsIsNotLive) {
-  Open();
-  Block block = LiveBlock();
-  ASSERT_TRUE(lock_.Leave(block));
-  EXPECT_FALSE(HasFlag(block, kBlockLive));
-}
-
-TEST_F(ChainLockTest, NoMoreWaitThanItSays) {
-  Open();
-  std::vector<Block> blocks(ChainLock::kMostWaiting + 1, LiveBlock());
-  auto* const owner = reinterpret_cast<Allocator*>(&blocks);
-  for (Block& block : blocks) block.owner = owner;
-  for (std::size_t i = 0; i < ChainLock::kMostWaiting; ++i) {
-    ASSERT_TRUE(lock_.Leave(blocks[i]));
-  }
-  EXPECT_FALSE(lock_.Leave(blocks.back()));
-  EXPECT_TRUE(IsPlain(blocks.back()));
-  EXPECT_EQ(blocks.back().owner, owner);
-  lock_.lock();
-  EXPECT_EQ(taker_.blocks, ChainLock::kMostWaiting);
-  lock_.unlock();
-  EXPECT_TRUE(lock_.Leave(blocks.back()));
-  const std::lock_guard<ChainLock> guard(lock_);
 }
 
 TEST_F(ChainLockTest, CloseTakesInAndRefuses) {
   Open();
   Block block = LiveBlock();
   lock_.lock();
-  ASSERT_TRUE(lock_.Leave(block));
+  ASSERT_TRUE(frees_.Leave(block));
   EXPECT_TRUE(lock_.Close());
   EXPECT_EQ(taker_.blocks, 1U);
   EXPECT_FALSE(lock_.Close());
   block = LiveBlock();
-  EXPECT_FALSE(lock_.Leave(block));
-  lock_.Open(taker_);
-  EXPECT_TRUE(lock_.Leave(block));
+  EXPECT_FALSE(frees_.Leave(block));
+  lock_.Open(frees_);
+  EXPECT_TRUE(frees_.Leave(block));
   lock_.unlock();
   const std::lock_guard<ChainLock> guard(lock_);
 }
@@ -227,14 +190,14 @@ TEST_F(ChainLockTest, LeavingRemovesNoOwner) {
   ChainLock biased(true);
   for (int i = 0; i < 1000; ++i) {
     const std::lock_guard<ChainLock> guard(biased);
-    biased.Open(taker_);
+    biased.Open(frees_);
   }
   Block block = LiveBlock();
   bool was_locked = true;
   std::thread([&] {
-    was_locked = biased.try_lock_unowned();
-    if (was_locked) return biased.unlock();
-    EXPECT_TRUE(biased.Leave(block));
+    was_locked = ChainLock::AsLocked::TryTake(biased);
+    if (was_locked) return ChainLock::AsLocked::Release(biased);
+    EXPECT_TRUE(frees_.Leave(block));
   }).join();
   if (was_locked) GTEST_SKIP() << "no biased locks on this system";
   { const std::lock_guard<ChainLock> guard(biased); }
@@ -263,12 +226,12 @@ TEST_F(ChainLockTest, IsSimpleOnceItCanHaveNoOwnerAnyMore) {
   use(0);
   other.join();
   lock.lock();
-  lock.Open(taker_);
+  lock.Open(frees_);
   lock.unlock();
   EXPECT_TRUE(lock.is_simple());
+  EXPECT_TRUE(lock.is_open());
   Block block = LiveBlock();
-  ASSERT_TRUE(lock.Leave(block));
-  EXPECT_FALSE(lock.is_simple());
+  ASSERT_TRUE(frees_.Leave(block));
   { const std::lock_guard<ChainLock> guard(lock); }
   EXPECT_EQ(taker_.blocks, 1U);
   ASSERT_TRUE(ChainLock::ByWord::TakeAtOnce(lock));
@@ -283,6 +246,7 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   constexpr std::size_t kThreads = 3;
   constexpr std::size_t kBlocks = 2000;
   ChainLock lock(GetParam());
+  RemoteFrees frees(taker_, GetParam());
   std::vector<std::vector<Block>> blocks(
       kThreads, std::vector<Block>(kBlocks, LiveBlock()));
   std::atomic<std::size_t> left{0};
@@ -291,11 +255,11 @@ TEST_P(ChainLockThreadsTest, NothingIsLostOrTakenTwice) {
   for (std::vector<Block>& own : blocks) {
     threads.emplace_back([&] {
       for (Block& block : own) {
-        if (lock.Leave(block)) {
+        if (frees.Leave(block)) {
           ++left;
         } else {
           const std::lock_guard<ChainLock> guard(lock);
-          lock.Open(taker_);
+          lock.Open(frees);
         }
       }
       --running;

@@ -87,6 +87,12 @@ TEST_F(ThreadCensusTest, APlaceIsSharedOnceASecondThreadIsCounted) {
   EXPECT_FALSE(Census().WasShared(b_));
 }
 
+TEST_F(ThreadCensusTest, NobodyIsCountedNowhere) {
+  for (std::uint64_t bits = ~std::uint64_t{0}; bits != 0; bits <<= 1) {
+    EXPECT_FALSE(ThreadCensus::IsCounted(bits | ThreadCensus::kNowhere));
+  }
+}
+
 TEST_F(ThreadCensusTest, AFreshPlaceKnowsNobody) {
   const std::uint64_t place = Census().AddPlace();
   ThreadCensus::Count(place);
@@ -104,7 +110,8 @@ TEST_F(ThreadCensusTest, PlacesBeyondTheBitsShareThem) {
   for (const std::uint64_t place : places)
     EXPECT_TRUE(std::has_single_bit(place));
   const std::set<std::uint64_t> bits(places.begin(), places.end());
-  EXPECT_EQ(bits.size(), 64U);
+  EXPECT_EQ(bits.size(), 63U);
+  EXPECT_FALSE(bits.contains(ThreadCensus::kNowhere));
   // The one of two that goes leaves the other its threads.
   ThreadCensus::Count(places.front());
   for (std::size_t i = 1; i < places.size(); ++i) {

@@ -19,6 +19,7 @@
 
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/hit_path.h"
+#include "strata/allocation/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
 #include "strata/tests/facade/facade_fixture.h"
@@ -132,21 +133,90 @@ TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
   }
 }
 
-// Until as many wait as may: then one takes in all of them.
-TEST_F(FrontWaitingTest, FreesFollowThoseThatWait) {
+// It looks at nothing but the front cache.
+TEST_F(FrontWaitingTest, AHitTakesInNothing) {
   BuildOpen();
-  std::vector<AllocationPtr> kept;
-  for (unsigned i = 0; i < ChainLock::kMostWaiting; ++i) {
-    kept.push_back(Alloc(1000));
-  }
-  Leave(Alloc(1000));
-  while (kept.size() > 1) {
-    kept.pop_back();
-    EXPECT_TRUE(lock().has_waiting());
-  }
-  kept.pop_back();
+  for (int i = 0; i < 4; ++i) Alloc(1000).reset();
+  AllocationPtr left = Alloc(1000);
+  void* const address = left->data();
+  Alloc(1000).reset();  // one is in the cache
+  Leave(std::move(left));
+  const AllocationPtr hit = Alloc(1000);
+  EXPECT_NE(hit->data(), address);
+  EXPECT_TRUE(lock().has_waiting());
+  const AllocationPtr miss = Alloc(1000);
+  EXPECT_EQ(miss->data(), address);
   EXPECT_FALSE(lock().has_waiting());
+}
+
+// Unless there would be a new peak.
+TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
+  BuildOpen();
+  for (int i = 0; i < 4; ++i) Alloc(1000).reset();
+  AllocationPtr first = Alloc(1000);
+  const AllocationPtr second = Alloc(1000);
+  Alloc(1000).reset();  // one is in the cache
+  facade().ResetPeak(kPlace);
+  EXPECT_EQ(front().hit_state().counts.is_beyond_peak(), false);
+  Leave(std::move(first));
+  const AllocationPtr hit = Alloc(1000);
+  EXPECT_FALSE(lock().has_waiting());
+  EXPECT_EQ(front().stats().peak_in_use_bytes, 2048U);
+  const AllocationPtr higher = Alloc(1000);
+  EXPECT_EQ(front().stats().peak_in_use_bytes, 3072U);
+}
+
+// Until as many wait as may: then it takes in all of them.
+TEST_F(FrontWaitingTest, AThreadThatOnlyFreesTakesNoLock) {
+  BuildOpen();
+  std::vector<AllocationPtr> held;
+  for (std::size_t i = 0; i <= RemoteFrees::kMost; ++i) {
+    held.push_back(Alloc(1000));
+  }
+  Freer freer(*this, [&] {
+    while (held.size() > 1) {
+      held.pop_back();
+      EXPECT_TRUE(lock().has_waiting());
+    }
+    held.pop_back();
+    EXPECT_FALSE(lock().has_waiting());
+  });
+  freer.Go();
+  freer.Join();
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
+}
+
+TEST_F(FrontWaitingTest, AThreadThatAllocatesHereFreesWithTheLock) {
+  BuildOpen();
+  AllocationPtr held = Alloc(1000);
+  Leave(Alloc(1000));
+  Alloc(Mebibytes(3)).reset();  // which takes in what waits
+  held.reset();
+  EXPECT_FALSE(lock().has_waiting());
+}
+
+// So frees of the thread that allocates are as they were before.
+TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
+  BuildOpen();
+  Alloc(Mebibytes(3)).reset();
+  int frees = 0;
+  for (; frees < 10000 && front().may_have_waiting(); ++frees) {
+    Alloc(1000).reset();
+  }
+  EXPECT_GT(frees, 1000);
+  EXPECT_FALSE(front().may_have_waiting());
+}
+
+TEST_F(FrontWaitingTest, SomeAreAsLongAsTheyAreTakenIn) {
+  BuildOpen();
+  for (int i = 0; i < 10000; ++i) {
+    if (i % 1000 == 0) {
+      Leave(Alloc(Mebibytes(3)));
+      Alloc(Mebibytes(3)).reset();
+    }
+    Alloc(1000).reset();
+    ASSERT_TRUE(front().may_have_waiting()) << i;
+  }
 }
 
 TEST_F(FrontWaitingTest, CountsAsOtherFrees) {

@@ -1,0 +1,46 @@
+#include "strata/allocation/remote_frees.h"
+
+#include <utility>
+
+#include "strata/allocation/block_flags.h"
+
+namespace strata {
+
+bool RemoteFrees::Leave(Block& block) noexcept {
+  const BiasedLock::Guard guard(leaving_);
+  if (!is_open_) return false;
+  const Count left = left_.load(std::memory_order_relaxed);
+  if (left - seen_taken_ == kMost) {
+    seen_taken_ = taken_.load(std::memory_order_acquire);
+    if (left - seen_taken_ == kMost) return false;
+  }
+  // From here on it counts as freed: who frees it once more is found out.
+  SetFlags(block, 0);
+  blocks_[left % kMost] = &block;
+  left_.store(left + 1, std::memory_order_release);
+  return true;
+}
+
+void RemoteFrees::Open() noexcept {
+  const BiasedLock::Guard guard(leaving_);
+  is_open_ = true;
+}
+
+bool RemoteFrees::Close() noexcept {
+  const BiasedLock::Guard guard(leaving_);
+  return std::exchange(is_open_, false);
+}
+
+void RemoteFrees::TakeIn() noexcept {
+  const Count left = left_.load(std::memory_order_acquire);
+  const Count taken = taken_.load(std::memory_order_relaxed);
+  if (left == taken) return;
+  // Others may come as soon as their places are free.
+  std::array<Block*, kMost> blocks;
+  std::size_t count = 0;
+  for (Count i = taken; i != left; ++i) blocks[count++] = blocks_[i % kMost];
+  taken_.store(left, std::memory_order_release);
+  taker_.TakeIn(std::span(blocks.data(), count));
+}
+
+}  // namespace strata

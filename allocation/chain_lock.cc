@@ -4,18 +4,15 @@ namespace strata {
 
 [[gnu::noinline]] void ChainLock::TakeInSlowly() noexcept {
   if (has_waiting()) return frees_->TakeIn();
-  // It can have no owner any more.
-  if (own_bit() == 0 && !is_simple()) {
-    ways_.store(ways_.load(std::memory_order_relaxed) & kOpenBit,
-                std::memory_order_relaxed);
-  }
+  NoteWays();
 }
 
 void ChainLock::Open(RemoteFrees& frees) noexcept {
   if (is_open()) return;
   frees_ = &frees;
-  frees.Open();
+  // First: a block that is left, and is known to be, is not overlooked.
   ways_.store(own_bit() | kOpenBit, std::memory_order_relaxed);
+  frees.Open();
 }
 
 bool ChainLock::Close() noexcept {

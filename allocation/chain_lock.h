@@ -13,10 +13,11 @@ namespace strata {
 // The lock of a chain, at which frees can wait in place of their threads.
 //
 // Model: who frees a block of another thread's chain may leave it among the
-//   RemoteFrees and go on. Whoever takes the lock takes in all that waits
-//   before anything else, as one batch: so he sees every free that ended
-//   before. Who takes it at once does not, as that calls nothing: TakeIn is for
-//   him to call before he looks for memory, or says how much is in use.
+//   RemoteFrees and go on. Whoever locks takes in all that waits before
+//   anything else, as one batch: so he sees every free that ended before. Who
+//   holds it in one of the ways of a hit does not, as that calls nothing:
+//   TakeIn is for him to call before he looks for memory, or says how much is
+//   in use.
 //   One look says whether the lock word is all there is to take: is_simple().
 // Threads: as BiasedLock.
 // Cost: as BiasedLock, and one load of the same cache line. 64 bytes, one cache
@@ -35,8 +36,8 @@ class alignas(64) ChainLock {
    private:
     const BiasedLock::Guard guard_;
   };
-  // Ways to hold it, as those of BiasedLock. IsAll: for who may have come too
-  // late (Lasting).
+  // The ways of a hit to hold it, as those of BiasedLock. IsAll: for who may
+  // have come too late (Lasting).
   struct ByWord {
     static bool TakeAtOnce(ChainLock& lock) {
       return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
@@ -63,13 +64,17 @@ class alignas(64) ChainLock {
     static void Keep() { BiasedLock::AsOwner::Keep(); }
     static void Unkeep() { BiasedLock::AsOwner::Unkeep(); }
   };
-  // As after lock(), whichever way that went. To take it so takes in nothing;
-  // TryTake: false if somebody has it, or another thread owns it, which stays
-  // the owner.
+  // As after lock(), whichever way that went. TryTake: false if somebody has
+  // it, or another thread owns it, which stays the owner.
   struct AsLocked {
-    static void Take(ChainLock& lock) { lock.lock_.lock(); }
+    static void Take(ChainLock& lock) {
+      lock.lock_.lock();
+      lock.NoteWays();
+    }
     static bool TryTake(ChainLock& lock) {
-      return lock.lock_.try_lock_unowned();
+      if (!lock.lock_.try_lock_unowned()) return false;
+      lock.NoteWays();
+      return true;
     }
     static void Release(ChainLock& lock) { lock.unlock(); }
     static void Keep() {}
@@ -87,7 +92,8 @@ class alignas(64) ChainLock {
   bool try_lock() { return lock_.try_lock() && TakeIn(); }
   void unlock() { lock_.unlock(); }
 
-  // Whether blocks may be left. Also without the lock: then it may change.
+  // Whether blocks may be left. Without the lock it may change meanwhile; but
+  // who knows of a block that was left, and not taken in, sees it.
   bool is_open() const noexcept {
     return (ways_.load(std::memory_order_relaxed) & kOpenBit) != 0;
   }
@@ -117,6 +123,13 @@ class alignas(64) ChainLock {
   static constexpr std::uint8_t kOpenBit = 2;  // blocks may be left
 
   std::uint8_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }
+  // It may be that it can have no owner any more.
+  void NoteWays() noexcept {
+    if (!is_simple() && own_bit() == 0) {
+      ways_.store(ways_.load(std::memory_order_relaxed) & kOpenBit,
+                  std::memory_order_relaxed);
+    }
+  }
   void TakeInSlowly() noexcept;
 
   BiasedLock lock_;

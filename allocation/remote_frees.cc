@@ -10,14 +10,14 @@ bool RemoteFrees::Leave(Block& block) noexcept {
   const BiasedLock::Guard guard(leaving_);
   if (!is_open_) return false;
   const Count left = left_.load(std::memory_order_relaxed);
-  if (left - seen_taken_ == kMost) {
+  if (Between(seen_taken_, left) == kMost) {
     seen_taken_ = taken_.load(std::memory_order_acquire);
-    if (left - seen_taken_ == kMost) return false;
+    if (Between(seen_taken_, left) == kMost) return false;
   }
   // From here on it counts as freed: who frees it once more is found out.
   SetFlags(block, 0);
   blocks_[left % kMost] = &block;
-  left_.store(left + 1, std::memory_order_release);
+  left_.store(static_cast<Count>(left + 1), std::memory_order_release);
   return true;
 }
 
@@ -37,8 +37,8 @@ void RemoteFrees::TakeIn() noexcept {
   if (left == taken) return;
   // Others may come as soon as their places are free.
   std::array<Block*, kMost> blocks;
-  std::size_t count = 0;
-  for (Count i = taken; i != left; ++i) blocks[count++] = blocks_[i % kMost];
+  const Count count = Between(taken, left);
+  for (Count i = 0; i != count; ++i) blocks[i] = blocks_[(taken + i) % kMost];
   taken_.store(left, std::memory_order_release);
   taker_.TakeIn(std::span(blocks.data(), count));
 }

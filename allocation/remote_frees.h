@@ -70,8 +70,13 @@ class RemoteFrees {
   }
 
  private:
-  // Counts of blocks, from the beginning on.
-  using Count = std::uint32_t;
+  // Counts of blocks, from the beginning on; they wrap around.
+  using Count = std::uint8_t;
+  static Count Between(Count first, Count last) {
+    return static_cast<Count>(last - first);
+  }
+  // So places stay the same where they wrap.
+  static_assert(256 % kMost == 0 && kMost < 256);
 
   // Two cache lines each, as processors fetch them in pairs. Of who leaves:
   alignas(128) BiasedLock leaving_;

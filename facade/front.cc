@@ -1,6 +1,8 @@
 #include "strata/facade/front.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -16,13 +18,15 @@ StatAllocator* FindStat(Allocator* layer) {
   return static_cast<StatAllocator*>(layer);
 }
 
-// Where the calling thread is at home (Front::IsHome), and how often it frees
-// there until that ends.
-struct Home {
-  const Front* front = nullptr;
-  std::uint32_t frees = 0;
-};
-[[gnu::tls_model("initial-exec")]] thread_local constinit Home t_home;
+// Where the calling thread is at home (Front::IsHome): a few of its fronts,
+// each in the place that its address says.
+using Homes = std::array<const Front*, 8>;
+[[gnu::tls_model("initial-exec")]] thread_local constinit Homes t_homes{};
+
+const Front*& HomeFor(const Front* front) {
+  const auto address = reinterpret_cast<std::uintptr_t>(front);
+  return t_homes[(address >> 10) % t_homes.size()];
+}
 
 // What a hit counts, under one lock. The Stat layer has the hit path's; without
 // hits it counts what the layers above may still keep back.
@@ -60,6 +64,11 @@ Front::Front(std::shared_ptr<PlaceState> state,
 
 Front::~Front() {
   if (pointers_ != nullptr) pointers_->Unbind();
+}
+
+PointerGroup* Front::pointers() const {
+  const ChainLock::Guard guard(hit_.lock);
+  return pointers_.get();
 }
 
 bool Front::Share(const std::shared_ptr<PointerGroup>& group) noexcept {
@@ -143,6 +152,7 @@ bool Front::FreeKnown(PointerGroup& group, const void* data) noexcept {
 Allocation* Front::TakeHit(std::size_t bytes) noexcept {
   retry_.CountThread();
   const ChainLock::Guard guard(hit_.lock);
+  if (hit_.lock.is_open()) SetHome(true);
   Block* block = hit_path_->Take(bytes);
   if (block == nullptr) return nullptr;
   block->requested = bytes;
@@ -230,35 +240,37 @@ void Front::DoFree(Allocation* allocation) noexcept {
   FreeWith<ChainLock::AsOwner>(hit, allocation);
 }
 
-bool Front::IsHome() const noexcept {
-  return t_home.front == this && t_home.frees != 0;
+bool Front::IsHome() const noexcept { return HomeFor(this) == this; }
+
+void Front::SetHome(bool is_home) const noexcept {
+  HomeFor(this) = is_home ? this : nullptr;
 }
 
 [[gnu::noinline]] void Front::FreeUnplainly(Allocation* allocation) noexcept {
   if (!ThreadCensus::IsCounted(retry_place_)) return FreeSlowly(allocation);
   if (!IsHome()) return FreeElsewhere(allocation);
-  if (--t_home.frees == 0) {
-    const std::lock_guard<ChainLock> guard(hit_.lock);
+  ChainLock::AsLocked::Take(hit_.lock);
+  if (++quiet_frees_ >= kQuietFrees) {
     CloseToFrees();
+    SetHome(false);
   }
-  HitState& hit = hit_;
-  if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) return FreeInTurn(allocation);
-  FreeWith<ChainLock::ByWord>(hit, allocation);
+  FreeWith<ChainLock::AsLocked>(hit_, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeContended(Allocation* allocation) noexcept {
   if (!ChainLock::AsLocked::TryTake(hit_.lock)) {
-    // Who allocates here, too, would only have the blocks change cores once
-    // more.
-    if (!IsHome()) return FreeElsewhere(allocation);
-    ChainLock::AsLocked::Take(hit_.lock);
+    return FreeElsewhere(allocation);
   }
   FreeWith<ChainLock::AsLocked>(hit_, allocation);
 }
 
 [[gnu::noinline]] void Front::FreeElsewhere(Allocation* allocation) noexcept {
   if (gate_.any()) return FreeSlowly(allocation);
-  if (may_wait_ && remote_frees_.Leave(*allocation->block())) return;
+  // Not is_open(): the line of the lock is far away.
+  if (plain_place_.load(std::memory_order_relaxed) != retry_place_ &&
+      remote_frees_.Leave(*allocation->block())) {
+    return;
+  }
   hit_.lock.lock();
   if (may_wait_ && MayHitPlainly(hit_)) OpenToFrees();
   FreeWith<ChainLock::AsLocked>(hit_, allocation);
@@ -266,17 +278,19 @@ bool Front::IsHome() const noexcept {
 
 void Front::OpenToFrees() noexcept {
   if (hit_.lock.is_open()) return;
+  quiet_frees_ = 0;
   hit_.lock.Open(remote_frees_);
   plain_place_.store(retry_place_ | ThreadCensus::kNowhere,
                      std::memory_order_relaxed);
 }
 
-bool Front::CloseToFrees() noexcept {
+void Front::CloseToFrees() noexcept {
   plain_place_.store(retry_place_, std::memory_order_relaxed);
-  return hit_.lock.Close();
+  hit_.lock.Close();
 }
 
 void Front::TakeIn(std::span<Block* const> blocks) noexcept {
+  if (quiet_frees_ != 0) quiet_frees_ = 0;
   // Records come from the cores of those who left them.
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {
@@ -290,19 +304,14 @@ void Front::TakeIn(std::span<Block* const> blocks) noexcept {
 }
 
 Block* Front::TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept {
-  if (!IsHome() || remote_frees_.any()) t_home = {this, kFreesAtHome};
+  SetHome(true);
   hit.lock.TakeIn();
   return hit.cache.Take(bytes);
 }
 
-void Front::RaisePeak(HitState& hit) noexcept {
-  hit.lock.TakeIn();
-  hit.counts.RaisePeak();
-}
-
-bool Front::EndWaiting() noexcept {
+void Front::EndWaiting() noexcept {
   const std::lock_guard<ChainLock> guard(hit_.lock);
-  return CloseToFrees();
+  CloseToFrees();
 }
 
 [[gnu::noinline]] void Front::FreeSlowly(Allocation* allocation) noexcept {

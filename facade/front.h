@@ -40,11 +40,10 @@ namespace strata {
 //   FreeSlowly. Whether they may, one word says: of the gate, which counts
 //   announced captures and requests that wait for memory.
 //   Once a free has met the lock taken, or another thread's, twice, threads
-//   that free what another one allocates leave their blocks (remote_frees.h),
-//   and take no lock; until none does any more. A hit does not look at them:
-//   who finds nothing in the front cache takes them in first, and so does who
-//   would set a peak. While requests of the place wait for memory, and once the
-//   front is an orphan, frees take the lock.
+//   that only free leave their blocks (remote_frees.h) in place of taking the
+//   lock, until none does any more, requests of the place wait for memory, or
+//   the front is an orphan. A hit does not look at them: who finds nothing in
+//   the front cache takes them in, and so does who would set a peak.
 // Threads: any thread.
 // Cost: a hit takes one uncontended lock and no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -72,11 +71,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Whether an allocation was ever asked of it.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // Whether frees may wait at its lock; if so, EndWaiting takes them in, and
-  // has none wait until the next one that is contended.
+  // Whether frees may wait; if so, EndWaiting takes them in, and has none wait
+  // until the next one that is contended.
   bool may_have_waiting() const { return hit_.lock.is_open(); }
-  bool EndWaiting() noexcept;
-
+  void EndWaiting() noexcept;
   void set_debug_fill(const DebugFill* fill) override;
 
   // Allocate(bytes), with a hit served past everything but the hit path. For
@@ -87,10 +85,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* AllocFirst(std::size_t bytes);
 
   // For the C ABI: what it knows the front's pointers by; null if nothing yet.
-  PointerGroup* pointers() const {
-    const ChainLock::Guard guard(hit_.lock);
-    return pointers_.get();
-  }
+  PointerGroup* pointers() const;
   // `group` serves this front from now on; false if it serves another one.
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
   // Memory of the front will be freed, and may be kept by the front cache, in a
@@ -109,7 +104,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     kNone,       // the lock could not be had at once; nothing is done
     kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
     kPastCache,  // the front cache has nothing; the lock is held
-    kNoSlot,     // no slot is free, or the region is to be looked at; the same
+    kNoSlot,     // no slot is free, or there is more to look at; the same
   };
   struct Started {
     Progress progress;
@@ -186,6 +181,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
   // Sees to it: it is one if no free waits.
+  template <class Hold>
   static void RaisePeak(HitState& hit) noexcept;
   // The rest of Alloc once the lock is held; if the front cache has nothing.
   template <class Hold>
@@ -195,7 +191,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   template <class Hold>
   Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
   // A block of the front cache once what waits was taken in; null if there is
-  // none. The calling thread is at home from now on. Hold the lock.
+  // none. Hold the lock.
   Block* TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept;
   // Whether what `group`, whose guard the calling thread holds, has for the
   // front that it serves is all that this free needs.
@@ -222,13 +218,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreeUnplainly(Allocation* allocation) noexcept;
   void FreeContended(Allocation* allocation) noexcept;
   void FreeElsewhere(Allocation* allocation) noexcept;
-  // Whether the calling thread is at home: it allocates here, so it frees with
-  // the lock.
+  // Whether the calling thread is at home, where it frees with the lock: since
+  // it allocated here what was not at hand, while blocks might be left.
   bool IsHome() const noexcept;
-  // Has blocks be left from now on, or no longer; the latter: whether they
-  // could be. Hold the lock.
+  void SetHome(bool is_home) const noexcept;
+  // Has blocks be left, or no longer. Hold the lock.
   void OpenToFrees() noexcept;
-  bool CloseToFrees() noexcept;
+  void CloseToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
   // With lock_ held, after a block of `bytes` was given: counts it off, and
   // tells who waits for memory.
@@ -260,9 +256,9 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // FreeTaker. Told nobody: who waits has looked here since (EndWaiting).
   void TakeIn(std::span<Block* const> blocks) noexcept override;
 
-  // How often a thread that is at home frees until it has to allocate again to
-  // be that; if nothing was left meanwhile, none is expected to be.
-  static constexpr std::uint32_t kFreesAtHome = 4096;
+  // After so many frees of threads at home without one that was left, none is
+  // expected any more.
+  static constexpr std::uint32_t kQuietFrees = 4096;
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
@@ -288,6 +284,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   std::shared_ptr<PointerGroup> pointers_;
   bool keeps_unknown_ = false;
   std::uint64_t pins_ = 0;
+  std::uint32_t quiet_frees_ = 0;  // of threads at home
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
   RemoteFrees remote_frees_;
@@ -321,11 +318,17 @@ template <class Hold>
 template <class Hold>
 [[gnu::noinline]] Allocation* Front::AllocBeyondPeak(HitState& hit,
                                                      Block* block) noexcept {
-  Hold::Keep();
-  RaisePeak(hit);
-  Hold::Unkeep();
+  RaisePeak<Hold>(hit);
   Hold::Release(hit.lock);
   return block->allocation();
+}
+
+template <class Hold>
+void Front::RaisePeak(HitState& hit) noexcept {
+  Hold::Keep();
+  hit.lock.TakeIn();
+  Hold::Unkeep();
+  hit.counts.RaisePeak();
 }
 
 template <class Hold>
@@ -364,10 +367,7 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
 template <class Hold>
 inline Block* Front::TakePastCache(HitState& hit, std::size_t bytes) noexcept {
   Hold::Keep();
-  Block* block = nullptr;
-  if (hit.lock.is_open()) [[unlikely]] {
-    block = TakeAmongLeft(hit, bytes);
-  }
+  Block* block = hit.lock.is_open() ? TakeAmongLeft(hit, bytes) : nullptr;
   if (block == nullptr && bytes != 0) block = hit_path_->TakeCached(bytes);
   Hold::Unkeep();
   if (block == nullptr) [[unlikely]] {
@@ -383,9 +383,7 @@ template <class Hold>
 inline bool Front::MakeKnown(HitState& hit, Block* block,
                              void** pointer) noexcept {
   if (hit.counts.is_beyond_peak()) [[unlikely]] {
-    Hold::Keep();
-    RaisePeak(hit);
-    Hold::Unkeep();
+    RaisePeak<Hold>(hit);
   }
   PointerGroup* const pointers = pointers_.get();
   void* const data = block->data;

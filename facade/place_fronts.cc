@@ -89,36 +89,13 @@ void PlaceState::Finish(Front& front, const Stats& totals) {
       std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
 }
 
-template <class Predicate>
-std::vector<PlaceState::PinnedFront> PlaceState::PinIf(
-    const Predicate& which) const {
+std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {
   std::vector<PinnedFront> pinned;
   pinned.reserve(fronts_.size());
   for (Front* front : fronts_) {
-    if (which(*front) && front->TryPin()) pinned.emplace_back(front);
+    if (front->TryPin()) pinned.emplace_back(front);
   }
   return pinned;
-}
-
-std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {
-  return PinIf([](const Front&) { return true; });
-}
-
-std::size_t PlaceState::EndWaitingStep::Reclaim(Stream /*stream*/,
-                                                std::size_t bytes) noexcept {
-  try {
-    std::vector<PinnedFront> open;
-    {
-      const std::lock_guard<std::mutex> guard(place_.list_mutex_);
-      open = place_.PinIf(
-          [](const Front& front) { return front.may_have_waiting(); });
-    }
-    bool was_open = false;
-    for (const PinnedFront& front : open) was_open |= front->EndWaiting();
-    return was_open ? bytes : 0;
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
 }
 
 void PlaceState::ForEachFront(FunctionRef<void(Front&)> visit) const {

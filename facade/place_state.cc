@@ -129,8 +129,6 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
     graph_registration_ = Reclaimer::Register(
         reclaimer_, ReclaimStep::kDrainFrees, *graph_pools_);
   }
-  end_waiting_registration_ =
-      Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees, end_waiting_);
   context_.place = place_;
   context_.platform = platform_;
   context_.reclaimer = reclaimer_;

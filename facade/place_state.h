@@ -170,21 +170,6 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
   void SettleFrees() const override;
 
-  // Takes in the frees that wait at the locks of fronts.
-  class EndWaitingStep final : public ReclaimSource {
-   public:
-    explicit EndWaitingStep(PlaceState& place) : place_(place) {}
-    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-      return 0;
-    }
-    // As many bytes as were asked for if any could have waited: what did may
-    // have been taken in since the last search.
-    std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
-
-   private:
-    PlaceState& place_;
-  };
-
   // Ends a visit to a front.
   struct Unpinner {
     void operator()(Front* front) const noexcept;
@@ -198,9 +183,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
       const std::string& strategy) const;
   // The pool and the strategy, before any chain is built on them.
   void BuildPool(const HostStrategy& strategy);
-  // Those of which `which` says so. Hold list_mutex_.
-  template <class Predicate>
-  std::vector<PinnedFront> PinIf(const Predicate& which) const;
+  // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
   Front* MakeFront(const Stream& stream);
   // Has the end of the calling thread noticed if the stream is its own.
@@ -237,8 +220,6 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Stats finished_;              // of fronts that are gone; likewise
   // The largest peak in use of a front that is gone; likewise.
   std::uint64_t finished_peak_bytes_ = 0;
-  EndWaitingStep end_waiting_{*this};
-  Reclaimer::Registration end_waiting_registration_;
 };
 
 }  // namespace strata

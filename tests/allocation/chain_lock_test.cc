@@ -126,7 +126,7 @@ TEST_F(ChainLockTest, NorDoesItsOwner) {
   }
   EXPECT_FALSE(Hold::TakeAtOnce(lock));
   for (std::uint32_t i = 0; i < BiasedLockMachine::kFirstRun; ++i) {
-    EXPECT_FALSE(ChainLock::ByWord::TakeAtOnce(lock));
+    ASSERT_FALSE(ChainLock::ByWord::TakeAtOnce(lock));
     const std::lock_guard<ChainLock> guard(lock);
     lock.Open(frees_);
   }

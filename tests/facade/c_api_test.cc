@@ -433,24 +433,5 @@ TEST_F(CApiTest, TheEndOfACaptureNamesItsPoolAndDevice) {
   EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
 }
 
-// A peak that is reset, and reached again by hits alone.
-TEST_F(CApiTest, HitsRaiseThePeak) {
-  void* pointers[3];
-  for (int round = 0; round < 3; ++round) {
-    for (void*& pointer : pointers) pointer = Alloc(1000);
-    for (void* pointer : pointers) {
-      ASSERT_EQ(strata_free(facade_, pointer), STRATA_OK);
-    }
-  }
-  facade_->facade.ResetPeak(PlaceOf(kDevice));
-  for (std::uint64_t live = 1; live <= 3; ++live) {
-    pointers[live - 1] = Alloc(1000);
-    EXPECT_EQ(Stats()["device:0"]["peak_in_use_bytes"], 1024 * live);
-  }
-  for (void* pointer : pointers) {
-    EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
-  }
-}
-
 }  // namespace
 }  // namespace strata

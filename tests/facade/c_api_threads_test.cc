@@ -6,11 +6,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "strata/allocation/chain_lock.h"
+#include "strata/facade/allocator_facade.h"
 #include "strata/facade/c_api_call.h"
+#include "strata/facade/front.h"
 #include "strata/facade/front_route.h"
 #include "strata/facade/front_table.h"
 #include "strata/facade/strata.h"
@@ -288,6 +294,97 @@ TEST_F(CApiThreadsTest, ThreadsShareAFacade) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(Live(), 0U);
+}
+
+// Peaks that are reset, and reached again by hits of the front cache.
+class CApiPeakTest : public CApiTest {
+ protected:
+  CApiPeakTest() {
+    for (int round = 0; round < 3; ++round) {
+      FreeAll({Alloc(1000), Alloc(1000), Alloc(1000)});
+    }
+    facade().ResetPeak(place_);
+  }
+
+  AllocatorFacade& facade() { return facade_->facade; }
+  Front& front() { return static_cast<Front&>(facade().GetAllocator(place_)); }
+  std::uint64_t Peak() { return facade().GetStats(place_).peak_in_use_bytes; }
+  void FreeAll(const std::vector<void*>& pointers) {
+    for (void* pointer : pointers) {
+      EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+    }
+  }
+  // A thread that frees `allocation` while this one has the lock.
+  void FreeBeside(AllocationPtr allocation) {
+    std::latch is_known(1);
+    std::latch is_locked(1);
+    std::thread freer([&] {
+      FreeAll({Alloc(1000)});
+      is_known.count_down();
+      is_locked.wait();
+      allocation.reset();
+    });
+    is_known.wait();
+    {
+      const std::lock_guard<ChainLock> guard(front().lock());
+      is_locked.count_down();
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    }
+    freer.join();
+  }
+
+  const Place place_ = PlaceOf(kDevice);
+};
+
+TEST_F(CApiPeakTest, AHitRaisesThePeak) {
+  std::vector<void*> pointers;
+  for (std::uint64_t live = 1; live <= 3; ++live) {
+    pointers.push_back(Alloc(1000));
+    EXPECT_EQ(Peak(), 1024 * live);
+  }
+  FreeAll(pointers);
+}
+
+TEST_F(CApiPeakTest, SoDoesOneThatWaitedForTheLock) {
+  void* pointer = nullptr;
+  std::latch is_known(1);
+  std::latch is_locked(1);
+  std::thread allocator([&] {
+    FreeAll({Alloc(1000)});
+    facade().ResetPeak(place_);
+    is_known.count_down();
+    is_locked.wait();
+    pointer = Alloc(1000);
+  });
+  is_known.wait();
+  {
+    const std::lock_guard<ChainLock> guard(front().lock());
+    is_locked.count_down();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  }
+  allocator.join();
+  EXPECT_EQ(Peak(), 1024U);
+  FreeAll({pointer});
+}
+
+// A free of another thread that no hit has looked at.
+TEST_F(CApiPeakTest, NoPeakCountsWhatWaits) {
+  for (int i = 0; i < 1000 && !front().may_have_waiting(); ++i) {
+    FreeBeside(facade().Alloc(place_, 1000));
+  }
+  ASSERT_TRUE(front().may_have_waiting());
+  void* const first = Alloc(1000);
+  AllocationPtr second = facade().Alloc(place_, 1000);
+  FreeAll({Alloc(1000)});
+  facade().ResetPeak(place_);
+  std::thread([&] {
+    FreeAll({Alloc(1000, NewStream())});  // so the thread is known
+    facade().ResetPeak(place_);
+    second.reset();
+  }).join();
+  void* const third = Alloc(1000);
+  EXPECT_EQ(Peak(), 2048U);
+  FreeAll({first, third});
 }
 
 }  // namespace

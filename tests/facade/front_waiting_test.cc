@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "strata/allocation/chain_lock.h"
+#include "strata/allocation/debug_fill.h"
 #include "strata/allocation/hit_path.h"
 #include "strata/allocation/remote_frees.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/capture_guard.h"
 #include "strata/facade/front.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/testing/manual_clock.h"
@@ -195,16 +197,58 @@ TEST_F(FrontWaitingTest, AThreadThatAllocatesHereFreesWithTheLock) {
   EXPECT_FALSE(lock().has_waiting());
 }
 
-// So frees of the thread that allocates are as they were before.
-TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
+// It waits for who has it.
+TEST_F(FrontWaitingTest, NorDoesItLeaveBlocksWhileAnotherOneHasTheLock) {
   BuildOpen();
+  AllocationPtr held = Alloc(1000);
   Alloc(Mebibytes(3)).reset();
-  int frees = 0;
-  for (; frees < 10000 && front().may_have_waiting(); ++frees) {
-    Alloc(1000).reset();
-  }
-  EXPECT_GT(frees, 1000);
+  std::latch has_lock(1);
+  std::thread holder([&] {
+    const std::lock_guard<ChainLock> guard(lock());
+    has_lock.count_down();
+    YieldOften();
+  });
+  has_lock.wait();
+  held.reset();
+  holder.join();
+  EXPECT_FALSE(lock().has_waiting());
+}
+
+// So frees of the thread that allocates are as they were before, whichever way
+// it asks.
+TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
+  const auto open_for = [this](const auto& pair) {
+    int pairs = 0;
+    for (; pairs < 10000 && front().may_have_waiting(); ++pairs) pair();
+    return pairs;
+  };
+  BuildOpen();
+  EXPECT_GT(open_for([&] { Alloc(1000).reset(); }), 1000);
   EXPECT_FALSE(front().may_have_waiting());
+  BuildOpen();
+  open_for([&] {
+    Failure failure;
+    facade().TryAlloc(kPlace, Request{1000}, stream_, failure).reset();
+  });
+  EXPECT_FALSE(front().may_have_waiting());
+}
+
+// Layers have to see them.
+TEST_F(FrontWaitingTest, NoneIsLeftWhileACaptureIsAnnounced) {
+  BuildOpen();
+  AllocationPtr held = Alloc(1000);
+  const CaptureGuard capture(facade(), other_);
+  std::thread([&] { held.reset(); }).join();
+  EXPECT_FALSE(lock().has_waiting());
+  EXPECT_EQ(front().stats().in_use_bytes, 0U);
+}
+
+TEST_F(FrontWaitingTest, NoneIsLeftThatIsToBeFilled) {
+  BuildOpen();
+  const DebugFill fill(&device(), static_cast<unsigned char>(7), false);
+  front().set_debug_fill(&fill);
+  EXPECT_FALSE(front().may_have_waiting());
+  front().set_debug_fill(nullptr);
 }
 
 TEST_F(FrontWaitingTest, SomeAreAsLongAsTheyAreTakenIn) {

@@ -237,8 +237,10 @@ TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
 TEST_F(FrontWaitingTest, NoneIsLeftWhileACaptureIsAnnounced) {
   BuildOpen();
   AllocationPtr held = Alloc(1000);
-  const CaptureGuard capture(facade(), other_);
-  std::thread([&] { held.reset(); }).join();
+  Freer freer(*this, [&] { held.reset(); });
+  const CaptureGuard capture(facade(), stream_);
+  freer.Go();
+  freer.Join();
   EXPECT_FALSE(lock().has_waiting());
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "strata/allocation/size.h"
@@ -33,6 +34,7 @@ class NaiveBestFitTest : public ::testing::Test {
     place_ = std::make_unique<PoolPlace>(place);
     stream_ = place_->NewChainStream();
     place_->pool()->AddVisitor([this](void*, std::size_t bytes, int change) {
+      const std::lock_guard<std::mutex> guard(chunks_mutex_);
       if (change > 0) chunks_.push_back(bytes);
     });
     naive_ = std::make_unique<NaiveBestFitAllocator>(place_->pool(), stream_,
@@ -58,6 +60,7 @@ class NaiveBestFitTest : public ::testing::Test {
 
   std::unique_ptr<PoolPlace> place_;
   std::shared_ptr<ChainStream> stream_;
+  std::mutex chunks_mutex_;          // threads may grow at once
   std::vector<std::size_t> chunks_;  // taken from the system, in order
   std::unique_ptr<NaiveBestFitAllocator> naive_;
 };

@@ -30,15 +30,16 @@ class FreeTaker {
 // Blocks that threads freed without the lock of their chain, for who has it.
 //
 // Model: a ring of pointers, first in, first out. Who leaves a block has a lock
-//   that only such threads take, and which one of them soon owns; who takes
-//   them out has the chain's. Neither writes a cache line that the other one
-//   writes with each block, but for the blocks' own: so one that is freed by
-//   the thread of a data loader changes cores twice, and nothing else does.
+//   that only such threads take, and which one of them soon owns if it may; who
+//   takes them out has the chain's. Neither writes a cache line that the other
+//   one writes with each block, but for the blocks' own: so one that is freed
+//   by the thread of a data loader changes cores twice, and nothing else does.
 //   Closed at first: then nothing can be left here.
 // Threads: Leave: any thread. Who has left a block must not touch this again,
 //   as its chain may be gone with the last free; Close waits for who is in
 //   Leave. The rest: who has the chain's lock.
-// Cost: to leave a block: the lock, no atomic operation for its owner. 1 KiB.
+// Cost: to leave a block: the lock, no atomic operation for its owner. 768
+//   bytes.
 // Source: hotpath.md §5, §7 (pointer magazines), of the stream in place of the
 //   thread: what lay there would be nobody's.
 class RemoteFrees {

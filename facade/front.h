@@ -39,8 +39,8 @@ namespace strata {
 //   register is saved. What they cannot do starts anew in AllocSlowly and
 //   FreeSlowly. Whether they may, one word says: of the gate, which counts
 //   announced captures and requests that wait for memory.
-//   Once a free has met the lock taken, or another thread's, twice, threads
-//   that only free leave their blocks (remote_frees.h) in place of taking the
+//   Once a free has met the lock taken, or another thread's, those threads that
+//   only free leave their blocks (remote_frees.h) in place of taking the
 //   lock, until none does any more, requests of the place wait for memory, or
 //   the front is an orphan. A hit does not look at them: who finds nothing in
 //   the front cache takes them in, and so does who would set a peak.
@@ -180,7 +180,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // Counts a block of the hit path as the user's. Hold the lock, and see to the
   // peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
-  // Sees to it: it is one if no free waits.
+  // Sees to it, once what waits is taken in.
   template <class Hold>
   static void RaisePeak(HitState& hit) noexcept;
   // The rest of Alloc once the lock is held; if the front cache has nothing.

@@ -159,7 +159,7 @@ TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   const AllocationPtr second = Alloc(1000);
   Alloc(1000).reset();  // one is in the cache
   facade().ResetPeak(kPlace);
-  EXPECT_EQ(front().hit_state().counts.is_beyond_peak(), false);
+  EXPECT_FALSE(front().hit_state().counts.is_beyond_peak());
   Leave(std::move(first));
   const AllocationPtr hit = Alloc(1000);
   EXPECT_FALSE(lock().has_waiting());

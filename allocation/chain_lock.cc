@@ -15,12 +15,11 @@ void ChainLock::Open(RemoteFrees& frees) noexcept {
   frees.Open();
 }
 
-bool ChainLock::Close() noexcept {
-  if (!is_open()) return false;
+void ChainLock::Close() noexcept {
+  if (!is_open()) return;
   frees_->Close();
   frees_->TakeIn();
   ways_.store(own_bit(), std::memory_order_relaxed);
-  return true;
 }
 
 }  // namespace strata

@@ -109,8 +109,8 @@ class alignas(64) ChainLock {
   }
   // Blocks may be left at `frees` from now on, which is there until Close.
   void Open(RemoteFrees& frees) noexcept;
-  // Takes in what waits, and has no more wait. Whether it was open.
-  bool Close() noexcept;
+  // Takes in what waits, and has no more wait.
+  void Close() noexcept;
 
   // As that of BiasedLock, of a lock that is closed, for who has it not.
   void Renew() noexcept {

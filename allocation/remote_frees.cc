@@ -1,7 +1,5 @@
 #include "strata/allocation/remote_frees.h"
 
-#include <utility>
-
 #include "strata/allocation/block_flags.h"
 
 namespace strata {
@@ -26,9 +24,9 @@ void RemoteFrees::Open() noexcept {
   is_open_ = true;
 }
 
-bool RemoteFrees::Close() noexcept {
+void RemoteFrees::Close() noexcept {
   const BiasedLock::Guard guard(leaving_);
-  return std::exchange(is_open_, false);
+  is_open_ = false;
 }
 
 void RemoteFrees::TakeIn() noexcept {

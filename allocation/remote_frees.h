@@ -58,9 +58,8 @@ class RemoteFrees {
   bool Leave(Block& block) noexcept;
 
   void Open() noexcept;
-  // Nothing is left from now on; whether it was open. What was left before
-  // stays.
-  bool Close() noexcept;
+  // Nothing is left from now on. What was left before stays.
+  void Close() noexcept;
   // Has the taker take in what every free has left that ended before.
   void TakeIn() noexcept;
   // Whether there is anything. Also without the lock: then others may come and

@@ -59,6 +59,8 @@ std::vector<BenchScript> SmallScripts() {
   for (const BenchWorkload& workload : bench.Workloads()) {
     scripts.push_back(workload.make(bench.options()));
   }
+  // Of more slots than a player takes as they come.
+  scripts.push_back(MakeReplaceScript(1000, 5000, 1 << 20, 1));
   return scripts;
 }
 

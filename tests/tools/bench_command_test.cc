@@ -85,6 +85,21 @@ TEST(BenchCommandTest, RunRecordsOverNothingThatItReads) {
   }
 }
 
+TEST(BenchCommandTest, RunRefusesWhatSaysHowToMeasure) {
+  for (const char* flag :
+       {"bench_workloads=pair", "bench_allocators=null", "bench_rounds=3",
+        "bench_plot=/dev/null", "format=table"}) {
+    const CommandResult result =
+        RunBench({"run", "null", "pair", "--bench_operations=1",
+                  std::string("--") + flag});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr(std::string(flag).substr(
+                                          0, std::string(flag).find('=')) +
+                                      ": bench run measures nothing"));
+  }
+  EXPECT_EQ(RunBench({"run", "null", "pair", "--bench_operations=1"}).code, 0);
+}
+
 TEST(BenchCommandTest, ListsOfNothingAreRefused) {
   for (const char* flag : {"bench_workloads", "bench_allocators"}) {
     const CommandResult result = RunBench({std::string("--") + flag + "="});

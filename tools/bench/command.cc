@@ -203,10 +203,16 @@ BenchTask MakeTask(const BenchSettings& settings,
   return task;
 }
 
-// What `run` reads it does not write over, and it draws nothing.
-void RequireFilesOfRun(const BenchSettings& settings, const Options& options) {
-  if (!settings.plot.empty()) {
-    throw std::invalid_argument("--bench_plot: bench run draws nothing");
+// What says how to measure is not for `run`, and what that reads it does not
+// write over.
+void RequireArgumentsOfRun(Arguments given, const BenchSettings& settings,
+                           const Options& options) {
+  for (const char* name : {"bench_workloads", "bench_allocators",
+                           "bench_rounds", "bench_plot", "format"}) {
+    if (given.TakeText(name)) {
+      throw std::invalid_argument(std::string("--") + name +
+                                  ": bench run measures nothing");
+    }
   }
   ForEachRecording(options,
                    [&](std::string_view flag, const std::string& path) {
@@ -311,6 +317,7 @@ int RunMeasurements(const BenchPlan& plan, const std::string& plot_path,
 
 int RunBench(int argc, char** argv) {
   Arguments arguments(argc, argv);
+  const Arguments given = arguments;
   const bool is_help = arguments.TakeHelp();
   const BenchSettings settings = TakeSettings(arguments);
   if (is_help) {
@@ -329,7 +336,7 @@ int RunBench(int argc, char** argv) {
     // §8).
     std::thread([] {}).join();
     if (names[0] == "worker") return RunWorker(task);
-    RequireFilesOfRun(settings, options);
+    RequireArgumentsOfRun(given, settings, options);
     if (!HasLibrary(task)) {
       throw std::invalid_argument("bench run " + task.allocator.name +
                                   ": start it with LD_PRELOAD=<path of " +

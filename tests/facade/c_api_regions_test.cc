@@ -35,7 +35,9 @@ class CApiRegionsTest : public CApiTest {
 // The user had an aligned pointer into the region above; what is cached, and
 // handed out next, begins below.
 TEST_F(CApiRegionsTest, ABlockThatWasAlignedBeginsInAnotherRegion) {
-  Create("strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8");
+  Create(
+      "strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8,"
+      "strata_stream_lock=word");
   void* const top = Alloc(2 * kMebibyte - 8192);  // from the end of the chunk
   const auto border = reinterpret_cast<std::uintptr_t>(top) - 8192;
   ASSERT_EQ(border % (2 * kMebibyte), 0U);
@@ -53,7 +55,9 @@ TEST_F(CApiRegionsTest, ABlockThatWasAlignedBeginsInAnotherRegion) {
 // What is freed because nobody could be told of it is kept like any other.
 TEST_F(CApiRegionsTest, ABlockWhoseFirstUserGotNoneIsFoundLater) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
-  Create("strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8");
+  Create(
+      "strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8,"
+      "strata_stream_lock=word");
   // So that there are a chunk and records, but no pointer is known.
   const AllocationPtr first = facade_->facade.Alloc(DevicePlace(0), 512);
   for (int i = 0; i < 3; ++i) {
@@ -77,7 +81,9 @@ TEST_F(CApiRegionsTest, ABlockWhoseFirstUserGotNoneIsFoundLater) {
 TEST_F(CApiRegionsTest, AStreamThatGetsAGroupOfItsOwnKeepsItsBlocks) {
   // The default one of the other device and these have all groups there are.
   constexpr std::size_t kStreams = 253;
-  Create("strata_sim_devices=2,auto_growth_chunk_size_in_mb=8");
+  Create(
+      "strata_sim_devices=2,auto_growth_chunk_size_in_mb=8,"
+      "strata_stream_lock=word");
   const strata_place elsewhere = {STRATA_DEVICE, 1};
   std::vector<void*> streams;
   // The others' regions are to be told from those of the first device.

@@ -377,13 +377,20 @@ TEST_F(CApiPeakTest, NoPeakCountsWhatWaits) {
   ASSERT_TRUE(front().may_have_waiting());
   void* const first = Alloc(1000);
   AllocationPtr second = facade().Alloc(place_, 1000);
+  std::latch is_known(1);
+  std::latch is_cached(1);
+  std::thread freer([&] {
+    FreeAll({Alloc(1000, NewStream())});  // which looks for memory everywhere
+    is_known.count_down();
+    is_cached.wait();
+    second.reset();
+  });
+  is_known.wait();
   FreeAll({Alloc(1000)});
   facade().ResetPeak(place_);
-  std::thread([&] {
-    FreeAll({Alloc(1000, NewStream())});  // so the thread is known
-    facade().ResetPeak(place_);
-    second.reset();
-  }).join();
+  is_cached.count_down();
+  freer.join();
+  ASSERT_TRUE(front().lock().has_waiting());
   void* const third = Alloc(1000);
   EXPECT_EQ(Peak(), 2048U);
   FreeAll({first, third});

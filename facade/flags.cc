@@ -112,7 +112,7 @@ FlagValues ReadFlags() {
         gflags::GetCommandLineFlagInfoOrDie(option.name);
     if (std::string_view(option.name) == kStrategyFlag) {
       values.allocator_strategy = info.current_value;
-      values.strategy_was_set = !info.is_default;
+      values.strategy_was_set = IsFlagSet(option.name);
     } else {
       values.options.Set(option.name, info.current_value);
     }
@@ -161,6 +161,10 @@ Options OptionsFromFlags() {
   const FlagValues values = ReadFlags();
   return WithStrategy(values, values.allocator_strategy,
                       /*strategy_is_known=*/false);
+}
+
+bool IsFlagSet(const std::string& name) {
+  return !gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default;
 }
 
 std::vector<Options> OptionsPerStrategy(

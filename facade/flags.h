@@ -34,10 +34,15 @@ std::vector<std::string> ParseCommandLine(
 //   value is wrong; also what Options::Validate throws.
 Options OptionsFromFlags();
 
-// The same for a comparison: allocator_strategy may be a list, separated by
-// commas, and the result has one element for each name in it. A name for which
-// `is_other` holds need not be a strategy of this build: the caller knows what
-// to do with it.
+// Whether the command line or the environment sets the flag, be it to its
+// default. After OptionsFromFlags or OptionsPerStrategy. The flag is an
+// option's.
+bool IsFlagSet(const std::string& name);
+
+// The same as OptionsFromFlags for a comparison: allocator_strategy may be a
+// list, separated by commas, and the result has one element for each name in
+// it. A name for which `is_other` holds need not be a strategy of this build:
+// the caller knows what to do with it.
 //
 // Errors: also what `is_other` throws.
 std::vector<Options> OptionsPerStrategy(

@@ -11,6 +11,11 @@ template <class Json>
 std::string DumpJson(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+// The same on one line.
+template <class Json>
+std::string DumpJsonLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace strata
 

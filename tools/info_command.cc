@@ -16,6 +16,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/commands.h"
+#include "strata/tools/dump_json.h"
 #include "strata/tools/flag_table.h"
 #include "strata/tools/table.h"
 
@@ -211,8 +212,7 @@ int RunInfo(int argc, char** argv) {
   options.platform.device_trace_path.clear();
   AllocatorFacade facade(options);
   const Json info = InfoJson(facade, options);
-  const std::string text =
-      format == "json" ? info.dump(2) + "\n" : InfoText(info);
+  const std::string text = format == "json" ? DumpJson(info) : InfoText(info);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <new>
 #include <string_view>
 
+#include "strata/allocation/error.h"
 #include "strata/platform/recording_file.h"
 #include "strata/tools/commands.h"
 
@@ -115,6 +116,8 @@ int main(int argc, char** argv) {
     } else if (strata::RecordingFile::incomplete() == 0) {
       return code;
     }
+  } catch (const strata::BadAlloc& error) {
+    std::fprintf(stderr, "strata: %s\n", error.what());
   } catch (const std::bad_alloc&) {
     std::fputs("strata: the host is out of memory\n", stderr);
   } catch (const std::exception& error) {

@@ -4,6 +4,9 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "strata/facade/tf_environment.h"
+#include "strata/tools/peers/registry.h"
+
 namespace strata {
 namespace {
 
@@ -26,7 +29,11 @@ void ForEachRecording(
 }
 
 Options WithoutRecordings(const Options& options) {
-  Options quiet = options;
+  // The variables of the environment ask for files, too, and would again.
+  Options quiet = IsPeerName(options.allocator_strategy)
+                      ? options
+                      : WithProcessEnvironment(options);
+  quiet.host.tf_environment = false;
   quiet.decorators.trace_path.clear();
   quiet.decorators.trace_events_path.clear();
   quiet.decorators.allocation_log_path.clear();
@@ -48,7 +55,7 @@ void RequireOtherFile(std::string_view flag, const std::string& path,
   for (const std::string& one : read) {
     std::error_code error;
     if (!std::filesystem::equivalent(path, one, error)) continue;
-    throw std::invalid_argument(Named(flag, path) + " is the trace to replay");
+    throw std::invalid_argument(Named(flag, path) + " is a file that is read");
   }
 }
 

@@ -22,7 +22,8 @@ void ForEachRecording(
     FunctionRef<void(std::string_view flag, const std::string& path)> act);
 
 // `options` without what a run writes: into a recording the next run would
-// write again, and its maps of memory and its logs say nothing new.
+// write again, and its maps of memory and its logs say nothing new. What the
+// environment asks for (strata_tf_environment) is among the options then.
 Options WithoutRecordings(const Options& options);
 
 // Nothing is recorded; `why` it cannot be.

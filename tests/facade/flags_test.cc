@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "strata/tests/testing/scoped_variable.h"
+
 namespace strata {
 namespace {
 
@@ -17,21 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-// Sets an environment variable for as long as it lives.
-class ScopedVariable {
- public:
-  ScopedVariable(const std::string& name, const std::string& value)
-      : name_(name) {
-    setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ScopedVariable(const ScopedVariable&) = delete;
-  ScopedVariable& operator=(const ScopedVariable&) = delete;
-  ~ScopedVariable() { unsetenv(name_.c_str()); }
-
- private:
-  const std::string name_;
-};
 
 class FlagsTest : public ::testing::Test {
  private:
@@ -78,6 +65,9 @@ TEST_F(FlagsTest, EnvironmentIsBelowTheCommandLine) {
   EXPECT_EQ(options.platform.sim_memory_bytes, std::uint64_t{1} << 30);
   EXPECT_EQ(options.platform.sim_seed, 1U);
   EXPECT_FALSE(options.decorators.stat);
+  EXPECT_TRUE(IsFlagSet("strata_sim_memory"));
+  EXPECT_TRUE(IsFlagSet("strata_sim_seed"));
+  EXPECT_FALSE(IsFlagSet("strata_sim_data"));
 }
 
 TEST_F(FlagsTest, WrongEnvironmentVariableIsNamed) {

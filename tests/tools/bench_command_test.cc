@@ -12,8 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "strata/tests/testing/scoped_variable.h"
 #include "strata/tests/tools/bench_fixture.h"
 #include "strata/tests/tools/command.h"
+#include "strata/tests/tools/temp_file.h"
+#include "strata/tools/bench/workload.h"
 
 namespace strata {
 namespace {
@@ -98,6 +101,103 @@ TEST(BenchCommandTest, RunRefusesWhatSaysHowToMeasure) {
                                       ": bench run measures nothing"));
   }
   EXPECT_EQ(RunBench({"run", "null", "pair", "--bench_operations=1"}).code, 0);
+}
+
+// The file would not be there.
+TEST(BenchCommandTest, RunRecordsWhatThereIsToRecord) {
+  const TempFile file;
+  for (const char* allocator : {"null", "glibc", "peer:pytorch", "library"}) {
+    const CommandResult result =
+        RunBench({"run", allocator, "pair", "--bench_operations=1",
+                  "--bench_library=" STRATA_HEAP_LIBRARY,
+                  "--strata_trace_file=" + file.path()});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err,
+                HasSubstr(std::string(allocator) + " does not record it"));
+  }
+  EXPECT_EQ(RunBench({"run", "peer:pytorch", "pair", "--bench_operations=1",
+                      "--strata_device_trace_file=" + file.path()})
+                .code,
+            0);
+  EXPECT_THAT(file.Read(), HasSubstr("mem_alloc"));
+}
+
+TEST(BenchCommandTest, RunMakesSoManyPairs) {
+  for (const char* workload : {"lifo", "training", "random_10", "pair"}) {
+    const TempFile file;
+    const CommandResult result = RunBench(
+        {"run", "auto_growth", workload, "--bench_operations=130",
+         "--strata_platform=sim", "--strata_trace_file=" + file.path()});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const std::string rows = file.Read();
+    std::size_t allocations = 0;
+    for (std::size_t at = rows.find(",allocate,"); at != std::string::npos;
+         at = rows.find(",allocate,", at + 1)) {
+      ++allocations;
+    }
+    const BenchScript script =
+        FindBenchWorkload(workload, BenchScriptOptions()).make({});
+    EXPECT_EQ(allocations, script.prologue.size() + 130) << workload;
+  }
+}
+
+TEST(BenchCommandTest, NothingIsDrawnOverTheLibrary) {
+  const TempFile library;
+  library.Write("a library");
+  const CommandResult result = RunBench(
+      {"--bench_workloads=random_10", "--bench_allocators=null",
+       "--bench_library=" + library.path(), "--bench_plot=" + library.path()});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--bench_plot=" + library.path() +
+                                    " is a file that is read"));
+  EXPECT_EQ(library.Read(), "a library");
+}
+
+TEST(BenchCommandTest, ALibraryMayHaveAnyName) {
+  const ScratchFolder folder;
+  folder.Write("l\xff.so", "junk");
+  const CommandResult result =
+      RunBench({"--bench_workloads=pair", "--bench_allocators=library",
+                "--bench_rounds=1", "--bench_operations=1",
+                "--bench_library=" + (folder.path() / "l\xff.so").string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out + result.err, HasSubstr("file too short"));
+}
+
+// What is measured is what a row is named after.
+TEST(BenchCommandTest, TheEnvironmentChoosesNoOtherStrategy) {
+  const ScopedVariable variable("TF_GPU_ALLOCATOR", "cuda_malloc");
+  for (std::vector<std::string> arguments :
+       {std::vector<std::string>{"--bench_workloads=pair",
+                                 "--bench_allocators=direct,bfc"},
+        std::vector<std::string>{"run", "c:auto_growth", "pair"}}) {
+    arguments.push_back("--strata_tf_environment");
+    const CommandResult result = RunBench(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("the environment has direct run for"));
+  }
+  EXPECT_EQ(RunBench({"run", "direct", "pair", "--bench_operations=1",
+                      "--strata_platform=sim", "--strata_tf_environment"})
+                .code,
+            0);
+}
+
+// Also if it is what a device has by default.
+TEST(BenchCommandTest, ADeviceIsAsLargeAsIsAskedFor) {
+  const CommandResult result =
+      RunBench({"--bench_workloads=random_25000", "--bench_allocators=direct",
+                "--bench_rounds=1", "--bench_operations=1",
+                "--strata_platform=sim", "--strata_sim_memory=80GiB"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("the device has 80.0 GiB"));
+}
+
+TEST(BenchCommandTest, SaysWhatRanOut) {
+  const CommandResult result =
+      RunBench({"run", "auto_growth", "random_1000", "--strata_platform=sim",
+                "--strata_sim_memory=2MiB"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("the device is out of memory"));
 }
 
 TEST(BenchCommandTest, ListsOfNothingAreRefused) {
@@ -206,7 +306,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongArguments{{"--bench_seed=0"}, "bench_seed"},
         WrongArguments{{"--bench_workloads=trace:none"}, "known: pair"},
         WrongArguments{{"--bench_trace=/no/such/file"}, "/no/such/file"},
-        WrongArguments{{"--bench_trace=/dev/null"}, "/dev/null"},
+        WrongArguments{{"--bench_trace=/dev/null"},
+                       "/dev/null: every allocator reads it"},
         WrongArguments{{"--bench_plot=/dev/null", "--bench_workloads=pair"},
                        "no workload has a number"},
         WrongArguments{{"--bench_plot=/no/such/folder/plot.svg"},

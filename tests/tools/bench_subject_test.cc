@@ -28,11 +28,7 @@ bool HasVirtualMemory() {
 std::uint64_t AllocationsIn(const BenchWorkload& workload,
                             const BenchScript& script, std::size_t pairs) {
   if (workload.threads == Threads::kHandOver) return pairs;
-  std::uint64_t count = script.prologue.size();
-  for (std::size_t i = 0; i < 2 * pairs; ++i) {
-    if (script.loop[i % script.loop.size()].bytes != 0) ++count;
-  }
-  return count * workload.thread_count;
+  return (script.prologue.size() + pairs) * workload.thread_count;
 }
 
 // Every malloc is this process's own here, where much memory may be too much.

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
+#include "strata/tests/testing/scoped_variable.h"
+#include "strata/tests/tools/bench_fixture.h"
 #include "strata/tests/tools/command_line_fixture.h"
 
 namespace strata {
@@ -39,9 +43,23 @@ TEST_F(CommandLineRecordingsTest, ReplayWritesOverNoTraceItReads) {
   for (const char* flag : {"strata_trace_file", "strata_device_trace_file"}) {
     const std::string option = std::string("--") + flag + "=" + small_.path();
     ExpectRefused(RunStrata({"replay", small_.path(), option}),
-                  option + " is the trace");
+                  option + " is a file that is read");
   }
   EXPECT_EQ(small_.Read(), before);
+}
+
+// Runs that only search for a size write nothing, whoever asks for it.
+TEST_F(CommandLineRecordingsTest, AMapOfMemoryIsWrittenOnce) {
+  const ScratchFolder folder;
+  const std::string prefix = (folder.path() / "map").string();
+  const ScopedVariable variable("TF_BFC_MEMORY_DUMP", prefix);
+  EXPECT_EQ(
+      RunStrata({"replay", small_.path(), "--fit", "--allocator_strategy=bfc",
+                 "--strata_sim_memory=4MiB", "--strata_tf_environment"})
+          .code,
+      1);
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(CommandLineRecordingsTest, TwoRecordingsNeedTwoFiles) {

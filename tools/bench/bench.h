@@ -88,6 +88,8 @@ struct BenchTask {
   BenchScriptOptions script;
   std::size_t pairs = 1'000'000;  // in a round, at most
   Options options;
+  // Their strata_sim_memory counts, however much the workload needs.
+  bool has_own_memory = false;
   // What threads are kept on. The one that serves is on the first, too, if
   // there is any.
   std::vector<int> cores;
@@ -101,7 +103,7 @@ struct BenchTask {
 //   than 20 ms (2 ms with several threads); the whole of the script's loop if
 //   its parts differ. The loop has run once before, and each round comes after
 //   one that is not measured, since others had the caches. A simulated device
-//   is as large as the workload needs, unless strata_sim_memory says otherwise.
+//   is as large as the workload needs, unless the task says otherwise.
 //   What the device cannot hold is left out, and so is what takes a malloc more
 //   than 1 TiB of addresses: the headers that it writes would fill the host's
 //   memory.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "strata/facade/flags.h"
+#include "strata/facade/tf_environment.h"
 #include "strata/tools/arguments.h"
 #include "strata/tools/bench/bench.h"
 #include "strata/tools/bench/cores.h"
@@ -51,8 +52,9 @@ runs one once, for profilers.
   --bench_allocators=A,B,…  default: those without a *; all: every one
 %s
   --bench_rounds=N          measurements of each (default: 11)
-  --bench_operations=N      pairs in a measurement, at most (default: 1000000);
-                            with `run`, exactly
+  --bench_operations=N      pairs of a thread in a measurement, at most (default:
+                            1000000); with `run`, exactly: what is live then is
+                            freed at the end
   --bench_seed=N            draws other random sizes (default: 1)
   --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
                             those in it (default: %s, if it is there)
@@ -199,8 +201,15 @@ BenchTask MakeTask(const BenchSettings& settings,
   task.script = settings.script;
   task.pairs = settings.pairs;
   task.options = options;
+  task.has_own_memory = IsFlagSet("strata_sim_memory");
   task.cores = AllowedCores();
   return task;
+}
+
+std::vector<std::string> FilesRead(const BenchSettings& settings) {
+  std::vector<std::string> files = settings.script.traces;
+  if (!settings.library.empty()) files.push_back(settings.library);
+  return files;
 }
 
 // What says how to measure is not for `run`, and what that reads it does not
@@ -216,8 +225,38 @@ void RequireArgumentsOfRun(Arguments given, const BenchSettings& settings,
   }
   ForEachRecording(options,
                    [&](std::string_view flag, const std::string& path) {
-                     RequireOtherFile(flag, path, settings.script.traces);
+                     RequireOtherFile(flag, path, FilesRead(settings));
                    });
+}
+
+// The files would not be there.
+void RequireLayers(const BenchAllocator& allocator, const Options& options) {
+  Options by_layers = options;
+  switch (allocator.kind) {
+    case BenchAllocator::Kind::kFacade:
+    case BenchAllocator::Kind::kCAbi:
+      return;
+    case BenchAllocator::Kind::kPeer:
+    case BenchAllocator::Kind::kDriver:
+    case BenchAllocator::Kind::kDriverPool:
+      by_layers.platform.device_trace_path.clear();
+      break;
+    default:
+      break;
+  }
+  RequireNoRecording(by_layers, allocator.name + " does not record it");
+}
+
+// What is measured is what a row is named after.
+void RequireOwnStrategy(const BenchAllocator& allocator,
+                        const Options& options) {
+  if (!options.host.tf_environment || allocator.strategy.empty()) return;
+  const std::string run =
+      WithProcessEnvironment(OptionsOf(allocator, options)).Strategy();
+  if (run == allocator.strategy) return;
+  throw std::invalid_argument("--strata_tf_environment: the environment has " +
+                              run + " run for " + allocator.name +
+                              "; leave out the environment");
 }
 
 // Whether the library that the task is about is that of this process.
@@ -337,6 +376,8 @@ int RunBench(int argc, char** argv) {
     std::thread([] {}).join();
     if (names[0] == "worker") return RunWorker(task);
     RequireArgumentsOfRun(given, settings, options);
+    RequireLayers(task.allocator, options);
+    RequireOwnStrategy(task.allocator, options);
     if (!HasLibrary(task)) {
       throw std::invalid_argument("bench run " + task.allocator.name +
                                   ": start it with LD_PRELOAD=<path of " +
@@ -353,9 +394,13 @@ int RunBench(int argc, char** argv) {
                      "bench measures in several processes, each of which would "
                      "write it");
   if (!settings.plot.empty()) {
-    RequireOtherFile("bench_plot", settings.plot, settings.script.traces);
+    RequireOtherFile("bench_plot", settings.plot, FilesRead(settings));
   }
-  return RunMeasurements(MakePlan(settings, flags), settings.plot, as_json);
+  const BenchPlan plan = MakePlan(settings, flags);
+  for (const BenchAllocator& allocator : plan.allocators) {
+    RequireOwnStrategy(allocator, options);
+  }
+  return RunMeasurements(plan, settings.plot, as_json);
 }
 
 }  // namespace strata

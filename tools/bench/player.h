@@ -47,10 +47,13 @@ class BenchPlayer {
   BenchPlayer& operator=(const BenchPlayer&) = delete;
   ~BenchPlayer() { FreeAll(); }
 
+  // So many allocations, and as many frees: of a loop that is not uniform, and
+  // ends within, those that come before the next allocation.
+  //
   // Errors: what the lane throws; then the player is of no more use.
   void Play(std::size_t pairs) {
     const bool is_near = slots_.size() <= kNearSlots;
-    std::size_t left = 2 * pairs;
+    std::size_t left = StepsOf(pairs);
     while (left != 0) {
       const std::size_t steps = std::min(left, script_.loop.size() - next_);
       const BenchStep* const step = script_.loop.data() + next_;
@@ -69,6 +72,17 @@ class BenchPlayer {
   static constexpr std::ptrdiff_t kSlotsAhead = 16;
   static constexpr std::ptrdiff_t kStepsAhead = 64;
 
+  std::size_t StepsOf(std::size_t pairs) const {
+    const std::size_t rest = pairs % script_.pairs();
+    if (script_.is_uniform || rest == 0) return 2 * pairs;
+    std::size_t steps = 2 * (pairs - rest);
+    std::size_t at = next_;
+    for (std::size_t allocations = 0; allocations != rest; ++steps) {
+      if (script_.loop[at].bytes != 0) ++allocations;
+      if (++at == script_.loop.size()) at = 0;
+    }
+    return steps;
+  }
   void Take(const BenchStep& step) {
     if (step.bytes != 0) {
       lane_.Allocate(slots_[step.slot], step.bytes);

@@ -25,7 +25,8 @@ class BenchSubject {
   virtual ~BenchSubject() = default;
 
   // Every thread of the workload makes `pairs` allocations and as many frees,
-  // on from where it stopped; returns the time that one took, on average. With
+  // if that is whole loops of the script or that is uniform, on from where it
+  // stopped; returns the time that one took, on average. With
   // one thread and a simulated device that is its processor time, because on a
   // busy machine the clock on the wall mostly measures the others (hotpath.md
   // §9); with several threads or a driver it is time on the wall.

@@ -20,6 +20,7 @@
 #include "strata/tools/bench/cores.h"
 #include "strata/tools/bench/round_length.h"
 #include "strata/tools/bench/subject.h"
+#include "strata/tools/dump_json.h"
 
 namespace strata {
 namespace {
@@ -42,7 +43,7 @@ constexpr std::uint64_t kRoomFactor = 4;
 void Answer(std::ostream& out, const char* key, const nlohmann::json& value) {
   nlohmann::json answer;
   answer[key] = value;
-  out << answer.dump() << std::endl;
+  out << DumpJsonLine(answer) << std::flush;
 }
 
 std::uint64_t LiveBytes(const BenchTask& task, const BenchScript& script) {
@@ -52,12 +53,11 @@ std::uint64_t LiveBytes(const BenchTask& task, const BenchScript& script) {
 // The task's options, but for the memory of the simulated device.
 Options OptionsFor(const BenchTask& task, const BenchScript& script) {
   Options options = task.options;
+  if (task.has_own_memory) return options;
   std::uint64_t& memory = options.platform.sim_memory_bytes;
-  if (memory == Options().platform.sim_memory_bytes) {
-    const std::uint64_t wanted =
-        std::min(kMaxDeviceMemoryBytes, kRoomFactor * LiveBytes(task, script));
-    memory = std::max<std::uint64_t>(memory, AlignUp(wanted, Gibibytes(1)));
-  }
+  const std::uint64_t wanted =
+      std::min(kMaxDeviceMemoryBytes, kRoomFactor * LiveBytes(task, script));
+  memory = std::max<std::uint64_t>(memory, AlignUp(wanted, Gibibytes(1)));
   return options;
 }
 
@@ -149,7 +149,7 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
     const std::chrono::nanoseconds time = subject->Run(pairs);
     answer["pair_ns"] =
         static_cast<double>(time.count()) / static_cast<double>(pairs);
-    out << answer.dump() << std::endl;
+    out << DumpJsonLine(answer) << std::flush;
   } while (std::getline(in, line));
 }
 

@@ -266,13 +266,18 @@ std::vector<std::string> BenchTraces(std::string_view list) {
       throw std::invalid_argument("--bench_trace: there is no " +
                                   path.string());
     }
-    if (!fs::is_directory(path)) {
+    if (fs::is_regular_file(path)) {
       traces.push_back(path.string());
       continue;
     }
+    if (!fs::is_directory(path)) {
+      throw std::invalid_argument("--bench_trace: " + path.string() +
+                                  ": every allocator reads it, so it has to be "
+                                  "a file");
+    }
     const std::size_t first = traces.size();
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (!entry.is_directory() && entry.path().extension() != ".md") {
+      if (entry.is_regular_file() && entry.path().extension() != ".md") {
         traces.push_back(entry.path().string());
       }
     }

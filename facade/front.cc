@@ -372,6 +372,14 @@ Stats Front::stats() const {
   return Decorator::stats();
 }
 
+void Front::ResetPeak() {
+  if (stat_ == nullptr) {
+    const std::lock_guard<ChainLock> guard(hit_.lock);
+    hit_.counts.ResetPeak();
+  }
+  Decorator::ResetPeak();
+}
+
 void Front::Accept(AllocatorVisitor& visitor) const {
   const RelaxedCaptureScope scope(gate_, state_->device());
   Decorator::Accept(visitor);

@@ -63,8 +63,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   // The facade lets go: the front is an orphan, and may be gone on return.
   void Drop() noexcept;
-  // Keeps the front alive until Unpin, after which it may be gone. False if its
-  // end has begun.
+  // Keeps the front until Unpin, after which it may be gone; false if it ends.
   bool TryPin() noexcept;
   void Unpin() noexcept;
 
@@ -162,6 +161,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // These ask layers for what a driver may have to be asked, also where a
   // request has failed; so that a capture of the thread goes on.
   Stats stats() const override;
+  void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
 
  private:

@@ -51,7 +51,7 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   registration_.Reset();
   pool_->RemoveHolder(*this);
   CloseCache();
-  FreeWaiting();
+  FreeWaiting(/*is_end=*/true);
   FreeKept();
   const std::size_t left =
       uses_.live_allocations() + waiting_.load() + kept_.size();
@@ -113,7 +113,7 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
 Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
                                                  std::size_t size,
                                                  Failure& failure) noexcept {
-  FreeWaiting();
+  FreeWaiting(/*is_end=*/false);
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) {
     return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
@@ -215,10 +215,31 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
   }
   if (has_excess) Trim();
   if (marked) {
-    FreeMarked(block, std::move(marked));
+    FreeMarked(std::move(marked), /*is_end=*/false);
     if (--marked_frees_ == 0) marked_frees_.notify_all();
   } else {
-    FreeOrKeep(block, nullptr);
+    FreeUnmarked(block);
+  }
+}
+
+void CudaMallocAsyncAllocator::FreeUnmarked(Block* block) noexcept {
+  // So that the stream does not begin to capture before it is freed there.
+  std::optional<CaptureGate::Calm> calm;
+  if (gate_ != nullptr) calm.emplace(*gate_);
+  if (FreeWith(*block, nullptr)) {
+    Finish(block);
+    return;
+  }
+  if (!calm || *calm) {
+    Keep(block);
+    return;
+  }
+  try {
+    Marks unmarked;
+    unmarked[block].block = block;
+    Wait(unmarked.extract(block));
+  } catch (const std::bad_alloc&) {
+    Keep(block);
   }
 }
 
@@ -231,12 +252,24 @@ bool CudaMallocAsyncAllocator::IsForbidden(const Mark& mark) noexcept {
       });
 }
 
-void CudaMallocAsyncAllocator::FreeMarked(Block* block,
-                                          Marks::node_type marked) noexcept {
-  if (!IsForbidden(marked.mapped())) {
-    FreeOrKeep(block, &marked.mapped());
-    return;
+void CudaMallocAsyncAllocator::FreeMarked(Marks::node_type marked,
+                                          bool is_end) noexcept {
+  const Mark& mark = marked.mapped();
+  std::optional<CaptureGate::Calm> calm;
+  if (gate_ != nullptr) calm.emplace(*gate_);
+  // One of its streams may be the one that was announced, and begin to capture
+  // while events are recorded on it.
+  const bool may_free = !calm || *calm || (is_end && !IsForbidden(mark));
+  if (may_free) {
+    const bool is_unmarked = mark.streams.empty() && !mark.is_aside;
+    FreeOrKeep(mark.block, is_unmarked ? nullptr : &mark);
+  } else {
+    Wait(std::move(marked));
   }
+}
+
+void CudaMallocAsyncAllocator::Wait(Marks::node_type marked) noexcept {
+  Block* const block = marked.mapped().block;
   marked.mapped().is_waiting = true;
   try {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
@@ -247,7 +280,8 @@ void CudaMallocAsyncAllocator::FreeMarked(Block* block,
   }
 }
 
-void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
+void CudaMallocAsyncAllocator::FreeWaiting(bool is_end) noexcept {
+  if (!is_end && IsAnnounced()) return;
   for (std::size_t left = waiting_.load(); left != 0; --left) {
     Marks::node_type marked;
     {
@@ -260,11 +294,8 @@ void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
       --waiting_;
       ++marked_frees_;
     }
-    const bool is_forbidden = IsForbidden(marked.mapped());
-    Block* block = marked.mapped().block;
-    FreeMarked(block, std::move(marked));
+    FreeMarked(std::move(marked), is_end);
     if (--marked_frees_ == 0) marked_frees_.notify_all();
-    if (is_forbidden) return;  // the others may wait as well
   }
 }
 
@@ -292,8 +323,10 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
   const bool has_stream = pass && !stream_->retired();
   const Stream own = stream();
   const DevicePtr ptr = AddressOf(block);
-  if (mark == nullptr && has_stream && driver_->Free(ptr, block.size, own)) {
-    return true;
+  if (mark == nullptr && has_stream) {
+    if (driver_->Free(ptr, block.size, own)) return true;
+    // It may be capturing, and another one that waits for it would be, too.
+    if (IsAnnounced()) return false;
   }
   const std::vector<Stream> nobody;
   return driver_->FreeAside(ptr, block.size,
@@ -329,7 +362,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     most_held_bytes_ = HeldBytes();
   }
-  FreeWaiting();
+  FreeWaiting(/*is_end=*/false);
   FreeKept();
   const Status status = stream_->Synchronize();
   // Not ready: a capture was announced meanwhile, which is no error.
@@ -348,7 +381,7 @@ std::size_t CudaMallocAsyncAllocator::Release() noexcept {
 
 void CudaMallocAsyncAllocator::GiveUpIdle() noexcept {
   if (!driver_->is_open()) return;
-  FreeWaiting();
+  FreeWaiting(/*is_end=*/false);
   if (gate_ == nullptr) return;
   const CaptureGate::Calm calm(*gate_);
   if (calm && stream_->IsDone()) driver_->GiveBack();

@@ -31,26 +31,27 @@ namespace strata {
 //   another stream; without marks it is freed on the chain's stream, with marks
 //   on a free stream that the place has beside all others, behind everybody who
 //   uses it. Marks cost no wait on the host; those of other devices' streams
-//   are left to the layer above. Before an allocation, a stream waits for the
-//   free stream once what is in use and what is freed but pending exceed a
-//   ratio of the device. The limit bounds what is in use before the driver is
-//   asked, and, by the driver, what an own pool reserves. Release and
-//   exhaustion trim the pool. Memory that the driver refuses to free is kept
-//   and freed later, after a wait for the device.
-//   Freed blocks without marks, of sizes that come again, are kept in a
-//   FrontCache for the same stream, as the driver would keep them. They stay
-//   claimed, and are freed in the stream before a request is refused, or waits
-//   for what is pending; when the place runs short, and on Release; when the
-//   stream goes; and when they are more than the policy allows of what this
-//   chain has of the driver, as what that reserves cannot be seen without a
-//   call. Nor can its growth, so they are freed before a request of a step of
-//   the system or more that the chain's own idle memory may not serve: the most
-//   that it had since memory was last given back, without what it has now.
-//   While a capture is announced nobody gets them, and another stream's
-//   shortage does not reach them; what is freed then, or was allocated, never
-//   joins them: it may belong to a graph. Without a timeline, which knows of
-//   captures, nothing is kept. kNoGrowth is served from what is kept alone: a
-//   driver's pool does not say what it holds ready.
+//   are left to the layer above. While a capture is announced, marked memory is
+//   not freed: any of its streams may be the next to capture. Before an
+//   allocation, a stream waits for the free stream once what is in use and what
+//   is freed but pending exceed a ratio of the device. The limit bounds what is
+//   in use before the driver is asked, and, by the driver, what an own pool
+//   reserves. Release and exhaustion trim the pool. Memory that the driver
+//   refuses to free is kept and freed later, after a wait for the device. Freed
+//   blocks without marks, of sizes that come again, are kept in a FrontCache
+//   for the same stream, as the driver would keep them. They stay claimed, and
+//   are freed in the stream before a request is refused, or waits for what is
+//   pending; when the place runs short, and on Release; when the stream goes;
+//   and when they are more than the policy allows of what this chain has of the
+//   driver, as what that reserves cannot be seen without a call. Nor can its
+//   growth, so they are freed before a request of a step of the system or more
+//   that the chain's own idle memory may not serve: the most that it had since
+//   memory was last given back, without what it has now. While a capture is
+//   announced nobody gets them, and another stream's shortage does not reach
+//   them; what is freed then, or was allocated, never joins them: it may belong
+//   to a graph. Without a timeline, which knows of captures, nothing is kept.
+//   kNoGrowth is served from what is kept alone: a driver's pool does not say
+//   what it holds ready.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise a
 //   driver call per request and per free; for a marked one, an event and two
@@ -166,21 +167,25 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
   // Whether a capture forbids to order anything behind a stream of the mark.
   bool IsForbidden(const Mark& mark) noexcept;
-  void FreeMarked(Block* block, Marks::node_type marked) noexcept;
+  // To the driver, with its marks or without; waits if captures forbid it. With
+  // `is_end` only if they are under way: nobody would free it later.
+  void FreeMarked(Marks::node_type marked, bool is_end) noexcept;
+  void FreeUnmarked(Block* block) noexcept;
+  void Wait(Marks::node_type marked) noexcept;
   // What `stream`, which is about to go, is marked for will be freed aside.
   // With `is_user`, so will other memory that it used.
   void PutAside(const Stream& stream, bool is_user) noexcept;
   void FreeOrKeep(Block* block, const Mark* mark) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;
-  // Those that waited for captures, where these are over.
-  void FreeWaiting() noexcept;
+  // Those that waited for captures, if these are over.
+  void FreeWaiting(bool is_end) noexcept;
   // Gives the record of freed memory back.
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
 
   // The cache: cuda_malloc_async_cache.cc.
-  bool IsAnnounced() const noexcept { return gate_->any(); }
+  bool IsAnnounced() const noexcept { return gate_ != nullptr && gate_->any(); }
   // Of the pool, in use or in the cache. Hold lock_.
   std::size_t HeldBytes() const noexcept {
     return uses_.in_use_bytes() - graph_bytes_ + cache_.bytes();

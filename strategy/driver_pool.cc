@@ -182,7 +182,10 @@ bool DriverPool::Free(DevicePtr ptr, std::size_t bytes,
                       Stream stream) noexcept {
   // Another thread may have seen the last use end.
   AcquireHostOrder(device_);
-  return Freed(device_.FreeAsync(ptr, stream), ptr, bytes);
+  const Status status = device_.FreeAsync(ptr, stream);
+  // A stream that captures refuses what is not of its graph.
+  if (IsFailure(status) && DuringCapture()) return false;
+  return Freed(status, ptr, bytes);
 }
 
 bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,

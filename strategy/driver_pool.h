@@ -49,7 +49,8 @@ class DriverPool final : public DriverHeld {
   DevicePtr Allocate(std::size_t bytes, Stream stream,
                      Failure& failure) noexcept;
   // For work of `stream` that comes after all that it has been given. False if
-  // the driver refuses: then the memory is still in use.
+  // the driver refuses, which is logged unless captures are announced: then the
+  // memory is still in use.
   bool Free(DevicePtr ptr, std::size_t bytes, Stream stream) noexcept;
   // Frees once `users` and `owner` (null: it is done) are done with what they
   // have been given: without a wait on the host, unless the device refuses to

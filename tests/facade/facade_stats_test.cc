@@ -66,6 +66,11 @@ TEST_F(FacadeStatsTest, WithoutTheLayerThatCountsEachIsCountedOnce) {
     EXPECT_EQ(stats.allocations, 6U) << strategy;
     EXPECT_EQ(stats.frees, 3U) << strategy;
     EXPECT_EQ(stats.requested_bytes, 3000U) << strategy;
+    live.clear();
+    facade().ResetPeak(kPlace);
+    EXPECT_EQ(Now().peak_in_use_bytes, 0U) << strategy;
+    live.push_back(facade().Alloc(kPlace, 1000));
+    EXPECT_EQ(Now().peak_in_use_bytes, Now().in_use_bytes) << strategy;
   }
 }
 

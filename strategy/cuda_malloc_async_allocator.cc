@@ -51,7 +51,7 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   registration_.Reset();
   pool_->RemoveHolder(*this);
   CloseCache();
-  FreeWaiting(/*is_end=*/true);
+  FreeWaiting();
   FreeKept();
   const std::size_t left =
       uses_.live_allocations() + waiting_.load() + kept_.size();
@@ -113,7 +113,7 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
 Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
                                                  std::size_t size,
                                                  Failure& failure) noexcept {
-  FreeWaiting(/*is_end=*/false);
+  if (!IsAnnounced()) FreeWaiting();
   Block* block = RecordSlab::Instance().Take();
   if (block == nullptr) {
     return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
@@ -214,89 +214,88 @@ void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
     has_excess = LimitCache();
   }
   if (has_excess) Trim();
-  if (marked) {
-    FreeMarked(std::move(marked), /*is_end=*/false);
-    if (--marked_frees_ == 0) marked_frees_.notify_all();
-  } else {
-    FreeUnmarked(block);
-  }
+  FreeOrWait(block, std::move(marked));
+  if (!IsAnnounced()) FreeWaiting();
 }
 
-void CudaMallocAsyncAllocator::FreeUnmarked(Block* block) noexcept {
-  // So that the stream does not begin to capture before it is freed there.
+bool CudaMallocAsyncAllocator::IsForbidden(const Mark* mark,
+                                           bool has_stream) const noexcept {
+  const auto may_touch = [this](const Stream& stream) {
+    return gate_->MayTouch(*stream_->device(), stream);
+  };
+  return (has_stream && !may_touch(stream())) ||
+         (mark != nullptr &&
+          !std::all_of(mark->streams.begin(), mark->streams.end(), may_touch));
+}
+
+bool CudaMallocAsyncAllocator::TryFree(Block* block,
+                                       const Mark* mark) noexcept {
+  const CallGate::Pass pass(stream_gate_);
+  // No capture begins meanwhile, or else the thread is relaxed, and looks.
   std::optional<CaptureGate::Calm> calm;
-  if (gate_ != nullptr) calm.emplace(*gate_);
-  if (FreeWith(*block, nullptr)) {
+  std::optional<RelaxedCaptureScope> relaxed;
+  if (gate_ != nullptr && !calm.emplace(*gate_)) {
+    relaxed.emplace(*stream_->device());
+    if (IsForbidden(mark, pass && !stream_->retired())) return false;
+  }
+  if (FreeWith(*block, mark)) {
     Finish(block);
-    return;
+    return true;
   }
-  if (!calm || *calm) {
-    Keep(block);
-    return;
+  // One of the streams may capture by now.
+  if (relaxed) return false;
+  Keep(block);
+  return true;
+}
+
+void CudaMallocAsyncAllocator::FreeOrWait(Block* block,
+                                          Marks::node_type marked) noexcept {
+  const bool is_marked = !marked.empty();
+  if (!TryFree(block, is_marked ? &marked.mapped() : nullptr)) {
+    Wait(block, std::move(marked));
   }
+  if (is_marked) EndMarkedFree();
+}
+
+void CudaMallocAsyncAllocator::EndMarkedFree() noexcept {
+  if (--marked_frees_ == 0) marked_frees_.notify_all();
+}
+
+void CudaMallocAsyncAllocator::Wait(Block* block,
+                                    Marks::node_type marked) noexcept {
   try {
-    Marks unmarked;
-    unmarked[block].block = block;
-    Wait(unmarked.extract(block));
-  } catch (const std::bad_alloc&) {
-    Keep(block);
-  }
-}
-
-bool CudaMallocAsyncAllocator::IsForbidden(const Mark& mark) noexcept {
-  const StreamTimeline* timeline = stream_->timeline();
-  if (timeline == nullptr || !timeline->gate()->any()) return false;
-  return std::any_of(
-      mark.streams.begin(), mark.streams.end(), [&](const Stream& stream) {
-        return !timeline->gate()->MayTouch(*stream_->device(), stream);
-      });
-}
-
-void CudaMallocAsyncAllocator::FreeMarked(Marks::node_type marked,
-                                          bool is_end) noexcept {
-  const Mark& mark = marked.mapped();
-  std::optional<CaptureGate::Calm> calm;
-  if (gate_ != nullptr) calm.emplace(*gate_);
-  // One of its streams may be the one that was announced, and begin to capture
-  // while events are recorded on it.
-  const bool may_free = !calm || *calm || (is_end && !IsForbidden(mark));
-  if (may_free) {
-    const bool is_unmarked = mark.streams.empty() && !mark.is_aside;
-    FreeOrKeep(mark.block, is_unmarked ? nullptr : &mark);
-  } else {
-    Wait(std::move(marked));
-  }
-}
-
-void CudaMallocAsyncAllocator::Wait(Marks::node_type marked) noexcept {
-  Block* const block = marked.mapped().block;
-  marked.mapped().is_waiting = true;
-  try {
+    if (marked.empty()) {
+      Marks unmarked;
+      unmarked[block].block = block;
+      marked = unmarked.extract(block);
+    }
     const std::lock_guard<std::mutex> guard(marks_mutex_);
-    marks_.insert(std::move(marked));
+    waiting_marks_.insert(std::move(marked));
     ++waiting_;
   } catch (const std::bad_alloc&) {
     Keep(block);
   }
 }
 
-void CudaMallocAsyncAllocator::FreeWaiting(bool is_end) noexcept {
-  if (!is_end && IsAnnounced()) return;
-  for (std::size_t left = waiting_.load(); left != 0; --left) {
-    Marks::node_type marked;
-    {
-      const std::lock_guard<std::mutex> guard(marks_mutex_);
-      const auto found = std::find_if(
-          marks_.begin(), marks_.end(),
-          [](const auto& entry) { return entry.second.is_waiting; });
-      if (found == marks_.end()) return;
-      marked = marks_.extract(found);
-      --waiting_;
-      ++marked_frees_;
-    }
-    FreeMarked(std::move(marked), is_end);
-    if (--marked_frees_ == 0) marked_frees_.notify_all();
+void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
+  if (waiting_.load() == 0) return;
+  Marks taken;
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    std::swap(taken, waiting_marks_);
+    waiting_ = 0;
+    ++marked_frees_;
   }
+  while (!taken.empty()) {
+    Marks::node_type node = taken.extract(taken.begin());
+    const Mark& mark = node.mapped();
+    Block* const block = mark.block;
+    const bool is_marked = !mark.streams.empty() || mark.is_aside;
+    if (!TryFree(block, is_marked ? &mark : nullptr)) {
+      Wait(block, std::move(node));
+    }
+  }
+  EndMarkedFree();
 }
 
 void CudaMallocAsyncAllocator::FreeOrKeep(Block* block,
@@ -362,7 +361,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     most_held_bytes_ = HeldBytes();
   }
-  FreeWaiting(/*is_end=*/false);
+  FreeWaiting();
   FreeKept();
   const Status status = stream_->Synchronize();
   // Not ready: a capture was announced meanwhile, which is no error.
@@ -381,7 +380,7 @@ std::size_t CudaMallocAsyncAllocator::Release() noexcept {
 
 void CudaMallocAsyncAllocator::GiveUpIdle() noexcept {
   if (!driver_->is_open()) return;
-  FreeWaiting(/*is_end=*/false);
+  FreeWaiting();
   if (gate_ == nullptr) return;
   const CaptureGate::Calm calm(*gate_);
   if (calm && stream_->IsDone()) driver_->GiveBack();
@@ -432,23 +431,35 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
   if (is_own) CloseCache();
   PutAside(stream, is_own && driver_->is_open());
   if (is_own) stream_gate_.Close();
-  // Frees that know the stream from a mark still use it.
-  for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
-    marked_frees_.wait(frees);
-  }
-  // One that captures did not allow has put its mark back.
-  PutAside(stream, /*is_user=*/false);
+  do {
+    // Frees that know the stream from a mark still use it.
+    for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
+      marked_frees_.wait(frees);
+    }
+    // One that captures did not allow has put its mark back.
+    PutAside(stream, /*is_user=*/false);
+  } while (IsKnown(stream));
+}
+
+bool CudaMallocAsyncAllocator::IsNamed(const Marks& marks,
+                                       const Stream& stream) {
+  return std::any_of(marks.begin(), marks.end(), [&](const auto& entry) {
+    return entry.second.IsOf(stream);
+  });
+}
+
+bool CudaMallocAsyncAllocator::IsKnown(const Stream& stream) noexcept {
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  return marked_frees_ != 0 || IsNamed(marks_, stream) ||
+         IsNamed(waiting_marks_, stream);
 }
 
 void CudaMallocAsyncAllocator::PutAside(const Stream& stream,
                                         bool is_user) noexcept {
-  const auto is_named = [stream](const Mark& mark) {
-    return std::find(mark.streams.begin(), mark.streams.end(), stream) !=
-           mark.streams.end();
-  };
   {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
-    for (const auto& [block, mark] : marks_) is_user |= is_named(mark);
+    is_user =
+        is_user || IsNamed(marks_, stream) || IsNamed(waiting_marks_, stream);
   }
   if (!is_user) return;
   // All work of the stream is submitted: what is freed aside comes after it.
@@ -457,10 +468,10 @@ void CudaMallocAsyncAllocator::PutAside(const Stream& stream,
                << ", which is about to go, could not be waited for";
   }
   const std::lock_guard<std::mutex> guard(marks_mutex_);
-  for (auto& [block, mark] : marks_) {
-    if (!is_named(mark)) continue;
-    std::erase(mark.streams, stream);
-    mark.is_aside = true;
+  for (Marks* marks : {&marks_, &waiting_marks_}) {
+    for (auto& [block, mark] : *marks) {
+      if (std::erase(mark.streams, stream) != 0) mark.is_aside = true;
+    }
   }
 }
 

@@ -31,8 +31,8 @@ namespace strata {
 //   another stream; without marks it is freed on the chain's stream, with marks
 //   on a free stream that the place has beside all others, behind everybody who
 //   uses it. Marks cost no wait on the host; those of other devices' streams
-//   are left to the layer above. While a capture is announced, marked memory is
-//   not freed: any of its streams may be the next to capture. Before an
+//   are left to the layer above. What a stream used that captures waits until
+//   it does not, and no capture begins while memory is freed. Before an
 //   allocation, a stream waits for the free stream once what is in use and what
 //   is freed but pending exceed a ratio of the device. The limit bounds what is
 //   in use before the driver is asked, and, by the driver, what an own pool
@@ -114,8 +114,10 @@ class CudaMallocAsyncAllocator final : public Allocator,
     std::vector<Stream> streams;
     // The free stream is behind one that is gone, so free there.
     bool is_aside = false;
-    // Freed, while a stream of the mark captured.
-    bool is_waiting = false;
+
+    bool IsOf(const Stream& stream) const {
+      return std::find(streams.begin(), streams.end(), stream) != streams.end();
+    }
   };
   using Marks = std::unordered_map<const Block*, Mark>;
 
@@ -165,21 +167,27 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void Throttle() noexcept;
   bool IsCapturing() noexcept;
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
-  // Whether a capture forbids to order anything behind a stream of the mark.
-  bool IsForbidden(const Mark& mark) noexcept;
-  // To the driver, with its marks or without; waits if captures forbid it. With
-  // `is_end` only if they are under way: nobody would free it later.
-  void FreeMarked(Marks::node_type marked, bool is_end) noexcept;
-  void FreeUnmarked(Block* block) noexcept;
-  void Wait(Marks::node_type marked) noexcept;
+  // Whether captures forbid to touch a stream of the block. While one is
+  // announced.
+  bool IsForbidden(const Mark* mark, bool has_stream) const noexcept;
+  // Gives it to the driver, or keeps it if that refuses. False, and nothing has
+  // changed, if it has to wait for captures.
+  bool TryFree(Block* block, const Mark* mark) noexcept;
+  // `marked`: its entry of marks_; empty: there was none.
+  void FreeOrWait(Block* block, Marks::node_type marked) noexcept;
+  void EndMarkedFree() noexcept;
+  void Wait(Block* block, Marks::node_type marked) noexcept;
   // What `stream`, which is about to go, is marked for will be freed aside.
   // With `is_user`, so will other memory that it used.
   void PutAside(const Stream& stream, bool is_user) noexcept;
   void FreeOrKeep(Block* block, const Mark* mark) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;
-  // Those that waited for captures, if these are over.
-  void FreeWaiting(bool is_end) noexcept;
+  // Those that waited for captures, where these are over.
+  void FreeWaiting() noexcept;
+  static bool IsNamed(const Marks& marks, const Stream& stream);
+  // Whether a mark names it, or a free that may know it is in flight.
+  bool IsKnown(const Stream& stream) noexcept;
   // Gives the record of freed memory back.
   void Finish(Block* block) noexcept;
   void FreeKept() noexcept;
@@ -224,11 +232,13 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::atomic<std::uint64_t> waited_bytes_{0};
 
   std::mutex marks_mutex_;
-  // Of live allocations, and of freed ones that wait for captures; guarded by
-  // marks_mutex_.
+  // Guarded by marks_mutex_: of live allocations, and of freed ones that wait
+  // for captures, with a mark or without.
   Marks marks_;
+  Marks waiting_marks_;
   std::atomic<std::size_t> waiting_{0};  // of those that wait
-  std::atomic<int> marked_frees_{0};     // of marked blocks, in flight
+  // Of marked blocks, in flight; begin under marks_mutex_.
+  std::atomic<int> marked_frees_{0};
 
   ChainLock& lock_{hit_state()->lock};
   // Guarded by lock_:

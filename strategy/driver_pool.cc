@@ -246,6 +246,11 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
     return false;
   }
   Status status = device_.EventRecord(event, stream, 0);
+  // An event alone is in nobody's way, but who waits for one that was captured
+  // becomes part of the capture.
+  if (status == Status::kSuccess && IsCapturing(stream)) {
+    status = Status::kStreamCaptureUnsupported;
+  }
   if (status == Status::kSuccess) {
     status = device_.StreamWaitEvent(waiter, event, 0);
   }
@@ -267,6 +272,11 @@ bool DriverPool::DuringCapture() const noexcept {
   return gate != nullptr && gate->any();
 }
 
+bool DriverPool::IsCapturing(Stream stream) noexcept {
+  const CaptureGate* const gate = Gate();
+  return gate != nullptr && gate->IsCapturing(device_, stream);
+}
+
 bool DriverPool::WaitOnHost(Stream stream) noexcept {
   // To wait for the whole device, where the stream cannot be waited for, would
   // end captures (cuda_semantics.md C16).
@@ -277,7 +287,8 @@ bool DriverPool::WaitOnHost(Stream stream) noexcept {
 }
 
 bool DriverPool::Order(Stream waiter, Stream stream) noexcept {
-  return (waiter.uid != 0 && Wait(waiter, stream)) || WaitOnHost(stream);
+  if (waiter.uid != 0 && Wait(waiter, stream)) return true;
+  return !IsCapturing(stream) && WaitOnHost(stream);
 }
 
 bool DriverPool::OrderAfter(Stream stream) noexcept {

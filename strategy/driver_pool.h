@@ -109,6 +109,8 @@ class DriverPool final : public DriverHeld {
   Stream FreeStream() noexcept;
   // Makes `waiter` wait, on the device, for what `stream` has now.
   bool Wait(Stream waiter, Stream stream) noexcept;
+  // Whether work in `stream` becomes part of a capture.
+  bool IsCapturing(Stream stream) noexcept;
   bool WaitOnHost(Stream stream) noexcept;
   // Null: none.
   const CaptureGate* Gate() const noexcept { return gate_.load(); }

@@ -59,11 +59,11 @@ class CudaMallocAsyncCacheFixture : public CudaMallocAsyncFixture {
     return NewChain();
   }
   // Announces and begins a capture of the chain's stream.
-  void BeginCapture(const Chain& chain) {
+  void BeginCapture(const Chain& chain,
+                    CaptureMode mode = CaptureMode::kRelaxed) {
     gate().Announce();
-    EXPECT_EQ(
-        device().StreamBeginCapture(chain.stream(), CaptureMode::kRelaxed),
-        Status::kSuccess);
+    EXPECT_EQ(device().StreamBeginCapture(chain.stream(), mode),
+              Status::kSuccess);
   }
   void EndCapture(const Chain& chain) {
     Graph graph;

@@ -25,6 +25,7 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
         gate().Announce();
         is_announced_ = true;
       });
+      while (!gate().any()) std::this_thread::yield();
       for (int i = 0; i < 1000 && !is_announced_; ++i) {
         std::this_thread::yield();
       }
@@ -60,48 +61,146 @@ TEST_F(CudaMallocAsyncCaptureTest, NoneBeginsDuringAFree) {
   }
 }
 
-// Which of the streams will capture, nobody knows before it does.
-TEST_F(CudaMallocAsyncCaptureTest, MarkedMemoryWaitsForAnAnnouncedOne) {
+// Captures of others are in nobody's way.
+TEST_F(CudaMallocAsyncCaptureTest, StreamsThatDoNotCaptureGoOn) {
   const Chain chain = Start();
-  AllocationPtr block = chain->Allocate(4096);
-  EXPECT_TRUE(chain->RecordStream(block.get(), marker_));
-  gate().Announce();
-  StartLog();
-  block.reset();
-  EXPECT_TRUE(LoggedWork().empty());
-  AllocationPtr other = chain->Allocate(512);
-  EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 0U);
-  gate().Withdraw();
-  other = chain->Allocate(512);
-  EXPECT_EQ(CallsOf(DeviceCall::kEventRecord).size(), 2U) << "of its streams";
-  EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 2U) << "and of the other";
+  const Chain other = NewChain();
+  AllocationPtr marked = chain->Allocate(4096);
+  EXPECT_TRUE(chain->RecordStream(marked.get(), marker_));
+  AllocationPtr unmarked = chain->Allocate(512);
+  BeginCapture(other, CaptureMode::kGlobal);
+  // No thread that the front has made relaxed.
+  std::thread([&] {
+    marked.reset();
+    unmarked.reset();
+  }).join();
+  EXPECT_EQ(device().Leaks().pool_blocks, 0U);
+  EndCapture(other);
 }
 
-// Between what the layer above has seen of the stream and the driver's call.
-TEST_F(CudaMallocAsyncCaptureTest, WhatTheStreamRefusesIsFreedAfterIt) {
+// Freed with the next call of the driver, or when memory is short.
+TEST_F(CudaMallocAsyncCaptureTest, WhatACapturingStreamUsedWaits) {
+  for (const bool is_own : {true, false}) {
+    const Chain chain = Start();
+    const Chain other = NewChain();
+    AllocationPtr marked = chain->Allocate(4096);
+    EXPECT_TRUE(chain->RecordStream(marked.get(), other.stream()));
+    AllocationPtr unmarked = chain->Allocate(512);
+    BeginCapture(is_own ? chain : other);
+    StartLog();
+    marked.reset();
+    if (is_own) unmarked.reset();
+    EXPECT_TRUE(CallsOf(DeviceCall::kEventRecord).empty());
+    EXPECT_TRUE(CallsOf(DeviceCall::kFreeAsync).empty());
+    chain->Release();
+    EXPECT_EQ(device().Leaks().pool_blocks, 2U);
+    EndCapture(is_own ? chain : other);
+    AllocationPtr next = chain->Allocate(256);
+    EXPECT_EQ(device().Leaks().pool_blocks, is_own ? 1U : 2U);
+  }
+}
+
+// Its use would end the captures of blocking streams.
+TEST_F(CudaMallocAsyncCaptureTest, TheDefaultStreamWaitsForAnyCapture) {
+  Build();
+  const Chain chain = NewChain(pool_, device(), device().LegacyStream());
+  const Chain other = NewChain();
+  AllocationPtr block = chain->Allocate(4096);
+  BeginCapture(other);
+  block.reset();
+  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  EndCapture(other);
+  block = chain->Allocate(512);
+  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+}
+
+// After it was asked whether it captures.
+TEST_F(CudaMallocAsyncCaptureTest, NobodyWaitsForAStreamThatHasJustBegun) {
+  for (const bool is_own : {true, false}) {
+    const Chain chain = Start();
+    const Chain other = NewChain();
+    const Chain& capturing = is_own ? chain : other;
+    AllocationPtr block = chain->Allocate(4096);
+    EXPECT_TRUE(chain->RecordStream(block.get(), other.stream()));
+    gate().Announce();
+    bool has_begun = false;
+    device().SetCallObserver([&](const CallRecord& call) {
+      if (call.call != DeviceCall::kEventCreate || has_begun) return;
+      has_begun = true;
+      std::thread([&] {
+        EXPECT_EQ(device().StreamBeginCapture(capturing.stream(),
+                                              CaptureMode::kRelaxed),
+                  Status::kSuccess);
+      }).join();
+    });
+    block.reset();
+    device().SetCallObserver(nullptr);
+    ASSERT_TRUE(has_begun);
+    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+    EndCapture(capturing);
+    block = chain->Allocate(512);
+    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  }
+}
+
+// The same where it is freed in its stream.
+TEST_F(CudaMallocAsyncCaptureTest, WhatAStreamThatHasBegunRefusesWaits) {
   const Chain chain = Start();
   AllocationPtr block = chain->Allocate(4096);
-  BeginCapture(chain);
-  StartLog();
+  gate().Announce();
+  bool has_begun = false;
+  device().SetCallObserver([&](const CallRecord& call) {
+    if (call.call != DeviceCall::kStreamIsCapturing || has_begun) return;
+    has_begun = true;
+    std::thread([&] {
+      EXPECT_EQ(
+          device().StreamBeginCapture(chain.stream(), CaptureMode::kRelaxed),
+          Status::kSuccess);
+    }).join();
+  });
   block.reset();
-  EXPECT_EQ(CallsOf(DeviceCall::kEventRecord).size(), 0U);
+  device().SetCallObserver(nullptr);
+  ASSERT_TRUE(has_begun);
   EXPECT_EQ(device().Leaks().pool_blocks, 1U);
   EndCapture(chain);
   block = chain->Allocate(512);
   EXPECT_EQ(device().Leaks().pool_blocks, 1U);
 }
 
-// Nobody else would free it.
-TEST_F(CudaMallocAsyncCaptureTest, AChainThatEndsFreesWhatWaits) {
+// Each is looked at once, whoever is in the way of others.
+TEST_F(CudaMallocAsyncCaptureTest, AChainThatEndsFreesWhatItMay) {
   Chain chain = Start();
+  const Chain first = NewChain();
+  const Chain second = NewChain();
+  AllocationPtr blocks[] = {chain->Allocate(512), chain->Allocate(512)};
+  EXPECT_TRUE(chain->RecordStream(blocks[0].get(), first.stream()));
+  EXPECT_TRUE(chain->RecordStream(blocks[1].get(), second.stream()));
+  BeginCapture(first);
+  BeginCapture(second);
+  for (AllocationPtr& block : blocks) block.reset();
+  EXPECT_EQ(device().Leaks().pool_blocks, 2U);
+  EndCapture(first);
+  chain = Chain();
+  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  EndCapture(second);
+  expects_no_leak_ = false;
+}
+
+// Its handle may be another stream's soon.
+TEST_F(CudaMallocAsyncCaptureTest, WhatWaitsForgetsAStreamThatEnds) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
   AllocationPtr block = chain->Allocate(4096);
   EXPECT_TRUE(chain->RecordStream(block.get(), marker_));
-  gate().Announce();
+  EXPECT_TRUE(chain->RecordStream(block.get(), other.stream()));
+  BeginCapture(other);
   block.reset();
   EXPECT_EQ(device().Leaks().pool_blocks, 1U);
-  chain = Chain();
-  EXPECT_EQ(device().Leaks().pool_blocks, 0U);
-  gate().Withdraw();
+  chain->StreamDestroyed(marker_);
+  Destroy(marker_);
+  EndCapture(other);
+  block = chain->Allocate(512);
+  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
 }
 
 }  // namespace

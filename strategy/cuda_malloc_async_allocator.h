@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 #define STRATA_STRATEGY_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -107,7 +107,8 @@ void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
   failure.place = place();
   failure.requested_bytes = bytes;
   failure.rounded_bytes = bytes;
-  failure.limit_bytes = limit_bytes_;
+  // Without a limit of its own it was that of a pool below.
+  if (limit_bytes_ != 0) failure.limit_bytes = limit_bytes_;
   if (failure.reserved_bytes == 0) failure.reserved_bytes = reserved_bytes();
 }
 

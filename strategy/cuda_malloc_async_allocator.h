@@ -181,7 +181,6 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // What `stream`, which is about to go, is marked for will be freed aside.
   // With `is_user`, so will other memory that it used.
   void PutAside(const Stream& stream, bool is_user) noexcept;
-  void FreeOrKeep(Block* block, const Mark* mark) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;
   // Those that waited for captures, where these are over.
@@ -218,7 +217,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::size_t FlushCache() noexcept;
   // The same for a request on the stream: nothing while that is capturing.
   std::size_t FlushForRequest() noexcept;
-  // The same for ever: what the stream would capture waits for FreeKept.
+  // The same for ever: what the stream would capture waits.
   void CloseCache() noexcept;
 
   const std::shared_ptr<ChunkPool> pool_;

@@ -84,7 +84,7 @@ std::size_t CudaMallocAsyncAllocator::FreeCached(Block* cached) noexcept {
   while (cached != nullptr) {
     Block* const next = cached->free_next;
     bytes += cached->size;
-    FreeOrKeep(cached, nullptr);
+    FreeOrWait(cached, {});
     cached = next;
   }
   return bytes;
@@ -110,18 +110,7 @@ void CudaMallocAsyncAllocator::CloseCache() noexcept {
     cache_.set_limit_bytes(0);
     cached = cache_.TakeAll();
   }
-  if (cached == nullptr) return;
-  const CaptureGate::Calm calm(*gate_);
-  if (calm || !IsCapturing()) {
-    FreeCached(cached);
-    return;
-  }
-  const std::lock_guard<ChainLock> guard(lock_);
-  while (cached != nullptr) {
-    Block* const next = cached->free_next;
-    kept_.Push(cached);
-    cached = next;
-  }
+  FreeCached(cached);
 }
 
 std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {

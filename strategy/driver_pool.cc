@@ -128,6 +128,7 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
 
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                Failure& failure) noexcept {
+  const DriverCallScope scope(Gate(), device_);
   // In the legacy stream it would end the captures of blocking streams.
   const bool is_aside = stream.uid == kLegacyStreamUid && DuringCapture();
   if (is_aside) stream = FreeStream();

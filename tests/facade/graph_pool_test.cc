@@ -226,6 +226,21 @@ TEST_F(GraphPoolTest, TheLimitOfThePlaceHoldsForItsPools) {
   Finish(guard);
 }
 
+TEST_F(GraphPoolTest, ARefusalNamesTheLimitOfThePlace) {
+  Build("gpu_memory_limit_mb=8");
+  CaptureGuard guard(facade(), stream_);
+  std::vector<AllocationPtr> held;
+  try {
+    while (true) held.push_back(Alloc(Mebibytes(1), stream_));
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.failure().limit_bytes, Mebibytes(8));
+    EXPECT_THAT(error.advice(), testing::HasSubstr("higher by 1 MiB"));
+  }
+  EXPECT_EQ(held.size(), 8U);
+  held.clear();
+  Finish(guard);
+}
+
 TEST_F(GraphPoolTest, StatisticsCountWhatPoolsHold) {
   CaptureGuard guard(facade(), stream_);
   const AllocationPtr inside = Alloc(kBytes, stream_);

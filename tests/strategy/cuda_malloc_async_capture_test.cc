@@ -39,22 +39,49 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
     gate().Withdraw();
   }
 
+  // At the first call of this kind another thread begins the capture of the
+  // chain's stream, which is announced.
+  void BeginDuring(DeviceCall kind, const Chain& chain) {
+    gate().Announce();
+    has_begun_ = false;
+    device().SetCallObserver([this, kind, &chain](const CallRecord& call) {
+      if (call.call != kind || has_begun_) return;
+      has_begun_ = true;
+      std::thread([&] {
+        EXPECT_EQ(
+            device().StreamBeginCapture(chain.stream(), CaptureMode::kRelaxed),
+            Status::kSuccess);
+      }).join();
+    });
+  }
+  // The block was not freed, and the capture goes on; it is freed after it.
+  void ExpectWaiting(const Chain& chain, const Chain& capturing) {
+    device().SetCallObserver(nullptr);
+    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+    EndCapture(capturing);
+    const AllocationPtr next = chain->Allocate(512);
+    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  }
+
+  bool has_begun_ = false;
   std::thread announcer_;
   std::atomic<bool> is_announced_{false};
 };
 
 // Else the free stream would join the capture with an event, or the free be
 // refused.
-TEST_F(CudaMallocAsyncCaptureTest, NoneBeginsDuringAFree) {
+TEST_F(CudaMallocAsyncCaptureTest, NoneBeginsDuringACallOfTheDriver) {
   for (const DeviceCall call :
-       {DeviceCall::kEventRecord, DeviceCall::kFreeAsync}) {
+       {DeviceCall::kMallocFromPoolAsync, DeviceCall::kEventRecord,
+        DeviceCall::kFreeAsync}) {
     const Chain chain = Start();
     is_announced_ = false;
+    if (call == DeviceCall::kMallocFromPoolAsync) AnnounceDuring(call);
     AllocationPtr block = chain->Allocate(4096);
     if (call == DeviceCall::kEventRecord) {
       EXPECT_TRUE(chain->RecordStream(block.get(), marker_));
     }
-    AnnounceDuring(call);
+    if (call != DeviceCall::kMallocFromPoolAsync) AnnounceDuring(call);
     block.reset();
     EndAnnouncement();
     EXPECT_EQ(device().Leaks().pool_blocks, 0U);
@@ -108,10 +135,7 @@ TEST_F(CudaMallocAsyncCaptureTest, TheDefaultStreamWaitsForAnyCapture) {
   AllocationPtr block = chain->Allocate(4096);
   BeginCapture(other);
   block.reset();
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
-  EndCapture(other);
-  block = chain->Allocate(512);
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  ExpectWaiting(chain, other);
 }
 
 // After it was asked whether it captures.
@@ -122,24 +146,10 @@ TEST_F(CudaMallocAsyncCaptureTest, NobodyWaitsForAStreamThatHasJustBegun) {
     const Chain& capturing = is_own ? chain : other;
     AllocationPtr block = chain->Allocate(4096);
     EXPECT_TRUE(chain->RecordStream(block.get(), other.stream()));
-    gate().Announce();
-    bool has_begun = false;
-    device().SetCallObserver([&](const CallRecord& call) {
-      if (call.call != DeviceCall::kEventCreate || has_begun) return;
-      has_begun = true;
-      std::thread([&] {
-        EXPECT_EQ(device().StreamBeginCapture(capturing.stream(),
-                                              CaptureMode::kRelaxed),
-                  Status::kSuccess);
-      }).join();
-    });
+    BeginDuring(DeviceCall::kEventCreate, capturing);
     block.reset();
-    device().SetCallObserver(nullptr);
-    ASSERT_TRUE(has_begun);
-    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
-    EndCapture(capturing);
-    block = chain->Allocate(512);
-    EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+    EXPECT_TRUE(has_begun_);
+    ExpectWaiting(chain, capturing);
   }
 }
 
@@ -147,24 +157,10 @@ TEST_F(CudaMallocAsyncCaptureTest, NobodyWaitsForAStreamThatHasJustBegun) {
 TEST_F(CudaMallocAsyncCaptureTest, WhatAStreamThatHasBegunRefusesWaits) {
   const Chain chain = Start();
   AllocationPtr block = chain->Allocate(4096);
-  gate().Announce();
-  bool has_begun = false;
-  device().SetCallObserver([&](const CallRecord& call) {
-    if (call.call != DeviceCall::kStreamIsCapturing || has_begun) return;
-    has_begun = true;
-    std::thread([&] {
-      EXPECT_EQ(
-          device().StreamBeginCapture(chain.stream(), CaptureMode::kRelaxed),
-          Status::kSuccess);
-    }).join();
-  });
+  BeginDuring(DeviceCall::kStreamIsCapturing, chain);
   block.reset();
-  device().SetCallObserver(nullptr);
-  ASSERT_TRUE(has_begun);
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
-  EndCapture(chain);
-  block = chain->Allocate(512);
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  EXPECT_TRUE(has_begun_);
+  ExpectWaiting(chain, chain);
 }
 
 // Each is looked at once, whoever is in the way of others.
@@ -195,12 +191,9 @@ TEST_F(CudaMallocAsyncCaptureTest, WhatWaitsForgetsAStreamThatEnds) {
   EXPECT_TRUE(chain->RecordStream(block.get(), other.stream()));
   BeginCapture(other);
   block.reset();
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
   chain->StreamDestroyed(marker_);
   Destroy(marker_);
-  EndCapture(other);
-  block = chain->Allocate(512);
-  EXPECT_EQ(device().Leaks().pool_blocks, 1U);
+  ExpectWaiting(chain, other);
 }
 
 }  // namespace

@@ -1,0 +1,270 @@
+// How cuda_malloc_async gives memory back to the driver: after the streams that
+// it is marked with, and beside captures.
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "strata/allocation/block_flags.h"
+#include "strata/allocation/lost_use.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/strategy/cuda_malloc_async_allocator.h"
+
+namespace strata {
+namespace {
+
+DevicePtr AddressOf(const Block& block) {
+  return reinterpret_cast<DevicePtr>(block.data);
+}
+
+}  // namespace
+
+void CudaMallocAsyncAllocator::DoFree(Allocation* allocation) noexcept {
+  Block* block = allocation->block();
+  CheckLive(*block, name());
+  if (IsUseLost(*block)) {
+    KeepForEver(*block, name());
+    return;
+  }
+  Marks::node_type marked;
+  const bool may_keep = keeps_ && IsPlain(*block) && !IsAnnounced();
+  if ((block->flags & kBlockMarkedBelow) != 0) {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    marked = marks_.extract(block);
+    ++marked_frees_;
+  }
+  bool has_excess = false;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (may_keep && GiveCached(block)) return;
+    SetFlags(*block, 0);
+    uses_.Uncount(*block);
+    if (block->pool != kOwn) graph_bytes_ -= block->size;
+    has_excess = LimitCache();
+  }
+  if (has_excess) Trim();
+  FreeOrWait(block, std::move(marked));
+  if (!IsAnnounced()) FreeWaiting();
+}
+
+bool CudaMallocAsyncAllocator::IsForbidden(const Mark* mark,
+                                           bool has_stream) const noexcept {
+  const auto may_touch = [this](const Stream& stream) {
+    return gate_->MayTouch(*stream_->device(), stream);
+  };
+  return (has_stream && !may_touch(stream())) ||
+         (mark != nullptr &&
+          !std::all_of(mark->streams.begin(), mark->streams.end(), may_touch));
+}
+
+bool CudaMallocAsyncAllocator::TryFree(Block* block,
+                                       const Mark* mark) noexcept {
+  const CallGate::Pass pass(stream_gate_);
+  // No capture begins meanwhile, or else the thread is relaxed, and looks.
+  std::optional<CaptureGate::Calm> calm;
+  std::optional<RelaxedCaptureScope> relaxed;
+  if (gate_ != nullptr && !calm.emplace(*gate_)) {
+    relaxed.emplace(*stream_->device());
+    if (IsForbidden(mark, pass && !stream_->retired())) return false;
+  }
+  if (FreeWith(*block, mark)) {
+    Finish(block);
+    return true;
+  }
+  // One of the streams may capture by now.
+  if (relaxed) return false;
+  Keep(block);
+  return true;
+}
+
+void CudaMallocAsyncAllocator::FreeOrWait(Block* block,
+                                          Marks::node_type marked) noexcept {
+  const bool is_marked = !marked.empty();
+  if (!TryFree(block, is_marked ? &marked.mapped() : nullptr)) {
+    Wait(block, std::move(marked));
+  }
+  if (is_marked) EndMarkedFree();
+}
+
+void CudaMallocAsyncAllocator::EndMarkedFree() noexcept {
+  if (--marked_frees_ == 0) marked_frees_.notify_all();
+}
+
+void CudaMallocAsyncAllocator::Wait(Block* block,
+                                    Marks::node_type marked) noexcept {
+  try {
+    if (marked.empty()) {
+      Marks unmarked;
+      unmarked[block].block = block;
+      marked = unmarked.extract(block);
+    }
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    waiting_marks_.insert(std::move(marked));
+    ++waiting_;
+  } catch (const std::bad_alloc&) {
+    Keep(block);
+  }
+}
+
+void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
+  if (waiting_.load() == 0) return;
+  Marks taken;
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    std::swap(taken, waiting_marks_);
+    waiting_ = 0;
+    ++marked_frees_;
+  }
+  while (!taken.empty()) {
+    Marks::node_type node = taken.extract(taken.begin());
+    const Mark& mark = node.mapped();
+    Block* const block = mark.block;
+    const bool is_marked = !mark.streams.empty() || mark.is_aside;
+    if (!TryFree(block, is_marked ? &mark : nullptr)) {
+      Wait(block, std::move(node));
+    }
+  }
+  EndMarkedFree();
+}
+
+void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
+  // Its marks are dropped: it goes after a wait for the whole device.
+  LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
+             << static_cast<void*>(block->data)
+             << " stay reserved until memory is given back";
+  const std::lock_guard<ChainLock> guard(lock_);
+  kept_.Push(block);
+}
+
+bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
+                                        const Mark* mark) noexcept {
+  const CallGate::Pass pass(stream_gate_);
+  const bool has_stream = pass && !stream_->retired();
+  const Stream own = stream();
+  const DevicePtr ptr = AddressOf(block);
+  if (mark == nullptr && has_stream) {
+    if (driver_->Free(ptr, block.size, own)) return true;
+    // It may be capturing, and another one that waits for it would be, too.
+    if (IsAnnounced()) return false;
+  }
+  const std::vector<Stream> nobody;
+  return driver_->FreeAside(ptr, block.size,
+                            mark != nullptr ? mark->streams : nobody,
+                            has_stream ? &own : nullptr);
+}
+
+void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
+  pool_->Unclaim(block->size);
+  RecordSlab::Instance().Give(block);
+}
+
+void CudaMallocAsyncAllocator::FreeKept() noexcept {
+  RecordList kept;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    std::swap(kept, kept_);
+  }
+  while (Block* block = kept.Pop()) {
+    if (driver_->FreeAfterAll(AddressOf(*block), block->size)) {
+      Finish(block);
+      continue;
+    }
+    const std::lock_guard<ChainLock> guard(lock_);
+    kept_.Push(block);
+  }
+}
+
+bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
+                                            Stream stream) noexcept {
+  Block* block = allocation->block();
+  const Stream own = this->stream();
+  if (stream.uid == 0 || stream == own || stream.device != own.device ||
+      HasFlag(*block, kBlockZeroSize)) {
+    return false;
+  }
+  try {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    Mark& mark = marks_[block];
+    mark.block = block;
+    std::vector<Stream>& streams = mark.streams;
+    // From here on, so that the mark goes with the block whatever happens.
+    AddFlag(*block, kBlockMarkedBelow);
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+      streams.push_back(stream);
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    return !AwaitOrLoseUse(*block, *stream_->device(), stream, gate_.get(),
+                           name());
+  }
+}
+
+void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
+                                           Stream stream) noexcept {
+  Block* block = allocation->block();
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  const auto found = marks_.find(block);
+  if (found == marks_.end()) return;
+  std::vector<Stream>& streams = found->second.streams;
+  streams.erase(std::remove(streams.begin(), streams.end(), stream),
+                streams.end());
+  if (!streams.empty() || found->second.is_aside) return;
+  marks_.erase(found);
+  RemoveFlag(*block, kBlockMarkedBelow);
+}
+
+void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
+  if (stream.uid == 0 || stream.device != this->stream().device) return;
+  const bool is_own = stream == this->stream();
+  if (is_own) CloseCache();
+  PutAside(stream, is_own && driver_->is_open());
+  if (is_own) stream_gate_.Close();
+  do {
+    // Frees that know the stream from a mark still use it.
+    for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
+      marked_frees_.wait(frees);
+    }
+    // One that captures did not allow has put its mark back.
+    PutAside(stream, /*is_user=*/false);
+  } while (IsKnown(stream));
+}
+
+bool CudaMallocAsyncAllocator::IsNamed(const Marks& marks,
+                                       const Stream& stream) {
+  return std::any_of(marks.begin(), marks.end(), [&](const auto& entry) {
+    return entry.second.IsOf(stream);
+  });
+}
+
+bool CudaMallocAsyncAllocator::IsKnown(const Stream& stream) noexcept {
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  return marked_frees_ != 0 || IsNamed(marks_, stream) ||
+         IsNamed(waiting_marks_, stream);
+}
+
+void CudaMallocAsyncAllocator::PutAside(const Stream& stream,
+                                        bool is_user) noexcept {
+  {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    is_user =
+        is_user || IsNamed(marks_, stream) || IsNamed(waiting_marks_, stream);
+  }
+  if (!is_user) return;
+  // All work of the stream is submitted: what is freed aside comes after it.
+  if (!driver_->OrderAfter(stream)) {
+    LOG(ERROR) << "cuda_malloc_async: work in stream " << stream.uid
+               << ", which is about to go, could not be waited for";
+  }
+  const std::lock_guard<std::mutex> guard(marks_mutex_);
+  for (Marks* marks : {&marks_, &waiting_marks_}) {
+    for (auto& [block, mark] : *marks) {
+      if (std::erase(mark.streams, stream) != 0) mark.is_aside = true;
+    }
+  }
+}
+
+}  // namespace strata

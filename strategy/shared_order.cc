@@ -14,17 +14,18 @@ Status Order(ChainStream& earlier, ChainStream& later) noexcept {
   StreamTimeline* timeline = earlier.timeline();
   if (timeline == nullptr) return earlier.Synchronize();
   const StreamTimeline::Tick tick = timeline->owed();
-  Status status = timeline->Settle();
-  const bool is_settled = status == Status::kSuccess ||
+  const Status settled = timeline->Settle();
+  const bool is_settled = settled == Status::kSuccess ||
                           // It may have been before the stream captured.
-                          status == Status::kNotReady;
-  if (!is_settled) return timeline->Await(tick);
-  status = Status::kInvalidResourceHandle;
-  if (later.device() != nullptr && !later.retired()) {
-    status = timeline->OrderBefore(tick, *later.device(), later.stream());
+                          settled == Status::kNotReady;
+  if (is_settled && later.device() != nullptr && !later.retired()) {
+    const Status status =
+        timeline->OrderBefore(tick, *later.device(), later.stream());
+    if (status == Status::kSuccess) return status;
   }
-  // A capture that forbids the one forbids the other.
-  if (status == Status::kSuccess || status == Status::kNotReady) return status;
+  // `later` may be one that a capture forbids to touch, as the default stream
+  // is. An event that was recorded before can be waited for all the same, and
+  // without one the wait ends with kNotReady.
   return timeline->Await(tick);
 }
 

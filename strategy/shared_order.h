@@ -23,11 +23,13 @@ namespace strata {
 //   wait for A on the device, unless A has given nothing so since B last waited
 //   for it. So a place with one stream never waits. With several in use, blocks
 //   are parked first (ParkedFrees), and nothing has to be waited for, unless
-//   waiting on the device is what the user asked for.
+//   waiting on the device is what the user asked for. If B must not be touched
+//   because of a capture, the host waits, for what A was given before.
 // Threads: any thread. No lock is held during a device call.
 // Cost: two atomic loads if nothing was given elsewhere; else an event recorded
 //   and waited for per stream that gave something. A stream without timeline is
-//   waited for on the host. A free is a few loads, unless another stream has
+//   waited for on the host, and so is each for one that a capture forbids to
+//   touch. A free is a few loads, unless another stream has
 //   looked for frees since the last one: then two atomic additions.
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
@@ -58,7 +60,8 @@ class SharedOrder final : public ChainStream {
   // still use.
   void NoteFree(Share& share) noexcept;
   // Orders what is next submitted to the stream of `share` after the work of
-  // every free noted so far. On failure nothing may be handed out.
+  // every free noted so far. On failure nothing may be handed out: kNotReady if
+  // captures forbid to order it, and no event says when that work is done.
   Status OrderAfterOthers(Share& share) noexcept;
   // Whether it is so ordered already.
   bool IsOrdered(const Share& share) const noexcept;

@@ -8,24 +8,30 @@
 #include <string>
 #include <vector>
 
+#include "strata/allocation/error.h"
+#include "strata/allocation/size.h"
 #include "strata/facade/capture_guard.h"
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/facade_fixture.h"
 #include "strata/tests/facade/graph_fixture.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
 
-PlatformOptions Backed(int devices) {
+PlatformOptions Backed(int devices, const std::string& progress = "inline") {
   PlatformOptions options;
   options.sim_data = "backed";
   options.sim_devices = devices;
+  options.sim_progress = progress;
   return options;
 }
 
 class BesideCaptureTest : public GraphFixture {
  protected:
-  explicit BesideCaptureTest(int devices = 1) : GraphFixture(Backed(devices)) {}
+  explicit BesideCaptureTest(int devices = 1,
+                             const std::string& progress = "inline")
+      : GraphFixture(Backed(devices, progress)) {}
 
   // One that the legacy stream waits for, and that waits for it.
   Stream NewBlockingStream() {
@@ -162,6 +168,76 @@ TEST_F(BesideCaptureDevicesTest, AStreamOfAnotherDeviceThatJoinsAllocates) {
   EXPECT_NO_THROW(Finish(guard));
   EXPECT_EQ(device().EventDestroy(forth), Status::kSuccess);
   EXPECT_EQ(device(1).EventDestroy(back), Status::kSuccess);
+}
+
+// Work is done when somebody waits for it.
+class BesideCaptureLazyTest : public BesideCaptureTest {
+ protected:
+  BesideCaptureLazyTest() : BesideCaptureTest(1, "lazy") {}
+
+  // Work in `stream`; whether it is done.
+  void Submit(const Stream& stream, bool& is_done) {
+    is_done = false;
+    const auto finish = [](void* flag) { *static_cast<bool*>(flag) = true; };
+    ASSERT_EQ(device().LaunchHostFunc(stream, finish, &is_done),
+              Status::kSuccess);
+  }
+};
+
+// What one stream alone had used before the announcement was refused to the
+// default stream, which a capture forbids to make wait.
+TEST_F(BesideCaptureLazyTest, TheDefaultStreamGetsWhatAnotherHadBefore) {
+  for (const std::string strategy :
+       {"bfc", "naive_best_fit", "thread_local", "pool"}) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy);
+    const Stream stream = NewBlockingStream();
+    const Stream other = NewBlockingStream();
+    bool is_done = false;
+    AllocationPtr block = Alloc(Mebibytes(1), other);
+    const void* const data = block->data();
+    Submit(other, is_done);
+    block.reset();
+    {
+      CaptureGuard guard(facade(), stream);
+      ASSERT_NO_THROW(block = facade().Alloc(Here(), Mebibytes(1)));
+      EXPECT_EQ(block->data(), data);
+      EXPECT_TRUE(is_done);
+      block.reset();
+      EXPECT_NO_THROW(facade().Alloc(Here(), Mebibytes(1)));
+      EXPECT_NO_THROW(Finish(guard));
+    }
+    DropGraphs();
+    facade_.reset();
+    EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
+    EXPECT_EQ(device().StreamDestroy(other), Status::kSuccess);
+  }
+}
+
+// No event was recorded before the stream captured, and none can be now.
+TEST_F(BesideCaptureLazyTest, WhatNothingCanBeWaitedForIsRefused) {
+  Build("allocator_strategy=bfc");
+  const Stream stream = NewBlockingStream();
+  bool is_done = false;
+  AllocationPtr block = Alloc(Mebibytes(1), stream);
+  Submit(stream, is_done);
+  block.reset();
+  device().AddFault(FailAll(DeviceCall::kEventRecord));
+  CaptureGuard guard(facade(), stream);
+  device().ClearFaults();
+  try {
+    block = facade().Alloc(Here(), Mebibytes(1));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const DeviceError& error) {
+    EXPECT_EQ(error.status(), Status::kNotReady);
+  }
+  EXPECT_FALSE(is_done);
+  EXPECT_NO_THROW(Finish(guard));
+  EXPECT_NO_THROW(block = facade().Alloc(Here(), Mebibytes(1)));
+  block.reset();
+  DropGraphs();
+  facade_.reset();
+  EXPECT_EQ(device().StreamDestroy(stream), Status::kSuccess);
 }
 
 }  // namespace

@@ -51,9 +51,20 @@ class ChunkPool::ReleaseStep final : public ReclaimSource {
 
 ChunkPool::ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
                      std::shared_ptr<Reclaimer> reclaimer)
-    : Decorator(std::move(system)),
+    : ChunkPool(std::move(system), nullptr, limit_bytes, std::move(reclaimer)) {
+}
+
+ChunkPool::ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
+                     std::shared_ptr<Reclaimer> reclaimer)
+    : ChunkPool(below, below.get(), limit_bytes, std::move(reclaimer)) {}
+
+ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
+                     std::size_t limit_bytes,
+                     std::shared_ptr<Reclaimer> reclaimer)
+    : Decorator(std::move(underlying)),
       limit_bytes_(limit_bytes),
       reclaimer_(std::move(reclaimer)),
+      below_(below),
       visitors_(std::make_shared<const std::vector<Visitor>>()),
       holders_(std::make_shared<const HolderList>()),
       take_step_(std::make_unique<TakeStep>(*this)),
@@ -254,10 +265,15 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
     NotifyIdle();
     return;
   }
-  GiveToSystem(chunk, AwaitLastUse(idle));
+  GiveToSystem(idle, AwaitLastUse(idle));
 }
 
-void ChunkPool::GiveToSystem(Allocation* chunk, bool is_done) noexcept {
+void ChunkPool::GiveToSystem(const Idle& idle, bool is_done) noexcept {
+  Allocation* const chunk = idle.chunk;
+  if (!is_done && below_ != nullptr && idle.stream != nullptr) {
+    // There it waits for the same work, as long as the place lasts.
+    return GiveBelow(chunk, [&] { below_->Offer(chunk, *idle.stream); });
+  }
   LOG_IF(ERROR, !is_done)
       << "chunk_pool: " << chunk->size() << " bytes at " << chunk->data()
       << " go to the system although the stream that used them could not be "
@@ -271,13 +287,18 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
     NotifyIdle();
     return;
   }
+  GiveBelow(chunk, [&] { underlying()->DoFree(chunk); });
+}
+
+void ChunkPool::GiveBelow(const Allocation* chunk,
+                          FunctionRef<void()> give) noexcept {
   Visit(*chunk, -1);
   const std::size_t bytes = chunk->size();
   // Before another thread can be given the same memory: what is counted as
   // reserved never exceeds what the system has. The claim lasts longer, so that
   // what is held never exceeds the limit.
   reserved_bytes_ -= bytes;
-  underlying()->DoFree(chunk);
+  give();
   claimed_bytes_ -= bytes;
   ++frees_;
   NotifyIdle();
@@ -328,7 +349,7 @@ std::size_t ChunkPool::GiveListed(bool all) noexcept {
     }
     GiveUpPlace();
     given += idle.chunk->size();
-    GiveToSystem(idle.chunk, is_done);
+    GiveToSystem(idle, is_done);
   }
   return given;
 }

@@ -45,6 +45,10 @@ class ChunkPool final : public Decorator {
   // `limit_bytes` 0: no limit. `reclaimer` is the ladder of the place.
   ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
             std::shared_ptr<Reclaimer> reclaimer);
+  // On another one, which gets the chunks that this one cannot wait for when it
+  // ends.
+  ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
+            std::shared_ptr<Reclaimer> reclaimer);
   ~ChunkPool() override;
 
   // A chunk whose first use will be on `user`: an offered one of at most twice
@@ -142,7 +146,7 @@ class ChunkPool final : public Decorator {
   // Frees the offered chunks whose last use is over, after waiting for it.
   std::size_t Release() noexcept override;
   // Nobody allocates here any more: the same, and what cannot be waited for
-  // goes to the system all the same, and is logged.
+  // goes to the pool below, or to the system all the same, which is logged.
   void Close() noexcept;
   const char* name() const override { return "chunk_pool"; }
   Stats stats() const override;
@@ -175,6 +179,8 @@ class ChunkPool final : public Decorator {
   class TakeStep;
   class ReleaseStep;
 
+  ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
+            std::size_t limit_bytes, std::shared_ptr<Reclaimer> reclaimer);
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
@@ -192,7 +198,9 @@ class ChunkPool final : public Decorator {
   std::size_t GiveOffered(bool all) noexcept;
   // One round of it: what is on the list now.
   std::size_t GiveListed(bool all) noexcept;
-  void GiveToSystem(Allocation* chunk, bool is_done) noexcept;
+  void GiveToSystem(const Idle& idle, bool is_done) noexcept;
+  // The layer below gets the chunk, by `give`; it is held here no more.
+  void GiveBelow(const Allocation* chunk, FunctionRef<void()> give) noexcept;
   void GiveUpPlace() noexcept;
   void NotifyIdle() noexcept;
   bool HasRetired() const noexcept;
@@ -239,6 +247,7 @@ class ChunkPool final : public Decorator {
 
   const std::size_t limit_bytes_;
   const std::shared_ptr<Reclaimer> reclaimer_;
+  ChunkPool* const below_;  // null: the layer below is the system's
   // Held, and asked of the system just now: what the limit bounds.
   std::atomic<std::size_t> claimed_bytes_{0};
   std::atomic<std::size_t> reserved_bytes_{0};  // held

@@ -57,17 +57,36 @@ std::shared_ptr<GraphPool> GraphPool::Make(
 GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
     : id_(id), order_(NextOrder()), timelines_(std::move(timelines)) {}
 
-GraphPool::~GraphPool() {
-  // Launches may still be running, on any stream.
+void GraphPool::End() noexcept {
+  // The gate has to outlive the call.
+  const std::shared_ptr<TimelineTable> held = timelines_;
+  if (AwaitLaunches()) {
+    delete this;
+  } else if (!held->gate().Postpone(*this)) {
+    LOG(ERROR) << "graph pool " << id_
+               << ": its memory goes back although its last launch could not "
+                  "be waited for";
+    delete this;
+  }
+}
+
+bool GraphPool::AwaitLaunches() noexcept {
+  // They may be running on any stream.
   Platform& platform = *timelines_->platform();
   for (int i = 0; i < platform.device_count(); ++i) {
     Device& device = platform.device(i);
     if (!HasMemoryOf(device)) continue;
     const Status status = device.Synchronize();
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << "graph pool " << id_
-        << ": cannot wait for the last launch: " << status;
+    if (status == Status::kSuccess) continue;
+    LOG_IF(ERROR, !std::exchange(complained_, true))
+        << "graph pool " << id_ << ": cannot wait for the last launch ("
+        << status << "); its memory is kept until it can be waited for";
+    return false;
   }
+  return true;
+}
+
+GraphPool::~GraphPool() {
   GiveKept();
   for (const auto& [state, at] : places_) {
     at->fronts.RemoveIf([](std::uint64_t) { return true; },

@@ -49,7 +49,9 @@ class GraphPoolStream final : public ChainStream {
 //   bytes and enforces the limit; on it an auto_growth strategy per stream,
 //   whatever the strategy outside, as it must never give a chunk back. What is
 //   freed here serves this pool's later requests only, of this capture or of
-//   the next, and goes back to the place with the pool. Captures that share a
+//   the next, and goes back to the place with the pool, once the device was
+//   waited for: if it cannot be, the pool stays until it can, but no longer
+//   than its facade. Captures that share a
 //   pool come one after another, and so must the launches of their graphs
 //   (cuda_semantics.md K6).
 // Threads: any thread.
@@ -99,7 +101,10 @@ class GraphPool final : public CaptureHold, private Postponable {
   GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
   ~GraphPool() override;
 
-  void End() noexcept override { delete this; }
+  void End() noexcept override;
+  // For launches, of every device with memory here. False if one cannot be
+  // waited for.
+  bool AwaitLaunches() noexcept;
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
   void GiveKept() noexcept;
   // Asked at the end, when nobody else can change what it looks at.
@@ -113,6 +118,8 @@ class GraphPool final : public CaptureHold, private Postponable {
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
   std::unique_ptr<Kept> kept_;
+  // At the end, by one thread at a time:
+  bool complained_ = false;  // it was logged that it has to stay
 };
 
 }  // namespace strata

@@ -384,6 +384,7 @@ void GraphPools::Close() noexcept {
     pools.swap(pools_);
   }
   pools.clear();
+  timelines_->gate().Close();
   Sweep();
 }
 

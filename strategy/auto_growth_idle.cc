@@ -31,16 +31,11 @@ std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
 bool AutoGrowthAllocator::AwaitStream() noexcept {
   if (is_over_) return true;
   const Status status = chain_stream().Synchronize();
-  if (status == Status::kSuccess) return true;
-  // A graph pool has waited for the device before.
-  const bool may_free = chain_stream().timeline() == nullptr;
   // Not ready: a capture was announced meanwhile, which is no error.
-  LOG_IF(ERROR, status != Status::kNotReady || may_free)
+  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
-      << "); "
-      << (may_free ? "its memory goes back all the same"
-                   : "its memory is kept until it can be waited for");
-  return may_free;
+      << "); its memory is kept until it can be waited for";
+  return status == Status::kSuccess;
 }
 
 std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
@@ -136,7 +131,7 @@ Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
 
 void AutoGrowthAllocator::GiveUpIdle() noexcept {
   StreamTimeline* const timeline = chain_stream().timeline();
-  // A graph pool has waited for the device before.
+  // A graph pool: to be waited for by its device.
   if (timeline == nullptr) {
     GiveBackIdle();
     return;

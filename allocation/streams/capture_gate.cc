@@ -47,13 +47,24 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
     const Calm calm(*this);
     if (calm) return what.End();
   }
+  Push(what);
+  // Nobody may come to end it if the last capture was over before.
+  EndPostponed();
+}
+
+void CaptureGate::Push(Postponable& what) noexcept {
   Postponable* first = postponed_.load(std::memory_order_relaxed);
   do {
     what.next_ = first;
-  } while (!postponed_.compare_exchange_weak(first, &what,
-                                             std::memory_order_acq_rel));
-  // Nobody may come to end it if the last capture was over before.
-  EndPostponed();
+  } while (!postponed_.compare_exchange_weak(first, &what));
+}
+
+bool CaptureGate::Postpone(Postponable& what) noexcept {
+  if (is_closed_) return false;
+  Push(what);
+  // The last time may have been before it was pushed.
+  if (is_closed_) EndPostponed();
+  return true;
 }
 
 void CaptureGate::Announce() noexcept {
@@ -66,7 +77,7 @@ void CaptureGate::Announce() noexcept {
 void CaptureGate::EndPostponed() noexcept {
   const Calm calm(*this);
   if (!calm) return;
-  Postponable* what = postponed_.exchange(nullptr, std::memory_order_acq_rel);
+  Postponable* what = postponed_.exchange(nullptr);
   while (what != nullptr) {
     Postponable* const next = what->next_;
     what->End();

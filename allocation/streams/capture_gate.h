@@ -10,7 +10,8 @@
 
 namespace strata {
 
-// Something whose end gives memory to the system, and which can wait with that.
+// Something whose end gives memory to the system, and which can wait with that:
+// for captures to be over, or for a device that does not say that it is done.
 class Postponable {
  public:
   Postponable() = default;
@@ -94,17 +95,25 @@ class CaptureGate {
   // Ends `what` once no capture is announced: now, and nothing that others have
   // postponed, or in EndPostponed.
   void EndLater(Postponable& what) noexcept;
+  // `what` was to end, and could not: EndPostponed tries again. False, and
+  // nothing is done, after Close.
+  bool Postpone(Postponable& what) noexcept;
   // Nothing while a capture is announced.
   void EndPostponed() noexcept;
+  // Nobody calls EndPostponed again after the last time, which is to come.
+  void Close() noexcept { is_closed_ = true; }
   bool has_postponed() const noexcept {
     return postponed_.load(std::memory_order_relaxed) != nullptr;
   }
 
  private:
+  void Push(Postponable& what) noexcept;
+
   std::atomic<std::uint32_t> announced_{0};
   std::atomic<std::uint32_t> attention_{0};
   mutable std::atomic<std::uint32_t> calms_{0};  // that live
   std::atomic<Postponable*> postponed_{nullptr};
+  std::atomic<bool> is_closed_{false};
 };
 
 // Lets the calling thread allocate, free and ask for events during captures:

@@ -7,6 +7,7 @@
 
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/tests/facade/graph_fixture.h"
+#include "strata/tests/testing/pool_place.h"
 
 namespace strata {
 namespace {
@@ -89,6 +90,72 @@ TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
   Sweep();
   const AllocationPtr again = Alloc(Mebibytes(60), stream_);
   Use(again, stream_);
+}
+
+// It went to the driver, and to other streams, all the same.
+TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
+  AllocationPtr input = Alloc(kBytes, stream_);
+  const void* const data = input->data();
+  CaptureGuard guard(facade(), stream_);
+  Use(input, stream_);
+  input.reset();
+  Use(Alloc(kBytes, stream_), stream_);
+  const GraphExec exec = Finish(guard);
+  const std::size_t before = Reserved();
+  device().AddFault(FailAll(DeviceCall::kSynchronize));
+  LaunchAndDrop(exec);
+  EXPECT_EQ(Reserved(), before);
+  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);
+  AllocationPtr again = Alloc(kBytes, stream_);
+  EXPECT_NE(again->data(), data);
+  again.reset();
+  device().ClearFaults();
+  Sweep();
+  EXPECT_LT(Reserved(), before);
+  again = Alloc(kBytes, stream_);
+  EXPECT_EQ(again->data(), data);
+  again.reset();
+  Release();
+  EXPECT_EQ(Reserved(), 0U);
+}
+
+// Then the facade's end is what remains to be waited for.
+TEST_F(GraphPoolEndTest, WhatCanNeverBeWaitedForGoesWithTheFacade) {
+  AllocationPtr input = Alloc(kBytes, stream_);
+  CaptureGuard guard(facade(), stream_);
+  input.reset();
+  Alloc(kBytes, stream_).reset();
+  const GraphExec exec = Finish(guard);
+  device().AddFault(FailAll(DeviceCall::kSynchronize));
+  LaunchAndDrop(exec);
+  EXPECT_GE(Reserved(), 2 * kBytes);
+  facade_.reset();
+  EXPECT_EQ(device().Leaks().allocations, 0U);
+  device().ClearFaults();
+}
+
+// A block that outlives its pool takes its chunk along.
+TEST_F(GraphPoolEndTest, WhatIsFreedAfterItsPoolIsKeptToo) {
+  AllocationPtr output;
+  {
+    CaptureGuard guard(facade(), stream_);
+    output = Alloc(kBytes, stream_);
+    Launch(Finish(guard), other_);
+  }
+  device().StepAll();
+  DropGraphs();
+  Sweep();
+  Use(output, stream_);
+  const void* const data = output->data();
+  device().AddFault(FailAll(DeviceCall::kSynchronize));
+  output.reset();
+  EXPECT_GE(Reserved(), kBytes);
+  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);
+  const AllocationPtr again = Alloc(kBytes, other_);
+  EXPECT_NE(again->data(), data);
+  device().ClearFaults();
+  Release();
+  EXPECT_EQ(Count(DeviceCall::kMemFree), 1U);
 }
 
 class GraphPoolsOfDevicesTest : public GraphFixture {

@@ -31,7 +31,8 @@ void* DeviceAllocator::Obtain(const Request& request,
                               Failure& failure) noexcept {
   DevicePtr ptr = 0;
   const DriverCallScope scope(gate_.get(), device_);
-  const Status status = device_.MemAlloc(&ptr, request.bytes);
+  const Status status =
+      scope ? device_.MemAlloc(&ptr, request.bytes) : Status::kNotReady;
   if (status != Status::kSuccess) {
     ExplainDeviceFailure(device_, status, failure);
     return nullptr;
@@ -43,7 +44,8 @@ Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
   // Another thread may have seen the last use end.
   AcquireHostOrder(device_);
-  return device_.MemFree(reinterpret_cast<DevicePtr>(data));
+  return scope ? device_.MemFree(reinterpret_cast<DevicePtr>(data))
+               : Status::kNotReady;
 }
 
 }  // namespace strata

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strata/allocation/host_order.h"
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/allocation/streams/timeline_table.h"
 
@@ -107,6 +108,10 @@ GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
 template <class Act>
 Status GuardMemory::InTurn(Act act) const noexcept {
   const auto run = [&](const Turn& turn) {
+    // Before anything is submitted that would have to be waited for.
+    const DriverCallScope scope(
+        timelines_ != nullptr ? &timelines_->gate() : nullptr, *device_);
+    if (!scope) return Status::kNotReady;
     const Status status = NotCapturing(*device_, turn.stream);
     return status == Status::kSuccess ? act(turn) : status;
   };

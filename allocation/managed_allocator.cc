@@ -28,7 +28,8 @@ void* ManagedAllocator::Obtain(const Request& request,
   DevicePtr ptr = 0;
   const DriverCallScope scope(gate_.get(), device_);
   const Status status =
-      device_.MallocManaged(&ptr, request.bytes, kManagedGlobal);
+      scope ? device_.MallocManaged(&ptr, request.bytes, kManagedGlobal)
+            : Status::kNotReady;
   if (status != Status::kSuccess) {
     ExplainDeviceFailure(device_, status, failure);
     return nullptr;
@@ -40,7 +41,8 @@ Status ManagedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
   // Another thread may have seen the last use end.
   AcquireHostOrder(device_);
-  return device_.MemFree(reinterpret_cast<DevicePtr>(data));
+  return scope ? device_.MemFree(reinterpret_cast<DevicePtr>(data))
+               : Status::kNotReady;
 }
 
 }  // namespace strata

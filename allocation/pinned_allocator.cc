@@ -25,7 +25,8 @@ void* PinnedAllocator::Obtain(const Request& request,
                               Failure& failure) noexcept {
   void* data = nullptr;
   const DriverCallScope scope(gate_.get(), device_);
-  const Status status = device_.MallocHost(&data, request.bytes, 0);
+  const Status status =
+      scope ? device_.MallocHost(&data, request.bytes, 0) : Status::kNotReady;
   if (status == Status::kSuccess) return data;
   failure.status = status;
   failure.reason = status == Status::kMemoryAllocation
@@ -38,7 +39,7 @@ Status PinnedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
   // Another thread may have seen the last use end.
   AcquireHostOrder(device_);
-  return device_.FreeHost(data);
+  return scope ? device_.FreeHost(data) : Status::kNotReady;
 }
 
 }  // namespace strata

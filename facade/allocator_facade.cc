@@ -378,6 +378,7 @@ MemoryCheck AllocatorFacade::CheckMemory(Place place) {
   if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
   // What it copies and waits for ends captures of a thread that is not relaxed.
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  if (!relaxed) ThrowNotRelaxed("CheckMemory");
   MemoryCheck sum;
   state.ForEachFront([&](Front& front) {
     GuardAllocator* guard = FindGuard(&front);

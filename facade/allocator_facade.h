@@ -324,6 +324,9 @@ class AllocatorFacade {
   // `now` is the stream that has the handle of `stream` today; without uid if
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);
+  // A capture would end, as the device does not let the thread say that it
+  // knows what it does.
+  [[noreturn]] static void ThrowNotRelaxed(const char* call);
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
   // What `release` gave the system at `places`, which it counts only in part:
   // not what went as frees that it waited for, nor what a driver's pool gave up

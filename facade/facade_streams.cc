@@ -6,6 +6,7 @@
 #include <string>
 
 #include "strata/allocation/block_flags.h"
+#include "strata/allocation/error.h"
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/allocator_facade.h"
 #include "strata/facade/front.h"
@@ -38,6 +39,7 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
   Stream stream;
   // Looking it up ends captures of a thread that is not relaxed.
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &on);
+  if (!relaxed) ThrowNotRelaxed("Wrap");
   const Status status = on.WrapStream(stream_handle, &stream);
   if (status != Status::kSuccess) {
     throw std::invalid_argument(
@@ -64,10 +66,18 @@ void AllocatorFacade::CheckStream(Stream stream) {
   }
   Stream now;
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
+  if (!relaxed) return;  // another call finds out
   if (device.WrapStream(stream.handle, &now) != Status::kSuccess ||
       now != stream) {
     ThrowStale(stream, now);
   }
+}
+
+void AllocatorFacade::ThrowNotRelaxed(const char* call) {
+  throw DeviceError(std::string(call) +
+                        " beside a capture: cannot relax the thread's capture "
+                        "mode",
+                    Status::kNotReady);
 }
 
 void AllocatorFacade::ThrowStale(Stream stream, Stream now) {

@@ -176,6 +176,17 @@ Allocation* Front::TryAllocate(const Request& request,
 Allocation* Front::TryAllocateGated(const Request& request,
                                     Failure& failure) noexcept {
   const RelaxedCaptureScope scope(gate_, state_->device());
+  if (!scope) {
+    failure = Failure();
+    failure.reason = Failure::Reason::kDevice;
+    failure.status = Status::kNotReady;
+    failure.layer = name();
+    failure.detail = "cannot relax the thread's capture mode";
+    failure.place = place();
+    failure.requested_bytes = request.bytes;
+    failure.during_capture = true;
+    return nullptr;
+  }
   Allocation* allocation = nullptr;
   bool is_captured = false;
   if (role_ == Role::kEager) {

@@ -69,7 +69,9 @@ bool CudaMallocAsyncAllocator::TryFree(Block* block,
   std::optional<RelaxedCaptureScope> relaxed;
   if (gate_ != nullptr && !calm.emplace(*gate_)) {
     relaxed.emplace(*stream_->device());
-    if (IsForbidden(mark, pass && !stream_->retired())) return false;
+    if (!*relaxed || IsForbidden(mark, pass && !stream_->retired())) {
+      return false;
+    }
   }
   if (FreeWith(*block, mark)) {
     Finish(block);

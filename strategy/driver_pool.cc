@@ -129,6 +129,11 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                Failure& failure) noexcept {
   const DriverCallScope scope(Gate(), device_);
+  if (!scope) {
+    failure.reason = Failure::Reason::kDevice;
+    failure.status = Status::kNotReady;
+    return 0;
+  }
   // In the legacy stream it would end the captures of blocking streams.
   const bool is_aside = stream.uid == kLegacyStreamUid && DuringCapture();
   if (is_aside) stream = FreeStream();
@@ -199,6 +204,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   if (!ordered) return false;
   if (aside.uid == 0) {
     const DriverCallScope scope(Gate(), device_);
+    if (!scope) return false;
     // The host has waited for everybody.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
                                   : device_.MemFree(ptr),
@@ -282,7 +288,8 @@ bool DriverPool::WaitOnHost(Stream stream) noexcept {
   // To wait for the whole device, where the stream cannot be waited for, would
   // end captures (cuda_semantics.md C16).
   if (DuringCapture()) {
-    return device_.StreamSynchronize(stream) == Status::kSuccess;
+    const DriverCallScope scope(Gate(), device_);
+    return scope && device_.StreamSynchronize(stream) == Status::kSuccess;
   }
   return ChainStream(device_, stream).Synchronize() == Status::kSuccess;
 }
@@ -342,7 +349,9 @@ std::size_t DriverPool::ReadAttribute(PoolAttribute attribute,
                                       std::atomic<std::size_t>& last) noexcept {
   if (!is_open()) return 0;
   std::uint64_t value = 0;
-  if (device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
+  const DriverCallScope scope(Gate(), device_);
+  if (!scope ||
+      device_.PoolGetAttribute(pool(), attribute, &value) != Status::kSuccess) {
     return last.load();
   }
   last = value;
@@ -359,8 +368,10 @@ std::size_t DriverPool::PeakReservedBytes() noexcept {
 
 void DriverPool::ResetPeak() noexcept {
   if (!is_open()) return;
+  const DriverCallScope scope(Gate(), device_);
   const Status status =
-      device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0);
+      scope ? device_.PoolSetAttribute(pool(), PoolAttribute::kReservedHigh, 0)
+            : Status::kNotReady;
   LOG_IF(ERROR, IsFailure(status))
       << "cuda_malloc_async: cannot reset the peak: " << status;
 }
@@ -378,6 +389,8 @@ std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
 
 std::size_t DriverPool::GiveBack() noexcept {
   if (!is_open()) return 0;
+  const DriverCallScope scope(Gate(), device_);
+  if (!scope) return 0;
   const std::size_t before = ReservedBytes();
   const Status status = device_.PoolTrimTo(pool(), 0);
   LOG_IF(ERROR, IsFailure(status))

@@ -88,7 +88,13 @@ void CaptureGate::EndPostponed() noexcept {
 void RelaxedCaptureScope::Enter(Device& device) noexcept {
   if (!device.caps().capture) return;
   CaptureMode mode = CaptureMode::kRelaxed;
-  if (device.ThreadExchangeCaptureMode(&mode) != Status::kSuccess) return;
+  const Status status = device.ThreadExchangeCaptureMode(&mode);
+  is_refused_ = status != Status::kSuccess;
+  if (is_refused_) {
+    LOG(ERROR) << "cannot relax the thread's capture mode (" << status
+               << "): what captures forbid is not done";
+    return;
+  }
   device_ = &device;
   previous_ = mode;
 }

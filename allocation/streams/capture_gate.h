@@ -122,7 +122,8 @@ class CaptureGate {
 //
 // Model: the thread's capture mode is relaxed for as long as this object lives,
 //   if captures were announced when it was made.
-// Errors: a device that does not know the mode is left alone.
+// Errors: false if the device refused the mode: then such calls are not to be
+//   made. A device that does not know captures is left alone.
 // Source: cuda_semantics.md C17, C18.
 class RelaxedCaptureScope {
  public:
@@ -137,17 +138,20 @@ class RelaxedCaptureScope {
   ~RelaxedCaptureScope() {
     if (device_ != nullptr) Leave();
   }
+  explicit operator bool() const noexcept { return !is_refused_; }
 
  private:
   void Enter(Device& device) noexcept;
   void Leave() noexcept;
 
   Device* device_ = nullptr;  // null: the mode was not changed
+  bool is_refused_ = false;   // although it was to be
   CaptureMode previous_ = CaptureMode::kGlobal;
 };
 
 // Around a call that captures of other threads may forbid: none is announced
-// meanwhile, or the thread is relaxed.
+// meanwhile, or the thread is relaxed. False if neither can be had: then the
+// call is not to be made.
 //
 // Cost: two atomic additions; two device calls while a capture is announced.
 class DriverCallScope {
@@ -158,6 +162,7 @@ class DriverCallScope {
     calm_.emplace(*gate);
     if (!*calm_) relaxed_.emplace(device);
   }
+  explicit operator bool() const noexcept { return !relaxed_ || *relaxed_; }
 
  private:
   std::optional<CaptureGate::Calm> calm_;

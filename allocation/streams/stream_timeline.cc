@@ -133,6 +133,7 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
 
 Status StreamTimeline::Record() noexcept {
   const RelaxedCaptureScope relaxed(gate_, &device_);
+  if (!relaxed) return Status::kNotReady;
   // What is noted before the event is recorded is covered by it.
   const Tick tick = noted_.load(std::memory_order_acquire);
   Event event;
@@ -210,7 +211,7 @@ Tick StreamTimeline::Poll() noexcept {
     bool passed = false;
     {
       const DriverCallScope scope(&gate_, device_);
-      passed = device_.EventQuery(oldest->event) == Status::kSuccess;
+      passed = scope && device_.EventQuery(oldest->event) == Status::kSuccess;
     }
     Drop(oldest, passed);
     if (!passed) break;
@@ -250,7 +251,8 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
   {
     const CallGate::Pass pass(uses_);
     // Its end waits for itself.
-    const bool is_there = pass || is_ending;
+    const DriverCallScope scope(&gate_, device_);
+    const bool is_there = (pass || is_ending) && scope;
     if (is_there) status = device_.StreamSynchronize(stream_);
     LOG_IF(ERROR, is_there && status != Status::kSuccess)
         << "stream " << stream_.uid << ": cannot synchronise (" << status
@@ -287,7 +289,8 @@ Status StreamTimeline::Await(Tick tick) noexcept {
     {
       // A capture that begins meanwhile need not wait for it.
       const RelaxedCaptureScope relaxed(device_);
-      status = device_.EventSynchronize(recorded->event);
+      status = relaxed ? device_.EventSynchronize(recorded->event)
+                       : Status::kNotReady;
     }
     Drop(recorded, status == Status::kSuccess);
     if (status == Status::kSuccess) return status;

@@ -77,6 +77,7 @@ TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
   const CaptureGate::Touch touch(*gate_, device, stream);
   if (!touch) return {};
   const RelaxedCaptureScope relaxed(*gate_, &device);
+  if (!relaxed) return {};
   Moment moment;
   moment.timeline = WaitingOn(device);
   if (moment.timeline == nullptr ||

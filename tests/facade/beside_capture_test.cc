@@ -139,6 +139,44 @@ TEST_F(BesideCaptureTest, WhatAGraphUsesTheGuardLeavesAlone) {
   }
 }
 
+// The calls were made all the same, and ended the capture.
+TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
+  std::vector<std::string> settings = {"strata_guard", "alloc_fill_value=90"};
+  for (const std::string& strategy : StrategyNames()) {
+    settings.push_back("allocator_strategy=" + strategy);
+  }
+  for (const std::string& options : settings) {
+    SCOPED_TRACE(options);
+    Build(options);
+    const Stream stream = NewStream();
+    const Stream other = NewStream();
+    facade().Wrap(stream.handle, 0);
+    AllocationPtr plain = Alloc(4096, other);
+    AllocationPtr marked = Alloc(4096, other);
+    AllocationPtr pinned = facade().Alloc(PinnedPlace(0), 4096);
+    facade().RecordStream(marked, NewStream());
+    CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
+    device().AddFault(FailAll(DeviceCall::kThreadExchangeCaptureMode));
+    for (const Place place : {Here(), PinnedPlace(0), ManagedPlace(0)}) {
+      EXPECT_THROW(facade().Alloc(place, Mebibytes(4)), DeviceError);
+    }
+    EXPECT_THROW(Alloc(Mebibytes(4), other), DeviceError);
+    EXPECT_THROW(facade().Wrap(other.handle, 0), DeviceError);
+    plain.reset();
+    marked.reset();
+    pinned.reset();
+    facade().GetStats(Here());
+    facade().ResetPeak(Here());
+    Release();
+    facade().EmptyCache();
+    device().ClearFaults();
+    EXPECT_NO_THROW(Finish(guard));
+    DropGraphs();
+    Release();
+    EXPECT_EQ(facade().GetStats(Here()).in_use_bytes, 0U);
+  }
+}
+
 class BesideCaptureDevicesTest : public BesideCaptureTest {
  protected:
   BesideCaptureDevicesTest() : BesideCaptureTest(2) {}

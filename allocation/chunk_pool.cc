@@ -86,24 +86,56 @@ ChunkPool::~ChunkPool() {
 }
 
 bool ChunkPool::Claim(std::size_t bytes, Failure& failure) noexcept {
-  const auto refuse = [&](Failure::Reason reason, std::size_t claimed) {
-    failure = Failure();
-    failure.reason = reason;
-    failure.layer = name();
-    failure.reserved_bytes = claimed;
-    Explain(failure, bytes);
-    return false;
-  };
-  if (bytes >= kMaxChunkBytes) return refuse(Failure::Reason::kTooLarge, 0);
+  if (bytes >= kMaxChunkBytes) {
+    return RefuseClaim(Failure::Reason::kTooLarge, bytes, 0, failure);
+  }
   std::size_t claimed = claimed_bytes_.load();
   do {
     const std::size_t held = claimed + unreturned_bytes();
     if (limit_bytes_ != 0 &&
         (held > limit_bytes_ || bytes > limit_bytes_ - held)) {
-      return refuse(Failure::Reason::kLimit, held);
+      return RefuseClaim(Failure::Reason::kLimit, bytes, held, failure);
     }
   } while (!claimed_bytes_.compare_exchange_weak(claimed, claimed + bytes));
   return true;
+}
+
+bool ChunkPool::RefuseClaim(Failure::Reason reason, std::size_t bytes,
+                            std::size_t claimed,
+                            Failure& failure) const noexcept {
+  failure = Failure();
+  failure.reason = reason;
+  failure.layer = name();
+  failure.reserved_bytes = claimed;
+  Explain(failure, bytes);
+  return false;
+}
+
+bool ChunkPool::FitsBesideChunks() noexcept {
+  if (limit_bytes_ == 0) return true;
+  const auto held = [this] { return chunk_bytes_ + unreturned_bytes(); };
+  if (held() == 0) return true;
+  const std::shared_ptr<DriverHeld> driver = driver_held();
+  if (driver == nullptr || !driver->is_own()) return true;
+  const auto fits = [&] {
+    return driver->ReservedBytes() + held() <= limit_bytes_;
+  };
+  if (fits()) return true;
+  driver->GiveBack();
+  return fits();
+}
+
+bool ChunkPool::ClaimChunk(std::size_t bytes, Failure& failure) noexcept {
+  if (!Claim(bytes, failure)) return false;
+  chunk_bytes_ += bytes;
+  if (FitsBesideChunks()) return true;
+  UnclaimChunk(bytes);
+  return RefuseClaim(Failure::Reason::kLimit, bytes, reserved_bytes(), failure);
+}
+
+void ChunkPool::UnclaimChunk(std::size_t bytes) noexcept {
+  chunk_bytes_ -= bytes;
+  Unclaim(bytes);
 }
 
 void ChunkPool::Unclaim(std::size_t bytes) noexcept {
@@ -125,12 +157,12 @@ void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
 
 Allocation* ChunkPool::TryAllocate(const Request& request,
                                    Failure& failure) noexcept {
-  const bool claimed = Claim(request.bytes, failure);
+  const bool claimed = ClaimChunk(request.bytes, failure);
   Allocation* chunk =
       claimed ? underlying()->TryAllocate(request, failure) : nullptr;
   if (chunk == nullptr) {
     if (claimed) {
-      Unclaim(request.bytes);
+      UnclaimChunk(request.bytes);
       Explain(failure, request.bytes);
     }
     ++failures_;
@@ -138,6 +170,7 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
   }
   // The system may give more than was asked; a limit bounds what we ask for.
   claimed_bytes_ += chunk->size() - request.bytes;
+  chunk_bytes_ += chunk->size() - request.bytes;
   StoreMax(peak_reserved_bytes_,
            (reserved_bytes_ += chunk->size()) + unreturned_bytes());
   ++allocations_;
@@ -299,6 +332,7 @@ void ChunkPool::GiveBelow(const Allocation* chunk,
   // what is held never exceeds the limit.
   reserved_bytes_ -= bytes;
   give();
+  chunk_bytes_ -= bytes;
   claimed_bytes_ -= bytes;
   ++frees_;
   NotifyIdle();

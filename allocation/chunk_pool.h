@@ -112,6 +112,11 @@ class ChunkPool final : public Decorator {
   // counted here for as long as a strategy holds it.
   std::shared_ptr<DriverHeld> ShareDriverHeld(
       const std::function<std::shared_ptr<DriverHeld>()>& make);
+  // Whether chunks and what the driver has reserved by itself are within the
+  // limit together. If not, idle memory of the driver's goes back first. No
+  // driver call while there are no chunks, or no limit. Of two threads that
+  // grow the one and the other, one sees what the other has.
+  bool FitsBesideChunks() noexcept;
 
   // A chunk came from or went to the system: +1 or -1. Each is visited once
   // for either. Visitors run in the order of AddVisitor for a chunk that came,
@@ -208,6 +213,11 @@ class ChunkPool final : public Decorator {
   // idle chunks, but for those that they have to offer.
   std::size_t BuryRetired() noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
+  // As Claim, for a chunk: counts what the driver pools as well.
+  bool ClaimChunk(std::size_t bytes, Failure& failure) noexcept;
+  void UnclaimChunk(std::size_t bytes) noexcept;
+  bool RefuseClaim(Failure::Reason reason, std::size_t bytes,
+                   std::size_t claimed, Failure& failure) const noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 
   std::shared_ptr<const HolderList> holders() const;
@@ -250,6 +260,8 @@ class ChunkPool final : public Decorator {
   ChunkPool* const below_;  // null: the layer below is the system's
   // Held, and asked of the system just now: what the limit bounds.
   std::atomic<std::size_t> claimed_bytes_{0};
+  // Those of them that are chunks, or are to be.
+  std::atomic<std::size_t> chunk_bytes_{0};
   std::atomic<std::size_t> reserved_bytes_{0};  // held
   std::atomic<std::size_t> peak_reserved_bytes_{0};
   std::atomic<std::size_t> given_back_bytes_{0};  // before growth, in all

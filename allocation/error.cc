@@ -54,6 +54,8 @@ std::string Advice(const Failure& failure) {
       failure.device_total_bytes == 0) {
     return "";
   }
+  // It says what there is to it beside the numbers.
+  if (failure.detail[0] != '\0') return "";
   const std::size_t needed = failure.reserved_bytes + failure.rounded_bytes;
   // A limit of something else, that another number does not lift.
   if (needed <= failure.limit_bytes) return "";

@@ -158,8 +158,14 @@ DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
     return 0;
   }
   Throttle();
-  const DevicePtr ptr = driver_->Allocate(size, stream(), why);
-  if (ptr == 0) pool_->Unclaim(size);
+  bool is_within_limit = true;
+  const DevicePtr ptr = driver_->Allocate(
+      size, stream(),
+      [&] { return is_within_limit = pool_->FitsBesideChunks(); }, why);
+  if (ptr == 0) {
+    pool_->Unclaim(size);
+    if (!is_within_limit) why.reserved_bytes = pool_->reserved_bytes();
+  }
   return ptr;
 }
 

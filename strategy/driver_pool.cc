@@ -127,6 +127,7 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
 }
 
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
+                               FunctionRef<bool()> fits,
                                Failure& failure) noexcept {
   const DriverCallScope scope(Gate(), device_);
   if (!scope) {
@@ -150,6 +151,15 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
   }
   if (status != Status::kSuccess) {
     Explain(status, bytes, failure);
+    return 0;
+  }
+  // What cannot go back is handed out all the same.
+  if (!fits() && device_.FreeAsync(ptr, stream) == Status::kSuccess) {
+    // What it grew by, if the stream has come that far.
+    GiveBack();
+    Explain(Status::kMemoryAllocation, bytes, failure);
+    failure.reason = Failure::Reason::kLimit;
+    failure.detail = "the driver would grow by more than chunks leave";
     return 0;
   }
   in_use_bytes_ += bytes;

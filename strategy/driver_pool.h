@@ -11,6 +11,7 @@
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/platform/device.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/strategy/strategy_options.h"
 
@@ -46,7 +47,9 @@ class DriverPool final : public DriverHeld {
   // `bytes` for the work of `stream` from now on; 0, with reason, status and
   // numbers in `failure`, if the driver refuses. For the legacy stream, while a
   // capture is announced, on the free stream, and waits for that on the host.
-  DevicePtr Allocate(std::size_t bytes, Stream stream,
+  // Asks `fits` once the driver may have grown; if not, the memory goes back,
+  // and the limit is the reason.
+  DevicePtr Allocate(std::size_t bytes, Stream stream, FunctionRef<bool()> fits,
                      Failure& failure) noexcept;
   // For work of `stream` that comes after all that it has been given. False if
   // the driver refuses, which is logged unless captures are announced: then the
@@ -82,6 +85,7 @@ class DriverPool final : public DriverHeld {
 
   // DriverHeld.
   std::size_t ReservedBytes() noexcept override;
+  bool is_own() const noexcept override { return !use_default_pool_; }
   std::size_t PeakReservedBytes() noexcept override;
   void ResetPeak() noexcept override;
   std::size_t IdleBytes() noexcept override;

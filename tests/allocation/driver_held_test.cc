@@ -20,6 +20,7 @@ class FakeHeld final : public DriverHeld {
     EXPECT_EQ(HeldLocks(), 0);
     return reserved;
   }
+  bool is_own() const noexcept override { return own; }
   std::size_t PeakReservedBytes() noexcept override { return peak; }
   void ResetPeak() noexcept override { peak = reserved; }
   std::size_t IdleBytes() noexcept override { return idle; }
@@ -38,6 +39,7 @@ class FakeHeld final : public DriverHeld {
     return given;
   }
 
+  bool own = true;
   std::size_t reserved = 0;
   std::size_t peak = 0;
   std::size_t idle = 0;
@@ -143,6 +145,44 @@ TEST_F(DriverHeldTest, AnImpossibleRequestMovesAndTrimsNothing) {
   held_->moved = Mebibytes(1);
   EXPECT_FALSE(Climb(Mebibytes(21), [] { return true; }));
   EXPECT_EQ(held_->moves, 0);
+  EXPECT_EQ(held_->trims, 0);
+}
+
+// The limit was that of either by itself.
+TEST_F(DriverHeldTest, ChunksFitBesideWhatTheDriverHolds) {
+  const AllocationPtr chunk = pool_.Allocate(Mebibytes(34));
+  EXPECT_EQ(held_->trims, 0);
+  // Only with what the driver does not need.
+  const AllocationPtr next = pool_.Allocate(Mebibytes(20));
+  EXPECT_EQ(held_->trims, 1);
+  EXPECT_EQ(pool_.reserved_bytes(), Mebibytes(64));
+  Failure failure;
+  EXPECT_EQ(pool_.TryAllocate(Request{Mebibytes(1)}, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
+  EXPECT_EQ(failure.reserved_bytes, Mebibytes(64));
+}
+
+TEST_F(DriverHeldTest, WhatTheDriverGrewByFitsBesideChunks) {
+  EXPECT_TRUE(pool_.FitsBesideChunks());
+  const AllocationPtr chunk = pool_.Allocate(Mebibytes(34));
+  held_->reserved += Mebibytes(20);
+  EXPECT_TRUE(pool_.FitsBesideChunks());
+  EXPECT_EQ(held_->trims, 1);
+  held_->reserved += Mebibytes(1);
+  EXPECT_FALSE(pool_.FitsBesideChunks());
+}
+
+// What others have in a pool of the whole process is not the place's.
+TEST_F(DriverHeldTest, ASharedPoolIsNotBounded) {
+  held_->own = false;
+  const AllocationPtr chunk = pool_.Allocate(Mebibytes(60));
+  EXPECT_TRUE(pool_.FitsBesideChunks());
+  EXPECT_EQ(held_->trims, 0);
+}
+
+TEST_F(DriverHeldTest, WithoutChunksTheDriverIsNotAsked) {
+  held_->reserved = Mebibytes(100);
+  EXPECT_TRUE(pool_.FitsBesideChunks());
   EXPECT_EQ(held_->trims, 0);
 }
 

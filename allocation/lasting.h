@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strata/allocation/chain_lock.h"
+#include "strata/platform/fork_lock.h"
 #include "strata/platform/spin_lock.h"
 
 namespace strata {
@@ -64,6 +65,7 @@ class Lasting {
 
    private:
     SpinLock lock_;
+    const ForkLock fork_lock_{lock_};
     Shell* first_ = nullptr;  // guarded by lock_
   };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "strata/allocation/allocation.h"
+#include "strata/platform/fork_lock.h"
 #include "strata/platform/spin_lock.h"
 
 namespace strata {
@@ -91,6 +92,7 @@ class RecordSlab {
 
   const std::size_t stride_bytes_;  // from one record to the next
   mutable SpinLock lock_;
+  const ForkLock fork_lock_{lock_};
   // All below: guarded by lock_.
   RecordList stock_;
   // What is left of the newest page: records that were never used.

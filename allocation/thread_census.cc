@@ -39,6 +39,16 @@ ThreadCensus& ThreadCensus::Instance() {
   return *census;
 }
 
+ThreadCensus::ThreadCensus()
+    : fork_lock_(mutex_, [] { Instance().KeepOwnEntry(); }) {}
+
+void ThreadCensus::KeepOwnEntry() noexcept {
+  Entry* own = first_;
+  while (own != nullptr && own->places != &t_counted_places) own = own->next;
+  if (own != nullptr) own->previous = own->next = nullptr;
+  first_ = own;
+}
+
 std::uint64_t ThreadCensus::AddPlace() noexcept {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto slot = std::min_element(

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "strata/platform/fork_lock.h"
+
 namespace strata {
 
 // The places where the calling thread is counted, as bits of ThreadCensus.
@@ -83,12 +85,15 @@ class ThreadCensus {
     std::uint64_t threads = 0;  // ever counted
   };
 
-  ThreadCensus() = default;
+  ThreadCensus();
   void CountFirst(std::uint64_t place) noexcept;
   void End(Entry& entry) noexcept;
+  // In a forked child: the others are gone.
+  void KeepOwnEntry() noexcept;
   std::uint64_t PlacesWithHope() const noexcept;
 
   std::mutex mutex_;
+  const ForkLock fork_lock_;
   Entry* first_ = nullptr;         // every counted thread; by mutex_
   std::array<Slot, 63> slots_;     // by mutex_
   std::uint64_t last_number_ = 0;  // by mutex_

@@ -43,8 +43,9 @@ class ThreadEnds;
 //   still be, and may come later: each chain lives until its last allocation
 //   is freed. Streams that have such allocations, or are marked on them, and
 //   were not announced to end, outlive them; graphs do not outlive the facade.
-//   After a fork of a program with several threads the child must not call: a
-//   lock that another thread held stays locked there.
+//   After a fork of a program with several threads the child makes a facade of
+//   its own; it must neither call this one nor free what that gave: a lock
+//   that another thread held stays locked there.
 //   A request that fails for lack of memory waits until another thread frees
 //   some, up to gpu_allocator_retry_time, if any could, and unless a capture is
 //   announced.

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "strata/platform/fork_lock.h"
+
 namespace strata {
 
 constinit BiasedLockMachine::Slot BiasedLockMachine::nobody_;
@@ -32,6 +34,10 @@ class BiasedLockMachine::IdleSlots {
       slot = &slots_[used_++];
     }
     return slot;
+  }
+  void KeepFreeInForks() noexcept {
+    static const ForkLock fork_lock(lock_);
+    static_cast<void>(fork_lock);
   }
   void Give(Slot* slot) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -70,6 +76,7 @@ thread_local constinit bool BiasedLockMachine::OwnSlot::has_ended = false;
 BiasedLockMachine::Slot* BiasedLockMachine::TakeSlot() noexcept {
   // Threads may end later than static objects.
   static_assert(std::is_trivially_destructible_v<IdleSlots>);
+  idle_slots_.KeepFreeInForks();
   if (!OwnSlot::has_ended) {
     static thread_local const OwnSlot own;
     static_cast<void>(own);

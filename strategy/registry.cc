@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/platform/fork_lock.h"
 #include "strata/strategy/stream_view.h"
 
 namespace strata {
@@ -35,6 +36,7 @@ StrategyFactories& StrategyFactories::Instance() {
       SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__});
 #include "strata/strategy/strategies.def"
 #undef STRATA_STRATEGY
+    static const ForkLock fork_lock(factories->mutex_);
     return factories;
   }();
   return *instance;

@@ -301,17 +301,25 @@ void ChunkPool::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
   GiveToSystem(idle, AwaitLastUse(idle));
 }
 
-void ChunkPool::GiveToSystem(const Idle& idle, bool is_done) noexcept {
+std::size_t ChunkPool::GiveToSystem(const Idle& idle, bool is_done) noexcept {
   Allocation* const chunk = idle.chunk;
   if (!is_done && below_ != nullptr && idle.stream != nullptr) {
     // There it waits for the same work, as long as the place lasts.
-    return GiveBelow(chunk, [&] { below_->Offer(chunk, *idle.stream); });
+    GiveBelow(chunk, [&] { below_->Offer(chunk, *idle.stream); });
+    return 0;
   }
   LOG_IF(ERROR, !is_done)
       << "chunk_pool: " << chunk->size() << " bytes at " << chunk->data()
       << " go to the system although the stream that used them could not be "
          "waited for";
+  return Return(chunk);
+}
+
+std::size_t ChunkPool::Return(Allocation* chunk) noexcept {
+  const std::size_t bytes = chunk->size();
+  const std::size_t unreturned = unreturned_bytes();
   DoFree(chunk);
+  return unreturned_bytes() > unreturned ? 0 : bytes;
 }
 
 void ChunkPool::DoFree(Allocation* chunk) noexcept {
@@ -354,19 +362,19 @@ void ChunkPool::Close() noexcept {
 
 std::size_t ChunkPool::GiveOffered(bool all) noexcept {
   std::size_t given = 0;
-  std::size_t more = 0;
+  bool has_given = false;
   // What goes back may be the last loan of a holder that has retired, which
   // then leaves what it had.
   do {
     if (HasRetired()) RecallLoans(LoanRecall::kWait, Asked::kAll);
-    more = BuryRetired();
-    more += GiveListed(all);
-    given += more;
-  } while (more != 0);
+    const std::size_t buried = BuryRetired();
+    has_given = buried != 0;
+    given += buried + GiveListed(all, has_given);
+  } while (has_given);
   return given;
 }
 
-std::size_t ChunkPool::GiveListed(bool all) noexcept {
+std::size_t ChunkPool::GiveListed(bool all, bool& has_given) noexcept {
   std::size_t given = 0;
   std::size_t count = 0;
   {
@@ -382,8 +390,8 @@ std::size_t ChunkPool::GiveListed(bool all) noexcept {
       continue;
     }
     GiveUpPlace();
-    given += idle.chunk->size();
-    GiveToSystem(idle, is_done);
+    has_given = true;
+    given += GiveToSystem(idle, is_done);
   }
   return given;
 }

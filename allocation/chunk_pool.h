@@ -148,6 +148,9 @@ class ChunkPool final : public Decorator {
                           Failure& failure) noexcept override;
   // Every use of the chunk is complete. A loan goes to its lender.
   void DoFree(Allocation* chunk) noexcept override;
+  // The same; the bytes that the system took, 0 if it refused to, or that went
+  // home to their lender.
+  std::size_t Return(Allocation* chunk) noexcept;
   // Frees the offered chunks whose last use is over, after waiting for it.
   std::size_t Release() noexcept override;
   // Nobody allocates here any more: the same, and what cannot be waited for
@@ -201,9 +204,11 @@ class ChunkPool final : public Decorator {
   // False if it could not be waited for.
   static bool AwaitLastUse(const Idle& idle) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
-  // One round of it: what is on the list now.
-  std::size_t GiveListed(bool all) noexcept;
-  void GiveToSystem(const Idle& idle, bool is_done) noexcept;
+  // One round of it: what is on the list now. Sets `has_given` if something
+  // leaves the list.
+  std::size_t GiveListed(bool all, bool& has_given) noexcept;
+  // Returns what the layer below took.
+  std::size_t GiveToSystem(const Idle& idle, bool is_done) noexcept;
   // The layer below gets the chunk, by `give`; it is held here no more.
   void GiveBelow(const Allocation* chunk, FunctionRef<void()> give) noexcept;
   void GiveUpPlace() noexcept;

@@ -423,6 +423,16 @@ Stats AllocatorFacade::GetStats(Place place) {
   sum.peak_reserved_bytes = pool.peak_reserved_bytes;
   sum.limit_bytes = pool.limit_bytes;
   sum.chunks = pool.chunks;
+  // What is free, and how it came about, the strategies'.
+  const Stats strategies = state.SumOfStrategies();
+  sum.cache_hits = strategies.cache_hits;
+  sum.cache_misses = strategies.cache_misses;
+  sum.planned_hits = strategies.planned_hits;
+  sum.splits = strategies.splits;
+  sum.coalesces = strategies.coalesces;
+  sum.idle_bytes = strategies.idle_bytes + pool.idle_bytes;
+  sum.free_blocks = strategies.free_blocks;
+  sum.largest_free_bytes = strategies.largest_free_bytes;
   if (options_.decorators.exact_peak) {
     sum.peak_in_use_bytes = state.meter().peak_in_use_bytes();
   }

@@ -240,7 +240,8 @@ class AllocatorFacade {
                                           std::size_t bytes, int count_change)>;
   void AddVisitor(Place place, ChunkVisitor visitor);
 
-  // Of all streams of a place: sums, and what is held from the system. The
+  // Of all streams of a place: sums, what their strategies have free (the
+  // largest free block is that of one), and what is held from the system. The
   // peak in use is the sum of the streams' peaks, an upper bound, unless
   // strata_exact_peak is on. One stream is looked at after the other: memory
   // that changes streams meanwhile may be counted in both, or in neither.

@@ -33,6 +33,17 @@ class OncePerLayer final : public AllocatorVisitor {
   bool is_new_ = false;
 };
 
+// The innermost layer above those that give chunks.
+const Allocator* StrategyOf(const Front& front) {
+  const Allocator* layer = &front;
+  for (const Allocator* below = layer->underlying();
+       below != nullptr && dynamic_cast<const ChunkPool*>(below) == nullptr;
+       below = layer->underlying()) {
+    layer = below;
+  }
+  return layer;
+}
+
 }  // namespace
 
 std::optional<Stats> PlaceState::ExactSum() const noexcept {
@@ -75,7 +86,13 @@ void PlaceState::Unpinner::operator()(Front* front) const noexcept {
 }
 
 void PlaceState::Finish(Front& front, const Stats& totals) {
+  const Allocator* const strategy = StrategyOf(front);
+  Stats own;
+  // What streams share lives on.
+  if (strategy != strategy_->shared().get()) own = strategy->stats();
+  own.idle_bytes = own.free_blocks = own.largest_free_bytes = 0;
   const std::lock_guard<std::mutex> guard(list_mutex_);
+  Accumulate(finished_strategies_, own);
   fronts_.erase(std::remove(fronts_.begin(), fronts_.end(), &front),
                 fronts_.end());
   // What it still holds has its way back to the pool without it.
@@ -124,6 +141,24 @@ Stats PlaceState::SumOfFronts() const {
     pinned = PinAll();
   }
   for (const PinnedFront& front : pinned) Accumulate(sum, front->stats());
+  return sum;
+}
+
+Stats PlaceState::SumOfStrategies() const {
+  Stats sum;
+  std::set<const Allocator*> counted;
+  const auto add = [&](const Allocator* strategy) {
+    if (counted.insert(strategy).second) Accumulate(sum, strategy->stats());
+  };
+  const std::shared_ptr<Allocator> shared = strategy_->shared();
+  if (shared != nullptr) add(shared.get());
+  std::vector<PinnedFront> pinned;
+  {
+    const std::lock_guard<std::mutex> guard(list_mutex_);
+    Accumulate(sum, finished_strategies_);
+    pinned = PinAll();
+  }
+  for (const PinnedFront& front : pinned) add(StrategyOf(*front));
   return sum;
 }
 

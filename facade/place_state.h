@@ -159,6 +159,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
 
   // The numbers of every front there is or was, added up.
   Stats SumOfFronts() const;
+  // What their strategies know: hits and misses, splits and joins, of those
+  // that are gone, too, and what is free.
+  Stats SumOfStrategies() const;
   // The largest peak in use of any one of them.
   std::uint64_t LargestPeak() const;
   void ResetPeak();
@@ -218,6 +221,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   mutable std::mutex list_mutex_;
   std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_
   Stats finished_;              // of fronts that are gone; likewise
+  Stats finished_strategies_;   // of their own; likewise
   // The largest peak in use of a front that is gone; likewise.
   std::uint64_t finished_peak_bytes_ = 0;
 };

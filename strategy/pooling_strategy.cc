@@ -30,12 +30,7 @@ bool PoolingStrategy::WaitForWork() const noexcept {
 
 std::size_t PoolingStrategy::GiveToPool(Allocation* memory,
                                         bool is_done) const noexcept {
-  const std::size_t bytes = memory->size();
-  if (is_done) {
-    const std::size_t unreturned = pool().unreturned_bytes();
-    pool().DoFree(memory);
-    return pool().unreturned_bytes() > unreturned ? 0 : bytes;
-  }
+  if (is_done) return pool().Return(memory);
   pool().Offer(memory, chain_stream());
   return 0;
 }

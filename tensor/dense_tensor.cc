@@ -21,8 +21,10 @@ void* DenseTensor::AllocateFrom(Allocator& allocator, DataType dtype,
     }
     bytes = requested_bytes != 0 ? requested_bytes : needed;
   }
-  if (holder_ == nullptr || holder_->size() < meta_.offset_bytes ||
-      holder_->size() - meta_.offset_bytes < bytes) {
+  const bool has_room = holder_ != nullptr &&
+                        holder_->size() >= meta_.offset_bytes &&
+                        holder_->size() - meta_.offset_bytes >= bytes;
+  if (fake_alloc ? holder_ == nullptr : !has_room) {
     holder_ = allocator.Allocate(bytes);
     meta_.offset_bytes = 0;
   }

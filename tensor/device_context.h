@@ -26,7 +26,8 @@ namespace strata {
 // Source: PaddlePaddle's phi::DeviceContext.
 class DeviceContext {
  public:
-  // `stream` is of the place's device; for host places it means nothing.
+  // `stream` is of the place's device, which needs one, such as the facade's
+  // GetDefaultStream; for host places it means nothing.
   //
   // Errors: std::invalid_argument for a place or stream that does not exist.
   DeviceContext(AllocatorFacade& facade, Place place, Stream stream = Stream());

@@ -122,9 +122,9 @@ std::size_t BuddySource::Give(Allocation* memory, bool is_done) noexcept {
     Offer(memory);
     return 0;
   }
-  pool_->DoFree(memory);
+  const std::size_t given = pool_->Return(memory);
   held_bytes_ -= bytes;
-  return bytes;
+  return given;
 }
 
 void BuddySource::Offer(Allocation* memory) noexcept {

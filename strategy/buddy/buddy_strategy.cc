@@ -188,11 +188,11 @@ std::size_t BuddyStrategy::GiveOrLeave(HugeBlocks& leaving,
 }
 
 std::size_t BuddyStrategy::GiveToSystem(HugeBlocks& leaving) noexcept {
-  const std::size_t bytes = leaving.bytes;
+  std::size_t bytes = 0;
   while (Block* block = leaving.blocks.front()) {
     leaving.Remove(block);
     SetLive(*block, true);
-    source_.Give(block->allocation());
+    bytes += source_.Give(block->allocation());
   }
   return bytes;
 }

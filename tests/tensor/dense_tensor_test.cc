@@ -147,6 +147,17 @@ TEST_F(DenseTensorTest, MoreBytesThanCanBeAddressedAreRefused) {
                std::invalid_argument);
 }
 
+// Whatever its offset is.
+TEST_F(DenseTensorTest, AFakeAllocationKeepsTheMemory) {
+  DenseTensor tensor = Of({4});
+  tensor.AllocateFrom(host_, DataType::kFloat32);
+  const auto holder = tensor.holder();
+  tensor.SetOffset(SIZE_MAX - 1);
+  tensor.AllocateFrom(host_, DataType::kFloat32, 0, /*fake_alloc=*/true);
+  EXPECT_EQ(tensor.holder(), holder);
+  EXPECT_EQ(host_.allocations(), 1U);
+}
+
 // 16 bytes, if their number wrapped.
 TEST_F(DenseTensorTest, NoShapeHasMoreBytesThanCanBeAddressed) {
   const Shape too_large({(std::int64_t{1} << 62) + 4});

@@ -95,7 +95,12 @@ std::size_t ChunkPool::BuryRetired() noexcept {
     std::unique_ptr<ChunkHolder> holder = std::move(retired);
     retired = std::move(holder->next_retired_);
     if (holder->EndLending()) {
-      if (holder->IdleIsDone()) given += holder->IdleBytes();
+      const std::size_t bytes = holder->IdleIsDone() ? holder->IdleBytes() : 0;
+      const std::size_t unreturned = unreturned_bytes();
+      holder.reset();
+      // Of which the system may refuse some.
+      const std::size_t now = std::max(unreturned, unreturned_bytes());
+      given += bytes - std::min(bytes, now - unreturned);
       continue;
     }
     const std::lock_guard<SpinLock> guard(lock_);

@@ -148,7 +148,7 @@ class ChunkPool final : public Decorator {
                           Failure& failure) noexcept override;
   // Every use of the chunk is complete. A loan goes to its lender.
   void DoFree(Allocation* chunk) noexcept override;
-  // The same; the bytes that the system took, 0 if it refused to, or that went
+  // The same; the bytes that the system took (0 if it refused to), or that went
   // home to their lender.
   std::size_t Return(Allocation* chunk) noexcept;
   // Frees the offered chunks whose last use is over, after waiting for it.

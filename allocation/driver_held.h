@@ -23,7 +23,8 @@ class DriverHeld {
   // Held from the system, now and at most since the last ResetPeak. If the
   // driver does not say, what it said last.
   virtual std::size_t ReservedBytes() noexcept = 0;
-  // Whether that is of this place alone, so that its limit bounds it.
+  // Whether that is of this place alone, so that its limit bounds it. No driver
+  // call.
   virtual bool is_own() const noexcept = 0;
   virtual std::size_t PeakReservedBytes() noexcept = 0;
   virtual void ResetPeak() noexcept = 0;

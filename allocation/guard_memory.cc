@@ -246,6 +246,9 @@ Status GuardMemory::OrderAfter(Stream other) const noexcept {
     return Status::kInvalidDevice;
   }
   Device& from = platform_->device(other.device);
+  const DriverCallScope scope(
+      timelines_ != nullptr ? &timelines_->gate() : nullptr, from);
+  if (!scope) return Status::kNotReady;
   const Status status = NotCapturing(from, other);
   if (status != Status::kSuccess) return status;
   if (device_ == nullptr) return from.StreamSynchronize(other);

@@ -241,8 +241,9 @@ class AllocatorFacade {
   void AddVisitor(Place place, ChunkVisitor visitor);
 
   // Of all streams of a place: sums, what their strategies have free (the
-  // largest free block is that of one), and what is held from the system. The
-  // peak in use is the sum of the streams' peaks, an upper bound, unless
+  // largest free block is that of one; what a stream parks of a shared strategy
+  // and gets again is neither hit nor miss), and what is held from the system.
+  // The peak in use is the sum of the streams' peaks, an upper bound, unless
   // strata_exact_peak is on. One stream is looked at after the other: memory
   // that changes streams meanwhile may be counted in both, or in neither.
   Stats GetStats(Place place);

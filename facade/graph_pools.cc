@@ -185,16 +185,16 @@ void GraphPools::CaptureEnded(GraphPoolId id) {
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   auto ticket = std::make_unique<Ticket>();
   ticket->pool = Get(id);
+  // To undo it ends captures of a thread that is not relaxed.
+  const RelaxedCaptureScope relaxed(gate(), &device);
+  if (!relaxed) return Status::kNotReady;
   UserObject object;
   Status status =
       device.UserObjectCreate(&object, ticket.get(), &GraphPools::OnGraphGone);
   if (status != Status::kSuccess) return status;
   static_cast<void>(ticket.release());  // the object's
   status = device.GraphRetainUserObject(graph, object, /*move=*/true);
-  if (status != Status::kSuccess) {
-    const RelaxedCaptureScope relaxed(gate(), &device);
-    device.UserObjectRelease(object);
-  }
+  if (status != Status::kSuccess) device.UserObjectRelease(object);
   return status;
 }
 
@@ -360,12 +360,12 @@ void GraphPools::Sweep() noexcept {
 
 std::size_t GraphPools::Reclaim(Stream /*stream*/, std::size_t bytes) noexcept {
   const CaptureGate& gate = timelines_->gate();
-  if (gate.any() || (GoneGraphs().load(std::memory_order_acquire) == nullptr &&
-                     !gate.has_postponed())) {
-    return 0;
-  }
+  const bool has_gone = GoneGraphs().load(std::memory_order_acquire) != nullptr;
+  const std::size_t postponed = gate.postponed();
+  if (gate.any() || (!has_gone && postponed == 0)) return 0;
   Sweep();
-  return bytes;
+  // Some may have to stay.
+  return has_gone || gate.postponed() < postponed ? bytes : 0;
 }
 
 void GraphPools::Close() noexcept {

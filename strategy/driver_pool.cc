@@ -129,6 +129,7 @@ void DriverPool::Preallocate(MemPool pool, Stream stream) noexcept {
 DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
                                FunctionRef<bool()> fits,
                                Failure& failure) noexcept {
+  failure = Failure();
   const DriverCallScope scope(Gate(), device_);
   if (!scope) {
     failure.reason = Failure::Reason::kDevice;

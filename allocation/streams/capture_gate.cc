@@ -53,6 +53,7 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
 }
 
 void CaptureGate::Push(Postponable& what) noexcept {
+  ++postponed_count_;
   Postponable* first = postponed_.load(std::memory_order_relaxed);
   do {
     what.next_ = first;
@@ -81,6 +82,7 @@ void CaptureGate::EndPostponed() noexcept {
   while (what != nullptr) {
     Postponable* const next = what->next_;
     what->End();
+    --postponed_count_;
     what = next;
   }
 }
@@ -91,8 +93,8 @@ void RelaxedCaptureScope::Enter(Device& device) noexcept {
   const Status status = device.ThreadExchangeCaptureMode(&mode);
   is_refused_ = status != Status::kSuccess;
   if (is_refused_) {
-    LOG(ERROR) << "cannot relax the thread's capture mode (" << status
-               << "): what captures forbid is not done";
+    LOG_FIRST_N(ERROR, 1) << "cannot relax the thread's capture mode ("
+                          << status << "): what captures forbid is not done";
     return;
   }
   device_ = &device;

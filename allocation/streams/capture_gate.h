@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_STREAMS_CAPTURE_GATE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -102,9 +103,8 @@ class CaptureGate {
   void EndPostponed() noexcept;
   // Nobody calls EndPostponed again after the last time, which is to come.
   void Close() noexcept { is_closed_ = true; }
-  bool has_postponed() const noexcept {
-    return postponed_.load(std::memory_order_relaxed) != nullptr;
-  }
+  // How many wait to end.
+  std::size_t postponed() const noexcept { return postponed_count_; }
 
  private:
   void Push(Postponable& what) noexcept;
@@ -113,6 +113,7 @@ class CaptureGate {
   std::atomic<std::uint32_t> attention_{0};
   mutable std::atomic<std::uint32_t> calms_{0};  // that live
   std::atomic<Postponable*> postponed_{nullptr};
+  std::atomic<std::size_t> postponed_count_{0};
   std::atomic<bool> is_closed_{false};
 };
 

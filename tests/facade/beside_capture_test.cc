@@ -139,6 +139,20 @@ TEST_F(BesideCaptureTest, WhatAGraphUsesTheGuardLeavesAlone) {
   }
 }
 
+// The guard waited for the stream in a thread that was not relaxed.
+TEST_F(BesideCaptureTest, MarkedHostMemoryUnderTheGuardIsFreed) {
+  Build("strata_guard");
+  const Stream stream = NewStream();
+  const Stream other = NewStream();
+  facade().Wrap(stream.handle, 0);
+  AllocationPtr host = facade().Alloc(HostPlace(), 4096);
+  EXPECT_TRUE(facade().RecordStream(host, other));
+  CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
+  host.reset();
+  EXPECT_NO_THROW(Finish(guard));
+  DropGraphs();
+}
+
 // The calls were made all the same, and ended the capture.
 TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
   std::vector<std::string> settings = {"strata_guard", "alloc_fill_value=90"};
@@ -154,7 +168,11 @@ TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
     AllocationPtr plain = Alloc(4096, other);
     AllocationPtr marked = Alloc(4096, other);
     AllocationPtr pinned = facade().Alloc(PinnedPlace(0), 4096);
+    AllocationPtr marked_pinned = facade().Alloc(PinnedPlace(0), 4096);
+    AllocationPtr marked_host = facade().Alloc(HostPlace(), 4096);
     facade().RecordStream(marked, NewStream());
+    facade().RecordStream(marked_pinned, other);
+    facade().RecordStream(marked_host, other);
     CaptureGuard guard(facade(), stream, 0, CaptureMode::kGlobal);
     device().AddFault(FailAll(DeviceCall::kThreadExchangeCaptureMode));
     for (const Place place : {Here(), PinnedPlace(0), ManagedPlace(0)}) {
@@ -165,6 +183,8 @@ TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
     plain.reset();
     marked.reset();
     pinned.reset();
+    marked_pinned.reset();
+    marked_host.reset();
     facade().GetStats(Here());
     facade().ResetPeak(Here());
     Release();
@@ -175,6 +195,23 @@ TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
     Release();
     EXPECT_EQ(facade().GetStats(Here()).in_use_bytes, 0U);
   }
+}
+
+// What was made for the graph was taken back, which ended the other capture.
+TEST_F(BesideCaptureTest, AGraphThatCannotKeepItsPoolEndsNoOtherCapture) {
+  Build();
+  const Stream stream = NewStream();
+  const Stream other = NewStream();
+  CaptureGuard fails(facade(), stream, 0, CaptureMode::kGlobal);
+  Alloc(4096, stream).reset();
+  CaptureGuard guard(facade(), other, 0, CaptureMode::kGlobal);
+  device().AddFault(FailAll(DeviceCall::kThreadExchangeCaptureMode));
+  device().AddFault(FailAll(DeviceCall::kGraphRetainUserObject));
+  EXPECT_THROW(fails.End(), DeviceError);
+  device().ClearFaults();
+  EXPECT_NO_THROW(Finish(guard));
+  DropGraphs();
+  EXPECT_EQ(device().Leaks().user_objects, 0U);
 }
 
 class BesideCaptureDevicesTest : public BesideCaptureTest {

@@ -20,6 +20,15 @@ namespace {
 
 constexpr unsigned kSecondsToHang = 30;
 
+// Its allocator's locks may be held by threads that the child does not have.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kHasForkSafeHeap = false;
+#elif defined(__has_feature)
+constexpr bool kHasForkSafeHeap = !__has_feature(address_sanitizer);
+#else
+constexpr bool kHasForkSafeHeap = true;
+#endif
+
 // A facade, and some use of it.
 bool Works(const std::string& strategy) {
   AllocatorFacade facade(Options::Parse(
@@ -73,6 +82,7 @@ class StrategyForkTest : public ForkTest,
                          public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(StrategyForkTest, AChildOfABusyProcessMakesAFacadeOfItsOwn) {
+  if (!kHasForkSafeHeap) GTEST_SKIP() << "AddressSanitizer's heap";
   const std::string strategy = GetParam();
   ASSERT_TRUE(Works(strategy));
   Keep(2, [strategy] { EXPECT_TRUE(Works(strategy)); });

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "strata/platform/check/hazard_monitor.h"
 #include "strata/tests/facade/graph_fixture.h"
@@ -34,6 +35,14 @@ class GraphPoolEndTest : public GraphFixture {
     options.sim_check_hazards = "report";
     return options;
   }
+  // Of memory from outside, which its pool keeps, and of memory of its own.
+  GraphExec CaptureBoth(AllocationPtr input) {
+    CaptureGuard guard(facade(), stream_);
+    Use(input, stream_);
+    input.reset();
+    Use(Alloc(kBytes, stream_), stream_);
+    return Finish(guard);
+  }
   // The last launch of the graph is over, and so is its pool.
   void LaunchAndDrop(GraphExec exec) {
     Launch(exec, other_);
@@ -50,11 +59,7 @@ class GraphPoolEndTest : public GraphFixture {
 TEST_F(GraphPoolEndTest, WhatItKeptComesBehindTheLastLaunch) {
   AllocationPtr input = Alloc(kBytes, stream_);
   const void* const data = input->data();
-  CaptureGuard guard(facade(), stream_);
-  Use(input, stream_);
-  input.reset();
-  Use(Alloc(kBytes, stream_), stream_);
-  LaunchAndDrop(Finish(guard));
+  LaunchAndDrop(CaptureBoth(std::move(input)));
   const AllocationPtr again = Alloc(kBytes, stream_);
   EXPECT_EQ(again->data(), data);
   Use(again, stream_);
@@ -96,11 +101,7 @@ TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
 TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
   AllocationPtr input = Alloc(kBytes, stream_);
   const void* const data = input->data();
-  CaptureGuard guard(facade(), stream_);
-  Use(input, stream_);
-  input.reset();
-  Use(Alloc(kBytes, stream_), stream_);
-  const GraphExec exec = Finish(guard);
+  const GraphExec exec = CaptureBoth(std::move(input));
   const std::size_t before = Reserved();
   device().AddFault(FailAll(DeviceCall::kSynchronize));
   LaunchAndDrop(exec);

@@ -14,6 +14,7 @@
 #include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/option_aliases.h"
+#include "strata/strategy/async_cache_policy.h"
 #include "strata/strategy/bfc/limits.h"
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
@@ -406,6 +407,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                                 strategy.cuda_malloc_async_pool +
                                 "' (known: own, default)");
   }
+  static_cast<void>(AsyncCachePolicy(strategy));
   ReadBfcOptions(strategy);
   if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
     throw std::invalid_argument("pool_rounder: unknown rounder '" +

@@ -77,8 +77,7 @@ Allocation* CudaMallocAsyncAllocator::Refuse(const Failure& why,
 Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
                                                   Failure& failure) noexcept {
   using Reason = Failure::Reason;
-  const std::optional<std::size_t> size =
-      CheckedAlignUp(request.bytes, kAlignmentBytes);
+  const std::optional<std::size_t> size = SizeFor(request.bytes);
   if (!size) {
     return Refuse(Refusal(Reason::kTooLarge, request, ""), failure);
   }
@@ -118,9 +117,14 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   if (IsLikelyGrowth(size) && driver_->CanHold(size)) FlushCache();
   Failure why;
   DevicePtr ptr = AskDriver(size, why);
-  // What is kept may be what is missing.
-  if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
-    ptr = AskDriver(size, why);
+  if (ptr == 0) {
+    // What is kept may be what is missing, or what the bin has beyond it.
+    const std::size_t exact = AlignUp(request.bytes, kAlignmentBytes);
+    const bool has_more = driver_->CanHold(exact) && FlushForRequest() != 0;
+    if (has_more || exact != size) {
+      size = exact;
+      ptr = AskDriver(size, why);
+    }
   }
   if (ptr == 0) {
     RecordSlab::Instance().Give(block);
@@ -140,7 +144,7 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     const std::lock_guard<ChainLock> guard(lock_);
     uses_.Count(*block);
     if (block->pool == kOwn) {
-      cache_.NoteSearch(size);
+      if (policy_.MayComeAgain(size)) cache_.NoteSearch(size);
     } else {
       graph_bytes_ += size;
     }
@@ -148,6 +152,11 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   }
   if (has_excess) Trim();
   return block->allocation();
+}
+
+std::optional<std::size_t> CudaMallocAsyncAllocator::SizeFor(
+    std::size_t requested) const noexcept {
+  return CheckedAlignUp(policy_.SizeFor(requested), kAlignmentBytes);
 }
 
 DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,8 +21,8 @@
 #include "strata/allocation/record_slab.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/usage.h"
+#include "strata/strategy/async_cache_policy.h"
 #include "strata/strategy/driver_pool.h"
-#include "strata/strategy/front_cache_policy.h"
 
 namespace strata {
 
@@ -52,7 +53,9 @@ namespace strata {
 //   them; what is freed then, or was allocated, never joins them: it may belong
 //   to a graph. Without a timeline, which knows of captures, nothing is kept.
 //   kNoGrowth is served from what is kept alone: a driver's pool does not say
-//   what it holds ready.
+//   what it holds ready. With bins (AsyncCachePolicy) a request gets its bin,
+//   or what it asks for where that is all there is; and what is kept goes back
+//   only when memory runs short, or on Release, or when the stream goes.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise a
 //   driver call per request and per free; for a marked one, an event and two
@@ -69,7 +72,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // `stream` is one of the device, and `driver` the pool of the place. No
   // device call.
   //
-  // Errors: std::invalid_argument as FrontCachePolicy.
+  // Errors: std::invalid_argument as AsyncCachePolicy.
   CudaMallocAsyncAllocator(std::shared_ptr<ChunkPool> pool,
                            std::shared_ptr<ChainStream> stream,
                            std::shared_ptr<DriverPool> driver,
@@ -163,6 +166,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // On the chain's stream, which is there.
   Allocation* AllocateOn(const Request& request, std::size_t size,
                          Failure& failure) noexcept;
+  // Aligned; none if there is no such size.
+  std::optional<std::size_t> SizeFor(std::size_t requested) const noexcept;
   // Claims and allocates; 0, and nothing is claimed, if that is refused.
   DevicePtr AskDriver(std::size_t size, Failure& why) noexcept;
   void Throttle() noexcept;
@@ -224,7 +229,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   const std::shared_ptr<ChainStream> stream_;
   const std::shared_ptr<DriverPool> driver_;
   const std::shared_ptr<const CaptureGate> gate_;  // null: none is known
-  const FrontCachePolicy policy_;
+  const AsyncCachePolicy policy_;
   const bool keeps_;  // blocks in the cache
   // Calls that use the chain's stream; closed when it is about to go.
   CallGate stream_gate_;

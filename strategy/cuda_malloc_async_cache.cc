@@ -23,7 +23,7 @@ Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
 Block* CudaMallocAsyncAllocator::TakeKept(std::size_t bytes,
                                           std::size_t requested) noexcept {
   if (IsAnnounced()) return nullptr;
-  Block* const block = cache_.Take(bytes);
+  Block* const block = cache_.Take(policy_.SizeFor(bytes));
   if (block == nullptr) return nullptr;
   block->requested = requested;
   uses_.Count(*block);
@@ -40,7 +40,7 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
 }
 
 bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
-  if (!keeps_ || size < kSystemStepBytes) return false;
+  if (!keeps_ || policy_.has_bins() || size < kSystemStepBytes) return false;
   const std::lock_guard<ChainLock> guard(lock_);
   const std::size_t kept = cache_.bytes();
   if (kept == 0) return false;

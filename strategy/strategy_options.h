@@ -27,7 +27,8 @@ struct StrategyOptions {
 
   double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
   std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;
-  std::string cuda_malloc_async_pool = "own";  // or "default"
+  std::string cuda_malloc_async_pool = "own";   // or "default"
+  std::string cuda_malloc_async_bins = "none";  // or "pow2"
   std::uint64_t cuda_malloc_async_preallocate_bytes = 0;
   bool cuda_malloc_async_deterministic = false;
   bool cuda_malloc_async_peer_access = false;

@@ -62,6 +62,19 @@ inline std::vector<ContractCase> AutoGrowthCases() {
   return {exact, chunks, pools, idle, miss, host};
 }
 
+// The settings of cuda_malloc_async that lead through other code.
+inline std::vector<ContractCase> CudaMallocAsyncCases() {
+  ContractCase off = StrategyCase("cuda_malloc_async_off", "cuda_malloc_async");
+  off.options.strategy_options.front_cache = "off";
+  ContractCase bins =
+      StrategyCase("cuda_malloc_async_bins", "cuda_malloc_async");
+  bins.options.strategy_options.cuda_malloc_async_bins = "pow2";
+  ContractCase small = bins;
+  small.name = "cuda_malloc_async_small_bins";
+  small.options.strategy_options.front_cache_max_block_bytes = Kibibytes(3);
+  return {off, bins, small};
+}
+
 // The settings of pool that lead through other code.
 inline std::vector<ContractCase> PoolCases() {
   ContractCase pow2 = StrategyCase("pool_pow2", "pool");
@@ -85,6 +98,9 @@ inline std::vector<ContractCase> ContractCases() {
   pool.part = ContractCase::Part::kChunkPool;
   cases.push_back(pool);
   for (const ContractCase& variant : AutoGrowthCases()) {
+    cases.push_back(variant);
+  }
+  for (const ContractCase& variant : CudaMallocAsyncCases()) {
     cases.push_back(variant);
   }
   for (const ContractCase& variant : PoolCases()) cases.push_back(variant);

@@ -29,6 +29,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "bfc_lower_end" || name == "bfc_upper_end") return "descending";
   if (name == "bfc_backpedal") return "once";
   if (name == "cuda_malloc_async_pool") return "default";
+  if (name == "cuda_malloc_async_bins") return "pow2";
   if (name == "bfc_memory_fraction") return "0.5-0.75";
   if (name.starts_with("strata_") && name.ends_with("_strategy")) return "pool";
   if (name == "pool_rounder") return "pow2";
@@ -322,6 +323,15 @@ TEST(OptionsTest, NamesOptionsThatAreOutOfRange) {
   EXPECT_THAT(RefusalOf("cuda_malloc_async_pool=mine"),
               AllOf(HasSubstr("cuda_malloc_async_pool"), HasSubstr("mine"),
                     HasSubstr("default")));
+  EXPECT_THAT(RefusalOf("cuda_malloc_async_bins=pow3"),
+              AllOf(HasSubstr("cuda_malloc_async_bins"), HasSubstr("pow3"),
+                    HasSubstr("pow2")));
+  for (const char* nothing_kept :
+       {"strata_front_cache=off", "free_idle_chunk"}) {
+    EXPECT_THAT(
+        RefusalOf(std::string("cuda_malloc_async_bins=pow2,") + nothing_kept),
+        AllOf(HasSubstr("cuda_malloc_async_bins"), HasSubstr(nothing_kept)));
+  }
   for (const char* name :
        {"gpu_memory_limit_mb", "auto_growth_chunk_size_in_mb",
         "small_pool_size_in_mb", "small_pool_auto_growth_chunk_size_in_mb",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -337,8 +338,13 @@ TEST_F(CudaMallocAsyncCacheTest, WhatCannotBeFreedIsKeptForLater) {
   EXPECT_TRUE(pool_->IsUnused());
 }
 
+class CudaMallocAsyncCacheFaultsTest
+    : public CudaMallocAsyncCacheFixture,
+      public ::testing::WithParamInterface<std::string> {};
+
 // In every way that empties the cache, every call fails once.
-TEST_F(CudaMallocAsyncCacheTest, EveryCallMayFailOnce) {
+TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
+  options_.cuda_malloc_async_bins = GetParam();
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
   setting_.limit_bytes = Mebibytes(40);
   const std::size_t records = RecordSlab::Instance().taken();
@@ -404,6 +410,10 @@ TEST_F(CudaMallocAsyncCacheTest, EveryCallMayFailOnce) {
   }
   EXPECT_GT(runs, 60);
 }
+
+INSTANTIATE_TEST_SUITE_P(Bins, CudaMallocAsyncCacheFaultsTest,
+                         ::testing::Values("none", "pow2"),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace strata

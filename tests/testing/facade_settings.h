@@ -21,6 +21,11 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
     add({"strata_host_strategy=" + strategy +
          " strata_pinned_strategy=" + strategy});
   }
+  if (strategy == "cuda_malloc_async") {
+    add({"strata_front_cache=off", "cuda_malloc_async_bins=pow2",
+         "cuda_malloc_async_bins=pow2 strata_front_cache_max_block=64KiB "
+         "gpu_memory_limit_mb=96"});
+  }
   if (strategy == "auto_growth") {
     add({"auto_growth_chunk_rule=exact", "free_idle_chunk",
          "free_when_no_cache_hit",

@@ -1,0 +1,183 @@
+// cuda_malloc_async with sizes that are powers of two, all of which it keeps.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "strata/tests/strategy/cuda_malloc_async_cache_fixture.h"
+
+namespace strata {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+class CudaMallocAsyncBinsTest : public CudaMallocAsyncCacheFixture {
+ protected:
+  CudaMallocAsyncBinsTest() { options_.cuda_malloc_async_bins = "pow2"; }
+
+  // Bytes of the one call that the request makes; 0 without one.
+  std::size_t AskedFor(const Chain& chain, std::size_t bytes) {
+    StartLog();
+    const AllocationPtr block = chain->Allocate(bytes);
+    const auto calls = CallsOf(DeviceCall::kMallocFromPoolAsync);
+    return calls.size() == 1 ? calls[0].bytes : 0;
+  }
+};
+
+TEST_F(CudaMallocAsyncBinsTest, WhatIsFreedServesAllSizesOfItsBin) {
+  const Chain chain = Start();
+  AllocationPtr first = chain->Allocate(600);
+  void* const address = first->data();
+  EXPECT_EQ(chain->stats().in_use_bytes, 1024U);
+  EXPECT_EQ(chain->stats().requested_bytes, 600U);
+  first.reset();
+  EXPECT_EQ(KeptIn(chain), 1024U) << "from the first request on";
+  StartLog();
+  for (const std::size_t bytes : {513U, 700U, 1024U}) {
+    const AllocationPtr again = chain->Allocate(bytes);
+    EXPECT_EQ(again->data(), address) << bytes;
+    EXPECT_EQ(chain->stats().requested_bytes, bytes);
+    EXPECT_EQ(chain->stats().in_use_bytes, 1024U);
+  }
+  EXPECT_TRUE(log_.empty());
+  EXPECT_EQ(AskedFor(chain, 512), 512U);
+  EXPECT_EQ(AskedFor(chain, 1025), 2048U);
+  EXPECT_EQ(KeptIn(chain), 512U + 1024U + 2048U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, TheHitPathFindsThem) {
+  const Chain chain = Start();
+  chain->Allocate(600).reset();
+  HitPath* const path = chain->hit_path();
+  ASSERT_NE(path, nullptr);
+  Block* block = nullptr;
+  {
+    const HitGuard guard(*path);
+    block = path->Take(700);
+  }
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(block->size, 1024U);
+  EXPECT_EQ(chain->stats().requested_bytes, 700U);
+  {
+    const HitGuard guard(*path);
+    EXPECT_TRUE(path->Give(block));
+  }
+  EXPECT_EQ(chain->stats().requested_bytes, 0U);
+  EXPECT_EQ(KeptIn(chain), 1024U);
+}
+
+// Not only 1/256 of what the chain has, and not only what is small.
+TEST_F(CudaMallocAsyncBinsTest, KeepsAllThatIsFreed) {
+  const Chain chain = Start();
+  Admit(chain, Mebibytes(7), 3).clear();
+  Admit(chain, 1000, 40).clear();
+  EXPECT_EQ(KeptIn(chain), Mebibytes(24) + Kibibytes(40));
+  StartLog();
+  Admit(chain, Mebibytes(5), 3).clear();
+  Admit(chain, 600, 40).clear();
+  EXPECT_TRUE(log_.empty());
+}
+
+TEST_F(CudaMallocAsyncBinsTest, StaysKeptWhileTheDriverGrows) {
+  const Chain chain = Start();
+  chain->Allocate(Mebibytes(16)).reset();
+  const AllocationPtr second = chain->Allocate(Mebibytes(32));
+  EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(64));
+  EXPECT_EQ(KeptIn(chain), Mebibytes(16));
+}
+
+TEST_F(CudaMallocAsyncBinsTest, GoesBackBeforeARequestIsRefused) {
+  const Chain chain = Start();
+  chain->Allocate(Mebibytes(32)).reset();
+  ASSERT_EQ(KeptIn(chain), Mebibytes(32));
+  const Request request{Mebibytes(64), 0, kNoRetry};
+  Failure failure;
+  const AllocationPtr whole = chain->AllocateOrNull(request, failure);
+  EXPECT_NE(whole, nullptr);
+  EXPECT_EQ(KeptIn(chain), 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, AShortageOfOtherStreamsReachesIt) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(32)).reset();
+  ASSERT_EQ(KeptIn(other), Mebibytes(32));
+  EXPECT_NE(chain->Allocate(Mebibytes(40)), nullptr);
+  EXPECT_EQ(KeptIn(other), 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, ReleaseGivesItBack) {
+  const Chain chain = Start();
+  Admit(chain, Mebibytes(3), 4).clear();
+  EXPECT_EQ(chain->Release(), Mebibytes(32));
+  EXPECT_EQ(KeptIn(chain), 0U);
+  EXPECT_EQ(pool_->reserved_bytes(), 0U);
+}
+
+// A bin that no request of the last 1024 calls was of.
+TEST_F(CudaMallocAsyncBinsTest, BinsThatAreNotUsedAreGivenUp) {
+  const Chain chain = Start();
+  chain->Allocate(4096).reset();
+  std::vector<AllocationPtr> others =
+      Admit(chain, 1000, 2 * FrontCache::kSweep + 1);
+  EXPECT_EQ(KeptIn(chain), 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, AboveTheLargestBinNothingIsRoundedOrKept) {
+  options_.front_cache_max_block_bytes = Kibibytes(3);
+  const Chain chain = Start();
+  EXPECT_EQ(AskedFor(chain, 1500), 2048U);
+  EXPECT_EQ(AskedFor(chain, 2049), 2304U);
+  EXPECT_EQ(AskedFor(chain, 4096), 4096U);
+  EXPECT_EQ(KeptIn(chain), 2048U);
+}
+
+// Nothing is refused that fits without them.
+TEST_F(CudaMallocAsyncBinsTest, WhereTheBinDoesNotFitTheRequestMay) {
+  setting_.limit_bytes = Mebibytes(60);
+  const Chain chain = Start();
+  const AllocationPtr live = chain->Allocate(Mebibytes(20));
+  const Request request{Mebibytes(20), 0, kNoRetry};
+  Failure failure;
+  AllocationPtr exact = chain->AllocateOrNull(request, failure);
+  ASSERT_NE(exact, nullptr);
+  EXPECT_EQ(chain->stats().in_use_bytes, Mebibytes(52));
+  // Nor is it kept, as nobody would ask for its size.
+  exact.reset();
+  EXPECT_EQ(KeptIn(chain), 0U);
+  EXPECT_EQ(chain->stats().failures, 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, WhatIsKeptMakesRoomForTheRequestAlone) {
+  setting_.limit_bytes = Mebibytes(40);
+  const Chain chain = Start();
+  const AllocationPtr live = chain->Allocate(Mebibytes(8));
+  chain->Allocate(Mebibytes(16)).reset();
+  const Request request{Mebibytes(24), 0, kNoRetry};
+  Failure failure;
+  EXPECT_NE(chain->AllocateOrNull(request, failure), nullptr);
+  EXPECT_EQ(KeptIn(chain), 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, ARefusalNamesWhatWasAskedFor) {
+  const Chain chain = Start();
+  chain->Allocate(1000).reset();
+  const Request request{Mebibytes(65), 0, kNoRetry};
+  Failure failure;
+  EXPECT_EQ(chain->AllocateOrNull(request, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+  EXPECT_EQ(failure.requested_bytes, Mebibytes(65));
+  EXPECT_EQ(failure.rounded_bytes, Mebibytes(65)) << "not 128 MiB";
+  EXPECT_EQ(KeptIn(chain), 1024U) << "it could not have helped";
+  EXPECT_EQ(chain->stats().failures, 1U);
+  const Request absurd{SIZE_MAX, 0, kNoRetry};
+  EXPECT_EQ(chain->AllocateOrNull(absurd, failure), nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kTooLarge);
+}
+
+}  // namespace
+}  // namespace strata

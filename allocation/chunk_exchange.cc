@@ -179,6 +179,20 @@ std::size_t ChunkPool::MoveWithinReach(Stream stream,
   return moved;
 }
 
+Block* ChunkPool::FetchKept(std::size_t bytes,
+                            const ChunkHolder& asking) noexcept {
+  const Round round = RoundOf(Asked::kSome);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    HolderEntry& entry = round[i];
+    if (entry.holder == &asking) continue;
+    const CallGate::Pass pass(entry.gate);
+    if (!pass) continue;
+    if (Block* kept = entry.holder->PartWith(bytes)) return kept;
+  }
+  AskOthersNext();
+  return nullptr;
+}
+
 void ChunkPool::GiveUpIdleOf(Stream stream) noexcept {
   ForEachHolder([stream](ChunkHolder& holder) {
     if (holder.holder_stream() == stream) holder.GiveUpIdle();

@@ -80,6 +80,10 @@ class ChunkHolder {
                                       std::size_t least) noexcept;
   // As GiveBack, but to the ChunkPool, for another stream.
   virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
+  // Parts for good with a freed block of just `bytes` that it keeps of the
+  // driver's memory and whose last use is over. Null if there is none; and
+  // there may be one all the same, as nobody is waited for.
+  virtual Block* PartWith(std::size_t /*bytes*/) noexcept { return nullptr; }
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
   // Parts with what is idle, as its stream is about to go. Waits for nothing,

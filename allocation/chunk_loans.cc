@@ -56,8 +56,7 @@ Allocation* ChunkPool::Borrow(const LoanRequest& request,
   } catch (const std::bad_alloc&) {
     // No host memory for the list: nobody is asked.
   }
-  // The next growth asks others.
-  turn_.fetch_add(kMostAsked, std::memory_order_relaxed);
+  AskOthersNext();
   return nullptr;
 }
 

@@ -112,6 +112,10 @@ class ChunkPool final : public Decorator {
   // counted here for as long as a strategy holds it.
   std::shared_ptr<DriverHeld> ShareDriverHeld(
       const std::function<std::shared_ptr<DriverHeld>()>& make);
+  // Before `asking` has so much of the driver: such a block that another holder
+  // keeps and whose last use is over, claimed as it was; see
+  // ChunkHolder::PartWith. Of more than kMostAsked holders, who take turns.
+  Block* FetchKept(std::size_t bytes, const ChunkHolder& asking) noexcept;
   // Whether chunks and what the driver has reserved by itself are within the
   // limit together. If not, idle memory of the driver's goes back first. No
   // driver call while there are no chunks, or no limit. Of two threads that
@@ -237,6 +241,10 @@ class ChunkPool final : public Decorator {
     }
   };
   Round RoundOf(Asked asked) const;
+  // Where not all are asked, the next growth asks others.
+  void AskOthersNext() noexcept {
+    turn_.fetch_add(kMostAsked, std::memory_order_relaxed);
+  }
   // What those of a round have idle whose work is done, and who. An entry lasts
   // as long as its round, its holder may not: see CallGate.
   struct IdleFound {

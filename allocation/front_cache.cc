@@ -42,6 +42,17 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
   Admit(*entry, bytes);
 }
 
+Block* FrontCache::TakeOut(std::size_t bytes) noexcept {
+  for (Entry& entry : SetOf(bytes)) {
+    if (entry.key != bytes || entry.first == nullptr) continue;
+    Block* const block = entry.first;
+    entry.first = std::exchange(block->free_next, nullptr);
+    room_bytes_ += Signed(bytes);
+    return block;
+  }
+  return nullptr;
+}
+
 Block* FrontCache::TakeIf(bool unused) noexcept {
   Block* taken = nullptr;
   for (Set& set : sets_) {

@@ -101,6 +101,8 @@ class FrontCache {
   bool empty() const { return bytes() == 0; }
   // Takes out every block; linked by free_next. What is admitted stays so.
   Block* TakeAll() noexcept { return empty() ? nullptr : TakeIf(false); }
+  // Takes out one block of `bytes`, which is no hit; null if none is kept.
+  Block* TakeOut(std::size_t bytes) noexcept;
   // Whether it is time to call TakeStale.
   bool is_sweep_due() const { return searches_ >= kSweep; }
   // Gives up the sizes that were not used since the last call, and takes out

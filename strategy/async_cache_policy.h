@@ -1,7 +1,6 @@
 #ifndef STRATA_STRATEGY_ASYNC_CACHE_POLICY_H_
 #define STRATA_STRATEGY_ASYNC_CACHE_POLICY_H_
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -34,10 +33,11 @@ class AsyncCachePolicy {
     return requested <= largest_bin_bytes_ ? std::bit_ceil(requested)
                                            : requested;
   }
-  // Whether a block of `size`, which a request was served with, is of use to
+  // Whether a block of `size`, which a request was served with, may serve
   // another one.
   bool MayComeAgain(std::size_t size) const {
-    return !has_bins() || std::has_single_bit(size);
+    return !has_bins() ||
+           (size <= largest_bin_bytes_ && std::has_single_bit(size));
   }
 
   // See FrontCache; 0: none.

@@ -100,7 +100,8 @@ Allocation* CudaMallocAsyncAllocator::TryAllocate(const Request& request,
   if ((request.flags & kNoGrowth) != 0) {
     return Refuse(Refusal(Reason::kNoGrowth, request, ""), failure);
   }
-  return AllocateOn(request, *size, failure);
+  Allocation* const fetched = FetchKept(request, *size);
+  return fetched != nullptr ? fetched : AllocateOn(request, *size, failure);
 }
 
 Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
@@ -112,19 +113,21 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
     return Refuse(Refusal(Failure::Reason::kHostMemory, request, "no record"),
                   failure);
   }
+  const std::size_t exact = AlignUp(request.bytes, kAlignmentBytes);
   const bool is_of_capture = keeps_ && IsAnnounced();
+  if (is_of_capture) size = exact;  // it will never be kept
   // A request that cannot be met costs nobody what is kept.
   if (IsLikelyGrowth(size) && driver_->CanHold(size)) FlushCache();
   Failure why;
   DevicePtr ptr = AskDriver(size, why);
-  if (ptr == 0) {
-    // What is kept may be what is missing, or what the bin has beyond it.
-    const std::size_t exact = AlignUp(request.bytes, kAlignmentBytes);
-    const bool has_more = driver_->CanHold(exact) && FlushForRequest() != 0;
-    if (has_more || exact != size) {
-      size = exact;
-      ptr = AskDriver(size, why);
-    }
+  if (ptr == 0 && size != exact) {
+    // It may be the rest of the bin that is missing.
+    size = exact;
+    ptr = AskDriver(size, why);
+  }
+  // What is kept may be what is missing.
+  if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
+    ptr = AskDriver(size, why);
   }
   if (ptr == 0) {
     RecordSlab::Instance().Give(block);
@@ -156,7 +159,8 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
 
 std::optional<std::size_t> CudaMallocAsyncAllocator::SizeFor(
     std::size_t requested) const noexcept {
-  return CheckedAlignUp(policy_.SizeFor(requested), kAlignmentBytes);
+  return CheckedAlignUp(keeps_ ? policy_.SizeFor(requested) : requested,
+                        kAlignmentBytes);
 }
 
 DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,

@@ -23,6 +23,7 @@
 #include "strata/allocation/usage.h"
 #include "strata/strategy/async_cache_policy.h"
 #include "strata/strategy/driver_pool.h"
+#include "strata/strategy/kept_bins.h"
 
 namespace strata {
 
@@ -54,12 +55,16 @@ namespace strata {
 //   to a graph. Without a timeline, which knows of captures, nothing is kept.
 //   kNoGrowth is served from what is kept alone: a driver's pool does not say
 //   what it holds ready. With bins (AsyncCachePolicy) a request gets its bin,
-//   or what it asks for where that is all there is; and what is kept goes back
-//   only when memory runs short, or on Release, or when the stream goes.
+//   or what it asks for where that is all there is. What is kept then
+//   stays while the driver grows. Before that is asked for a bin of a step of
+//   the system or more, one that another stream of the place keeps changes
+//   streams, if that stream has no work left.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise a
 //   driver call per request and per free; for a marked one, an event and two
-//   calls per stream more.
+//   calls per stream more. With bins, a request of a step of the system or more
+//   looks at every chain of the place, without its lock, and asks the streams
+//   of those that have what it needs for work, until one has none.
 // Lifetime: once the chain's stream is gone, what is left is freed on the free
 //   stream.
 // Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the cache
@@ -153,6 +158,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool IdleIsDone() noexcept override { return true; }
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
+  Block* PartWith(std::size_t bytes) noexcept override;
   // Makes what is freed ready to be trimmed; returns the bytes that were kept.
   std::size_t GiveBackAll() noexcept override;
   void GiveUpIdle() noexcept override;
@@ -166,6 +172,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // On the chain's stream, which is there.
   Allocation* AllocateOn(const Request& request, std::size_t size,
                          Failure& failure) noexcept;
+  // What another stream keeps; null without it.
+  Allocation* FetchKept(const Request& request, std::size_t size) noexcept;
   // Aligned; none if there is no such size.
   std::optional<std::size_t> SizeFor(std::size_t requested) const noexcept;
   // Claims and allocates; 0, and nothing is claimed, if that is refused.
@@ -210,6 +218,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   bool LimitCache() noexcept;
   // Frees what is more than may be kept, or of no use any more.
   void Trim() noexcept;
+  // Of those that were taken out; linked by free_next. Hold lock_.
+  void CountOut(const Block* taken) noexcept;
   // Takes everything out; linked by free_next.
   Block* TakeAll() noexcept;
   // Takes one that serves `bytes`, of which `requested` were asked for; null
@@ -251,6 +261,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::uint64_t failures_ = 0;
   RecordList kept_;  // freed, but not yet by the driver
   FrontCache cache_;
+  KeptBins kept_bins_;
   bool is_closed_ = false;       // the cache, for ever
   std::size_t graph_bytes_ = 0;  // in use, but perhaps of graphs
   // Most of HeldBytes since memory was last given back.

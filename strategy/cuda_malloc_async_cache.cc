@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "strata/allocation/block_flags.h"
 #include "strata/strategy/cuda_malloc_async_allocator.h"
 
 namespace strata {
@@ -27,6 +28,7 @@ Block* CudaMallocAsyncAllocator::TakeKept(std::size_t bytes,
   if (block == nullptr) return nullptr;
   block->requested = requested;
   uses_.Count(*block);
+  if (policy_.has_bins()) kept_bins_.Remove(block->size);
   return block;
 }
 
@@ -36,6 +38,7 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   uses_.Uncount(*block, requested);
+  if (policy_.has_bins()) kept_bins_.Add(block->size);
   return true;
 }
 
@@ -67,14 +70,23 @@ void CudaMallocAsyncAllocator::Trim() noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     if (!LimitCache()) return;
     cached = cache_.is_sweep_due() ? cache_.TakeStale() : cache_.TakeAll();
+    CountOut(cached);
     LimitCache();
   }
   FreeCached(cached);
 }
 
+void CudaMallocAsyncAllocator::CountOut(const Block* taken) noexcept {
+  if (!policy_.has_bins()) return;
+  for (; taken != nullptr; taken = taken->free_next) {
+    kept_bins_.Remove(taken->size);
+  }
+}
+
 Block* CudaMallocAsyncAllocator::TakeAll() noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   Block* const cached = cache_.TakeAll();
+  CountOut(cached);
   LimitCache();
   return cached;
 }
@@ -102,6 +114,54 @@ std::size_t CudaMallocAsyncAllocator::FlushForRequest() noexcept {
   return calm || !IsCapturing() ? FreeCached(TakeAll()) : 0;
 }
 
+Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
+                                                std::size_t size) noexcept {
+  if (!keeps_ || !policy_.MayComeAgain(size) || !policy_.has_bins() ||
+      size < KeptBins::kLeastBytes || driver_->is_deterministic()) {
+    return nullptr;
+  }
+  Block* const block = pool_->FetchKept(size, *this);
+  if (block == nullptr) return nullptr;
+  block->requested = request.unpadded_bytes();
+  SetFlags(*block, kBlockLive);
+  bool has_excess = false;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    uses_.Count(*block);
+    cache_.NoteSearch(size);
+    has_excess = LimitCache();
+  }
+  if (has_excess) Trim();
+  return block->allocation();
+}
+
+Block* CudaMallocAsyncAllocator::PartWith(std::size_t bytes) noexcept {
+  if (!kept_bins_.any(bytes)) return nullptr;
+  Block* kept = nullptr;
+  {
+    // Who uses it has more to do than to be waited for.
+    const std::unique_lock<ChainLock> guard(lock_, std::try_to_lock);
+    if (!guard) return nullptr;
+    kept = cache_.TakeOut(bytes);
+    if (kept == nullptr) return nullptr;
+    CountOut(kept);
+  }
+  // Asked for earlier, it might miss the work before the block was freed. While
+  // captures are announced nobody is asked.
+  const bool is_done = stream_->IsDone();
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (!is_done && cache_.Give(kept)) {
+      kept_bins_.Add(bytes);
+      return nullptr;
+    }
+    LimitCache();
+  }
+  if (is_done) return kept;
+  FreeCached(kept);
+  return nullptr;
+}
+
 void CudaMallocAsyncAllocator::CloseCache() noexcept {
   Block* cached = nullptr;
   {
@@ -109,6 +169,7 @@ void CudaMallocAsyncAllocator::CloseCache() noexcept {
     is_closed_ = true;
     cache_.set_limit_bytes(0);
     cached = cache_.TakeAll();
+    CountOut(cached);
   }
   FreeCached(cached);
 }
@@ -126,7 +187,8 @@ std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
 
 bool CudaMallocAsyncAllocator::IsConsistent() const {
   const std::lock_guard<ChainLock> guard(lock_);
-  return cache_.IsConsistent() && (keeps_ || cache_.empty());
+  return cache_.IsConsistent() && (keeps_ || cache_.empty()) &&
+         (!cache_.empty() || kept_bins_.empty());
 }
 
 }  // namespace strata

@@ -43,6 +43,9 @@ class DriverPool final : public DriverHeld {
   void Heed(std::shared_ptr<const CaptureGate> gate);
 
   bool is_open() const { return pool_.load() != nullptr; }
+  // Whether addresses are to depend on the program alone, not on when its
+  // streams are done.
+  bool is_deterministic() const { return is_deterministic_; }
 
   // `bytes` for the work of `stream` from now on; 0, with reason, status and
   // numbers in `failure`, if the driver refuses. For the legacy stream, while a

@@ -128,6 +128,26 @@ TEST_F(FrontCacheTest, TakeAllLeavesSizesAdmitted) {
   EXPECT_TRUE(cache_.IsConsistent());
 }
 
+TEST_F(FrontCacheTest, TakeOutIsOneBlockAndNoHit) {
+  Admit(4096);
+  Admit(512);
+  Block* const first = NewBlock(4096);
+  Block* const last = NewBlock(4096);
+  cache_.Give(first);
+  cache_.Give(last);
+  cache_.Give(NewBlock(512));
+  EXPECT_EQ(cache_.TakeOut(256), nullptr);
+  EXPECT_EQ(cache_.TakeOut(4096), last);
+  EXPECT_EQ(last->free_next, nullptr);
+  EXPECT_EQ(last->flags, 0);
+  EXPECT_EQ(cache_.bytes(), 4096U + 512U);
+  EXPECT_EQ(cache_.hits(), 0U);
+  EXPECT_TRUE(cache_.IsConsistent());
+  EXPECT_EQ(cache_.TakeOut(4096), first);
+  EXPECT_EQ(cache_.TakeOut(4096), nullptr);
+  EXPECT_TRUE(cache_.Give(first)) << "it stays admitted";
+}
+
 TEST_F(FrontCacheTest, SizesThatWentUnusedAreGivenUp) {
   Admit(512);
   Admit(1024);

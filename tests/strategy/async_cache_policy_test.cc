@@ -40,6 +40,7 @@ TEST(AsyncCachePolicyTest, ABinIsTheNextPowerOfTwo) {
   EXPECT_EQ(policy.SizeFor(Mebibytes(3)), Mebibytes(4));
   EXPECT_TRUE(policy.MayComeAgain(Mebibytes(4)));
   EXPECT_FALSE(policy.MayComeAgain(Mebibytes(3)));
+  EXPECT_FALSE(policy.MayComeAgain(Gibibytes(2)));
 }
 
 TEST(AsyncCachePolicyTest, AboveTheLargestBinSizesAreAsAsked) {
@@ -94,6 +95,13 @@ TEST(AsyncCachePolicyTest, RefusesWhatIsUnknownAndWhatKeepsNothing) {
   options.front_cache = "off";
   EXPECT_THAT(RefusalOf(options), AllOf(HasSubstr("cuda_malloc_async_bins"),
                                         HasSubstr("strata_front_cache=off")));
+  options = Bins();
+  options.front_cache_max_block_bytes = 255;
+  EXPECT_THAT(RefusalOf(options),
+              AllOf(HasSubstr("cuda_malloc_async_bins"),
+                    HasSubstr("strata_front_cache_max_block=255")));
+  options.front_cache_max_block_bytes = 256;
+  EXPECT_EQ(RefusalOf(options), "none");
   options = Bins();
   options.free_idle_chunk = true;
   EXPECT_THAT(RefusalOf(options), AllOf(HasSubstr("cuda_malloc_async_bins"),

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -110,6 +112,185 @@ TEST_F(CudaMallocAsyncBinsTest, AShortageOfOtherStreamsReachesIt) {
   EXPECT_EQ(KeptIn(other), 0U);
 }
 
+// So that streams that are busy by turns do not hold their peaks together.
+TEST_F(CudaMallocAsyncBinsTest, WhatAnotherStreamKeepsChangesStreams) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  std::vector<AllocationPtr> blocks = Admit(other, Mebibytes(4), 2);
+  void* const last = blocks.front()->data();
+  blocks.pop_back();
+  blocks.pop_back();
+  other->Allocate(Mebibytes(2)).reset();
+  StartLog();
+  AllocationPtr block = chain->Allocate(Mebibytes(3));
+  EXPECT_EQ(block->data(), last);
+  EXPECT_EQ(KeptIn(other), Mebibytes(6)) << "one of the bin";
+  EXPECT_THAT(LoggedWork(),
+              ElementsAre(Pair(DeviceCall::kStreamQuery, other.stream().uid)));
+  EXPECT_EQ(other->stats().in_use_bytes, 0U);
+  EXPECT_EQ(other->stats().cache_hits, 0U);
+  EXPECT_EQ(chain->stats().in_use_bytes, Mebibytes(4));
+  EXPECT_EQ(chain->stats().requested_bytes, Mebibytes(3));
+  EXPECT_EQ(chain->stats().cache_misses, 1U);
+  // From here on it is the other stream's.
+  block.reset();
+  EXPECT_EQ(KeptIn(chain), Mebibytes(4));
+  StartLog();
+  chain->StreamDestroyed(chain.stream());
+  const auto frees = CallsOf(DeviceCall::kFreeAsync);
+  ASSERT_EQ(frees.size(), 1U);
+  EXPECT_EQ(frees[0].stream_uid, chain.stream().uid);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, StreamsByTurnsHoldNoMoreThanOne) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  for (int i = 0; i < 4; ++i) {
+    Admit(i % 2 == 0 ? chain : other, Mebibytes(7), 4).clear();
+  }
+  EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
+}
+
+TEST_F(CudaMallocAsyncBinsTest, WhatIsSmallStaysWithItsStream) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(1)).reset();
+  other->Allocate(Mebibytes(2)).reset();
+  const AllocationPtr small = chain->Allocate(Mebibytes(1));
+  EXPECT_EQ(KeptIn(other), Mebibytes(3));
+  const AllocationPtr large = chain->Allocate(Mebibytes(2));
+  EXPECT_EQ(KeptIn(other), Mebibytes(1));
+}
+
+TEST_F(CudaMallocAsyncBinsTest, AStreamWithWorkLeftKeepsItsOwn) {
+  setting_.progress = "lazy";
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  AllocationPtr block = other->Allocate(Mebibytes(4));
+  void* const kept = block->data();
+  EXPECT_EQ(device().MemsetAsync(reinterpret_cast<DevicePtr>(kept), 0, 1,
+                                 other.stream()),
+            Status::kSuccess);
+  block.reset();
+  AllocationPtr first = chain->Allocate(Mebibytes(4));
+  EXPECT_NE(first->data(), kept);
+  EXPECT_EQ(KeptIn(other), Mebibytes(4));
+  EXPECT_EQ(other->Allocate(Mebibytes(4))->data(), kept);
+  EXPECT_EQ(device().StreamSynchronize(other.stream()), Status::kSuccess);
+  const AllocationPtr second = chain->Allocate(Mebibytes(4));
+  EXPECT_EQ(second->data(), kept);
+}
+
+// As another thread's stream of its own, of which CUDA knows no name.
+TEST_F(CudaMallocAsyncBinsTest, AStreamThatCannotBeAskedKeepsItsOwn) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(4)).reset();
+  Fail(DeviceCall::kStreamQuery);
+  StartLog();
+  const AllocationPtr block = chain->Allocate(Mebibytes(4));
+  EXPECT_EQ(KeptIn(other), Mebibytes(4));
+  EXPECT_THAT(
+      LoggedWork(),
+      ElementsAre(Pair(DeviceCall::kStreamQuery, other.stream().uid),
+                  Pair(DeviceCall::kMallocFromPoolAsync, chain.stream().uid)));
+}
+
+// The lock of one that does not is not taken: who has it may use it all day.
+TEST_F(CudaMallocAsyncBinsTest, OnlyWhoKeepsSuchABinIsDisturbed) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(4)).reset();
+  other->Allocate(1024).reset();
+  AllocationPtr larger;
+  {
+    const HitGuard guard(*other->hit_path());
+    std::thread([&] { larger = chain->Allocate(Mebibytes(8)); }).join();
+  }
+  EXPECT_NE(larger, nullptr);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, WhoIsBusyIsNotWaitedFor) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(4)).reset();
+  AllocationPtr block;
+  {
+    const HitGuard guard(*other->hit_path());
+    std::thread([&] { block = chain->Allocate(Mebibytes(4)); }).join();
+  }
+  EXPECT_NE(block, nullptr);
+  EXPECT_EQ(KeptIn(other), Mebibytes(4));
+}
+
+// Who has it depends on when a stream is done.
+TEST_F(CudaMallocAsyncBinsTest, DeterministicStreamsKeepTheirOwn) {
+  options_.cuda_malloc_async_deterministic = true;
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(4)).reset();
+  const AllocationPtr block = chain->Allocate(Mebibytes(4));
+  EXPECT_EQ(KeptIn(other), Mebibytes(4));
+}
+
+TEST_F(CudaMallocAsyncBinsTest, NothingIsFetchedBesideACapture) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  other->Allocate(Mebibytes(4)).reset();
+  BeginCapture(other);
+  AllocationPtr block = chain->Allocate(Mebibytes(4));
+  EXPECT_EQ(KeptIn(other), Mebibytes(4));
+  EndCapture(other);
+  block.reset();
+  EXPECT_EQ(KeptIn(chain), 0U) << "allocated beside a capture";
+  block = chain->Allocate(Mebibytes(4));
+  EXPECT_EQ(KeptIn(other), 0U);
+}
+
+// Nor is what other streams keep within reach, unless it was released before.
+TEST_F(CudaMallocAsyncBinsTest, BesideACaptureThereIsWhatWasReleasedBefore) {
+  const Chain chain = Start();
+  const Chain other = NewChain();
+  const Chain capturing = NewChain();
+  for (const bool has_released : {false, true}) {
+    Admit(other, Mebibytes(16), 2).clear();
+    if (has_released) other->Release();
+    BeginCapture(capturing);
+    Failure failure;
+    const AllocationPtr block =
+        chain->AllocateOrNull(Request{Mebibytes(40)}, failure);
+    EXPECT_EQ(block != nullptr, has_released);
+    EXPECT_EQ(KeptIn(other), has_released ? 0U : Mebibytes(32));
+    EndCapture(capturing);
+  }
+}
+
+// Those that there are take turns.
+TEST_F(CudaMallocAsyncBinsTest, OfManyStreamsAllPartWithTheirsInTheEnd) {
+  const Chain chain = Start();
+  std::vector<Chain> others;
+  while (others.size() < ChunkPool::kMostAsked + 8) {
+    others.push_back(NewChain());
+  }
+  others.back()->Allocate(Mebibytes(2)).reset();
+  std::vector<AllocationPtr> blocks;
+  while (blocks.size() < 3) blocks.push_back(chain->Allocate(Mebibytes(2)));
+  EXPECT_EQ(KeptIn(others.back()), 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, GoesBackBeforeAWaitForWhatIsPending) {
+  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
+  const Chain chain = Start();
+  FreeMarked(chain->Allocate(Mebibytes(8)), marker_);
+  Admit(chain, Mebibytes(8), 3).clear();
+  ASSERT_EQ(KeptIn(chain), Mebibytes(24));
+  const AllocationPtr first = chain->Allocate(Mebibytes(1));
+  StartLog();
+  const AllocationPtr second = chain->Allocate(Kibibytes(1));
+  EXPECT_EQ(KeptIn(chain), 0U);
+  EXPECT_EQ(CallsOf(DeviceCall::kStreamWaitEvent).size(), 0U);
+}
+
 TEST_F(CudaMallocAsyncBinsTest, ReleaseGivesItBack) {
   const Chain chain = Start();
   Admit(chain, Mebibytes(3), 4).clear();
@@ -136,7 +317,22 @@ TEST_F(CudaMallocAsyncBinsTest, AboveTheLargestBinNothingIsRoundedOrKept) {
   EXPECT_EQ(KeptIn(chain), 2048U);
 }
 
-// Nothing is refused that fits without them.
+// What is never kept is not rounded.
+TEST_F(CudaMallocAsyncBinsTest, WhileACaptureIsAnnouncedSizesAreAsAsked) {
+  const Chain chain = Start();
+  BeginCapture(chain);
+  EXPECT_EQ(AskedFor(chain, 600), 768U);
+  EndCapture(chain);
+  EXPECT_EQ(AskedFor(chain, 600), 1024U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, WithoutATimelineSizesAreAsAsked) {
+  setting_.knows_captures = false;
+  const Chain chain = Start();
+  EXPECT_EQ(AskedFor(chain, 600), 768U);
+}
+
+// That the bin does not fit is no reason to refuse.
 TEST_F(CudaMallocAsyncBinsTest, WhereTheBinDoesNotFitTheRequestMay) {
   setting_.limit_bytes = Mebibytes(60);
   const Chain chain = Start();
@@ -150,6 +346,17 @@ TEST_F(CudaMallocAsyncBinsTest, WhereTheBinDoesNotFitTheRequestMay) {
   exact.reset();
   EXPECT_EQ(KeptIn(chain), 0U);
   EXPECT_EQ(chain->stats().failures, 0U);
+}
+
+TEST_F(CudaMallocAsyncBinsTest, ABinThatDoesNotFitEmptiesNothing) {
+  setting_.limit_bytes = Mebibytes(60);
+  const Chain chain = Start();
+  const AllocationPtr live = chain->Allocate(Mebibytes(20));
+  chain->Allocate(1024).reset();
+  StartLog();
+  EXPECT_NE(chain->Allocate(Mebibytes(20)), nullptr);
+  EXPECT_EQ(KeptIn(chain), 1024U);
+  EXPECT_EQ(CallsOf(DeviceCall::kMallocFromPoolAsync).size(), 1U);
 }
 
 TEST_F(CudaMallocAsyncBinsTest, WhatIsKeptMakesRoomForTheRequestAlone) {

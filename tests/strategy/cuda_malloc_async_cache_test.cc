@@ -364,6 +364,11 @@ TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
     if (marked != nullptr) FreeMarked(std::move(marked), marker_);
     AllocationPtr throttled = chain->AllocateOrNull(Request{3000}, failure);
     keep(chain, 1000);
+    // With bins one is fetched from the other chain.
+    keep(chain, Mebibytes(2));
+    AllocationPtr fetched =
+        dying->AllocateOrNull(Request{Mebibytes(2)}, failure);
+    fetched.reset();
     AllocationPtr large =
         dying->AllocateOrNull(Request{Mebibytes(12)}, failure);
     AllocationPtr impossible =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,13 +14,17 @@
 namespace strata {
 namespace {
 
-class CudaMallocAsyncCacheThreadsTest : public CudaMallocAsyncFixture {
+class CudaMallocAsyncCacheThreadsTest
+    : public CudaMallocAsyncFixture,
+      public ::testing::WithParamInterface<std::string> {
  protected:
   // Every address has one holder at a time; each ends as it began.
   static void UseAndFree(const Chain& chain, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Failure failure;
-      const std::size_t bytes = std::size_t{256} << (i % 4);
+      // One of them is fetched from the other stream where there are bins.
+      const std::size_t bytes =
+          i % 4 == 3 ? Mebibytes(2) : std::size_t{256} << (i % 4);
       AllocationPtr first = chain->AllocateOrNull(Request{bytes}, failure);
       AllocationPtr second = chain->AllocateOrNull(Request{bytes}, failure);
       ASSERT_NE(first, nullptr);
@@ -29,7 +34,8 @@ class CudaMallocAsyncCacheThreadsTest : public CudaMallocAsyncFixture {
   }
 };
 
-TEST_F(CudaMallocAsyncCacheThreadsTest, NothingIsLostOrGivenTwice) {
+TEST_P(CudaMallocAsyncCacheThreadsTest, NothingIsLostOrGivenTwice) {
+  options_.cuda_malloc_async_bins = GetParam();
   setting_.knows_captures = true;
   Build();
   {
@@ -69,6 +75,10 @@ TEST_F(CudaMallocAsyncCacheThreadsTest, NothingIsLostOrGivenTwice) {
   }
   EXPECT_EQ(device().Leaks().pool_blocks, 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Bins, CudaMallocAsyncCacheThreadsTest,
+                         ::testing::Values("none", "pow2"),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace strata

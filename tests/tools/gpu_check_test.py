@@ -310,9 +310,10 @@ class PytorchHeapTest(unittest.TestCase):
 
     def compile(self, packages="packages"):
         environment = {"PATH": str(self.folder / "cuda/bin"), "CXX": str(self.compiler)}
+        # Before the path is patched: Python 3.12 imports modules for it.
+        importlib.invalidate_caches()
         with unittest.mock.patch.dict(os.environ, environment), \
                 unittest.mock.patch.object(sys, "path", [str(self.folder / packages)]):
-            importlib.invalidate_caches()
             return gpu_check.compile_pytorch_heap(self.folder / "out")
 
     def lack(self, packages="packages"):

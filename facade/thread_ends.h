@@ -10,11 +10,6 @@
 
 namespace strata {
 
-// The driver's fixed names of the default streams, which are never recycled
-// (cuda_semantics.md S2): 0 and 1 are the legacy stream, 2 is the calling
-// thread's own.
-inline constexpr std::uintptr_t kPerThreadHandle = 2;
-
 // Tells a facade which per-thread default streams end: nobody destroys them,
 // they go with their threads.
 //

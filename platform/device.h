@@ -88,6 +88,13 @@ class Device {
   virtual Status StreamDestroy(Stream stream) = 0;
   virtual Stream LegacyStream() = 0;
   virtual Stream PerThreadStream() = 0;
+  // Whether the calling thread can name the stream: not the own one of another
+  // thread, of which every call is refused.
+  bool CanName(const Stream& stream) {
+    return reinterpret_cast<std::uintptr_t>(stream.handle) !=
+               kPerThreadHandle ||
+           stream == PerThreadStream();
+  }
   // Fills in device and uid for a driver's handle. Not while it is capturing.
   virtual Status WrapStream(void* handle, Stream* stream) = 0;
   virtual Status StreamSynchronize(Stream stream) = 0;

@@ -24,6 +24,10 @@ struct Stream {
 // The uid of every device's legacy stream: it is keyed by its device alone.
 inline constexpr std::uint64_t kLegacyStreamUid = 1;
 
+// The handle of every thread's own default stream, as in CUDA: what it means
+// depends on who says it.
+inline constexpr std::uintptr_t kPerThreadHandle = 2;
+
 // How a stream is created; values as in CUDA.
 enum StreamFlags : unsigned {
   kStreamDefault = 0,      // ordered with the legacy stream

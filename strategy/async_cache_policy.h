@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "strata/strategy/front_cache_policy.h"
+#include "strata/strategy/kept_bins.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
@@ -28,6 +29,10 @@ class AsyncCachePolicy {
   explicit AsyncCachePolicy(const StrategyOptions& options);
 
   bool has_bins() const { return largest_bin_bytes_ != 0; }
+  // Whether blocks of `size` are counted in KeptBins.
+  bool IsLargeBin(std::size_t size) const {
+    return size >= KeptBins::kLeastBytes && has_bins();
+  }
   // Not yet aligned.
   std::size_t SizeFor(std::size_t requested) const {
     return requested <= largest_bin_bytes_ ? std::bit_ceil(requested)

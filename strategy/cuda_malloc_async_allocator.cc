@@ -45,7 +45,7 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   registration_.Reset();
   pool_->RemoveHolder(*this);
   CloseCache();
-  FreeWaiting();
+  FreeWaiting(/*may_wait=*/true);
   FreeKept();
   const std::size_t left =
       uses_.live_allocations() + waiting_.load() + kept_.size();
@@ -197,6 +197,7 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   Device& device = *stream_->device();
   const CallGate::Pass pass(stream_gate_);
   if (!pass || !device.caps().capture || stream_->retired()) return false;
+  if (!CanNameStream()) return IsAnnounced();
   CaptureStatus status = CaptureStatus::kNone;
   // A stream that cannot be asked may be part of a capture (C12).
   return device.StreamIsCapturing(stream(), &status) != Status::kSuccess ||
@@ -210,7 +211,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     most_held_bytes_ = HeldBytes();
   }
-  FreeWaiting();
+  FreeWaiting(/*may_wait=*/true);
   FreeKept();
   const Status status = stream_->Synchronize();
   // Not ready: a capture was announced meanwhile, which is no error.

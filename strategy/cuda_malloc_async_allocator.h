@@ -150,7 +150,13 @@ class CudaMallocAsyncAllocator final : public Allocator,
   Stream holder_stream() const noexcept override { return stream(); }
   std::size_t IdleBytes() const noexcept override;
   // The driver has it in pieces with others: DriverPool counts the steps.
-  std::size_t IdleSystemBytes() const noexcept override { return IdleBytes(); }
+  std::size_t IdleSystemBytes() const noexcept override {
+    return IdleChunkBytes();
+  }
+  // With what waits.
+  std::size_t IdleChunkBytes() const noexcept override {
+    return IdleBytes() + waiting_bytes_.load();
+  }
   std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
     return 0;
   }
@@ -180,13 +186,20 @@ class CudaMallocAsyncAllocator final : public Allocator,
   DevicePtr AskDriver(std::size_t size, Failure& why) noexcept;
   void Throttle() noexcept;
   bool IsCapturing() noexcept;
+  // Not for another thread's own stream: then memory of it waits for that
+  // thread, or is freed after the device.
+  bool CanNameStream() const noexcept {
+    return stream_->retired() || stream_->device()->CanName(stream());
+  }
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
   // Whether captures forbid to touch a stream of the block. While one is
   // announced.
   bool IsForbidden(const Mark* mark, bool has_stream) const noexcept;
   // Gives it to the driver, or keeps it if that refuses. False, and nothing has
-  // changed, if it has to wait for captures.
-  bool TryFree(Block* block, const Mark* mark) noexcept;
+  // changed, if it has to wait for captures, or for the stream's own thread.
+  // With `may_wait` not for its thread, but perhaps, on the host, for the
+  // device.
+  bool TryFree(Block* block, const Mark* mark, bool may_wait = false) noexcept;
   // `marked`: its entry of marks_; empty: there was none.
   void FreeOrWait(Block* block, Marks::node_type marked) noexcept;
   void EndMarkedFree() noexcept;
@@ -196,8 +209,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void PutAside(const Stream& stream, bool is_user) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;
-  // Those that waited for captures, where these are over.
-  void FreeWaiting() noexcept;
+  // Those that waited, where that is over. `may_wait` as for TryFree.
+  void FreeWaiting(bool may_wait = false) noexcept;
   static bool IsNamed(const Marks& marks, const Stream& stream);
   // Whether a mark names it, or a free that may know it is in flight.
   bool IsKnown(const Stream& stream) noexcept;
@@ -225,6 +238,15 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // Takes one that serves `bytes`, of which `requested` were asked for; null
   // without one. Hold lock_.
   Block* TakeKept(std::size_t bytes, std::size_t requested) noexcept;
+  // The same where there are bins; out of line, for those who have none.
+  [[gnu::noinline]] Block* TakeBin(std::size_t bytes,
+                                   std::size_t requested) noexcept;
+  [[gnu::noinline]] void NoteKept(std::size_t bytes) noexcept;
+  // A block is in use. Hold lock_.
+  void Start(Block* block, std::size_t requested) noexcept {
+    block->requested = requested;
+    uses_.Count(*block);
+  }
   // Frees blocks that were taken out, in the stream; returns their bytes.
   std::size_t FreeCached(Block* cached) noexcept;
   // Frees all that is kept; returns the bytes. Nothing while a capture is
@@ -247,11 +269,12 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::atomic<std::uint64_t> waited_bytes_{0};
 
   std::mutex marks_mutex_;
-  // Guarded by marks_mutex_: of live allocations, and of freed ones that wait
-  // for captures, with a mark or without.
+  // Guarded by marks_mutex_: of live allocations, and of freed ones that wait,
+  // with a mark or without.
   Marks marks_;
   Marks waiting_marks_;
-  std::atomic<std::size_t> waiting_{0};  // of those that wait
+  std::atomic<std::size_t> waiting_{0};        // of those that wait
+  std::atomic<std::size_t> waiting_bytes_{0};  // of them
   // Of marked blocks, in flight; begin under marks_mutex_.
   std::atomic<int> marked_frees_{0};
 

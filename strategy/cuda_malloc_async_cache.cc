@@ -24,11 +24,20 @@ Block* CudaMallocAsyncAllocator::TakeCached(std::size_t bytes) noexcept {
 Block* CudaMallocAsyncAllocator::TakeKept(std::size_t bytes,
                                           std::size_t requested) noexcept {
   if (IsAnnounced()) return nullptr;
+  if (policy_.has_bins()) [[unlikely]] {
+    return TakeBin(bytes, requested);
+  }
+  Block* const block = cache_.Take(bytes);
+  if (block != nullptr) Start(block, requested);
+  return block;
+}
+
+Block* CudaMallocAsyncAllocator::TakeBin(std::size_t bytes,
+                                         std::size_t requested) noexcept {
   Block* const block = cache_.Take(policy_.SizeFor(bytes));
   if (block == nullptr) return nullptr;
-  block->requested = requested;
-  uses_.Count(*block);
-  if (policy_.has_bins()) kept_bins_.Remove(block->size);
+  Start(block, requested);
+  if (policy_.IsLargeBin(block->size)) kept_bins_.Remove(block->size);
   return block;
 }
 
@@ -38,8 +47,13 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   uses_.Uncount(*block, requested);
-  if (policy_.has_bins()) kept_bins_.Add(block->size);
+  if (policy_.has_bins()) [[unlikely]]
+    NoteKept(block->size);
   return true;
+}
+
+void CudaMallocAsyncAllocator::NoteKept(std::size_t bytes) noexcept {
+  if (policy_.IsLargeBin(bytes)) kept_bins_.Add(bytes);
 }
 
 bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
@@ -77,9 +91,8 @@ void CudaMallocAsyncAllocator::Trim() noexcept {
 }
 
 void CudaMallocAsyncAllocator::CountOut(const Block* taken) noexcept {
-  if (!policy_.has_bins()) return;
   for (; taken != nullptr; taken = taken->free_next) {
-    kept_bins_.Remove(taken->size);
+    if (policy_.IsLargeBin(taken->size)) kept_bins_.Remove(taken->size);
   }
 }
 
@@ -116,18 +129,17 @@ std::size_t CudaMallocAsyncAllocator::FlushForRequest() noexcept {
 
 Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
                                                 std::size_t size) noexcept {
-  if (!keeps_ || !policy_.MayComeAgain(size) || !policy_.has_bins() ||
-      size < KeptBins::kLeastBytes || driver_->is_deterministic()) {
+  if (!keeps_ || !policy_.IsLargeBin(size) || !policy_.MayComeAgain(size) ||
+      driver_->is_deterministic()) {
     return nullptr;
   }
   Block* const block = pool_->FetchKept(size, *this);
   if (block == nullptr) return nullptr;
-  block->requested = request.unpadded_bytes();
   SetFlags(*block, kBlockLive);
   bool has_excess = false;
   {
     const std::lock_guard<ChainLock> guard(lock_);
-    uses_.Count(*block);
+    Start(block, request.unpadded_bytes());
     cache_.NoteSearch(size);
     has_excess = LimitCache();
   }
@@ -136,7 +148,7 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
 }
 
 Block* CudaMallocAsyncAllocator::PartWith(std::size_t bytes) noexcept {
-  if (!kept_bins_.any(bytes)) return nullptr;
+  if (!kept_bins_.any(bytes) || !CanNameStream()) return nullptr;
   Block* kept = nullptr;
   {
     // Who uses it has more to do than to be waited for.
@@ -182,7 +194,8 @@ std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {
 
 std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
                                               std::size_t bytes) noexcept {
-  return driver_->CanHold(bytes) ? FlushCache() : 0;
+  // What would have to wait stays until the device is waited for, too.
+  return driver_->CanHold(bytes) && CanNameStream() ? FlushCache() : 0;
 }
 
 bool CudaMallocAsyncAllocator::IsConsistent() const {

@@ -61,9 +61,10 @@ bool CudaMallocAsyncAllocator::IsForbidden(const Mark* mark,
           !std::all_of(mark->streams.begin(), mark->streams.end(), may_touch));
 }
 
-bool CudaMallocAsyncAllocator::TryFree(Block* block,
-                                       const Mark* mark) noexcept {
+bool CudaMallocAsyncAllocator::TryFree(Block* block, const Mark* mark,
+                                       bool may_wait) noexcept {
   const CallGate::Pass pass(stream_gate_);
+  if (pass && !may_wait && !CanNameStream()) return false;
   // No capture begins meanwhile, or else the thread is relaxed, and looks.
   std::optional<CaptureGate::Calm> calm;
   std::optional<RelaxedCaptureScope> relaxed;
@@ -107,18 +108,20 @@ void CudaMallocAsyncAllocator::Wait(Block* block,
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     waiting_marks_.insert(std::move(marked));
     ++waiting_;
+    waiting_bytes_ += block->size;
   } catch (const std::bad_alloc&) {
     Keep(block);
   }
 }
 
-void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
-  if (waiting_.load() == 0) return;
+void CudaMallocAsyncAllocator::FreeWaiting(bool may_wait) noexcept {
+  if (waiting_.load() == 0 || (!may_wait && !CanNameStream())) return;
   Marks taken;
   {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     std::swap(taken, waiting_marks_);
     waiting_ = 0;
+    waiting_bytes_ = 0;
     ++marked_frees_;
   }
   while (!taken.empty()) {
@@ -126,7 +129,7 @@ void CudaMallocAsyncAllocator::FreeWaiting() noexcept {
     const Mark& mark = node.mapped();
     Block* const block = mark.block;
     const bool is_marked = !mark.streams.empty() || mark.is_aside;
-    if (!TryFree(block, is_marked ? &mark : nullptr)) {
+    if (!TryFree(block, is_marked ? &mark : nullptr, may_wait)) {
       Wait(block, std::move(node));
     }
   }
@@ -148,7 +151,7 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
   const bool has_stream = pass && !stream_->retired();
   const Stream own = stream();
   const DevicePtr ptr = AddressOf(block);
-  if (mark == nullptr && has_stream) {
+  if (mark == nullptr && has_stream && CanNameStream()) {
     if (driver_->Free(ptr, block.size, own)) return true;
     // It may be capturing, and another one that waits for it would be, too.
     if (IsAnnounced()) return false;
@@ -222,7 +225,10 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
 void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
   if (stream.uid == 0 || stream.device != this->stream().device) return;
   const bool is_own = stream == this->stream();
-  if (is_own) CloseCache();
+  if (is_own) {
+    CloseCache();
+    FreeWaiting();
+  }
   PutAside(stream, is_own && driver_->is_open());
   if (is_own) stream_gate_.Close();
   do {

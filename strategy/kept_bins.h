@@ -15,7 +15,7 @@ namespace strata {
 // How many blocks of each large bin a chain keeps, for who looks for one
 // without the chain's lock.
 //
-// Units: bytes, powers of two. Bins below kLeastBytes are not counted.
+// Units: bytes, powers of two of at least kLeastBytes.
 // Threads: changes by who has the lock of the chain; any() by everybody, who
 //   may be told what is no more, or not yet, true.
 class KeptBins {
@@ -26,8 +26,7 @@ class KeptBins {
   void Add(std::size_t bytes) noexcept { Change(bytes, 1); }
   void Remove(std::size_t bytes) noexcept { Change(bytes, UINT32_MAX); }
   bool any(std::size_t bytes) const noexcept {
-    return bytes >= kLeastBytes &&
-           counts_[IndexOf(bytes)].load(std::memory_order_relaxed) != 0;
+    return counts_[IndexOf(bytes)].load(std::memory_order_relaxed) != 0;
   }
   bool empty() const noexcept {
     return std::all_of(counts_.begin(), counts_.end(), [](const auto& count) {
@@ -42,7 +41,6 @@ class KeptBins {
     return static_cast<std::size_t>(std::countr_zero(bytes) - kLeastBits);
   }
   void Change(std::size_t bytes, std::uint32_t by) noexcept {
-    if (bytes < kLeastBytes) return;
     std::atomic<std::uint32_t>& count = counts_[IndexOf(bytes)];
     // Nobody else changes it.
     count.store(count.load(std::memory_order_relaxed) + by,

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "strata/platform/call_record.h"
+
 namespace strata {
 namespace {
 
@@ -49,7 +51,6 @@ std::uint64_t StreamTable::PerThread(std::uint64_t thread, bool* is_new) {
   *is_new = known == per_thread_.end();
   if (!*is_new) return known->second;
   const std::uint64_t uid = NewStreamUid();
-  per_thread_uids_.insert(uid);
   per_thread_.emplace(thread, uid);
   return uid;
 }
@@ -57,7 +58,7 @@ std::uint64_t StreamTable::PerThread(std::uint64_t thread, bool* is_new) {
 bool StreamTable::Accepts(const Stream& stream) const {
   if (stream.device != device_) return false;
   return stream.uid == kLegacyStreamUid || IsCreated(stream) ||
-         per_thread_uids_.count(stream.uid) == 1;
+         IsOfThisThread(stream);
 }
 
 bool StreamTable::Find(void* handle, Stream* stream) const {
@@ -67,6 +68,11 @@ bool StreamTable::Find(void* handle, Stream* stream) const {
   stream->device = device_;
   stream->uid = found->second;
   return true;
+}
+
+bool StreamTable::IsOfThisThread(const Stream& stream) const {
+  const auto own = per_thread_.find(CallingThreadNumber());
+  return own != per_thread_.end() && own->second == stream.uid;
 }
 
 bool StreamTable::IsCreated(const Stream& stream) const {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -44,13 +43,13 @@ class StreamTable {
 
  private:
   bool IsCreated(const Stream& stream) const;
+  bool IsOfThisThread(const Stream& stream) const;
 
   const int device_;
   std::unordered_map<void*, std::uint64_t> created_;  // handle -> uid
   std::vector<void*> recycled_;                       // handles, last in first
   std::uintptr_t handles_made_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> per_thread_;  // to uids
-  std::set<std::uint64_t> per_thread_uids_;
 };
 
 }  // namespace strata

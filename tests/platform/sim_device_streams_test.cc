@@ -189,6 +189,17 @@ TEST_F(SimDeviceStreamsTest, PerThreadStreamDiffersByThreadAndDevice) {
             Status::kInvalidResourceHandle);
 }
 
+// Its handle means the caller's own, as in CUDA.
+TEST_F(SimDeviceStreamsTest, PerThreadStreamOfAnotherThreadIsRefused) {
+  Stream other;
+  std::thread([&] { other = device(0).PerThreadStream(); }).join();
+  EXPECT_EQ(device(0).StreamQuery(other), Status::kInvalidResourceHandle);
+  EXPECT_EQ(device(0).StreamSynchronize(other), Status::kInvalidResourceHandle);
+  EXPECT_FALSE(device(0).CanName(other));
+  EXPECT_TRUE(device(0).CanName(device(0).PerThreadStream()));
+  EXPECT_TRUE(device(0).CanName(device(0).LegacyStream()));
+}
+
 TEST_F(SimDeviceStreamsTest, WrapFillsInDeviceAndUid) {
   const Stream created = NewStream(1);
   Stream wrapped;

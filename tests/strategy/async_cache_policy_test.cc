@@ -43,6 +43,13 @@ TEST(AsyncCachePolicyTest, ABinIsTheNextPowerOfTwo) {
   EXPECT_FALSE(policy.MayComeAgain(Gibibytes(2)));
 }
 
+TEST(AsyncCachePolicyTest, BinsOfAStepOfTheSystemAreLarge) {
+  const AsyncCachePolicy policy(Bins());
+  EXPECT_FALSE(policy.IsLargeBin(Mebibytes(1)));
+  EXPECT_TRUE(policy.IsLargeBin(Mebibytes(2)));
+  EXPECT_FALSE(AsyncCachePolicy(StrategyOptions()).IsLargeBin(Mebibytes(2)));
+}
+
 TEST(AsyncCachePolicyTest, AboveTheLargestBinSizesAreAsAsked) {
   const AsyncCachePolicy policy(Bins());
   EXPECT_EQ(policy.max_block_bytes(), Gibibytes(1));

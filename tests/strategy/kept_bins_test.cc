@@ -25,15 +25,5 @@ TEST(KeptBinsTest, CountsEachLargeBin) {
   EXPECT_FALSE(bins.empty());
 }
 
-TEST(KeptBinsTest, SmallOnesAreNotCounted) {
-  KeptBins bins;
-  bins.Add(Mebibytes(1));
-  bins.Add(256);
-  EXPECT_FALSE(bins.any(Mebibytes(1)));
-  EXPECT_TRUE(bins.empty());
-  bins.Remove(Mebibytes(1));
-  EXPECT_TRUE(bins.empty());
-}
-
 }  // namespace
 }  // namespace strata

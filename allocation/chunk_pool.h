@@ -113,8 +113,8 @@ class ChunkPool final : public Decorator {
   std::shared_ptr<DriverHeld> ShareDriverHeld(
       const std::function<std::shared_ptr<DriverHeld>()>& make);
   // Before `asking` has so much of the driver: such a block that another holder
-  // keeps and whose last use is over, claimed as it was; see
-  // ChunkHolder::PartWith. Of more than kMostAsked holders, who take turns.
+  // keeps and whose last use is over, still claimed; null if none of those who
+  // are asked, of many by turns, parts with one (ChunkHolder::PartWith).
   Block* FetchKept(std::size_t bytes, const ChunkHolder& asking) noexcept;
   // Whether chunks and what the driver has reserved by itself are within the
   // limit together. If not, idle memory of the driver's goes back first. No

@@ -35,11 +35,12 @@ namespace strata {
 //   on a free stream that the place has beside all others, behind everybody who
 //   uses it. Marks cost no wait on the host; those of other devices' streams
 //   are left to the layer above. What a stream used that captures waits until
-//   it does not, and no capture begins while memory is freed. Before an
-//   allocation, a stream waits for the free stream once what is in use and what
-//   is freed but pending exceed a ratio of the device. The limit bounds what is
-//   in use before the driver is asked, and, by the driver, what an own pool
-//   reserves. Release and exhaustion trim the pool. Memory that the driver
+//   it does not, and no capture begins while memory is freed; what others free
+//   on a thread's own stream waits for that thread, or for the device. Before
+//   an allocation, a stream waits for the free stream once what is in use and
+//   what is freed but pending exceed a ratio of the device. The limit bounds
+//   what is in use before the driver is asked, and, by the driver, what an own
+//   pool reserves. Release and exhaustion trim the pool. Memory that the driver
 //   refuses to free is kept and freed later, after a wait for the device. Freed
 //   blocks without marks, of sizes that come again, are kept in a FrontCache
 //   for the same stream, as the driver would keep them. They stay claimed, and

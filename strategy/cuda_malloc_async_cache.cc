@@ -47,8 +47,9 @@ bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   uses_.Uncount(*block, requested);
-  if (policy_.has_bins()) [[unlikely]]
+  if (policy_.has_bins()) [[unlikely]] {
     NoteKept(block->size);
+  }
   return true;
 }
 

@@ -132,7 +132,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhatAnotherStreamKeepsChangesStreams) {
   EXPECT_EQ(chain->stats().in_use_bytes, Mebibytes(4));
   EXPECT_EQ(chain->stats().requested_bytes, Mebibytes(3));
   EXPECT_EQ(chain->stats().cache_misses, 1U);
-  // From here on it is the other stream's.
+  // From here on it is of the stream that fetched it.
   block.reset();
   EXPECT_EQ(KeptIn(chain), Mebibytes(4));
   StartLog();
@@ -181,7 +181,7 @@ TEST_F(CudaMallocAsyncBinsTest, AStreamWithWorkLeftKeepsItsOwn) {
   EXPECT_EQ(second->data(), kept);
 }
 
-// As another thread's stream of its own, of which CUDA knows no name.
+// Not proven done, it is not given away.
 TEST_F(CudaMallocAsyncBinsTest, AStreamThatCannotBeAskedKeepsItsOwn) {
   const Chain chain = Start();
   const Chain other = NewChain();

@@ -255,7 +255,7 @@ std::size_t ChunkPool::GiveBackBeforeGrowth(std::size_t bytes,
   if (allowed < static_cast<double>(bytes)) return 0;
   const Round round = RoundOf(Asked::kSome);
   IdleFound found = FindIdle(round, bytes);
-  if (found.bytes < bytes) return 0;
+  if (found.bytes < bytes || found.fit / kMostGivenBack > bytes) return 0;
 
   const auto is_done = [&found](HolderEntry& entry) {
     return &entry == found.asked_last || entry.holder->IdleIsDone();

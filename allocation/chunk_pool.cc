@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -164,6 +165,7 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
     if (claimed) {
       UnclaimChunk(request.bytes);
       Explain(failure, request.bytes);
+      device_room_.Forget();
     }
     ++failures_;
     return nullptr;
@@ -394,6 +396,21 @@ std::size_t ChunkPool::GiveListed(bool all, bool& has_given) noexcept {
     given += GiveToSystem(idle, is_done);
   }
   return given;
+}
+
+std::size_t ChunkPool::RoomBytes(Device* device) noexcept {
+  std::size_t room = SIZE_MAX;
+  if (below_ != nullptr) {
+    room = below_->RoomBytes(device);
+  } else if (device != nullptr) {
+    room = device_room_.Estimate(*device, reserved_bytes());
+  }
+  if (limit_bytes_ != 0) {
+    const std::size_t held = claimed_bytes_ + unreturned_bytes();
+    room = std::min(room, limit_bytes_ - std::min(limit_bytes_, held));
+  }
+  last_room_bytes_.store(room, std::memory_order_relaxed);
+  return room;
 }
 
 std::size_t ChunkPool::reserved_bytes() const noexcept {

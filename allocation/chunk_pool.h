@@ -14,6 +14,7 @@
 #include "strata/allocation/chain_stream.h"
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/decorator.h"
+#include "strata/allocation/device_room.h"
 #include "strata/allocation/driver_held.h"
 #include "strata/allocation/reclaimer.h"
 #include "strata/platform/function_ref.h"
@@ -93,9 +94,22 @@ class ChunkPool final : public Decorator {
   // they cover it and their work is done, so that the growth reuses their
   // memory. Does nothing once the bytes given back this way, plus `bytes`,
   // exceed `limit` times the reserved bytes; so the cost stays a fraction of
-  // that of growing. Returns the bytes given.
-  // Source: memory_policy.md §5.7 (debt limit).
+  // that of growing. A chunk of more than kMostGivenBack times the growth
+  // stays: it would be missed sooner than the growth is. Returns the bytes
+  // given.
+  // Source: memory_policy.md §5.7 (debt limit); docs/auto_growth.md.
+  static constexpr std::size_t kMostGivenBack = 64;
   std::size_t GiveBackBeforeGrowth(std::size_t bytes, double limit) noexcept;
+
+  // An estimate of the bytes by which this pool can grow: the smaller of the
+  // bytes that the limit leaves and the bytes that `device`, if it is not null,
+  // has free. SIZE_MAX if nothing bounds it. Cost: that of
+  // DeviceRoom::Estimate.
+  std::size_t RoomBytes(Device* device) noexcept;
+  // The last result of RoomBytes; SIZE_MAX before the first.
+  std::size_t last_room_bytes() const noexcept {
+    return last_room_bytes_.load(std::memory_order_relaxed);
+  }
 
   // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
   // for calls in flight.
@@ -282,6 +296,8 @@ class ChunkPool final : public Decorator {
   std::atomic<std::uint64_t> frees_{0};
   std::atomic<std::uint64_t> failures_{0};
 
+  DeviceRoom device_room_;
+  std::atomic<std::size_t> last_room_bytes_{SIZE_MAX};
   mutable SpinLock lock_;
   std::vector<Idle> offered_;  // guarded by lock_
   std::size_t taken_out_ = 0;  // that may be put back; guarded by lock_

@@ -13,8 +13,8 @@ enum RequestFlags : std::uint32_t {
   kNoRetry = 1U << 0,
   // Serve from what the strategy holds; never ask the system for more.
   kNoGrowth = 1U << 1,
-  // The block will outlive its neighbours: a strategy keeps it from splitting a
-  // cached block, so that it does not pin memory that others could give back.
+  // The block will outlive its neighbours. A strategy places such blocks beside
+  // each other, so that they do not pin memory that others could give back.
   kLongLived = 1U << 2,
   // The caller records the allocation in the log itself (allocation_log.h).
   kWillBeLogged = 1U << 8,

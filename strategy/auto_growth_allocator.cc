@@ -55,6 +55,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     return nullptr;
   }
   const bool may_grow = (request.flags & kNoGrowth) == 0;
+  const Pool own = PoolOf(request, *size);
   bool out_of_records = false;
   StepPlan::Count plan_takes = 0;
   do {
@@ -63,7 +64,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     plan_takes = planner_.wants_memory() ? planner_.takes() : 0;
     if (plan_takes != 0) continue;
     Block* block = nullptr;
-    if ((request.flags & kLongLived) == 0) {
+    if (own != Pool::kLongLived) {
       block = cache_.Take(*size);
       if (block != nullptr) {
         block->requested = request.bytes;
@@ -72,11 +73,11 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
       block = Find(*size);
     } else {
       JoinAll();
-      block = FindAndCarve(policy_.PoolOf(*size), *size, /*exact=*/true);
+      block = FindAndCarve(own, *size);
     }
     if (block == nullptr && !may_grow) {
       EndPlan();
-      block = FindAmongAll(*size);
+      block = FindAmongAll(own, *size);
     }
     if (block != nullptr) {
       block->requested = request.bytes;
@@ -92,10 +93,11 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
                       request);
     return nullptr;
   }
-  return Grow(request, *size, failure);
+  return Grow(request, own, *size, failure);
 }
 
-Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
+Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
+                                      std::size_t size,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
   ChunkPtr chunk = MakeChunk();
@@ -104,46 +106,25 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
   }
-  const Pool own = policy_.PoolOf(size);
-  bool is_first = false;
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
-  }
   if (policy_.free_when_no_cache_hit() && !IsDuringCapture()) GiveBackIdle();
 
   Block* block = nullptr;
-  bool has_grown = false;
-  chunk->memory = BorrowFor(size, &block);
-  const auto sizes = policy_.GrowthSizes(size, is_first);
-  if (chunk->memory == nullptr && block == nullptr &&
-      policy_.give_back_limit() > 0 && !IsDuringCapture()) {
-    pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
-  }
-  for (const std::size_t bytes : sizes) {
-    if (bytes == 0 || chunk->memory != nullptr || block != nullptr) break;
-    chunk->memory = pool().TryAllocateFor(
-        Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
-    has_grown = chunk->memory != nullptr;
-    if (!has_grown && !failure.IsExhaustion()) break;
-  }
-  if (chunk->memory == nullptr && block == nullptr && failure.IsExhaustion()) {
-    // A stream that waits is better than a request that is refused.
-    chunk->memory =
-        Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
+  chunk->memory = BorrowFor(own, size, &block);
+  const bool was_borrowed = block != nullptr;
+  if (chunk->memory == nullptr && block == nullptr) {
+    chunk->memory = TakeFromSystem(own, size, failure);
   }
   {
     const Joined joined(*this);
-    const bool was_borrowed = block != nullptr;
     records_.TakeFrom(supply);
-    // If not, the first growth of the pool is still to come.
-    if (is_first) has_grown_[static_cast<std::size_t>(own)] = has_grown;
     if (block == nullptr && chunk->memory != nullptr) {
       block = Publish(own, chunk.release(), size);
     } else if (block == nullptr) {
-      block = FindAmongAll(size);
-      failure.largest_free_bytes =
-          std::max(index_[0].LargestBytes(), index_[1].LargestBytes());
+      block = FindAmongAll(own, size);
+      for (const FreeIndex& blocks : index_) {
+        failure.largest_free_bytes =
+            std::max(failure.largest_free_bytes, blocks.LargestBytes());
+      }
       failure.in_use_bytes = taken_bytes_ - lent_bytes_;
     }
     if (block != nullptr && !was_borrowed) ++untold_takes_;
@@ -154,6 +135,68 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, std::size_t size,
   }
   block->requested = request.bytes;
   return block->allocation();
+}
+
+Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
+                                                Failure& failure) noexcept {
+  bool is_first = false;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
+  }
+  const AutoGrowthPolicy::Sizes sizes = PlanGrowth(own, size, is_first);
+  const bool may_give_back = !IsDuringCapture();
+  if (policy_.give_back_limit() > 0 && may_give_back) {
+    pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
+  }
+  Allocation* memory = TakeChunk(sizes, sizes[0], failure);
+  if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
+      policy_.replaces_idle()) {
+    memory = ReplaceIdle(size, sizes, failure);
+  }
+  if (memory != nullptr) return memory;
+  if (is_first) {
+    // The first growth of the pool is still to come.
+    const std::lock_guard<ChainLock> guard(lock_);
+    has_grown_[static_cast<std::size_t>(own)] = false;
+  }
+  if (!failure.IsExhaustion()) return nullptr;
+  // A stream that waits is better than a request that is refused.
+  return Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
+}
+
+AutoGrowthPolicy::Sizes AutoGrowthAllocator::PlanGrowth(
+    Pool own, std::size_t size, bool is_first) noexcept {
+  const std::size_t room = pool().RoomBytes(chain_stream().memory_device());
+  std::size_t spare_bytes = 0;
+  {
+    const Joined joined(*this);
+    spare_bytes = AutoGrowthPolicy::SpareOfGrowth(room, unused_bytes());
+  }
+  return policy_.GrowthSizes({.size = size,
+                              .pool = own,
+                              .is_first = is_first,
+                              .is_limited = pool().limit_bytes() != 0,
+                              .spare_bytes = spare_bytes});
+}
+
+Allocation* AutoGrowthAllocator::TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
+                                           std::size_t most_bytes,
+                                           Failure& failure) noexcept {
+  for (const std::size_t bytes : sizes) {
+    if (bytes == 0 || bytes > most_bytes) continue;
+    Allocation* memory = pool().TryAllocateFor(
+        Request{bytes, FreeIndex::kGranuleBytes}, chain_stream(), failure);
+    if (memory != nullptr || !failure.IsExhaustion()) return memory;
+  }
+  return nullptr;
+}
+
+Allocation* AutoGrowthAllocator::ReplaceIdle(
+    std::size_t size, const AutoGrowthPolicy::Sizes& sizes,
+    Failure& failure) noexcept {
+  const std::size_t given = GiveBack(size);
+  return given != 0 ? TakeChunk(sizes, given, failure) : nullptr;
 }
 
 Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
@@ -168,7 +211,13 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
   // does next.
   block->offset_units = epochs_.current();
   chunk->recalls_before_use = recalls_;
-  return Cut(index(pool), block, size);
+  return Cut(index(pool), block, BytesToTake(*block, size));
+}
+
+bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
+                                 std::size_t size) const {
+  return policy_.MayCut(chunk_bytes, size, pool().last_room_bytes(),
+                        unused_bytes());
 }
 
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Cut(
@@ -187,6 +236,7 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
 }
 
 Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
+  size = BytesToTake(*block, size);
   const bool split = block->size - size >= kMinRemainderBytes;
   if (split && !records_.Has(1)) return nullptr;
   Chunk* chunk = block->chunk;
@@ -196,18 +246,22 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   return Cut(blocks, block, size);
 }
 
-Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size,
-                                         bool exact) noexcept {
+Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size) noexcept {
   const FreeIndex& blocks = index(pool);
-  Block* block = exact ? blocks.FindExact(size) : blocks.FindBestFit(size);
+  Block* block = blocks.FindBestFit(size);
+  if (block != nullptr && !MayServe(*block, size)) {
+    block = blocks.FindBest(
+        size, [&](const Block& other) { return MayServe(other, size); });
+  }
   return block != nullptr ? Carve(block, size) : nullptr;
 }
 
-Block* AutoGrowthAllocator::FindAmongAll(std::size_t size) noexcept {
-  const Pool own = policy_.PoolOf(size);
-  const Pool other = own == Pool::kSmall ? Pool::kLarge : Pool::kSmall;
-  Block* block = FindAndCarve(own, size, /*exact=*/false);
-  if (block == nullptr) block = FindAndCarve(other, size, /*exact=*/false);
+Block* AutoGrowthAllocator::FindAmongAll(Pool own, std::size_t size) noexcept {
+  Block* block = FindAndCarve(own, size);
+  for (std::size_t i = 0; i < AutoGrowthPolicy::kPoolCount; ++i) {
+    if (block != nullptr) return block;
+    block = FindAndCarve(Pool{static_cast<std::uint32_t>(i)}, size);
+  }
   for (const FreeIndex& blocks : index_) {
     if (block != nullptr) return block;
     block = blocks.FindBest(size, [](const Block&) { return true; });
@@ -228,7 +282,14 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   FreeIndex& blocks = index(pool);
   Block* block = blocks.TakeBestFit(size);
   if (block == nullptr) return nullptr;
-  if (BlockList::IsWholeChunk(block)) UseIdle(block->chunk);
+  if (BlockList::IsWholeChunk(block)) {
+    if (!MayCut(block->size, size)) {
+      blocks.Insert(block);
+      return nullptr;
+    }
+    UseIdle(block->chunk);
+    size = BytesToTake(*block, size);
+  }
   return Cut(blocks, block, size);
 }
 
@@ -272,11 +333,11 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   }
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
-  Block* block = FindAndCarve(pool, size, /*exact=*/false);
+  Block* block = FindAndCarve(pool, size);
   // Without a record for what is left over, more memory does not help.
   if (block == nullptr && !cache_.empty() && records_.Has(1)) {
     JoinAll();
-    block = FindAndCarve(pool, size, /*exact=*/false);
+    block = FindAndCarve(pool, size);
   }
   if (block == nullptr) return nullptr;
   planner_.NoteTake(*block, size, records_);
@@ -392,13 +453,17 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
 bool AutoGrowthAllocator::IsConsistent() const {
   const std::lock_guard<ChainLock> guard(lock_);
   const Shown shown(*this);
-  const FreeIndex::Totals small = index_[0].Count();
-  const FreeIndex::Totals large = index_[1].Count();
-  return small.blocks + large.blocks == free_blocks() &&
-         small.bytes + large.bytes + taken_bytes_ == blocks_.chunk_bytes() &&
+  FreeIndex::Totals free;
+  for (const FreeIndex& blocks : index_) {
+    const FreeIndex::Totals totals = blocks.Count();
+    free.blocks += totals.blocks;
+    free.bytes += totals.bytes;
+    if (!blocks.IsConsistent()) return false;
+  }
+  return free.blocks == free_blocks() &&
+         free.bytes + taken_bytes_ == blocks_.chunk_bytes() &&
          cache_.IsConsistent() && idle_.IsConsistent() &&
-         idle_loans_.IsConsistent() && blocks_.IsConsistent() &&
-         index_[0].IsConsistent() && index_[1].IsConsistent();
+         idle_loans_.IsConsistent() && blocks_.IsConsistent();
 }
 
 std::shared_ptr<Allocator> MakeAutoGrowthAllocator(

@@ -27,19 +27,22 @@ namespace strata {
 //
 // Model: sizes are rounded up to the policy's granule, 256 bytes. The smallest
 //   free block that fits, lowest address among equals, is cut: the user gets
-//   its high end, the rest stays free unless it is below 512 bytes. On a miss
-//   the strategy grows by a chunk of the size AutoGrowthPolicy gives; if the
-//   system refuses, by less, down to what the request needs; then it looks in
-//   the other pool. A freed block joins its free neighbours in the chunk. A
-//   chunk whose last block is freed is idle: kept for the next request, and
-//   given back as PoolingStrategy says, and before growth as the policy says.
-//   Before it grows, it takes what other streams of the place have left over:
-//   an idle chunk, or a free block, which is then a chunk of its own here and a
-//   block in use there until it is idle and given back (ChunkPool::Borrow).
-//   Freed blocks of sizes that come again stay whole in a FrontCache, which is
-//   emptied before anybody looks at what else is free, or grows.
-//   While a program repeats a step, what a search would find comes from a
-//   StepPlan, which ends before anything else happens to the blocks.
+//   its high end, the rest stays free unless it is below 512 bytes. An idle
+//   chunk that the policy does not want cut is passed over. On a miss the
+//   strategy grows by a chunk of the size AutoGrowthPolicy gives; if the
+//   system refuses, by less, down to what the request needs; then it gives the
+//   smallest idle chunk that covers the request to the system and tries again;
+//   then it looks in the other pools, and cuts any chunk. A freed block joins
+//   its free neighbours in the chunk. A chunk whose last block is freed is
+//   idle: kept for the next request, and given back as PoolingStrategy says,
+//   and before growth as the policy says. Before it grows, it takes what other
+//   streams of the place have left over: an idle chunk, or a free block, which
+//   is then a chunk of its own here and a block in use there until it is idle
+//   and given back (ChunkPool::Borrow). Freed blocks of sizes that come again
+//   stay whole in a FrontCache, which is emptied before anybody looks at what
+//   else is free, or grows. While a program repeats a step, what a search would
+//   find comes from a StepPlan, which ends before anything else happens to the
+//   blocks.
 // Threads: any thread.
 // Cost: a hit is O(1) under one spin lock, without heap or device call. The
 //   request before a step longer than any that was planned walks, and asks the
@@ -204,6 +207,23 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
     IdleListOf(chunk).Remove(chunk);
     chunk->recalls_before_use = recalls_;
   }
+  // Free bytes in chunks that are in use.
+  std::size_t unused_bytes() const {
+    return blocks_.chunk_bytes() - taken_bytes_ - idle_.bytes() -
+           idle_loans_.bytes();
+  }
+  // Whether a free block may serve `size`: an idle chunk only if the policy
+  // allows to cut it.
+  bool MayServe(const Block& block, std::size_t size) const {
+    return !BlockList::IsWholeChunk(&block) || MayCut(block.size, size);
+  }
+  bool MayCut(std::size_t chunk_bytes, std::size_t size) const;
+  // How much to take of a free block for a block of `size`.
+  std::size_t BytesToTake(const Block& block, std::size_t size) const {
+    return policy_.StaysWhole(block.size) && BlockList::IsWholeChunk(&block)
+               ? block.size
+               : size;
+  }
   // Takes the best fit, with at least a record at hand; null if none fits.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
@@ -211,18 +231,38 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // The same for a block that has left its index `blocks`, with at least a
   // record at hand.
   Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
-  Block* FindAndCarve(Pool pool, std::size_t size, bool exact) noexcept;
-  // The last resort: splits what kLongLived would keep whole, takes from the
-  // other pool, and looks at more than the first blocks of a class; all are
-  // better than no memory. O(blocks of the request's class).
-  Block* FindAmongAll(std::size_t size) noexcept;
-  Allocation* Grow(const Request& request, std::size_t size,
+  Block* FindAndCarve(Pool pool, std::size_t size) noexcept;
+  // The last resort: takes from the other pools, cuts any idle chunk, and looks
+  // at more than the first blocks of a class; all are better than no memory.
+  // O(blocks of the request's class).
+  Block* FindAmongAll(Pool own, std::size_t size) noexcept;
+  Pool PoolOf(const Request& request, std::size_t size) const {
+    return (request.flags & kLongLived) != 0 ? Pool::kLongLived
+                                             : policy_.PoolOf(size);
+  }
+  Allocation* Grow(const Request& request, Pool own, std::size_t size,
                    Failure& failure) noexcept;
+  // A new chunk for a block of `size`, or, if the system refuses, memory of
+  // another stream; null if there is none.
+  Allocation* TakeFromSystem(Pool own, std::size_t size,
+                             Failure& failure) noexcept;
+  // The chunk sizes to try. Notes how much room the place has.
+  AutoGrowthPolicy::Sizes PlanGrowth(Pool own, std::size_t size,
+                                     bool is_first) noexcept;
+  // A chunk of one of `sizes`, but at most `most_bytes`; null if the system
+  // refuses them all.
+  Allocation* TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
+                        std::size_t most_bytes, Failure& failure) noexcept;
+  // The same in the place of an idle chunk of at least `size`, the smallest,
+  // which is given back; null if there is none.
+  Allocation* ReplaceIdle(std::size_t size,
+                          const AutoGrowthPolicy::Sizes& sizes,
+                          Failure& failure) noexcept;
   // Adds the chunk to the lists and carves the request from it.
   Block* Publish(Pool pool, Chunk* chunk, std::size_t size) noexcept;
   // The memory of a new chunk, from other streams, in place of growth; null and
   // `block` if it turned up here meanwhile.
-  Allocation* BorrowFor(std::size_t size, Block** block) noexcept;
+  Allocation* BorrowFor(Pool own, std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort,
                      ChunkPool::Asked asked) noexcept;
   // Has all others return what this has lent, if it has: chunks of which only

@@ -90,6 +90,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
     Block* block = blocks.FindBest(bytes, [&](Block& b) {
       if (!IsLendable(b) || !is_fit(b)) return false;
       if (!BlockList::IsWholeChunk(&b)) return true;
+      if (!MayCut(b.size, bytes)) return false;
       if (idle == nullptr || FreeIndex::IsBetter(&b, idle)) idle = &b;
       return false;
     });
@@ -312,10 +313,11 @@ bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
   return true;
 }
 
-Allocation* AutoGrowthAllocator::BorrowFor(std::size_t size,
+Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
                                            Block** block) noexcept {
+  // A block that stays would keep the loan from its lender.
+  if (own == Pool::kLongLived) return nullptr;
   if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
-  const Pool own = policy_.PoolOf(size);
   if (own == Pool::kSmall && !MayBorrowSmall()) return nullptr;
   const Effort effort = policy_.loan_effort();
   const bool may_order = effort == Effort::kOrder;
@@ -338,7 +340,7 @@ Block* AutoGrowthAllocator::FindRecalled(std::size_t size,
                                          LoanRecall which) noexcept {
   if (pool().RecallLoans(which, ChunkPool::Asked::kSome) == 0) return nullptr;
   const Joined joined(*this);
-  Block* block = FindAndCarve(policy_.PoolOf(size), size, /*exact=*/false);
+  Block* block = FindAndCarve(policy_.PoolOf(size), size);
   if (block != nullptr) ++untold_takes_;
   return block;
 }

@@ -1,6 +1,7 @@
 #include "strata/strategy/auto_growth_policy.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -12,14 +13,50 @@ namespace strata {
 namespace {
 
 // The graded rule. 2 MiB is the frame of the device; the borders of 1 and
-// 10 MiB and the chunk of 20 MiB are those of pytorch.md §2.1.
+// 10 MiB and the chunk of 20 MiB are those of pytorch.md §2.1: up to 1 MiB is
+// small, from 10 MiB on a request has a chunk of its own.
 constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
 constexpr std::size_t kMediumChunkBytes = Mebibytes(20);
+// A chunk of kMediumChunkBytes may leave this part of it unused.
+constexpr std::size_t kMediumRestDivisor = 4;
+// Sizes of chunks that are chosen to fit the blocks.
+constexpr std::size_t kLeastFittedBytes = Mebibytes(16);
+constexpr std::size_t kMostFittedBytes = Mebibytes(32);
+// A smaller chunk is preferred to one that leaves less than this part unused.
+constexpr std::size_t kGoodFitDivisor = 32;
 
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
+}
+
+// The bytes of a chunk for `count` blocks.
+std::size_t ChunkBytes(const AutoGrowthPolicy::Growth& growth,
+                       std::size_t count) {
+  const std::size_t bytes = count * growth.size;
+  if (growth.is_limited && growth.size > kSmallLimitBytes) return bytes;
+  return AlignUp(bytes, kFrameBytes);
+}
+
+// The number of blocks whose chunk, of `least` to `most` bytes, leaves little
+// unused; 1 if there is none.
+std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
+                             std::size_t least, std::size_t most) {
+  std::size_t best = 1;
+  double best_rest = 1;
+  for (std::size_t count = std::max<std::size_t>(least / growth.size, 1);
+       ChunkBytes(growth, count) <= most; ++count) {
+    const std::size_t chunk = ChunkBytes(growth, count);
+    if (chunk < least) continue;
+    const double rest = 1 - static_cast<double>(count * growth.size) /
+                                static_cast<double>(chunk);
+    if (rest >= best_rest) continue;
+    best = count;
+    best_rest = rest;
+    if (rest * kGoodFitDivisor < 1) break;
+  }
+  return best;
 }
 
 }  // namespace
@@ -47,8 +84,12 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
   }
   graded_ = rule == "graded" && !two_pools &&
             options.auto_growth_chunk_size_in_mb == 0;
+  const std::size_t max_split =
+      BytesOfOption("auto_growth_max_split_size_in_mb",
+                    options.auto_growth_max_split_size_in_mb);
+  max_split_bytes_ = max_split != 0 ? max_split : SIZE_MAX;
   if (graded_) {
-    small_limit_bytes_ = kSmallLimitBytes - 1;
+    small_limit_bytes_ = kSmallLimitBytes;
     return;
   }
   give_back_limit_ = 0;
@@ -71,28 +112,50 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
   }
 }
 
-std::array<std::size_t, AutoGrowthPolicy::kGrowthSteps>
-AutoGrowthPolicy::GrowthSizes(std::size_t size, bool is_first) const {
-  std::array<std::size_t, kGrowthSteps> sizes{};
-  std::size_t count = 0;
+bool AutoGrowthPolicy::SharesMediumChunk(const Growth& growth) {
+  if (growth.pool != Pool::kLarge || growth.size >= kMediumLimitBytes) {
+    return false;
+  }
+  const std::size_t rest = kMediumChunkBytes % growth.size;
+  return rest <= kMediumChunkBytes / kMediumRestDivisor &&
+         rest <= growth.spare_bytes && !growth.is_limited;
+}
+
+std::size_t AutoGrowthPolicy::BlocksPerChunk(const Growth& growth) {
+  const std::size_t size = growth.size;
+  if (growth.pool == Pool::kLongLived) {
+    return BestFittingCount(
+        growth, size <= kSmallLimitBytes ? kFrameBytes : kLeastFittedBytes,
+        kMostFittedBytes);
+  }
+  if (size <= kSmallLimitBytes) return kFrameBytes / size;
+  if (size >= kMediumLimitBytes) return 1;
+  if (SharesMediumChunk(growth)) return kMediumChunkBytes / size;
+  return BestFittingCount(growth, kLeastFittedBytes, kMostFittedBytes);
+}
+
+AutoGrowthPolicy::Sizes AutoGrowthPolicy::GrowthSizes(
+    const Growth& growth) const {
+  const std::size_t size = growth.size;
+  Sizes sizes{};
+  std::size_t used = 0;
   const auto add = [&](std::size_t bytes) {
     // A size near the end of the address space may wrap when rounded up.
-    if (bytes >= size && (count == 0 || bytes < sizes[count - 1])) {
-      sizes[count++] = bytes;
+    if (bytes >= size && (used == 0 || bytes < sizes[used - 1])) {
+      sizes[used++] = bytes;
     }
   };
   if (graded_) {
-    if (size <= kSmallLimitBytes - 1) {
-      add(kFrameBytes);
-    } else {
-      if (size < kMediumLimitBytes) add(kMediumChunkBytes);
-      add(AlignUp(size, kFrameBytes));
+    if (SharesMediumChunk(growth)) add(kMediumChunkBytes);
+    std::size_t n = BlocksPerChunk(growth);
+    for (; n != 0 && used + 1 < kGrowthSteps; n /= 2) {
+      add(ChunkBytes(growth, n));
     }
   } else {
-    const std::size_t pool = Index(PoolOf(size));
-    const std::size_t minimum = min_chunk_bytes_[pool];
-    const std::size_t first = std::max(minimum, first_chunk_bytes_[pool]);
-    if (is_first) add(std::max(size, first));
+    const std::size_t minimum = min_chunk_bytes_[Index(growth.pool)];
+    const std::size_t first =
+        std::max(minimum, first_chunk_bytes_[Index(growth.pool)]);
+    if (growth.is_first) add(std::max(size, first));
     add(std::max(size, minimum));
   }
   add(size);

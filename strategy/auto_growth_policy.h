@@ -6,31 +6,40 @@
 #include <cstdint>
 
 #include "strata/allocation/chunk_holder.h"
+#include "strata/allocation/size.h"
 #include "strata/strategy/front_cache_policy.h"
 #include "strata/strategy/strategy_options.h"
 
 namespace strata {
 
-// The numbers of auto_growth: which pool serves a size, and how much to take
-// from the system on a miss.
+// The numbers of auto_growth: which pool serves a size, how much to take from
+// the system on a miss, and which idle chunks stay whole.
 //
 // Model: two sets of rules. With auto_growth_chunk_size_in_mb or
 //   small_pool_size_in_mb set, or auto_growth_chunk_rule=exact, those of the
 //   original (paddle.md §3.3 rules 2, 4): one pool, or two with
 //   small_pool_size_in_mb, which alone makes the flags of the pools count; a
 //   chunk is as large as the request, but at least the flag of its pool.
-//   Otherwise the graded ones: requests below 1 MiB in a pool of their own with
-//   chunks of 2 MiB, so that a small block does not pin a large chunk; below
-//   10 MiB chunks of 20 MiB; above, the request itself; all in steps of 2 MiB,
-//   the device's own.
+//   Otherwise the graded ones:
+//   - requests of up to 1 MiB have a pool with chunks of 2 MiB;
+//   - requests below 10 MiB share chunks of 20 MiB, or of up to 32 MiB where a
+//     chunk of 20 MiB would leave more than a quarter unused;
+//   - larger requests get a chunk of their own size;
+//   - all chunks are multiples of 2 MiB, the device's own step.
+//   Under a limit, which counts bytes, chunks of requests above 1 MiB are not
+//   rounded up. Requests with kLongLived have a pool of their own.
+//   Near the limit, or the end of the device's memory, little may be left
+//   unused: chunks hold as many blocks as fit best, and idle chunks are
+//   not cut for much smaller requests (MayCut).
 // Units: bytes.
 // Source: the graded rule is that of memory_policy.md §5.7 with PyTorch's two
 //   borders (pytorch.md §2.1); docs/auto_growth.md has what each part buys.
 class AutoGrowthPolicy {
  public:
-  enum class Pool : std::uint32_t { kSmall, kLarge };
-  static constexpr std::size_t kPoolCount = 2;
-  static constexpr std::size_t kGrowthSteps = 3;
+  enum class Pool : std::uint32_t { kSmall, kLarge, kLongLived };
+  static constexpr std::size_t kPoolCount = 3;
+  static constexpr std::size_t kGrowthSteps = 8;
+  using Sizes = std::array<std::size_t, kGrowthSteps>;
 
   // Errors: std::invalid_argument naming the option that is wrong.
   explicit AutoGrowthPolicy(const StrategyOptions& options);
@@ -39,16 +48,53 @@ class AutoGrowthPolicy {
   Pool PoolOf(std::size_t size) const {
     return size <= small_limit_bytes_ ? Pool::kSmall : Pool::kLarge;
   }
-  // Chunk sizes to try for a block of `size`, largest first, without
-  // repetition; unused entries are 0. `is_first` says that the pool has never
-  // grown, which is when it takes its pre-allocation.
-  std::array<std::size_t, kGrowthSteps> GrowthSizes(std::size_t size,
-                                                    bool is_first) const;
+
+  // How much the ends of new chunks may leave unused. `room_bytes` is by how
+  // much the place can grow, `unused_bytes` how much is free in chunks in use.
+  static std::size_t SpareOfGrowth(std::size_t room_bytes,
+                                   std::size_t unused_bytes) {
+    const std::size_t spare = room_bytes / kGrowthSpareDivisor;
+    return spare - std::min(spare, unused_bytes);
+  }
+
+  struct Growth {
+    std::size_t size = 0;  // of the block that is missing; rounded
+    Pool pool = Pool::kSmall;
+    bool is_first = false;    // the pool has never grown: it pre-allocates
+    bool is_limited = false;  // there is a limit
+    std::size_t spare_bytes = SIZE_MAX;  // SpareOfGrowth
+  };
+  // Chunk sizes to try, largest first, without repetition; unused entries are
+  // 0.
+  Sizes GrowthSizes(const Growth& growth) const;
 
   // The least that a block of `size` borrows from another stream: small blocks
-  // share what they borrow.
+  // share the memory that they borrow.
   std::size_t LoanSize(std::size_t size) const {
-    return PoolOf(size) == Pool::kSmall ? GrowthSizes(size, false)[0] : size;
+    return PoolOf(size) == Pool::kSmall
+               ? GrowthSizes({.size = size, .pool = Pool::kSmall})[0]
+               : size;
+  }
+
+  // Whether an idle chunk may be cut for `size`. If not, the request grows, and
+  // the chunk serves only requests of nearly its own size. For `room_bytes` and
+  // `unused_bytes` see SpareOfGrowth.
+  bool MayCut(std::size_t chunk_bytes, std::size_t size, std::size_t room_bytes,
+              std::size_t unused_bytes) const {
+    const std::size_t rest = chunk_bytes - size;
+    if (StaysWhole(chunk_bytes)) {
+      return StaysWhole(size) && rest < kMostWholeRestBytes;
+    }
+    return unused_bytes + rest <= room_bytes / kCutSpareDivisor ||
+           rest <= size / kCutRestDivisor || chunk_bytes <= kCutChunkBytes ||
+           !graded_;
+  }
+  // Whether a refused growth gives an idle chunk back to make room.
+  bool replaces_idle() const { return graded_; }
+  // Whether auto_growth_max_split_size_in_mb keeps a chunk of that size whole:
+  // it serves one block at a time.
+  bool StaysWhole(std::size_t chunk_bytes) const {
+    return chunk_bytes > max_split_bytes_;
   }
 
   // Sizes are rounded up to a multiple of it.
@@ -77,9 +123,28 @@ class AutoGrowthPolicy {
   double give_back_limit() const { return give_back_limit_; }
 
  private:
+  // Parts of the room that chunks may leave unused. Larger parts fit on larger
+  // devices, smaller ones reserve more where there is much room:
+  // docs/auto_growth.md.
+  static constexpr std::size_t kCutSpareDivisor = 6;
+  static constexpr std::size_t kGrowthSpareDivisor = 128;
+  // A rest of up to this part of the request is no waste.
+  static constexpr std::size_t kCutRestDivisor = 8;
+  // Chunks of up to this size are shared by blocks anyway.
+  static constexpr std::size_t kCutChunkBytes = Mebibytes(32);
+  // PyTorch's kLargeBuffer (pytorch.md §2.1).
+  static constexpr std::size_t kMostWholeRestBytes = Mebibytes(20);
+
+  // Whether the chunk is one of 20 MiB, whatever the request.
+  static bool SharesMediumChunk(const Growth& growth);
+  // How many blocks of the size a chunk is to hold.
+  static std::size_t BlocksPerChunk(const Growth& growth);
+
   bool graded_;
   std::size_t granule_bytes_;
   std::size_t small_limit_bytes_;  // sizes up to this are small
+  std::size_t max_split_bytes_;    // larger chunks stay whole
+  // By pool; kLongLived has neither.
   std::array<std::size_t, kPoolCount> min_chunk_bytes_{};
   std::array<std::size_t, kPoolCount> first_chunk_bytes_{};
   FrontCachePolicy front_cache_;

@@ -126,7 +126,7 @@ class StreamEndLoansTest : public StreamEndFixture {
 };
 
 TEST_F(StreamEndLoansTest, WhatItBorrowedComesBackOnceItsWorkIsDone) {
-  BuildStrategy("auto_growth");
+  BuildStrategy("auto_growth,auto_growth_chunk_size_in_mb=20");
   AllocationPtr used = Alloc(Mebibytes(9), other_);
   AllocationPtr borrowed = Alloc(Mebibytes(8), ending_);
   ASSERT_EQ(borrowed->base(), used->base());

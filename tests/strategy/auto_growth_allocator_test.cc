@@ -328,14 +328,36 @@ TEST_F(AutoGrowthTest, TheHitPathTakesAndGivesWhatIsCached) {
   EXPECT_TRUE(strategy().IsConsistent());
 }
 
-TEST_F(AutoGrowthTest, ALongLivedBlockIsNotCutFromALargerOne) {
-  Use(WithChunks(0));
-  Get(Mebibytes(8)).reset();
-  const AllocationPtr own_chunk = Get(Mebibytes(2), kLongLived);
-  EXPECT_EQ(stats().chunks, 2U);
-  EXPECT_EQ(stats().idle_bytes, Mebibytes(8));
-  const AllocationPtr exact = Get(Mebibytes(8), kLongLived);
-  EXPECT_EQ(stats().chunks, 2U);
+// Each took a whole chunk: 40 times the memory for small blocks.
+TEST_F(AutoGrowthTest, LongLivedBlocksShareChunks) {
+  for (const std::size_t bytes :
+       {Kibibytes(4), Kibibytes(700), Mebibytes(1), Mebibytes(1) + 256,
+        Mebibytes(2), Mebibytes(5) - 1, Kibibytes(6912), Mebibytes(10) + 256,
+        Mebibytes(11), Mebibytes(12)}) {
+    TestPlaceOptions options;
+    options.memory_bytes = Gibibytes(1);
+    Use(options);
+    std::vector<AllocationPtr> live;
+    for (int i = 0; i < 40; ++i) live.push_back(Get(bytes, kLongLived));
+    const std::size_t least = stats().in_use_bytes;
+    EXPECT_LE(static_cast<double>(stats().reserved_bytes),
+              1.1 * static_cast<double>(least) + Mebibytes(32))
+        << bytes;
+    EXPECT_TRUE(strategy().IsConsistent());
+  }
+}
+
+TEST_F(AutoGrowthTest, LongLivedBlocksStayOutOfOtherChunks) {
+  Use(TestPlaceOptions());
+  Get(Mebibytes(12)).reset();
+  const AllocationPtr before = Get(Mebibytes(3));
+  const AllocationPtr stays = Get(Mebibytes(2), kLongLived);
+  const AllocationPtr other = Get(Mebibytes(2));
+  const AllocationPtr small = Get(1000, kLongLived);
+  EXPECT_EQ(Growths(), 2U);
+  EXPECT_NE(stays->base(), before->base());
+  EXPECT_NE(stays->base(), other->base());
+  EXPECT_EQ(small->base(), stays->base());
 }
 
 TEST_F(AutoGrowthTest, ALongLivedBlockIsCutWhenThereIsNoOtherMemory) {

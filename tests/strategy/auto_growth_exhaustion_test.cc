@@ -68,7 +68,7 @@ TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
 // A class of sizes has more blocks than are compared for a request that may
 // still grow.
 TEST(AutoGrowthExhaustionTest, NothingIsRefusedWhileABlockFits) {
-  TestPlace place(Memory(64));
+  TestPlace place(ExactMemory(64));
   const TestChain chain = place.AddChain();
   chain->Allocate(Mebibytes(60)).reset();  // all that follows is of this chunk
   AllocationPtr fits = chain->Allocate(Mebibytes(4) + Kibibytes(12));
@@ -187,7 +187,7 @@ TEST(AutoGrowthExhaustionTest, IdleMemoryIsReusedBeforeMoreIsTaken) {
 }
 
 TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
-  for (std::uint64_t refused = 0; refused <= 3; ++refused) {
+  for (std::uint64_t refused = 0; refused <= 4; ++refused) {
     TestPlaceOptions options = Memory(64);
     options.decorators = DecoratorOptions();
     TestPlace place(options);
@@ -199,12 +199,12 @@ TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
     rule.count = refused;
     if (refused != 0) place.device().AddFault(rule);
     Failure failure;
-    // 20 MiB, then 4 MiB, then 3 MiB.
+    // Six blocks, three, one in whole steps of 2 MiB, and one.
     const AllocationPtr grown =
         chain->AllocateOrNull(Request{Mebibytes(3), 0, kNoRetry}, failure);
-    const std::size_t chunk[] = {20, 4, 3, 0};
+    const std::size_t chunk[] = {18, 10, 4, 3, 0};
     EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(12 + chunk[refused]));
-    EXPECT_EQ(grown != nullptr, refused < 3);
+    EXPECT_EQ(grown != nullptr, refused < 4);
     EXPECT_TRUE(chain.auto_growth().IsConsistent());
     if (grown != nullptr) continue;
     EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);

@@ -23,6 +23,7 @@ class AutoGrowthManyStreamsTest : public AutoGrowthLoansFixture {
   void UseMany(std::uint64_t memory_bytes) {
     TestPlaceOptions options;
     options.memory_bytes = memory_bytes;
+    options.strategy_options.auto_growth_chunk_size_in_mb = 20;
     place_ = std::make_unique<TestPlace>(options);
     b_ = place_->AddChain();
     AddOthers(2 * ChunkPool::kMostAsked - 2);

@@ -19,13 +19,19 @@ using ::testing::ElementsAre;
 using Pool = AutoGrowthPolicy::Pool;
 
 // The sizes tried, without the unused entries.
-std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy, std::size_t size,
-                               bool is_first = false) {
+std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy,
+                               const AutoGrowthPolicy::Growth& growth) {
   std::vector<std::size_t> sizes;
-  for (const std::size_t bytes : policy.GrowthSizes(size, is_first)) {
+  for (const std::size_t bytes : policy.GrowthSizes(growth)) {
     if (bytes != 0) sizes.push_back(bytes);
   }
   return sizes;
+}
+std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy, std::size_t size,
+                               bool is_first = false) {
+  return Sizes(
+      policy,
+      {.size = size, .pool = policy.PoolOf(size), .is_first = is_first});
 }
 
 StrategyOptions Exact() {
@@ -43,10 +49,11 @@ StrategyOptions TwoPools() {
 TEST(AutoGrowthPolicyTest, GradedChunksFollowTheRequest) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   EXPECT_THAT(Sizes(policy, 256), ElementsAre(Mebibytes(2), 256));
-  EXPECT_THAT(Sizes(policy, Mebibytes(1) - 256),
-              ElementsAre(Mebibytes(2), Mebibytes(1) - 256));
   EXPECT_THAT(Sizes(policy, Mebibytes(1)),
-              ElementsAre(Mebibytes(20), Mebibytes(2), Mebibytes(1)));
+              ElementsAre(Mebibytes(2), Mebibytes(1)));
+  EXPECT_THAT(Sizes(policy, Mebibytes(1) + 256),
+              ElementsAre(Mebibytes(20), Mebibytes(10), Mebibytes(6),
+                          Mebibytes(4), Mebibytes(2), Mebibytes(1) + 256));
   EXPECT_THAT(Sizes(policy, Mebibytes(10) - 256),
               ElementsAre(Mebibytes(20), Mebibytes(10), Mebibytes(10) - 256));
   EXPECT_THAT(Sizes(policy, Mebibytes(10)), ElementsAre(Mebibytes(10)));
@@ -54,11 +61,87 @@ TEST(AutoGrowthPolicyTest, GradedChunksFollowTheRequest) {
               ElementsAre(Mebibytes(34), Mebibytes(33) + 256));
 }
 
-TEST(AutoGrowthPolicyTest, GradedRequestsBelowOneMebibyteAreSmall) {
+// As PyTorch's kSmallSize and kMinLargeAlloc (pytorch.md §2.1).
+TEST(AutoGrowthPolicyTest, GradedRequestsOfUpToOneMebibyteAreSmall) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   EXPECT_EQ(policy.PoolOf(256), Pool::kSmall);
-  EXPECT_EQ(policy.PoolOf(Mebibytes(1) - 256), Pool::kSmall);
-  EXPECT_EQ(policy.PoolOf(Mebibytes(1)), Pool::kLarge);
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1)), Pool::kSmall);
+  EXPECT_EQ(policy.PoolOf(Mebibytes(1) + 256), Pool::kLarge);
+}
+
+// Blocks of 6 912 KiB took 1.48 times their size, two in each 20 MiB.
+TEST(AutoGrowthPolicyTest, AChunkThatWouldWasteAQuarterIsChosenToFit) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  EXPECT_EQ(Sizes(policy, Kibibytes(6912))[0], Mebibytes(28));
+  EXPECT_EQ(Sizes(policy, Kibibytes(7000))[0], Mebibytes(28));
+  EXPECT_EQ(Sizes(policy, Mebibytes(8))[0], Mebibytes(20));
+}
+
+TEST(AutoGrowthPolicyTest, WithoutBytesToSpareEveryChunkIsChosenToFit) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  const auto tight = [&](std::size_t size) {
+    return Sizes(policy,
+                 {.size = size, .pool = Pool::kLarge, .spare_bytes = 0});
+  };
+  EXPECT_THAT(tight(Mebibytes(8)), ElementsAre(Mebibytes(16), Mebibytes(8)));
+  EXPECT_THAT(tight(Mebibytes(6)), ElementsAre(Mebibytes(18), Mebibytes(6)));
+  EXPECT_EQ(tight(Mebibytes(5))[0], Mebibytes(20));
+}
+
+// A limit counts bytes: a chunk that is rounded up leaves less of it.
+TEST(AutoGrowthPolicyTest, UnderALimitLargeChunksAreNotRoundedUp) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  const auto limited = [&](std::size_t size) {
+    return Sizes(
+        policy,
+        {.size = size, .pool = policy.PoolOf(size), .is_limited = true});
+  };
+  EXPECT_THAT(limited(Mebibytes(33) + 256), ElementsAre(Mebibytes(33) + 256));
+  EXPECT_EQ(limited(Mebibytes(7))[0], Mebibytes(21));
+  EXPECT_EQ(limited(Kibibytes(700))[0], Mebibytes(2));
+}
+
+TEST(AutoGrowthPolicyTest, LongLivedBlocksShareChunksThatFitThem) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  for (std::size_t size = Kibibytes(4); size <= Mebibytes(12);
+       size = size * 17 / 16 / 256 * 256) {
+    const std::size_t chunk =
+        Sizes(policy, {.size = size, .pool = Pool::kLongLived})[0];
+    const std::size_t used = chunk / size * size;
+    EXPECT_LE(static_cast<double>(chunk), 1.1 * static_cast<double>(used))
+        << size;
+    EXPECT_LE(chunk, Mebibytes(32)) << size;
+  }
+}
+
+TEST(AutoGrowthPolicyTest, AnIdleChunkIsCutWhileThereIsRoom) {
+  const AutoGrowthPolicy policy{StrategyOptions()};
+  const std::size_t room = Gibibytes(6);
+  EXPECT_TRUE(policy.MayCut(Gibibytes(1), Mebibytes(2), room, 0));
+  EXPECT_FALSE(policy.MayCut(Gibibytes(1), Mebibytes(2), room / 2, 0));
+  // What is unused already counts.
+  EXPECT_FALSE(policy.MayCut(Gibibytes(1), Mebibytes(2), room, Mebibytes(3)));
+  // Nearly all of it is used, or it is a chunk for many blocks.
+  EXPECT_TRUE(policy.MayCut(Mebibytes(36), Mebibytes(32), 0, Gibibytes(1)));
+  EXPECT_FALSE(policy.MayCut(Mebibytes(38), Mebibytes(32), 0, 0));
+  EXPECT_TRUE(policy.MayCut(Mebibytes(20), Mebibytes(2), 0, Gibibytes(1)));
+  // The original's rules do not look at the room.
+  EXPECT_TRUE(
+      AutoGrowthPolicy(Exact()).MayCut(Gibibytes(1), Mebibytes(2), 0, 0));
+}
+
+// PyTorch's max_split_size (pytorch.md §2.1).
+TEST(AutoGrowthPolicyTest, ChunksAboveTheSplitLimitStayWhole) {
+  StrategyOptions options;
+  options.auto_growth_max_split_size_in_mb = 64;
+  const AutoGrowthPolicy policy(options);
+  const std::size_t room = Gibibytes(80);
+  EXPECT_FALSE(policy.StaysWhole(Mebibytes(64)));
+  EXPECT_TRUE(policy.StaysWhole(Mebibytes(64) + 256));
+  EXPECT_TRUE(policy.MayCut(Mebibytes(64), Mebibytes(2), room, 0));
+  EXPECT_FALSE(policy.MayCut(Mebibytes(66), Mebibytes(64), room, 0));
+  EXPECT_TRUE(policy.MayCut(Mebibytes(86), Mebibytes(66) + 256, room, 0));
+  EXPECT_FALSE(policy.MayCut(Mebibytes(86), Mebibytes(66), room, 0));
 }
 
 // 3.3-2: with flag 0 everything is large.

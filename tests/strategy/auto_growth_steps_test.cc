@@ -432,6 +432,7 @@ TEST_F(AutoGrowthStepsTest, TheHitPathFindsNotAllWhileAPlanWantsMemory) {
 // What a plan uses is not free for another stream before its work is done.
 TEST_F(AutoGrowthStepsTest, AnotherStreamBorrowsOnlyWhatIsDone) {
   TestPlaceOptions options;
+  options.memory_bytes = Gibibytes(4);
   options.progress = "manual";
   options.strategy_options.front_cache = "off";
   Use(options);

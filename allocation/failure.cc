@@ -50,6 +50,7 @@ std::string Failure::ToString() const {
               HumanBytes(device_total_bytes);
     }
   }
+  if (reason == Reason::kDevice && !during_capture) text += CaptureHint(status);
   if (during_capture) {
     text += "; a capture is under way, so nothing was given back for it";
   }
@@ -57,6 +58,19 @@ std::string Failure::ToString() const {
     text += "; waited " + std::to_string(waited_ms) + " ms for memory";
   }
   return text;
+}
+
+const char* CaptureHint(Status status) {
+  switch (status) {
+    case Status::kStreamCaptureUnsupported:
+    case Status::kStreamCaptureInvalidated:
+    case Status::kStreamCaptureImplicit:
+      return "; a capture is under way that was not announced: call "
+             "CaptureGuard or PrepareMemoryPoolForCUDAGraph before it begins "
+             "(in C, strata_capture_begin)";
+    default:
+      return "";
+  }
 }
 
 }  // namespace strata

@@ -60,6 +60,10 @@ struct Failure {
   std::string ToString() const;
 };
 
+// Names the calls that announce a capture if `status` says that a capture is
+// under way; else "". Ends a message. Use it while no capture is announced.
+const char* CaptureHint(Status status);
+
 }  // namespace strata
 
 #endif  // STRATA_ALLOCATION_FAILURE_H_

@@ -45,7 +45,8 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
     throw std::invalid_argument(
         "device " + std::to_string(device) + ": handle " +
         std::to_string(reinterpret_cast<std::uintptr_t>(stream_handle)) +
-        " is no stream: " + ToString(status));
+        " is no stream: " + ToString(status) +
+        (graph_pools_->gate().any() ? "" : CaptureHint(status)));
   }
   return stream;
 }
@@ -59,10 +60,9 @@ void AllocatorFacade::CheckStream(Stream stream) {
       status != CaptureStatus::kNone) {
     // Its handle cannot be looked up now, but it exists.
     if (graph_pools_->gate().any()) return;
-    throw std::logic_error(
-        "stream " + std::to_string(stream.uid) +
-        " is capturing, but no capture was announced; see CaptureGuard and "
-        "PrepareMemoryPoolForCUDAGraph");
+    throw std::logic_error("stream " + std::to_string(stream.uid) +
+                           " is capturing" +
+                           CaptureHint(Status::kStreamCaptureUnsupported));
   }
   Stream now;
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);

@@ -320,8 +320,9 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
                   "no memory to find the capture's pool");
   }
   return refuse(Failure::Reason::kDevice, Status::kNotPermitted,
-                "the stream is capturing, but no pool was prepared for the "
-                "capture; see PrepareMemoryPoolForCUDAGraph");
+                "the capture of the stream was not announced: call "
+                "CaptureGuard or PrepareMemoryPoolForCUDAGraph before it "
+                "begins (in C, strata_capture_begin)");
 }
 
 void GraphPools::AddHoldsOf(Device& device, const Stream& stream,

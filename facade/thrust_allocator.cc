@@ -1,6 +1,7 @@
 #include "strata/facade/thrust_allocator.h"
 
-#include <cstdint>
+#include <glog/logging.h>
+
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,18 +22,20 @@ char* ThrustAllocator::allocate(std::ptrdiff_t bytes) {
   return data;
 }
 
-void ThrustAllocator::deallocate(char* data, std::size_t /*bytes*/) {
+void ThrustAllocator::deallocate(char* data, std::size_t /*bytes*/) noexcept {
   if (data == nullptr) return;
   AllocationPtr freed;  // outside the lock
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const auto found = live_.find(data);
-  if (found == live_.end()) {
-    throw std::invalid_argument(
-        "ThrustAllocator: no live allocation starts at " +
-        std::to_string(reinterpret_cast<std::uintptr_t>(data)));
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = live_.find(data);
+    if (found != live_.end()) {
+      freed = std::move(found->second);
+      live_.erase(found);
+    }
   }
-  freed = std::move(found->second);
-  live_.erase(found);
+  LOG_IF(ERROR, freed == nullptr)
+      << "ThrustAllocator: no live allocation starts at "
+      << static_cast<void*>(data);
 }
 
 }  // namespace strata

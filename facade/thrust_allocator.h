@@ -31,11 +31,11 @@ class ThrustAllocator {
   // Errors: as AllocatorFacade::Alloc; std::invalid_argument if `bytes` is
   //   negative.
   char* allocate(std::ptrdiff_t bytes);  // NOLINT: Thrust's name
-  // Null is ignored.
-  //
-  // Errors: std::invalid_argument for an address that is not a live one of this
-  //   allocator; then nothing has changed.
-  void deallocate(char* data, std::size_t bytes);  // NOLINT: Thrust's name
+  // Null is ignored. Thrust calls this from destructors, so nothing is thrown:
+  // an address that is not a live one of this allocator is logged, and nothing
+  // changes.
+  void deallocate(char* data,  // NOLINT: Thrust's name
+                  std::size_t bytes) noexcept;
 
  private:
   AllocatorFacade& facade_;

@@ -92,6 +92,9 @@ enum GraphInstantiateFlags : unsigned {
   kGraphDefault = 0,
   // A launch first frees what earlier ones allocated and nobody freed.
   kGraphAutoFreeOnLaunch = 1,
+  // Launches run each node with the priority of the node, not of the stream. A
+  // hint, which the simulated device accepts and does not follow.
+  kGraphUseNodePriority = 8,
 };
 
 // What a pointer is; values as in cudaMemoryType.

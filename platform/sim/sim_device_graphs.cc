@@ -77,7 +77,8 @@ Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
   CallRecord call = CallAboutHandle(DeviceCall::kGraphInstantiate, GraphExec(),
                                     NumberOfHandle(graph));
   return Run(call, [&](CallRecord* seen) {
-    if (exec == nullptr || (flags & ~unsigned{kGraphAutoFreeOnLaunch}) != 0) {
+    constexpr unsigned kKnown = kGraphAutoFreeOnLaunch | kGraphUseNodePriority;
+    if (exec == nullptr || (flags & ~kKnown) != 0) {
       return Status::kInvalidValue;
     }
     std::lock_guard lock(mutex_);

@@ -323,8 +323,22 @@ TEST_F(SimGraphMemoryTest, AutoFreeOnLaunchFreesLeftovers) {
   EXPECT_EQ(device().GraphInstantiate(nullptr, graph_, 0),
             Status::kInvalidValue);
   GraphExec other;
-  EXPECT_EQ(device().GraphInstantiate(&other, graph_, 2),
-            Status::kInvalidValue);
+  for (const unsigned unknown : {2U, 4U, 16U, 2U | kGraphUseNodePriority}) {
+    EXPECT_EQ(device().GraphInstantiate(&other, graph_, unknown),
+              Status::kInvalidValue);
+  }
+}
+
+// cudaGraphInstantiateFlagUseNodePriority changes no order.
+TEST_F(SimGraphMemoryTest, NodePriorityIsAHint) {
+  const Stream stream = NewStream();
+  DevicePtr ptr = 0;
+  const GraphExec exec =
+      Escaping(1, &ptr, kGraphAutoFreeOnLaunch | kGraphUseNodePriority);
+  for (int i = 0; i < 2; ++i)
+    Launch(exec, stream);  // the flag beside it counts
+  Give(ptr, stream);
+  Sync(stream);
 }
 
 // cuda_semantics P14, {in G, in H}: a launch of H needs a live allocation.

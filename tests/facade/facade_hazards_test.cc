@@ -12,6 +12,7 @@
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/check/hazard_monitor.h"
+#include "strata/platform/host_hand_over.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/strategy/registry.h"
 
@@ -99,6 +100,51 @@ TEST_P(FacadeHazardsTest, ReleaseWaitsForWorkBeforeItGivesMemoryBack) {
   facade_->Release(DevicePlace(0));
   facade_.reset();
   EXPECT_EQ(reports_, "");
+}
+
+// A thread ends, and the thread that joins it frees what it used: the checker
+// sees no join.
+TEST_P(FacadeHazardsTest, HandOverTellsOfAJoin) {
+  for (const bool is_told : {false, true}) {
+    HostHandOver hand_over(device());
+    AllocationPtr block = Alloc(streams_[0]);
+    Order(streams_[0], streams_[1]);
+    std::thread([&] {
+      Work(block, streams_[1]);
+      EXPECT_EQ(device().StreamSynchronize(streams_[1]), Status::kSuccess);
+      if (is_told) hand_over.Release();
+    }).join();
+    if (is_told) hand_over.Acquire();
+    block.reset();
+    block = Alloc(streams_[0]);
+    Work(block, streams_[0]);
+    block.reset();
+    facade_->Release(DevicePlace(0));
+    EXPECT_EQ(reports_.empty(), is_told) << reports_;
+    reports_.clear();
+  }
+}
+
+// A thread starts, and frees what its creator has seen done.
+TEST_P(FacadeHazardsTest, HandOverTellsOfAThreadsStart) {
+  for (const bool is_told : {false, true}) {
+    HostHandOver hand_over(device());
+    AllocationPtr block = Alloc(streams_[0]);
+    Order(streams_[0], streams_[1]);
+    Work(block, streams_[1]);
+    EXPECT_EQ(device().StreamSynchronize(streams_[1]), Status::kSuccess);
+    if (is_told) hand_over.Release();
+    std::thread([&] {
+      if (is_told) hand_over.Acquire();
+      block.reset();
+      block = Alloc(streams_[0]);
+      Work(block, streams_[0]);
+      block.reset();
+      facade_->Release(DevicePlace(0));
+    }).join();
+    EXPECT_EQ(reports_.empty(), is_told) << reports_;
+    reports_.clear();
+  }
 }
 
 class GuardedHazardsTest : public FacadeHazardsTest {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What the calling thread is doing, for reports on memory: who allocated this?

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Lets calls into an object pass until the object goes away, which waits for

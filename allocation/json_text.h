@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // `text` as a JSON string, quotes included, whatever bytes are in it: those

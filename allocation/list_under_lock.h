@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <mutex>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Calls `list` under `lock` once there is room for the `count()` things that it

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // How a request may be met; bits of Request::flags.

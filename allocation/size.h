@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 constexpr std::size_t Kibibytes(std::size_t n) { return n << 10; }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What one layer has seen. A layer fills in what it knows; the rest stays 0.

@@ -9,14 +9,14 @@
 #include <mutex>
 
 #include "strata/platform/fork_lock.h"
+#include "strata/platform/initial_exec.h"
 
 namespace strata {
 
 // The places where the calling thread is counted, as bits of ThreadCensus.
 //
 // Cost: one thread-local load; initial-exec as in spin_lock.h.
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit std::atomic<std::uint64_t>
+STRATA_INITIAL_EXEC extern thread_local constinit std::atomic<std::uint64_t>
     t_counted_places;
 
 // Which threads of the process use which places, and which of them wait for

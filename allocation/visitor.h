@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 class Allocator;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The arguments of a command line, with what its flag files hold in the place

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "strata/platform/initial_exec.h"
 #include "strata/platform/place.h"
 
 namespace strata {
@@ -98,17 +99,13 @@ struct FreeRoute {
 
 static_assert(sizeof(FreeRoute) == 32);
 
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit FreeRoute t_free_route;
+STRATA_INITIAL_EXEC extern thread_local constinit FreeRoute t_free_route;
 // By a stream's uid.
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit FrontRoute t_stream_route;
+STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_stream_route;
 // By a stream's handle.
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit FrontRoute t_handle_route;
+STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_handle_route;
 // Of requests that name no stream; the key is 0.
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit FrontRoute t_default_route;
+STRATA_INITIAL_EXEC extern thread_local constinit FrontRoute t_default_route;
 
 }  // namespace strata
 

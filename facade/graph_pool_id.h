@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Names a pool of memory for graphs. Chosen by the caller, above 0 and below

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // How memory of the host is served. The meaning of each field is with its

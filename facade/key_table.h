@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Finds an object, for instance the front of a stream, by a 64-bit key without

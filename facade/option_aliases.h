@@ -11,8 +11,12 @@ namespace strata {
 // A switch of PaddlePaddle's that says what one value of allocator_strategy
 // says here.
 struct StrategyAlias {
+  // By this name, because nvcc writes a member pointer with parentheses that
+  // g++ warns of.
+  using Member = bool Options::*;
+
   const char* option;
-  bool Options::*member;
+  Member member;
   const char* strategy;
 };
 

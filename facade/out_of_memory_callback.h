@@ -31,7 +31,7 @@ class [[nodiscard]] OutOfMemoryCallback {
                       const std::shared_ptr<Reclaimer>& reclaimer,
                       int priority);
 
-  void Reset() noexcept { *this = OutOfMemoryCallback(); }
+  void Reset() noexcept { static_cast<void>(*this = OutOfMemoryCallback()); }
 
  private:
   std::shared_ptr<Source> source_;

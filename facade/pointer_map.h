@@ -12,6 +12,7 @@
 #include "strata/allocation/allocation.h"
 #include "strata/facade/pointer_group.h"
 #include "strata/facade/pointer_regions.h"
+#include "strata/platform/initial_exec.h"
 
 namespace strata {
 
@@ -65,8 +66,7 @@ class PointerMap {
  private:
   // The group into which the calling thread inserted last, slowly: where two
   // share a region, what it frees is probably there.
-  [[gnu::tls_model(
-      "initial-exec")]] static thread_local constinit std::uint8_t t_last;
+  STRATA_INITIAL_EXEC static thread_local constinit std::uint8_t t_last;
 
   // Numbers of groups; the common one is of no front.
   static constexpr std::size_t kCommon = 1;

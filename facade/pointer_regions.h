@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Which groups may know the addresses of a region of 2 MiB, by their numbers:

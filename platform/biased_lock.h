@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "strata/platform/biased_lock_core.h"
+#include "strata/platform/initial_exec.h"
 #include "strata/platform/process_barrier.h"
 #include "strata/platform/spin_lock.h"
 
@@ -73,7 +74,7 @@ class BiasedLockMachine {
 
   static Slot nobody_;
   static IdleSlots idle_slots_;
-  [[gnu::tls_model("initial-exec")]] static thread_local constinit Slot* t_slot;
+  STRATA_INITIAL_EXEC static thread_local constinit Slot* t_slot;
 
   ProcessBarrier* const barrier_;
 };

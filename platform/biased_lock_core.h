@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The steps of BiasedLock, over a `Machine`: the real one, or one that a test

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What time it is, and waiting for it: the seam through which tests control

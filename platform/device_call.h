@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The entry points of Device, one enumerator each (device_calls.def), and after

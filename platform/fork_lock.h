@@ -1,6 +1,8 @@
 #ifndef STRATA_PLATFORM_FORK_LOCK_H_
 #define STRATA_PLATFORM_FORK_LOCK_H_
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // A lock of the whole process that a forked child finds free: the child has

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 template <class Signature>

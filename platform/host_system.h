@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What Strata asks of the host's operating system, besides plain memory. A test

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What one entry of the processor's address cache covers, where the system

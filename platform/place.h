@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The kinds of memory that Strata hands out.

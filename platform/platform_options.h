@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // How to build a Platform. A platform reads the fields that carry its name.

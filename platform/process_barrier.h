@@ -1,6 +1,8 @@
 #ifndef STRATA_PLATFORM_PROCESS_BARRIER_H_
 #define STRATA_PLATFORM_PROCESS_BARRIER_H_
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // A full memory barrier in every thread of the process at once, paid for by the

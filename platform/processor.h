@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What a processor is, as CPUID tells; "" and 0 of one that has none.

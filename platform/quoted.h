@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // `text` in quotes for a message of one line: its beginning, and no byte that a

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // A file in which what a program does is recorded until it ends.

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "strata/platform/initial_exec.h"
+
 namespace strata {
 
 // Locks of Strata that the calling thread holds now. A device may assert that
@@ -14,8 +16,7 @@ int HeldLocks() noexcept;
 //
 // Cost: one thread-local load; initial-exec, because the general model costs
 // 4 ns a use in a shared library (hotpath.md §2).
-[[gnu::tls_model(
-    "initial-exec")]] extern thread_local constinit int t_held_words;
+STRATA_INITIAL_EXEC extern thread_local constinit int t_held_words;
 
 // How to wait for another core to leave a critical section: for about as long
 // as one takes, then the holder has probably lost its core, and may need this

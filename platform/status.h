@@ -5,6 +5,8 @@
 #include <iosfwd>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Result of a device call. The numbers are those of `cudaError_t`, so that a

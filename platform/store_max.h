@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Raises `target` to `value`, unless it is higher.

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // A stream: the device's handle for it, its device, and an identity that is

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The size classes of an index of free blocks, and which of them hold one.

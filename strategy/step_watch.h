@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Notices that a program repeats itself: that its requests have the same sizes

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The settings of every strategy; each reads those that carry its name. The

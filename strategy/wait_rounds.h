@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Which free blocks a wait for all streams has covered, so that those that were

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The bits of a number that C++20 has no type for. No arithmetic.

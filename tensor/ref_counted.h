@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // An object that goes with the last reference to it.

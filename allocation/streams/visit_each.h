@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Calls `visit` with each element of `list`, which `mutex` guards, that is

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // One operation: the `count`-th of its component, a stream or a chain of nodes

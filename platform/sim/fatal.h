@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Writes "strata sim: <message>" to stderr and aborts: for errors of the code

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Whether a call that frees memory at once waits for the device's work first

@@ -1,6 +1,8 @@
 #ifndef STRATA_PLATFORM_SIM_HOST_FUNCTION_SCOPE_H_
 #define STRATA_PLATFORM_SIM_HOST_FUNCTION_SCOPE_H_
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // While one lives, the calling thread runs a function that a stream called, and

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The position of a node in its graph, which is a topological order.

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // The next number of the sequence that `state` stands for, which moves on: the

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // An ordered map whose erased entries make room for those added next, without

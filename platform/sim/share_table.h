@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What exported objects travel as within the process: descriptors that stand

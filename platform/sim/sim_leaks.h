@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What callers of one simulated device made and have not undone.

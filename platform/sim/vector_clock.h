@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // How much of each stream's work comes before something: for each stream, named

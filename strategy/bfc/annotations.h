@@ -9,6 +9,8 @@
 #include <string>
 #include <tuple>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What a thread was doing when it allocated (allocation/annotation.h).

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // What to do when the system refuses a region.

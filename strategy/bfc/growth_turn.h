@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "strata/platform/require_cxx20.h"
+
 namespace strata {
 
 // Lets one thread at a time grow, without a lock held while it calls the

@@ -6,8 +6,10 @@ set -euo pipefail
 prefix=$1 program=$2 package=$3
 shift 3
 
-PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name "$package.pc")")
-export PKG_CONFIG_PATH
+# Only strata-flags asks for packages of others.
+variable=PKG_CONFIG_LIBDIR
+[[ $package == strata-flags ]] && variable=PKG_CONFIG_PATH
+export "$variable=$(dirname "$(find "$prefix" -name "$package.pc")")"
 read -ra flags <<<"$(pkg-config --cflags --libs "$package")"
 "$@" "${flags[@]}" -o "$program"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir "$package") "$program"

@@ -139,7 +139,7 @@ function(strata_library)
     set_target_properties(strata_${kind} PROPERTIES OUTPUT_NAME strata EXPORT_NAME ${kind})
     target_compile_features(strata_${kind} PUBLIC cxx_std_20)
     target_include_directories(strata_${kind} PUBLIC ${roots} $<INSTALL_INTERFACE:include>)
-    target_link_libraries(strata_${kind} PUBLIC glog::glog Threads::Threads ${CMAKE_DL_LIBS})
+    target_link_libraries(strata_${kind} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   endforeach()
   set(libraries strata_static strata_shared)
   if(STRATA_PLATFORM_CUDA)
@@ -147,6 +147,9 @@ function(strata_library)
     target_link_libraries(strata_shared PRIVATE strata_cudart)
     set_property(TARGET strata_shared APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
     list(APPEND libraries strata_cudart)
+  target_link_libraries(strata_static PUBLIC glog::glog)
+  # A project that uses the shared library needs no CMake package of glog.
+  target_link_libraries(strata_shared PRIVATE $<BUILD_INTERFACE:glog::glog>)
   endif()
   set_target_properties(
     ${libraries} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}

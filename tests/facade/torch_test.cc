@@ -1,0 +1,162 @@
+// The functions for PyTorch, as its pluggable allocator calls them. All cases
+// of a process share the facade that the first one makes.
+
+#include "strata/facade/torch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strata/tests/facade/facade_fixture.h"
+
+namespace strata {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kMemory = Mebibytes(64);
+
+class TorchTest : public testing::Test {
+ protected:
+  TorchTest() {
+    setenv("STRATA_OPTIONS",
+           "strata_platform=sim,strata_sim_devices=2,strata_sim_memory=64MiB",
+           /*overwrite=*/1);
+  }
+  ~TorchTest() override { strata_torch_empty_cache(); }
+
+  // Whether a block of nearly the whole device fits.
+  static bool IsEmpty(int device) {
+    void* const block =
+        strata_torch_pool_malloc(kMemory - Mebibytes(2), device, nullptr);
+    strata_torch_free(block, kMemory - Mebibytes(2), device, nullptr);
+    return block != nullptr;
+  }
+};
+
+TEST_F(TorchTest, AFreeMakesRoom) {
+  for (const int device : {0, 1}) {
+    for (int i = 0; i < 4; ++i) {
+      void* const block = strata_torch_malloc(Mebibytes(40), device, nullptr);
+      EXPECT_NE(block, nullptr);
+      EXPECT_FALSE(IsEmpty(device));
+      EXPECT_TRUE(IsEmpty(1 - device));
+      strata_torch_free(block, Mebibytes(40), device, nullptr);
+    }
+    EXPECT_TRUE(IsEmpty(device));
+  }
+}
+
+TEST_F(TorchTest, NoMemoryIsAnExceptionWithTheNumbers) {
+  EXPECT_THAT(TextOf<std::bad_alloc>(
+                  [] { strata_torch_malloc(Mebibytes(65), 1, nullptr); }),
+              AllOf(HasSubstr("cannot allocate 65.0 MiB on device:1"),
+                    HasSubstr("64.0 MiB")));
+}
+
+TEST_F(TorchTest, NoMemoryIsNullForAMemPool) {
+  EXPECT_EQ(strata_torch_pool_malloc(Mebibytes(65), 0, nullptr), nullptr);
+}
+
+TEST_F(TorchTest, AWrongDeviceIsAnError) {
+  for (const int device : {-1, 2}) {
+    EXPECT_THAT(TextOf<std::runtime_error>(
+                    [&] { strata_torch_malloc(100, device, nullptr); }),
+                HasSubstr(std::to_string(device)));
+    EXPECT_THROW(strata_torch_pool_malloc(100, device, nullptr),
+                 std::runtime_error);
+  }
+}
+
+TEST_F(TorchTest, AWrongStreamIsAnError) {
+  std::uintptr_t none = 0xABCDEF0;
+  EXPECT_THROW(strata_torch_malloc(100, 0, reinterpret_cast<void*>(none)),
+               std::runtime_error);
+}
+
+TEST_F(TorchTest, NothingIsNull) {
+  EXPECT_EQ(strata_torch_malloc(0, 0, nullptr), nullptr);
+  strata_torch_free(nullptr, 0, 0, nullptr);
+  strata_torch_record_stream(nullptr, nullptr);
+}
+
+TEST_F(TorchTest, AMarkedBlockIsNotNextInLine) {
+  void* const per_thread = reinterpret_cast<void*>(2);
+  for (const bool is_marked : {false, true}) {
+    void* const block = strata_torch_malloc(4096, 0, nullptr);
+    if (is_marked) strata_torch_record_stream(block, per_thread);
+    strata_torch_free(block, 4096, 0, nullptr);
+    void* const next = strata_torch_malloc(4096, 0, nullptr);
+    EXPECT_EQ(next != block, is_marked);
+    strata_torch_free(next, 4096, 0, nullptr);
+  }
+}
+
+TEST_F(TorchTest, AWrongFreeIsLogged) {
+  void* const block = strata_torch_malloc(100, 0, nullptr);
+  strata_torch_free(block, 100, 0, nullptr);
+  testing::internal::CaptureStderr();
+  strata_torch_free(block, 100, 0, nullptr);
+  strata_torch_record_stream(block, nullptr);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("strata_free: 0x"),
+                    HasSubstr("strata_record_stream: 0x")));
+}
+
+TEST_F(TorchTest, ThreadsGetBlocksOfTheirOwn) {
+  constexpr int kThreads = 4;
+  std::vector<std::thread> threads;
+  std::vector<std::set<void*>> blocks(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([i, &own = blocks[static_cast<std::size_t>(i)]] {
+      for (int n = 0; n < 100; ++n) {
+        void* const block = strata_torch_malloc(4096, i % 2, nullptr);
+        if (n % 2 == 0) {
+          strata_torch_free(block, 4096, i % 2, nullptr);
+        } else {
+          own.insert(block);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<void*> all;
+  for (const auto& own : blocks) all.insert(own.begin(), own.end());
+  EXPECT_EQ(all.size(), kThreads * 50U);
+  // Another thread frees, as that of the backward pass does.
+  for (void* block : all) strata_torch_free(block, 4096, 0, nullptr);
+  strata_torch_empty_cache();
+  EXPECT_TRUE(IsEmpty(0));
+  EXPECT_TRUE(IsEmpty(1));
+}
+
+// In a process of its own, as the facade is made once.
+TEST(TorchDeathTest, WrongOptionsAreAnErrorOfEachCall) {
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_OPTIONS", "no_such_option=1", 1);
+        for (int i = 0; i < 2; ++i) {
+          EXPECT_THAT(TextOf<std::invalid_argument>(
+                          [] { strata_torch_malloc(100, 0, nullptr); }),
+                      HasSubstr("no_such_option"));
+        }
+        int dummy = 0;
+        strata_torch_free(&dummy, 0, 0, nullptr);  // logged
+        setenv("STRATA_OPTIONS", "strata_platform=sim", 1);
+        void* const block = strata_torch_malloc(100, 0, nullptr);
+        std::exit(block != nullptr && !testing::Test::HasFailure() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "no_such_option");
+}
+
+}  // namespace
+}  // namespace strata

@@ -20,6 +20,8 @@ function(strata_layering_test name layer folder)
   endif()
 endfunction()
 
+strata_layering_test(facade_cannot_include_adapters facade adapters FAILS)
+
 set(lower platform)
 foreach(upper ${layers})
   if(upper STREQUAL lower)

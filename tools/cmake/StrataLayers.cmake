@@ -11,6 +11,17 @@ function(strata_include_root folder)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${parent}/${folder} SYMBOLIC)
 endfunction()
 
+# strata_header_layer(<name> [DEPENDS <layer>...] [LIBRARIES <target>...]):
+# defines strata_<name>_api, what including the layer's headers needs.
+function(strata_header_layer name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  strata_include_root(${name})
+  add_library(strata_${name}_api INTERFACE)
+  target_include_directories(strata_${name}_api INTERFACE ${STRATA_INCLUDE_ROOT}/${name})
+  list(TRANSFORM arg_DEPENDS REPLACE "(.+)" "strata_\\1_api" OUTPUT_VARIABLE below)
+  target_link_libraries(strata_${name}_api INTERFACE ${below} ${arg_LIBRARIES})
+endfunction()
+
 # strata_layer(<name> [DEPENDS <layer>...] [SOURCES <file>...]
 #              [LIBRARIES <target>...] [EXCLUDE <file>...] [SUBFOLDERS])
 #
@@ -20,12 +31,7 @@ endfunction()
 # folder), and SOURCES.
 function(strata_layer name)
   cmake_parse_arguments(arg SUBFOLDERS "" "DEPENDS;SOURCES;LIBRARIES;EXCLUDE" ${ARGN})
-  strata_include_root(${name})
-
-  add_library(strata_${name}_api INTERFACE)
-  target_include_directories(strata_${name}_api INTERFACE ${STRATA_INCLUDE_ROOT}/${name})
-  list(TRANSFORM arg_DEPENDS REPLACE "(.+)" "strata_\\1_api" OUTPUT_VARIABLE below)
-  target_link_libraries(strata_${name}_api INTERFACE ${below} ${arg_LIBRARIES})
+  strata_header_layer(${name} DEPENDS ${arg_DEPENDS} LIBRARIES ${arg_LIBRARIES})
 
   set(folder ${PROJECT_SOURCE_DIR}/${name})
   set(glob GLOB)
@@ -118,15 +124,15 @@ function(strata_check_table table)
   endforeach()
 endfunction()
 
-# strata_library(<layer>...): strata_static, strata_shared, strata::facade; and
-# strata_cudart, without which strata_shared does not load, if CUDA is built.
+# strata_library(<layer>... [HEADERS <layer>...]): strata_static, strata_shared,
+# strata::facade; and strata_cudart, without which strata_shared does not load,
+# if CUDA is built.
 function(strata_library)
-  set(static_objects)
-  set(roots)
-  foreach(layer IN LISTS ARGN)
-    list(APPEND static_objects $<TARGET_OBJECTS:strata_${layer}>)
-    list(APPEND roots $<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/${layer}>)
-  endforeach()
+  cmake_parse_arguments(arg "" "" HEADERS ${ARGN})
+  set(layers ${arg_UNPARSED_ARGUMENTS})
+  list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:strata_\\1>" OUTPUT_VARIABLE static_objects)
+  set(roots ${layers} ${arg_HEADERS})
+  list(TRANSFORM roots REPLACE "(.+)" "$<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/\\1>")
   set(shared_objects ${static_objects})
   if(STRATA_PLATFORM_CUDA)
     strata_cuda_runtime(strata_platform)
@@ -141,15 +147,15 @@ function(strata_library)
     target_include_directories(strata_${kind} PUBLIC ${roots} $<INSTALL_INTERFACE:include>)
     target_link_libraries(strata_${kind} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   endforeach()
+  target_link_libraries(strata_static PUBLIC glog::glog)
+  # A project that uses the shared library needs no CMake package of glog.
+  target_link_libraries(strata_shared PRIVATE $<BUILD_INTERFACE:glog::glog>)
   set(libraries strata_static strata_shared)
   if(STRATA_PLATFORM_CUDA)
     target_link_libraries(strata_static PRIVATE CUDA::cudart_static)
     target_link_libraries(strata_shared PRIVATE strata_cudart)
     set_property(TARGET strata_shared APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
     list(APPEND libraries strata_cudart)
-  target_link_libraries(strata_static PUBLIC glog::glog)
-  # A project that uses the shared library needs no CMake package of glog.
-  target_link_libraries(strata_shared PRIVATE $<BUILD_INTERFACE:glog::glog>)
   endif()
   set_target_properties(
     ${libraries} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}

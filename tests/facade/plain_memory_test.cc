@@ -31,16 +31,18 @@ class PlainMemoryTest : public testing::Test {
   }
 
   SimDevice& device() { return platform_->sim_device(0); }
-  void Work(Stream stream, bool& is_done) {
+  // Work that sets is_done_.
+  void Work(Stream stream) {
     EXPECT_EQ(device().LaunchHostFunc(
                   stream, [](void* done) { *static_cast<bool*>(done) = true; },
-                  &is_done),
+                  &is_done_),
               Status::kSuccess);
   }
   std::uint64_t Live() {
     return facade_->GetStats(DevicePlace(0)).live_allocations();
   }
 
+  bool is_done_ = false;  // outlives the work of the device
   std::shared_ptr<SimPlatform> platform_;
   std::shared_ptr<AllocatorFacade> facade_;
   Stream own_;
@@ -58,24 +60,22 @@ TEST_F(PlainMemoryTest, AStreamReusesItsMemoryAtOnce) {
 
 TEST_F(PlainMemoryTest, MemoryWaitsForTheStreamThatFreesIt) {
   PlainMemory memory(facade_, DevicePlace(0));
-  bool is_done = false;
   void* const block = memory.Allocate(1000, 256, own_.handle);
-  Work(other_, is_done);
+  Work(other_);
   memory.Free(block, other_.handle);
   EXPECT_NE(memory.Allocate(1000, 256, own_.handle), block);
-  EXPECT_FALSE(is_done);  // and nobody waited
+  EXPECT_FALSE(is_done_);  // and nobody waited
 }
 
 TEST_F(PlainMemoryTest, AllocateNowWaitsForTheFormerUse) {
   PlainMemory memory(facade_, DevicePlace(0));
-  bool is_done = false;
   void* const block = memory.AllocateNow(1000, 512);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 512, 0U);
-  Work(device().LegacyStream(), is_done);
+  Work(device().LegacyStream());
   memory.Free(block, nullptr);
-  EXPECT_FALSE(is_done);
+  EXPECT_FALSE(is_done_);
   EXPECT_EQ(memory.AllocateNow(1000, 512), block);
-  EXPECT_TRUE(is_done);
+  EXPECT_TRUE(is_done_);
 }
 
 // With nothing taken.
@@ -92,15 +92,14 @@ TEST_F(PlainMemoryTest, AllocateNowFailsBesideACapture) {
 
 TEST_F(PlainMemoryTest, AStreamThatIsNoneWaitsForTheDevice) {
   PlainMemory memory(facade_, DevicePlace(0));
-  bool is_done = false;
   void* const block = memory.Allocate(1000, 256, own_.handle);
-  Work(own_, is_done);
+  Work(own_);
   EXPECT_EQ(device().StreamDestroy(other_), Status::kSuccess);
   testing::internal::CaptureStderr();
   memory.Free(block, other_.handle);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("waiting for the device"));
-  EXPECT_TRUE(is_done);
+  EXPECT_TRUE(is_done_);
   EXPECT_EQ(Live(), 0U);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strata/allocation/size.h"
+#include "strata/platform/quoted.h"
 
 namespace strata {
 
@@ -182,7 +183,39 @@ void PickleMachine::MakeOf(Kind kind, Arguments arguments) {
 }
 
 void PickleMachine::AddTo(Kind kind, Arguments arguments) {
+  if (options_.allows_objects && IsLeftOut(arguments, kind)) {
+    CountObject("");
+    Drop(arguments);
+    return;
+  }
   Fill(Target(arguments, kind), arguments);
+}
+
+bool PickleMachine::IsLeftOut(Arguments arguments, Kind kind) const {
+  const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
+  if (arguments.at <= lowest) return false;  // an error
+  const PickleValue target = stack_[arguments.at - 1];
+  if (target.kind == Kind::kObject) return true;
+  if (target.kind != kind) return false;  // an error
+  return tree_.containers_[target.number].is_stored ||
+         std::any_of(stack_.begin() + static_cast<std::ptrdiff_t>(arguments.at),
+                     stack_.end(), [target](PickleValue item) {
+                       return item.IsContainer() &&
+                              item.number == target.number;
+                     });
+}
+
+void PickleMachine::MakeObject(Arguments arguments, const std::string& name) {
+  CountObject(name);
+  Drop(arguments);
+  Push({Kind::kObject, 0});
+}
+
+void PickleMachine::CountObject(const std::string& name) {
+  if (++tree_.objects_ != 1) return;
+  tree_.first_object_ = source_.Place() + "asks for ";
+  tree_.first_object_ += name.empty() ? "an object" : Quoted(name);
+  tree_.first_object_ += ", which is never made";
 }
 
 // --- The memo -------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,8 @@ class PickleMachine {
   Arguments Last(std::size_t count) const;
   // What is above the last mark, which goes.
   Arguments SinceMark();
+  // Pushes the top again.
+  void Dup() { Push(PickleValue(Top())); }
   void Drop(Arguments arguments) { stack_.resize(arguments.at); }
   // The text of the value so far below the top; empty if it is none.
   std::string_view TextBelowTop(std::size_t below) const;
@@ -49,6 +52,10 @@ class PickleMachine {
   void MakeOf(Kind kind, Arguments arguments);
   // Puts `arguments` into the container of this kind that is below them.
   void AddTo(Kind kind, Arguments arguments);
+
+  // Puts an object without content in the place of `arguments`. `name` is its
+  // class or function, or empty.
+  void MakeObject(Arguments arguments, const std::string& name = "");
 
   // Makes the top an entry of the memo: `index`, or the next one.
   void Put(std::uint64_t index);
@@ -77,6 +84,10 @@ class PickleMachine {
     return tree_.containers_[container.number];
   }
   PickleValue NewContainer(Kind kind);
+  void CountObject(const std::string& name);
+  // Whether `arguments` are not added to the value below them: that is an
+  // object, or it would hold itself.
+  bool IsLeftOut(Arguments arguments, Kind kind) const;
   PickleValue Target(Arguments arguments, Kind kind) const;
   void Store(PickleValue target, PickleValue item);
   void AddItems(PickleValue target, Arguments arguments);

@@ -7,6 +7,7 @@
 
 #include "strata/platform/quoted.h"
 #include "strata/tools/pickle_machine.h"
+#include "strata/tools/pickle_objects.h"
 #include "strata/tools/pickle_opcode.h"
 #include "strata/tools/pickle_source.h"
 
@@ -22,7 +23,7 @@ constexpr std::uint64_t kMaxTextBytes = std::uint64_t{64} << 20;
 class PickleProgram {
  public:
   PickleProgram(InputBuffer& input, const PickleOptions& options)
-      : source_(input), machine_(source_, options) {}
+      : options_(options), source_(input), machine_(source_, options_) {}
 
   PickleTree Run() {
     try {
@@ -30,8 +31,7 @@ class PickleProgram {
       while (Step()) {
       }
       PickleTree tree = machine_.Finish();
-      source_.BeginOpcode();
-      if (source_.Available(1)) source_.Fail("more data after STOP");
+      CountTrailing(tree);
       return tree;
     } catch (const InputError& error) {
       source_.AtEndOfInput();
@@ -54,10 +54,21 @@ class PickleProgram {
     if (!source_.Available(1)) source_.Fail("the file ends before STOP");
     const PickleOpcode opcode = source_.TakeOpcode();
     if (opcode == PickleOpcode::kStop) return false;
-    if (!DoScalar(opcode) && !DoContainer(opcode) && !DoStack(opcode)) {
-      Refuse(opcode);
-    }
+    if (DoScalar(opcode) || DoContainer(opcode) || DoStack(opcode)) return true;
+    const bool is_done =
+        options_.allows_objects && DoObjectOpcode(opcode, source_, machine_);
+    if (!is_done) Refuse(opcode);
     return true;
+  }
+
+  void CountTrailing(PickleTree& tree) {
+    source_.BeginOpcode();
+    const std::uint64_t end = source_.offset();
+    while (source_.Available(1)) {
+      if (!options_.allows_objects) source_.Fail("more data after STOP");
+      source_.Skip(source_.Peek(1 << 16).size());
+    }
+    tree.SetBytes(source_.offset(), source_.offset() - end);
   }
 
   bool DoScalar(PickleOpcode opcode);
@@ -66,6 +77,9 @@ class PickleProgram {
   [[noreturn]] void Refuse(PickleOpcode opcode);
 
   void PushText(std::uint64_t bytes) {
+    if (bytes > kMaxTextBytes && options_.allows_objects) {
+      return PushBytes(bytes);
+    }
     if (bytes > kMaxTextBytes) {
       source_.Fail("a text of " + std::to_string(bytes) + " bytes");
     }
@@ -76,6 +90,7 @@ class PickleProgram {
     machine_.Push({PickleKind::kBytes, 0});
   }
 
+  const PickleOptions& options_;
   PickleSource source_;
   PickleMachine machine_;
 };
@@ -228,29 +243,8 @@ bool PickleProgram::DoStack(PickleOpcode opcode) {
   }
 }
 
-// What GLOBAL names, "module.name"; "" if the name is not to be seen.
-std::string GlobalName(PickleSource& source) {
-  std::string name(source.Peek(80));
-  const std::size_t first = name.find('\n');
-  if (first == std::string::npos) return "";
-  name[first] = '.';
-  return name.substr(0, name.find('\n'));
-}
-
-// The same of STACK_GLOBAL.
-std::string StackGlobalName(const PickleMachine& machine) {
-  const std::string_view module = machine.TextBelowTop(1);
-  const std::string_view name = machine.TextBelowTop(0);
-  if (module.data() == nullptr || name.data() == nullptr) return "";
-  std::string both(module);
-  both += ".";
-  return both.append(name);
-}
-
 void PickleProgram::Refuse(PickleOpcode opcode) {
-  std::string name;
-  if (opcode == PickleOpcode::kGlobal) name = GlobalName(source_);
-  if (opcode == PickleOpcode::kStackGlobal) name = StackGlobalName(machine_);
+  const std::string name = ObjectName(opcode, source_, machine_);
   const std::string reason = PickleOpcodeRefusal(opcode);
   source_.Fail(name.empty() ? reason : Quoted(name) + " " + reason);
 }

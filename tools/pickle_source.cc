@@ -7,9 +7,13 @@
 namespace strata {
 
 void PickleSource::Fail(const std::string& reason) const {
+  throw TraceError(input_.path(), 0, Place() + reason);
+}
+
+std::string PickleSource::Place() const {
   std::string text = "offset " + std::to_string(offset_of_opcode_) + ": ";
   if (opcode_) text += PickleOpcodeName(*opcode_) + ": ";
-  throw TraceError(input_.path(), 0, text += reason);
+  return text;
 }
 
 bool PickleSource::Available(std::uint64_t bytes) {
@@ -39,6 +43,11 @@ void PickleSource::Skip(std::uint64_t bytes) {
     input_.Consume(part);
     offset_ += part;
     bytes -= part;
+  }
+}
+
+void PickleSource::SkipLine() {
+  while (Take(1).front() != '\n') {
   }
 }
 

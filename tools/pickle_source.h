@@ -24,6 +24,11 @@ class PickleSource {
   // Of the opcode being done.
   std::uint64_t offset_of_opcode() const { return offset_of_opcode_; }
   [[noreturn]] void Fail(const std::string& reason) const;
+  // "offset 7: BINGET (0x68): ", of the opcode being done.
+  std::string Place() const;
+
+  // Bytes taken so far.
+  std::uint64_t offset() const { return offset_; }
 
   // Begins with the next opcode, of which nothing is known yet.
   void BeginOpcode() {
@@ -47,6 +52,8 @@ class PickleSource {
   // Valid until the next bytes are taken.
   std::string_view Take(std::uint64_t bytes);
   void Skip(std::uint64_t bytes);
+  // Takes bytes up to a line's end and the end, as opcodes of text have.
+  void SkipLine();
   // An unsigned little-endian number.
   std::uint64_t Number(std::size_t bytes);
   // A whole number of `bytes` bytes in two's complement.

@@ -5,9 +5,9 @@
 namespace strata {
 
 const char* PickleKindName(PickleValue::Kind kind) {
-  constexpr std::array<const char*, 11> kNames = {
-      "None",   "a bool", "an int", "an int",  "an int", "a float",
-      "a text", "bytes",  "a list", "a tuple", "a dict"};
+  constexpr std::array<const char*, 12> kNames = {
+      "None",   "a bool", "an int",    "an int", "an int",  "a float",
+      "a text", "bytes",  "an object", "a list", "a tuple", "a dict"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

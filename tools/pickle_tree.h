@@ -21,6 +21,7 @@ struct PickleValue {
     kFloat,     // nobody asked for its value
     kText,      // `number`: of PickleTree::Text
     kBytes,     // nobody asked for its content
+    kObject,    // stands for a Python object, which is never made
     kList,      // these three: `number` is that of PickleTree::Items
     kTuple,
     kDict,
@@ -52,6 +53,17 @@ class PickleTree {
   // The value of a key of a dict; null if it has none.
   const PickleValue* Find(PickleValue dict, std::string_view key) const;
 
+  // How often the pickle asked for an object, and where it first did.
+  std::uint64_t objects() const { return objects_; }
+  const std::string& first_object() const { return first_object_; }
+  // Bytes behind the pickle, and all bytes.
+  std::uint64_t trailing_bytes() const { return trailing_bytes_; }
+  std::uint64_t bytes() const { return bytes_; }
+  void SetBytes(std::uint64_t bytes, std::uint64_t trailing_bytes) {
+    bytes_ = bytes;
+    trailing_bytes_ = trailing_bytes;
+  }
+
  private:
   friend class PickleMachine;
 
@@ -65,6 +77,10 @@ class PickleTree {
   std::vector<Container> containers_;
   std::deque<std::string> texts_;
   std::unordered_map<std::string_view, std::uint64_t> text_numbers_;
+  std::uint64_t objects_ = 0;
+  std::string first_object_;
+  std::uint64_t trailing_bytes_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace strata

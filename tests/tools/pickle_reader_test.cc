@@ -252,6 +252,93 @@ TEST(PickleReaderTest, NamesWhatWouldBeImported) {
               HasSubstr("STACK_GLOBAL (0x93): 'os.system'"));
 }
 
+// --- With objects ----------------------------------------------------------
+
+PickleTree ReadObjects(const std::string& opcodes) {
+  PickleOptions options;
+  options.keys = {"kept"};
+  options.allows_objects = true;
+  return ReadOpcodes(opcodes, options);
+}
+
+// Each leaves one value and nothing else.
+TEST(PickleReaderTest, ObjectsBecomeValuesWithoutContent) {
+  for (const std::string& opcodes :
+       {Bytes("cos\nsystem\n"), Bytes("\x8c\x02os\x8c\x06system\x93"),
+        Bytes("cos\nsystem\n(\x8c\x04"
+              "echotR"),
+        Bytes("cos\nsystem\n)\x81"), Bytes("cos\nsystem\n)}\x92"),
+        Bytes("cos\nsystem\n)\x81}b"), Bytes("(ios\nsystem\n"),
+        Bytes("(cos\nsystem\nNo"), Bytes("Pname\n"), Bytes("NQ"),
+        Bytes("\x82\x01"), Bytes("\x83\x01\x02"), Bytes("\x84\x01\x02\x03\x04"),
+        Bytes("\x97"), Bytes("\x97\x98"), Bytes("\x8f(NN\x90"),
+        Bytes("(NN\x91")}) {
+    const PickleTree tree = ReadObjects(opcodes);
+    EXPECT_EQ(tree.root().kind, PickleKind::kObject) << opcodes;
+    EXPECT_GT(tree.objects(), 0U) << opcodes;
+  }
+}
+
+TEST(PickleReaderTest, ItemsOfAnObjectAreForgotten) {
+  // An OrderedDict and a list of its own class, filled after they are made.
+  for (const std::string& opcodes :
+       {Bytes("ccollections\nOrderedDict\n)R(\x8c\x04keptK\x01u"),
+        Bytes("cmine\nList\n)R(K\x01K\x02"
+              "e")}) {
+    EXPECT_EQ(ReadObjects(opcodes).root().kind, PickleKind::kObject);
+  }
+}
+
+TEST(PickleReaderTest, PlainDataBesideObjectsIsKept) {
+  const PickleTree tree = ReadObjects(
+      "}(\x8c\x05"
+      "other"
+      "cos\nsystem\n)R\x8c\x04keptK\x07u");
+  EXPECT_EQ(tree.Find(tree.root(), "kept")->number, 7U);
+  EXPECT_EQ(tree.objects(), 2U);
+  EXPECT_EQ(tree.first_object(),
+            "offset 11: GLOBAL (0x63): asks for 'os.system', which is never "
+            "made");
+}
+
+TEST(PickleReaderTest, DuplicateIsTheSameValue) {
+  const PickleTree tree = ReadObjects(
+      "K\x07"
+      "2\x86");
+  EXPECT_EQ(tree.Items(tree.root()).at(1).number, 7U);
+}
+
+// An item that would make a cycle is left out.
+TEST(PickleReaderTest, AContainerNeverHoldsItself) {
+  const PickleTree tree = ReadObjects(
+      "]q\x01K\x07"
+      "ah\x01"
+      "a");
+  EXPECT_EQ(tree.Items(tree.root()).size(), 1U);
+  EXPECT_EQ(tree.objects(), 1U);
+}
+
+TEST(PickleReaderTest, BytesBehindThePickleAreCountedOrRefused) {
+  const std::string pickle = PickleOf({{"kept", 1}});
+  EXPECT_THAT(PickleError(pickle + "abc"), HasSubstr("more data after STOP"));
+  PickleOptions options;
+  options.allows_objects = true;
+  const PickleTree tree = Unpickled(pickle + "abc", options);
+  EXPECT_EQ(tree.trailing_bytes(), 3U);
+  EXPECT_EQ(tree.bytes(), pickle.size() + 3);
+}
+
+TEST(PickleReaderTest, BrokenPicklesAreRefusedWithObjectsToo) {
+  PickleOptions options;
+  options.allows_objects = true;
+  for (const std::string& opcodes :
+       {Bytes("R"), Bytes("NR"), Bytes("\x93"), Bytes("o"), Bytes("b"),
+        Bytes("\x90"), Bytes("2"), Bytes("cos"), Bytes("N\xff"), Bytes("I1\n"),
+        Bytes("\x84\x01")}) {
+    EXPECT_NE(PickleError("\x80\x04" + opcodes + ".", options), "") << opcodes;
+  }
+}
+
 TEST(PickleReaderTest, ItemsBelowAMarkAreOutOfReach) {
   EXPECT_THAT(ErrorOfOpcodes("N(\x85"), HasSubstr("the stack is empty"));
   EXPECT_THAT(ErrorOfOpcodes("](Na"), HasSubstr("the stack is empty"));

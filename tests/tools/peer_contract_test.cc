@@ -61,6 +61,19 @@ TEST_P(PeerContractTest, CountsWhatIsInUseAndReserved) {
   EXPECT_GE(peer_->stats().peak_reserved_bytes, block.bytes);
 }
 
+TEST_P(PeerContractTest, ReleaseLeavesWhatIsInUse) {
+  const PeerBlock held = Take(*peer_, 3'000'000, device_.legacy());
+  peer_->Free(Take(*peer_, 5'000'000, device_.legacy()));
+  const std::uint64_t reserved_bytes = peer_->stats().reserved_bytes;
+  peer_->Release();
+  EXPECT_LE(peer_->stats().reserved_bytes, reserved_bytes);
+  EXPECT_EQ(peer_->stats().in_use_bytes, held.bytes);
+  const PeerBlock again = Take(*peer_, 5'000'000, device_.legacy());
+  EXPECT_NE(again.address, 0U);
+  peer_->Free(again);
+  peer_->Free(held);
+}
+
 TEST_P(PeerContractTest, ServesTheSameBlockAgainWithoutTheDevice) {
   peer_->Free(Take(*peer_, Mebibytes(3), stream_));
   const std::uint64_t reserved = peer_->stats().reserved_bytes;

@@ -95,6 +95,17 @@ TEST_F(PaddlePeerTest, ExhaustionGivesIdleChunksBackAndRetriesTheSameSize) {
   peer.Free(block);
 }
 
+TEST_F(PaddlePeerTest, ReleaseGivesIdleChunksOfEveryStreamBack) {
+  PaddlePeer peer(device_.device(), 0);
+  const PeerBlock held = Take(peer, Mebibytes(4), stream_);
+  peer.Free(Take(peer, Mebibytes(8), stream_));
+  peer.Free(Take(peer, Mebibytes(8), device_.NewStream()));
+  peer.Release();
+  EXPECT_EQ(peer.stats().reserved_bytes, Mebibytes(4));
+  EXPECT_EQ(device_.used_bytes(), Mebibytes(4));
+  peer.Free(held);
+}
+
 TEST_F(PaddlePeerTest, ChunkWithABlockInUseDoesNotGoBack) {
   PaddlePeer peer(device_.device(), Mebibytes(40));
   const PeerBlock held = Take(peer, 256, stream_);

@@ -163,6 +163,52 @@ TEST_F(PytorchPeerTest, SegmentWithABlockInUseDoesNotGoBack) {
   EXPECT_NE(Take(*peer_, Mebibytes(46), stream_).address, 0U);
 }
 
+TEST_F(PytorchPeerTest, ReleaseGivesIdleSegmentsBack) {
+  const PeerBlock held = Take(*peer_, 512, stream_);
+  peer_->Free(Take(*peer_, Mebibytes(30), device_.NewStream()));
+  peer_->Free(Take(*peer_, Mebibytes(20), stream_));
+  peer_->Release();
+  EXPECT_EQ(peer_->stats().reserved_bytes, Mebibytes(2));
+  EXPECT_EQ(device_.used_bytes(), Mebibytes(2));
+  peer_->Free(held);
+}
+
+// A small segment: a hole, a block, the rest. A large one: a block at its end.
+// One without a block.
+TEST_F(PytorchPeerTest, RestoresTheSegmentsOfARecording) {
+  const Stream other = device_.NewStream();
+  std::vector<PeerBlock> blocks;
+  ASSERT_TRUE(
+      peer_->Restore({{Mebibytes(2), stream_, {{1024, 512}}},
+                      {Mebibytes(20), other, {{Mebibytes(16), Mebibytes(4)}}},
+                      {Mebibytes(6), stream_, {}}},
+                     &blocks));
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_EQ(blocks[0].bytes, 512U);
+  EXPECT_EQ(blocks[1].bytes, Mebibytes(4));
+  EXPECT_EQ(peer_->stats().reserved_bytes, Mebibytes(28));
+  EXPECT_EQ(peer_->stats().in_use_bytes, Mebibytes(4) + 512);
+  // The hole is the best fit, then what is behind the block.
+  EXPECT_EQ(Take(*peer_, 1024, stream_).address, blocks[0].address - 1024);
+  EXPECT_EQ(Take(*peer_, 1024, stream_).address, blocks[0].address + 512);
+  EXPECT_EQ(Take(*peer_, Mebibytes(16), other).address + Mebibytes(16),
+            blocks[1].address);
+  device_.TakeBytes(DeviceCall::kMemAlloc);
+  peer_->Release();
+  EXPECT_EQ(peer_->stats().reserved_bytes, Mebibytes(22));
+  for (const PeerBlock& block : blocks) peer_->Free(block);
+}
+
+TEST_F(PytorchPeerTest, RestoresNothingIfThereIsTooLittleMemory) {
+  std::vector<PeerBlock> blocks;
+  EXPECT_FALSE(peer_->Restore({{Mebibytes(40), stream_, {{0, 512}}},
+                               {Mebibytes(40), stream_, {{0, 512}}}},
+                              &blocks));
+  EXPECT_THAT(blocks, IsEmpty());
+  EXPECT_EQ(device_.used_bytes(), 0U);
+  EXPECT_EQ(peer_->stats().reserved_bytes, 0U);
+}
+
 TEST_F(PytorchPeerTest, RequestBeyondAnyAddressAsksTheDeviceForNothing) {
   EXPECT_EQ(Take(*peer_, SIZE_MAX, stream_).address, 0U);
   EXPECT_THAT(device_.TakeBytes(DeviceCall::kMemAlloc), IsEmpty());

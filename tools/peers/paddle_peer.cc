@@ -43,6 +43,13 @@ void PaddlePeer::Free(const PeerBlock& block) {
       static_cast<PaddleAllocation*>(block.record), PaddleAllocator::Delete);
 }
 
+void PaddlePeer::Release() {
+  const std::shared_lock<std::shared_timed_mutex> lock(mutex_);
+  for (const std::shared_ptr<PaddleAutoGrowth>& strategy : strategies_) {
+    strategy->FreeIdleChunks();
+  }
+}
+
 PeerStats PaddlePeer::stats() const {
   PeerStats stats;
   {

@@ -33,6 +33,8 @@ class PaddlePeer final : public Peer {
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
+  // paddle.device.cuda.empty_cache().
+  void Release() override;
   PeerStats stats() const override;
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "strata/platform/device.h"
 #include "strata/platform/device_call.h"
@@ -19,6 +20,19 @@ struct PeerBlock {
   std::size_t bytes = 0;   // that are the holder's: the request, rounded up
   Stream stream;           // that it was made for
   void* record = nullptr;  // the original's own object, where it hands one out
+};
+
+// Memory that an original had from the device in one piece, and its live
+// blocks, ascending.
+struct PeerSegment {
+  struct Block {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;  // as the original rounded them
+  };
+
+  std::uint64_t bytes = 0;
+  Stream stream;
+  std::vector<Block> blocks;
 };
 
 // What a peer says of itself, counted as its original counts.
@@ -61,6 +75,17 @@ class Peer {
                         PeerBlock* block) = 0;
   // `block` is as Allocate left it.
   virtual void Free(const PeerBlock& block) = 0;
+  // Returns idle memory to the device: the original's empty_cache(). Does
+  // nothing if the original has no such call.
+  virtual void Release() {}
+  // Takes over the segments of the original at the beginning of a recording,
+  // and adds their blocks to `blocks`, in order. Call it before Allocate.
+  // False, and nothing changes, if the peer cannot do that, or memory is too
+  // small.
+  virtual bool Restore(const std::vector<PeerSegment>& /*segments*/,
+                       std::vector<PeerBlock>* /*blocks*/) {
+    return false;
+  }
   virtual PeerStats stats() const = 0;
 };
 

@@ -87,14 +87,18 @@ bool PytorchPeer::Allocate(std::size_t bytes, const Stream& stream,
       stats_.RemovedInactiveSplit(pool.stats_pool(), found->bytes);
     }
     found = Trim(found, rounded);
-    found->in_use = true;
-    found->requested_bytes = bytes;
-    active_.Insert(KeyOf(found), found);
-    stats_.Allocated(pool.stats_pool(), found->bytes, bytes);
+    MarkInUse(found, bytes);
   }
   live_.Insert(found->address, found);
   *block = {found->address, found->bytes, stream, nullptr};
   return true;
+}
+
+void PytorchPeer::MarkInUse(Block* block, std::size_t requested_bytes) {
+  block->in_use = true;
+  block->requested_bytes = requested_bytes;
+  active_.Insert(KeyOf(block), block);
+  stats_.Allocated(block->pool->stats_pool(), block->bytes, requested_bytes);
 }
 
 void PytorchPeer::Free(const PeerBlock& block) {
@@ -107,10 +111,19 @@ void PytorchPeer::Free(const PeerBlock& block) {
   freed->requested_bytes = 0;
   Merge(freed, freed->previous);
   Merge(freed, freed->next);
-  freed->pool->free.insert(freed);
-  if (IsInactiveSplit(*freed)) {
-    stats_.AddedInactiveSplit(freed->pool->stats_pool(), freed->bytes);
+  AddFree(freed);
+}
+
+void PytorchPeer::AddFree(Block* block) {
+  block->pool->free.insert(block);
+  if (IsInactiveSplit(*block)) {
+    stats_.AddedInactiveSplit(block->pool->stats_pool(), block->bytes);
   }
+}
+
+void PytorchPeer::Release() {
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  ReleaseIdle();
 }
 
 PeerStats PytorchPeer::stats() const {
@@ -164,18 +177,30 @@ PytorchPeer::Block* PytorchPeer::AddPlainSegment(Pool& pool, std::size_t bytes,
                    DeviceCall::kMemAlloc)) {
     return nullptr;
   }
-  plain_segments_.insert(address);
-  stats_.Reserved(pool.stats_pool(), segment_bytes);
+  return NewPlainSegment(pool, {address, segment_bytes}, stream);
+}
+
+PytorchPeer::Block* PytorchPeer::NewPlainSegment(Pool& pool,
+                                                 const AddressRange& range,
+                                                 const Stream& stream) {
+  plain_segments_.insert(range.begin);
+  stats_.Reserved(pool.stats_pool(), range.bytes);
   auto block = std::make_unique<Block>();
   block->stream = stream;
-  block->bytes = segment_bytes;
+  block->bytes = range.bytes;
   block->pool = &pool;
-  block->address = address;
+  block->address = range.begin;
   return block.release();
 }
 
 PytorchPeer::Block* PytorchPeer::Trim(Block* block, std::size_t bytes) {
   if (!IsWorthSplitting(*block, bytes)) return block;
+  Block* front = CutFront(block, bytes);
+  AddFree(block);
+  return front;
+}
+
+PytorchPeer::Block* PytorchPeer::CutFront(Block* block, std::size_t bytes) {
   auto front = std::make_unique<Block>(*block);
   front->bytes = bytes;
   front->next = block;
@@ -183,10 +208,6 @@ PytorchPeer::Block* PytorchPeer::Trim(Block* block, std::size_t bytes) {
   block->previous = front.get();
   block->address += bytes;
   block->bytes -= bytes;
-  block->pool->free.insert(block);
-  if (IsInactiveSplit(*block)) {
-    stats_.AddedInactiveSplit(block->pool->stats_pool(), block->bytes);
-  }
   return front.release();
 }
 

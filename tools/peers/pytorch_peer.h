@@ -40,6 +40,11 @@ class PytorchPeer final : public Peer {
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
+  // torch.cuda.empty_cache().
+  void Release() override;
+  // Without expandable segments.
+  bool Restore(const std::vector<PeerSegment>& segments,
+               std::vector<PeerBlock>* blocks) override;
   PeerStats stats() const override;
   PytorchStats pytorch_stats() const;
 
@@ -90,6 +95,16 @@ class PytorchPeer final : public Peer {
   Block* FindFree(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* AddSegment(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* AddPlainSegment(Pool& pool, std::size_t bytes, const Stream& stream);
+  Block* NewPlainSegment(Pool& pool, const AddressRange& range,
+                         const Stream& stream);
+  // Makes the first `bytes` of `block`, which is larger, a block of their own.
+  Block* CutFront(Block* block, std::size_t bytes);
+  void MarkInUse(Block* block, std::size_t requested_bytes);
+  void AddFree(Block* block);
+  // Makes the pieces of `segment` out of `block`, which is all of it
+  // (pytorch_restore.cc).
+  void Carve(const PeerSegment& segment, Block* block,
+             std::vector<PeerBlock>* blocks);
   // Cuts off what `bytes` leave over, if that is worth a block.
   Block* Trim(Block* block, std::size_t bytes);
   bool IsWorthSplitting(const Block& block, std::size_t bytes) const;

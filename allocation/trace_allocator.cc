@@ -57,6 +57,10 @@ void TraceSink::Freed(const void* data, std::size_t bytes, Stream stream,
   Row("free", data, bytes, stream, place);
 }
 
+void TraceSink::Released(Place place) noexcept {
+  Row("release", nullptr, 0, Stream(), place);
+}
+
 TraceAllocator::TraceAllocator(std::shared_ptr<Allocator> underlying,
                                std::shared_ptr<TraceSink> sink)
     : Decorator(std::move(underlying)), sink_(std::move(sink)) {}

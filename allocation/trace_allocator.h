@@ -18,11 +18,12 @@ namespace strata {
 // The file that every Trace layer of a facade writes to, as `strata replay`
 // reads it: CSV with the columns Thread,Time,Action,Pointer,Size,Stream,Place.
 //
-// Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`) or `free`;
-//   Size is the bytes asked for; Stream is the stream's uid, 0 for none; Time
-//   is hours:minutes:seconds:microseconds of the clock, the hours also beyond a
-//   day. Rows are in an order in which no address is allocated before it was
-//   freed.
+// Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`), `free`, or
+//   `release` (the program returned the idle memory of the place to the system;
+//   Pointer `(nil)`, Size and Stream 0). Size is the bytes asked for; Stream is
+//   the stream's uid, 0 for none; Time is hours:minutes:seconds:microseconds of
+//   the clock, the hours also beyond a day. Rows are in an order in which no
+//   address is allocated before it was freed.
 // Threads: any thread.
 class TraceSink {
  public:
@@ -36,6 +37,7 @@ class TraceSink {
                  Place place) noexcept;
   void Freed(const void* data, std::size_t bytes, Stream stream,
              Place place) noexcept;
+  void Released(Place place) noexcept;
 
  private:
   void Row(const char* action, const void* data, std::size_t bytes,

@@ -340,6 +340,7 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
+  if (shared_.trace_sink != nullptr) shared_.trace_sink->Released(place);
   return GivenBy({&state}, [&] {
     std::size_t bytes = 0;
     graph_pools_->Sweep();

@@ -70,6 +70,7 @@ TEST_F(TraceAllocatorTest, WritesARowForEveryCallInOrder) {
   below_->Fail({1, 1});
   Failure failure;
   EXPECT_EQ(layer_->AllocateOrNull(Request{77, 0, kNoRetry}, failure), nullptr);
+  sink_->Released(DevicePlace(0));
   EXPECT_THAT(
       Rows(),
       ElementsAre(
@@ -78,6 +79,8 @@ TEST_F(TraceAllocatorTest, WritesARowForEveryCallInOrder) {
               "device:0"},
           Row{"1", "30:01:01:000042", "free", address, "1000", "0", "device:0"},
           Row{"1", "30:01:01:000042", "allocate failure", "(nil)", "77", "0",
+              "device:0"},
+          Row{"1", "30:01:01:000042", "release", "(nil)", "0", "0",
               "device:0"}));
 }
 

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "strata/facade/flags.h"
-#include "strata/platform/check/call_trace_reader.h"
-#include "strata/platform/check/hazard_checker.h"
 #include "strata/tools/arguments.h"
+#include "strata/tools/call_check.h"
 #include "strata/tools/commands.h"
 #include "strata/tools/dump_json.h"
 #include "strata/tools/input_buffer.h"
-#include "strata/tools/line_reader.h"
 #include "strata/tools/table.h"
+#include "strata/tools/trace.h"
+#include "strata/tools/trace_warnings.h"
 
 namespace strata {
 namespace {
@@ -32,36 +32,15 @@ use it, and the like. It finds them from the order that streams, events, waits
 and graphs give, even if all went well when the calls were recorded.
 
   --format=table|json  for people (default) or programs
+  --strict             refuse a file with a line that is no known call
 
-The first 64 hazards of each file are shown, all are counted.
-Exit code: 0 if there is none; 1 if there are hazards; 2 if a file is bad.
+The first 64 hazards of each file are shown, all are counted. A line that is no
+known call is skipped, counted and named in a warning; above 1 % of the lines the
+result may be wrong.
+Exit code: 0 if there is none; 1 if there are hazards; 2 if a file cannot be read
+(the others are); 3 if a result may be wrong. Of several the first of 2, 3, 1
+counts.
 )";
-
-struct CheckedTrace {
-  std::string path;
-  std::uint64_t calls = 0;
-  std::uint64_t hazards = 0;
-  std::vector<HazardReport> reports;
-};
-
-CheckedTrace CheckTrace(const std::string& path) {
-  InputBuffer input(path);
-  LineReader lines(input);
-  CallTraceReader reader(
-      path, [&lines](std::string_view* line) { return lines.Next(line); });
-  HazardChecker checker;
-  CallRecord record;
-  while (reader.Next(&record)) checker.Observe(record);
-  CheckedTrace trace;
-  trace.path = path;
-  trace.calls = checker.record_count();
-  trace.hazards = checker.hazard_count();
-  trace.reports = checker.hazards();
-  return trace;
-}
-
-// The header is the first line of the file.
-std::uint64_t LineOf(const AccessSite& site) { return site.number + 1; }
 
 std::string StreamText(const AccessSite& site) {
   return site.stream_uid == 0 ? "host" : std::to_string(site.stream_uid);
@@ -74,7 +53,7 @@ std::string HexText(std::uint64_t number) {
   return text;
 }
 
-std::string ToTable(const std::vector<CheckedTrace>& traces) {
+std::string ToTable(const std::vector<CheckedCalls>& traces) {
   Table table;
   table.AddColumn("hazard", Table::Align::kLeft);
   table.AddColumn("trace", Table::Align::kLeft);
@@ -89,59 +68,75 @@ std::string ToTable(const std::vector<CheckedTrace>& traces) {
   table.AddColumn("missing", Table::Align::kLeft);
   std::string summary;
   bool any = false;
-  for (const CheckedTrace& trace : traces) {
+  for (const CheckedCalls& trace : traces) {
     for (const HazardReport& report : trace.reports) {
       any = true;
       table.AddRow({HazardKindName(report.kind), trace.path,
                     HexText(report.ptr), std::to_string(report.bytes),
-                    std::to_string(LineOf(report.first)),
+                    std::to_string(trace.LineOf(report.first.number)),
                     DeviceCallName(report.first.call), StreamText(report.first),
-                    std::to_string(LineOf(report.second)),
+                    std::to_string(trace.LineOf(report.second.number)),
                     DeviceCallName(report.second.call),
                     StreamText(report.second), report.missing});
     }
     summary.append(trace.path).append(": ");
     summary.append(std::to_string(trace.calls)).append(" calls, ");
-    summary.append(std::to_string(trace.hazards)).append(" hazards\n");
+    summary.append(std::to_string(trace.hazards)).append(" hazards");
+    if (trace.skipped.IsSuspect()) {
+      summary.append("; THE RESULT MAY BE WRONG, as lines are skipped (");
+      summary.append(trace.skipped.Summary()).append(")");
+    }
+    summary.append("\n");
   }
   return any ? table.ToString() + "\n" + summary : summary;
 }
 
-Json SiteJson(const AccessSite& site) {
-  return {{"line", LineOf(site)},         {"call", DeviceCallName(site.call)},
-          {"device", site.device},        {"stream", site.stream_uid},
-          {"thread", site.thread},        {"node", HexText(site.node)},
-          {"pointer", HexText(site.ptr)}, {"bytes", site.bytes},
+Json SiteJson(const CheckedCalls& trace, const AccessSite& site) {
+  return {{"line", trace.LineOf(site.number)},
+          {"call", DeviceCallName(site.call)},
+          {"device", site.device},
+          {"stream", site.stream_uid},
+          {"thread", site.thread},
+          {"node", HexText(site.node)},
+          {"pointer", HexText(site.ptr)},
+          {"bytes", site.bytes},
           {"time_ns", site.time_ns}};
 }
 
-Json LifeJson(const std::optional<Lifetime>& life) {
+Json LifeJson(const CheckedCalls& trace, const std::optional<Lifetime>& life) {
   if (!life) return nullptr;
   return {{"pointer", HexText(life->ptr)},
           {"bytes", life->bytes},
-          {"allocated", SiteJson(life->allocated)},
-          {"freed", life->freed ? SiteJson(*life->freed) : Json()},
+          {"allocated", SiteJson(trace, life->allocated)},
+          {"freed", life->freed ? SiteJson(trace, *life->freed) : Json()},
           {"streams", life->streams}};
 }
 
-std::string ToJson(const std::vector<CheckedTrace>& traces) {
+std::string ToJson(const std::vector<CheckedCalls>& traces) {
   Json all = Json::array();
-  for (const CheckedTrace& trace : traces) {
+  for (const CheckedCalls& trace : traces) {
     Json reports = Json::array();
     for (const HazardReport& report : trace.reports) {
       reports.push_back({{"kind", HazardKindName(report.kind)},
                          {"pointer", HexText(report.ptr)},
                          {"bytes", report.bytes},
-                         {"first", SiteJson(report.first)},
-                         {"second", SiteJson(report.second)},
-                         {"first_life", LifeJson(report.first_life)},
-                         {"second_life", LifeJson(report.second_life)},
+                         {"first", SiteJson(trace, report.first)},
+                         {"second", SiteJson(trace, report.second)},
+                         {"first_life", LifeJson(trace, report.first_life)},
+                         {"second_life", LifeJson(trace, report.second_life)},
                          {"missing", report.missing}});
+    }
+    Json skipped = Json::object();
+    for (const SkipKind kind : kSkipKinds) {
+      const std::uint64_t count = trace.skipped.of(kind).count;
+      if (count != 0) skipped[SkipKindKey(kind)] = count;
     }
     all.push_back({{"trace", trace.path},
                    {"calls", trace.calls},
                    {"hazards", trace.hazards},
-                   {"reports", reports}});
+                   {"reports", reports},
+                   {"skipped", skipped},
+                   {"may_be_wrong", trace.skipped.IsSuspect()}});
   }
   return DumpJson(all);
 }
@@ -156,20 +151,36 @@ int RunCheck(int argc, char** argv) {
   }
   const bool as_json =
       arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
+  const bool strict = arguments.TakeBool("strict", false);
   const std::vector<std::string> paths = arguments.ParseFlags();
   OptionsFromFlags();  // they are no use here, but must not be wrong either
   if (paths.empty()) {
     throw std::invalid_argument(
         "check: no recorded calls given; see strata check --help");
   }
-  // Printed at the end: output that stops at an error is no result.
-  std::vector<CheckedTrace> traces;
+  std::vector<CheckedCalls> traces;
+  bool has_errors = false;
   bool has_hazards = false;
+  bool may_be_wrong = false;
   for (const std::string& path : paths) {
-    traces.push_back(CheckTrace(path));
-    has_hazards = has_hazards || traces.back().hazards != 0;
+    try {
+      InputBuffer input(path);
+      traces.push_back(CheckCalls(input, strict));
+    } catch (const TraceError& error) {
+      std::fprintf(stderr, "strata: %s\n", error.what());
+      has_errors = true;
+      continue;
+    }
+    const CheckedCalls& trace = traces.back();
+    WarnOfSkipped(path, Trace::Unit::kLine, trace.skipped);
+    has_hazards = has_hazards || trace.hazards != 0;
+    may_be_wrong = may_be_wrong || trace.skipped.IsSuspect();
   }
-  std::fputs((as_json ? ToJson(traces) : ToTable(traces)).c_str(), stdout);
+  if (!traces.empty()) {
+    std::fputs((as_json ? ToJson(traces) : ToTable(traces)).c_str(), stdout);
+  }
+  if (has_errors) return 2;
+  if (may_be_wrong) return 3;
   return has_hazards ? 1 : 0;
 }
 

@@ -65,7 +65,7 @@ std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                    [&](std::uint64_t capacity_bytes) {
                      progress(replays++);
                      tried.platform.sim_memory_bytes = capacity_bytes;
-                     return !Replay(trace, tried).failed_event;
+                     return ServesAll(Replay(trace, tried));
                    });
 }
 

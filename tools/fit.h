@@ -31,8 +31,8 @@ std::optional<Fit> SearchFit(
     std::uint64_t least_bytes, std::uint64_t enough_bytes,
     const std::function<bool(std::uint64_t capacity_bytes)>& fits);
 
-// The fit of a trace. `progress` is called before each replay, with the number
-// of those done.
+// The fit of a trace: every request is served. `progress` is called before each
+// replay, with the number of those done.
 //
 // Errors: as Replay.
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,

@@ -1,6 +1,7 @@
 #include "strata/tools/gzip_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <new>
+
+#include "strata/tools/interrupt.h"
 
 namespace strata {
 namespace {
@@ -33,9 +36,19 @@ GzipFile::~GzipFile() {
 std::size_t GzipFile::ReadSystem(void* to, std::size_t bytes) {
   while (true) {
     const ssize_t got = read(fd_, to, bytes);
-    if (got >= 0) return static_cast<std::size_t>(got);
+    if (got >= 0) {
+      read_bytes_ += static_cast<std::uint64_t>(got);
+      return static_cast<std::size_t>(got);
+    }
     if (errno != EINTR) throw InputError(std::strerror(errno));
+    CheckInterrupt();
   }
+}
+
+std::uint64_t GzipFile::file_bytes() const {
+  struct stat facts = {};
+  if (fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) return 0;
+  return static_cast<std::uint64_t>(facts.st_size);
 }
 
 void GzipFile::FillTwo() {
@@ -74,11 +87,22 @@ bool GzipFile::SkipPadding() {
     --stream_.avail_in;
   }
   if (!IsMagic()) {
-    throw InputError("what follows the gzip data is no gzip data");
+    CountTrailing();
+    return false;
   }
   inflateReset(&stream_);
   at_ = At::kMember;
   return true;
+}
+
+void GzipFile::CountTrailing() {
+  at_ = At::kEnd;
+  do {
+    trailing_bytes_ += stream_.avail_in;
+    stream_.next_in = buffer_.data();
+    stream_.avail_in =
+        static_cast<uInt>(ReadSystem(buffer_.data(), buffer_.size()));
+  } while (stream_.avail_in != 0);
 }
 
 std::size_t GzipFile::Inflate(char* to, std::size_t bytes) {
@@ -116,11 +140,12 @@ std::size_t GzipFile::Read(char* to, std::size_t bytes) {
     stream_.avail_in -= held;
     return held;
   }
-  while (true) {
+  while (at_ != At::kEnd) {
     if (at_ == At::kBetween && !SkipPadding()) return 0;
     // A member may be of no bytes.
     if (const std::size_t got = Inflate(to, bytes); got != 0) return got;
   }
+  return 0;
 }
 
 }  // namespace strata

@@ -22,8 +22,8 @@ class InputError : public std::runtime_error {
 // from its content. A pipe will do.
 //
 // Model: gzip data is one member or several, and may be padded by zeros, as on
-//   tapes. What else follows is refused. zlib's own gzread takes no notice of
-//   it, so that lines appended to a compressed file would be lost.
+//   tapes. Other bytes behind it are counted and passed over: they are lines
+//   that were appended to a compressed file, for instance.
 // Threads: externally synchronised.
 class GzipFile {
  public:
@@ -36,11 +36,16 @@ class GzipFile {
   bool is_open() const { return fd_ >= 0; }
   // Reads at most `bytes` > 0; 0: the end.
   //
-  // Errors: InputError; std::bad_alloc.
+  // Errors: InputError; std::bad_alloc; Interrupted, if a SIGINT ends a wait.
   std::size_t Read(char* to, std::size_t bytes);
+  // Bytes behind the gzip data that are no gzip data; known at the end.
+  std::uint64_t trailing_bytes() const { return trailing_bytes_; }
+  // Bytes read from the system, and those that the file has; 0: unknown.
+  std::uint64_t read_bytes() const { return read_bytes_; }
+  std::uint64_t file_bytes() const;
 
  private:
-  enum class At : std::uint8_t { kStart, kPlain, kMember, kBetween };
+  enum class At : std::uint8_t { kStart, kPlain, kMember, kBetween, kEnd };
 
   std::size_t ReadSystem(void* to, std::size_t bytes);
   // What is read and not yet used becomes at least two bytes, if the file has
@@ -49,11 +54,14 @@ class GzipFile {
   bool IsMagic() const;
   bool Begin();        // of a member, or of plain text; false: the end
   bool SkipPadding();  // false: the end
+  void CountTrailing();
   std::size_t Inflate(char* to, std::size_t bytes);
 
   std::vector<unsigned char> buffer_;  // of the file, as it is
   const int fd_;                       // opened last: what throws is before
   At at_ = At::kStart;
+  std::uint64_t trailing_bytes_ = 0;
+  std::uint64_t read_bytes_ = 0;
   z_stream stream_{};  // next_in, avail_in: what is not used yet
 };
 

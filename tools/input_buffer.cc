@@ -27,6 +27,7 @@ InputBuffer::InputBuffer(const std::string& path, std::string_view content)
 
 bool InputBuffer::Fill() {
   if (!file_) return false;
+  if (on_fill_) on_fill_();
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;

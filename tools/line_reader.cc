@@ -5,24 +5,36 @@
 #include "strata/tools/trace.h"
 
 namespace strata {
+namespace {
+
+// The place of the line's end in `text`, or null.
+const char* FindEnd(std::string_view text) {
+  // An empty buffer need not have an address.
+  if (text.empty()) return nullptr;
+  return static_cast<const char*>(std::memchr(text.data(), '\n', text.size()));
+}
+
+}  // namespace
 
 bool LineReader::Next(std::string_view* line) {
   input_.Consume(returned_);
+  returned_ = 0;
   std::size_t scanned = 0;
   const char* end = nullptr;
   while (true) {
-    const std::size_t unscanned = input_.size() - scanned;
-    // An empty buffer need not have an address.
-    end = unscanned == 0 ? nullptr
-                         : static_cast<const char*>(std::memchr(
-                               input_.data() + scanned, '\n', unscanned));
+    end = FindEnd({input_.data() + scanned, input_.size() - scanned});
     if (end != nullptr) break;
     scanned = input_.size();
+    if (scanned > kMaxLineBytes) {
+      *line = TakeLongLine();
+      return true;
+    }
     if (!Fill()) break;
   }
   const char* const begin = input_.data();
   std::size_t bytes = input_.size();
   returned_ = bytes;
+  is_unended_ = end == nullptr;
   if (end != nullptr) {
     bytes = static_cast<std::size_t>(end - begin);
     returned_ = bytes + 1;
@@ -38,11 +50,23 @@ bool LineReader::Next(std::string_view* line) {
   return true;
 }
 
+std::string_view LineReader::TakeLongLine() {
+  long_line_.assign(input_.data(), kLongLineBytes);
+  const char* end = nullptr;
+  do {
+    end = FindEnd({input_.data(), input_.size()});
+    const std::size_t taken =
+        end == nullptr ? input_.size()
+                       : static_cast<std::size_t>(end - input_.data()) + 1;
+    input_.Consume(taken);
+  } while (end == nullptr && Fill());
+  is_unended_ = end == nullptr;
+  ++line_;
+  return long_line_;
+}
+
 bool LineReader::Fill() {
   try {
-    if (input_.size() > kMaxLineBytes) {
-      throw InputError("the line is too long for a trace");
-    }
     return input_.Fill();
   } catch (const InputError& error) {
     throw TraceError(input_.path(), line_ + 1, error.what());

@@ -24,6 +24,13 @@ class LiveMap {
   // The slot of `address`, whose entry is gone afterwards.
   std::optional<std::uint32_t> Remove(std::uint64_t address);
   std::size_t size() const { return size_; }
+  // Calls `act(address, slot)` for each entry, in no order.
+  template <class Act>
+  void ForEach(const Act& act) const {
+    for (const Entry& entry : entries_) {
+      if (entry.address != 0) act(entry.address, entry.slot);
+    }
+  }
 
  private:
   static constexpr std::size_t kFirstEntries = 1024;  // a power of two

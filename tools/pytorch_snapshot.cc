@@ -3,51 +3,147 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "strata/platform/quoted.h"
 #include "strata/tools/pickle_reader.h"
+#include "strata/tools/snapshot_entries.h"
+#include "strata/tools/snapshot_fields.h"
+#include "strata/tools/snapshot_history.h"
+#include "strata/tools/snapshot_layout.h"
 #include "strata/tools/trace_builder.h"
 
 namespace strata {
 namespace {
 
-using PickleKind = PickleValue::Kind;
+using Action = SnapshotEntry::Action;
 
-PickleOptions KeptKeys() {
+PickleOptions SnapshotPickle(bool strict) {
   PickleOptions options;
-  options.keys = {"device_traces",  "segments", "action", "addr",
-                  "size",           "stream",   "device", "address",
-                  "requested_size", "state",    "blocks"};
+  options.keys = {"device_traces",  "segments",     "action", "addr",
+                  "size",           "stream",       "device", "address",
+                  "requested_size", "state",        "blocks", "total_size",
+                  "device_free",    "is_expandable"};
   options.counted_keys = {"frames"};
+  options.allows_objects = !strict;
   return options;
 }
 
-struct SnapshotBlock {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t stream = 0;
-};
-
 class SnapshotReader {
  public:
-  SnapshotReader(InputBuffer& input, std::optional<std::uint64_t> device)
+  SnapshotReader(InputBuffer& input, std::optional<std::uint64_t> device,
+                 bool strict)
       : path_(input.path()),
-        tree_(ReadPickle(input, KeptKeys())),
-        builder_(path_, Trace::Unit::kEntry) {
-    if (tree_.root().kind != PickleKind::kDict) {
-      Fail("a memory snapshot is a dict, this is " +
-           std::string(PickleKindName(tree_.root().kind)));
-    }
-    FindEntries(device);
+        tree_(ReadPickle(input, SnapshotPickle(strict))),
+        fields_(tree_),
+        builder_(path_, Trace::Unit::kEntry, strict) {
+    RequireSnapshot();
+    SkipForeign();
+    read_ = ReadSnapshotEntries(FindEntries(device), fields_, builder_);
   }
 
   Trace Read() {
-    FindBlocksFreedOnly();
-    FindBlocksNeverFreed();
+    const SnapshotFrees frees(read_.entries);
+    before_ = frees.before();
+    ReadSegments(frees);
+    const SnapshotHistory history =
+        ReadHistory(read_.entries, reserved_at_end_);
+    AllocateBefore();
+    auto segments = RecordedSegments();
+    auto release = history.releases.begin();
+    for (std::size_t i = 0; i < read_.entries.size(); ++i) {
+      if (release != history.releases.end() && *release == i) {
+        builder_.Release(i + 1);
+        ++release;
+      }
+      Replay(i + 1, read_.entries[i]);
+    }
+    Trace trace = builder_.Finish();
+    trace.recorded = history.recorded;
+    trace.recorded.segments = std::move(segments);
+    trace.blocks_before = before_.size();
+    trace.has_lost_entries = has_lost_entries_;
+    trace.blocks_after = blocks_after_;
+    trace.devices_skipped = devices_skipped_;
+    trace.frees_completed = frees.completed();
+    return trace;
+  }
+
+ private:
+  [[noreturn]] void Fail(const std::string& reason) const {
+    std::string text = reason;
+    if (tree_.objects() != 0) text.append("; ").append(tree_.first_object());
+    throw TraceError(path_, 0, text);
+  }
+
+  // --- The file ----------------------------------------------------------
+
+  void RequireSnapshot() const {
+    const PickleValue root = tree_.root();
+    if (root.kind == PickleValue::Kind::kDict) return;
+    const std::vector<PickleValue>* items = fields_.ListOf(root);
+    if (items != nullptr && !items->empty() &&
+        fields_.List(items->front(), "blocks") != nullptr) {
+      Fail(
+          "this is the list of segments that torch.cuda.memory_snapshot() "
+          "returns, "
+          "which has no history; torch.cuda.memory._record_memory_history() "
+          "records one, and torch.cuda.memory._dump_snapshot() writes it");
+    }
+    Fail("a memory snapshot is a dict, this is " +
+         std::string(PickleKindName(root.kind)));
+  }
+
+  void SkipForeign() {
+    if (tree_.objects() != 0) {
+      builder_.Skip(SkipKind::kForeignObject, 0, tree_.first_object(),
+                    tree_.objects());
+    }
+    builder_.CountBytes(tree_.bytes());
+    if (tree_.trailing_bytes() != 0) {
+      builder_.Skip(SkipKind::kTrailingBytes, 0,
+                    "more data after the end of the pickle",
+                    tree_.trailing_bytes());
+    }
+  }
+
+  // --- Entries -----------------------------------------------------------
+
+  const std::vector<PickleValue>& FindEntries(
+      std::optional<std::uint64_t> device) {
+    const auto* devices = fields_.List(tree_.root(), "device_traces");
+    if (devices == nullptr) {
+      Fail(fields_.Problem(tree_.root(), "device_traces", "a list"));
+    }
+    const std::vector<PickleValue>* found = nullptr;
+    std::string names;
+    for (std::size_t i = 0; i < devices->size(); ++i) {
+      const auto* entries = fields_.ListOf((*devices)[i]);
+      if (entries == nullptr || entries->empty()) continue;
+      names.append(names.empty() ? "" : ", ").append(std::to_string(i));
+      if (found != nullptr || device.value_or(i) != i) {
+        ++devices_skipped_;
+        continue;
+      }
+      found = entries;
+      device_ = i;
+    }
+    if (device) devices_skipped_ = 0;
+    if (found != nullptr) return *found;
+    if (names.empty()) {
+      Fail(
+          "no entries: the memory history was not recorded, as "
+          "torch.cuda.memory._record_memory_history() does");
+    }
+    Fail("no entries of device " + std::to_string(*device) +
+         "; those with entries: " + names);
+  }
+
+  // --- Blocks live before the first entry --------------------------------
+
+  void AllocateBefore() {
     std::sort(before_.begin(), before_.end(),
               [](const SnapshotBlock& a, const SnapshotBlock& b) {
                 return a.address < b.address;
@@ -55,238 +151,176 @@ class SnapshotReader {
     for (const SnapshotBlock& block : before_) {
       builder_.Allocate(1, block.address, block.bytes, block.stream);
     }
-    std::uint64_t number = 0;
-    for (const PickleValue entry : *entries_) Replay(++number, entry);
-    Trace trace = builder_.Finish();
-    trace.blocks_before = before_.size();
-    trace.has_lost_entries = has_lost_entries_;
-    trace.blocks_after = blocks_after_;
-    trace.devices_skipped = devices_skipped_;
-    return trace;
   }
 
- private:
-  enum class Action { kAllocate, kFree, kFailure, kOther };
-
-  [[noreturn]] void Fail(const std::string& reason) const {
-    throw TraceError(path_, 0, reason);
-  }
-
-  // --- Values, by what they are in: "entry 7: no size" -------------------
-
-  const std::vector<PickleValue>& List(PickleValue dict, const char* key,
-                                       const std::string& where) const {
-    const PickleValue* value = tree_.Find(dict, key);
-    if (value == nullptr) Fail(where + "no " + key);
-    return ListOf(*value, where + key + " is ");
-  }
-
-  const std::vector<PickleValue>& ListOf(PickleValue value,
-                                         const std::string& is) const {
-    if (value.kind != PickleKind::kList && value.kind != PickleKind::kTuple) {
-      Fail(is + PickleKindName(value.kind) + ", not a list");
-    }
-    // It was also the value of a key that nobody reads.
-    if (tree_.DroppedItems(value) != 0) Fail(is + "part of something else");
-    return tree_.Items(value);
-  }
-
-  // Throws for a missing or wrong value; the text is made only then.
-  template <class Where>
-  std::uint64_t Number(PickleValue dict, const char* key,
-                       const Where& where) const {
-    const PickleValue* value = tree_.Find(dict, key);
-    if (value == nullptr) Fail(where() + "no " + key);
-    if (value->kind == PickleKind::kUnsigned) return value->number;
-    if (value->kind == PickleKind::kNegative) {
-      Fail(where() + key + " is negative");
-    }
-    if (value->kind == PickleKind::kHuge) {
-      Fail(where() + key + " exceeds 64 bits");
-    }
-    Fail(where() + key + " is " + PickleKindName(value->kind) + ", not an int");
-  }
-
-  template <class Where>
-  std::string_view Text(PickleValue dict, const char* key,
-                        const Where& where) const {
-    if (dict.kind != PickleKind::kDict) {
-      Fail(where() + PickleKindName(dict.kind) + " instead of a dict");
-    }
-    const PickleValue* value = tree_.Find(dict, key);
-    if (value == nullptr) Fail(where() + "no " + key);
-    if (value->kind != PickleKind::kText) {
-      Fail(where() + key + " is " + PickleKindName(value->kind) +
-           ", not a text");
-    }
-    return tree_.Text(*value);
-  }
-
-  // --- Entries -----------------------------------------------------------
-
-  void FindEntries(std::optional<std::uint64_t> device) {
-    const auto& devices = List(tree_.root(), "device_traces", "");
-    std::string names;
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      const auto& entries = ListOf(
-          devices[i], "device_traces: device " + std::to_string(i) + " is ");
-      if (entries.empty()) continue;
-      names += names.empty() ? "" : ", ";
-      names += std::to_string(i);
-      ++count;
-      if (entries_ == nullptr && device.value_or(i) == i) {
-        entries_ = &entries;
-        device_ = i;
+  // The segments before the first entry, if they are known.
+  std::vector<Trace::RecordedSegment> RecordedSegments() {
+    std::vector<Trace::RecordedSegment> result;
+    if (!reserved_at_end_ || read_.is_expandable) return result;
+    std::size_t blocks = 0;
+    for (const SnapshotSegment& segment :
+         SegmentsBefore(read_.entries, segments_, before_)) {
+      Trace::RecordedSegment& recorded = result.emplace_back();
+      recorded.bytes = segment.bytes;
+      recorded.stream = builder_.StreamIndex(1, segment.stream);
+      for (const SnapshotBlock& block : segment.blocks) {
+        recorded.blocks.push_back(
+            {block.address - segment.address, block.size});
       }
+      blocks += segment.blocks.size();
     }
-    if (entries_ != nullptr) {
-      if (!device) devices_skipped_ = count - 1;
-      return;
-    }
-    if (names.empty()) {
-      Fail("no entries: the memory history was not recorded");
-    }
-    Fail("no entries of device " + std::to_string(*device) +
-         "; those with entries: " + names);
+    // One that was skipped has no event.
+    if (blocks != builder_.events()) result.clear();
+    return result;
   }
 
-  Action ActionOf(std::uint64_t number, PickleValue entry) const {
-    const auto where = [&] { return EntryName(number); };
-    const std::string_view action = Text(entry, "action", where);
-    if (action == "alloc") return Action::kAllocate;
-    if (action == "free_requested") return Action::kFree;
-    if (action == "oom") return Action::kFailure;
-    for (const char* other :
-         {"free_completed", "segment_alloc", "segment_free", "segment_map",
-          "segment_unmap", "snapshot", "user_defined"}) {
-      if (action == other) return Action::kOther;
-    }
-    Fail(where() + "unknown action " + Quoted(action));
-  }
-
-  SnapshotBlock BlockOf(std::uint64_t number, PickleValue entry) const {
-    const auto where = [&] { return EntryName(number); };
-    return {Number(entry, "addr", where), Number(entry, "size", where),
-            Number(entry, "stream", where)};
-  }
-
-  static std::string EntryName(std::uint64_t number) {
-    return "entry " + std::to_string(number) + ": ";
-  }
-
-  void Replay(std::uint64_t number, PickleValue entry) {
-    const Action action = ActionOf(number, entry);
-    if (action == Action::kFailure) builder_.SkipFailure();
-    if (action != Action::kAllocate && action != Action::kFree) return;
-    const SnapshotBlock block = BlockOf(number, entry);
-    if (action == Action::kAllocate) {
-      builder_.Allocate(number, block.address, block.bytes, block.stream);
-    } else {
-      builder_.Free(number, block.address, block.bytes, block.stream);
+  void Replay(std::uint64_t number, const SnapshotEntry& entry) {
+    switch (entry.action) {
+      case Action::kAllocate:
+        return builder_.Allocate(number, entry.address, entry.bytes,
+                                 entry.stream);
+      case Action::kFree:
+        return builder_.Free(number, entry.address,
+                             IfKnown(entry.has_bytes, entry.bytes),
+                             IfKnown(entry.has_stream, entry.stream));
+      case Action::kOutOfMemory:
+        if (!entry.has_bytes) return builder_.SkipFailure();
+        return builder_.Try(number, entry.bytes, entry.stream);
+      default:
+        return;
     }
   }
 
-  // --- Blocks live before the first entry --------------------------------
-
-  // Of each address the first entry decides: a free needs a block.
-  void FindBlocksFreedOnly() {
-    std::uint64_t number = 0;
-    for (const PickleValue entry : *entries_) {
-      ++number;
-      const Action action = ActionOf(number, entry);
-      if (action != Action::kAllocate && action != Action::kFree) continue;
-      const SnapshotBlock block = BlockOf(number, entry);
-      const auto [live, is_first] = is_live_.try_emplace(block.address);
-      if (is_first && action == Action::kFree) before_.push_back(block);
-      live->second = action == Action::kAllocate;
-    }
+  static std::optional<std::uint64_t> IfKnown(bool is_known,
+                                              std::uint64_t value) {
+    if (!is_known) return std::nullopt;
+    return value;
   }
 
-  void FindBlocksNeverFreed() {
-    const auto& segments = List(tree_.root(), "segments", "");
+  // --- Segments ----------------------------------------------------------
+
+  void ReadSegments(const SnapshotFrees& frees) {
+    const auto* segments = fields_.List(tree_.root(), "segments");
+    if (segments == nullptr) {
+      return builder_.Skip(SkipKind::kBadValue, 0,
+                           fields_.Problem(tree_.root(), "segments", "a list"));
+    }
+    reserved_at_end_ = 0;
     std::unordered_set<std::uint64_t> addresses;
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      const auto where = [&] {
-        return "segment " + std::to_string(i + 1) + ": ";
-      };
-      if (segments[i].kind != PickleKind::kDict) {
-        Fail(where() + PickleKindName(segments[i].kind) + " instead of a dict");
+    for (std::size_t i = 0; i < segments->size(); ++i) {
+      const std::string where = "segment " + std::to_string(i + 1) + ": ";
+      const PickleValue segment = (*segments)[i];
+      const auto device = fields_.Number(segment, "device");
+      if (!device) {
+        SkipPart(segment, "device", "an int", where);
+      } else if (*device == device_) {
+        ReadSegment(segment, where, frees, addresses);
       }
-      if (Number(segments[i], "device", where) != device_) continue;
-      const std::uint64_t address = Number(segments[i], "address", where);
-      // One list of blocks under many segments would take time without end.
-      if (!addresses.insert(address).second) {
-        Fail(where() + "its address is that of another");
-      }
-      VisitBlocks(segments[i], address, where);
     }
+    if (!read_.has_segments) reserved_at_end_.reset();
   }
 
-  template <class Where>
-  void VisitBlocks(PickleValue segment, std::uint64_t address,
-                   const Where& where_segment) {
-    const std::uint64_t stream = Number(segment, "stream", where_segment);
-    const auto& blocks = List(segment, "blocks", where_segment());
+  void ReadSegment(PickleValue segment, const std::string& where,
+                   const SnapshotFrees& frees,
+                   std::unordered_set<std::uint64_t>& addresses) {
+    builder_.CountRow();
+    const auto address = fields_.Number(segment, "address");
+    if (!address) return SkipPart(segment, "address", "an int", where);
+    // One list of blocks under many segments would take time without end.
+    if (!addresses.insert(*address).second) {
+      return builder_.Skip(SkipKind::kBadValue, 0,
+                           where + "its address is that of another");
+    }
+    const auto bytes = fields_.Number(segment, "total_size");
+    const bool has_end =
+        bytes && *bytes <= std::numeric_limits<std::uint64_t>::max() - *address;
+    if (!has_end) read_.has_segments = false;
+    *reserved_at_end_ += bytes.value_or(0);
+    const PickleValue* expandable = tree_.Find(segment, "is_expandable");
+    if (expandable != nullptr && expandable->kind == PickleValue::Kind::kBool &&
+        expandable->number != 0) {
+      read_.is_expandable = true;
+    }
+    const auto stream = fields_.Number(segment, "stream");
+    if (!stream) return SkipPart(segment, "stream", "an int", where);
+    segments_.push_back({*address, bytes.value_or(0), *stream, {}});
+    const auto* blocks = fields_.List(segment, "blocks");
+    if (blocks == nullptr) return SkipPart(segment, "blocks", "a list", where);
+    ReadBlocks(*blocks, {*address, 0, *stream, 0}, frees, where);
+  }
+
+  // `at`: where the first block is, and its stream.
+  void ReadBlocks(const std::vector<PickleValue>& blocks, SnapshotBlock at,
+                  const SnapshotFrees& frees,
+                  const std::string& where_segment) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const auto where = [&] {
-        return where_segment() + "block " + std::to_string(i + 1) + ": ";
-      };
-      const bool is_live = IsAllocated(Text(blocks[i], "state", where), where);
-      const std::uint64_t size = Number(blocks[i], "size", where);
+      builder_.CountRow();
+      const std::string where =
+          where_segment + "block " + std::to_string(i + 1) + ": ";
+      const PickleValue block = blocks[i];
+      const auto size = fields_.Number(block, "size");
+      // Where the next block is depends on it.
+      if (!size) return SkipPart(block, "size", "an int", where);
+      at.size = *size;
       // Early versions leave both out.
-      if (tree_.Find(blocks[i], "address") != nullptr) {
-        address = Number(blocks[i], "address", where);
+      at.address = fields_.Number(block, "address").value_or(at.address);
+      at.bytes = fields_.Number(block, "requested_size").value_or(*size);
+      if (IsAllocated(block, where)) VisitLiveBlock(at, block, frees);
+      if (*size > std::numeric_limits<std::uint64_t>::max() - at.address) {
+        return builder_.Skip(SkipKind::kBadValue, 0,
+                             where + "its end exceeds 64 bits");
       }
-      const bool has_request =
-          tree_.Find(blocks[i], "requested_size") != nullptr;
-      const std::uint64_t bytes =
-          has_request ? Number(blocks[i], "requested_size", where) : size;
-      if (is_live) VisitLiveBlock({address, bytes, stream}, blocks[i], where);
-      if (size > std::numeric_limits<std::uint64_t>::max() - address) {
-        Fail(where() + "its end exceeds 64 bits");
-      }
-      address += size;
+      at.address += *size;
     }
   }
 
   // A block that waits for an event has been freed by the program.
-  template <class Where>
-  bool IsAllocated(std::string_view state, const Where& where) const {
-    if (state == "active_allocated") return true;
+  bool IsAllocated(PickleValue block, const std::string& where) {
+    const auto state = fields_.Text(block, "state");
+    if (!state) {
+      SkipPart(block, "state", "a text", where);
+      return false;
+    }
+    if (*state == "active_allocated") return true;
     for (const char* other :
          {"inactive", "active_pending_free", "active_awaiting_free"}) {
-      if (state == other) return false;
+      if (*state == other) return false;
     }
-    Fail(where() + "unknown state " + Quoted(state));
+    builder_.Skip(SkipKind::kUnknownState, 0,
+                  where + "unknown state " + Quoted(*state));
+    return false;
   }
 
-  template <class Where>
   void VisitLiveBlock(const SnapshotBlock& block, PickleValue value,
-                      const Where& where) {
-    const auto [live, is_new] = is_live_.try_emplace(block.address, true);
-    if (!is_new) {
-      if (!live->second) ++blocks_after_;
+                      const SnapshotFrees& frees) {
+    if (const auto state = frees.StateOf(block.address)) {
+      if (*state != SnapshotFrees::State::kLive) ++blocks_after_;
       return;
     }
+    if (!found_.insert(block.address).second) return;
     before_.push_back(block);
-    const PickleValue* frames = tree_.Find(value, "frames");
-    if (frames == nullptr) return;
-    if (frames->kind != PickleKind::kList) {
-      Fail(where() + "frames is " + PickleKindName(frames->kind) +
-           ", not a list");
-    }
-    if (tree_.DroppedItems(*frames) > 0) has_lost_entries_ = true;
+    if (fields_.Frames(value) != 0) has_lost_entries_ = true;
+  }
+
+  // `where` is that of a segment or block.
+  void SkipPart(PickleValue value, const char* key, const char* expected,
+                const std::string& where) {
+    builder_.Skip(SkipKind::kBadValue, 0,
+                  where + fields_.Problem(value, key, expected));
   }
 
   const std::string path_;
   const PickleTree tree_;
+  const SnapshotFields fields_;
   TraceBuilder builder_;
-  const std::vector<PickleValue>* entries_ = nullptr;  // of device_
+  SnapshotEntries read_;  // of device_
   std::uint64_t device_ = 0;
-  // Whether what was last allocated at an address is live at the end.
-  std::unordered_map<std::uint64_t, bool> is_live_;
   std::vector<SnapshotBlock> before_;
+  // Addresses of live blocks that no entry speaks of.
+  std::unordered_set<std::uint64_t> found_;
+  // Bytes of the segments; nothing if one does not say.
+  std::optional<std::uint64_t> reserved_at_end_;
+  std::vector<SnapshotSegment> segments_;  // of device_, without blocks
   bool has_lost_entries_ = false;
   std::uint64_t blocks_after_ = 0;
   std::uint64_t devices_skipped_ = 0;
@@ -295,8 +329,8 @@ class SnapshotReader {
 }  // namespace
 
 Trace ReadPytorchSnapshot(InputBuffer& input,
-                          std::optional<std::uint64_t> device) {
-  return SnapshotReader(input, device).Read();
+                          std::optional<std::uint64_t> device, bool strict) {
+  return SnapshotReader(input, device, strict).Read();
 }
 
 }  // namespace strata

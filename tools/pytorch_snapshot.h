@@ -13,9 +13,11 @@ namespace strata {
 // writes after _record_memory_history.
 //
 // Model: the entries of one device, in order. `alloc` and `free_requested` are
-//   the operations, with the sizes and streams that the program asked for;
-//   `oom` is counted as a failure; what the caching allocator did by itself
-//   (segments, `free_completed`) is passed over.
+//   the operations, with the sizes and streams that the program asked for. A
+//   `free_completed` is one, too, if no `free_requested` came before it
+//   (skip_actions). `oom` is a request that failed (Trace: a try), and
+//   `segment_free` may be a release (ReadHistory). Other entries are passed
+//   over.
 //
 //   Blocks live before the first entry come first, by address: those freed
 //   without an `alloc`, and those that `segments`, which has the state at the
@@ -24,14 +26,17 @@ namespace strata {
 //   that the ring of entries wrapped. A block whose address was last freed was
 //   allocated after the last entry, and is left out.
 //
-//   Events are of entries, counted from 1 (Trace::unit).
-// Errors: TraceError; as ReadPickle, and for values that make no sense, naming
-//   the entry.
+//   Events are of entries, counted from 1 (Trace::unit). Entries, segments and
+//   blocks that make no sense are skipped (TraceBuilder); Python objects stand
+//   for nothing and are never made.
+// Errors: TraceError; as ReadPickle; with `strict`, also for a part that would
+//   be skipped, naming the entry.
 // Cost: some 400 bytes per entry; stack frames are not kept.
 //
 // `device`: whose entries; nothing: those of the first device that has any.
 Trace ReadPytorchSnapshot(InputBuffer& input,
-                          std::optional<std::uint64_t> device);
+                          std::optional<std::uint64_t> device,
+                          bool strict = false);
 
 }  // namespace strata
 

@@ -13,11 +13,15 @@
 #include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/block_checker.h"
+#include "strata/tools/interrupt.h"
 #include "strata/tools/peers/registry.h"
 #include "strata/tools/replay_heap.h"
 
 namespace strata {
 namespace {
+
+// A replay takes some 50 ms for so many.
+constexpr std::size_t kInterruptEvents = std::size_t{1} << 20;
 
 std::string Location(const Trace& trace, std::size_t event) {
   return trace.Where(event) + ": ";
@@ -121,6 +125,8 @@ class Run {
       throw std::runtime_error(Location(trace_, event_) + error.what());
     }
     const auto end = std::chrono::steady_clock::now();
+    result.failed_tries = failed_tries_;
+    result.first_failed_try = first_failed_try_;
     AddCounts(before, DeviceCounts(device_), result);
     result.elapsed_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin)
@@ -140,26 +146,72 @@ class Run {
   }
 
   void PlayEvents() {
-    const std::uint64_t* bytes = trace_.allocated_bytes.data();
+    event_ = Restore();
+    const std::uint64_t* bytes = trace_.allocated_bytes.data() + event_;
     const std::size_t events = trace_.events.size();
-    for (event_ = 0; event_ < events; ++event_) {
+    for (; event_ < events; ++event_) {
+      if (event_ % kInterruptEvents == 0) CheckInterrupt();
       const TraceEvent event = trace_.events[event_];
       Block& block = live_[event.slot()];
       if (event.is_allocate()) {
-        heap_.Allocate(block, *bytes, streams_[event.stream()]);
-        if constexpr (kIsChecked) checker_.Allocated(Heap::View(block), *bytes);
-        ++bytes;
+        Allocate(block, *bytes++, event);
+      } else if (event.is_free()) {
+        Free(block);
+      } else if (event.is_try()) {
+        Try(block, *bytes++, event);
       } else {
-        if constexpr (kIsChecked) checker_.Freeing(Heap::View(block));
-        heap_.Free(block);
+        heap_.Release();
       }
       if (trace_.work_ns != 0) Work(event);
     }
   }
 
+  // Returns how many events, all of them allocates, are done by that.
+  std::size_t Restore() {
+    std::vector<PeerSegment> segments;
+    std::size_t blocks = 0;
+    for (const Trace::RecordedSegment& recorded : trace_.recorded.segments) {
+      PeerSegment& segment = segments.emplace_back();
+      segment.bytes = recorded.bytes;
+      segment.stream = streams_[recorded.stream];
+      for (const auto& [offset, bytes] : recorded.blocks) {
+        segment.blocks.push_back({offset, bytes});
+      }
+      blocks += recorded.blocks.size();
+    }
+    if (segments.empty() || !heap_.Restore(segments, live_)) return 0;
+    if constexpr (kIsChecked) {
+      for (std::size_t i = 0; i < blocks; ++i) {
+        checker_.Allocated(Heap::View(live_[i]), trace_.allocated_bytes[i]);
+      }
+    }
+    return blocks;
+  }
+
+  void Allocate(Block& block, std::uint64_t bytes, TraceEvent event) {
+    heap_.Allocate(block, bytes, streams_[event.stream()]);
+    if constexpr (kIsChecked) checker_.Allocated(Heap::View(block), bytes);
+  }
+
+  void Free(Block& block) {
+    if constexpr (kIsChecked) checker_.Freeing(Heap::View(block));
+    heap_.Free(block);
+  }
+
+  void Try(Block& block, std::uint64_t bytes, TraceEvent event) {
+    try {
+      Allocate(block, bytes, event);
+    } catch (const BadAlloc& error) {
+      if (!IsOutOfMemory(error.failure())) throw;
+      if (failed_tries_++ == 0) first_failed_try_ = event_;
+      return;
+    }
+    Free(block);
+  }
+
   void Work(TraceEvent event) {
     const Stream& stream = streams_[event.stream()];
-    if (event.is_allocate()) {
+    if (event.is_allocate() || event.is_try()) {
       CheckStatus(work_.Enqueue(stream, nullptr, 0, trace_.work_ns, 0),
                   "submitting work");
     }
@@ -175,6 +227,8 @@ class Run {
   std::vector<Block> live_;  // by slot
   BlockChecker checker_;
   std::size_t event_ = 0;  // the one being played
+  std::uint64_t failed_tries_ = 0;
+  std::optional<std::size_t> first_failed_try_;
 };
 
 template <class Heap, bool kIsChecked>

@@ -17,6 +17,10 @@ struct ReplayResult {
   // The allocate that failed for lack of memory; what follows it did not run.
   std::optional<std::size_t> failed_event;
   std::string failure;  // why, if it did
+  // Requests that failed when they were recorded (TraceEvent: a try) and fail
+  // again: their number, and the first.
+  std::uint64_t failed_tries = 0;
+  std::optional<std::size_t> first_failed_try;
   // The most that the device had given, but for what other processes took, and
   // the most managed memory that there was.
   std::uint64_t peak_reserved_bytes = 0;
@@ -27,6 +31,12 @@ struct ReplayResult {
   double modelled_device_us = 0;  // what a driver would have taken for them
   std::uint64_t elapsed_ns = 0;   // on the host's clock, from first to last
 };
+
+// Whether every request was served, those too that failed when they were
+// recorded.
+inline bool ServesAll(const ReplayResult& result) {
+  return !result.failed_event && result.failed_tries == 0;
+}
 
 // Replays `trace` in its order on one thread, through a facade built from
 // `options`, or on the peer that allocator_strategy names (peers/registry.h),

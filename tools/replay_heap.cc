@@ -1,5 +1,6 @@
 #include "strata/tools/replay_heap.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -11,6 +12,14 @@ PeerReplayHeap::PeerReplayHeap(const Options& options,
                                std::shared_ptr<Platform> platform)
     : platform_(std::move(platform)),
       peer_(MakePeer(options.allocator_strategy, platform_->device(0))) {}
+
+bool PeerReplayHeap::Restore(const std::vector<PeerSegment>& segments,
+                             std::vector<Block>& blocks) {
+  std::vector<Block> restored;
+  if (!peer_->Restore(segments, &restored)) return false;
+  std::copy(restored.begin(), restored.end(), blocks.begin());
+  return true;
+}
 
 void PeerReplayHeap::Drop(Block& block) noexcept {
   try {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "strata/facade/allocator_facade.h"
 #include "strata/platform/device.h"
@@ -29,6 +30,12 @@ class FacadeReplayHeap {
     block = facade_.Alloc(DevicePlace(0), bytes, stream);
   }
   void Free(Block& block) { block.reset(); }
+  void Release() { facade_.Release(DevicePlace(0)); }
+  // A strategy begins with no memory.
+  static bool Restore(const std::vector<PeerSegment>& /*segments*/,
+                      std::vector<Block>& /*blocks*/) {
+    return false;
+  }
   // Leaves an empty block alone.
   void Drop(Block& block) noexcept { block.reset(); }
   void StreamDestroyed(const Stream& stream) {
@@ -60,6 +67,10 @@ class PeerReplayHeap {
     peer_->Free(block);
     block = Block{};
   }
+  void Release() { peer_->Release(); }
+  // As Peer::Restore, into the first of `blocks`.
+  bool Restore(const std::vector<PeerSegment>& segments,
+               std::vector<Block>& blocks);
   // Free, but of a refused device call only the leak report tells.
   void Drop(Block& block) noexcept;
   // Nobody tells the originals.

@@ -1,35 +1,62 @@
-// The rows of `strata replay` as JSON and as a table.
+// The reports of `strata replay` as JSON and as text.
 
-#include <algorithm>
+#include "strata/tools/replay_report.h"
+
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "strata/allocation/size.h"
 #include "strata/tools/dump_json.h"
-#include "strata/tools/replay_row.h"
 #include "strata/tools/table.h"
 
 namespace strata {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+// --- JSON -------------------------------------------------------------------
+
 template <class Value>
-nlohmann::ordered_json OrNull(const std::optional<Value>& value) {
+Json OrNull(const std::optional<Value>& value) {
   if (!value) return nullptr;
   return *value;
 }
 
-nlohmann::ordered_json RowJson(const ReplayRow& row) {
-  nlohmann::ordered_json json;
-  json["trace"] = row.trace;
+// 0 is unknown.
+Json KnownOrNull(std::uint64_t value) {
+  if (value == 0) return nullptr;
+  return value;
+}
+
+// The keys that say how the trace was read and recorded.
+void AddTraceKeys(const ReplayRow& row, Json& json) {
+  json["skipped"] = Json::object();
+  for (const SkipKind kind : kSkipKinds) {
+    const std::uint64_t count = row.trace.skipped.of(kind).count;
+    if (count != 0) json["skipped"][SkipKindKey(kind)] = count;
+  }
+  json["may_be_wrong"] = row.trace.skipped.IsSuspect();
+  json["device_bytes"] = KnownOrNull(row.device_bytes);
+  json["recorded_device_bytes"] = KnownOrNull(row.trace.recorded_device_bytes);
+  json["recorded_failures"] = row.trace.tries;
+  json["recorded_failures_served"] = nullptr;
+  if (!row.failed_line) {
+    json["recorded_failures_served"] =
+        row.trace.tries - row.result.failed_tries;
+  }
+  json["releases"] = row.trace.releases;
+}
+
+Json RowJson(const ReplayRow& row) {
+  Json json;
+  json["trace"] = row.trace.path;
   json["strategy"] = row.strategy;
-  json["operations"] = row.operations;
-  json["failures_skipped"] = row.failures_skipped;
-  json["peak_live_bytes"] = row.peak_live_bytes;
+  json["operations"] = row.trace.operations;
+  json["failures_skipped"] = row.trace.failures_skipped;
+  json["peak_live_bytes"] = row.trace.peak_live_bytes;
   json["peak_reserved_bytes"] = row.result.peak_reserved_bytes;
   json["reserved_ratio"] = OrNull(row.ReservedRatio());
   json["fit_bytes"] = nullptr;
@@ -37,7 +64,7 @@ nlohmann::ordered_json RowJson(const ReplayRow& row) {
   json["fit_ratio"] = OrNull(row.FitRatio());
   json["fit_failures_above"] = nullptr;
   if (row.fit) json["fit_failures_above"] = row.fit->failures_above;
-  json["device_calls"] = nlohmann::ordered_json::object();
+  json["device_calls"] = Json::object();
   for (const auto& [name, count] : row.result.device_calls) {
     json["device_calls"][name] = count;
   }
@@ -49,10 +76,183 @@ nlohmann::ordered_json RowJson(const ReplayRow& row) {
   if (row.failed_line) {
     json["failure"] = row.failed_where + ": " + row.result.failure;
   }
+  AddTraceKeys(row, json);
   return json;
 }
 
-// "resnet50_train" for "traces/resnet50_train.csv.gz".
+// --- The table --------------------------------------------------------------
+
+std::string DeviceCalls(const ReplayRow& row) {
+  if (row.is_recorded) return "-";
+  std::string text;
+  for (const auto& [name, count] : row.result.device_calls) {
+    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+  }
+  return text.empty() ? "none" : text;
+}
+
+// At most six characters.
+std::string RatioText(const std::optional<double>& ratio) {
+  if (ratio && *ratio >= 10000) return ">9999";
+  return Fixed(ratio, ratio.value_or(0) < 100 ? 3 : 0);
+}
+
+std::string Outcome(const ReplayRow& row) {
+  if (row.failed_line) return "out of memory";
+  const std::uint64_t tries = row.trace.tries;
+  const std::uint64_t served = tries - row.result.failed_tries;
+  if (tries == 0) return row.is_recorded ? "-" : "runs";
+  if (served == tries) return "served";
+  if (served == 0) return "not served";
+  return std::to_string(served) + "/" + std::to_string(tries) + " served";
+}
+
+std::string FitText(const ReplayRow& row) {
+  if (row.is_recorded) return "-";
+  return row.fit ? HumanBytes(row.fit->capacity_bytes) : "none";
+}
+
+std::string Milliseconds(const ReplayRow& row) {
+  if (row.is_recorded) return "-";
+  return Fixed(row.result.modelled_device_us / 1000, 1);
+}
+
+// When a column is part of the table.
+enum class Shown : std::uint8_t {
+  kAlways,
+  kWide,
+  kFit,
+  kWideFit,
+  kWideOrNoFit,
+  kOutcome,  // of a run that failed, or a request that failed when recorded
+};
+
+struct Column {
+  const char* title;
+  Table::Align align;
+  Shown shown;
+  std::string (*text)(const ReplayRow& row);
+  const char* help;
+};
+
+constexpr Table::Align kToTheLeft = Table::Align::kLeft;
+constexpr Table::Align kToTheRight = Table::Align::kRight;
+
+const Column kColumns[] = {
+    {"strategy", kToTheLeft, Shown::kAlways,
+     [](const ReplayRow& row) { return row.strategy; },
+     "the strategy or peer; `recorded` is the program that was recorded"},
+    {"operations", kToTheRight, Shown::kWide,
+     [](const ReplayRow& row) { return std::to_string(row.trace.operations); },
+     "allocations, frees and releases of the trace"},
+    {"peak live", kToTheRight, Shown::kWide,
+     [](const ReplayRow& row) { return HumanBytes(row.trace.peak_live_bytes); },
+     "the most bytes that the program asked for at a time"},
+    {"reserved", kToTheRight, Shown::kAlways,
+     [](const ReplayRow& row) {
+       return HumanBytes(row.result.peak_reserved_bytes);
+     },
+     "the most bytes that were taken from the device"},
+    {"/live", kToTheRight, Shown::kAlways,
+     [](const ReplayRow& row) { return RatioText(row.ReservedRatio()); },
+     "reserved over peak live: 1.000 wastes nothing"},
+    {"fits on", kToTheRight, Shown::kFit, &FitText,
+     "the smallest device on which every request is served"},
+    {"/live", kToTheRight, Shown::kFit,
+     [](const ReplayRow& row) { return RatioText(row.FitRatio()); },
+     "fits on over peak live"},
+    {"fails above", kToTheRight, Shown::kWideFit,
+     [](const ReplayRow& row) {
+       return row.fit ? std::to_string(row.fit->failures_above) : "-";
+     },
+     "of 40 devices up to 20 % larger, those it fails on"},
+    {"device ms", kToTheRight, Shown::kWide, &Milliseconds,
+     "the time that a driver would take for the device calls"},
+    {"ns/op", kToTheRight, Shown::kWideOrNoFit,
+     [](const ReplayRow& row) { return Fixed(row.ns_per_op, 1); },
+     "the host time of one operation"},
+    {"outcome", kToTheLeft, Shown::kOutcome, &Outcome,
+     "whether it runs out of memory; `served`: also the\n"
+     "               requests that ran out when they were recorded"},
+    {"device calls", kToTheLeft, Shown::kWide, &DeviceCalls,
+     "the calls to the driver"},
+};
+
+bool IsShown(Shown shown, const TraceReport& report, bool wide) {
+  const auto any = [&](const auto& holds) {
+    return std::any_of(report.rows.begin(), report.rows.end(), holds);
+  };
+  const bool has_fit = any([](const ReplayRow& row) { return row.has_fit; });
+  switch (shown) {
+    case Shown::kAlways:
+      return true;
+    case Shown::kWide:
+      return wide;
+    case Shown::kFit:
+      return has_fit;
+    case Shown::kWideFit:
+      return wide && has_fit;
+    case Shown::kWideOrNoFit:
+      return wide || !has_fit;
+    case Shown::kOutcome:
+      return report.trace.tries != 0 || any([](const ReplayRow& row) {
+               return row.failed_line.has_value();
+             });
+  }
+  return true;
+}
+
+std::string ToTable(const TraceReport& report, bool wide) {
+  Table table;
+  std::vector<const Column*> columns;
+  for (const Column& column : kColumns) {
+    if (!IsShown(column.shown, report, wide)) continue;
+    table.AddColumn(column.title, column.align);
+    columns.push_back(&column);
+  }
+  for (const ReplayRow& row : report.rows) {
+    std::vector<std::string> cells;
+    for (const Column* column : columns) cells.push_back(column->text(row));
+    table.AddRow(std::move(cells));
+  }
+  return table.ToString();
+}
+
+// --- The heading ------------------------------------------------------------
+
+constexpr std::size_t kLineCharacters = 80;
+
+std::string FactsLine(const TraceReport& report, const std::string& begin) {
+  const TraceFacts& trace = report.trace;
+  std::string text = begin;
+  text.append(std::to_string(trace.operations)).append(" operations");
+  if (trace.releases != 0) {
+    text.append(", ").append(std::to_string(trace.releases));
+    text.append(trace.releases == 1 ? " release" : " releases");
+  }
+  text.append(", peak live ").append(HumanBytes(trace.peak_live_bytes));
+  std::string device = "device of " + HumanBytes(report.device_bytes);
+  if (report.is_recorded_device) device.append(" as recorded");
+  const bool fits = text.size() + 2 + device.size() <= kLineCharacters;
+  text.append(fits ? ", " : ",\n  ").append(device);
+  return text.append("\n");
+}
+
+std::string Heading(const TraceReport& report, const std::string& name) {
+  const TraceFacts& trace = report.trace;
+  std::string text = name + ": ";
+  if (trace.skipped.IsSuspect()) {
+    text.append(
+        "THE RESULT MAY BE WRONG, as parts of the file are skipped\n  (");
+    text.append(trace.skipped.Summary()).append("; the file has ");
+    text.append(std::to_string(trace.skipped.rows())).append(" rows)\n");
+    return text.append(FactsLine(report, ""));
+  }
+  return FactsLine(report, text);
+}
+
+// --- Names ------------------------------------------------------------------
+
 std::string ShortName(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (const std::string_view ending :
@@ -64,91 +264,43 @@ std::string ShortName(const std::string& path) {
   return name;
 }
 
-// The short names of traces; their paths, where a name would be of two.
-std::map<std::string, std::string> NamesOf(const std::vector<ReplayRow>& rows) {
-  std::map<std::string, std::set<std::string>> paths;
-  for (const ReplayRow& row : rows) {
-    paths[ShortName(row.trace)].insert(row.trace);
-  }
-  std::map<std::string, std::string> names;
-  for (const auto& [name, those] : paths) {
-    for (const std::string& path : those) {
-      names[path] = those.size() == 1 ? name : path;
-    }
+}  // namespace
+
+std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
+  std::map<std::string, std::set<std::string>> paths_of;
+  for (const std::string& path : paths) paths_of[ShortName(path)].insert(path);
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::string name = ShortName(path);
+    names.push_back(paths_of[name].size() == 1 ? name : path);
   }
   return names;
 }
 
-std::string DeviceCalls(const ReplayRow& row) {
-  std::string text;
-  for (const auto& [name, count] : row.result.device_calls) {
-    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+std::string ToJson(const std::vector<TraceReport>& reports) {
+  Json json = Json::array();
+  for (const TraceReport& report : reports) {
+    for (const ReplayRow& row : report.rows) json.push_back(RowJson(row));
   }
-  return text.empty() ? "none" : text;
-}
-
-bool AnyHas(const std::vector<ReplayRow>& rows, bool (*has)(const ReplayRow&)) {
-  return std::any_of(rows.begin(), rows.end(), has);
-}
-
-bool HasFit(const ReplayRow& row) { return row.has_fit; }
-bool HasFailed(const ReplayRow& row) { return row.failed_line.has_value(); }
-
-void AddFitCells(const ReplayRow& row, std::vector<std::string>& cells) {
-  cells.push_back(row.fit ? HumanBytes(row.fit->capacity_bytes) : "none");
-  cells.push_back(Fixed(row.FitRatio(), 3));
-  cells.push_back(row.fit ? std::to_string(row.fit->failures_above) : "-");
-}
-
-}  // namespace
-
-std::string ToJson(const std::vector<ReplayRow>& rows) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const ReplayRow& row : rows) json.push_back(RowJson(row));
   return DumpJson(json);
 }
 
-std::string ToTable(const std::vector<ReplayRow>& rows) {
-  const bool with_fit = AnyHas(rows, &HasFit);
-  const bool with_failures = AnyHas(rows, &HasFailed);
-  Table table;
-  const auto add_numbers = [&](std::initializer_list<const char*> titles) {
-    for (const char* title : titles) {
-      table.AddColumn(title, Table::Align::kRight);
-    }
-  };
-  table.AddColumn("trace", Table::Align::kLeft);
-  table.AddColumn("strategy", Table::Align::kLeft);
-  add_numbers({"operations", "peak live", "peak reserved", "reserved/live"});
-  if (with_fit) add_numbers({"fits on", "fit/live", "fails above"});
-  add_numbers({"device ms", "ns/op"});
-  if (with_failures) table.AddColumn("out of memory", Table::Align::kLeft);
-  table.AddColumn("device calls", Table::Align::kLeft);
+std::string ToText(const TraceReport& report, const std::string& name,
+                   bool wide) {
+  return Heading(report, name) + ToTable(report, wide) + Summary(report) + "\n";
+}
 
-  const std::map<std::string, std::string> names = NamesOf(rows);
-  for (const ReplayRow& row : rows) {
-    std::vector<std::string> cells = {
-        names.at(row.trace),
-        row.strategy,
-        std::to_string(row.operations),
-        HumanBytes(row.peak_live_bytes),
-        HumanBytes(row.result.peak_reserved_bytes),
-        Fixed(row.ReservedRatio(), 3)};
-    if (with_fit) AddFitCells(row, cells);
-    cells.push_back(Fixed(row.result.modelled_device_us / 1000, 1));
-    cells.push_back(Fixed(row.ns_per_op, 1));
-    if (with_failures) {
-      cells.push_back(row.failed_line
-                          ? std::string("at ")
-                                .append(Trace::UnitName(row.unit))
-                                .append(" ")
-                                .append(std::to_string(*row.failed_line))
-                          : "no");
-    }
-    cells.push_back(DeviceCalls(row));
-    table.AddRow(std::move(cells));
+std::string ColumnsForHelp() {
+  std::string text;
+  for (const Column& column : kColumns) {
+    const bool is_wide =
+        column.shown == Shown::kWide || column.shown == Shown::kWideFit;
+    std::string line = is_wide ? " *" : "  ";
+    line += column.title;
+    line.resize(15, ' ');
+    text += line + column.help + "\n";
   }
-  return table.ToString();
+  return text;
 }
 
 }  // namespace strata

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strata/allocation/error.h"
 #include "strata/tools/recordings.h"
 
 namespace strata {
@@ -55,27 +56,47 @@ double TimePerOperation(const Trace& trace, const Options& options,
 
 }  // namespace
 
+TraceFacts::TraceFacts(const Trace& trace)
+    : path(trace.path),
+      unit(trace.unit),
+      operations(trace.events.size()),
+      failures_skipped(trace.failures_skipped),
+      peak_live_bytes(trace.peak_live_bytes),
+      releases(trace.releases),
+      tries(trace.tries),
+      recorded_peak_bytes(trace.recorded.peak_reserved_bytes),
+      recorded_device_bytes(trace.recorded.device_bytes),
+      skipped(trace.skipped) {
+  if (tries == 0) return;
+  const auto first =
+      std::find_if(trace.events.begin(), trace.events.end(),
+                   [](TraceEvent event) { return event.is_try(); });
+  const auto index = first - trace.events.begin();
+  first_try_line = trace.LineOf(static_cast<std::size_t>(index));
+  const auto requests =
+      std::count_if(trace.events.begin(), first,
+                    [](TraceEvent event) { return event.is_allocate(); });
+  first_try_bytes = trace.allocated_bytes[static_cast<std::size_t>(requests)];
+}
+
 std::optional<double> ReplayRow::ReservedRatio() const {
-  if (result.failed_event) return std::nullopt;
-  return Ratio(result.peak_reserved_bytes, peak_live_bytes);
+  if (!is_recorded && !ServesAll(result)) return std::nullopt;
+  if (is_recorded && trace.tries != 0) return std::nullopt;
+  return Ratio(result.peak_reserved_bytes, trace.peak_live_bytes);
 }
 
 std::optional<double> ReplayRow::FitRatio() const {
   if (!fit) return std::nullopt;
-  return Ratio(fit->capacity_bytes, peak_live_bytes);
+  return Ratio(fit->capacity_bytes, trace.peak_live_bytes);
 }
 
 ReplayRow MakeReplayRow(
     const Trace& trace, const Options& options, const ReplaySettings& settings,
     const std::function<void(const std::string&)>& progress) {
   ReplayRow row;
-  row.trace = trace.path;
-  row.unit = trace.unit;
+  row.trace = TraceFacts(trace);
   row.strategy = options.Strategy();
-  row.operations = trace.events.size();
-  row.failures_skipped = trace.failures_skipped;
-  row.peak_live_bytes = trace.peak_live_bytes;
-  row.capacity_bytes = options.platform.sim_memory_bytes;
+  row.device_bytes = options.platform.sim_memory_bytes;
 
   const std::string who = trace.path + ", " + row.strategy;
   progress(who + (settings.check ? ": checking" : ": replaying"));
@@ -100,14 +121,42 @@ ReplayRow MakeReplayRow(
   }
   row.has_fit = settings.fit;
   if (settings.fit) {
-    const std::uint64_t enough_bytes = row.result.failed_event
-                                           ? trace.peak_live_bytes
-                                           : row.result.peak_reserved_bytes;
+    const std::uint64_t enough_bytes = ServesAll(row.result)
+                                           ? row.result.peak_reserved_bytes
+                                           : trace.peak_live_bytes;
     row.fit = FindFit(trace, quiet, enough_bytes, [&](int replays) {
       progress(who + ": fit, replay " + std::to_string(replays + 1));
     });
   }
   return row;
+}
+
+std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
+                                         const ReplaySettings& settings) {
+  if (trace.recorded.peak_reserved_bytes == 0) return std::nullopt;
+  ReplayRow row;
+  row.trace = TraceFacts(trace);
+  row.strategy = "recorded";
+  row.is_recorded = true;
+  row.device_bytes = trace.recorded.device_bytes;
+  row.result.peak_reserved_bytes = trace.recorded.peak_reserved_bytes;
+  row.result.failed_tries = trace.tries;
+  row.has_fit = settings.fit;
+  return row;
+}
+
+bool ServesQuietly(const Trace& trace, const Options& options) {
+  const QuietLog quiet_log;
+  try {
+    return ServesAll(Replay(trace, WithoutRecordings(options)));
+  } catch (const std::invalid_argument&) {
+    return false;  // the other options are not for this strategy
+  } catch (const std::runtime_error&) {
+    return false;  // nor is the device
+  } catch (const BadAlloc&) {
+    return false;  // it has no room for the memory that the strategy begins
+                   // with
+  }
 }
 
 }  // namespace strata

@@ -5,33 +5,51 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "strata/facade/options.h"
 #include "strata/tools/fit.h"
 #include "strata/tools/replay.h"
+#include "strata/tools/skip_log.h"
 #include "strata/tools/trace.h"
 
 namespace strata {
 
-// One trace under one strategy: a row of `strata replay`.
-struct ReplayRow {
-  std::string trace;  // path
-  std::string strategy;
+// A trace without its operations, as rows and headings need it.
+struct TraceFacts {
+  TraceFacts() = default;
+  explicit TraceFacts(const Trace& trace);
+
+  std::string path;
+  Trace::Unit unit = Trace::Unit::kLine;
   std::uint64_t operations = 0;
   std::uint64_t failures_skipped = 0;
   std::uint64_t peak_live_bytes = 0;
-  std::uint64_t capacity_bytes = 0;  // of the device
+  std::uint64_t releases = 0;
+  // Requests that failed when they were recorded; the line and the size of the
+  // first.
+  std::uint64_t tries = 0;
+  std::uint64_t first_try_line = 0;
+  std::uint64_t first_try_bytes = 0;
+  std::uint64_t recorded_peak_bytes = 0;    // reserved; 0: unknown
+  std::uint64_t recorded_device_bytes = 0;  // 0: unknown
+  SkipLog skipped;
+};
+
+// One trace under one strategy: a row of `strata replay`.
+struct ReplayRow {
+  TraceFacts trace;
+  std::string strategy;
+  bool is_recorded = false;  // of the recorded program: nothing was replayed
+  std::uint64_t device_bytes = 0;  // of the device; 0: unknown
   ReplayResult result;
   std::optional<std::uint64_t> failed_line;  // if result.failed_event
-  Trace::Unit unit = Trace::Unit::kLine;     // that failed_line counts
   std::string failed_where;                  // Trace::Where, or empty
   std::optional<double> ns_per_op;           // nothing if a run failed
   bool has_fit = false;                      // whether a fit was asked for
   std::optional<Fit> fit;                    // nothing: none was found
 
   // Peak reserved over peak live bytes; nothing if that says nothing: a run
-  // that failed, or no bytes at all.
+  // that did not serve all, or no bytes at all.
   std::optional<double> ReservedRatio() const;
   std::optional<double> FitRatio() const;
 };
@@ -49,10 +67,14 @@ ReplayRow MakeReplayRow(
     const Trace& trace, const Options& options, const ReplaySettings& settings,
     const std::function<void(const std::string&)>& progress);
 
-// An array of objects, with a line end.
-std::string ToJson(const std::vector<ReplayRow>& rows);
-// For people.
-std::string ToTable(const std::vector<ReplayRow>& rows);
+// The row of the program that was recorded; nothing if the trace does not tell
+// its reserved bytes.
+std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
+                                         const ReplaySettings& settings);
+
+// Whether a strategy serves every request of a trace: one replay, without
+// messages. False if it cannot run with these options.
+bool ServesQuietly(const Trace& trace, const Options& options);
 
 }  // namespace strata
 

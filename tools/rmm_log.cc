@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/platform/quoted.h"
+#include "strata/tools/handle_column.h"
 #include "strata/tools/line_reader.h"
 #include "strata/tools/trace_builder.h"
 
@@ -30,31 +31,44 @@ constexpr std::array<std::string_view, kFieldCount> kColumnNames = {
 
 constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
 
+bool IsNeeded(std::size_t column) {
+  return column == kAction || column == kPointer || column == kSize;
+}
+
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
 }
 
-// Decimal, or hexadecimal with 0x; nothing if it is neither or too large.
-std::optional<std::uint64_t> ParseHandle(std::string_view text) {
-  if (text == "(nil)") return 0;
-  int base = 10;
-  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint64_t value = 0;
+std::optional<std::uint64_t> ParseSize(std::string_view text) {
+  std::uint64_t size = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  const auto [stop, error] = std::from_chars(text.data(), end, size);
   if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return size;
+}
+
+// Why ParseSize refuses `text`.
+std::string WrongSize(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const bool is_number =
+      text.size() > (is_negative ? 1U : 0U) &&
+      text.find_first_not_of("0123456789", is_negative ? 1 : 0) ==
+          std::string_view::npos;
+  if (!is_number) return "no size: " + Quoted(text);
+  return (is_negative ? "the size is negative: "
+                      : "the size exceeds 64 bits: ") +
+         Quoted(text);
 }
 
 class RmmLogReader {
  public:
-  explicit RmmLogReader(InputBuffer& input)
-      : path_(input.path()), lines_(input), builder_(input.path()) {}
+  RmmLogReader(InputBuffer& input, bool strict)
+      : path_(input.path()),
+        strict_(strict),
+        lines_(input),
+        builder_(input.path(), Trace::Unit::kLine, strict) {}
 
   Trace Read() {
     ReadHeader();
@@ -65,11 +79,11 @@ class RmmLogReader {
         if (blank_line == 0) blank_line = lines_.line();
         continue;
       }
-      if (blank_line != 0) {
+      if (blank_line != 0 && strict_) {
         builder_.Fail(blank_line, "a blank line between rows");
       }
-      Split(line);
-      ReadRow();
+      builder_.CountRow();
+      if (Split(line)) ReadRow();
     }
     return builder_.Finish();
   }
@@ -80,7 +94,6 @@ class RmmLogReader {
     do {
       if (!lines_.Next(&line)) throw TraceError(path_, 0, "the file is empty");
     } while (Trimmed(line).empty());
-    column_of_field_.clear();
     std::array<bool, kFieldCount> found{};
     for (bool more = true; more;) {
       const std::size_t comma = line.find(',');
@@ -89,36 +102,57 @@ class RmmLogReader {
           FindColumn(Trimmed(line.substr(0, comma)), &found));
       if (more) line.remove_prefix(comma + 1);
     }
+    RequireColumns(found);
+    has_stream_ = found[kStream];
+    has_place_ = found[kPlace];
+  }
+
+  void RequireColumns(const std::array<bool, kFieldCount>& found) {
     std::string missing;
+    std::string needed;
     std::size_t count = 0;
     for (std::size_t column = kThread; column < kPlace; ++column) {
       if (found[column]) continue;
-      missing += (missing.empty() ? "" : ", ");
-      missing += kColumnNames[column];
       ++count;
+      const auto add_to = [column](std::string& names) {
+        names.append(names.empty() ? "" : ", ").append(kColumnNames[column]);
+      };
+      add_to(missing);
+      if (IsNeeded(column)) add_to(needed);
     }
     if (count == kPlace) {
-      Fail(
+      builder_.Fail(
+          lines_.line(),
           "no known trace: neither a log of RMM, whose header has the "
           "columns " +
-          missing + ", nor a log of Umpire, nor a snapshot of PyTorch");
+              missing + ", nor a log of Umpire, nor a snapshot of PyTorch");
     }
-    if (count != 0) Fail("the header lacks the column " + missing);
-    has_place_ = found[kPlace];
+    if (!needed.empty()) {
+      builder_.Fail(lines_.line(), "the header lacks the column " +
+                                       (strict_ ? missing : needed));
+    }
+    if (count == 0) return;
+    std::string reason = "the header lacks the column " + missing;
+    if (!found[kStream]) reason += "; all is taken for the default stream";
+    builder_.Skip(SkipKind::kMissingColumn, lines_.line(), reason, count);
   }
 
   std::size_t FindColumn(std::string_view name,
                          std::array<bool, kFieldCount>* found) const {
     for (std::size_t column = 0; column < kFieldCount; ++column) {
       if (name != kColumnNames[column]) continue;
-      if ((*found)[column]) Fail("the header has " + Quoted(name) + " twice");
+      if ((*found)[column]) {
+        builder_.Fail(lines_.line(),
+                      "the header has " + Quoted(name) + " twice");
+      }
       (*found)[column] = true;
       return column;
     }
     return kNoColumn;
   }
 
-  void Split(std::string_view line) {
+  // False if the line is no row.
+  bool Split(std::string_view line) {
     const char* at = line.data();
     const char* const end = at + line.size();
     std::size_t field = 0;
@@ -133,87 +167,126 @@ class RmmLogReader {
       at = stop + 1;
       ++field;
     }
-    if (field < column_of_field_.size()) {
-      Fail("the row has " + std::to_string(field) + " columns, the header " +
-           std::to_string(column_of_field_.size()));
-    }
-    if (at <= end) Fail("the row has more columns than the header");
+    if (field == column_of_field_.size() && at > end) return true;
+    SkipNoRow(field);
+    return false;
+  }
+
+  void SkipNoRow(std::size_t fields) {
+    const std::size_t expected = column_of_field_.size();
+    Skip(SkipKind::kForeignRow,
+         fields == expected
+             ? std::string("the row has more columns than the header")
+             : "the row has " + std::to_string(fields) +
+                   " columns, the header " + std::to_string(expected));
   }
 
   void ReadRow() {
     const std::string_view action = fields_[kAction];
     const bool is_allocate = action == "allocate";
     const bool is_free = action == "free";
-    if (!is_allocate && !is_free && action != "allocate failure") {
-      Fail("unknown action " + Quoted(action));
+    const bool is_failure = action == "allocate failure";
+    const bool is_release = action == "release";
+    if (!is_allocate && !is_free && !is_failure && !is_release) {
+      return Skip(SkipKind::kUnknownAction, "unknown action " + Quoted(action));
     }
-    if (has_place_ && !IsOfThePlace()) {
-      builder_.SkipOtherPlace();
-    } else if (is_allocate) {
-      builder_.Allocate(lines_.line(), Pointer(), Size(), StreamId());
+    if (has_place_ && !IsOfThePlace()) return;
+    if (is_allocate) {
+      ReadAllocate();
     } else if (is_free) {
-      builder_.Free(lines_.line(), Pointer(), Size(), StreamId());
+      ReadFree();
+    } else if (is_failure) {
+      ReadFailure();
     } else {
-      Pointer();
-      Size();
-      builder_.SkipFailure();
+      builder_.Release(lines_.line());
     }
   }
 
+  void ReadAllocate() {
+    const auto pointer = Pointer();
+    if (!pointer) return SkipPointer();
+    const auto size = ParseSize(fields_[kSize]);
+    if (!size) return Skip(SkipKind::kBadValue, WrongSize(fields_[kSize]));
+    const auto stream = StreamId();
+    if (!stream) {
+      return Skip(SkipKind::kBadValue,
+                  "no stream: " + Quoted(fields_[kStream]));
+    }
+    builder_.Allocate(lines_.line(), *pointer, *size, *stream);
+  }
+
+  // Only the pointer of a free counts.
+  void ReadFree() {
+    const auto pointer = Pointer();
+    if (!pointer) return SkipPointer();
+    const auto size = ParseSize(fields_[kSize]);
+    if (!size && strict_) {
+      builder_.Fail(lines_.line(), WrongSize(fields_[kSize]));
+    }
+    builder_.Free(lines_.line(), *pointer, size, StreamId());
+  }
+
+  void ReadFailure() {
+    const auto size = ParseSize(fields_[kSize]);
+    if (!size) return builder_.SkipFailure();
+    builder_.Try(lines_.line(), *size, StreamId().value_or(0));
+  }
+
+  // False for a row that is left out.
   bool IsOfThePlace() {
     const std::string_view place = fields_[kPlace];
-    if (place.empty()) Fail("no place");
+    if (place.empty()) {
+      Skip(SkipKind::kBadValue, "no place");
+      return false;
+    }
     if (place_.empty() && place.starts_with("device:")) place_ = place;
+    if (place != place_) builder_.SkipOtherPlace();
     return place == place_;
   }
 
-  std::uint64_t Pointer() const {
-    const auto pointer = ParseHandle(fields_[kPointer]);
-    if (!pointer) Fail("no pointer: " + Quoted(fields_[kPointer]));
-    return *pointer;
-  }
-
-  std::uint64_t StreamId() const {
-    const auto stream = ParseHandle(fields_[kStream]);
-    if (!stream) Fail("no stream: " + Quoted(fields_[kStream]));
-    return *stream;
-  }
-
-  std::uint64_t Size() const {
-    const std::string_view text = fields_[kSize];
-    std::uint64_t size = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, size);
-    if (error == std::errc() && stop == end) return size;
-    const bool is_number =
-        !text.empty() &&
-        text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) ==
-            std::string_view::npos;
-    if (is_number && text.size() > 1 && text[0] == '-') {
-      Fail("the size is negative: " + Quoted(text));
+  std::optional<std::uint64_t> Pointer() {
+    const auto pointer = pointers_.Parse(fields_[kPointer]);
+    if (pointers_.TakeTurned()) {
+      builder_.RenameAddresses(&HandleColumn::ToHex);
     }
-    if (error == std::errc::result_out_of_range) {
-      Fail("the size exceeds 64 bits: " + Quoted(text));
-    }
-    Fail("no size: " + Quoted(text));
+    return pointer;
   }
 
-  [[noreturn]] void Fail(const std::string& reason) const {
-    builder_.Fail(lines_.line(), reason);
+  std::optional<std::uint64_t> StreamId() {
+    if (!has_stream_) return 0;
+    const auto stream = streams_.Parse(fields_[kStream]);
+    if (streams_.TakeTurned()) builder_.RenameStreams(&HandleColumn::ToHex);
+    return stream;
+  }
+
+  void SkipPointer() {
+    Skip(SkipKind::kBadValue, "no pointer: " + Quoted(fields_[kPointer]));
+  }
+
+  // Anything can be wrong with the last row of a program that was killed.
+  void Skip(SkipKind kind, const std::string& reason) {
+    builder_.Skip(lines_.is_unended() ? SkipKind::kCutRow : kind, lines_.line(),
+                  reason);
   }
 
   const std::string path_;
+  const bool strict_;
   LineReader lines_;
   TraceBuilder builder_;
   std::vector<std::size_t> column_of_field_;  // Column, or kNoColumn
   std::array<std::string_view, kFieldCount> fields_;
+  HandleColumn pointers_;
+  HandleColumn streams_;
+  bool has_stream_ = false;
   bool has_place_ = false;
   std::string place_;  // the first device's; empty until there is one
 };
 
 }  // namespace
 
-Trace ReadRmmLog(InputBuffer& input) { return RmmLogReader(input).Read(); }
+Trace ReadRmmLog(InputBuffer& input, bool strict) {
+  return RmmLogReader(input, strict).Read();
+}
 
 Trace ReadRmmLog(const std::string& path) {
   InputBuffer input(path);

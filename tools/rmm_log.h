@@ -11,15 +11,20 @@ namespace strata {
 // Reads a log of RMM's logging_resource_adaptor, or a trace that Strata wrote
 // (--strata_trace_file), plain or compressed by gzip.
 //
-// Model: CSV whose first line names the columns; Thread, Time, Action, Pointer,
-//   Size and Stream are needed, in any order. Thread and Time are not looked
-//   at. Pointers and streams are decimal or, with 0x, hexadecimal. An
-//   "allocate failure" is counted and skipped. A free's size may be 0 or differ
-//   from its allocate's; that is counted. With a column Place, only the rows of
-//   the first device named there are kept.
-// Errors: TraceError.
+// Model: CSV whose first line names the columns, in any order. Action, Pointer
+//   and Size are needed; without Stream all is on the default stream. Actions
+//   are
+//     allocate          a block of Size bytes at Pointer.
+//     free              its end; its Size may be 0 or differ, that is counted.
+//     allocate failure  a request of Size bytes that failed (Trace: a try).
+//     release           the program returned idle memory to the system; no
+//                       other column is read.
+//   HandleColumn says which numbers Pointer and Stream may be. With a column
+//   Place, only the rows of the first device named there are kept. Other lines
+//   and contradictions are skipped (TraceBuilder).
+// Errors: TraceError; with `strict`, also for a row that would be skipped.
 // Cost: about 12 bytes per row, and 16 to 32 bytes per block live at the peak.
-Trace ReadRmmLog(InputBuffer& input);
+Trace ReadRmmLog(InputBuffer& input, bool strict = false);
 Trace ReadRmmLog(const std::string& path);
 
 }  // namespace strata

@@ -33,8 +33,10 @@ void Trace::FoldStreams(std::size_t count) {
   streams.resize(count);
   for (TraceEvent& event : events) {
     const auto stream = static_cast<std::uint32_t>(event.stream() % count);
-    event = event.is_allocate() ? TraceEvent::Allocate(event.slot(), stream)
-                                : TraceEvent::Free(event.slot(), stream);
+    event = TraceEvent(event.kind(), event.slot(), stream);
+  }
+  for (RecordedSegment& segment : recorded.segments) {
+    segment.stream = static_cast<std::uint32_t>(segment.stream % count);
   }
 }
 

@@ -20,7 +20,9 @@ std::string Hex(std::uint64_t address) {
 
 }  // namespace
 
-TraceBuilder::TraceBuilder(const std::string& path, Trace::Unit unit) {
+TraceBuilder::TraceBuilder(const std::string& path, Trace::Unit unit,
+                           bool strict)
+    : strict_(strict) {
   trace_.path = path;
   trace_.unit = unit;
   trace_.streams.push_back(0);
@@ -36,18 +38,34 @@ void TraceBuilder::Fail(std::uint64_t line, std::string_view reason) const {
   throw TraceError(trace_.path, 0, text.append(reason));
 }
 
+void TraceBuilder::Skip(SkipKind kind, std::uint64_t line,
+                        const std::string& reason, std::uint64_t count) {
+  if (strict_) Fail(line, reason);
+  trace_.skipped.Add(kind, line, reason, count);
+}
+
 void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
                             std::uint64_t bytes, std::uint64_t stream) {
   if (address == 0 && bytes != 0) {
-    Fail(line, "allocate of " + std::to_string(bytes) + " bytes at (nil)");
+    return Skip(SkipKind::kBadValue, line,
+                "allocate of " + std::to_string(bytes) + " bytes at (nil)");
+  }
+  if (address != 0) {
+    if (const auto old = live_.Remove(address)) {
+      Skip(SkipKind::kMissingFree, line,
+           "allocate of " + Hex(address) + ", which is live");
+      EndSlot(line, *old, slot_streams_[*old]);
+    }
   }
   const auto live_bytes = CheckedAdd(live_bytes_, bytes);
-  if (!live_bytes) Fail(line, "more than 2^64 bytes are live");
+  if (!live_bytes) {
+    return Skip(SkipKind::kBadValue, line, "more than 2^64 bytes are live");
+  }
   const std::uint32_t slot = TakeSlot(line);
   if (address == 0) {
     live_null_.push_back(slot);
-  } else if (!live_.Insert(address, slot)) {
-    Fail(line, "allocate of " + Hex(address) + ", which is live");
+  } else {
+    live_.Insert(address, slot);
   }
   const std::uint32_t index = StreamIndex(line, stream);
   slot_bytes_[slot] = bytes;
@@ -60,25 +78,75 @@ void TraceBuilder::Allocate(std::uint64_t line, std::uint64_t address,
 
 void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
                         std::optional<std::uint64_t> bytes,
-                        std::uint64_t stream) {
-  std::optional<std::uint32_t> slot;
-  if (address != 0) {
-    slot = live_.Remove(address);
-  } else if (!live_null_.empty()) {
-    slot = live_null_.back();
-    live_null_.pop_back();
+                        std::optional<std::uint64_t> stream) {
+  const std::optional<std::uint32_t> slot = TakeLive(address);
+  if (!slot) {
+    return Skip(address == 0 ? SkipKind::kNullFree : SkipKind::kUnmatchedFree,
+                line, "free of " + Hex(address) + ", which is not live");
   }
-  if (!slot) Fail(line, "free of " + Hex(address) + ", which is not live");
   if (bytes && *bytes != slot_bytes_[*slot]) ++trace_.frees_of_other_size;
-  live_bytes_ -= slot_bytes_[*slot];
-  free_slots_.push_back(*slot);
-  const std::uint32_t index = StreamIndex(line, stream);
+  const std::uint32_t index =
+      stream ? StreamIndex(line, *stream) : slot_streams_[*slot];
   if (index != slot_streams_[*slot]) ++trace_.frees_of_other_stream;
-  AddEvent(line, TraceEvent::Free(*slot, index));
+  EndSlot(line, *slot, index);
+}
+
+// The slot of the live block at `address`, which is live no longer.
+std::optional<std::uint32_t> TraceBuilder::TakeLive(std::uint64_t address) {
+  if (address != 0) return live_.Remove(address);
+  if (live_null_.empty()) return std::nullopt;
+  const std::uint32_t slot = live_null_.back();
+  live_null_.pop_back();
+  return slot;
+}
+
+void TraceBuilder::EndSlot(std::uint64_t line, std::uint32_t slot,
+                           std::uint32_t stream) {
+  live_bytes_ -= slot_bytes_[slot];
+  free_slots_.push_back(slot);
+  AddEvent(line, TraceEvent::Free(slot, stream));
+}
+
+void TraceBuilder::Release(std::uint64_t line) {
+  ++trace_.releases;
+  AddEvent(line, TraceEvent::Release());
+}
+
+void TraceBuilder::Try(std::uint64_t line, std::uint64_t bytes,
+                       std::uint64_t stream) {
+  const auto live_bytes = CheckedAdd(live_bytes_, bytes);
+  if (!live_bytes) return SkipFailure();
+  const std::uint32_t slot = TakeSlot(line);
+  free_slots_.push_back(slot);
+  ++trace_.tries;
+  trace_.peak_live_bytes = std::max(trace_.peak_live_bytes, *live_bytes);
+  trace_.allocated_bytes.push_back(bytes);
+  AddEvent(line, TraceEvent::Try(slot, StreamIndex(line, stream)));
+}
+
+void TraceBuilder::RenameAddresses(const Rename& renamed) {
+  LiveMap live;
+  live_.ForEach([&](std::uint64_t address, std::uint32_t slot) {
+    live.Insert(renamed(address), slot);
+  });
+  live_ = std::move(live);
+}
+
+void TraceBuilder::RenameStreams(const Rename& renamed) {
+  std::unordered_map<std::uint64_t, std::uint32_t> indices;
+  for (const auto& [stream, index] : stream_indices_) {
+    indices.emplace(renamed(stream), index);
+  }
+  stream_indices_ = std::move(indices);
+  for (std::uint64_t& stream : trace_.streams) stream = renamed(stream);
+  last_stream_ = renamed(last_stream_);
 }
 
 Trace TraceBuilder::Finish() {
-  if (trace_.events.empty()) {
+  if (trace_.events.size() == trace_.releases) {
+    if (const SkipLog::Skipped* first = trace_.skipped.First()) {
+      Fail(first->line, first->reason);
+    }
     std::string reason = "no allocate or free";
     if (trace_.failures_skipped > 0) {
       reason += ", only " + std::to_string(trace_.failures_skipped) +
@@ -114,10 +182,10 @@ std::uint32_t TraceBuilder::StreamIndex(std::uint64_t line,
   const auto next = static_cast<std::uint32_t>(trace_.streams.size());
   const auto [entry, is_new] = stream_indices_.emplace(stream, next);
   if (is_new) {
-    if (next == TraceEvent::kMaxStreams) Fail(line, "more than 2^31 streams");
+    if (next == TraceEvent::kMaxStreams) Fail(line, "more than 2^30 streams");
     trace_.streams.push_back(stream);
   }
-  if (!trace_.events.empty()) NoteDefault(last_stream_);
+  if (trace_.events.size() != trace_.releases) NoteDefault(last_stream_);
   last_stream_ = stream;
   last_stream_index_ = entry->second;
   return last_stream_index_;

@@ -2,6 +2,7 @@
 #define STRATA_TOOLS_TRACE_BUILDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,27 +10,41 @@
 #include <vector>
 
 #include "strata/tools/live_map.h"
+#include "strata/tools/skip_log.h"
 #include "strata/tools/trace.h"
 
 namespace strata {
 
-// Makes a Trace of rows in file order; what every reader of a format ends in.
+// Makes a Trace of rows in file order. Every reader of a format ends in one.
 //
 // Model: address 0 is legal for blocks of no bytes; any number of them may be
 //   live. Streams 0 and 1 are both the default stream (CUDA's legacy handles).
-// Errors: TraceError, naming the row's line, for a row that contradicts those
-//   before it. The builder is of no use after that.
+//   A row that contradicts the rows before it is skipped (Trace::skipped): a
+//   free of memory that is not live, bytes at address 0. An allocate of a live
+//   address frees the old block first, as its free is missing.
+// Errors: TraceError; with `strict`, also for the first row that would be
+//   skipped. The builder is of no use after that.
 class TraceBuilder {
  public:
-  // What the `line` of a row counts is given by `unit`.
+  // `unit` says what the `line` of a row counts.
   explicit TraceBuilder(const std::string& path,
-                        Trace::Unit unit = Trace::Unit::kLine);
+                        Trace::Unit unit = Trace::Unit::kLine,
+                        bool strict = false);
 
+  // A row, or a part of the file that is read as one, has begun.
+  void CountRow() { trace_.skipped.AddRows(1); }
+  void CountBytes(std::uint64_t bytes) { trace_.skipped.AddBytes(bytes); }
   void Allocate(std::uint64_t line, std::uint64_t address, std::uint64_t bytes,
                 std::uint64_t stream);
-  // `bytes`: nothing if the row does not say.
+  // `bytes`, `stream`: nothing if the row does not say.
   void Free(std::uint64_t line, std::uint64_t address,
-            std::optional<std::uint64_t> bytes, std::uint64_t stream);
+            std::optional<std::uint64_t> bytes,
+            std::optional<std::uint64_t> stream);
+  // The program returned idle memory to the system.
+  void Release(std::uint64_t line);
+  // A request that failed when it was recorded.
+  void Try(std::uint64_t line, std::uint64_t bytes, std::uint64_t stream);
+  // The same, of unknown size.
   void SkipFailure() { ++trace_.failures_skipped; }
   void SkipReallocations(std::uint64_t rows) {
     trace_.reallocations_skipped += rows;
@@ -37,17 +52,35 @@ class TraceBuilder {
   void SkipOtherPlace() { ++trace_.other_place_rows; }
   void SkipOtherPlaces(std::uint64_t rows) { trace_.other_place_rows += rows; }
 
+  // Leaves something out, or fails if the reading is strict.
+  void Skip(SkipKind kind, std::uint64_t line, const std::string& reason,
+            std::uint64_t count = 1);
+  // Counts for this trace, too.
+  void MergeSkipped(const SkipLog& log) { trace_.skipped.Merge(log); }
   [[noreturn]] void Fail(std::uint64_t line, std::string_view reason) const;
 
-  // Errors: TraceError if there was no allocate and no free.
+  // The number of a stream in Trace::streams, which it enters if it is new.
+  std::uint32_t StreamIndex(std::uint64_t line, std::uint64_t stream);
+  std::size_t events() const { return trace_.events.size(); }
+
+  // From now on a live address, or a stream, is `renamed` of its old number.
+  // Different numbers have different new numbers.
+  using Rename = std::function<std::uint64_t(std::uint64_t)>;
+  void RenameAddresses(const Rename& renamed);
+  void RenameStreams(const Rename& renamed);
+
+  // Errors: TraceError if there was no allocate, free or try: the reason for
+  //   which the first row was skipped, if one was.
   Trace Finish();
 
  private:
   std::uint32_t TakeSlot(std::uint64_t line);
-  std::uint32_t StreamIndex(std::uint64_t line, std::uint64_t stream);
   void NoteDefault(std::uint64_t stream);
   void AddEvent(std::uint64_t line, TraceEvent event);
+  std::optional<std::uint32_t> TakeLive(std::uint64_t address);
+  void EndSlot(std::uint64_t line, std::uint32_t slot, std::uint32_t stream);
 
+  const bool strict_;
   Trace trace_;
   LiveMap live_;
   std::vector<std::uint32_t> live_null_;  // slots of live blocks at address 0

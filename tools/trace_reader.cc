@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "strata/tools/file_kind.h"
 #include "strata/tools/line_reader.h"
 #include "strata/tools/pytorch_snapshot.h"
 #include "strata/tools/rmm_log.h"
@@ -12,33 +13,31 @@ namespace {
 
 constexpr char kFirstOfPickle = '\x80';  // PROTO
 
-constexpr std::size_t kMostSpaceBytes = 4096;
+// The first byte but for a byte order mark and space; 0 if there is none near.
+char FirstByte(std::string_view head) {
+  if (head.starts_with(kByteOrderMark)) {
+    head.remove_prefix(kByteOrderMark.size());
+  }
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos ? '\0' : head[first];
+}
 
-// The first byte but for a byte order mark and space, left in place; 0 if there
-// is none near.
-char FirstByte(InputBuffer& input) {
-  std::string_view text;
+// The first byte of a file that may be a trace.
+char FirstByteOf(InputBuffer& input) {
   try {
-    do {
-      text = {input.data(), input.size()};
-      if (text.starts_with(kByteOrderMark)) {
-        text.remove_prefix(kByteOrderMark.size());
-      }
-      const std::size_t first = text.find_first_not_of(" \t\r\n");
-      if (first != std::string_view::npos) return text[first];
-    } while (text.size() < kMostSpaceBytes && input.Fill());
+    const std::string_view head = HeadOf(input);
+    const std::string kind = ForeignKind(head, input.path());
+    if (!kind.empty()) throw TraceError(input.path(), 0, "this is " + kind);
+    return FirstByte(head);
   } catch (const InputError& error) {
     throw TraceError(input.path(), 1, error.what());
   }
-  return 0;
 }
 
-}  // namespace
-
-Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options) {
-  const char first = FirstByte(input);
+Trace ReadByFirst(char first, InputBuffer& input,
+                  const TraceReaderOptions& options) {
   if (first == kFirstOfPickle) {
-    return ReadPytorchSnapshot(input, options.device);
+    return ReadPytorchSnapshot(input, options.device, options.strict);
   }
   if (options.device) {
     throw TraceError(input.path(), 0,
@@ -47,10 +46,27 @@ Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options) {
   switch (first) {
     case '{':
     case '#':
-      return ReadUmpireLog(input);
+      return ReadUmpireLog(input, options.strict);
     default:
-      return ReadRmmLog(input);
+      return ReadRmmLog(input, options.strict);
   }
+}
+
+}  // namespace
+
+Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options) {
+  Trace trace = ReadByFirst(FirstByteOf(input), input, options);
+  CountInput(input, options.strict, &trace.skipped);
+  return trace;
+}
+
+void CountInput(const InputBuffer& input, bool strict, SkipLog* log) {
+  log->AddBytes(input.read_bytes());
+  const std::uint64_t bytes = input.trailing_bytes();
+  if (bytes == 0) return;
+  const char* reason = "what follows the gzip data is no gzip data";
+  if (strict) throw TraceError(input.path(), 0, reason);
+  log->Add(SkipKind::kTrailingBytes, 0, reason, bytes);
 }
 
 Trace ReadTrace(const std::string& path, const TraceReaderOptions& options) {

@@ -30,21 +30,27 @@ struct Resource {
   std::uint64_t rows = 0;
 };
 
+// A line that cannot be used, and why.
+struct BadLine {
+  SkipKind kind;
+  std::string reason;
+};
+
 bool IsDevice(std::string_view resource) {
   return resource == "DEVICE" || resource.starts_with("DEVICE::");
 }
 
 class UmpireLogReader {
  public:
-  explicit UmpireLogReader(InputBuffer& input)
-      : path_(input.path()), lines_(input) {}
+  UmpireLogReader(InputBuffer& input, bool strict)
+      : path_(input.path()), strict_(strict), lines_(input) {}
 
   Trace Read() {
     std::string_view line;
     while (lines_.Next(&line)) {
       const std::size_t first = line.find_first_not_of(" \t");
       const bool is_blank = first == std::string_view::npos;
-      if (!is_blank && line[first] != '#') ReadLine(line);
+      if (!is_blank && line[first] != '#') TryLine(line);
     }
     Resource* kept = nullptr;
     std::uint64_t rows = 0;
@@ -54,7 +60,10 @@ class UmpireLogReader {
       if (is_better) kept = &resource;
       rows += resource.rows;
     }
-    if (kept == nullptr) throw TraceError(path_, 0, "no allocate or free");
+    if (kept == nullptr) {
+      kept = &resources_.emplace_back(Resource{"", MakeBuilder(), {}, {}});
+    }
+    kept->builder.MergeSkipped(log_);
     kept->builder.SkipOtherPlaces(rows - kept->rows);
     for (; calls_ > results_; --calls_) kept->builder.SkipFailure();
     // A device's are an allocate, a copy and a deallocate, which are read.
@@ -63,23 +72,47 @@ class UmpireLogReader {
   }
 
  private:
-  [[noreturn]] void Fail(const std::string& reason) const {
-    throw TraceError(path_, lines_.line(), reason);
+  [[noreturn]] static void Fail(const std::string& reason) {
+    throw BadLine{SkipKind::kBadValue, reason};
+  }
+
+  void TryLine(std::string_view line) {
+    log_.AddRows(1);
+    try {
+      ReadLine(line);
+    } catch (const BadLine& bad) {
+      if (strict_) throw TraceError(path_, lines_.line(), bad.reason);
+      log_.Add(lines_.is_unended() ? SkipKind::kCutRow : bad.kind,
+               lines_.line(), bad.reason);
+    }
   }
 
   void ReadLine(std::string_view line) {
     const SortedJson json = SortedJson::parse(line, nullptr, false);
     if (!json.is_object()) {
-      Fail("no JSON object, as the lines of Umpire's logs are: " +
-           Quoted(line));
+      throw BadLine{
+          SkipKind::kForeignRow,
+          "no JSON object, as the lines of Umpire's logs are: " + Quoted(line)};
     }
+    RequireProcess(json);
     if (json.contains("event")) {
       ReadOld(json);
     } else if (json.contains("category") && json.contains("name")) {
       ReadNew(json);
     } else {
-      Fail("neither an event nor a category and a name");
+      throw BadLine{SkipKind::kForeignRow,
+                    "neither an event nor a category and a name"};
     }
+  }
+
+  // The form up to version 6 names the process. Addresses are of one only.
+  void RequireProcess(const SortedJson& json) {
+    const auto uid = json.find("uid");
+    if (uid == json.end() || strict_) return;
+    if (process_.is_null()) process_ = *uid;
+    if (*uid == process_) return;
+    throw BadLine{SkipKind::kOtherProcess,
+                  "uid " + uid->dump() + ", the first is " + process_.dump()};
   }
 
   void ReadOld(const SortedJson& json) {
@@ -166,7 +199,11 @@ class UmpireLogReader {
     for (Resource& resource : resources_) {
       if (resource.name == name) return resource;
     }
-    return resources_.emplace_back(Resource{name, TraceBuilder(path_), {}, {}});
+    return resources_.emplace_back(Resource{name, MakeBuilder(), {}, {}});
+  }
+
+  TraceBuilder MakeBuilder() const {
+    return TraceBuilder(path_, Trace::Unit::kLine, strict_);
   }
 
   // --- Blocks ------------------------------------------------------------
@@ -191,9 +228,10 @@ class UmpireLogReader {
     const auto empty = resource.empty.find(address);
     const bool is_known = is_sized || empty != resource.empty.end();
     if (!is_known && reallocations_ > 0 && !IsDevice(resource.name)) {
-      Fail(
+      throw BadLine{
+          SkipKind::kUnmatchedFree,
           "free of what no allocate made: a reallocate may have, and those of "
-          "host memory are not read");
+          "host memory are not read"};
     }
     if (!is_sized && empty != resource.empty.end()) {
       if (--empty->second == 0) resource.empty.erase(empty);
@@ -245,7 +283,10 @@ class UmpireLogReader {
   }
 
   const std::string path_;
+  const bool strict_;
   LineReader lines_;
+  SkipLog log_;         // of lines that are of no resource
+  SortedJson process_;  // the uid of the first line that has one
   // By name and by reference of an allocator: the name of its resource.
   std::unordered_map<std::string, std::string> resource_names_;
   std::vector<Resource> resources_;  // in the order of their first rows
@@ -257,8 +298,8 @@ class UmpireLogReader {
 
 }  // namespace
 
-Trace ReadUmpireLog(InputBuffer& input) {
-  return UmpireLogReader(input).Read();
+Trace ReadUmpireLog(InputBuffer& input, bool strict) {
+  return UmpireLogReader(input, strict).Read();
 }
 
 }  // namespace strata

@@ -17,10 +17,11 @@ namespace strata {
 //   such; the rest are counted. Umpire logs no streams: all are the default
 //   one. A block of no bytes may share its address with others. Where each call
 //   is logged twice, the line with the result counts, and calls without one are
-//   failures.
-// Errors: TraceError.
+//   failures. Of several processes (uid) the first is read. Lines that are no
+//   such object, or contradict others, are skipped (TraceBuilder).
+// Errors: TraceError; with `strict`, also for a line that would be skipped.
 // Cost: that of parsing JSON, about a microsecond per line.
-Trace ReadUmpireLog(InputBuffer& input);
+Trace ReadUmpireLog(InputBuffer& input, bool strict = false);
 
 }  // namespace strata
 

@@ -8,11 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "strata/platform/check/call_trace_reader.h"
-#include "strata/platform/check/hazard_checker.h"
+#include "strata/tools/call_check.h"
 #include "strata/tools/input_buffer.h"
-#include "strata/tools/line_reader.h"
 #include "strata/tools/pickle_reader.h"
+#include "strata/tools/skip_log.h"
 #include "strata/tools/trace.h"
 #include "strata/tools/trace_reader.h"
 
@@ -39,26 +38,44 @@ inline void RequireConsistent(const Trace& trace) {
   std::vector<bool> is_live(trace.slots);
   std::size_t allocates = 0;
   for (const TraceEvent event : trace.events) {
-    Require(event.slot() < trace.slots, "a slot beyond the table");
     Require(event.stream() < trace.streams.size(), "a stream beyond the table");
-    Require(is_live[event.slot()] != event.is_allocate(), "a slot used twice");
-    is_live[event.slot()] = event.is_allocate();
-    if (event.is_allocate()) ++allocates;
+    if (event.is_release()) continue;
+    Require(event.slot() < trace.slots, "a slot beyond the table");
+    Require(is_live[event.slot()] == event.is_free(), "a slot used twice");
+    if (!event.is_try()) is_live[event.slot()] = event.is_allocate();
+    if (!event.is_free()) ++allocates;
   }
   Require(allocates == trace.allocated_bytes.size(), "sizes unlike allocates");
   Require(!trace.events.empty(), "a trace without events");
   Require(trace.LineOf(trace.events.size() - 1) > 0, "an event of no line");
 }
 
-inline bool ReadAnyTrace(std::string_view content) {
+// The log has a summary if it has anything. A strict reading skips nothing.
+inline void RequireHonest(const SkipLog& log, bool strict) {
+  Require(!strict || log.empty(), "a strict reading left something out");
+  Require(log.empty() == log.Summary().empty(), "nothing is said of it");
+}
+
+inline bool ReadTraceStrictly(std::string_view content, bool strict) {
   try {
     InputBuffer input("fuzz", content);
-    RequireConsistent(ReadTrace(input, {}));
+    TraceReaderOptions options;
+    options.strict = strict;
+    const Trace trace = ReadTrace(input, options);
+    RequireConsistent(trace);
+    RequireHonest(trace.skipped, strict);
     return true;
   } catch (const TraceError& error) {
     RequireOneLine(error);
     return false;
   }
+}
+
+inline bool ReadAnyTrace(std::string_view content) {
+  const bool is_read = ReadTraceStrictly(content, false);
+  Require(is_read || !ReadTraceStrictly(content, true),
+          "only a strict reading reads it");
+  return is_read;
 }
 
 // Follows every reference, so that a wrong one is seen by a sanitizer.
@@ -81,14 +98,17 @@ inline void VisitAll(const PickleTree& tree, const PickleOptions& options) {
   }
 }
 
-inline bool ReadAnyPickle(std::string_view content) {
+inline bool ReadPickleOf(std::string_view content, bool allows_objects) {
   PickleOptions options;
   options.keys = {"segments", "device_traces", "action", "addr"};
   options.counted_keys = {"frames"};
+  options.allows_objects = allows_objects;
   options.max_bytes = 64 << 20;
   try {
     InputBuffer input("fuzz", content);
-    VisitAll(ReadPickle(input, options), options);
+    const PickleTree tree = ReadPickle(input, options);
+    VisitAll(tree, options);
+    Require(allows_objects || tree.objects() == 0, "an object was allowed");
     return true;
   } catch (const TraceError& error) {
     RequireOneLine(error);
@@ -96,26 +116,35 @@ inline bool ReadAnyPickle(std::string_view content) {
   }
 }
 
+inline bool ReadAnyPickle(std::string_view content) {
+  const bool is_plain = ReadPickleOf(content, false);
+  const bool is_read = ReadPickleOf(content, true);
+  Require(is_read || !is_plain, "plain data is read only if it must be plain");
+  return is_plain;
+}
+
 // Recorded calls, which nobody need have made.
-inline bool CheckAnyCalls(std::string_view content) {
+inline bool CheckCallsStrictly(std::string_view content, bool strict) {
   try {
     InputBuffer input("fuzz", content);
-    LineReader lines(input);
-    CallTraceReader reader(
-        "fuzz", [&lines](std::string_view* line) { return lines.Next(line); });
-    HazardChecker checker;
-    CallRecord record;
-    while (reader.Next(&record)) checker.Observe(record);
-    Require(checker.hazards().size() <= checker.hazard_count(),
-            "kept too many");
+    const CheckedCalls calls = CheckCalls(input, strict);
+    Require(calls.reports.size() <= calls.hazards, "kept too many");
+    RequireHonest(calls.skipped, strict);
+    for (const HazardReport& report : calls.reports) {
+      Require(calls.LineOf(report.second.number) > 1, "a call of no line");
+    }
     return true;
-  } catch (const CallTraceError& error) {
-    RequireOneLine(error);
-    return false;
   } catch (const TraceError& error) {
     RequireOneLine(error);
     return false;
   }
+}
+
+inline bool CheckAnyCalls(std::string_view content) {
+  const bool is_read = CheckCallsStrictly(content, false);
+  Require(is_read || !CheckCallsStrictly(content, true),
+          "only a strict check reads it");
+  return is_read;
 }
 
 }  // namespace strata

@@ -106,12 +106,16 @@ class ReadersFuzzTest : public ::testing::Test {
 
 TEST_F(ReadersFuzzTest, SeedsAreReadOrRefused) {
   std::size_t traces = 0;
+  std::size_t strict_traces = 0;
   for (const std::string& seed : seeds_) {
     ASSERT_NO_THROW(ReadAnyPickle(seed));
     ASSERT_NO_THROW(traces += ReadAnyTrace(seed) ? 1 : 0);
+    ASSERT_NO_THROW(strict_traces += ReadTraceStrictly(seed, true) ? 1 : 0);
   }
-  // Two snapshots of four protocols, and five logs.
-  EXPECT_EQ(traces, 13U);
+  // Two snapshots of four protocols, and five logs; and malformed snapshots of
+  // which a part can be used.
+  EXPECT_EQ(strict_traces, 13U);
+  EXPECT_EQ(traces, 25U);
 }
 
 TEST_F(ReadersFuzzTest, MutatedPicklesAreReadOrRefused) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "strata/tests/tools/command_line_fixture.h"
 
@@ -66,10 +67,62 @@ TEST_F(CheckCommandTest, ReadsGzip) {
 TEST_F(CheckCommandTest, RefusesWhatIsNoTraceOfCalls) {
   const TempFile calls;
   calls.Write(std::string(kCalls) + "3,1,0,mem_fr");
-  ExpectRefused(RunStrata({"check", calls.path()}), ":5: 4 fields, not 10");
-  ExpectRefused(RunStrata({"check", small_.path()}), ":1: is no call trace");
+  ExpectRefused(RunStrata({"check", "--strict", calls.path()}),
+                ":5: 4 fields, not 10");
+  ExpectRefused(RunStrata({"check", small_.path()}),
+                "this is a recording of allocations, which `strata replay` "
+                "reads");
+  calls.Write("a,b\n");
+  ExpectRefused(RunStrata({"check", calls.path()}), ":1: is no call trace");
   ExpectRefused(RunStrata({"check"}), "no recorded calls given");
   ExpectRefused(RunStrata({"check", "/no/such/file"}), "cannot be opened");
+}
+
+TEST_F(CheckCommandTest, LinesThatAreNoCallAreSkipped) {
+  const std::string hazard = "3,1,0,mem_free,0x1000,0,0x0,0,0,0x0\n";
+  const TempFile calls;
+  for (const auto& [line, kind] :
+       {std::pair{"WARN spill", "foreign_row"},
+        std::pair{"3,1,0,teleport,0x0,0,0x0,0,0,0x0", "unknown_action"},
+        std::pair{"3,1,0,mem_free,here,0,0x0,0,0,0x0", "bad_value"}}) {
+    calls.Write(std::string(kCalls) + line + "\n" + hazard);
+    const CommandResult result =
+        RunStrata({"check", "--format=json", calls.path()});
+    EXPECT_EQ(result.code, 3) << line;
+    const auto trace = nlohmann::json::parse(result.out)[0];
+    EXPECT_EQ(trace["skipped"], nlohmann::json({{kind, 1}}));
+    EXPECT_EQ(trace["may_be_wrong"], true);
+    EXPECT_EQ(trace["calls"], 4);
+    // Lines are those of the file.
+    EXPECT_EQ(trace["reports"][0]["first"]["line"], 4);
+    EXPECT_EQ(trace["reports"][0]["second"]["line"], 6);
+    EXPECT_THAT(RunStrata({"check", calls.path()}).out,
+                HasSubstr("THE RESULT MAY BE WRONG"));
+  }
+  calls.Write(std::string(kCalls) + "3,1,0,mem_fr");
+  const CommandResult cut = RunStrata({"check", calls.path()});
+  EXPECT_EQ(cut.code, 3);
+  EXPECT_THAT(cut.err, HasSubstr("the last row, which is cut off (line 5: "));
+}
+
+TEST_F(CheckCommandTest, FewSkippedLinesLeaveTheResult) {
+  std::string text = kCalls;
+  for (int i = 0; i < 100; ++i)
+    text += "3,1,0,stream_query,0x0,0,0x0,0,0,0x0\n";
+  const TempFile calls;
+  calls.Write(text + "WARN\n");
+  const CommandResult result = RunStrata({"check", calls.path()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(": 103 calls, 0 hazards\n"));
+}
+
+TEST_F(CheckCommandTest, ABadFileDoesNotTakeTheResultsOfOthers) {
+  const TempFile calls;
+  calls.Write(kCalls);
+  const CommandResult result =
+      RunStrata({"check", "/no/such/file", calls.path()});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr(": 3 calls, 0 hazards"));
 }
 
 }  // namespace

@@ -66,9 +66,13 @@ TEST_F(CommandLineTest, ReplayPrintsOneJsonRowPerTraceAndStrategy) {
 TEST_F(CommandLineTest, ReplayPrintsATableByDefault) {
   const CommandResult result = RunStrata({"replay", "--fit", small_.path()});
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, StartsWith("trace "));
-  EXPECT_THAT(result.out, HasSubstr("auto_growth"));
-  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 2);
+  EXPECT_THAT(result.out, HasSubstr(": 3 operations, peak live 6.0 MiB, "));
+  EXPECT_THAT(result.out, HasSubstr("\nstrategy "));
+  EXPECT_THAT(result.out, HasSubstr("\nauto_growth "));
+  EXPECT_THAT(result.out, HasSubstr("\nauto_growth fits on "));
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4);
+  EXPECT_THAT(RunStrata({"replay", "--wide", small_.path()}).out,
+              HasSubstr("mem_alloc 1"));
 }
 
 TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {
@@ -82,21 +86,63 @@ TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {
       RunStrata({"replay", small_.path(), "--strata_sim_memory=4MiB",
                  "--allocator_strategy=direct"});
   EXPECT_EQ(table.code, 1);
-  EXPECT_THAT(table.out, HasSubstr("at line 3"));
+  EXPECT_THAT(table.out,
+              HasSubstr("direct runs out of memory (direct at line "
+                        "3); no allocator can, as 6.0 MiB are live"));
 }
 
 TEST_F(CommandLineTest, UncheckedReplayWorks) {
   EXPECT_EQ(RunStrata({"replay", "--check=false", small_.path()}).code, 0);
 }
 
-TEST_F(CommandLineTest, WarnsOnceOfWhatItSkips) {
+TEST_F(CommandLineTest, WarnsOnceOfEachKind) {
   const CommandResult result = ReplayRows(
-      "1,0,allocate failure,(nil),5,0\n1,0,allocate,1,5,0\n1,0,free,1,0,0\n"
-      "1,0,allocate,1,5,0\n1,0,free,1,4,0\n");
-  EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2);
-  EXPECT_THAT(result.err, HasSubstr(": 2 frees"));
-  EXPECT_THAT(result.err, HasSubstr(": 1 allocate failures"));
+      "1,0,allocate failure,(nil),?,0\n1,0,allocate,1,5,0\n1,0,free,1,0,0\n"
+      "1,0,allocate,1,5,0\n1,0,free,1,4,0\n1,0,free,0x9,4,0\n"
+      "1,0,free,0x7,4,0\nWARN\n");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 4);
+  EXPECT_THAT(result.err, HasSubstr(": 2 frees give another size"));
+  EXPECT_THAT(result.err, HasSubstr(": 1 requests that ran out of memory"));
+  EXPECT_THAT(
+      result.err,
+      HasSubstr(": 2 skipped: frees of memory that is not live (first: line "
+                "7: free of 0x9, which is not live)\n"));
+  EXPECT_THAT(result.err,
+              HasSubstr(": 1 skipped: lines that are no rows of this log (line "
+                        "9: the row has 1 columns, the header 6)\n"));
+}
+
+TEST_F(CommandLineTest, MuchThatIsSkippedMayMakeTheResultWrong) {
+  const std::string row = "1,0,allocate,0x10,3145728,0\n1,0,free,0x10,0,0\n";
+  std::string rows;
+  for (int i = 0; i < 50; ++i) rows += row;
+  EXPECT_EQ(ReplayRows(rows + "WARN\n").code, 0);
+  const TempFile file;
+  file.Write(std::string(kHeader) + "WARN\n" + rows + "WARN\n");
+  const CommandResult table = RunStrata({"replay", file.path()});
+  EXPECT_EQ(table.code, 3);
+  EXPECT_THAT(table.out, HasSubstr("THE RESULT MAY BE WRONG"));
+  EXPECT_THAT(table.out, HasSubstr("(foreign_row 2; the file has 102 rows)"));
+  const auto json = nlohmann::json::parse(
+      RunStrata({"replay", "--format=json", file.path()}).out)[0];
+  EXPECT_EQ(json["skipped"], nlohmann::json({{"foreign_row", 2}}));
+  EXPECT_EQ(json["may_be_wrong"], true);
+  ExpectRefused(RunStrata({"replay", "--strict", file.path()}),
+                file.path() + ":2: the row has 1 columns");
+}
+
+// A strategy that runs out is 1, a file that cannot be read 2.
+TEST_F(CommandLineTest, ExitCodesHaveAnOrder) {
+  const TempFile doubtful;
+  doubtful.Write(std::string(kSmallTrace) + "WARN\n");
+  const auto code = [&](std::vector<std::string> traces) {
+    traces.insert(traces.begin(), {"replay", "--strata_sim_memory=4MiB",
+                                   "--allocator_strategy=direct"});
+    return RunStrata(traces).code;
+  };
+  EXPECT_EQ(code({small_.path()}), 1);
+  EXPECT_EQ(code({small_.path(), doubtful.path()}), 3);
+  EXPECT_EQ(code({"/nowhere", doubtful.path()}), 2);
 }
 
 TEST_F(CommandLineTest, NumbersOfAReplayAreChecked) {
@@ -112,7 +158,7 @@ TEST_F(CommandLineTest, NumbersOfAReplayAreChecked) {
 }
 
 TEST_F(CommandLineTest, MissingFileIsRefused) {
-  ExpectRefused(RunStrata({"replay", small_.path(), "/nowhere/x.csv"}),
+  ExpectRefused(RunStrata({"replay", "/nowhere/x.csv"}),
                 "strata: /nowhere/x.csv: cannot be opened: No such file");
 }
 
@@ -142,16 +188,38 @@ TEST_F(CommandLineTest, BadRowsAreRefused) {
   ExpectRefused(ReplayRows("1,0,allocate,1,99999999999999999999,0\n"),
                 ":2: the size exceeds 64 bits");
   ExpectRefused(ReplayRows("1,0,free,1,5,0\n"), ":2: free of 0x1");
-  ExpectRefused(ReplayRows("1,0,allocate,1,5,0\n1,0,allocate,1,5,0\n"),
-                ":3: allocate of 0x1, which is live");
   ExpectRefused(ReplayRows(""), "no allocate or free");
 }
 
-TEST_F(CommandLineTest, NothingIsPrintedIfTheSecondTraceIsBad) {
+TEST_F(CommandLineTest, ABadTraceDoesNotTakeTheResultsOfOthers) {
   const TempFile bad;
   bad.Write(std::string(kHeader) + "1,0,free,1,5,0\n");
-  ExpectRefused(RunStrata({"replay", small_.path(), bad.path()}),
-                bad.path() + ":2: ");
+  for (const std::string& path : {bad.path(), std::string("/nowhere")}) {
+    const CommandResult json = RunStrata(
+        {"replay", "--format=json", path, small_.path(), small_.path()});
+    EXPECT_EQ(json.code, 2);
+    EXPECT_EQ(nlohmann::json::parse(json.out).size(), 2U);
+    EXPECT_THAT(json.err, StartsWith("strata: " + path + ":"));
+    EXPECT_EQ(std::count(json.err.begin(), json.err.end(), '\n'), 1);
+    const CommandResult table =
+        RunStrata({"replay", small_.path(), path, small_.path()});
+    EXPECT_EQ(table.code, 2);
+    EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 9);
+  }
+}
+
+// `direct` asks the device a second time, which fails.
+TEST_F(CommandLineTest, AStrategyThatFailsDoesNotTakeTheRowsOfOthers) {
+  const CommandResult result =
+      RunStrata({"replay", small_.path(), "--format=json",
+                 "--allocator_strategy=direct,auto_growth",
+                 "--strata_sim_fault=mem_alloc:nth=2,status=IllegalAddress"});
+  EXPECT_EQ(result.code, 2);
+  const auto json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0]["strategy"], "auto_growth");
+  EXPECT_THAT(result.err, StartsWith("strata: " + small_.path() + ":3: "));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
 }
 
 TEST_F(CommandLineTest, UnknownStrategyNamesTheKnownOnes) {

@@ -57,10 +57,29 @@ TEST(LineReaderTest, TakesALineAboveItsFirstBuffer) {
   EXPECT_THAT(LinesOf(file.path()), ElementsAre("a", line, "b"));
 }
 
-TEST(LineReaderTest, RefusesALineWithoutEnd) {
+TEST(LineReaderTest, GivesTheBeginningOfALineThatIsTooLong) {
   const TempFile file;
+  const std::string beginning(LineReader::kLongLineBytes, 'x');
+  file.Write("a\n" + std::string(3'000'000, 'x') + "\nb\n");
+  EXPECT_THAT(LinesOf(file.path()), ElementsAre("a", beginning, "b"));
   file.Write("a\n" + std::string(3'000'000, 'x'));
-  EXPECT_THROW(LinesOf(file.path()), TraceError);
+  EXPECT_THAT(LinesOf(file.path()), ElementsAre("a", beginning));
+}
+
+TEST(LineReaderTest, KnowsALastLineWithoutItsEnd) {
+  const auto unended = [](const std::string& text) {
+    InputBuffer input("test", text);
+    LineReader reader(input);
+    std::vector<bool> result;
+    std::string_view line;
+    while (reader.Next(&line)) result.push_back(reader.is_unended());
+    return result;
+  };
+  EXPECT_THAT(unended("a\nb"), ElementsAre(false, true));
+  EXPECT_THAT(unended("a\nb\n"), ElementsAre(false, false));
+  const std::string long_line(3'000'000, 'x');
+  EXPECT_THAT(unended(long_line + "\n"), ElementsAre(false));
+  EXPECT_THAT(unended(long_line), ElementsAre(true));
 }
 
 TEST(LineReaderTest, EmptyFileHasNoLines) {

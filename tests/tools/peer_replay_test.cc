@@ -18,6 +18,7 @@
 #include "strata/tools/fit.h"
 #include "strata/tools/replay.h"
 #include "strata/tools/rmm_log.h"
+#include "strata/tools/trace_reader.h"
 
 namespace strata {
 namespace {
@@ -127,6 +128,43 @@ TEST(PeerReplayTest, StopsAtTheRequestThatMemoryCannotMeet) {
       CheckedReplay(trace, PeerOptions("peer:pytorch", Mebibytes(64)));
   EXPECT_EQ(result.failed_event, 3U);
   EXPECT_THAT(result.failure, HasSubstr("peer:pytorch: cannot allocate 40.0"));
+}
+
+// PyTorch's own number. The program empties the cache five times, and the
+// recording began when it had 702545920 bytes, many of them idle.
+TEST(PeerReplayTest, ReservesWhatPytorchDidAroundEmptyCache) {
+  const Trace trace = ReadTrace(
+      STRATA_SOURCE_DIR "/tests/data/snapshots/empty_cache.pickle.gz", {});
+  EXPECT_EQ(trace.releases, 5U);
+  EXPECT_EQ(trace.recorded.peak_reserved_bytes, 908066816U);
+  EXPECT_EQ(
+      CheckedReplay(trace, PeerOptions("peer:pytorch")).peak_reserved_bytes,
+      908066816U);
+  // Without the layout of that moment, and without the releases.
+  Trace changed = trace;
+  changed.recorded.segments.clear();
+  EXPECT_EQ(Replay(changed, PeerOptions("peer:pytorch")).peak_reserved_bytes,
+            903872512U);
+  std::erase_if(changed.events,
+                [](TraceEvent event) { return event.is_release(); });
+  EXPECT_EQ(Replay(changed, PeerOptions("peer:pytorch")).peak_reserved_bytes,
+            788529152U);
+}
+
+// The segments of the recording do not fit; its blocks do.
+TEST(PeerReplayTest, BeginsAnewWhereTheRecordedSegmentsDoNotFit) {
+  Trace trace = TraceOf("+a 2097152, +b 2097152");
+  trace.recorded.segments = {{20 << 20, 0, {{0, 2 << 20}}},
+                             {20 << 20, 0, {{0, 2 << 20}}}};
+  trace.blocks_before = 2;
+  const auto reserved = [&](std::uint64_t memory_bytes) {
+    const ReplayResult result =
+        CheckedReplay(trace, PeerOptions("peer:pytorch", memory_bytes));
+    EXPECT_FALSE(result.failed_event);
+    return result.peak_reserved_bytes;
+  };
+  EXPECT_EQ(reserved(Mebibytes(40)), Mebibytes(40));
+  EXPECT_EQ(reserved(Mebibytes(38)), Mebibytes(20));
 }
 
 TEST(PeerReplayTest, FitCountsTheReactionToExhaustion) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -57,6 +58,15 @@ Trace ReadSnapshot(const Json& snapshot,
   return ReadPytorchSnapshot(input, device);
 }
 
+// An `oom` of a device with so many bytes left.
+Json Failure(std::uint64_t bytes, std::uint64_t device_free) {
+  return {{"action", "oom"},
+          {"device_free", device_free},
+          {"size", bytes},
+          {"stream", 0},
+          {"frames", Json::array()}};
+}
+
 // What reading throws, without the path.
 std::string SnapshotError(const Json& snapshot,
                           std::optional<std::uint64_t> device = std::nullopt) {
@@ -70,18 +80,61 @@ std::string SnapshotError(const Json& snapshot,
 }
 
 TEST(PytorchSnapshotTest, RequestedFreeIsTheFree) {
-  const Trace trace = ReadSnapshot(Snapshot(
-      {Entry("segment_alloc", 1024, 2048), Entry("alloc", 1024, 100),
-       Entry("free_requested", 1024, 100), Entry("free_completed", 1024, 100),
-       Entry("alloc", 1024, 7), Entry("segment_map", 9, 9),
-       Entry("segment_unmap", 9, 9), Entry("segment_free", 9, 9),
-       Entry("snapshot", 0, 0), Entry("user_defined", 0, 0)}));
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("segment_alloc", 1024, 2048), Entry("alloc", 1024, 100),
+                Entry("free_requested", 1024, 100),
+                Entry("free_completed", 1024, 100), Entry("alloc", 1024, 7),
+                Entry("segment_map", 9, 9), Entry("snapshot", 0, 0),
+                Entry("user_defined", 0, 0), Entry("annotate", 1024, 0)}));
   EXPECT_THAT(trace.events,
               ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
                           TraceEvent::Allocate(0, 0)));
   EXPECT_THAT(trace.allocated_bytes, ElementsAre(100, 7));
   EXPECT_EQ(trace.peak_live_bytes, 100U);
   EXPECT_EQ(trace.blocks_before, 0U);
+  EXPECT_EQ(trace.frees_completed, 0U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+// As recorded with skip_actions=["free_requested"]: 200 blocks one after the
+// other, each elsewhere.
+TEST(PytorchSnapshotTest, CompletedFreeIsTheFreeIfNoneWasRequested) {
+  std::vector<Json> entries;
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    entries.push_back(Entry("alloc", i << 26, 1 << 26));
+    entries.push_back(Entry("free_completed", i << 26, 1 << 26));
+  }
+  const Trace trace = ReadSnapshot(Snapshot(entries));
+  EXPECT_EQ(trace.peak_live_bytes, std::uint64_t{1} << 26);
+  EXPECT_EQ(trace.frees_completed, 200U);
+  EXPECT_EQ(trace.LineOf(1), 2U);
+}
+
+// The history was recorded anew, without the requests, while it went on.
+TEST(PytorchSnapshotTest, EachBlockHasItsOwnFirstFree) {
+  const Trace trace = ReadSnapshot(
+      Snapshot({Entry("alloc", 512, 1), Entry("free_completed", 512, 1),
+                Entry("alloc", 1024, 2), Entry("free_requested", 1024, 2),
+                Entry("alloc", 2048, 3), Entry("free_completed", 1024, 2)}));
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
+                          TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
+                          TraceEvent::Allocate(0, 0)));
+  EXPECT_EQ(trace.frees_completed, 1U);
+}
+
+// Its request was in the part of the ring that is lost, if requests are
+// recorded at all.
+TEST(PytorchSnapshotTest, CompletionOfAnUnknownBlockIsAFreeWithoutRequests) {
+  const Json known = Entry("alloc", 512, 1);
+  const Json completed = Entry("free_completed", 4096, 30);
+  const Trace alone = ReadSnapshot(Snapshot({known, completed}));
+  EXPECT_EQ(alone.blocks_before, 1U);
+  EXPECT_EQ(alone.events.size(), 3U);
+  const Trace beside = ReadSnapshot(
+      Snapshot({known, completed, Entry("free_requested", 512, 1)}));
+  EXPECT_EQ(beside.blocks_before, 0U);
+  EXPECT_EQ(beside.events.size(), 2U);
 }
 
 TEST(PytorchSnapshotTest, EventsAreOfEntries) {
@@ -102,13 +155,295 @@ TEST(PytorchSnapshotTest, StreamsAreKept) {
   EXPECT_EQ(trace.events[2].stream(), 1U);
 }
 
-TEST(PytorchSnapshotTest, OutOfMemoryIsASkippedFailure) {
-  Json failure = Entry("oom", 0, 1 << 20);
-  failure.erase("addr");
-  failure["device_free"] = 5;
-  const Trace trace = ReadSnapshot(Snapshot({failure, Entry("alloc", 1, 1)}));
-  EXPECT_EQ(trace.failures_skipped, 1U);
+TEST(PytorchSnapshotTest, OutOfMemoryIsTriedAgain) {
+  const Trace trace =
+      ReadSnapshot(Snapshot({Failure(1 << 20, 5), Entry("alloc", 1, 1)}));
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Try(0, 0), TraceEvent::Allocate(0, 0)));
+  EXPECT_EQ(trace.tries, 1U);
+  EXPECT_EQ(trace.peak_live_bytes, 1U << 20);
+  Json without_size = Failure(1, 5);
+  without_size.erase("size");
+  EXPECT_EQ(ReadSnapshot(Snapshot({without_size, Entry("alloc", 1, 1)}))
+                .failures_skipped,
+            1U);
+}
+
+// --- Segments ----------------------------------------------------------------
+
+Json SizedSegment(std::uint64_t address, std::uint64_t bytes,
+                  const std::vector<Json>& blocks = {}) {
+  Json segment = Segment(address, blocks);
+  segment["total_size"] = bytes;
+  return segment;
+}
+
+TEST(PytorchSnapshotTest, RecordedPeakIsThatOfTheSegments) {
+  const std::vector<Json> entries = {
+      Entry("segment_alloc", 1 << 20, 300), Entry("alloc", 1 << 20, 1),
+      Entry("segment_alloc", 2 << 20, 50), Entry("alloc", 2 << 20, 1),
+      Entry("segment_free", 4 << 20, 100)};
+  // 100 bytes before the first entry, 450 at most, 350 at the end.
+  const Trace trace = ReadSnapshot(Snapshot(
+      entries, {SizedSegment(1 << 20, 300), SizedSegment(2 << 20, 50)}));
+  EXPECT_EQ(trace.recorded.peak_reserved_bytes, 450U);
+  EXPECT_EQ(trace.recorded.device_bytes, 0U);
+  // Less than nothing would have been reserved.
+  EXPECT_EQ(ReadSnapshot(Snapshot(entries)).recorded.peak_reserved_bytes, 0U);
+}
+
+TEST(PytorchSnapshotTest, DeviceIsAsLargeAsTheSegmentsAndTheFreeRest) {
+  const Trace trace = ReadSnapshot(Snapshot(
+      {Entry("segment_alloc", 1 << 20, 300), Entry("alloc", 1 << 20, 1),
+       Failure(500, 70), Entry("segment_alloc", 2 << 20, 50), Failure(500, 30)},
+      {SizedSegment(1 << 20, 300), SizedSegment(2 << 20, 50)}));
+  EXPECT_EQ(trace.recorded.device_bytes, 380U);
+}
+
+// Indices of the releases among the events, in a history in which 400 bytes are
+// reserved before `entries`, and a segment of `later_bytes` is made after them.
+std::vector<std::size_t> ReleasesIn(std::vector<Json> entries,
+                                    std::uint64_t later_bytes = 600) {
+  entries.push_back(Entry("alloc", 8 << 20, 1));
+  entries.push_back(Entry("segment_alloc", 9 << 20, later_bytes));
+  std::uint64_t reserved = 400;
+  for (const Json& entry : entries) {
+    const auto bytes = entry["size"].get<std::uint64_t>();
+    if (entry["action"] == "segment_alloc") reserved += bytes;
+    if (entry["action"] == "segment_free") reserved -= bytes;
+  }
+  const Trace trace =
+      ReadSnapshot(Snapshot(entries, {SizedSegment(1 << 20, reserved)}));
+  std::vector<std::size_t> releases;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    if (trace.events[i].is_release()) releases.push_back(i);
+  }
+  EXPECT_EQ(trace.releases, releases.size());
+  return releases;
+}
+
+TEST(PytorchSnapshotTest, ARunOfFreedSegmentsIsARelease) {
+  const Json allocate = Entry("alloc", 1 << 20, 1);
+  const Json freed = Entry("segment_free", 2 << 20, 100);
+  const Json freed_too = Entry("segment_free", 3 << 20, 100);
+  EXPECT_THAT(ReleasesIn({allocate, freed, freed_too}), ElementsAre(1));
+  EXPECT_THAT(ReleasesIn({freed, Entry("snapshot", 0, 0), freed_too, allocate}),
+              ElementsAre(0));
+  EXPECT_THAT(ReleasesIn({allocate, freed, Entry("alloc", 2, 1), freed_too}),
+              ElementsAre(1, 3));
+  EXPECT_THAT(ReleasesIn({allocate}), ElementsAre());
+}
+
+TEST(PytorchSnapshotTest, SegmentsFreedBesideAFailureAreNoRelease) {
+  const Json allocate = Entry("alloc", 1 << 20, 1);
+  const Json freed = Entry("segment_free", 2 << 20, 100);
+  EXPECT_THAT(ReleasesIn({allocate, freed, Failure(900, 5)}), ElementsAre());
+  EXPECT_THAT(ReleasesIn({allocate, Failure(900, 5),
+                          Entry("free_requested", 1 << 20, 1), freed}),
+              ElementsAre());
+  EXPECT_THAT(ReleasesIn({allocate, Failure(900, 5), Entry("alloc", 2, 1),
+                          freed, Entry("alloc", 4, 1)}),
+              ElementsAre(3));
+}
+
+// Entries of segments as a pickle: one freed, one made, its first block. The
+// last two have the same frames, by the memo, if `is_shared`; so has the first,
+// if `is_for_request`.
+std::string PickleOfARetry(bool is_shared, bool is_for_request) {
+  const std::string frames =
+      PickleOpcodes(std::vector<Json>(1, {{"name", "f"}}));
+  const auto entry = [&](const char* action, std::uint64_t address,
+                         const std::string& its_frames) {
+    Json json = Entry(action, address, 100);
+    json.erase("frames");
+    std::string text = PickleOpcodes(json);
+    text.pop_back();
+    return text + PickleOpcodes("frames") + its_frames + "u";
+  };
+  const std::string stored = frames + std::string("q\x05", 2);
+  const std::string again("h\x05", 2);
+  std::string content = "\x80\x02}(" + PickleOpcodes("segments");
+  content += PickleOpcodes(std::vector<Json>(1, SizedSegment(1 << 20, 1000)));
+  content += PickleOpcodes("device_traces") + "](](";
+  content += entry("segment_free", 2 << 20, is_for_request ? stored : frames);
+  content += entry("segment_alloc", 3 << 20, is_for_request ? again : stored);
+  content += entry("alloc", 3 << 20, is_shared ? again : frames);
+  return content + "eeu.";
+}
+
+// Before a new segment, the frames tell whether the same request freed them.
+TEST(PytorchSnapshotTest, SegmentsFreedForTheSameRequestAreNoRelease) {
+  const auto releases = [](bool is_shared, bool is_for_request) {
+    InputBuffer input("test.pickle", PickleOfARetry(is_shared, is_for_request));
+    return ReadPytorchSnapshot(input, std::nullopt).releases;
+  };
+  EXPECT_EQ(releases(true, true), 0U);
+  EXPECT_EQ(releases(true, false), 1U);
+  // Frames that are never shared tell nothing. The peak does: the new segment
+  // would have raised it.
+  EXPECT_EQ(releases(false, false), 0U);
+  EXPECT_EQ(releases(false, true), 0U);
+}
+
+// If the program had more at another time, the request would not have failed.
+TEST(PytorchSnapshotTest, WithoutFramesTheRecordedPeakTellsWhatFailed) {
+  const std::vector<Json> entries = {Entry("segment_free", 2 << 20, 100),
+                                     Entry("segment_alloc", 3 << 20, 500)};
+  EXPECT_EQ(ReleasesIn(entries, 100).size(), 1U);
+  EXPECT_EQ(ReleasesIn(entries, 99).size(), 0U);
+}
+
+// --- The layout before the first entry
+// -----------------------------------------
+
+constexpr std::uint64_t kSegment = 2 << 20;
+
+TEST(PytorchSnapshotTest, KnowsTheSegmentsBeforeTheFirstEntry) {
+  // One was freed, one made since; a block was freed, one stays.
+  const Trace trace = ReadSnapshot(Snapshot(
+      {Entry("segment_free", 8 << 20, kSegment, 7), Entry("alloc", 2 << 20, 1),
+       Entry("free_requested", (1 << 20) + 1024, 600),
+       Entry("segment_alloc", 16 << 20, kSegment)},
+      {SizedSegment(1 << 20, kSegment, {Block(1 << 20, 500)}),
+       SizedSegment(16 << 20, kSegment)}));
+  const auto& segments = trace.recorded.segments;
+  ASSERT_EQ(segments.size(), 2U);
+  ASSERT_EQ(segments[0].blocks.size(), 2U);
+  EXPECT_EQ(segments[0].bytes, kSegment);
+  EXPECT_EQ(segments[0].blocks[0].offset, 0U);
+  EXPECT_EQ(segments[0].blocks[0].bytes, 512U);
+  EXPECT_EQ(segments[0].blocks[1].offset, 1024U);
+  EXPECT_EQ(segments[0].blocks[1].bytes, 1024U);
+  EXPECT_EQ(segments[1].bytes, kSegment);
+  EXPECT_TRUE(segments[1].blocks.empty());
+  EXPECT_EQ(trace.streams[segments[1].stream], 7U);
+}
+
+TEST(PytorchSnapshotTest, LayoutThatContradictsItselfIsUnknown) {
+  const Json freed = Entry("free_requested", (1 << 20) + 1024, 600);
+  const auto segments = [&](const std::vector<Json>& entries,
+                            const std::vector<Json>& at_end) {
+    return ReadSnapshot(Snapshot(entries, at_end)).recorded.segments.size();
+  };
+  EXPECT_EQ(segments({freed}, {SizedSegment(1 << 20, kSegment)}), 1U);
+  // In no segment; overlapping; not where blocks begin; made, but not there.
+  EXPECT_EQ(segments({freed}, {SizedSegment(2 << 20, kSegment)}), 0U);
+  EXPECT_EQ(segments({freed, Entry("free_requested", (1 << 20) + 1536, 1)},
+                     {SizedSegment(1 << 20, kSegment)}),
+            0U);
+  EXPECT_EQ(segments({Entry("free_requested", (1 << 20) + 1, 1)},
+                     {SizedSegment(1 << 20, kSegment)}),
+            0U);
+  EXPECT_EQ(segments({freed, Entry("segment_alloc", 8 << 20, 0)},
+                     {SizedSegment(1 << 20, kSegment)}),
+            0U);
+}
+
+TEST(PytorchSnapshotTest, LayoutOfExpandableSegmentsIsNotKept) {
+  Json segment = SizedSegment(1 << 20, kSegment);
+  segment["is_expandable"] = true;
+  // The tests' pickles have no bools.
+  std::string content = PickleOf(Snapshot(
+      {Entry("free_requested", 1 << 20, 600), Entry("segment_map", 2 << 20, 0)},
+      {SizedSegment(1 << 20, kSegment)}));
+  InputBuffer input("test.pickle", content);
+  EXPECT_TRUE(
+      ReadPytorchSnapshot(input, std::nullopt).recorded.segments.empty());
+}
+
+// --- Skipped parts ----------------------------------------------------------
+// -----------------------------------------------------------
+
+std::string SkippedIn(const Json& snapshot) {
+  const Trace trace = ReadSnapshot(snapshot);
+  EXPECT_GE(trace.events.size(), 1U);
+  return trace.skipped.Summary();
+}
+
+TEST(PytorchSnapshotTest, EntriesThatCannotBeUsedAreSkipped) {
+  const Json good = Entry("alloc", 512, 1);
+  const auto skipped = [&](const Json& bad) {
+    const Trace trace =
+        ReadSnapshot(Snapshot({good, bad, Entry("free_requested", 512, 1)}));
+    EXPECT_EQ(trace.events.size(), 2U) << bad;
+    EXPECT_EQ(trace.LineOf(1), 3U) << bad;
+    return trace.skipped.Summary();
+  };
+  EXPECT_EQ(skipped(Entry("teleport", 512, 1)), "unknown_action 1");
+  EXPECT_EQ(skipped(7), "bad_value 1");
+  EXPECT_EQ(skipped(Json::object()), "bad_value 1");
+  Json without_size = Entry("alloc", 1024, 1);
+  without_size.erase("size");
+  EXPECT_EQ(skipped(without_size), "bad_value 1");
+  EXPECT_EQ(skipped(Entry("alloc", 0, 1)), "bad_value 1");
+  Json without_address = Entry("free_requested", 1, 1);
+  without_address["addr"] = "x";
+  EXPECT_EQ(skipped(without_address), "bad_value 1");
+}
+
+TEST(PytorchSnapshotTest, AFreeNeedsOnlyItsAddress) {
+  Json freed = Entry("free_requested", 512, 1);
+  freed.erase("size");
+  freed["stream"] = "default";
+  EXPECT_EQ(SkippedIn(Snapshot({Entry("alloc", 512, 1), freed})), "");
+  EXPECT_EQ(SkippedIn(Snapshot({Entry("alloc", 1024, 1), freed})),
+            "unmatched_free 1");
+}
+
+TEST(PytorchSnapshotTest, SegmentsThatCannotBeUsedAreSkipped) {
+  const Json good = Entry("alloc", 512, 1);
+  const auto skipped = [&](const std::vector<Json>& segments) {
+    return SkippedIn(Snapshot({good}, segments));
+  };
+  EXPECT_EQ(skipped({7}), "bad_value 1");
+  EXPECT_EQ(skipped({Json::object()}), "bad_value 1");
+  EXPECT_EQ(skipped({Segment(4096, {}), Segment(4096, {})}), "bad_value 1");
+  EXPECT_EQ(skipped({Segment(4096, {Block(4096, 5, "thinking")})}),
+            "unknown_state 1");
+  Json block = Block(4096, 5);
+  block["size"] = -1;
+  EXPECT_EQ(skipped({Segment(4096, {block})}), "bad_value 1");
+  Json snapshot = Snapshot({good});
+  snapshot.erase("segments");
+  EXPECT_EQ(SkippedIn(snapshot), "bad_value 1");
+  // Nobody reads them.
+  block = Block(4096, 5);
+  block["frames"] = "x";
+  EXPECT_EQ(skipped({Segment(4096, {block})}), "");
+}
+
+TEST(PytorchSnapshotTest, BytesBehindThePickleAreCounted) {
+  const std::string pickle = PickleOf(Snapshot({Entry("alloc", 512, 1)}));
+  InputBuffer one_byte("test.pickle", pickle + "x");
+  const Trace trace = ReadPytorchSnapshot(one_byte, std::nullopt);
+  EXPECT_EQ(trace.skipped.Summary(), "trailing_bytes 1");
+  EXPECT_FALSE(trace.skipped.IsSuspect());
+  InputBuffer twice("test.pickle", pickle + pickle);
+  EXPECT_TRUE(ReadPytorchSnapshot(twice, std::nullopt).skipped.IsSuspect());
+}
+
+// A value under an unknown key may be an object, which is not made.
+TEST(PytorchSnapshotTest, ObjectsAreCountedAndNotMade) {
+  std::string content = "\x80\x02}(" + PickleOpcodes("user_metadata");
+  content += "cposix\nsystem\n" + PickleOpcodes("echo executed") + "\x85R";
+  content += PickleOpcodes("segments") + "]";
+  content += PickleOpcodes("device_traces");
+  content += PickleOpcodes(
+      std::vector<std::vector<Json>>(1, {Entry("alloc", 512, 1)}));
+  InputBuffer input("test.pickle", content + "u.");
+  const Trace trace = ReadPytorchSnapshot(input, std::nullopt);
   EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.skipped.Summary(), "foreign_object 2");
+  EXPECT_THAT(trace.skipped.First()->reason,
+              ::testing::HasSubstr("GLOBAL (0x63): asks for 'posix.system', "
+                                   "which is never made"));
+}
+
+TEST(PytorchSnapshotTest, ListOfSegmentsIsNamed) {
+  const std::vector<Json> segments(1, Segment(4096, {Block(4096, 5)}));
+  EXPECT_THAT(SnapshotError(segments),
+              ::testing::StartsWith("this is the list of segments that "
+                                    "torch.cuda.memory_snapshot() returns"));
 }
 
 TEST(PytorchSnapshotTest, FirstDeviceWithEntriesIsTheDefault) {
@@ -258,7 +593,11 @@ TEST_F(PytorchSnapshotFilesTest, WrappedRingEndsLikeTheWhole) {
   const Trace cut = ReadFile("cut.p4.pickle");
   const Trace whole = ReadFile("whole.p4.pickle");
   const auto live_at_end = [](const Trace& trace) {
-    return 2 * trace.allocated_bytes.size() - trace.events.size();
+    std::ptrdiff_t live = 0;
+    for (const TraceEvent event : trace.events) {
+      live += event.is_allocate() ? 1 : event.is_free() ? -1 : 0;
+    }
+    return live;
   };
   EXPECT_EQ(live_at_end(cut), live_at_end(whole));
 }

@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "strata/tests/tools/trace_text.h"
+#include "strata/tools/replay_report.h"
 
 namespace strata {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 ReplayRow RowOf(const Trace& trace, std::uint64_t capacity_bytes,
@@ -28,21 +27,29 @@ ReplayRow RowOf(const Trace& trace, std::uint64_t capacity_bytes,
   return MakeReplayRow(trace, options, settings, [](const std::string&) {});
 }
 
+std::string JsonText(const ReplayRow& row) {
+  TraceReport report;
+  report.rows.push_back(row);
+  return ToJson({report});
+}
+
 nlohmann::json JsonOf(const ReplayRow& row) {
-  return nlohmann::json::parse(ToJson({row})).at(0);
+  return nlohmann::json::parse(JsonText(row)).at(0);
 }
 
 TEST(ReplayRowTest, HasTheKeysThatProgramsReadInOrder) {
   const auto json = nlohmann::ordered_json::parse(
-      ToJson({RowOf(TraceOf("+a 3145728"), 8 * kFrame, {})}));
+      JsonText(RowOf(TraceOf("+a 3145728"), 8 * kFrame, {})));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.at(0).items()) keys.push_back(key);
-  EXPECT_THAT(keys,
-              ElementsAre("trace", "strategy", "operations", "failures_skipped",
-                          "peak_live_bytes", "peak_reserved_bytes",
-                          "reserved_ratio", "fit_bytes", "fit_ratio",
-                          "fit_failures_above", "device_calls",
-                          "modelled_device_us", "ns_per_op", "oom", "failure"));
+  EXPECT_THAT(
+      keys, ElementsAre(
+                "trace", "strategy", "operations", "failures_skipped",
+                "peak_live_bytes", "peak_reserved_bytes", "reserved_ratio",
+                "fit_bytes", "fit_ratio", "fit_failures_above", "device_calls",
+                "modelled_device_us", "ns_per_op", "oom", "failure", "skipped",
+                "may_be_wrong", "device_bytes", "recorded_device_bytes",
+                "recorded_failures", "recorded_failures_served", "releases"));
 }
 
 TEST(ReplayRowTest, CountsManagedMemory) {
@@ -82,6 +89,12 @@ TEST(ReplayRowTest, HasTheNumbersOfTheRun) {
   EXPECT_EQ(json["oom"], false);
   EXPECT_TRUE(json["fit_bytes"].is_null());
   EXPECT_TRUE(json["failure"].is_null());
+  EXPECT_TRUE(json["skipped"].empty());
+  EXPECT_EQ(json["may_be_wrong"], false);
+  EXPECT_EQ(json["device_bytes"], 8 * kFrame);
+  EXPECT_TRUE(json["recorded_device_bytes"].is_null());
+  EXPECT_EQ(json["recorded_failures"], 0);
+  EXPECT_EQ(json["releases"], 0);
 }
 
 TEST(ReplayRowTest, UncheckedRunHasTheSameNumbers) {
@@ -121,36 +134,42 @@ TEST(ReplayRowTest, RatioOfNoBytesIsNull) {
   EXPECT_TRUE(json["fit_ratio"].is_null());
 }
 
-// No device of the simulated ones is large enough.
-TEST(ReplayRowTest, AFitThatIsNotFoundIsSaid) {
-  const ReplayRow row =
-      RowOf(TraceOf("+a 5000000000000"), 8 * kFrame, {.fit = true});
-  EXPECT_THAT(ToTable({row}), AllOf(HasSubstr("fits on"), HasSubstr("none")));
+// 2 MiB of the 4 MiB are free: enough for the first request, not the second.
+TEST(ReplayRowTest, RequestsThatFailedWhenRecordedAreTriedAgain) {
+  const Trace trace = TraceOf("+a 2097152, ?b 2097152, ?c 2097153, -a");
+  EXPECT_EQ(trace.peak_live_bytes, 4194305U);
+  const ReplayRow row = RowOf(trace, 2 * kFrame, {});
+  EXPECT_FALSE(row.failed_line);
+  EXPECT_EQ(row.result.failed_tries, 1U);
+  EXPECT_EQ(row.result.first_failed_try, 2U);
+  EXPECT_EQ(row.trace.tries, 2U);
+  EXPECT_EQ(row.trace.first_try_line, 3U);
+  EXPECT_EQ(row.trace.first_try_bytes, 2097152U);
+  const auto json = JsonOf(row);
+  EXPECT_EQ(json["recorded_failures"], 2);
+  EXPECT_EQ(json["recorded_failures_served"], 1);
+  EXPECT_TRUE(json["reserved_ratio"].is_null());
+  EXPECT_EQ(json["operations"], 4);
 }
 
-TEST(ReplayRowTest, TracesOfOneNameHaveTheirPaths) {
-  ReplayRow one = RowOf(TraceOf("+a 256"), 8 * kFrame, {});
-  ReplayRow other = one;
-  one.trace = "x/t.v2.csv.gz";
-  other.trace = "y/t.v3.csv.gz";
-  EXPECT_THAT(ToTable({one, other}),
-              AllOf(HasSubstr("t.v2  "), HasSubstr("t.v3  ")));
-  other.trace = "y/t.v2.csv";
-  EXPECT_THAT(ToTable({one, other}),
-              AllOf(HasSubstr("x/t.v2.csv.gz"), HasSubstr("y/t.v2.csv")));
+TEST(ReplayRowTest, FitServesWhatFailedWhenRecorded) {
+  const Trace trace = TraceOf("+a 2097152, ?b 6291456, -a");
+  const ReplayRow row = RowOf(trace, 2 * kFrame, {.fit = true});
+  EXPECT_EQ(row.fit->capacity_bytes, 4 * kFrame);
+  EXPECT_EQ(row.FitRatio(), 1.0);
 }
 
-TEST(ReplayRowTest, TableShowsWhatThereIs) {
-  const Trace trace = TraceOf("+a 3145728, +b 3145728");
-  const ReplayRow plain = RowOf(trace, 64 * kFrame, {});
-  EXPECT_THAT(ToTable({plain}), HasSubstr("1.333"));
-  EXPECT_THAT(ToTable({plain}), HasSubstr("mem_alloc 2"));
-  EXPECT_THAT(ToTable({plain}), Not(HasSubstr("fits on")));
-  EXPECT_THAT(ToTable({plain}), Not(HasSubstr("out of memory")));
-  const ReplayRow failed = RowOf(trace, 3 * kFrame, {.fit = true});
-  EXPECT_THAT(ToTable({plain, failed}), HasSubstr("fits on"));
-  EXPECT_THAT(ToTable({plain, failed}), HasSubstr("8.0 MiB"));
-  EXPECT_THAT(ToTable({plain, failed}), HasSubstr("at line 3"));
+TEST(ReplayRowTest, RecordedRowHasTheSegmentsOfTheSnapshot) {
+  Trace trace = TraceOf("+a 2097152");
+  EXPECT_FALSE(MakeRecordedRow(trace, {}));
+  trace.recorded.peak_reserved_bytes = 3 * kFrame;
+  trace.recorded.device_bytes = 5 * kFrame;
+  const auto json = JsonOf(*MakeRecordedRow(trace, {}));
+  EXPECT_EQ(json["strategy"], "recorded");
+  EXPECT_EQ(json["peak_reserved_bytes"], 3 * kFrame);
+  EXPECT_EQ(json["reserved_ratio"], 3.0);
+  EXPECT_EQ(json["device_bytes"], 5 * kFrame);
+  EXPECT_TRUE(json["ns_per_op"].is_null());
 }
 
 }  // namespace

@@ -62,6 +62,31 @@ TEST(ReplayTest, StopsAtTheRequestThatMemoryCannotMeet) {
   EXPECT_EQ(result.device_calls.at("mem_free"), 1U);
 }
 
+TEST(ReplayTest, ReleaseReturnsIdleMemory) {
+  const Trace kept = TraceOf("+a 12582912, -a, +b 20971520");
+  const Trace released = TraceOf("+a 12582912, -a, !, +b 20971520");
+  for (const char* strategy : {"auto_growth", "peer:pytorch", "peer:paddle"}) {
+    Options options;
+    options.allocator_strategy = strategy;
+    const auto reserved = [&](const Trace& trace) {
+      return CheckedReplay(trace, options).peak_reserved_bytes;
+    };
+    EXPECT_EQ(reserved(kept), 16 * kFrame) << strategy;
+    EXPECT_EQ(reserved(released), 10 * kFrame) << strategy;
+  }
+}
+
+TEST(ReplayTest, ATryThatFailsDoesNotEndTheReplay) {
+  const Trace trace = TraceOf("+a 2097152, ?b 6291456, -a, ?c 4194304");
+  const ReplayResult result = CheckedReplay(trace, DirectOn(2 * kFrame));
+  EXPECT_FALSE(result.failed_event);
+  EXPECT_EQ(result.failed_tries, 1U);
+  EXPECT_EQ(result.first_failed_try, 1U);
+  EXPECT_FALSE(ServesAll(result));
+  EXPECT_EQ(result.device_calls.at("mem_free"), 2U);
+  EXPECT_TRUE(ServesAll(CheckedReplay(trace, DirectOn(4 * kFrame))));
+}
+
 TEST(ReplayTest, RequestAboveEveryDeviceIsOutOfMemory) {
   const Trace trace = TraceOf("+a 18446744073709551615");
   EXPECT_EQ(Replay(trace, DirectOn(Gibibytes(1))).failed_event, 0U);
@@ -112,7 +137,7 @@ TEST(ReplayTest, RefusesAWrongOption) {
 
 TEST(ReplayTest, RecordingOfAReplayReplaysAlike) {
   const Trace trace =
-      TraceOf("+a 100, +b 3000000 @2, -a, +c 5000000 @2, -b, +d 777");
+      TraceOf("+a 100, +b 3000000 @2, -a, +c 5000000 @2, -b, !, +d 777");
   const TempFile file;
   Options options;
   const ReplayResult first = Replay(trace, options);
@@ -121,6 +146,8 @@ TEST(ReplayTest, RecordingOfAReplayReplaysAlike) {
   const Trace recorded = ReadRmmLog(file.path());
   EXPECT_EQ(recorded.allocated_bytes, trace.allocated_bytes);
   EXPECT_EQ(recorded.peak_live_bytes, trace.peak_live_bytes);
+  EXPECT_EQ(recorded.releases, 1U);
+  EXPECT_TRUE(recorded.events[5].is_release());
   const ReplayResult again = Replay(recorded, Options());
   EXPECT_EQ(again.peak_reserved_bytes, first.peak_reserved_bytes);
   EXPECT_EQ(again.device_calls.at("mem_alloc"),

@@ -18,7 +18,7 @@ namespace strata {
 namespace {
 
 struct Row {
-  bool is_allocate;
+  TraceEvent::Kind kind;
   std::uint64_t address;
   std::uint64_t bytes;
   std::uint64_t stream;
@@ -32,7 +32,7 @@ class LogWriter {
     crlf_ = Chance(2);
   }
 
-  // A log of `count` rows; rows() has those that are not skipped.
+  // A log of `count` rows.
   std::string Write(int count) {
     static constexpr std::array<const char*, 7> kNames = {
         "Thread", "Time", "Action", "Pointer", "Size", "Stream", "Note"};
@@ -41,9 +41,7 @@ class LogWriter {
     AddLine(header);
     for (int i = 0; i < count; ++i) {
       if (Chance(20)) {
-        ++failures_;
-        AddLine({"1", "0", "allocate failure", Chance(2) ? "(nil)" : "0",
-                 std::to_string(random_()), "0", ""});
+        Fail();
       } else if (live_.empty() || Chance(2)) {
         Allocate();
       } else {
@@ -54,7 +52,6 @@ class LogWriter {
   }
 
   const std::vector<Row>& rows() const { return rows_; }
-  std::uint64_t failures() const { return failures_; }
   std::uint64_t other_sizes() const { return other_sizes_; }
   std::uint64_t peak_live_bytes() const { return peak_live_bytes_; }
 
@@ -76,7 +73,13 @@ class LogWriter {
     live_[address] = bytes;
     live_bytes_ += bytes;
     peak_live_bytes_ = std::max(peak_live_bytes_, live_bytes_);
-    Add({true, address, bytes, random_() % 5, 0}, bytes);
+    Add({TraceEvent::Kind::kAllocate, address, bytes, random_() % 5, 0}, bytes);
+  }
+
+  void Fail() {
+    const std::uint64_t bytes = random_() >> 30;
+    peak_live_bytes_ = std::max(peak_live_bytes_, live_bytes_ + bytes);
+    Add({TraceEvent::Kind::kTry, 0, bytes, random_() % 5, 0}, bytes);
   }
 
   void Free() {
@@ -85,14 +88,21 @@ class LogWriter {
     std::uint64_t written = block->second;
     if (Chance(10)) written = 0;
     if (written != block->second) ++other_sizes_;
-    Add({false, block->first, block->second, random_() % 5, 0}, written);
+    Add({TraceEvent::Kind::kFree, block->first, block->second, random_() % 5,
+         0},
+        written);
     live_bytes_ -= block->second;
     live_.erase(block);
   }
 
+  static const char* ActionOf(TraceEvent::Kind kind) {
+    if (kind == TraceEvent::Kind::kTry) return "allocate failure";
+    return kind == TraceEvent::Kind::kFree ? "free" : "allocate";
+  }
+
   void Add(Row row, std::uint64_t written_bytes) {
     AddLine({std::to_string(random_() % 3), Chance(2) ? "1:02.5" : "1:02:5",
-             row.is_allocate ? "allocate" : "free", Number(row.address),
+             ActionOf(row.kind), Number(row.address),
              std::to_string(written_bytes), Number(row.stream), "x"});
     row.line = line_;
     rows_.push_back(row);
@@ -115,7 +125,6 @@ class LogWriter {
   std::map<std::uint64_t, std::uint64_t> live_;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t peak_live_bytes_ = 0;
-  std::uint64_t failures_ = 0;
   std::uint64_t other_sizes_ = 0;
 };
 
@@ -127,21 +136,23 @@ void Compare(const Trace& trace, const LogWriter& writer) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const Row& row = writer.rows()[i];
     const TraceEvent event = trace.events[i];
-    ASSERT_EQ(event.is_allocate(), row.is_allocate) << i;
+    ASSERT_EQ(event.kind(), row.kind) << i;
     ASSERT_LT(event.slot(), trace.slots) << i;
     const std::uint64_t stream = row.stream == 1 ? 0 : row.stream;
     ASSERT_EQ(trace.streams[event.stream()], stream) << i;
     ASSERT_EQ(trace.LineOf(i), row.line) << i;
-    if (event.is_allocate()) {
+    if (!event.is_free()) {
       ASSERT_EQ(trace.allocated_bytes[allocates++], row.bytes) << i;
+    }
+    if (event.is_allocate()) {
       ASSERT_TRUE(address_of_slot.emplace(event.slot(), row.address).second);
-    } else {
+    } else if (event.is_free()) {
       ASSERT_EQ(address_of_slot[event.slot()], row.address) << i;
       address_of_slot.erase(event.slot());
     }
   }
   EXPECT_EQ(trace.allocated_bytes.size(), allocates);
-  EXPECT_EQ(trace.failures_skipped, writer.failures());
+  EXPECT_TRUE(trace.skipped.empty());
   EXPECT_EQ(trace.frees_of_other_size, writer.other_sizes());
   EXPECT_EQ(trace.peak_live_bytes, writer.peak_live_bytes());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/tests/tools/temp_file.h"
+#include "strata/tools/input_buffer.h"
 
 namespace strata {
 namespace {
@@ -23,11 +24,12 @@ Trace ReadText(const std::string& text) {
 Trace ReadRows(const std::string& rows) { return ReadText(kHeader + rows); }
 
 // What reading `text` throws, without the path: "3: reason".
-std::string RmmError(const std::string& text) {
+std::string RmmError(const std::string& text, bool strict = false) {
   const TempFile file;
   file.Write(text);
   try {
-    ReadRmmLog(file.path());
+    InputBuffer input(file.path());
+    ReadRmmLog(input, strict);
   } catch (const TraceError& error) {
     const std::string what = error.what();
     EXPECT_TRUE(what.starts_with(file.path() + ":")) << what;
@@ -35,10 +37,6 @@ std::string RmmError(const std::string& text) {
     return what.substr(file.path().size() + 1);
   }
   return "";
-}
-
-std::string ErrorOfRows(const std::string& rows) {
-  return RmmError(kHeader + rows);
 }
 
 constexpr char kAllocate10[] = "1,00:00:00.000001,allocate,0x10,100,0\n";
@@ -83,16 +81,114 @@ TEST(RmmLogTest, LegacyStreamsAreOneAndTheOthersAreNumbered) {
   EXPECT_THAT(trace.streams, ElementsAre(0, 2, 94));
 }
 
-TEST(RmmLogTest, CountsAndSkipsFailures) {
+TEST(RmmLogTest, FailuresAreTriedAgain) {
   const Trace trace = ReadRows(
       "1,0,allocate failure,(nil),100,0\n"
-      "1,0,allocate,0x10,100,0\n"
-      "1,0,allocate failure,0,100,0\n"
-      "1,0,free,0x10,100,0\n");
-  EXPECT_EQ(trace.failures_skipped, 2U);
+      "1,0,allocate,0x10,30,0\n"
+      "1,0,allocate failure,0,80,0x5\n"
+      "1,0,free,0x10,30,0\n");
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Try(0, 0), TraceEvent::Allocate(0, 0),
+                          TraceEvent::Try(1, 1), TraceEvent::Free(0, 0)));
+  EXPECT_THAT(trace.allocated_bytes, ElementsAre(100, 30, 80));
+  EXPECT_EQ(trace.tries, 2U);
+  EXPECT_EQ(trace.peak_live_bytes, 110U);
+  EXPECT_EQ(trace.LineOf(2), 4U);
+}
+
+TEST(RmmLogTest, OfAFailureOnlyTheSizeIsNeeded) {
+  const Trace trace = ReadRows(
+      "1,0,allocate,0x10,30,0\n"
+      "1,0,allocate failure,?,100,?\n"
+      "1,0,allocate failure,(nil),?,0\n");
+  EXPECT_EQ(trace.tries, 1U);
+  EXPECT_EQ(trace.failures_skipped, 1U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+TEST(RmmLogTest, ReleaseIsAnOperation) {
+  const Trace trace = ReadText(
+      "Thread,Time,Action,Pointer,Size,Stream,Place\n"
+      "1,0,allocate,0x10,100,1,device:0\n"
+      "1,0,release,(nil),0,0,host\n"
+      "1,0,free,0x10,100,1,device:0\n"
+      "1,0,release,?,?,?,device:0\n");
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
+                          TraceEvent::Release()));
+  EXPECT_EQ(trace.releases, 1U);
+  EXPECT_EQ(trace.other_place_rows, 1U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+// Only its pointer counts.
+TEST(RmmLogTest, FreeNeedsNoSizeAndNoStream) {
+  const Trace trace =
+      ReadRows(std::string(kAllocate10) + "1,0,free,0x10,-1,none\n");
   EXPECT_EQ(trace.events.size(), 2U);
-  EXPECT_EQ(trace.LineOf(0), 3U);
-  EXPECT_EQ(trace.LineOf(1), 5U);
+  EXPECT_EQ(trace.frees_of_other_size, 0U);
+  EXPECT_EQ(trace.frees_of_other_stream, 0U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+TEST(RmmLogTest, AllIsOnTheDefaultStreamWithoutAColumnStream) {
+  const Trace trace = ReadText("Action,Pointer,Size\nallocate,0x10,100\n");
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.skipped.of(SkipKind::kMissingColumn).count, 3U);
+  EXPECT_EQ(trace.skipped.of(SkipKind::kMissingColumn).reason,
+            "the header lacks the column Thread, Time, Stream; all is taken "
+            "for the default stream");
+  EXPECT_FALSE(trace.skipped.IsSuspect());
+}
+
+// --- Hexadecimal numbers ---------------------------------------------------
+
+std::string RowsOfPointers(const std::vector<std::string>& pointers) {
+  std::string rows;
+  for (const std::string& pointer : pointers) {
+    const bool is_free = pointer.starts_with('-');
+    rows += is_free ? "1,0,free," : "1,0,allocate,";
+    rows += pointer.substr(is_free ? 1 : 0) + ",5,0\n";
+  }
+  return rows;
+}
+
+TEST(RmmLogTest, PointersWithLettersAreHexadecimalInTheWholeColumn) {
+  // In decimal the first would be where the second is.
+  for (const std::string& rows :
+       {RowsOfPointers({"160", "a0", "-160", "-a0"}),
+        RowsOfPointers(
+            {"00007FF6A000", "0000160000", "-00007ff6a000", "-160000"})}) {
+    const Trace trace = ReadRows(rows);
+    EXPECT_THAT(
+        trace.events,
+        ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Allocate(1, 0),
+                    TraceEvent::Free(0, 0), TraceEvent::Free(1, 0)));
+    EXPECT_TRUE(trace.skipped.empty()) << rows;
+  }
+}
+
+TEST(RmmLogTest, DigitsAreDecimalWhereTheColumnHas0x) {
+  const Trace trace = ReadRows(RowsOfPointers({"0xa0", "-160", "b0", "-0xb0"}));
+  EXPECT_EQ(trace.events.size(), 4U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+// As they have more than 16 digits.
+TEST(RmmLogTest, ALetterDoesNotTurnLongDecimalNumbers) {
+  const Trace trace = ReadRows(
+      RowsOfPointers({"17293822569102704640", "ff", "17293822569102704641",
+                      "-17293822569102704640", "-17293822569102704641"}));
+  EXPECT_EQ(trace.events.size(), 5U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+TEST(RmmLogTest, StreamsAreHexadecimalByThemselves) {
+  const Trace trace = ReadRows(
+      "1,0,allocate,10,1,0\n1,0,allocate,20,1,10\n"
+      "1,0,allocate,30,1,5e\n1,0,allocate,40,1,10\n");
+  EXPECT_THAT(trace.streams, ElementsAre(0, 0x10, 0x5e));
+  EXPECT_EQ(trace.events[3].stream(), 1U);
 }
 
 TEST(RmmLogTest, NotesThatTheDefaultStreamHasTwoNames) {
@@ -149,7 +245,8 @@ TEST(RmmLogTest, KeepsTheRowsOfTheFirstDeviceOfAStrataTrace) {
 
 TEST(RmmLogTest, ShowsBinaryDataInOneReadableLine) {
   const std::string error =
-      RmmError(std::string(kHeader) + "1,0,\x01\x02" + "free\xff,1,1,0\n");
+      RmmError(std::string(kHeader) + "1,0,\x01\x02" + "free\xff,1,1,0\n",
+               /*strict=*/true);
   EXPECT_EQ(error, "2: unknown action '??free?'");
 }
 
@@ -161,8 +258,8 @@ struct BadInput {
 
 class RmmLogErrorTest : public ::testing::TestWithParam<BadInput> {};
 
-TEST_P(RmmLogErrorTest, NamesLineAndReason) {
-  EXPECT_EQ(RmmError(GetParam().text), GetParam().error);
+TEST_P(RmmLogErrorTest, StrictReadingNamesLineAndReason) {
+  EXPECT_EQ(RmmError(GetParam().text, /*strict=*/true), GetParam().error);
 }
 
 std::string Rows(const std::string& rows) { return kHeader + rows; }
@@ -172,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadInput{"EmptyFile", "", " the file is empty"},
         BadInput{"NoRows", kHeader, " no allocate or free"},
-        BadInput{"FailuresOnly", Rows("1,0,allocate failure,(nil),5,0\n"),
+        BadInput{"FailuresOnly", Rows("1,0,allocate failure,(nil),x,0\n"),
                  " no allocate or free, only 1 allocate failures"},
         BadInput{"NoDeviceRows",
                  "Thread,Time,Action,Pointer,Size,Stream,Place\n"
@@ -182,6 +279,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "1: the header lacks the column Size"},
         BadInput{"SeveralMissingColumns", "Action,Pointer,Size,Stream\n",
                  "1: the header lacks the column Thread, Time"},
+        BadInput{"NoStreams", "Thread,Time,Action,Pointer,Size\n",
+                 "1: the header lacks the column Stream; all is taken for the "
+                 "default stream"},
         BadInput{
             "NoHeader", kAllocate10,
             "1: no known trace: neither a log of RMM, whose header has the "
@@ -265,8 +365,108 @@ TEST(RmmLogTest, CutOffGzipIsReportedAndNotItsLastLine) {
                   ::testing::HasSubstr("the gzip data is cut off here")));
 }
 
-TEST(RmmLogTest, NothingFollowsFromAFreeThatFailed) {
-  EXPECT_EQ(ErrorOfRows("1,0,free,1,1,0\n1,0,bad\n"),
+// --- Rows that are skipped -------------------------------------------------
+
+struct SkippedRow {
+  const char* name;
+  SkipKind kind;
+  std::string rows;  // the third line of the file is the one that is skipped
+  std::string reason;
+};
+
+class RmmLogSkipTest : public ::testing::TestWithParam<SkippedRow> {};
+
+TEST_P(RmmLogSkipTest, RestIsReadAndTheRowCounted) {
+  const SkippedRow& row = GetParam();
+  const Trace trace = ReadRows(kAllocate10 + row.rows);
+  ASSERT_GE(trace.events.size(), 1U);
+  EXPECT_EQ(trace.events[0], TraceEvent::Allocate(0, 0));
+  EXPECT_EQ(trace.skipped.of(row.kind).count, 1U);
+  EXPECT_EQ(trace.skipped.of(row.kind).line, 3U);
+  EXPECT_EQ(trace.skipped.of(row.kind).reason, row.reason);
+  EXPECT_EQ(trace.skipped.skipped_rows(), 1U);
+  EXPECT_TRUE(trace.skipped.IsSuspect());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, RmmLogSkipTest,
+    ::testing::Values(
+        SkippedRow{"CutLastRow", SkipKind::kCutRow, "1,0,fre",
+                   "the row has 3 columns, the header 6"},
+        SkippedRow{"CutBeforeTheLastValue", SkipKind::kCutRow,
+                   "1,0,allocate,0x20,64,", "no stream: ''"},
+        SkippedRow{"LineOfAnotherLogger", SkipKind::kForeignRow,
+                   "WARN spill\n1,0,free,0x10,100,0\n",
+                   "the row has 1 columns, the header 6"},
+        SkippedRow{"MoreColumns", SkipKind::kForeignRow,
+                   "1,0,free,0x10,100,0,7\n",
+                   "the row has more columns than the header"},
+        SkippedRow{"HeaderOfAnotherLog", SkipKind::kUnknownAction, kHeader,
+                   "unknown action 'Action'"},
+        SkippedRow{"UnknownAction", SkipKind::kUnknownAction,
+                   "1,0,reallocate,0x10,100,0\n",
+                   "unknown action 'reallocate'"},
+        SkippedRow{"NegativeSize", SkipKind::kBadValue,
+                   "1,0,allocate,0x20,-5,0\n", "the size is negative: '-5'"},
+        SkippedRow{"NoPointer", SkipKind::kBadValue, "1,0,free,here,5,0\n",
+                   "no pointer: 'here'"},
+        SkippedRow{"NoStream", SkipKind::kBadValue,
+                   "1,0,allocate,0x20,5,main\n", "no stream: 'main'"},
+        SkippedRow{"BytesAtNull", SkipKind::kBadValue,
+                   "1,0,allocate,(nil),5,0\n", "allocate of 5 bytes at (nil)"},
+        SkippedRow{"TooManyBytes", SkipKind::kBadValue,
+                   "1,0,allocate,0x20,18446744073709551615,0\n",
+                   "more than 2^64 bytes are live"},
+        SkippedRow{"UnmatchedFree", SkipKind::kUnmatchedFree,
+                   "1,0,free,0x900,64,0\n", "free of 0x900, which is not live"},
+        SkippedRow{"FreeOfNull", SkipKind::kNullFree, "1,0,free,(nil),0,0\n",
+                   "free of (nil), which is not live"}),
+    [](const ::testing::TestParamInfo<SkippedRow>& test) {
+      return std::string(test.param.name);
+    });
+
+TEST(RmmLogTest, AllocateOfALiveAddressFreesTheOldBlock) {
+  const Trace trace =
+      ReadRows(std::string(kAllocate10) +
+               "1,0,allocate,0x10,7,0x5\n1,0,free,0x10,7,0x5\n");
+  EXPECT_THAT(trace.events,
+              ElementsAre(TraceEvent::Allocate(0, 0), TraceEvent::Free(0, 0),
+                          TraceEvent::Allocate(0, 1), TraceEvent::Free(0, 1)));
+  EXPECT_EQ(trace.LineOf(1), 3U);
+  EXPECT_EQ(trace.LineOf(2), 3U);
+  EXPECT_EQ(trace.LineOf(3), 4U);
+  EXPECT_EQ(trace.peak_live_bytes, 100U);
+  EXPECT_EQ(trace.skipped.of(SkipKind::kMissingFree).count, 1U);
+}
+
+TEST(RmmLogTest, BlankLinesAreNoRows) {
+  const Trace trace =
+      ReadRows(std::string(kAllocate10) + "\n\r\n1,0,free,0x10,100,0\n");
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.LineOf(1), 5U);
+  EXPECT_TRUE(trace.skipped.empty());
+}
+
+TEST(RmmLogTest, ALineWithoutEndIsSkipped) {
+  const Trace trace =
+      ReadRows(std::string(kAllocate10) + std::string(3'000'000, 'x') +
+               "\n1,0,free,0x10,100,0\n");
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.LineOf(1), 4U);
+  EXPECT_EQ(trace.skipped.of(SkipKind::kForeignRow).count, 1U);
+}
+
+TEST(RmmLogTest, OneRowInAHundredMayBeSkipped) {
+  std::string rows;
+  for (int i = 1; i < 100; ++i) {
+    rows += "1,0,allocate," + std::to_string(i) + ",5,0\n";
+  }
+  EXPECT_FALSE(ReadRows(rows + "a\n").skipped.IsSuspect());
+  EXPECT_TRUE(ReadRows(rows + "a\na\n").skipped.IsSuspect());
+}
+
+TEST(RmmLogTest, IfNothingIsReadableTheFirstReasonIsTheError) {
+  EXPECT_EQ(RmmError(std::string(kHeader) + "1,0,free,1,1,0\n1,0,bad\n"),
             "2: free of 0x1, which is not live");
 }
 

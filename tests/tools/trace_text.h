@@ -13,22 +13,28 @@ namespace strata {
 // What the simulated device maps at a time.
 inline constexpr std::uint64_t kFrame = std::uint64_t{2} << 20;
 
-// A trace in a few words: "+a 100, +b 8 @2, -a" allocates a with 100 bytes,
-// b with 8 on stream 2, and frees a. Line numbers count from 2, as in a file.
+// A trace in a few words: "+a 100, +b 8 @2, -a, ?c 7, !" allocates a with 100
+// bytes, b with 8 on stream 2, frees a, tries a request of 7 bytes that failed
+// when it was recorded, and releases. Line numbers count from 2, as in a file.
 inline Trace TraceOf(const std::string& text) {
   TraceBuilder builder("test.csv");
   std::istringstream items(text);
   std::string item;
   std::uint64_t line = 2;
   while (std::getline(items >> std::ws, item, ',')) {
-    std::istringstream words(item.substr(2));
+    std::istringstream words(item.size() > 2 ? item.substr(2) : "");
     std::uint64_t bytes = 0;
     std::uint64_t stream = 0;
     char at = 0;
     words >> bytes >> at >> stream;
-    const auto address = static_cast<unsigned char>(item[1]);
+    const auto address =
+        static_cast<unsigned char>(item.size() > 1 ? item[1] : 0);
     if (item[0] == '+') {
       builder.Allocate(line, address, bytes, stream);
+    } else if (item[0] == '?') {
+      builder.Try(line, bytes, stream);
+    } else if (item[0] == '!') {
+      builder.Release(line);
     } else {
       builder.Free(line, address, bytes, stream);
     }

@@ -21,10 +21,11 @@ Trace ReadUmpire(const std::string& content) {
   return ReadUmpireLog(input);
 }
 
-// What reading throws, without the path.
+// The error of a strict reading, without the path.
 std::string UmpireError(const std::string& content) {
   try {
-    ReadUmpire(content);
+    InputBuffer input("test.log", content);
+    ReadUmpireLog(input, /*strict=*/true);
   } catch (const TraceError& error) {
     const std::string what = error.what();
     EXPECT_THAT(what, StartsWith("test.log:"));
@@ -201,6 +202,48 @@ TEST(UmpireLogTest, ReallocateOfHostMemoryIsCounted) {
                         old_result + OldFree("0xa0", "0x20")),
             "6: free of what no allocate made: a reallocate may have, and "
             "those of host memory are not read");
+}
+
+TEST(UmpireLogTest, LinesThatCannotBeUsedAreSkipped) {
+  const std::string good = OldAllocate("0x1", 1, "0x10");
+  const auto skipped = [&](const std::string& line) {
+    const Trace trace = ReadUmpire(good + line + "\n" + OldFree("0x1", "0x10"));
+    EXPECT_EQ(trace.events.size(), 2U) << line;
+    EXPECT_EQ(trace.skipped.skipped_rows(), 1U) << line;
+    EXPECT_EQ(trace.skipped.First()->line, 3U) << line;
+    return trace.skipped.Summary();
+  };
+  EXPECT_EQ(skipped("{\"event\":"), "foreign_row 1");
+  EXPECT_EQ(skipped("WARN spill"), "foreign_row 1");
+  EXPECT_EQ(skipped("{}"), "foreign_row 1");
+  EXPECT_EQ(skipped("{\"event\":7}"), "bad_value 1");
+  EXPECT_EQ(skipped("{\"event\":\"allocate\"}"), "bad_value 1");
+  EXPECT_EQ(skipped("{\"event\":\"deallocate\",\"payload\":{"
+                    "\"allocator_ref\":\"0x1\",\"memory_ptr\":\"0x20\"}}"),
+            "unmatched_free 1");
+}
+
+TEST(UmpireLogTest, CutLastLineIsSkipped) {
+  const Trace trace =
+      ReadUmpire(OldAllocate("0x1", 1, "0x10") + "{\"event\": \"deal");
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.skipped.Summary(), "cut_row 1");
+}
+
+TEST(UmpireLogTest, OfSeveralProcessesTheFirstIsRead) {
+  const auto with_uid = [](const std::string& line, int uid) {
+    Json json = Json::parse(line);
+    json["uid"] = uid;
+    return Line(json);
+  };
+  const std::string allocate = NewAllocate("allocate", 5, "0x10");
+  const std::string free = NewFree("0x10");
+  const Trace trace = ReadUmpire(with_uid(allocate, 7) + with_uid(allocate, 8) +
+                                 with_uid(free, 7) + with_uid(free, 8));
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.LineOf(1), 3U);
+  EXPECT_EQ(trace.skipped.Summary(), "other_process 2");
+  EXPECT_EQ(trace.skipped.First()->reason, "uid 8, the first is 7");
 }
 
 TEST(UmpireLogTest, BadLinesAreRefused) {

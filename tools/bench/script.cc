@@ -76,7 +76,10 @@ BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
 }
 
 BenchScript MakeTraceScript(const std::string& path) {
-  const Trace trace = ReadTrace(path, TraceReaderOptions{});
+  // A workload is the whole of a recording, or nothing.
+  TraceReaderOptions reader;
+  reader.strict = true;
+  const Trace trace = ReadTrace(path, reader);
   BenchScript script;
   std::vector<std::uint64_t> slots(trace.slots);
   std::size_t allocations = 0;
@@ -85,7 +88,9 @@ BenchScript MakeTraceScript(const std::string& path) {
     if (event.is_allocate()) {
       bytes = trace.allocated_bytes[allocations++];
       if (bytes != 0) script.loop.push_back({bytes, event.slot()});
-    } else if (bytes != 0) {
+    } else if (event.is_try()) {
+      ++allocations;
+    } else if (event.is_free() && bytes != 0) {
       bytes = 0;
       script.loop.push_back({0, event.slot()});
     }

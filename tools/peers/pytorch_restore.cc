@@ -10,7 +10,7 @@ namespace strata {
 namespace {
 
 // No large segment is so small (pytorch.md §2.1).
-constexpr std::size_t kSmallSegmentBytes = Mebibytes(2);
+constexpr std::size_t kSmallPoolSegmentBytes = Mebibytes(2);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ bool PytorchPeer::Restore(const std::vector<PeerSegment>& segments,
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const PeerSegment& segment = segments[i];
-    Pool& pool = segment.bytes <= kSmallSegmentBytes ? small_ : large_;
+    Pool& pool = segment.bytes <= kSmallPoolSegmentBytes ? small_ : large_;
     Carve(segment,
           NewPlainSegment(pool, {addresses[i], segment.bytes}, segment.stream),
           blocks);

@@ -1,0 +1,42 @@
+#ifndef STRATA_TOOLS_CALL_CHECK_H_
+#define STRATA_TOOLS_CALL_CHECK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/platform/check/hazard_report.h"
+#include "strata/tools/input_buffer.h"
+#include "strata/tools/skip_log.h"
+
+namespace strata {
+
+// The hazards in one trace of device calls.
+struct CheckedCalls {
+  std::string path;
+  std::uint64_t calls = 0;
+  std::uint64_t hazards = 0;
+  std::vector<HazardReport> reports;  // of the first hazards
+  SkipLog skipped;
+  // Calls after whose line some lines were skipped, ascending.
+  struct LineJump {
+    std::uint64_t call;  // from 1
+    std::uint64_t line;
+  };
+  std::vector<LineJump> line_jumps;
+
+  // The line of a call, whose number counts from 1.
+  std::uint64_t LineOf(std::uint64_t call) const;
+};
+
+// Looks for hazards in a trace of device calls (--strata_device_trace_file).
+//
+// Model: lines that are no known call are skipped, as if the program had not
+//   made it.
+// Errors: TraceError: the file cannot be read, or is no such trace; with
+//   `strict`, also for a line that would be skipped.
+CheckedCalls CheckCalls(InputBuffer& input, bool strict);
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_CALL_CHECK_H_

@@ -1,0 +1,35 @@
+#ifndef STRATA_TOOLS_INTERRUPT_H_
+#define STRATA_TOOLS_INTERRUPT_H_
+
+#include <csignal>
+#include <exception>
+
+namespace strata {
+
+// The user interrupted the command (Ctrl-C).
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// While it lives, the first SIGINT is noted and the second ends the process. A
+// process that ignores SIGINT, as in the background, goes on to ignore it.
+//
+// Threads: one object at a time.
+class InterruptScope {
+ public:
+  InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+  ~InterruptScope();
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// Throws Interrupted if a SIGINT was noted. Long work calls it now and then.
+void CheckInterrupt();
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_INTERRUPT_H_

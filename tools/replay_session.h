@@ -1,0 +1,37 @@
+#ifndef STRATA_TOOLS_REPLAY_SESSION_H_
+#define STRATA_TOOLS_REPLAY_SESSION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/facade/options.h"
+#include "strata/tools/replay_row.h"
+#include "strata/tools/trace.h"
+#include "strata/tools/trace_reader.h"
+
+namespace strata {
+
+// The arguments of `strata replay`.
+struct ReplayRequest {
+  ReplaySettings settings;
+  TraceReaderOptions reader;
+  std::uint64_t streams = TraceEvent::kMaxStreams;
+  std::uint64_t work_ns = 0;
+  bool as_json = false;
+  bool wide = false;
+  std::vector<std::string> paths;
+  std::vector<Options> strategies;
+};
+
+// Replays the traces of `request` in order, and prints the rows of each when it
+// is done, or all at the end as JSON. A trace that cannot be used does not take
+// the results of others; Ctrl-C ends the session after printing the rows that
+// are done. Returns the exit code (replay --help).
+//
+// Errors: std::invalid_argument for an option that is wrong.
+int RunReplays(const ReplayRequest& request);
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_REPLAY_SESSION_H_

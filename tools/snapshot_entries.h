@@ -1,0 +1,63 @@
+#ifndef STRATA_TOOLS_SNAPSHOT_ENTRIES_H_
+#define STRATA_TOOLS_SNAPSHOT_ENTRIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "strata/tools/pickle_tree.h"
+#include "strata/tools/snapshot_fields.h"
+#include "strata/tools/snapshot_history.h"
+#include "strata/tools/snapshot_layout.h"
+#include "strata/tools/trace_builder.h"
+
+namespace strata {
+
+// The entries of one device of a memory snapshot.
+struct SnapshotEntries {
+  std::vector<SnapshotEntry> entries;  // number n of the file at index n - 1
+  bool has_segments = true;    // entries of segments say where and how large
+  bool is_expandable = false;  // a segment was mapped piece by piece
+};
+
+// Reads `values`; an entry that makes no sense is skipped and stays kOther.
+//
+// Errors: as TraceBuilder::Skip.
+SnapshotEntries ReadSnapshotEntries(const std::vector<PickleValue>& values,
+                                    const SnapshotFields& fields,
+                                    TraceBuilder& builder);
+
+// The frees of a history.
+//
+// Model: the first entry that says that a block is free is its free: a
+//   `free_requested`, or a `free_completed` if there was none. The completion
+//   of a block that no entry speaks of before is one if no entry at all
+//   requests a free; else its request was lost with the beginning of the ring.
+class SnapshotFrees {
+ public:
+  enum class State : std::uint8_t { kLive, kFreeing, kFree };
+
+  // Makes each free kFree, and other completions kOther.
+  explicit SnapshotFrees(std::vector<SnapshotEntry>& entries);
+
+  // Blocks freed without an `alloc` before: live before the first entry.
+  const std::vector<SnapshotBlock>& before() const { return before_; }
+  // Frees that no `free_requested` announced.
+  std::uint64_t completed() const { return completed_; }
+  // The state of the block at an address after the last entry; nothing if no
+  // entry is about it.
+  std::optional<State> StateOf(std::uint64_t address) const;
+
+ private:
+  void AddFree(const SnapshotEntry& entry, State state);
+  void Complete(SnapshotEntry& entry, bool has_requests);
+
+  std::unordered_map<std::uint64_t, State> states_;
+  std::vector<SnapshotBlock> before_;
+  std::uint64_t completed_ = 0;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_SNAPSHOT_ENTRIES_H_

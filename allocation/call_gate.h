@@ -11,7 +11,8 @@ namespace strata {
 // those inside. Not a lock: calls pass side by side, and one inside may enter
 // again.
 //
-// Threads: any thread. Close not from inside a call.
+// Threads: any thread. A call that is inside uses Shut, as Close would wait for
+// itself.
 class CallGate {
  public:
   // Holds the gate open for one call.
@@ -31,9 +32,11 @@ class CallGate {
   };
 
   bool is_closed() const { return closed_.load(); }
+  // No call enters after this returns.
+  void Shut() { closed_.store(true); }
   // No call enters after this returns, and none is inside.
   void Close() {
-    closed_.store(true);
+    Shut();
     for (int inside = inside_.load(); inside != 0; inside = inside_.load()) {
       inside_.wait(inside);
     }

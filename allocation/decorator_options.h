@@ -42,7 +42,8 @@ struct DecoratorOptions {
   // none.
   std::int64_t retry_time_ms = 10000;
   bool retry_alone = false;  // wait even if no known thread could free
-  // Rounds of out-of-memory callbacks per request; not above 1: one.
+  // Most rounds of out-of-memory callbacks per request, 0 is one; below 0: as
+  // long as they change something.
   std::int64_t callback_rounds = -1;
   // Tell observers of a device of blocks even if none of them stays
   // (Device::observed_for_life).

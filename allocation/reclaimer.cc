@@ -77,7 +77,52 @@ bool KnowsFreeBytes(const Failure& failure) {
 // them waits for us.
 constexpr int kMostYields = 1 << 20;
 
+// Rounds of callbacks in a row that may change nothing. One is not enough: a
+// callback may free the last block of a chunk only in its second round.
+constexpr int kMostFruitlessRounds = 2;
+
+std::size_t AddUpTo(std::size_t a, std::size_t b) {
+  return b > std::numeric_limits<std::size_t>::max() - a
+             ? std::numeric_limits<std::size_t>::max()
+             : a + b;
+}
+
+// The bytes that the system, or a limit, has left.
+std::size_t RoomOf(const Failure& failure) {
+  return failure.reason == Failure::Reason::kLimit
+             ? failure.limit_bytes -
+                   std::min(failure.limit_bytes, failure.reserved_bytes)
+             : failure.device_free_bytes;
+}
+
 }  // namespace
+
+// A call of a source by this thread, and those around it.
+class Reclaimer::Registration::Calling {
+ public:
+  explicit Calling(const Entry& entry) : entry_(entry), outer_(innermost_) {
+    innermost_ = this;
+  }
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+  ~Calling() { innermost_ = outer_; }
+
+  // Whether this thread is inside a call of the source of `entry`.
+  static bool IsInside(const Entry& entry) {
+    const Calling* call = innermost_;
+    while (call != nullptr && &call->entry_ != &entry) call = call->outer_;
+    return call != nullptr;
+  }
+
+ private:
+  static thread_local constinit const Calling* innermost_;
+
+  const Entry& entry_;
+  const Calling* const outer_;
+};
+
+thread_local constinit const Reclaimer::Registration::Calling*
+    Reclaimer::Registration::Calling::innermost_ = nullptr;
 
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
@@ -87,10 +132,12 @@ struct Reclaimer::Registration::Entry {
 
   std::size_t Available(bool of_limit) {
     const CallGate::Pass pass(gate);
+    const Calling calling(*this);
     return pass ? source->ReclaimableBytes(of_limit) : 0;
   }
   std::size_t Reclaim(Stream stream, std::size_t bytes) {
     const CallGate::Pass pass(gate);
+    const Calling calling(*this);
     return pass ? source->Reclaim(stream, bytes) : 0;
   }
 };
@@ -114,7 +161,11 @@ void Reclaimer::Registration::Reset() noexcept {
     auto& list = reclaimer_->entries_[static_cast<std::size_t>(entry_->step)];
     list.erase(std::remove(list.begin(), list.end(), entry_), list.end());
   }
-  entry_->gate.Close();
+  if (Calling::IsInside(*entry_)) {
+    entry_->gate.Shut();
+  } else {
+    entry_->gate.Close();
+  }
   entry_.reset();
   reclaimer_.reset();
 }
@@ -144,25 +195,44 @@ std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
   return entries_[static_cast<std::size_t>(step)];
 }
 
+std::size_t Reclaimer::IdleBytes(bool of_limit) const {
+  std::size_t bytes = 0;
+  for (const ReclaimStep step :
+       {ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks}) {
+    for (const auto& entry : Sources(step)) {
+      bytes = AddUpTo(bytes, entry->Available(of_limit));
+    }
+  }
+  return bytes;
+}
+
+struct Reclaimer::Supply {
+  std::size_t in_use_bytes;
+  std::size_t free_bytes;  // idle here, or what the system or a limit has left
+
+  // Takes the better of the two for each number. Whether `now` has one.
+  bool RaiseTo(const Supply& now) {
+    const bool is_better =
+        now.in_use_bytes < in_use_bytes || now.free_bytes > free_bytes;
+    in_use_bytes = std::min(in_use_bytes, now.in_use_bytes);
+    free_bytes = std::max(free_bytes, now.free_bytes);
+    return is_better;
+  }
+};
+
+Reclaimer::Supply Reclaimer::SupplyFor(const Failure& failure) const {
+  const bool of_limit = failure.reason == Failure::Reason::kLimit;
+  return {retry_.LiveBytes(), AddUpTo(RoomOf(failure), IdleBytes(of_limit))};
+}
+
 bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
   // Idle memory is not in use: giving it back meets no budget.
   if (failure.reason == Failure::Reason::kBudget) return false;
   const bool of_limit = failure.reason == Failure::Reason::kLimit;
-  std::size_t bytes =
-      of_limit ? failure.limit_bytes -
-                     std::min(failure.limit_bytes, failure.reserved_bytes)
-               : failure.device_free_bytes;
-  const std::size_t others = bytes;
-  for (const ReclaimStep step :
-       {ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks}) {
-    for (const auto& entry : Sources(step)) {
-      const std::size_t more = entry->Available(of_limit);
-      if (more > std::numeric_limits<std::size_t>::max() - bytes) return true;
-      bytes += more;
-    }
-  }
-  return of_limit || KnowsFreeBytes(failure) ? bytes >= failure.rounded_bytes
-                                             : bytes != others;
+  const std::size_t idle = IdleBytes(of_limit);
+  return of_limit || KnowsFreeBytes(failure)
+             ? AddUpTo(RoomOf(failure), idle) >= failure.rounded_bytes
+             : idle != 0;
 }
 
 class Reclaimer::Giving {
@@ -224,22 +294,36 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
 
 bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
                              FunctionRef<bool()> search, std::uint64_t& seen) {
-  std::int64_t round = 0;
-  bool gave = false;
+  if (Sources(ReclaimStep::kCallbacks).empty()) return false;
+  const bool is_counted = callback_rounds_ >= 0;
+  Supply best = {};
+  if (!is_counted) best = SupplyFor(failure);
+  std::int64_t round = 0;  // or of those in a row that changed nothing
+  const std::int64_t most =
+      is_counted ? callback_rounds_ : kMostFruitlessRounds;
   do {
-    gave = false;
-    for (const auto& entry : Sources(ReclaimStep::kCallbacks)) {
-      if (!failure.MayReclaim()) return false;
-      if (entry->Reclaim(stream, failure.rounded_bytes) == 0) continue;
-      gave = true;
-      seen = ++given_;
-      if (search() ||
-          (failure.MayReclaim() && RunSteps(stream, failure, search, seen))) {
-        return true;
-      }
-    }
+    bool gave = false;
+    if (RunRound(stream, failure, search, seen, gave)) return true;
+    if (!gave || !failure.MayReclaim()) return false;
     ++round;
-  } while (gave && round < callback_rounds_);
+    if (!is_counted && best.RaiseTo(SupplyFor(failure))) round = 0;
+  } while (round < most);
+  return false;
+}
+
+bool Reclaimer::RunRound(Stream stream, Failure& failure,
+                         FunctionRef<bool()> search, std::uint64_t& seen,
+                         bool& gave) {
+  for (const auto& entry : Sources(ReclaimStep::kCallbacks)) {
+    if (!failure.MayReclaim()) return false;
+    if (entry->Reclaim(stream, failure.rounded_bytes) == 0) continue;
+    gave = true;
+    seen = ++given_;
+    if (search() ||
+        (failure.MayReclaim() && RunSteps(stream, failure, search, seen))) {
+      return true;
+    }
+  }
   return false;
 }
 
@@ -286,11 +370,15 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
   const Climbing climbing(this);
   try {
     std::uint64_t seen = given_.load();
-    return RunSteps(stream, failure, search, seen) ||
-           RunCallbacks(stream, failure, search, seen) ||
-           SearchBehindOthers(failure, search, seen) ||
-           (retry_.MayWait(stream, failure) &&
-            Retry(stream, failure, search, seen));
+    if (RunSteps(stream, failure, search, seen) ||
+        RunCallbacks(stream, failure, search, seen) ||
+        SearchBehindOthers(failure, search, seen)) {
+      return true;
+    }
+    if (!failure.MayReclaim()) return false;
+    RunStep(ReclaimStep::kReport, stream, failure.rounded_bytes);
+    return retry_.MayWait(stream, failure) &&
+           Retry(stream, failure, search, seen);
   } catch (const std::bad_alloc&) {
     // A list of sources, or of chains, could not be copied: nothing was taken.
     return false;

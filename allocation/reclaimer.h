@@ -24,8 +24,9 @@ enum class ReclaimStep : std::size_t {
   kReleaseIdleChunks,  // give idle chunks back to the system
   kAwaitFrees,         // wait on the host for the frees that remain
   kCallbacks,          // ask the users' callbacks
+  kReport,             // report the state in which nothing helped
 };
-inline constexpr std::size_t kReclaimStepCount = 6;
+inline constexpr std::size_t kReclaimStepCount = 7;
 
 // A part of a chain that can give memory back.
 class ReclaimSource {
@@ -52,8 +53,12 @@ class ReclaimSource {
 //   could not meet the request: an impossible request costs nobody his cache.
 //   A source may allocate and free; its own failures do not climb again.
 //   Callbacks are asked last, those of higher priority first, with a search
-//   after each one that gave something; as many rounds as allowed, while a
-//   round gives something.
+//   after each one that gave something. Rounds over all callbacks follow each
+//   other while a round gives something: as many as allowed or, without a
+//   number, until two rounds in a row have changed nothing. A round changes
+//   something if fewer bytes are in use, or more are idle or free on the
+//   device, than after any round before it; so the threads that allocate
+//   beside it cannot make the rounds endless.
 //   Memory that another thread is giving to the system is neither idle nor free
 //   for a moment: a climb that found nothing waits for that and searches again.
 //   What a wait for frees brings may be idle in the chain of another stream, so
@@ -64,7 +69,9 @@ class ReclaimSource {
 // Cost: a copy of the list of sources per Climb.
 class Reclaimer {
  public:
-  // Unregisters on destruction, after waiting for calls in flight.
+  // Unregisters on destruction, after waiting for calls in flight. Inside a
+  // call of its own source it does not wait: the source then has to outlive
+  // the calls.
   class Registration {
    public:
     Registration() = default;
@@ -76,6 +83,7 @@ class Reclaimer {
    private:
     friend class Reclaimer;
     struct Entry;
+    class Calling;
     Registration(std::shared_ptr<Reclaimer> reclaimer,
                  std::shared_ptr<Entry> entry);
 
@@ -83,9 +91,10 @@ class Reclaimer {
     std::shared_ptr<Entry> entry_;
   };
 
-  // `callback_rounds` of 1 or less: one.
+  // Most rounds of callbacks per climb: `callback_rounds`, 0 is one. Below 0
+  // there is no such number.
   explicit Reclaimer(const RetryOptions& retry = {},
-                     std::int64_t callback_rounds = 1)
+                     std::int64_t callback_rounds = -1)
       : retry_(retry), callback_rounds_(callback_rounds) {}
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
@@ -118,10 +127,16 @@ class Reclaimer {
  private:
   using Entry = Registration::Entry;
 
+  // How much memory a search may come to, by all that is known of the place.
+  struct Supply;
+
   // Counts a thread in for as long as it gives memory to the system.
   class Giving;
 
   std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
+  // What the steps that give memory to the system could give, in bytes.
+  std::size_t IdleBytes(bool of_limit) const;
+  Supply SupplyFor(const Failure& failure) const;
   bool IsWorthReleasing(const Failure& failure) const;
   // The bytes that the sources of `step` gave.
   std::size_t RunStep(ReclaimStep step, Stream stream, std::size_t bytes);
@@ -130,6 +145,9 @@ class Reclaimer {
                 std::uint64_t& seen);
   bool RunCallbacks(Stream stream, Failure& failure, FunctionRef<bool()> search,
                     std::uint64_t& seen);
+  // Asks each callback once. Sets `gave` if one of them gave something.
+  bool RunRound(Stream stream, Failure& failure, FunctionRef<bool()> search,
+                std::uint64_t& seen, bool& gave);
   bool Retry(Stream stream, Failure& failure, FunctionRef<bool()> search,
              std::uint64_t& seen);
   bool SearchBehindOthers(const Failure& failure, FunctionRef<bool()> search,

@@ -190,7 +190,11 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   // became free meanwhile is for another search.
   const auto before = std::exchange(count_if_unused_, count_if_unused);
   if (count_if_unused) return before != count_if_unused;
-  return WaitForSignal(lock);
+  const bool may_search = WaitForSignal(lock);
+  lock.unlock();  // a log sink may allocate
+  VLOG(2) << "retry: waited " << waited_ / std::chrono::milliseconds(1)
+          << " ms so far for " << bytes_ << " bytes";
+  return may_search;
 }
 
 bool RetryQueue::Stay::WaitForSignal(
@@ -199,7 +203,6 @@ bool RetryQueue::Stay::WaitForSignal(
   ThreadCensus& census = ThreadCensus::Instance();
   if (!queue_.options_.alone && !census.Block(waiter_)) return false;
   const auto begin = clock.Now();
-  VLOG(2) << "retry: waiting for " << bytes_ << " bytes";
   while (!signalled_ && !waiter_.hopeless && clock.Now() < deadline_) {
     clock.WaitUntil(waiter_.wake, lock, deadline_);
   }

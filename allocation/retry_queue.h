@@ -113,6 +113,11 @@ class RetryQueue {
     if (options_.usage != nullptr) options_.usage->SettleFrees();
   }
 
+  // PlaceUsage::LiveBytes of the place; 0 if it is not known.
+  std::size_t LiveBytes() const noexcept {
+    return options_.usage != nullptr ? options_.usage->LiveBytes() : 0;
+  }
+
   // Whether waiting makes sense at all for a request of `stream` that failed.
   bool MayWait(Stream stream, const Failure& failure) noexcept;
 

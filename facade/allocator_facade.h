@@ -200,10 +200,11 @@ class AllocatorFacade {
 
   // `callback` is asked when memory is exhausted at `place` and giving idle
   // memory back did not help: it frees what it can and returns the bytes. It
-  // may run on any thread that allocates, and may free and allocate. Those of
-  // higher priority are asked first, then those added first; after each that
-  // gave something the request is tried again. Ends with the facade, or when
-  // the result is destroyed.
+  // may run on any thread that allocates, may free and allocate, and may end
+  // itself (OutOfMemoryCallback). Those of higher priority are asked first,
+  // then those added first; after each that gave something the request is tried
+  // again. Rounds over all of them go on as offload_retry_times says. Ends with
+  // the facade, or when the result is destroyed.
   //
   // Errors: std::invalid_argument if it is empty.
   OutOfMemoryCallback AddOutOfMemoryCallback(Place place,

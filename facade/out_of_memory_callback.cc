@@ -20,6 +20,8 @@ void OutOfMemoryCallback::Source::Drop() noexcept {
 
 std::size_t OutOfMemoryCallback::Source::Reclaim(Stream /*stream*/,
                                                  std::size_t bytes) noexcept {
+  // The callback may destroy the handle, which owns this.
+  const std::shared_ptr<Source> self = shared_from_this();
   std::shared_ptr<const OutOfMemoryFunction> function;
   {
     const std::lock_guard<std::mutex> guard(mutex_);

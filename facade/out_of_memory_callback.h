@@ -14,11 +14,15 @@ namespace strata {
 // Gives memory back for a request of so many bytes; returns the bytes given.
 using OutOfMemoryFunction = std::function<std::size_t(Place, std::size_t)>;
 
-// A callback that is asked when memory is exhausted: it is asked no more once
-// this handle is destroyed, which waits for calls in flight, or once its facade
-// is gone.
+// A callback that is asked when memory is exhausted, until this handle is reset
+// or destroyed, or its facade is gone.
 //
-// Threads: as a value; not from inside the callback itself.
+// Model: the end of the handle waits for calls in flight. Inside a call of its
+//   own callback it returns at once: the call goes on, calls in other threads
+//   may too, no further one begins, and the function is destroyed after the
+//   last of them. Two callbacks that reset each other's handle, each in its own
+//   thread, wait for each other.
+// Threads: as a value.
 class [[nodiscard]] OutOfMemoryCallback {
  public:
   class Source;  // the callback, as the ladder sees it
@@ -38,7 +42,9 @@ class [[nodiscard]] OutOfMemoryCallback {
   Reclaimer::Registration registration_;  // of source_, so it goes first
 };
 
-class OutOfMemoryCallback::Source final : public ReclaimSource {
+class OutOfMemoryCallback::Source final
+    : public ReclaimSource,
+      public std::enable_shared_from_this<OutOfMemoryCallback::Source> {
  public:
   Source(Place place, OutOfMemoryFunction function);
 

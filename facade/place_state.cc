@@ -89,12 +89,12 @@ RetryOptions RetryOf(Place place, const Options& options,
                      const std::shared_ptr<Platform>& platform,
                      const PlaceUsage& usage) {
   RetryOptions retry;
+  retry.usage = &usage;
   if (place.kind == PlaceKind::kHost) return retry;
   retry.time = std::chrono::milliseconds(options.decorators.retry_time_ms);
   retry.alone = options.decorators.retry_alone;
   retry.clock = shared.clock;
   retry.platform = platform;
-  retry.usage = &usage;
   return retry;
 }
 
@@ -337,16 +337,21 @@ void PlaceState::WatchIfOwn(const Stream& stream) const {
 Front& PlaceState::FindOrMake(const Stream& stream, std::uint64_t uid) {
   strategy_->ForgetOver();
   WatchIfOwn(stream);
-  const std::lock_guard<std::mutex> guard(fronts_mutex_);
-  if (Front* front = by_uid_->FindLocked(place_, uid)) return *front;
-  Front* front = MakeFront(stream);
-  try {
-    by_uid_->Insert(place_, uid, front);
-  } catch (...) {
-    front->Drop();
-    throw;
+  Front* front = nullptr;
+  {
+    const std::lock_guard<std::mutex> guard(fronts_mutex_);
+    front = by_uid_->FindLocked(place_, uid);
+    if (front != nullptr) return *front;
+    front = MakeFront(stream);
+    try {
+      by_uid_->Insert(place_, uid, front);
+    } catch (...) {
+      front->Drop();
+      throw;
+    }
+    if (default_front_.load() == nullptr) default_front_.store(front);
   }
-  if (default_front_.load() == nullptr) default_front_.store(front);
+  // Without the lock: a log sink may allocate.
   VLOG(1) << "chain built for " << ToString(place_) << ", stream "
           << stream.uid;
   return *front;

@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
-constexpr int kAfterAllCallbacks = std::numeric_limits<int>::min();
-
 // All of it at once, if the pool cannot grow.
 constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
@@ -97,8 +95,8 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
   }
   if (options_.memory_map_sink != nullptr && reclaimer() != nullptr) {
     map_source_ = std::make_unique<MapSource>(*this);
-    map_registration_ = this->pool().RegisterReclaim(
-        ReclaimStep::kCallbacks, *map_source_, kAfterAllCallbacks);
+    map_registration_ =
+        this->pool().RegisterReclaim(ReclaimStep::kReport, *map_source_);
   }
   this->pool().AddHolder(*this);
 }

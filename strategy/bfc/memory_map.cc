@@ -89,32 +89,51 @@ class MapFiles {
   explicit MapFiles(std::string prefix) : prefix_(std::move(prefix)) {}
 
   void Write(const BfcSnapshot& snapshot) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    if (written_ == kMostMemoryMaps) return;
-    const std::string stem =
-        prefix_ + "_" + FileNamePart(FullName(snapshot)) + ".";
-    // Ahead, so that no file is left behind if the host has no memory for it.
-    const std::string map = TextOf(snapshot);
-    std::string path;
-    std::FILE* file = Create(stem, path);
-    if (file == nullptr) {
-      Complain(path);
-      return;
+    Outcome outcome;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      outcome = WriteLocked(snapshot);
     }
-    const bool whole =
-        std::fwrite(map.data(), 1, map.size(), file) == map.size();
-    if (std::fclose(file) != 0 || !whole) {
-      Complain(path);
-      std::remove(path.c_str());
-      return;
-    }
-    LOG(WARNING) << "bfc: memory exhausted; a memory map is in '" << path
-                 << "'";
-    LOG_IF(WARNING, ++written_ == kMostMemoryMaps)
+    // Without the lock: a log sink may allocate.
+    LOG_IF(ERROR, outcome.error != 0)
+        << "bfc_memory_map_prefix: cannot write '" << outcome.path
+        << "': " << std::strerror(outcome.error);
+    LOG_IF(WARNING, outcome.is_written)
+        << "bfc: memory exhausted; a memory map is in '" << outcome.path << "'";
+    LOG_IF(WARNING, outcome.is_last)
         << "bfc: that is the last memory map of " << kMostMemoryMaps;
   }
 
  private:
+  // The parts of a log, which takes no memory: there may be none left.
+  struct Outcome {
+    std::string path;
+    int error = 0;  // errno of the first file that was not written
+    bool is_written = false;
+    bool is_last = false;
+  };
+
+  // Hold mutex_.
+  Outcome WriteLocked(const BfcSnapshot& snapshot) {
+    Outcome outcome;
+    if (written_ == kMostMemoryMaps) return outcome;
+    const std::string stem =
+        prefix_ + "_" + FileNamePart(FullName(snapshot)) + ".";
+    // Ahead, so that no file is left behind if the host has no memory for it.
+    const std::string map = TextOf(snapshot);
+    std::FILE* file = Create(stem, outcome.path);
+    const bool whole = file != nullptr && std::fwrite(map.data(), 1, map.size(),
+                                                      file) == map.size();
+    if (file == nullptr || std::fclose(file) != 0 || !whole) {
+      if (!std::exchange(complained_, true)) outcome.error = errno;
+      if (file != nullptr) std::remove(outcome.path.c_str());
+      return outcome;
+    }
+    outcome.is_written = true;
+    outcome.is_last = ++written_ == kMostMemoryMaps;
+    return outcome;
+  }
+
   // A file that did not exist, and its name; null if there can be none.
   std::FILE* Create(const std::string& stem, std::string& path) {
     while (true) {
@@ -124,11 +143,6 @@ class MapFiles {
       ++next_;
       if (file != nullptr) return file;
     }
-  }
-  void Complain(const std::string& path) {
-    LOG_IF(ERROR, !complained_) << "bfc_memory_map_prefix: cannot write '"
-                                << path << "': " << std::strerror(errno);
-    complained_ = true;
   }
 
   const std::string prefix_;

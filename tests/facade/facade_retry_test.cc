@@ -422,7 +422,7 @@ TEST_F(FacadeCallbackOrderTest, AnEmptyCallbackIsRefused) {
 // a third each time.
 TEST_F(FacadeCallbackOrderTest, RoundsGoOnAsLongAsTheyGive) {
   for (const auto& [rounds, calls] :
-       {std::pair(-1, 1), {0, 1}, {2, 2}, {3, 3}, {100, 3}}) {
+       {std::pair(-1, 3), {0, 1}, {1, 1}, {2, 2}, {3, 3}, {100, 3}}) {
     SCOPED_TRACE(rounds);
     BuildWithClock("offload_retry_times=" + std::to_string(rounds));
     std::vector<AllocationPtr> cache;

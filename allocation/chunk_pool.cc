@@ -51,19 +51,22 @@ class ChunkPool::ReleaseStep final : public ReclaimSource {
 };
 
 ChunkPool::ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
-                     std::shared_ptr<Reclaimer> reclaimer)
-    : ChunkPool(std::move(system), nullptr, limit_bytes, std::move(reclaimer)) {
-}
+                     std::shared_ptr<Reclaimer> reclaimer,
+                     const char* limit_flag)
+    : ChunkPool(std::move(system), nullptr, limit_bytes, std::move(reclaimer),
+                limit_flag) {}
 
 ChunkPool::ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
                      std::shared_ptr<Reclaimer> reclaimer)
-    : ChunkPool(below, below.get(), limit_bytes, std::move(reclaimer)) {}
+    : ChunkPool(below, below.get(), limit_bytes, std::move(reclaimer), "") {}
 
 ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
                      std::size_t limit_bytes,
-                     std::shared_ptr<Reclaimer> reclaimer)
+                     std::shared_ptr<Reclaimer> reclaimer,
+                     const char* limit_flag)
     : Decorator(std::move(underlying)),
       limit_bytes_(limit_bytes),
+      limit_flag_(limit_flag),
       reclaimer_(std::move(reclaimer)),
       below_(below),
       visitors_(std::make_shared<const std::vector<Visitor>>()),
@@ -152,7 +155,10 @@ void ChunkPool::Explain(Failure& failure, std::size_t bytes) const noexcept {
   failure.requested_bytes = bytes;
   failure.rounded_bytes = bytes;
   // Without a limit of its own it was that of a pool below.
-  if (limit_bytes_ != 0) failure.limit_bytes = limit_bytes_;
+  if (limit_bytes_ != 0) {
+    failure.limit_bytes = limit_bytes_;
+    failure.limit_flag = limit_flag_;
+  }
   if (failure.reserved_bytes == 0) failure.reserved_bytes = reserved_bytes();
 }
 
@@ -428,7 +434,7 @@ Stats ChunkPool::stats() const {
   // Others may have added to the one and not yet to the other.
   stats.peak_reserved_bytes =
       std::max<std::uint64_t>(peak_reserved_bytes_, stats.reserved_bytes);
-  stats.limit_bytes = limit_bytes_;
+  LimitReserved(stats, limit_bytes_, limit_flag_);
   stats.chunks = stats.allocations - stats.frees;
   if (const std::shared_ptr<DriverHeld> held = driver_held()) {
     stats.reserved_bytes += held->ReservedBytes();

@@ -44,8 +44,9 @@ namespace strata {
 class ChunkPool final : public Decorator {
  public:
   // `limit_bytes` 0: no limit. `reclaimer` is the ladder of the place.
+  // `limit_flag` is the name for failures: Failure::limit_flag.
   ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
-            std::shared_ptr<Reclaimer> reclaimer);
+            std::shared_ptr<Reclaimer> reclaimer, const char* limit_flag = "");
   // On another one, which gets the chunks that this one cannot wait for when it
   // ends.
   ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
@@ -159,6 +160,7 @@ class ChunkPool final : public Decorator {
       const std::set<const Allocator*>& listed) const;
 
   std::size_t limit_bytes() const { return limit_bytes_; }
+  const char* limit_flag() const { return limit_flag_; }
   // Driver calls only if the driver pools memory for a strategy.
   std::size_t reserved_bytes() const noexcept;
 
@@ -206,7 +208,8 @@ class ChunkPool final : public Decorator {
   class ReleaseStep;
 
   ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
-            std::size_t limit_bytes, std::shared_ptr<Reclaimer> reclaimer);
+            std::size_t limit_bytes, std::shared_ptr<Reclaimer> reclaimer,
+            const char* limit_flag);
   // False if the host has no room for one more on the list.
   bool Keep(const Idle& idle) noexcept;
   Allocation* TakeOffered(std::size_t bytes, ChainStream& user) noexcept;
@@ -283,6 +286,7 @@ class ChunkPool final : public Decorator {
   std::shared_ptr<DriverHeld> driver_held() const;
 
   const std::size_t limit_bytes_;
+  const char* const limit_flag_;  // sets limit_bytes_; "" if not known
   const std::shared_ptr<Reclaimer> reclaimer_;
   ChunkPool* const below_;  // null: the layer below is the system's
   // Held, and asked of the system just now: what the limit bounds.

@@ -36,12 +36,6 @@ double FragmentationOf(const Stats& stats) {
          static_cast<double>(free_bytes);
 }
 
-// The smaller of two limits, of which 0 is none.
-std::uint64_t SmallerLimit(std::uint64_t a, std::uint64_t b) {
-  if (a == 0 || b == 0) return a + b;
-  return std::min(a, b);
-}
-
 }  // namespace
 
 EventSink::EventSink(const std::string& path, const Clock& clock)

@@ -10,6 +10,9 @@
 
 namespace strata {
 
+// The flag of the limit on bytes in use.
+inline constexpr const char* kInUseLimitFlag = "--strata_in_use_limit";
+
 // Why a request was not met, as a value: inside a chain nothing throws.
 //
 // Model: written by the layer that refuses; layers above pass it on. Fields a
@@ -39,7 +42,9 @@ struct Failure {
   std::size_t in_use_bytes = 0;        // in live blocks, as the layer counts
   std::size_t reserved_bytes = 0;      // held from the system at this place
   std::size_t limit_bytes = 0;         // the limit in force; 0: none
-  std::size_t device_free_bytes = 0;   // as the device reports it
+  // The flag, or environment variable, that sets it: "--gpu_memory_limit_mb".
+  const char* limit_flag = "";        // "" if not known
+  std::size_t device_free_bytes = 0;  // as the device reports it
   std::size_t device_total_bytes = 0;
   // A capture is under way, so that nothing may be given back, or waited for.
   bool during_capture = false;

@@ -56,6 +56,7 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
     failure.requested_bytes = failure.rounded_bytes = request.bytes;
     failure.in_use_bytes = budget_->in_use_bytes();
     failure.limit_bytes = budget_->limit_bytes();
+    failure.limit_flag = kInUseLimitFlag;
     return nullptr;
   }
   Allocation* allocation = underlying()->TryAllocate(request, failure);
@@ -84,7 +85,7 @@ void LimitAllocator::DoFree(Allocation* allocation) noexcept {
 Stats LimitAllocator::stats() const {
   Stats stats;
   stats.requested_bytes = held_bytes_;
-  stats.limit_bytes = budget_->limit_bytes();
+  LimitInUse(stats, budget_->limit_bytes());
   stats.failures = failures_;
   return stats;
 }

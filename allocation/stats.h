@@ -21,12 +21,17 @@ struct Stats {
   std::uint64_t failures = 0;
   std::uint64_t requested_bytes = 0;
   std::uint64_t in_use_bytes = 0;
+  // Exact for one chain. For several chains together it is an upper bound if
+  // peak_in_use_is_bound.
   std::uint64_t peak_in_use_bytes = 0;
   std::uint64_t total_requested_bytes = 0;  // over all requests met so far
 
   std::uint64_t reserved_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
-  std::uint64_t limit_bytes = 0;  // 0: none
+  // The smaller of the limits that follow; 0: none.
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t in_use_limit_bytes = 0;    // --strata_in_use_limit; 0: none
+  std::uint64_t reserved_limit_bytes = 0;  // see reserved_limit_flag; 0: none
 
   // Requests met at once from what is held, and all others; each is one, but
   // for those that must not grow and find nothing. One that is tried again
@@ -42,15 +47,28 @@ struct Stats {
   std::uint64_t free_blocks = 0;  // cached now
   std::uint64_t largest_free_bytes = 0;
 
+  // Peaks of several chains were added, which may have been at different times.
+  bool peak_in_use_is_bound = false;
+  // The flag that sets reserved_limit_bytes, as in Failure::limit_flag.
+  const char* reserved_limit_flag = "";
+
   std::uint64_t live_allocations() const { return allocations - frees; }
 };
 
+// The smaller of two limits, of which 0 is none.
+std::uint64_t SmallerLimit(std::uint64_t a, std::uint64_t b);
+// Lowers the limits of `stats` to one on reserved bytes, of which 0 is none.
+void LimitReserved(Stats& stats, std::uint64_t bytes, const char* flag);
+// The same with one on bytes in use.
+void LimitInUse(Stats& stats, std::uint64_t bytes);
+
 // Adds every field of `from` that is a sum over layers side by side (all but
-// limit_bytes; largest_free_bytes takes the larger). Peaks add up, which bounds
+// the limits; largest_free_bytes takes the larger). Peaks add up, which bounds
 // the peak of the sum from above.
 void Accumulate(Stats& to, const Stats& from);
 
-// One JSON object, keys as the fields.
+// One JSON object, keys as the fields. Beside them, `limits` has the limits in
+// force by their flags: {"--strata_in_use_limit":10485760}.
 std::string ToJson(const Stats& stats);
 
 }  // namespace strata

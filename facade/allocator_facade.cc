@@ -422,7 +422,6 @@ Stats AllocatorFacade::GetStats(Place place) {
   const Stats pool = state.pool()->stats();
   sum.reserved_bytes = pool.reserved_bytes;
   sum.peak_reserved_bytes = pool.peak_reserved_bytes;
-  sum.limit_bytes = pool.limit_bytes;
   sum.chunks = pool.chunks;
   // What is free, and how it came about, the strategies'.
   const Stats strategies = state.SumOfStrategies();
@@ -434,10 +433,27 @@ Stats AllocatorFacade::GetStats(Place place) {
   sum.idle_bytes = strategies.idle_bytes + pool.idle_bytes;
   sum.free_blocks = strategies.free_blocks;
   sum.largest_free_bytes = strategies.largest_free_bytes;
+  LimitInUse(sum, options_.decorators.in_use_limit_bytes);
+  LimitReserved(sum, pool.reserved_limit_bytes, pool.reserved_limit_flag);
+  LimitReserved(sum, strategies.reserved_limit_bytes,
+                strategies.reserved_limit_flag);
+  SetPeak(state, sum);
+  return sum;
+}
+
+void AllocatorFacade::SetPeak(const PlaceState& state, Stats& sum) const {
   if (options_.decorators.exact_peak) {
     sum.peak_in_use_bytes = state.meter().peak_in_use_bytes();
+    sum.peak_in_use_is_bound = false;
+    return;
   }
-  return sum;
+  // Bytes in use are reserved, too.
+  sum.peak_in_use_bytes =
+      std::min(sum.peak_in_use_bytes, sum.peak_reserved_bytes);
+  if (!sum.peak_in_use_is_bound) return;
+  // Exact if one stream alone has reached it, or all together do now.
+  const std::uint64_t least = std::max(state.LargestPeak(), sum.in_use_bytes);
+  sum.peak_in_use_is_bound = sum.peak_in_use_bytes > least;
 }
 
 std::size_t AllocatorFacade::LargestStreamPeak(Place place) {

@@ -244,9 +244,11 @@ class AllocatorFacade {
   // Of all streams of a place: sums, what their strategies have free (the
   // largest free block is that of one; what a stream parks of a shared strategy
   // and gets again is neither hit nor miss), and what is held from the system.
-  // The peak in use is the sum of the streams' peaks, an upper bound, unless
-  // strata_exact_peak is on. One stream is looked at after the other: memory
-  // that changes streams meanwhile may be counted in both, or in neither.
+  // The peak in use is exact with strata_exact_peak, and as long as one stream
+  // alone was used. Otherwise it may be a bound (Stats::peak_in_use_is_bound):
+  // the sum of the streams' peaks, or the peak of the reserved bytes if that is
+  // less. One stream is looked at after the other: memory that changes streams
+  // meanwhile may be counted in both, or in neither.
   Stats GetStats(Place place);
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);
@@ -331,6 +333,8 @@ class AllocatorFacade {
   // A capture would end, as the device does not let the thread say that it
   // knows what it does.
   [[noreturn]] static void ThrowNotRelaxed(const char* call);
+  // Sets the peak in use of `sum`, which has that of all fronts.
+  void SetPeak(const PlaceState& state, Stats& sum) const;
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
   // What `release` gave the system at `places`, which it counts only in part:
   // not what went as frees that it waited for, nor what a driver's pool gave up

@@ -79,7 +79,8 @@ void HostOptions::Validate() const {
 HostStrategy StrategyOfHost(const HostOptions& options, bool is_numa_node,
                             bool has_visitors,
                             const EnvironmentLookup& environment) {
-  HostStrategy result{options.strategy, options.limit_bytes};
+  HostStrategy result{options.strategy, options.limit_bytes,
+                      "--strata_host_limit"};
   if (options.strategy == kAuto) {
     if (options.tf_environment &&
         BoolOf(environment, "TF_CPU_ALLOCATOR_USE_BFC", has_visitors)) {
@@ -90,26 +91,28 @@ HostStrategy StrategyOfHost(const HostOptions& options, bool is_numa_node,
   }
   if (options.tf_environment && result.name == "bfc" &&
       result.limit_bytes == 0) {
-    result.limit_bytes =
-        Mebibytes(MebibytesOf(environment, "TF_CPU_BFC_MEM_LIMIT_IN_MB")
-                      .value_or(kDefaultCpuLimit));
+    result.limit_flag = "TF_CPU_BFC_MEM_LIMIT_IN_MB";
+    result.limit_bytes = Mebibytes(
+        MebibytesOf(environment, result.limit_flag).value_or(kDefaultCpuLimit));
   }
   return result;
 }
 
 HostStrategy StrategyOfPinned(const HostOptions& options, bool is_stream_safe,
                               const EnvironmentLookup& environment) {
-  HostStrategy result{options.pinned_strategy, options.pinned_limit_bytes};
+  HostStrategy result{options.pinned_strategy, options.pinned_limit_bytes,
+                      "--strata_pinned_limit"};
   if (options.use_auto_growth_pinned_allocator) {
     result.name = "auto_growth";
   } else if (options.pinned_strategy == kAuto) {
     result.name = is_stream_safe ? "auto_growth" : "direct";
   }
   if (options.tf_environment && result.limit_bytes == 0) {
-    auto limit = MebibytesOf(environment, "TF_GPU_HOST_MEM_LIMIT_IN_MB");
-    // The older name of the same.
-    if (!limit) {
-      limit = MebibytesOf(environment, "TF_CUDA_HOST_MEM_LIMIT_IN_MB");
+    constexpr const char* kOlderName = "TF_CUDA_HOST_MEM_LIMIT_IN_MB";
+    result.limit_flag = "TF_GPU_HOST_MEM_LIMIT_IN_MB";
+    auto limit = MebibytesOf(environment, result.limit_flag);
+    if (!limit && (limit = MebibytesOf(environment, kOlderName))) {
+      result.limit_flag = kOlderName;
     }
     result.limit_bytes = Mebibytes(limit.value_or(kDefaultPinnedLimit));
   }

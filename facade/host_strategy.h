@@ -33,8 +33,11 @@ struct HostOptions {
 struct HostStrategy {
   std::string name;             // of a strategy; "direct": no pool
   std::size_t limit_bytes = 0;  // on what is held from the system; 0: none
+  const char* limit_flag = "";  // the flag or environment variable that sets it
 
-  friend bool operator==(const HostStrategy&, const HostStrategy&) = default;
+  friend bool operator==(const HostStrategy& a, const HostStrategy& b) {
+    return a.name == b.name && a.limit_bytes == b.limit_bytes;
+  }
 };
 
 // Looks an environment variable up; null if it is not set. An empty one counts

@@ -148,7 +148,10 @@ Stats PlaceState::SumOfStrategies() const {
   Stats sum;
   std::set<const Allocator*> counted;
   const auto add = [&](const Allocator* strategy) {
-    if (counted.insert(strategy).second) Accumulate(sum, strategy->stats());
+    if (!counted.insert(strategy).second) return;
+    const Stats stats = strategy->stats();
+    Accumulate(sum, stats);
+    LimitReserved(sum, stats.reserved_limit_bytes, stats.reserved_limit_flag);
   };
   const std::shared_ptr<Allocator> shared = strategy_->shared();
   if (shared != nullptr) add(shared.get());
@@ -176,6 +179,7 @@ void PlaceState::ResetPeak() {
   context_.meter->ResetPeak();
   const std::lock_guard<std::mutex> guard(list_mutex_);
   finished_.peak_in_use_bytes = 0;
+  finished_.peak_in_use_is_bound = false;
   finished_peak_bytes_ = 0;
 }
 

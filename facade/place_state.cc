@@ -178,6 +178,7 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
   // This limit is on the memory of the device.
   if (place_.kind == PlaceKind::kDevice) {
     strategy.limit_bytes = Mebibytes(options_.gpu_memory_limit_mb);
+    strategy.limit_flag = "--gpu_memory_limit_mb";
   }
   return strategy;
 }
@@ -212,7 +213,7 @@ void PlaceState::BuildPool(const HostStrategy& strategy) {
   auto pool = std::make_shared<ChunkPool>(
       DecorateSystem(MakeSystemAllocator(strategy.name), options_.decorators,
                      context_),
-      strategy.limit_bytes, reclaimer_);
+      strategy.limit_bytes, reclaimer_, strategy.limit_flag);
   strategy_ = std::make_unique<StrategySource>(strategy.name, pool, settings_,
                                                context_.frees);
   pool_ = std::move(pool);

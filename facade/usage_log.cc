@@ -24,6 +24,7 @@ std::string UsageLine(Place place, const Stats& stats, bool in_mebibytes) {
   };
   return ToString(place) + ": peak reserved " +
          show(stats.peak_reserved_bytes) + ", peak in use " +
+         (stats.peak_in_use_is_bound ? "at most " : "") +
          show(stats.peak_in_use_bytes);
 }
 

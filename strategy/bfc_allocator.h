@@ -143,6 +143,11 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
   // Why the limit refuses `needed` bytes.
   Failure LimitRefusal(const BfcAsk& ask, std::size_t needed) const;
+  // The flag that sets the limit.
+  const char* limit_flag() const {
+    return *options_.limit_flag != '\0' ? options_.limit_flag
+                                        : pool().limit_flag();
+  }
   // Completes `failure` and remembers that a memory map is due.
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;

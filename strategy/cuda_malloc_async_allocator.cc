@@ -276,7 +276,8 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
         " has no stream-ordered pools");
   }
   auto driver = std::static_pointer_cast<DriverPool>(pool->ShareDriverHeld([&] {
-    return std::make_shared<DriverPool>(device, options, pool->limit_bytes());
+    return std::make_shared<DriverPool>(device, options, pool->limit_bytes(),
+                                        pool->limit_flag());
   }));
   return std::make_shared<CudaMallocAsyncAllocator>(
       std::move(pool), std::move(stream), std::move(driver), options);

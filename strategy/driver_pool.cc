@@ -24,7 +24,7 @@ bool IsFailure(Status status) {
 }  // namespace
 
 DriverPool::DriverPool(Device& device, const StrategyOptions& options,
-                       std::size_t limit_bytes)
+                       std::size_t limit_bytes, const char* limit_flag)
     : device_(device),
       use_default_pool_(options.cuda_malloc_async_pool == "default"),
       is_deterministic_(options.cuda_malloc_async_deterministic),
@@ -32,7 +32,8 @@ DriverPool::DriverPool(Device& device, const StrategyOptions& options,
       release_threshold_(options.cuda_memory_async_pool_release_threshold),
       preallocate_bytes_(options.cuda_malloc_async_preallocate_bytes),
       throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
-      limit_bytes_(limit_bytes) {}
+      limit_bytes_(limit_bytes),
+      limit_flag_(limit_flag) {}
 
 DriverPool::~DriverPool() {
   if (free_stream_.uid != 0) {
@@ -174,6 +175,7 @@ void DriverPool::Explain(Status status, std::size_t bytes,
   failure.in_use_bytes = in_use_bytes();
   failure.reserved_bytes = ReservedBytes();
   failure.limit_bytes = limit_bytes_;
+  failure.limit_flag = limit_flag_;
   const bool is_at_limit =
       limit_bytes_ != 0 && (failure.reserved_bytes > most_bytes() ||
                             bytes > most_bytes() - failure.reserved_bytes);

@@ -34,9 +34,9 @@ namespace strata {
 class DriverPool final : public DriverHeld {
  public:
   // Makes no device call. `limit_bytes` bounds what an own pool reserves; 0: no
-  // limit.
+  // limit. `limit_flag` is the name for failures: Failure::limit_flag.
   DriverPool(Device& device, const StrategyOptions& options,
-             std::size_t limit_bytes);
+             std::size_t limit_bytes, const char* limit_flag = "");
   ~DriverPool() override;
 
   // While captures are announced there, the device is not waited for.
@@ -134,6 +134,7 @@ class DriverPool final : public DriverHeld {
   const std::uint64_t preallocate_bytes_;
   const double throttle_ratio_;
   const std::size_t limit_bytes_;
+  const char* const limit_flag_;
 
   std::atomic<void*> pool_{nullptr};  // null until it is needed
   std::atomic<std::size_t> in_use_bytes_{0};

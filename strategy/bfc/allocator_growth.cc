@@ -154,12 +154,14 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
   {
     const std::lock_guard<LentLock> guard(lock_);
     failure.limit_bytes = plan_.limit_bytes();
+    failure.limit_flag = limit_flag();
     failure.reserved_bytes = arena_.region_bytes() + leaving_bytes_;
     if (!limit_is_all_) return failure;
   }
   // No limit of ours, but all the memory that there is.
   failure.reason = Failure::Reason::kDeviceMemory;
   failure.limit_bytes = 0;
+  failure.limit_flag = "";
   Device* device = chain_stream().device();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;

@@ -50,7 +50,9 @@ Stats BfcAllocator::stats() const {
   stats.failures = failures_;
   stats.cache_hits = stats.allocations - met_late_;
   stats.cache_misses = met_late_ + failures_;
-  if (knows_limit_ && !limit_is_all_) stats.limit_bytes = plan_.limit_bytes();
+  if (knows_limit_ && !limit_is_all_) {
+    LimitReserved(stats, plan_.limit_bytes(), limit_flag());
+  }
   return stats;
 }
 

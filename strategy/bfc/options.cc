@@ -65,6 +65,7 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options) {
   bfc.coalesce_regions = options.bfc_coalesce_regions;
   bfc.fragmentation_fraction = options.bfc_fragmentation_fraction;
   bfc.memory_limit_bytes = options.bfc_memory_limit_bytes;
+  if (bfc.memory_limit_bytes != 0) bfc.limit_flag = "--bfc_memory_limit";
   bfc.keep_annotations = options.bfc_keep_annotations;
   bfc.placement = Choose("bfc_placement", options.bfc_placement, "compat",
                          BfcPlacement::kCompat, "fast", BfcPlacement::kFast);
@@ -120,6 +121,9 @@ BfcOptions ReadBfcOptions(const StrategyOptions& options, const Device* device,
     return bfc;
   }
   CheckBfcLimits(options, device->caps());
+  bfc.limit_flag = options.bfc_memory_fraction.empty()
+                       ? "--bfc_system_memory_in_mb"
+                       : "--bfc_memory_fraction";
   BfcDeviceMemory memory;
   memory.compute_major = device->caps().compute_major;
   memory.is_managed = is_managed;

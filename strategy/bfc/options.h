@@ -32,6 +32,8 @@ struct BfcOptions {
   BfcBackpedal backpedal = BfcBackpedal::kAlways;
   // Most bytes to hold; 0: what the place has.
   std::size_t memory_limit_bytes = 0;
+  // The flag that sets the limit, for failures; "": the pool has it.
+  const char* limit_flag = "";
   // With memory_limit_bytes 0: the limit, by what the device says it has free
   // and in all. Asked once, at the first growth, with no lock held. Null: all.
   std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>

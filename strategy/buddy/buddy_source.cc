@@ -100,6 +100,7 @@ bool BuddySource::Claim(std::size_t bytes, Failure& failure) noexcept {
       failure = Refusal(Failure::Reason::kLimit, Request{bytes});
       failure.rounded_bytes = bytes;
       failure.limit_bytes = cap;
+      failure.limit_flag = "--fraction_of_cuda_pinned_memory_to_use";
       failure.reserved_bytes = held;
       return false;
     }

@@ -15,6 +15,7 @@
 
 #include "strata/allocation/error.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/capture_guard.h"
 #include "strata/tests/facade/facade_fixture.h"
 
 namespace strata {
@@ -149,12 +150,77 @@ TEST_F(FacadeStatsTest, PeaksOfStreamsBoundThePeakOfThePlace) {
   EXPECT_EQ(Now().peak_in_use_bytes, Mebibytes(26));
 }
 
+TEST_F(FacadeStatsTest, ThePeakOfOneStreamIsExact) {
+  Build();
+  const Stream stream = NewStream();
+  facade().Alloc(kPlace, Mebibytes(12), stream).reset();
+  facade().Alloc(kPlace, Mebibytes(1), stream).reset();
+  EXPECT_EQ(Now().peak_in_use_bytes, Mebibytes(12));
+  EXPECT_FALSE(Now().peak_in_use_is_bound);
+  facade().StreamDestroyed(stream);
+  EXPECT_EQ(Now().peak_in_use_bytes, Mebibytes(12));
+  EXPECT_FALSE(Now().peak_in_use_is_bound);
+}
+
+TEST_F(FacadeStatsTest, ThePeakOfSeveralStreamsIsABound) {
+  Build();
+  const Stream stream = NewStream();
+  AllocationPtr first = facade().Alloc(kPlace, Mebibytes(12));
+  AllocationPtr second = facade().Alloc(kPlace, Mebibytes(14), stream);
+  EXPECT_FALSE(Now().peak_in_use_is_bound);  // they are live together
+  first.reset();
+  EXPECT_TRUE(Now().peak_in_use_is_bound);
+  const auto json = nlohmann::json::parse(facade().StatsJson());
+  EXPECT_EQ(json["device:0"]["peak_in_use_is_bound"], true);
+  EXPECT_EQ(json["host"]["peak_in_use_is_bound"], false);
+  second.reset();
+  facade().ResetPeak(kPlace);
+  EXPECT_FALSE(Now().peak_in_use_is_bound);
+}
+
+TEST_F(FacadeStatsTest, StreamsInTurnPeakNoHigherThanWhatIsReserved) {
+  for (const std::string strategy :
+       {"auto_growth", "bfc", "direct", "naive_best_fit", "thread_local",
+        "pool", "cuda_malloc_async"}) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy);
+    for (int i = 0; i < 5; ++i) {
+      const Stream stream = NewStream();
+      facade().Alloc(kPlace, Mebibytes(10), stream).reset();
+      if (i != 2) facade().StreamDestroyed(stream);
+      facade().Release(kPlace);
+    }
+    const Stats stats = Now();
+    EXPECT_LE(stats.peak_in_use_bytes, stats.peak_reserved_bytes);
+    EXPECT_GE(stats.peak_in_use_bytes, Mebibytes(10));
+  }
+}
+
+// Each capture has a chain of its own at the place.
+TEST_F(FacadeStatsTest, PoolsOfGraphsInTurnPeakNoHigherThanWhatIsReserved) {
+  Build();
+  const Stream stream = NewStream();
+  for (int i = 0; i < 5; ++i) {
+    CaptureGuard guard(facade(), stream);
+    facade().Alloc(kPlace, Mebibytes(10), stream).reset();
+    ASSERT_EQ(device().GraphDestroy(guard.End()), Status::kSuccess);
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    device().MemGetInfo(&free_bytes, &total_bytes);  // tells that it is gone
+    facade().Release(kPlace);
+  }
+  const Stats stats = Now();
+  EXPECT_LE(stats.peak_in_use_bytes, stats.peak_reserved_bytes);
+  EXPECT_GE(stats.peak_in_use_bytes, Mebibytes(10));
+}
+
 TEST_F(FacadeStatsTest, TheExactPeakIsExactOverStreams) {
   Build("strata_exact_peak");
   const Stream stream = NewStream();
   facade().Alloc(kPlace, Mebibytes(12)).reset();
   facade().Alloc(kPlace, Mebibytes(14), stream).reset();
   EXPECT_EQ(Now().peak_in_use_bytes, Mebibytes(14));
+  EXPECT_FALSE(Now().peak_in_use_is_bound);
   const AllocationPtr both[] = {facade().Alloc(kPlace, Mebibytes(12)),
                                 facade().Alloc(kPlace, Mebibytes(12), stream)};
   EXPECT_EQ(Now().peak_in_use_bytes, Mebibytes(24));
@@ -191,6 +257,36 @@ TEST_F(FacadeStatsTest, SaysTheLimitInForce) {
   Build("gpu_memory_limit_mb=10");
   EXPECT_EQ(Now().limit_bytes, Mebibytes(10));
   EXPECT_EQ(facade().GetStats(HostPlace()).limit_bytes, 0U);
+}
+
+TEST_F(FacadeStatsTest, SaysTheBudgetInForce) {
+  Build("strata_in_use_limit=10MiB");
+  EXPECT_EQ(Now().limit_bytes, Mebibytes(10));
+  EXPECT_EQ(Now().in_use_limit_bytes, Mebibytes(10));
+  EXPECT_EQ(Now().reserved_limit_bytes, 0U);
+}
+
+TEST_F(FacadeStatsTest, OfTwoLimitsTheSmallerOneHolds) {
+  for (const std::size_t budget : {10, 30}) {
+    Build("gpu_memory_limit_mb=20,strata_in_use_limit=" +
+          std::to_string(budget) + "MiB");
+    EXPECT_EQ(Now().in_use_limit_bytes, Mebibytes(budget));
+    EXPECT_EQ(Now().reserved_limit_bytes, Mebibytes(20));
+    EXPECT_EQ(Now().limit_bytes, Mebibytes(std::min<std::size_t>(budget, 20)));
+    const auto json = nlohmann::json::parse(facade().StatsJson())["device:0"];
+    EXPECT_EQ(json["limit_bytes"], Now().limit_bytes);
+    EXPECT_EQ(json["in_use_limit_bytes"], Mebibytes(budget));
+    EXPECT_EQ(json["reserved_limit_bytes"], Mebibytes(20));
+    EXPECT_EQ(json["limits"]["--gpu_memory_limit_mb"], Mebibytes(20));
+    EXPECT_EQ(json["limits"]["--strata_in_use_limit"], Mebibytes(budget));
+  }
+}
+
+TEST_F(FacadeStatsTest, SaysTheLimitOfTheStrategy) {
+  Build("allocator_strategy=bfc,bfc_memory_limit=20MiB");
+  EXPECT_EQ(Now().reserved_limit_bytes, Mebibytes(20));
+  EXPECT_STREQ(Now().reserved_limit_flag, "--bfc_memory_limit");
+  EXPECT_EQ(Now().limit_bytes, Mebibytes(20));
 }
 
 TEST_F(FacadeStatsTest, JsonHasTheNumbersOfEveryPlace) {

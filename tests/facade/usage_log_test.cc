@@ -28,6 +28,9 @@ TEST(UsageLineTest, ShowsBothPeaksInTheUnitAskedFor) {
   stats.peak_in_use_bytes = Mebibytes(1) - 1;
   EXPECT_EQ(UsageLine(DevicePlace(0), stats, true),
             "device:0: peak reserved 34.0 MiB, peak in use 1.0 MiB");
+  stats.peak_in_use_is_bound = true;
+  EXPECT_EQ(UsageLine(DevicePlace(0), stats, true),
+            "device:0: peak reserved 34.0 MiB, peak in use at most 1.0 MiB");
 }
 
 // Keeps what is logged while it lives.

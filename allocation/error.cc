@@ -63,8 +63,11 @@ std::string Advice(const Failure& failure) {
   const std::size_t missing = needed - failure.limit_bytes;
   // Limits are set in MiB. Rounding down would make the advice wrong.
   const std::size_t mebibytes = (missing + Mebibytes(1) - 1) / Mebibytes(1);
-  return "The device has room: with what is held now, a limit higher by " +
-         std::to_string(mebibytes) + " MiB would have met this request.";
+  const std::string limit =
+      *failure.limit_flag == '\0' ? "a limit" : failure.limit_flag;
+  return "The device has room: with what is held now, " + limit +
+         " higher by " + std::to_string(mebibytes) +
+         " MiB would have met this request.";
 }
 
 void ThrowFailure(const Failure& failure, const Allocator& outermost) {

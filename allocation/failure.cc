@@ -1,11 +1,52 @@
 #include "strata/allocation/failure.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
 #include "strata/allocation/size.h"
 
 namespace strata {
 namespace {
 
-std::string ReasonText(const Failure& f) {
+// Writes all sizes of one text in one unit, so that they compare.
+class Sizes {
+ public:
+  explicit Sizes(const Failure& f) : in_gib_(IsLarge(f)) {}
+
+  std::string operator()(std::size_t bytes) const {
+    const double size =
+        static_cast<double>(bytes) /
+        static_cast<double>(in_gib_ ? Gibibytes(1) : Mebibytes(1));
+    std::array<char, 32> text{};
+    // Never 0 for what is not.
+    const int digits = in_gib_ ? 2 : size < 0.1 && bytes != 0 ? 3 : 1;
+    std::snprintf(text.data(), text.size(), "%.*f", digits,
+                  digits == 3 ? std::max(size, 0.001) : size);
+    return std::string(text.data()) + (in_gib_ ? " GiB" : " MiB");
+  }
+
+ private:
+  // Whether all sizes are at least a tenth of a GiB. Limits are set in MiB.
+  static bool IsLarge(const Failure& f) {
+    if (f.limit_bytes != 0 || f.requested_bytes < Gibibytes(1)) return false;
+    for (const std::size_t bytes :
+         {f.largest_free_bytes, f.live_bytes, f.cached_bytes, f.reserved_bytes,
+          f.device_free_bytes}) {
+      if (bytes != 0 && bytes < Gibibytes(1) / 10) return false;
+    }
+    return true;
+  }
+
+  const bool in_gib_;
+};
+
+std::string AllowedText(const Failure& f, const Sizes& size) {
+  const std::string text = " of " + size(f.limit_bytes) + " allowed";
+  return *f.limit_flag == '\0' ? text : text + " by " + f.limit_flag;
+}
+
+std::string ReasonText(const Failure& f, const Sizes& size) {
   switch (f.reason) {
     case Failure::Reason::kNone:
       return "nothing failed";
@@ -14,11 +55,9 @@ std::string ReasonText(const Failure& f) {
     case Failure::Reason::kHostMemory:
       return "the host is out of memory";
     case Failure::Reason::kLimit:
-      return HumanBytes(f.reserved_bytes) + " reserved of " +
-             HumanBytes(f.limit_bytes) + " allowed";
+      return size(f.reserved_bytes) + " reserved" + AllowedText(f, size);
     case Failure::Reason::kBudget:
-      return HumanBytes(f.in_use_bytes) + " in use of " +
-             HumanBytes(f.limit_bytes) + " allowed";
+      return size(f.in_use_bytes) + " in use" + AllowedText(f, size);
     case Failure::Reason::kNoGrowth:
       return "no cached block fits and growth was forbidden";
     case Failure::Reason::kTooLarge:
@@ -31,25 +70,44 @@ std::string ReasonText(const Failure& f) {
   return "unknown reason";
 }
 
+// What is known of the memory of the place, and of the device.
+std::string MemoryText(const Failure& f, const Sizes& size) {
+  std::string text;
+  const auto add = [&](const char* label, std::size_t bytes) {
+    text += std::string("; ") + label + size(bytes);
+  };
+  if (f.rounded_bytes != 0 && f.reason != Failure::Reason::kBudget) {
+    add("asked of the system: ", f.rounded_bytes);
+  }
+  if (f.knows_place) {
+    add("in use: ", f.live_bytes);
+    add("free in cached blocks: ", f.cached_bytes);
+  }
+  if (f.largest_free_bytes != 0) {
+    add("largest cached block: ", f.largest_free_bytes);
+  }
+  if (f.reason != Failure::Reason::kLimit && f.reserved_bytes != 0) {
+    add("reserved: ", f.reserved_bytes);
+  }
+  if (f.device_total_bytes != 0) {
+    add("device: ", f.device_free_bytes);
+    text += " free of " + size(f.device_total_bytes);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Failure::ToString() const {
-  std::string text = std::string(layer) + ": cannot allocate " +
-                     HumanBytes(requested_bytes) + " on " +
-                     strata::ToString(place) + ": " + ReasonText(*this);
+  const Sizes size(*this);
+  // Alone it needs no common unit.
+  const std::string asked =
+      IsExhaustion() ? size(requested_bytes) : HumanBytes(requested_bytes);
+  std::string text = std::string(layer) + ": cannot allocate " + asked +
+                     " on " + strata::ToString(place) + ": " +
+                     ReasonText(*this, size);
   if (detail[0] != '\0') text += std::string(" (") + detail + ")";
-  if (reason == Reason::kDeviceMemory || reason == Reason::kLimit) {
-    const auto add = [&text](const char* label, std::size_t bytes) {
-      if (bytes != 0) text += std::string("; ") + label + HumanBytes(bytes);
-    };
-    add("asked of the system: ", rounded_bytes);
-    add("largest cached block: ", largest_free_bytes);
-    if (reason == Reason::kDeviceMemory) add("reserved: ", reserved_bytes);
-    if (device_total_bytes != 0) {
-      text += "; device: " + HumanBytes(device_free_bytes) + " free of " +
-              HumanBytes(device_total_bytes);
-    }
-  }
+  if (IsExhaustion()) text += MemoryText(*this, size);
   if (reason == Reason::kDevice && !during_capture) text += CaptureHint(status);
   if (during_capture) {
     text += "; a capture is under way, so nothing was given back for it";

@@ -46,6 +46,10 @@ struct Failure {
   const char* limit_flag = "";        // "" if not known
   std::size_t device_free_bytes = 0;  // as the device reports it
   std::size_t device_total_bytes = 0;
+  // Of all streams of the place, where the request was given up:
+  bool knows_place = false;      // whether the next two are known
+  std::size_t live_bytes = 0;    // in live blocks
+  std::size_t cached_bytes = 0;  // reserved, in no live block
   // A capture is under way, so that nothing may be given back, or waited for.
   bool during_capture = false;
   std::uint64_t waited_ms = 0;  // for others to free memory, in vain
@@ -59,9 +63,9 @@ struct Failure {
   // Whether the ladder may be climbed for it.
   bool MayReclaim() const { return IsExhaustion() && !during_capture; }
 
-  // One sentence with the numbers, without advice:
-  // "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use of 10.0 MiB
-  // allowed".
+  // One sentence with the numbers, without advice, all in MiB or, if large, all
+  // in GiB: "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use of
+  // 10.0 MiB allowed by --strata_in_use_limit; …".
   std::string ToString() const;
 };
 

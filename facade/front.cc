@@ -222,6 +222,10 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
       failure.device_total_bytes = total_bytes;
     }
   }
+  // To count takes the lock of every stream: not for requests that only try.
+  if (failure.IsExhaustion() && (request.flags & kNoRetry) == 0) {
+    state_->Explain(failure);
+  }
   return nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/front.h"
 #include "strata/facade/place_state.h"
 
@@ -142,6 +143,19 @@ Stats PlaceState::SumOfFronts() const {
   }
   for (const PinnedFront& front : pinned) Accumulate(sum, front->stats());
   return sum;
+}
+
+void PlaceState::Explain(Failure& failure) const noexcept {
+  try {
+    // A driver's pool is asked for its size.
+    const RelaxedCaptureScope relaxed(gate(), device_);
+    failure.live_bytes = SumOfFronts().in_use_bytes;
+    const std::size_t reserved = pool_->reserved_bytes();
+    failure.cached_bytes = reserved - std::min(reserved, failure.live_bytes);
+    failure.knows_place = true;
+  } catch (const std::bad_alloc&) {
+    // What was known before has to do.
+  }
 }
 
 Stats PlaceState::SumOfStrategies() const {

@@ -157,6 +157,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // gone; what comes and goes meanwhile may be missed.
   void AcceptAll(AllocatorVisitor& visitor) const;
 
+  // Sets the bytes in use and cached at this place, unless the host is out of
+  // memory.
+  void Explain(Failure& failure) const noexcept;
   // The numbers of every front there is or was, added up.
   Stats SumOfFronts() const;
   // What their strategies know: hits and misses, splits and joins, of those

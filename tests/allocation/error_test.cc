@@ -31,6 +31,14 @@ TEST(AdviceTest, SaysHowMuchAHigherLimitNeeds) {
             "MiB would have met this request.");
 }
 
+TEST(AdviceTest, NamesTheFlagOfTheLimit) {
+  Failure failure = LimitFailure();
+  failure.limit_flag = "--gpu_memory_limit_mb";
+  EXPECT_EQ(Advice(failure),
+            "The device has room: with what is held now, --gpu_memory_limit_mb "
+            "higher by 2 MiB would have met this request.");
+}
+
 TEST(AdviceTest, RoundsWhatIsMissingUp) {
   Failure failure = LimitFailure();
   ++failure.reserved_bytes;

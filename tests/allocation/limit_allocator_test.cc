@@ -32,7 +32,7 @@ TEST_F(LimitAllocatorTest, SaysWhatIsInUseOfWhatIsAllowed) {
   } catch (const OutOfMemory& error) {
     EXPECT_STREQ(error.what(),
                  "limit: cannot allocate 3.0 MiB on device:0: 9.0 MiB in use "
-                 "of 10.0 MiB allowed");
+                 "of 10.0 MiB allowed by --strata_in_use_limit");
   }
   EXPECT_EQ(limit_.stats().failures, 1U);
   EXPECT_EQ(below_->calls(), 1U);

@@ -39,7 +39,7 @@ TEST_F(FacadeLimitsTest, OfPinnedMemoryNothingIsAdvisedByTheDevice) {
   Build("strata_pinned_limit=1MiB");
   EXPECT_THAT(RefusalOf(PinnedPlace(0), Mebibytes(2)),
               AllOf(HasSubstr("1.0 MiB allowed"), Not(HasSubstr("device: ")),
-                    Not(HasSubstr("limit higher"))));
+                    Not(HasSubstr("higher by"))));
 }
 
 TEST_F(FacadeLimitsTest, ALimitThatLeavesRoomIsNotAdvisedToRise) {
@@ -54,7 +54,7 @@ TEST_F(FacadeLimitsTest, ALimitThatLeavesRoomIsNotAdvisedToRise) {
     }
   }
   EXPECT_THAT(refusal, AllOf(HasSubstr("two ends have one region"),
-                             Not(HasSubstr("limit higher"))));
+                             Not(HasSubstr("higher by"))));
 }
 
 // It is held all the same, and offered to the system again before a request

@@ -51,6 +51,65 @@ TEST_F(FacadeMemoryTest, OutOfMemoryCarriesTheNumbers) {
   EXPECT_EQ(error.advice(), "");
 }
 
+// Of all streams together, whatever serves them.
+TEST_F(FacadeMemoryTest, OutOfMemorySaysWhatIsInUseAndWhatIsCached) {
+  for (const std::string strategy :
+       {"auto_growth", "bfc", "direct", "naive_best_fit", "thread_local",
+        "pool", "cuda_malloc_async"}) {
+    SCOPED_TRACE(strategy);
+    Build("allocator_strategy=" + strategy);
+    const AllocationPtr held = facade().Alloc(kPlace, Mebibytes(20));
+    const AllocationPtr rest =
+        facade().Alloc(kPlace, Mebibytes(3), NewStream());
+    const OutOfMemory error = Exhaust(Mebibytes(60));
+    const Stats stats = facade().GetStats(kPlace);
+    const Failure& failure = error.failure();
+    EXPECT_TRUE(failure.knows_place);
+    EXPECT_EQ(failure.live_bytes, stats.in_use_bytes);
+    EXPECT_EQ(failure.cached_bytes, stats.reserved_bytes - stats.in_use_bytes);
+    EXPECT_THAT(error.what(),
+                HasSubstr("; in use: " + HumanBytes(failure.live_bytes) +
+                          "; free in cached blocks: "));
+  }
+}
+
+// All streams would have to be locked for it.
+TEST_F(FacadeMemoryTest, ARequestThatOnlyTriesIsNotExplained) {
+  Build();
+  Failure failure;
+  const Request request{2 * kMemoryBytes, 0, kNoRetry};
+  EXPECT_EQ(facade().TryAlloc(kPlace, request,
+                              facade().GetDefaultStream(kPlace), failure),
+            nullptr);
+  EXPECT_FALSE(failure.knows_place);
+}
+
+TEST_F(FacadeMemoryTest, OutOfMemoryNamesTheLimitByItsFlag) {
+  const auto text = [this](const std::string& options, Place place = kPlace) {
+    Build(options);
+    return TextOf<OutOfMemory>([&] { facade().Alloc(place, Mebibytes(30)); });
+  };
+  EXPECT_THAT(text("gpu_memory_limit_mb=10"),
+              HasSubstr("0.0 MiB reserved of 10.0 MiB allowed by "
+                        "--gpu_memory_limit_mb"));
+  EXPECT_THAT(text("gpu_memory_limit_mb=10,allocator_strategy=bfc"),
+              HasSubstr("of 10.0 MiB allowed by --gpu_memory_limit_mb"));
+  EXPECT_THAT(
+      text("gpu_memory_limit_mb=10,allocator_strategy=cuda_malloc_async"),
+      HasSubstr("of 10.0 MiB allowed by --gpu_memory_limit_mb"));
+  EXPECT_THAT(text("bfc_memory_limit=10MiB,allocator_strategy=bfc"),
+              HasSubstr("of 10.0 MiB allowed by --bfc_memory_limit"));
+  EXPECT_THAT(text("bfc_memory_fraction=0.25,allocator_strategy=bfc"),
+              HasSubstr("of 16.0 MiB allowed by --bfc_memory_fraction"));
+  EXPECT_THAT(text("strata_in_use_limit=10MiB"),
+              HasSubstr("0.0 MiB in use of 10.0 MiB allowed by "
+                        "--strata_in_use_limit"));
+  EXPECT_THAT(text("strata_host_limit=10MiB", HostPlace()),
+              HasSubstr("of 10.0 MiB allowed by --strata_host_limit"));
+  EXPECT_THAT(text("strata_pinned_limit=10MiB", PinnedPlace(0)),
+              HasSubstr("of 10.0 MiB allowed by --strata_pinned_limit"));
+}
+
 TEST_F(FacadeMemoryTest, OutOfMemoryReportsEveryLayer) {
   Build();
   const AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40));
@@ -110,7 +169,7 @@ TEST_F(FacadeMemoryTest, FollowingTheAdviceOnALimitMeetsTheRequest) {
   for (const std::size_t bytes :
        {Mebibytes(5), Mebibytes(5) + 300, Mebibytes(20) - 1, Mebibytes(31)}) {
     const std::string advice = AdviceWithLimit(platform_, 10, bytes);
-    ASSERT_THAT(advice, HasSubstr("a limit higher by "));
+    ASSERT_THAT(advice, HasSubstr("--gpu_memory_limit_mb higher by "));
     const std::size_t more =
         std::stoul(advice.substr(advice.find("higher by ") + 10));
     EXPECT_EQ(AdviceWithLimit(platform_, 10 + more, bytes), "met");

@@ -260,6 +260,9 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   return FrontOf(place, stream_handle).AllocFirst(bytes);
 }
 
+AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request) {
+  return Find(place).DefaultFront().Allocate(request);
+}
 AllocationPtr AllocatorFacade::Alloc(Place place, const Request& request,
                                      Stream stream) {
   return FrontOf(place, stream).Allocate(request);
@@ -276,6 +279,10 @@ std::shared_ptr<Allocation> AllocatorFacade::AllocShared(Place place,
                                                          std::size_t bytes,
                                                          Stream stream) {
   return Alloc(place, bytes, stream);
+}
+AllocationPtr AllocatorFacade::TryAlloc(Place place, const Request& request,
+                                        Failure& failure) {
+  return Find(place).DefaultFront().AllocateOrNull(request, failure);
 }
 AllocationPtr AllocatorFacade::TryAlloc(Place place, const Request& request,
                                         Stream stream, Failure& failure) {

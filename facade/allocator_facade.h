@@ -86,6 +86,7 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, std::size_t bytes, void* stream_handle) {
     return AllocationPtr(AllocPlain(place, bytes, stream_handle));
   }
+  AllocationPtr Alloc(Place place, const Request& request);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
   // Alloc, for a caller who makes no use of an AllocationPtr. To be freed by
@@ -97,6 +98,7 @@ class AllocatorFacade {
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
                                           Stream stream);
   // Without exceptions for what memory cannot give: null and the reason.
+  AllocationPtr TryAlloc(Place place, const Request& request, Failure& failure);
   AllocationPtr TryAlloc(Place place, const Request& request, Stream stream,
                          Failure& failure);
 
@@ -139,6 +141,12 @@ class AllocatorFacade {
   bool RecordUse(Allocation& allocation, Stream stream, Event event);
   // Takes the note back: the caller has ordered that use himself.
   void EraseStream(Allocation& allocation, Stream stream);
+  // Frees an allocation that was last used by work submitted to `stream`: if
+  // that is another stream than its own, RecordStream comes first. Null is
+  // ignored.
+  //
+  // Errors: as RecordStream; then `allocation` is still there.
+  void Free(AllocationPtr&& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
   bool InSameStream(const Allocation& allocation, Stream stream);
   // The address the system gave for the chunk that holds the allocation.

@@ -191,6 +191,12 @@ void AllocatorFacade::EraseStream(Allocation& allocation, Stream stream) {
   }
 }
 
+void AllocatorFacade::Free(AllocationPtr&& allocation, Stream stream) {
+  if (allocation == nullptr) return;
+  RecordStream(*allocation, stream);
+  allocation.reset();
+}
+
 Stream AllocatorFacade::GetStream(const Allocation& allocation) {
   return HasMemory(allocation) ? allocation.owner()->stream()
                                : GetDefaultStream(allocation.place());

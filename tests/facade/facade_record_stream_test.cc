@@ -38,6 +38,35 @@ class FacadeRecordStreamTest : public FacadeFixture {
   DevicePtr scratch_ = 0;
 };
 
+TEST_F(FacadeRecordStreamTest, AFreeOnNoStreamLeavesTheAllocation) {
+  Build();
+  AllocationPtr allocation = facade().Alloc(kPlace, 100);
+  EXPECT_THROW(facade().Free(std::move(allocation), Stream()),
+               std::invalid_argument);
+  // NOLINTNEXTLINE(bugprone-use-after-move): it was not.
+  ASSERT_NE(allocation, nullptr);
+  EXPECT_EQ(facade().GetStats(kPlace).live_allocations(), 1U);
+}
+
+TEST_F(FacadeRecordStreamTest, AFreeOfNothingIsIgnored) {
+  Build();
+  facade().Free(nullptr, NewStream());
+  facade().Free(facade().Alloc(kPlace, 0), NewStream());
+}
+
+// Host memory belongs to no stream, so any is another one.
+TEST_F(FacadeRecordStreamTest, PinnedMemoryFreedOnAStreamWaitsForItsWork) {
+  Build();
+  const Stream stream = NewStream();
+  const Place pinned = PinnedPlace(0);
+  AllocationPtr allocation = facade().Alloc(pinned, 4096);
+  const void* const data = allocation->data();
+  Work(stream);
+  facade().Free(std::move(allocation), stream);
+  const AllocationPtr next = facade().Alloc(pinned, 4096);
+  EXPECT_NE(next->data(), data);
+}
+
 // The strategies of one stream, and those that streams share.
 class FacadeReuseTest : public FacadeRecordStreamTest,
                         public testing::WithParamInterface<const char*> {
@@ -46,6 +75,31 @@ class FacadeReuseTest : public FacadeRecordStreamTest,
     Build(std::string("allocator_strategy=").append(GetParam()));
   }
 };
+
+TEST_P(FacadeReuseTest, MemoryFreedOnAnotherStreamIsNotReusedBeforeItsWork) {
+  const Stream own = NewStream();
+  const Stream other = NewStream();
+  AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(4), own);
+  const void* const data = allocation->data();
+  Work(other);
+  facade().Free(std::move(allocation), other);
+  EXPECT_EQ(facade().GetStats(kPlace).live_allocations(), 0U);
+  const AllocationPtr next = facade().Alloc(kPlace, Mebibytes(4), own);
+  EXPECT_NE(next->data(), data);
+  EXPECT_GT(device().PendingCount(), 0U);
+}
+
+TEST_P(FacadeReuseTest, MemoryFreedOnItsOwnStreamIsReusedAtOnce) {
+  if (GetParam() == std::string("direct")) GTEST_SKIP() << "reuses nothing";
+  const Stream own = NewStream();
+  AllocationPtr allocation = facade().Alloc(kPlace, Mebibytes(4), own);
+  const void* const data = allocation->data();
+  Work(own);
+  facade().Free(std::move(allocation), own);
+  const AllocationPtr next = facade().Alloc(kPlace, Mebibytes(4), own);
+  EXPECT_EQ(next->data(), data);
+  EXPECT_GT(device().PendingCount(), 0U);
+}
 
 TEST_P(FacadeReuseTest, MarkedMemoryIsNotReusedWhileItIsUsed) {
   const Stream own = NewStream();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -29,6 +30,26 @@ class FacadeStreamsTest : public FacadeFixture {
            log.Of(DeviceCall::kSynchronize).size();
   }
 };
+
+TEST_F(FacadeStreamsTest, ARequestWithoutAStreamIsForTheDefaultOne) {
+  Build();
+  const Stream stream = NewStream();
+  facade().SetDefaultStream(kPlace, stream);
+  const AllocationPtr aligned = facade().Alloc(kPlace, Request{100, 1 << 16});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned->data()) % (1 << 16), 0U);
+  EXPECT_EQ(facade().GetStream(*aligned), stream);
+  Failure failure;
+  const AllocationPtr tried =
+      facade().TryAlloc(kPlace, Request{100, 1 << 16}, failure);
+  ASSERT_NE(tried, nullptr);
+  EXPECT_EQ(facade().GetStream(*tried), stream);
+  EXPECT_EQ(facade().TryAlloc(kPlace, Request{2 * kMemoryBytes}, failure),
+            nullptr);
+  EXPECT_EQ(failure.reason, Failure::Reason::kDeviceMemory);
+  EXPECT_THROW(facade().Alloc(kPlace, Request{100, 3}), std::invalid_argument);
+  EXPECT_THROW(facade().Alloc(DevicePlace(7), Request{100}),
+               std::invalid_argument);
+}
 
 TEST_F(FacadeStreamsTest, TheDefaultStreamIsTheLegacyOne) {
   Build();

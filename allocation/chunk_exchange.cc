@@ -219,6 +219,16 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   return given != 0 ? given : returned;
 }
 
+std::size_t ChunkPool::GiveBackDone(std::size_t bytes) noexcept {
+  std::size_t given = GiveOfferedDone(bytes);
+  ForEachHolder([&](ChunkHolder& holder) {
+    if (given < bytes) given += holder.GiveBackDone(bytes - given);
+  });
+  const std::shared_ptr<DriverHeld> held = driver_held();
+  if (held != nullptr && given < bytes) given += held->GiveBack();
+  return given;
+}
+
 ChunkPool::IdleFound ChunkPool::FindIdle(const Round& round,
                                          std::size_t bytes) noexcept {
   IdleFound found;

@@ -86,6 +86,9 @@ class ChunkHolder {
   virtual Block* PartWith(std::size_t /*bytes*/) noexcept { return nullptr; }
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
+  // Gives idle chunks to the system, until they are `bytes` together, if the
+  // work that used them is done; returns their bytes. Waits for nothing.
+  virtual std::size_t GiveBackDone(std::size_t /*bytes*/) noexcept { return 0; }
   // Parts with what is idle, as its stream is about to go. Waits for nothing,
   // if the stream has a timeline: what work may still use goes to the
   // ChunkPool, and loans stay until they are recalled.

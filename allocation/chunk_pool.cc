@@ -262,6 +262,16 @@ bool ChunkPool::AwaitLastUse(const Idle& idle) noexcept {
   return status == Status::kSuccess;
 }
 
+bool ChunkPool::IsLastUseOver(const Idle& idle) noexcept {
+  if (idle.stream != nullptr && !idle.stream->IsDone()) return false;
+  if (idle.timeline == nullptr) return true;
+  if (!idle.timeline->IsDone(idle.tick)) {
+    return idle.timeline->Poll() >= idle.tick;
+  }
+  idle.timeline->AcquireDone();
+  return true;
+}
+
 bool ChunkPool::Keep(const Idle& idle) noexcept {
   std::vector<Idle> larger;  // made and destroyed without the lock
   try {
@@ -417,6 +427,26 @@ std::size_t ChunkPool::RoomBytes(Device* device) noexcept {
   }
   last_room_bytes_.store(room, std::memory_order_relaxed);
   return room;
+}
+
+std::size_t ChunkPool::GiveOfferedDone(std::size_t bytes) noexcept {
+  std::size_t given = 0;
+  std::size_t count = 0;
+  {
+    const std::lock_guard<SpinLock> guard(lock_);
+    count = offered_.size();
+  }
+  for (; count != 0 && given < bytes; --count) {
+    const Idle idle = TakeOldestOut();
+    if (idle.chunk == nullptr) break;
+    if (!IsLastUseOver(idle)) {
+      PutBack(idle);
+      continue;
+    }
+    GiveUpPlace();
+    given += Return(idle.chunk);
+  }
+  return given;
 }
 
 std::size_t ChunkPool::reserved_bytes() const noexcept {

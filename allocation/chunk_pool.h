@@ -112,6 +112,14 @@ class ChunkPool final : public Decorator {
     return last_room_bytes_.load(std::memory_order_relaxed);
   }
 
+  // For another pool on the same device: gives idle memory to the system whose
+  // last use is over, until it is `bytes`; returns the bytes given. Waits for
+  // no stream.
+  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  // An upper bound on what the system may have more of, in bytes, if all idle
+  // memory goes back; `of_limit`: on what the limit may.
+  std::size_t ReclaimableBytes(bool of_limit) noexcept;
+
   // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
   // for calls in flight.
   void AddHolder(ChunkHolder& holder);
@@ -224,6 +232,10 @@ class ChunkPool final : public Decorator {
   static bool OrderAfter(const Idle& idle, ChainStream& user) noexcept;
   // False if it could not be waited for.
   static bool AwaitLastUse(const Idle& idle) noexcept;
+  // Never waits.
+  static bool IsLastUseOver(const Idle& idle) noexcept;
+  // Gives the offered chunks to the system that this is true of.
+  std::size_t GiveOfferedDone(std::size_t bytes) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
   // One round of it: what is on the list now. Sets `has_given` if something
   // leaves the list.
@@ -278,7 +290,6 @@ class ChunkPool final : public Decorator {
   // Calls `ask` with every one of them that is still there.
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
                      Asked asked = Asked::kAll) noexcept;
-  std::size_t ReclaimableBytes(bool of_limit) noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
   // Stops waiting for streams once `bytes` were given without.
   std::size_t GiveBackAll(std::size_t bytes) noexcept;

@@ -345,6 +345,28 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
   return false;
 }
 
+bool Reclaimer::AskOthers(Stream stream, Failure& failure,
+                          FunctionRef<bool()> search, std::uint64_t& seen) {
+  // A limit of this place is not theirs, nor is the host's memory.
+  if (failure.reason != Failure::Reason::kDeviceMemory ||
+      failure.during_capture) {
+    return false;
+  }
+  std::size_t bytes = failure.device_free_bytes;
+  for (const auto& entry : Sources(ReclaimStep::kAskOthers)) {
+    bytes = AddUpTo(bytes, entry->Available(/*of_limit=*/false));
+  }
+  if (bytes < failure.rounded_bytes) return false;
+  {
+    const Giving giving(*this);
+    if (RunStep(ReclaimStep::kAskOthers, stream, failure.rounded_bytes) == 0) {
+      return false;
+    }
+  }
+  seen = given_.load();
+  return search();
+}
+
 bool Reclaimer::Retry(Stream stream, Failure& failure,
                       FunctionRef<bool()> search, std::uint64_t& seen) {
   RetryQueue::Stay stay(retry_, failure);
@@ -354,7 +376,8 @@ bool Reclaimer::Retry(Stream stream, Failure& failure,
     seen = given_.load();
     if (search() ||
         (failure.MayReclaim() && (RunSteps(stream, failure, search, seen) ||
-                                  SearchBehindOthers(failure, search, seen)))) {
+                                  SearchBehindOthers(failure, search, seen) ||
+                                  AskOthers(stream, failure, search, seen)))) {
       return true;
     }
   } while (stay.Wait(failure));
@@ -372,7 +395,8 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
     std::uint64_t seen = given_.load();
     if (RunSteps(stream, failure, search, seen) ||
         RunCallbacks(stream, failure, search, seen) ||
-        SearchBehindOthers(failure, search, seen)) {
+        SearchBehindOthers(failure, search, seen) ||
+        AskOthers(stream, failure, search, seen)) {
       return true;
     }
     if (!failure.MayReclaim()) return false;

@@ -24,9 +24,10 @@ enum class ReclaimStep : std::size_t {
   kReleaseIdleChunks,  // give idle chunks back to the system
   kAwaitFrees,         // wait on the host for the frees that remain
   kCallbacks,          // ask the users' callbacks
+  kAskOthers,          // have other owners of the device's memory give some
   kReport,             // report the state in which nothing helped
 };
-inline constexpr std::size_t kReclaimStepCount = 7;
+inline constexpr std::size_t kReclaimStepCount = 8;
 
 // A part of a chain that can give memory back.
 class ReclaimSource {
@@ -59,6 +60,8 @@ class ReclaimSource {
 //   something if fewer bytes are in use, or more are idle or free on the
 //   device, than after any round before it; so the threads that allocate
 //   beside it cannot make the rounds endless.
+//   Others than this place, which have memory of the same device, are asked
+//   once, if that with what the device has left could meet the request.
 //   Memory that another thread is giving to the system is neither idle nor free
 //   for a moment: a climb that found nothing waits for that and searches again.
 //   What a wait for frees brings may be idle in the chain of another stream, so
@@ -148,6 +151,9 @@ class Reclaimer {
   // Asks each callback once. Sets `gave` if one of them gave something.
   bool RunRound(Stream stream, Failure& failure, FunctionRef<bool()> search,
                 std::uint64_t& seen, bool& gave);
+  // Searches once more if others gave something.
+  bool AskOthers(Stream stream, Failure& failure, FunctionRef<bool()> search,
+                 std::uint64_t& seen);
   bool Retry(Stream stream, Failure& failure, FunctionRef<bool()> search,
              std::uint64_t& seen);
   bool SearchBehindOthers(const Failure& failure, FunctionRef<bool()> search,

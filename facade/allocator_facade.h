@@ -54,7 +54,8 @@ class AllocatorFacade {
  public:
   // `platform` null: the one the options name. Facades may share a platform; a
   // capture that one announces the others know nothing of, so none of them may
-  // be asked for anything meanwhile.
+  // be asked for anything meanwhile. Before a request of one fails, the others
+  // on its device give back idle memory (strata_share_idle).
   // `clock` times waits and trace stamps; it outlives every allocation.
   //
   // Errors: std::invalid_argument naming the option that is wrong;

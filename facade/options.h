@@ -32,6 +32,7 @@ struct Options {
   std::int64_t alloc_fill_value = -1;
   bool init_allocated_mem = false;
   bool check_streams = false;
+  bool share_idle = true;
 
   // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
   // and values, separated by commas, semicolons or spaces. A Bool may stand

@@ -147,9 +147,14 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
     fill_ = std::make_unique<DebugFill>(device_, fill,
                                         options_.sync_after_alloc, &gate());
   }
+  if (options_.share_idle && place_.kind == PlaceKind::kDevice) {
+    neighbour_ =
+        std::make_unique<IdleNeighbour>(*device_, *pool_, gate(), reclaimer_);
+  }
 }
 
 PlaceState::~PlaceState() {
+  neighbour_.reset();
   // Streams that share a strategy defer what belongs to it, and hold this.
   context_.frees->End();
   pool_->Close();
@@ -253,6 +258,8 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       throw;
     }
   }
+  // Other facades' threads must not run the visitors of this one.
+  neighbour_.reset();
   has_visitors_ = true;
   pool_->AddVisitor(std::move(visitor));
 }
@@ -377,6 +384,7 @@ void PlaceState::Retire(Stream stream) noexcept {
 }
 
 void PlaceState::Close() noexcept {
+  neighbour_.reset();
   decltype(callbacks_) callbacks;
   {
     const std::lock_guard<std::mutex> guard(fronts_mutex_);

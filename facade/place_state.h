@@ -23,6 +23,7 @@
 #include "strata/allocation/trace_allocator.h"
 #include "strata/facade/front_table.h"
 #include "strata/facade/host_strategy.h"
+#include "strata/facade/idle_neighbour.h"
 #include "strata/facade/key_table.h"
 #include "strata/facade/options.h"
 #include "strata/facade/out_of_memory_callback.h"
@@ -227,6 +228,9 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   Stats finished_strategies_;   // of their own; likewise
   // The largest peak in use of a front that is gone; likewise.
   std::uint64_t finished_peak_bytes_ = 0;
+
+  // Null if its idle memory is for no other facade.
+  std::unique_ptr<IdleNeighbour> neighbour_;
 };
 
 }  // namespace strata

@@ -61,6 +61,10 @@ class Device {
   // No driver call.
   virtual int ordinal() const = 0;
   virtual const Caps& caps() const = 0;
+  // The hardware behind this object: devices of one identity share its memory.
+  virtual std::uintptr_t identity() const {
+    return reinterpret_cast<std::uintptr_t>(this);
+  }
   // How often `call` reached this device, refused calls included; 0 for an
   // event. No driver call; exact when no call is in flight.
   std::uint64_t CallCount(DeviceCall call) const;

@@ -108,6 +108,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
                               std::size_t least) noexcept override;
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
   void GiveUpIdle() noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
@@ -283,6 +284,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // The same for the smallest of at least `bytes`; null if there is none. Takes
   // the lock.
   Chunk* DetachSmallest(std::size_t bytes) noexcept;
+  // The same for chunks of at least `least` bytes, the largest first, until
+  // they are `bytes` together, linked by `next`.
+  Chunk* DetachLargest(std::size_t bytes, std::size_t least) noexcept;
   // The same for all that are no loans, linked by `next`.
   Chunk* DetachAllIdle() noexcept;
   // Gives detached chunks, linked by `next`, to the system, after the work that

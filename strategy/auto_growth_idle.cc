@@ -83,21 +83,31 @@ std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
   return ReturnToSystem(DetachSmallest(bytes));
 }
 
+Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
+                                          std::size_t least) noexcept {
+  Chunk* chunks = nullptr;
+  const Joined joined(*this);
+  idle_.SortBySize();
+  for (std::size_t taken = 0; taken < bytes;) {
+    Chunk* chunk = idle_.first();
+    if (chunk == nullptr || chunk->first->size < least) break;
+    taken += chunk->first->size;
+    chunk = Detach(chunk);
+    chunk->next = std::exchange(chunks, chunk);
+  }
+  return chunks;
+}
+
 std::size_t AutoGrowthAllocator::GiveBackLargest(std::size_t bytes,
                                                  std::size_t least) noexcept {
-  Chunk* chunks = nullptr;
-  {
-    const Joined joined(*this);
-    idle_.SortBySize();
-    for (std::size_t taken = 0; taken < bytes;) {
-      Chunk* chunk = idle_.first();
-      if (chunk == nullptr || chunk->first->size < least) break;
-      taken += chunk->first->size;
-      chunk = Detach(chunk);
-      chunk->next = std::exchange(chunks, chunk);
-    }
-  }
-  return ReturnToSystem(chunks);
+  return ReturnToSystem(DetachLargest(bytes, least));
+}
+
+std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
+  if (!IdleIsDone()) return 0;
+  Chunk* const chunks = DetachLargest(bytes, 1);
+  // The stream may have got, used and freed one of them before it was detached.
+  return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
 }
 
 std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {

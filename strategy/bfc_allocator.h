@@ -115,6 +115,7 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   // A region serves every stream of the place already.
   std::size_t OfferIdle(std::size_t bytes) noexcept override;
   std::size_t GiveBackAll() noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   // R7, steps 3 and 4. Null if there is none, or if records ran out: then
@@ -169,6 +170,8 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   Chunk* DetachOne(std::size_t bytes) noexcept;
   // Gives detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
+  // The same, if `is_done` says that it is done; else to the chunk pool.
+  std::size_t FreeRegions(Chunk* regions, bool is_done) noexcept;
 
   const BfcOptions options_;
   SafeFrontier frontier_;

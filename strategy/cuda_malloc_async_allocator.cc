@@ -222,6 +222,15 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   return flushed;  // the trim says what else it gives
 }
 
+std::size_t CudaMallocAsyncAllocator::GiveBackDone(
+    std::size_t /*bytes*/) noexcept {
+  if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
+      stream_->IsDone()) {
+    FlushCache();
+  }
+  return 0;  // the trim says what it gives
+}
+
 std::size_t CudaMallocAsyncAllocator::Release() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
   GiveBackAll();

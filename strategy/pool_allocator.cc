@@ -343,6 +343,24 @@ std::size_t PoolAllocator::GiveBackAll() noexcept {
   return GiveToSystem(leaving, is_covered || Wait());
 }
 
+std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
+  if (!PoolingStrategy::IdleIsDone()) return 0;
+  RecordList leaving;
+  {
+    const std::lock_guard<LentLock> guard(lock_);
+    for (std::size_t taken = 0; taken < bytes;) {
+      Block* const block = TakeOldest();
+      if (block == nullptr) break;
+      taken += block->size;
+      leaving.Push(block);
+    }
+    NoteExcess();
+  }
+  if (leaving.empty()) return 0;
+  // A stream may have got, used and freed one of them before it was taken.
+  return GiveToSystem(leaving, PoolingStrategy::IdleIsDone());
+}
+
 std::size_t PoolAllocator::IdleBytes() const noexcept {
   const std::lock_guard<LentLock> guard(lock_);
   return cached_.total_bytes();

@@ -92,6 +92,7 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t GiveBackAll() noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   std::optional<std::size_t> RoundedSize(std::size_t bytes) const;

@@ -39,6 +39,10 @@ class CudaDevice final : public Device {
   CudaDevice(CudaPlatform* platform, int ordinal, CUdevice device);
 
   int ordinal() const override { return ordinal_; }
+  // Of every CudaPlatform of the process; no address is that low.
+  std::uintptr_t identity() const override {
+    return static_cast<std::uintptr_t>(ordinal_) + 1;
+  }
   const Caps& caps() const override { return caps_; }
 
   Status MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) override;

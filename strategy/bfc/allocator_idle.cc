@@ -19,8 +19,10 @@ Chunk* BfcAllocator::DetachOne(std::size_t bytes) noexcept {
 }
 
 std::size_t BfcAllocator::ReturnToSystem(Chunk* regions) noexcept {
-  if (regions == nullptr) return 0;
-  const bool is_done = WaitForWork();
+  return regions != nullptr ? FreeRegions(regions, WaitForWork()) : 0;
+}
+
+std::size_t BfcAllocator::FreeRegions(Chunk* regions, bool is_done) noexcept {
   std::size_t given = 0;
   while (regions != nullptr) {
     auto* region = static_cast<BfcRegion*>(regions);
@@ -109,6 +111,23 @@ std::size_t BfcAllocator::GiveBackAll() noexcept {
     if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
   return ReturnToSystem(regions);
+}
+
+std::size_t BfcAllocator::GiveBackDone(std::size_t bytes) noexcept {
+  if (!IdleIsDone()) return 0;
+  Chunk* regions = nullptr;
+  {
+    const Joined joined(*this);
+    std::size_t taken = 0;
+    regions = DetachIdle([&](const BfcRegion& region) {
+      if (taken >= bytes) return false;
+      taken += region.size;
+      return true;
+    });
+    if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
+  }
+  // A stream may have got, used and freed one of them before it was detached.
+  return regions != nullptr ? FreeRegions(regions, IdleIsDone()) : 0;
 }
 
 }  // namespace strata

@@ -85,4 +85,18 @@ std::size_t BuddyStrategy::GiveBackAll() noexcept {
   return bytes;
 }
 
+std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes) noexcept {
+  if (!IdleIsDone()) return 0;
+  std::size_t given = 0;
+  while (given < bytes) {
+    Allocation* const memory = DetachIdle(LargestIdle());
+    if (memory == nullptr) break;
+    // A stream may have got, used and freed it before it was detached.
+    const std::size_t got = source_.Give(memory, IdleIsDone());
+    if (got == 0) break;
+    given += got;
+  }
+  return given;
+}
+
 }  // namespace strata

@@ -89,6 +89,7 @@ class BuddyStrategy : public PoolingStrategy {
   std::size_t GiveBack(std::size_t bytes) noexcept final;
   std::size_t OfferIdle(std::size_t bytes) noexcept final;
   std::size_t GiveBackAll() noexcept final;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept final;
 
   Allocation* DetachIdle(std::size_t bytes) noexcept;
   Allocation* TakeHuge(const Request& request, std::size_t size,

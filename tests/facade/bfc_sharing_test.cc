@@ -77,9 +77,20 @@ TEST_F(BfcSharingTest, R18TheSecondOneTakesWhatTheFirstOneLeft) {
   other_.reset();
 }
 
-TEST_F(BfcSharingTest, WhatOneReleasesTheOtherCanHave) {
+TEST_F(BfcSharingTest, WhatOneHasIdleTheOtherCanHave) {
   AllocatorFacade& one = Build(Bfc("bfc_allow_growth=true"));
   AllocatorFacade& two = BuildOther(Bfc("bfc_allow_growth=true"));
+  one.Alloc(kPlace, Mebibytes(40)).reset();
+  EXPECT_EQ(one.GetStats(kPlace).reserved_bytes, kMemoryBytes);
+  EXPECT_NE(two.Alloc(kPlace, Mebibytes(40)), nullptr);
+  EXPECT_EQ(one.GetStats(kPlace).reserved_bytes, 0U);
+  other_.reset();
+}
+
+TEST_F(BfcSharingTest, WhatOneReleasesTheOtherCanHave) {
+  const std::string apart = "bfc_allow_growth=true,strata_share_idle=false";
+  AllocatorFacade& one = Build(Bfc(apart));
+  AllocatorFacade& two = BuildOther(Bfc(apart));
   one.Alloc(kPlace, Mebibytes(40)).reset();
   EXPECT_THROW(two.Alloc(kPlace, Mebibytes(40)), OutOfMemory);
   EXPECT_EQ(one.Release(kPlace), kMemoryBytes);

@@ -1,0 +1,52 @@
+#ifndef STRATA_FACADE_IDLE_NEIGHBOUR_H_
+#define STRATA_FACADE_IDLE_NEIGHBOUR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "strata/allocation/chunk_pool.h"
+#include "strata/allocation/reclaimer.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/platform/device.h"
+#include "strata/platform/function_ref.h"
+#include "strata/platform/stream.h"
+
+namespace strata {
+
+// One facade's memory of a device, as the facades of the process that use the
+// same device see it: before a request of one fails, it has the others give
+// idle memory whose work is done to the device.
+//
+// Model: the last rung of the ladder. It waits for no stream, calls no user's
+//   code, and asks nobody from inside such a question. Nobody is asked while a
+//   capture is announced by any facade of the device, and none is announced to
+//   the facades that take part until the answer is given. If another thread is
+//   just using the list of facades, nobody is asked.
+// Threads: any thread. The destructor waits for questions under way.
+// Lifetime: what the constructor is given outlives it. A forked child asks none
+//   of the facades that it has from its parent.
+class IdleNeighbour final : private ReclaimSource {
+ public:
+  // Makes no device call.
+  //
+  // Errors: std::bad_alloc.
+  IdleNeighbour(const Device& device, ChunkPool& pool, const CaptureGate& gate,
+                const std::shared_ptr<Reclaimer>& reclaimer);
+  ~IdleNeighbour() override;
+
+ private:
+  struct Entry;
+  class List;
+
+  // What the others have idle.
+  std::size_t ReclaimableBytes(bool of_limit) const noexcept override;
+  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+  void ForEachOther(FunctionRef<void(Entry&)> ask) const noexcept;
+
+  const std::shared_ptr<Entry> entry_;
+  Reclaimer::Registration registration_;  // of this, so it goes first
+};
+
+}  // namespace strata
+
+#endif  // STRATA_FACADE_IDLE_NEIGHBOUR_H_

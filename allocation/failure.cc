@@ -27,9 +27,13 @@ class Sizes {
   }
 
  private:
-  // Whether all sizes are at least a tenth of a GiB. Limits are set in MiB.
+  // Whether request and device are of GiB, and all sizes at least a tenth of
+  // one. Limits are set in MiB.
   static bool IsLarge(const Failure& f) {
-    if (f.limit_bytes != 0 || f.requested_bytes < Gibibytes(1)) return false;
+    if (f.limit_bytes != 0 || f.requested_bytes < Gibibytes(1) ||
+        (f.device_total_bytes != 0 && f.device_total_bytes < Gibibytes(1))) {
+      return false;
+    }
     for (const std::size_t bytes :
          {f.largest_free_bytes, f.live_bytes, f.cached_bytes, f.reserved_bytes,
           f.device_free_bytes}) {

@@ -97,10 +97,10 @@ TEST_P(PeerContractTest, ExhaustionLeavesTheBlockAndTheCountersAlone) {
 
 TEST_P(PeerContractTest, OutOfMemorySaysWhoAndHowMuch) {
   const PeerBlock held = Take(*peer_, Mebibytes(3), stream_);
-  EXPECT_THAT(
-      [&] { ThrowOutOfMemory(*peer_, device_.device(), Gibibytes(1)); },
-      ThrowsMessage<BadAlloc>(AllOf(HasSubstr(GetParam()), HasSubstr("1.0 GiB"),
-                                    HasSubstr("256.0 MiB"))));
+  EXPECT_THAT([&] { ThrowOutOfMemory(*peer_, device_.device(), Gibibytes(1)); },
+              ThrowsMessage<BadAlloc>(AllOf(HasSubstr(GetParam()),
+                                            HasSubstr("1024.0 MiB"),
+                                            HasSubstr("256.0 MiB"))));
   peer_->Free(held);
 }
 

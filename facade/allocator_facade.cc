@@ -452,7 +452,6 @@ void AllocatorFacade::SetPeak(const PlaceState& state, Stats& sum) const {
   if (options_.decorators.exact_peak) {
     sum.peak_in_use_bytes = state.meter().peak_in_use_bytes();
     sum.peak_in_use_is_bound = false;
-    return;
   }
   // Bytes in use are reserved, too.
   sum.peak_in_use_bytes =

@@ -179,9 +179,10 @@ void StressThreadsTest::LookAround(std::mt19937_64& engine) {
   const Place place = DevicePlace(static_cast<int>(engine() % kThreadDevices));
   const Stats stats = facade_->GetStats(place);
   EXPECT_LE(stats.reserved_bytes, kDeviceBytes);
-  if (stats.limit_bytes != 0) {
-    EXPECT_LE(stats.reserved_bytes, stats.limit_bytes);
+  if (stats.reserved_limit_bytes != 0) {
+    EXPECT_LE(stats.reserved_bytes, stats.reserved_limit_bytes);
   }
+  EXPECT_LE(stats.peak_in_use_bytes, stats.peak_reserved_bytes);
   BlockCounter counter;
   switch (engine() % 4) {
     case 0:

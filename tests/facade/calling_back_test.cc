@@ -63,14 +63,13 @@ class CallingBackTest : public FacadeFixture,
   // Grows, splits, marks, gives back and runs out of memory.
   void Work() {
     std::vector<AllocationPtr> live;
-    for (int i = 0; i < 12; ++i) {
-      const std::size_t bytes =
-          Kibibytes(700) * static_cast<std::size_t>(i + 1);
+    for (std::size_t i = 0; i < 12; ++i) {
+      const std::size_t bytes = Kibibytes(700) * (i + 1);
       Failure failure;
       AllocationPtr block =
-          facade().TryAlloc(kPlace, Request{bytes}, streams_[i % 3U], failure);
+          facade().TryAlloc(kPlace, Request{bytes}, streams_[i % 3], failure);
       if (block == nullptr) continue;
-      facade().RecordStream(*block, streams_[(i + 1) % 3U]);
+      facade().RecordStream(*block, streams_[(i + 1) % 3]);
       if (i % 3 != 0) live.push_back(std::move(block));
     }
     Failure failure;
@@ -107,6 +106,8 @@ TEST_P(CallingBackTest, AVisitorOfChunksMayCallTheFacade) {
   Work();
   EXPECT_GT(calls_, 0);
   EXPECT_EQ(bytes, facade().GetStats(kPlace).reserved_bytes);
+  facade_.reset();
+  EXPECT_EQ(bytes, 0);
 }
 
 // Works after each message, when glog lets go of its own locks.

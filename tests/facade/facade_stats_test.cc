@@ -267,7 +267,7 @@ TEST_F(FacadeStatsTest, SaysTheBudgetInForce) {
 }
 
 TEST_F(FacadeStatsTest, OfTwoLimitsTheSmallerOneHolds) {
-  for (const std::size_t budget : {10, 30}) {
+  for (const std::size_t budget : {std::size_t{10}, std::size_t{30}}) {
     Build("gpu_memory_limit_mb=20,strata_in_use_limit=" +
           std::to_string(budget) + "MiB");
     EXPECT_EQ(Now().in_use_limit_bytes, Mebibytes(budget));

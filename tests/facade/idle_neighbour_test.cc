@@ -170,6 +170,8 @@ TEST_F(IdleNeighbourTest, GivesNoChunksThatVisitorsKnow) {
   other().Alloc(kPlace, Mebibytes(50)).reset();
   EXPECT_FALSE(IsMet(facade(), Mebibytes(40)));
   EXPECT_EQ(visits, 1);
+  other_.reset();
+  EXPECT_EQ(visits, 2);
 }
 
 TEST_F(IdleNeighbourTest, AsksNoCallbacksOfOthers) {
@@ -177,7 +179,10 @@ TEST_F(IdleNeighbourTest, AsksNoCallbacksOfOthers) {
   const AllocationPtr held = other().Alloc(kPlace, Mebibytes(50));
   int calls = 0;
   const auto callback = other().AddOutOfMemoryCallback(
-      kPlace, [&](Place, std::size_t) { return ++calls * 0U; });
+      kPlace, [&](Place, std::size_t) -> std::size_t {
+        ++calls;
+        return 0;
+      });
   EXPECT_FALSE(IsMet(facade(), Mebibytes(40)));
   EXPECT_EQ(calls, 0);
 }

@@ -116,8 +116,8 @@ class ChunkPool final : public Decorator {
   // last use is over, until it is `bytes`; returns the bytes given. Waits for
   // no stream.
   std::size_t GiveBackDone(std::size_t bytes) noexcept;
-  // An upper bound on what the system may have more of, in bytes, if all idle
-  // memory goes back; `of_limit`: on what the limit may.
+  // An upper bound on the bytes that the system gains if all idle memory is
+  // given back; `of_limit`: on the bytes that the limit gains.
   std::size_t ReclaimableBytes(bool of_limit) noexcept;
 
   // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
@@ -234,7 +234,8 @@ class ChunkPool final : public Decorator {
   static bool AwaitLastUse(const Idle& idle) noexcept;
   // Never waits.
   static bool IsLastUseOver(const Idle& idle) noexcept;
-  // Gives the offered chunks to the system that this is true of.
+  // Gives offered chunks whose last use is over to the system, until they are
+  // `bytes` together; returns their bytes. Never waits.
   std::size_t GiveOfferedDone(std::size_t bytes) noexcept;
   std::size_t GiveOffered(bool all) noexcept;
   // One round of it: what is on the list now. Sets `has_given` if something

@@ -24,8 +24,8 @@ enum class ReclaimStep : std::size_t {
   kReleaseIdleChunks,  // give idle chunks back to the system
   kAwaitFrees,         // wait on the host for the frees that remain
   kCallbacks,          // ask the users' callbacks
-  kAskOthers,          // have other owners of the device's memory give some
-  kReport,             // report the state in which nothing helped
+  kAskOthers,          // ask other facades of the device for idle memory
+  kReport,             // record the state in which every step failed
 };
 inline constexpr std::size_t kReclaimStepCount = 8;
 
@@ -53,15 +53,15 @@ class ReclaimSource {
 //   steps that give memory to the system are skipped if all of them together
 //   could not meet the request: an impossible request costs nobody his cache.
 //   A source may allocate and free; its own failures do not climb again.
-//   Callbacks are asked last, those of higher priority first, with a search
-//   after each one that gave something. Rounds over all callbacks follow each
-//   other while a round gives something: as many as allowed or, without a
-//   number, until two rounds in a row have changed nothing. A round changes
-//   something if fewer bytes are in use, or more are idle or free on the
-//   device, than after any round before it; so the threads that allocate
-//   beside it cannot make the rounds endless.
-//   Others than this place, which have memory of the same device, are asked
-//   once, if that with what the device has left could meet the request.
+//   Callbacks are asked after these steps, by priority, with a search after
+//   each one that gave something. Rounds over all callbacks follow each other
+//   while a round gives something. Their number is bounded or, without a
+//   number, they end when two rounds in a row have changed nothing. A round
+//   changes something if fewer bytes are in use, or more bytes are idle or free
+//   on the device, than after any round before it. So threads that allocate
+//   meanwhile cannot make the rounds endless.
+//   Other facades of the device are asked once, if their idle memory and the
+//   free memory of the device could together meet the request.
 //   Memory that another thread is giving to the system is neither idle nor free
 //   for a moment: a climb that found nothing waits for that and searches again.
 //   What a wait for frees brings may be idle in the chain of another stream, so
@@ -130,14 +130,14 @@ class Reclaimer {
  private:
   using Entry = Registration::Entry;
 
-  // How much memory a search may come to, by all that is known of the place.
+  // The memory that a search might find, as far as the place knows.
   struct Supply;
 
   // Counts a thread in for as long as it gives memory to the system.
   class Giving;
 
   std::vector<std::shared_ptr<Entry>> Sources(ReclaimStep step) const;
-  // What the steps that give memory to the system could give, in bytes.
+  // Bytes that the steps which give memory to the system could give.
   std::size_t IdleBytes(bool of_limit) const;
   Supply SupplyFor(const Failure& failure) const;
   bool IsWorthReleasing(const Failure& failure) const;

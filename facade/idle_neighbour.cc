@@ -90,6 +90,10 @@ IdleNeighbour::IdleNeighbour(const Device& device, ChunkPool& pool,
 
 IdleNeighbour::~IdleNeighbour() {
   registration_.Reset();
+  StopGiving();
+}
+
+void IdleNeighbour::StopGiving() noexcept {
   List::Instance().Remove(entry_);
   entry_->calls.Close();
 }

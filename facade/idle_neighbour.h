@@ -17,11 +17,11 @@ namespace strata {
 // same device see it: before a request of one fails, it has the others give
 // idle memory whose work is done to the device.
 //
-// Model: the last rung of the ladder. It waits for no stream, calls no user's
-//   code, and asks nobody from inside such a question. Nobody is asked while a
-//   capture is announced by any facade of the device, and none is announced to
-//   the facades that take part until the answer is given. If another thread is
-//   just using the list of facades, nobody is asked.
+// Model: the last rung of the ladder. A question waits for no stream and calls
+//   no callback or visitor. A thread that is inside a question asks no other.
+//   Nobody is asked while any facade of the device has announced a capture, and
+//   the two facades announce none until the question is answered. Nobody is
+//   asked either while another thread uses the list of facades.
 // Threads: any thread. The destructor waits for questions under way.
 // Lifetime: what the constructor is given outlives it. A forked child asks none
 //   of the facades that it has from its parent.
@@ -34,11 +34,15 @@ class IdleNeighbour final : private ReclaimSource {
                 const std::shared_ptr<Reclaimer>& reclaimer);
   ~IdleNeighbour() override;
 
+  // Gives nothing from now on, but asks the others as before. Waits for
+  // questions under way.
+  void StopGiving() noexcept;
+
  private:
   struct Entry;
   class List;
 
-  // What the others have idle.
+  // Idle bytes of the other facades.
   std::size_t ReclaimableBytes(bool of_limit) const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
   void ForEachOther(FunctionRef<void(Entry&)> ask) const noexcept;

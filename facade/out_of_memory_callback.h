@@ -18,10 +18,9 @@ using OutOfMemoryFunction = std::function<std::size_t(Place, std::size_t)>;
 // or destroyed, or its facade is gone.
 //
 // Model: the end of the handle waits for calls in flight. Inside a call of its
-//   own callback it returns at once: the call goes on, calls in other threads
-//   may too, no further one begins, and the function is destroyed after the
-//   last of them. Two callbacks that reset each other's handle, each in its own
-//   thread, wait for each other.
+//   own callback it returns at once: no further call begins, those under way go
+//   on, in other threads too, and the function is destroyed after the last one.
+//   Two threads whose callbacks reset each other's handle wait for each other.
 // Threads: as a value.
 class [[nodiscard]] OutOfMemoryCallback {
  public:

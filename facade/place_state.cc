@@ -259,7 +259,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
     }
   }
   // Other facades' threads must not run the visitors of this one.
-  neighbour_.reset();
+  if (neighbour_ != nullptr) neighbour_->StopGiving();
   has_visitors_ = true;
   pool_->AddVisitor(std::move(visitor));
 }

@@ -168,7 +168,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   Block* PartWith(std::size_t bytes) noexcept override;
   // Makes what is freed ready to be trimmed; returns the bytes that were kept.
   std::size_t GiveBackAll() noexcept override;
-  // Frees what is kept, for DriverPool to give back.
+  // Frees the cached blocks, so that DriverPool can give them back.
   std::size_t GiveBackDone(std::size_t bytes) noexcept override;
   void GiveUpIdle() noexcept override;
   void OtherStreamEnds(Stream stream) noexcept override {

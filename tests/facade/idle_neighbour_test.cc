@@ -170,8 +170,13 @@ TEST_F(IdleNeighbourTest, GivesNoChunksThatVisitorsKnow) {
   other().Alloc(kPlace, Mebibytes(50)).reset();
   EXPECT_FALSE(IsMet(facade(), Mebibytes(40)));
   EXPECT_EQ(visits, 1);
-  other_.reset();
+  other().Release(kPlace);
   EXPECT_EQ(visits, 2);
+  facade().Alloc(kPlace, Mebibytes(50)).reset();
+  EXPECT_TRUE(IsMet(other(), Mebibytes(40)));  // it gets all the same
+  EXPECT_EQ(visits, 3);
+  other_.reset();
+  EXPECT_EQ(visits, 4);
 }
 
 TEST_F(IdleNeighbourTest, AsksNoCallbacksOfOthers) {

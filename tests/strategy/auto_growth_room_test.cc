@@ -48,7 +48,7 @@ std::vector<std::size_t> SizesUpTo(std::size_t most) {
 // 8 blocks of 8 MiB got six under a limit of 64 MiB.
 TEST(AutoGrowthRoomTest, OneSizeFillsAsMuchAsWithoutAPool) {
   for (const bool by_limit : {false, true}) {
-    for (const std::size_t mebibytes : {64, 128, 256, 512, 1024}) {
+    for (const std::size_t mebibytes : {64U, 128U, 256U, 512U, 1024U}) {
       const std::size_t bytes = Mebibytes(mebibytes);
       TestPlaceOptions options = Bounded(by_limit, bytes);
       for (const std::size_t size : SizesUpTo(bytes / 2)) {

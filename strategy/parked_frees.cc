@@ -283,9 +283,7 @@ std::size_t ParkedFrees::Drain() noexcept {
     LetGoIfEmpty();
     return 0;
   }
-  // If it fails, what is open stays parked.
-  static_cast<void>(timeline_->Close());
-  return FreeUpTo(timeline_->Poll());
+  return FreeUpTo(timeline_->Refresh());
 }
 
 std::size_t ParkedFrees::Await() noexcept {

@@ -32,8 +32,9 @@ namespace strata {
 // Threads: any thread. No device call and no call of the strategy with the lock
 //   held.
 // Cost: O(1) under the stream's lock; a tick per free, so an event per 64 frees
-//   at most. 67 KiB of index once something may be parked, and 128 bytes for
-//   every block that can be.
+//   at most: a free of any size is a hit, and hits make no device call. A miss
+//   asks an idle stream without an event. 67 KiB of index once something may be
+//   parked, and 128 bytes for every block that can be.
 // Source: DESIGN §4 (a strategy shared by place).
 class ParkedFrees final : public FreeSource {
  public:

@@ -34,7 +34,7 @@ class FreeSource {
   FreeSource& operator=(const FreeSource&) = delete;
   virtual ~FreeSource() = default;
 
-  // Frees what is done, after closing what is open and asking each stream once.
+  // Frees what is done, after asking each stream (StreamTimeline::Refresh).
   // Never waits. Returns the bytes freed.
   virtual std::size_t Drain() noexcept = 0;
   // Waits on the host for what was deferred before the call, then frees it.
@@ -52,10 +52,11 @@ class FreeSource {
 // What was freed at one place but may still be used by work in streams.
 //
 // Model: sources defer; whoever misses at the place has them all drained, on
-//   whatever stream: that closes batches, asks each stream once and frees what
-//   is done. Two rungs of the place's ladder do the same: one drains, a later
-//   one waits on the host. Once the facade has let go, each free drains, and
-//   the end waits for the rest.
+//   whatever stream: that asks each stream that something waits for, records
+//   an event only in those that are busy, and frees what is done. Two rungs of
+//   the place's ladder do the same: one drains, a later one waits on the host.
+//   Once the facade has let go, each free drains, and the end waits for the
+//   rest.
 // Errors: what cannot be proven done stays deferred and is tried again; only at
 //   the End, when nobody can be given the memory any more, it goes all the same
 //   and is logged.

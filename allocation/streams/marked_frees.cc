@@ -80,7 +80,12 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
   for (StreamMark* mark = marked->marks.get(); mark != nullptr;
        mark = mark->next.get()) {
     mark->marked = marked.get();
-    if (mark->tick == 0) mark->tick = mark->queue->timeline->Note();
+    StreamTimeline& timeline = *mark->queue->timeline;
+    if (mark->tick == 0) {
+      mark->tick = timeline.Note(marked->block->size);
+    } else {
+      timeline.AddWaiting(marked->block->size);
+    }
     ++marked->waits;
   }
   // The queues have it; whoever passes the last mark deletes it.
@@ -147,9 +152,7 @@ std::size_t MarkedFrees::Drain() noexcept {
   std::size_t bytes = 0;
   VisitEach(queues_mutex_, queues_, [&](Queue& queue) {
     if (LastTick(queue, nullptr) == 0) return;
-    // If it fails, what is open stays deferred.
-    static_cast<void>(queue.timeline->Close());
-    bytes += Pass(queue, queue.timeline->Poll(), nullptr);
+    bytes += Pass(queue, queue.timeline->Refresh(), nullptr);
   });
   return bytes;
 }

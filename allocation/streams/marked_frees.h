@@ -69,8 +69,11 @@ struct MarkedBlock final : Postponable {
 // Threads: any thread. No device call, and no call of a layer below, with the
 //   lock held.
 // Cost: a free is O(streams of the block), without a device call but for one
-//   event in 64 frees per stream. Draining is two device calls at most per
-//   stream that has something deferred, and O(1) per block that is ready.
+//   event per stream: for a block of 1 MiB or more, and for 64 smaller ones or
+//   1 MiB of them. Draining asks each stream that has something deferred once:
+//   the stream itself if no event covers the newest free, and records an event
+//   only if the stream is busy; else the oldest event. Each event that has
+//   passed is one more question. O(1) per block that is ready.
 // Source: cuda_semantics.md §5.2 M4; paddle.md §5 A2, A3, B3.
 class MarkedFrees final : public FreeSource {
  public:

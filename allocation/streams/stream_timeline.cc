@@ -33,10 +33,24 @@ StreamTimeline::~StreamTimeline() {
   }
 }
 
-Tick StreamTimeline::Note() noexcept {
+Tick StreamTimeline::Note(std::size_t bytes) noexcept {
   const Tick tick = NoteOnly();
-  if (EndsBatch(tick)) Close();
+  // The bytes after the tick: who empties open_bytes_ then covers the tick.
+  if (FillsBatch(bytes) || EndsBatch(tick)) Close();
   return tick;
+}
+
+void StreamTimeline::AddWaiting(std::size_t bytes) noexcept {
+  if (open() != 0 && FillsBatch(bytes)) Close();
+}
+
+bool StreamTimeline::FillsBatch(std::size_t bytes) noexcept {
+  if (bytes == 0 || open_bytes_.fetch_add(bytes) + bytes < kBatchBytes) {
+    return false;
+  }
+  // Also if no event can be recorded: the next try is a batch later.
+  open_bytes_ = 0;
+  return true;
 }
 
 Tick StreamTimeline::open() const noexcept {
@@ -100,32 +114,56 @@ void StreamTimeline::Collect(Tick tick, Recorded* used) noexcept {
   for (std::size_t i = 0; i < unused_count; ++i) events_->Give(unused[i]);
 }
 
+std::size_t StreamTimeline::Thin(
+    std::array<Event, kPending>& removed) noexcept {
+  std::array<Recorded*, kPending> unused;
+  std::size_t unused_count = 0;
+  for (Recorded& recorded : pending_) {
+    if (recorded.users == 0 && !recorded.passed) {
+      unused[unused_count++] = &recorded;
+    }
+  }
+  // The last one stays in any case.
+  if (unused_count < 2) return 0;
+  const auto begin = unused.begin();
+  const auto last = begin + static_cast<std::ptrdiff_t>(unused_count - 1);
+  std::sort(begin, last + 1, [](const Recorded* a, const Recorded* b) {
+    return a->tick < b->tick;
+  });
+  Tick before = done();
+  const Tick newest = std::max((*last)->tick, before);
+  const Tick most_ticks = (newest - before) / (kPending / 3);
+  std::size_t count = 0;
+  for (auto one = begin; one != last; ++one) {
+    // The next one would stand for the ticks of this one as well.
+    if (one[1]->tick <= before + most_ticks) {
+      removed[count++] = std::exchange((*one)->event, Event());
+    } else {
+      before = (*one)->tick;
+    }
+  }
+  // Many are in use by other threads.
+  if (count == 0) removed[count++] = std::exchange((*begin)->event, Event());
+  return count;
+}
+
 bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
-  Event replaced = event;
+  std::array<Event, kPending> removed;
+  std::size_t removed_count = 0;
   bool is_kept = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    Recorded* slot = nullptr;
-    for (Recorded& recorded : pending_) {
-      if (!recorded.event) {
-        slot = &recorded;
-        break;
-      }
-      if (recorded.users != 0 || recorded.passed) continue;
-      // No slot is free: the new event stands for the newest one as well.
-      if (slot == nullptr || recorded.tick > slot->tick) slot = &recorded;
+    const auto is_free = [](const Recorded& slot) { return !slot.event; };
+    auto slot = std::find_if(pending_.begin(), pending_.end(), is_free);
+    if (slot == pending_.end()) {
+      removed_count = Thin(removed);
+      slot = std::find_if(pending_.begin(), pending_.end(), is_free);
     }
-    // One that was recorded later stands for this one, not the other way round.
-    const bool is_covered =
-        slot != nullptr && slot->event && slot->tick >= tick;
-    if (slot != nullptr && !is_covered) {
-      replaced = std::exchange(slot->event, event);
-      slot->tick = tick;
-      slot->passed = false;
-    }
-    is_kept = slot != nullptr;
+    is_kept = slot != pending_.end();
+    if (is_kept) *slot = Recorded{event, tick};
   }
-  if (replaced) events_->Give(replaced);
+  if (!is_kept) events_->Give(event);
+  for (std::size_t i = 0; i < removed_count; ++i) events_->Give(removed[i]);
   // Done meanwhile, as another thread saw without it.
   if (IsDone(tick)) Collect(tick);
   return is_kept;
@@ -134,6 +172,7 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
 Status StreamTimeline::Record() noexcept {
   const RelaxedCaptureScope relaxed(gate_, &device_);
   if (!relaxed) return Status::kNotReady;
+  open_bytes_ = 0;
   // What is noted before the event is recorded is covered by it.
   const Tick tick = noted_.load(std::memory_order_acquire);
   Event event;
@@ -219,6 +258,12 @@ Tick StreamTimeline::Poll() noexcept {
   const Tick seen = done();
   AcquireDone();
   return seen;
+}
+
+Tick StreamTimeline::Refresh() noexcept {
+  // If no event can be recorded, the ticks stay open for the next try.
+  if (open() != 0 && !SeeIdle()) static_cast<void>(Close());
+  return Poll();
 }
 
 Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,

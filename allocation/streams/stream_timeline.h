@@ -40,8 +40,12 @@ class StreamTimeline {
 
   // Ticks to close without being asked, so that memory does not wait for ever.
   static constexpr Tick kBatch = 64;
-  // Events under way at most; a newer one takes the place of the newest.
-  static constexpr std::size_t kPending = 16;
+  // Bytes that wait for open ticks, to close without being asked: so much
+  // memory is worth an event of its own (0.4 us) at the moment of its free.
+  static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
+  // Events under way at most. When there are more, those go that are so near to
+  // others that one stands for a tenth of the ticks under way at most.
+  static constexpr std::size_t kPending = 32;
 
   StreamTimeline(Device& device, Stream stream,
                  std::shared_ptr<EventPool> events,
@@ -55,7 +59,11 @@ class StreamTimeline {
   const std::shared_ptr<const CaptureGate>& gate() const { return held_gate_; }
 
   // The tick of all work submitted to the stream so far. Closes a full batch.
-  Tick Note() noexcept;
+  // `bytes`: memory that waits for the tick, for kBatchBytes.
+  Tick Note(std::size_t bytes = 0) noexcept;
+  // `bytes` of memory wait for a tick that was noted before. Closes a full
+  // batch.
+  void AddWaiting(std::size_t bytes) noexcept;
   // The same without a device call, for a caller that holds a lock.
   Tick NoteOnly() noexcept {
     return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
@@ -98,6 +106,9 @@ class StreamTimeline {
   bool SeeIdle() noexcept;
   // Asks for events until one is not done. Returns done(). Never waits.
   Tick Poll() noexcept;
+  // Closes and polls, but asks the stream itself first if a tick is open: an
+  // idle stream needs no event. Returns done(). Never waits.
+  Tick Refresh() noexcept;
   // Makes what is submitted to `later` from now on start after the work of
   // `tick`, on the device. Closes first if needed. kNotReady as Close.
   Status OrderBefore(Tick tick, Device& later_device,
@@ -131,6 +142,8 @@ class StreamTimeline {
     const Tick covered = recorded();
     return tick > covered && (tick - covered) % kBatch == 0;
   }
+  // Counts `bytes`; whether a batch is full.
+  bool FillsBatch(std::size_t bytes) noexcept;
   Tick recorded() const noexcept {
     return recorded_.load(std::memory_order_acquire);
   }
@@ -154,6 +167,9 @@ class StreamTimeline {
   // finds an event gone has to find its tick done. `used`: not null for one
   // that the caller held until now.
   void Collect(Tick tick, Recorded* used = nullptr) noexcept;
+  // Events that nobody uses leave their slots, at least one if there are two.
+  // Returns how many, in `removed`. Hold lock_.
+  std::size_t Thin(std::array<Event, kPending>& removed) noexcept;
   // False if there is no slot for it.
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;
@@ -170,6 +186,8 @@ class StreamTimeline {
   const CaptureGate& gate_;
   mutable CallGate uses_;  // of the stream; closed once it ended
   std::atomic<Tick> noted_{0};
+  // Bytes that wait for open ticks, at least; 0 after a try to close.
+  std::atomic<std::size_t> open_bytes_{0};
   std::atomic<Tick> owed_{0};
   std::atomic<Tick> recorded_{0};  // covered by an event, or done
   std::atomic<Tick> done_{0};

@@ -1,7 +1,5 @@
 #include "strata/allocation/streams/timeline_table.h"
 
-#include <glog/logging.h>
-
 #include <cstddef>
 
 namespace strata {
@@ -11,14 +9,7 @@ TimelineTable::TimelineTable(std::shared_ptr<Platform> platform)
       events_(static_cast<std::size_t>(platform_->device_count())),
       waiting_(events_.size()) {}
 
-TimelineTable::~TimelineTable() {
-  for (const std::shared_ptr<StreamTimeline>& waiting : waiting_) {
-    if (waiting == nullptr) continue;
-    const Status status = waiting->device().StreamDestroy(waiting->stream());
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << "cannot destroy a stream: " << status;
-  }
-}
+TimelineTable::~TimelineTable() = default;
 
 bool TimelineTable::Names(const Stream& stream) const noexcept {
   return stream.uid != 0 && stream.device >= 0 &&
@@ -44,30 +35,17 @@ std::shared_ptr<StreamTimeline> TimelineTable::Of(const Stream& stream) {
   return timeline;
 }
 
-std::shared_ptr<StreamTimeline> TimelineTable::WaitingOn(Device& device) {
-  const auto index = static_cast<std::size_t>(device.ordinal());
+std::shared_ptr<StreamTimeline> TimelineTable::WaitingFor(
+    Device& device, const Stream& stream) {
+  SideStreams* sides = nullptr;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (waiting_[index] != nullptr) return waiting_[index];
+    auto& waiting = waiting_[static_cast<std::size_t>(device.ordinal())];
+    if (waiting == nullptr) waiting = std::make_unique<SideStreams>(device);
+    sides = waiting.get();
   }
-  Stream stream;
-  if (device.StreamCreate(&stream, kStreamNonBlocking) != Status::kSuccess) {
-    return nullptr;
-  }
-  std::shared_ptr<StreamTimeline> timeline;
-  try {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    timeline = waiting_[index];  // another thread may have been faster
-    if (timeline == nullptr) {
-      return waiting_[index] = std::make_shared<StreamTimeline>(
-                 device, stream, EventsOf(device), gate_);
-    }
-  } catch (...) {
-    device.StreamDestroy(stream);
-    throw;
-  }
-  device.StreamDestroy(stream);
-  return timeline;
+  return Of(
+      sides->Of(SideStreams::With(SideStreams::kNone, stream), gate_.get()));
 }
 
 TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
@@ -79,7 +57,7 @@ TimelineTable::Moment TimelineTable::MomentOf(const Stream& stream,
   const RelaxedCaptureScope relaxed(*gate_, &device);
   if (!relaxed) return {};
   Moment moment;
-  moment.timeline = WaitingOn(device);
+  moment.timeline = WaitingFor(device, stream);
   if (moment.timeline == nullptr ||
       device.StreamWaitEvent(moment.timeline->stream(), event, 0) !=
           Status::kSuccess) {

@@ -10,6 +10,7 @@
 
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
+#include "strata/allocation/streams/side_streams.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/function_ref.h"
 #include "strata/platform/platform.h"
@@ -21,8 +22,9 @@ namespace strata {
 //
 // Model: a stream has one timeline, made when it is first asked for, whichever
 //   places its memory belongs to. Events that callers record are turned into
-//   moments of a stream of the table's own, one per device, which waits for
-//   them: so the caller may record or destroy his event at once.
+//   moments of a stream of the table's own, which waits for them: so the caller
+//   may record or destroy the event at once. Each stream of a caller has a
+//   stream of the table (SideStreams), so a slow one delays no other.
 // Threads: any thread. No device call with the lock held.
 // Cost: a tree under a mutex; callers keep what they got.
 // Lifetime: timelines may outlive it. `platform` is shared.
@@ -63,8 +65,8 @@ class TimelineTable {
   // complete. Not known if the device refuses, or a capture may be involved.
   //
   // Errors: std::bad_alloc.
-  // Cost: a device call, two more and an event the first time; moments of one
-  //   device pass in the order of these calls.
+  // Cost: a device call, one more the first time; moments of one stream pass in
+  //   the order of these calls.
   Moment MomentOf(const Stream& stream, Event event);
   // Records an event in every stream of which something is not covered by one:
   // what captures would forbid. What cannot be covered stays as it is.
@@ -83,9 +85,10 @@ class TimelineTable {
   bool Names(const Stream& stream) const noexcept;
   // Hold mutex_.
   const std::shared_ptr<EventPool>& EventsOf(Device& device);
-  // That of the stream that waits for callers' events; null if the device has
-  // none to give.
-  std::shared_ptr<StreamTimeline> WaitingOn(Device& device);
+  // The timeline of the stream that waits for events of `stream`; null if the
+  // device creates none.
+  std::shared_ptr<StreamTimeline> WaitingFor(Device& device,
+                                             const Stream& stream);
 
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
@@ -94,7 +97,7 @@ class TimelineTable {
   // Guarded by mutex_.
   std::map<Key, std::shared_ptr<StreamTimeline>> timelines_;
   // By device, null: not needed so far; guarded by mutex_.
-  std::vector<std::shared_ptr<StreamTimeline>> waiting_;
+  std::vector<std::unique_ptr<SideStreams>> waiting_;
 };
 
 }  // namespace strata

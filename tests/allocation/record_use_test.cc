@@ -57,8 +57,8 @@ TEST_F(RecordUseTest, TheMemoryIsNotReusedBeforeTheEvent) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
-// All uses are moments of one stream: what an earlier one says is no news of a
-// later one.
+// All uses of a stream are moments of one stream: what an earlier one says is
+// no news of a later one.
 TEST_F(RecordUseTest, AnEarlierUseThatIsOverSaysNothingOfALaterOne) {
   AllocationPtr first = layer().Allocate(kBytes);
   Use(a_);
@@ -92,6 +92,22 @@ TEST_F(RecordUseTest, UsesUnderWayTogetherAreToldApart) {
   EXPECT_EQ(place_.frees()->Drain(), kBytes);
   device().StepAll();
   EXPECT_EQ(place_.frees()->Drain(), 2 * kBytes);
+}
+
+// The fault: all uses were moments of one stream, so the slowest came first.
+TEST_F(RecordUseTest, ASlowStreamDelaysNoUseOfAnother) {
+  AllocationPtr slow = layer().Allocate(kBytes);
+  AllocationPtr fast = layer().Allocate(2 * kBytes);
+  Use(a_);
+  EXPECT_TRUE(layer().RecordUse(slow.get(), a_, event_));
+  Use(b_);
+  EXPECT_TRUE(layer().RecordUse(fast.get(), b_, event_));
+  slow.reset();
+  fast.reset();
+  EXPECT_TRUE(device().Step(b_));
+  EXPECT_EQ(place_.frees()->Drain(), 2 * kBytes);
+  device().StepAll();
+  EXPECT_EQ(place_.frees()->Drain(), kBytes);
 }
 
 TEST_F(RecordUseTest, BlocksMayBeFreedInAnotherOrderThanTheirUses) {

@@ -116,12 +116,12 @@ TEST_F(StreamSafeQuarantineTest, WhatCannotBeProvenDoneStays) {
   AllocationPtr big = layer().Allocate(Mebibytes(800));
   EXPECT_TRUE(layer().RecordStream(big.get(), a_));
   Work(a_);
-  big.reset();
   for (const DeviceCall call :
        {DeviceCall::kEventRecord, DeviceCall::kStreamSynchronize,
         DeviceCall::kSynchronize}) {
     FailAlways(call);
   }
+  big.reset();
   Failure failure;
   EXPECT_EQ(layer().AllocateOrNull(Request{Mebibytes(600)}, failure), nullptr);
   EXPECT_TRUE(failure.IsExhaustion());

@@ -319,8 +319,8 @@ TEST_F(FacadeRetryTest, ADeferredFreeThatIsTakenInWakes) {
   AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), owner);
   facade().RecordStream(held, user);
   for (const DeviceCall call :
-       {DeviceCall::kEventRecord, DeviceCall::kStreamSynchronize,
-        DeviceCall::kSynchronize}) {
+       {DeviceCall::kEventRecord, DeviceCall::kStreamQuery,
+        DeviceCall::kStreamSynchronize, DeviceCall::kSynchronize}) {
     FaultRule rule;
     rule.call = call;
     rule.status = Status::kUnknown;

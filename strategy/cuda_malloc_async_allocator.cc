@@ -11,6 +11,7 @@
 
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
+#include "strata/platform/store_max.h"
 #include "strata/strategy/registry.h"
 
 namespace strata {
@@ -186,11 +187,20 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
   // In this order: another thread's wait must not make it less than nothing.
   const std::uint64_t waited = waited_bytes_.load();
   const std::uint64_t aside = driver_->aside_bytes();
-  const std::uint64_t pending = aside - waited;
+  std::uint64_t pending = aside - waited;
   if (pending == 0 || !driver_->IsCrowded(pending) || IsCapturing()) return;
+  const auto note = [&](std::uint64_t left) {
+    pending = std::min(pending, left);
+    StoreMax(waited_bytes_, aside - pending);
+    return !driver_->IsCrowded(pending);
+  };
+  // Most of it may be done.
+  if (note(driver_->AskPending())) return;
   // What is kept is in use as far as the driver knows.
   if (FlushCache() != 0 && !driver_->IsCrowded(pending)) return;
-  if (driver_->MakeWait(stream())) waited_bytes_ = aside;
+  note(driver_->MakeWait(stream(), [this](std::uint64_t left) {
+    return !driver_->IsCrowded(left);
+  }));
 }
 
 bool CudaMallocAsyncAllocator::IsCapturing() noexcept {

@@ -32,12 +32,12 @@ namespace strata {
 //
 // Model: memory is allocated on the chain's stream. RecordStream marks it with
 //   another stream; without marks it is freed on the chain's stream, with marks
-//   on a free stream that the place has beside all others, behind everybody who
-//   uses it. Marks cost no wait on the host; those of other devices' streams
+//   on a free stream that the place has for that set of streams, behind all of
+//   them. Marks cost no wait on the host; those of other devices' streams
 //   are left to the layer above. What a stream used that captures waits until
 //   it does not, and no capture begins while memory is freed; what others free
 //   on a thread's own stream waits for that thread, or for the device. Before
-//   an allocation, a stream waits for the free stream once what is in use and
+//   an allocation, a stream waits for the free streams once what is in use and
 //   what is freed but pending exceed a ratio of the device. The limit bounds
 //   what is in use before the driver is asked, and, by the driver, what an own
 //   pool reserves. Release and exhaustion trim the pool. Memory that the driver
@@ -67,7 +67,7 @@ namespace strata {
 //   looks at every chain of the place, without its lock, and asks the streams
 //   of those that have what it needs for work, until one has none.
 // Lifetime: once the chain's stream is gone, what is left is freed on the free
-//   stream.
+//   stream that stands for it.
 // Source: paddle.md §3.7 without §5-B2 and B11; cuda_semantics.md §3; the cache
 //   is that of hotpath.md §6.
 class CudaMallocAsyncAllocator final : public Allocator,
@@ -121,9 +121,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // The other streams that use an allocation.
   struct Mark {
     Block* block = nullptr;
+    // One that is gone has a stand-in here.
     std::vector<Stream> streams;
-    // The free stream is behind one that is gone, so free there.
-    bool is_aside = false;
 
     bool IsOf(const Stream& stream) const {
       return std::find(streams.begin(), streams.end(), stream) != streams.end();
@@ -207,9 +206,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void FreeOrWait(Block* block, Marks::node_type marked) noexcept;
   void EndMarkedFree() noexcept;
   void Wait(Block* block, Marks::node_type marked) noexcept;
-  // What `stream`, which is about to go, is marked for will be freed aside.
-  // With `is_user`, so will other memory that it used.
-  void PutAside(const Stream& stream, bool is_user) noexcept;
+  // Marks of `stream`, which is about to go, become marks of a stand-in. With
+  // `is_user` there is one even without such marks.
+  void Replace(const Stream& stream, bool is_user) noexcept;
   // The driver did not take it, and its marks are dropped.
   void Keep(Block* block) noexcept;
   // Those that waited, where that is over. `may_wait` as for TryFree.
@@ -268,7 +267,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   const bool keeps_;  // blocks in the cache
   // Calls that use the chain's stream; closed when it is about to go.
   CallGate stream_gate_;
-  // What was freed aside when this stream last waited for it.
+  // Of what was freed aside, as much as is done, or this stream has waited for.
   std::atomic<std::uint64_t> waited_bytes_{0};
 
   std::mutex marks_mutex_;
@@ -276,6 +275,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
   // with a mark or without.
   Marks marks_;
   Marks waiting_marks_;
+  // Of the chain's stream, once that is gone; without uid if it was waited for.
+  // Guarded by marks_mutex_.
+  Stream stand_in_;
   std::atomic<std::size_t> waiting_{0};        // of those that wait
   std::atomic<std::size_t> waiting_bytes_{0};  // of them
   // Of marked blocks, in flight; begin under marks_mutex_.

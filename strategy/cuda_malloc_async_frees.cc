@@ -128,8 +128,7 @@ void CudaMallocAsyncAllocator::FreeWaiting(bool may_wait) noexcept {
     Marks::node_type node = taken.extract(taken.begin());
     const Mark& mark = node.mapped();
     Block* const block = mark.block;
-    const bool is_marked = !mark.streams.empty() || mark.is_aside;
-    if (!TryFree(block, is_marked ? &mark : nullptr, may_wait)) {
+    if (!TryFree(block, mark.streams.empty() ? nullptr : &mark, may_wait)) {
       Wait(block, std::move(node));
     }
   }
@@ -156,10 +155,15 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
     // It may be capturing, and another one that waits for it would be, too.
     if (IsAnnounced()) return false;
   }
+  Stream owner = own;
+  if (!has_stream) {
+    const std::lock_guard<std::mutex> guard(marks_mutex_);
+    owner = stand_in_;
+  }
   const std::vector<Stream> nobody;
   return driver_->FreeAside(ptr, block.size,
                             mark != nullptr ? mark->streams : nobody,
-                            has_stream ? &own : nullptr);
+                            owner.uid != 0 ? &owner : nullptr);
 }
 
 void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
@@ -217,7 +221,7 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
   std::vector<Stream>& streams = found->second.streams;
   streams.erase(std::remove(streams.begin(), streams.end(), stream),
                 streams.end());
-  if (!streams.empty() || found->second.is_aside) return;
+  if (!streams.empty()) return;
   marks_.erase(found);
   RemoveFlag(*block, kBlockMarkedBelow);
 }
@@ -229,7 +233,7 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
     CloseCache();
     FreeWaiting();
   }
-  PutAside(stream, is_own && driver_->is_open());
+  Replace(stream, is_own && driver_->is_open());
   if (is_own) stream_gate_.Close();
   do {
     // Frees that know the stream from a mark still use it.
@@ -237,7 +241,7 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
       marked_frees_.wait(frees);
     }
     // One that captures did not allow has put its mark back.
-    PutAside(stream, /*is_user=*/false);
+    Replace(stream, /*is_user=*/false);
   } while (IsKnown(stream));
 }
 
@@ -254,23 +258,29 @@ bool CudaMallocAsyncAllocator::IsKnown(const Stream& stream) noexcept {
          IsNamed(waiting_marks_, stream);
 }
 
-void CudaMallocAsyncAllocator::PutAside(const Stream& stream,
-                                        bool is_user) noexcept {
+void CudaMallocAsyncAllocator::Replace(const Stream& stream,
+                                       bool is_user) noexcept {
   {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     is_user =
         is_user || IsNamed(marks_, stream) || IsNamed(waiting_marks_, stream);
   }
   if (!is_user) return;
-  // All work of the stream is submitted: what is freed aside comes after it.
-  if (!driver_->OrderAfter(stream)) {
-    LOG(ERROR) << "cuda_malloc_async: work in stream " << stream.uid
-               << ", which is about to go, could not be waited for";
-  }
+  // All work of the stream is submitted: the stand-in comes after it.
+  const std::optional<Stream> stand_in = driver_->StandIn(stream);
+  LOG_IF(ERROR, !stand_in) << "cuda_malloc_async: work in stream " << stream.uid
+                           << ", which is about to go, could not be waited for";
+  const bool is_done = !stand_in || stand_in->uid == 0;
   const std::lock_guard<std::mutex> guard(marks_mutex_);
+  if (stream == this->stream() && !is_done) stand_in_ = *stand_in;
   for (Marks* marks : {&marks_, &waiting_marks_}) {
     for (auto& [block, mark] : *marks) {
-      if (std::erase(mark.streams, stream) != 0) mark.is_aside = true;
+      if (is_done) {
+        std::erase(mark.streams, stream);
+      } else {
+        std::replace(mark.streams.begin(), mark.streams.end(), stream,
+                     *stand_in);
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "strata/allocation/device_allocator.h"
 #include "strata/allocation/host_order.h"
 #include "strata/allocation/size.h"
+#include "strata/platform/store_max.h"
 
 namespace strata {
 namespace {
@@ -33,14 +35,11 @@ DriverPool::DriverPool(Device& device, const StrategyOptions& options,
       preallocate_bytes_(options.cuda_malloc_async_preallocate_bytes),
       throttle_ratio_(options.cuda_malloc_async_pool_memory_throttle_ratio),
       limit_bytes_(limit_bytes),
-      limit_flag_(limit_flag) {}
+      limit_flag_(limit_flag),
+      free_streams_(device) {}
 
 DriverPool::~DriverPool() {
-  if (free_stream_.uid != 0) {
-    const Status status = device_.StreamDestroy(free_stream_);
-    LOG_IF(ERROR, IsFailure(status))
-        << "cuda_malloc_async: cannot destroy the free stream: " << status;
-  }
+  free_streams_.End();
   if (!is_open()) return;
   // What others have in the default pool stays there.
   if (use_default_pool_) GiveBack();
@@ -139,7 +138,7 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
   }
   // In the legacy stream it would end the captures of blocking streams.
   const bool is_aside = stream.uid == kLegacyStreamUid && DuringCapture();
-  if (is_aside) stream = FreeStream();
+  if (is_aside) stream = FreeStreamOf({}, nullptr);
   DevicePtr ptr = 0;
   Status status =
       stream.uid != 0 ? Open(stream) : Status::kStreamCaptureImplicit;
@@ -211,8 +210,10 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
                            const std::vector<Stream>& users,
                            const Stream* owner) noexcept {
   AcquireHostOrder(device_);
-  const Stream aside = FreeStream();
-  bool ordered = owner == nullptr || Order(aside, *owner);
+  const bool is_behind =
+      owner != nullptr && users.empty() && free_streams_.Has(*owner);
+  const Stream aside = is_behind ? *owner : FreeStreamOf(users, owner);
+  bool ordered = owner == nullptr || is_behind || Order(aside, *owner);
   for (const Stream& user : users) ordered = ordered && Order(aside, user);
   if (!ordered) return false;
   if (aside.uid == 0) {
@@ -224,7 +225,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
                  ptr, bytes);
   }
   if (!Freed(device_.FreeAsync(ptr, aside), ptr, bytes)) return false;
-  aside_bytes_ += bytes;
+  CountAside(aside, bytes);
   return true;
 }
 
@@ -237,27 +238,12 @@ bool DriverPool::FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept {
   return Freed(device_.MemFree(ptr), ptr, bytes);
 }
 
-Stream DriverPool::FreeStream() noexcept {
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (free_stream_.uid != 0) return free_stream_;
-  }
-  Stream made;
-  const Status status = device_.StreamCreate(&made, kStreamNonBlocking);
-  if (status != Status::kSuccess) {
-    LOG(ERROR) << "cuda_malloc_async: no stream to free on (" << status
-               << "); waiting instead";
-    return Stream();
-  }
-  Stream kept;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    if (free_stream_.uid == 0) free_stream_ = made;
-    kept = free_stream_;
-  }
-  // Another thread may have been faster.
-  if (kept != made) device_.StreamDestroy(made);
-  return kept;
+Stream DriverPool::FreeStreamOf(const std::vector<Stream>& users,
+                                const Stream* owner) noexcept {
+  SideStreams::Key key = SideStreams::kNone;
+  if (owner != nullptr) key = SideStreams::With(key, *owner);
+  for (const Stream& user : users) key = SideStreams::With(key, user);
+  return free_streams_.Of(key, Gate());
 }
 
 bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
@@ -312,29 +298,70 @@ bool DriverPool::Order(Stream waiter, Stream stream) noexcept {
   return !IsCapturing(stream) && WaitOnHost(stream);
 }
 
-bool DriverPool::OrderAfter(Stream stream) noexcept {
-  return Order(FreeStream(), stream);
+std::optional<Stream> DriverPool::StandIn(Stream stream) noexcept {
+  const Stream aside = FreeStreamOf({}, &stream);
+  if (aside.uid != 0 && Wait(aside, stream)) return aside;
+  if (Order(Stream(), stream)) return Stream();
+  return std::nullopt;
 }
 
-bool DriverPool::MakeWait(Stream stream) noexcept {
-  Stream aside;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    aside = free_stream_;
+void DriverPool::CountAside(const Stream& aside, std::size_t bytes) noexcept {
+  FreeStreams asides;
+  const std::size_t count = free_streams_.List(asides);
+  const auto end = asides.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto index = std::find(asides.begin(), end, aside) - asides.begin();
+  freed_bytes_[static_cast<std::size_t>(index)] += bytes;
+  aside_bytes_ += bytes;
+}
+
+std::uint64_t DriverPool::PendingOn(std::size_t index) const noexcept {
+  const std::uint64_t done = done_bytes_[index].load();  // before the total
+  return freed_bytes_[index].load() - done;
+}
+
+template <class Predicate>
+std::uint64_t DriverPool::FindDone(Predicate is_done) noexcept {
+  FreeStreams asides;
+  const std::size_t count = free_streams_.List(asides);
+  std::uint64_t pending = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t freed = freed_bytes_[i].load();
+    if (freed != done_bytes_[i].load() && is_done(asides[i])) {
+      StoreMax(done_bytes_[i], freed);
+    }
+    pending += PendingOn(i);
   }
-  return aside.uid != 0 && Wait(stream, aside);
+  return pending;
+}
+
+std::uint64_t DriverPool::AskPending() noexcept {
+  const CaptureGate* const gate = Gate();
+  std::optional<CaptureGate::Calm> calm;
+  const bool may_ask =
+      !is_deterministic_ && (gate == nullptr || calm.emplace(*gate));
+  return FindDone([&](const Stream& aside) {
+    return may_ask && device_.StreamQuery(aside) == Status::kSuccess;
+  });
+}
+
+std::uint64_t DriverPool::MakeWait(
+    Stream stream, FunctionRef<bool(std::uint64_t)> is_enough) noexcept {
+  FreeStreams asides;
+  const std::size_t count = free_streams_.List(asides);
+  std::array<std::uint64_t, SideStreams::kMost> pending{};
+  std::uint64_t left = 0;
+  for (std::size_t i = 0; i < count; ++i) left += pending[i] = PendingOn(i);
+  while (left != 0 && !is_enough(left)) {
+    const auto most = std::max_element(pending.begin(), pending.end());
+    const auto index = static_cast<std::size_t>(most - pending.begin());
+    if (*most == 0 || !Wait(stream, asides[index])) break;
+    left -= std::exchange(*most, 0);
+  }
+  return left;
 }
 
 void DriverPool::Synchronize() noexcept {
-  const std::uint64_t seen = aside_bytes();
-  Stream aside;
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    aside = free_stream_;
-  }
-  if (aside.uid != 0 && seen != waited_bytes_.load() && WaitOnHost(aside)) {
-    waited_bytes_ = seen;
-  }
+  FindDone([this](const Stream& aside) { return WaitOnHost(aside); });
 }
 
 std::size_t DriverPool::TotalBytes() noexcept {
@@ -395,9 +422,8 @@ std::size_t DriverPool::IdleBytes() noexcept {
 }
 
 std::size_t DriverPool::MoveWithinReach(Stream stream) noexcept {
-  const std::uint64_t waited = waited_bytes_.load();  // before what it is of
-  const std::uint64_t pending = aside_bytes() - waited;
-  return pending != 0 && MakeWait(stream) ? pending : 0;
+  const std::uint64_t pending = FindDone([](const Stream&) { return false; });
+  return pending - MakeWait(stream, [](std::uint64_t) { return false; });
 }
 
 std::size_t DriverPool::GiveBack() noexcept {

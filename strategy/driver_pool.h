@@ -1,15 +1,18 @@
 #ifndef STRATA_STRATEGY_DRIVER_POOL_H_
 #define STRATA_STRATEGY_DRIVER_POOL_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "strata/allocation/driver_held.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/side_streams.h"
 #include "strata/platform/device.h"
 #include "strata/platform/function_ref.h"
 #include "strata/platform/spin_lock.h"
@@ -17,15 +20,18 @@
 
 namespace strata {
 
-// One stream-ordered pool of a driver, and the stream beside all others on
-// which memory is freed that several streams have used.
+// One stream-ordered pool of a driver, and the free streams: streams beside all
+// others on which memory is freed that several streams have used.
 //
-// Model: the pool, the free stream and the device's total are asked for when
+// Model: the pool, the free streams and the device's total are asked for when
 //   they are first needed. The pool is our own, so that neither its attributes
 //   nor its limit reach what else uses the device; or the device's default one.
-//   What is freed aside is free once the free stream has run past every stream
-//   that used it; it counts as pending for a stream that has not waited for the
-//   free stream since.
+//   Memory that is freed aside is free once its free stream has run past every
+//   stream that used it. Each set of streams has a free stream (SideStreams),
+//   so a slow stream delays only memory that it used. One that is behind a
+//   stream stands for it once that stream is gone. Memory freed aside counts as
+//   pending until its free stream is known to be done; and for a stream, until
+//   that has waited for it.
 // Units: bytes.
 // Threads: any thread. No lock is held during a device call.
 // Lifetime: `device` outlives it. Memory that is still in use then stays valid,
@@ -49,7 +55,7 @@ class DriverPool final : public DriverHeld {
 
   // `bytes` for the work of `stream` from now on; 0, with reason, status and
   // numbers in `failure`, if the driver refuses. For the legacy stream, while a
-  // capture is announced, on the free stream, and waits for that on the host.
+  // capture is announced, on a free stream, and waits for that on the host.
   // Asks `fits` once the driver may have grown; if not, the memory goes back,
   // and the limit is the reason.
   DevicePtr Allocate(std::size_t bytes, Stream stream, FunctionRef<bool()> fits,
@@ -67,11 +73,19 @@ class DriverPool final : public DriverHeld {
   // Frees after a wait for the whole device. False as Free.
   bool FreeAfterAll(DevicePtr ptr, std::size_t bytes) noexcept;
 
-  // What is freed aside from here on comes after the work that `stream` has
-  // now. False if nothing could be made to wait for it.
-  bool OrderAfter(Stream stream) noexcept;
-  // Makes `stream` wait for all that was freed aside. False if it could not.
-  bool MakeWait(Stream stream) noexcept;
+  // A stream of the pool that stands for `stream`, which is about to go: it is
+  // behind the work that `stream` has now. Without uid if the host waited for
+  // that instead. None if nothing could be made to wait for it.
+  std::optional<Stream> StandIn(Stream stream) noexcept;
+  // Bytes freed aside whose free streams are not known to be done. Asks them,
+  // but not beside an announced capture, nor if addresses are to depend on the
+  // program alone.
+  std::uint64_t AskPending() noexcept;
+  // Makes `stream` wait for free streams, for those with most pending bytes
+  // first, until `is_enough` of the bytes for which it does not wait. Returns
+  // those; more than enough if the device refuses.
+  std::uint64_t MakeWait(Stream stream,
+                         FunctionRef<bool(std::uint64_t)> is_enough) noexcept;
   // Waits, on the host, for all that was freed aside.
   void Synchronize() noexcept;
 
@@ -112,8 +126,19 @@ class DriverPool final : public DriverHeld {
   std::size_t ReadAttribute(PoolAttribute attribute,
                             std::atomic<std::size_t>& last) noexcept;
 
-  // A stream without uid if it cannot be made.
-  Stream FreeStream() noexcept;
+  // A stream without uid if none can be made.
+  Stream FreeStreamOf(const std::vector<Stream>& users,
+                      const Stream* owner) noexcept;
+  using FreeStreams = std::array<Stream, SideStreams::kMost>;
+
+  void CountAside(const Stream& aside, std::size_t bytes) noexcept;
+  // Bytes of one free stream that are not known to be done.
+  std::uint64_t PendingOn(std::size_t index) const noexcept;
+  // Calls `is_done` with each free stream that has pending bytes. Returns the
+  // bytes that are pending then.
+  template <class Predicate>
+  std::uint64_t FindDone(Predicate is_done) noexcept;
+
   // Makes `waiter` wait, on the device, for what `stream` has now.
   bool Wait(Stream waiter, Stream stream) noexcept;
   // Whether work in `stream` becomes part of a capture.
@@ -139,8 +164,10 @@ class DriverPool final : public DriverHeld {
   std::atomic<void*> pool_{nullptr};  // null until it is needed
   std::atomic<std::size_t> in_use_bytes_{0};
   std::atomic<std::uint64_t> aside_bytes_{0};
-  std::atomic<std::uint64_t> waited_bytes_{0};  // of them, by the host
-  std::atomic<std::size_t> total_bytes_{0};     // 0 until it is needed
+  // By free stream, in their order: freed there, and known to be done.
+  std::array<std::atomic<std::uint64_t>, SideStreams::kMost> freed_bytes_{};
+  std::array<std::atomic<std::uint64_t>, SideStreams::kMost> done_bytes_{};
+  std::atomic<std::size_t> total_bytes_{0};  // 0 until it is needed
   std::atomic<std::size_t> last_reserved_{0};
   std::atomic<std::size_t> last_peak_{0};
 
@@ -148,7 +175,7 @@ class DriverPool final : public DriverHeld {
 
   SpinLock lock_;
   std::shared_ptr<const CaptureGate> gate_owner_;  // guarded by lock_
-  Stream free_stream_;  // without uid until it is needed; guarded by lock_
+  SideStreams free_streams_;
 };
 
 }  // namespace strata

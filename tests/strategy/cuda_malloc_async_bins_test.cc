@@ -280,6 +280,7 @@ TEST_F(CudaMallocAsyncBinsTest, OfManyStreamsAllPartWithTheirsInTheEnd) {
 
 TEST_F(CudaMallocAsyncBinsTest, GoesBackBeforeAWaitForWhatIsPending) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
+  setting_.progress = "manual";
   const Chain chain = Start();
   FreeMarked(chain->Allocate(Mebibytes(8)), marker_);
   Admit(chain, Mebibytes(8), 3).clear();

@@ -201,6 +201,7 @@ TEST_F(CudaMallocAsyncCacheTest, AShortageOfOtherStreamsReachesIt) {
 // What is kept counts as in use only until somebody looks.
 TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeAWaitForWhatIsPending) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
+  setting_.progress = "manual";
   const Chain chain = Start();
   const AllocationPtr live = chain->Allocate(Mebibytes(16) - Kibibytes(192));
   FreeMarked(chain->Allocate(Mebibytes(16)), marker_);

@@ -14,11 +14,13 @@ namespace {
 
 using testing::IsEmpty;
 
-// One chain with 16 MiB of 64 in use, and 16 MiB freed aside.
+// One chain with 16 MiB of 64 in use, and 16 MiB freed aside. Nothing runs
+// before somebody waits for it.
 class CudaMallocAsyncThrottleTest : public CudaMallocAsyncFixture {
  protected:
   void BuildWith(double ratio) {
     options_.cuda_malloc_async_pool_memory_throttle_ratio = ratio;
+    setting_.progress = "manual";
     Build();
     chain_ = NewChain();
     live_ = chain_->Allocate(Mebibytes(16));
@@ -81,7 +83,41 @@ TEST_F(CudaMallocAsyncThrottleTest, NothingPendingIsNothingToWaitFor) {
   EXPECT_EQ(CallsOf(DeviceCall::kMemGetInfo).size(), 0U);
 }
 
-// The free stream is the place's, so each stream waits for it by itself, and
+TEST_F(CudaMallocAsyncThrottleTest, DoesNotWaitForWhatIsDone) {
+  BuildWith(0.1);
+  device().StepAll();
+  EXPECT_FALSE(Waits(chain_));
+  EXPECT_EQ(CallsOf(DeviceCall::kStreamQuery).size(), 1U);
+  EXPECT_FALSE(Waits(chain_));
+  EXPECT_EQ(CallsOf(DeviceCall::kStreamQuery).size(), 0U);
+}
+
+// Addresses would depend on when streams are done.
+TEST_F(CudaMallocAsyncThrottleTest, WaitsForWhatIsDoneIfDeterministic) {
+  options_.cuda_malloc_async_deterministic = true;
+  BuildWith(0.1);
+  device().StepAll();
+  EXPECT_TRUE(Waits(chain_));
+  EXPECT_EQ(CallsOf(DeviceCall::kStreamQuery).size(), 0U);
+}
+
+// The free stream with most bytes first.
+TEST_F(CudaMallocAsyncThrottleTest, WaitsForNoMoreThanItNeeds) {
+  options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.45;
+  setting_.progress = "manual";
+  Build();
+  chain_ = NewChain();
+  live_ = chain_->Allocate(Mebibytes(16));
+  AllocationPtr large = chain_->Allocate(Mebibytes(16));
+  AllocationPtr small = chain_->Allocate(Mebibytes(8));
+  FreeMarked(std::move(small), NewStream());
+  FreeMarked(std::move(large), NewStream());
+  StartLog();
+  const AllocationPtr block = chain_->Allocate(1000);
+  EXPECT_EQ(CallsOf(DeviceCall::kStreamWaitEvent).size(), 1U);
+}
+
+// The free streams are the place's, so each stream waits for it by itself, and
 // what all streams use counts.
 TEST_F(CudaMallocAsyncThrottleTest, EachStreamWaitsForItself) {
   BuildWith(0.49);
@@ -119,6 +155,7 @@ TEST_F(CudaMallocAsyncThrottleTest, ATotalThatIsNotToldIsAskedForAgain) {
 // 3.7-3 (never while capturing) and 3.7-6 (Release gives nothing then).
 TEST_F(CudaMallocAsyncThrottleTest, ACaptureIsLeftAlone) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
+  setting_.progress = "manual";
   Build();
   const Stream stream = NewStream();
   chain_ = NewChain(pool_, device(), stream);

@@ -102,7 +102,7 @@ TEST(SharedTracesTest, TwoStreamsOfBfcThatWaitNeedWhatOneNeeds) {
   const std::uint64_t one_needs =
       Replay(one, Options::Parse(lazy)).peak_reserved_bytes;
   EXPECT_EQ(Replay(two, Options::Parse(lazy)).peak_reserved_bytes,
-            4 * one_needs);
+            2 * one_needs);
   EXPECT_EQ(Replay(two, Options::Parse(std::string(lazy) +
                                        ",strata_cross_stream_wait=true"))
                 .peak_reserved_bytes,

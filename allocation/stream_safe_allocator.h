@@ -28,9 +28,9 @@ namespace strata {
 // tried
 //   again. A mark for which the host has no memory is a wait instead.
 // Threads: any thread.
-// Cost: nothing for an allocation without marks; a heap node per mark; see
-//   MarkedFrees. While something is deferred, a miss costs two device calls at
-//   most per stream that it waits for.
+// Cost: nothing for an allocation without marks; a heap node per mark; the free
+//   of a marked block may record an event. While something is deferred, a miss
+//   asks each stream that it waits for. See MarkedFrees.
 // Lifetime: what is deferred keeps the layers below alive, not this one.
 // Source: cuda_semantics.md §5.2 M4, M7; paddle.md §3.6, without its faults §5
 //   A2, A3, B3, B4; pytorch.md §2.7.

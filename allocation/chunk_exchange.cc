@@ -125,8 +125,12 @@ std::vector<BlockInfo> ChunkPool::BlocksBeside(
 }
 
 std::size_t ChunkPool::ReclaimableBytes(bool of_limit) noexcept {
+  return unreturned_bytes() + IdleBytes(of_limit);
+}
+
+std::size_t ChunkPool::IdleBytes(bool of_limit) noexcept {
   const std::size_t step = of_limit ? 1 : kSystemStepBytes;
-  std::size_t bytes = unreturned_bytes();
+  std::size_t bytes = 0;
   {
     const std::lock_guard<SpinLock> guard(lock_);
     for (const Idle& idle : offered_) {
@@ -217,6 +221,13 @@ std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {
   // A loan that came back to a chunk in use gives the system nothing, but may
   // be what is missing.
   return given != 0 ? given : returned;
+}
+
+std::size_t ChunkPool::GiveBackEnded() noexcept {
+  std::size_t given = 0;
+  if (ended_pools_ == 0) return given;
+  ForEachHolder([&](ChunkHolder& holder) { given += holder.GiveBackEnded(); });
+  return given;
 }
 
 std::size_t ChunkPool::GiveBackDone(std::size_t bytes) noexcept {

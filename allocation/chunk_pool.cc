@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "strata/allocation/ended_pool.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/store_max.h"
@@ -83,6 +84,10 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
 ChunkPool::~ChunkPool() {
   take_registration_.Reset();
   release_registration_.Reset();
+  if (ended_ != nullptr) {
+    ended_.reset();
+    --below_->ended_pools_;
+  }
   Close();
   LOG_IF(ERROR, reserved_bytes() != 0)
       << "chunk_pool: " << reserved_bytes() << " bytes on " << ToString(place())
@@ -370,12 +375,27 @@ void ChunkPool::NotifyIdle() noexcept {
 }
 
 std::size_t ChunkPool::Release() noexcept {
-  return GiveOffered(/*all=*/false) + underlying()->Release();
+  const std::size_t given = GiveBackEnded() + GiveOffered(/*all=*/false);
+  return below_ != nullptr ? given : given + underlying()->Release();
 }
 
 void ChunkPool::Close() noexcept {
   GiveOffered(/*all=*/true);
-  underlying()->Release();
+  if (below_ == nullptr) underlying()->Release();
+}
+
+void ChunkPool::EndAllocations() noexcept {
+  if (below_ == nullptr || ended_ != nullptr || reserved_bytes_ == 0) return;
+  GiveBackAll(SIZE_MAX);
+  if (reserved_bytes_ == 0) return;
+  try {
+    ended_ = std::make_unique<EndedPool>(*this, *below_);
+    ++below_->ended_pools_;
+  } catch (const std::bad_alloc&) {
+    LOG(ERROR) << "chunk_pool: no host memory to list " << reserved_bytes_
+               << " bytes on " << ToString(place())
+               << "; they go back with the last block";
+  }
 }
 
 std::size_t ChunkPool::GiveOffered(bool all) noexcept {

@@ -22,6 +22,8 @@
 
 namespace strata {
 
+class EndedPool;
+
 // The edge between the strategies of one place and the system: it counts every
 // byte held, enforces the limit, and is how chunks change streams.
 //
@@ -119,6 +121,11 @@ class ChunkPool final : public Decorator {
   // An upper bound on the bytes that the system gains if all idle memory is
   // given back; `of_limit`: on the bytes that the limit gains.
   std::size_t ReclaimableBytes(bool of_limit) noexcept;
+  // The same without memory that the system has refused to take back.
+  std::size_t IdleBytes(bool of_limit) noexcept;
+  // Gives all idle memory to the system; returns the bytes given. Stops waiting
+  // for streams once `bytes` were given without.
+  std::size_t GiveBackAll(std::size_t bytes) noexcept;
 
   // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
   // for calls in flight.
@@ -179,11 +186,16 @@ class ChunkPool final : public Decorator {
   // The same; the bytes that the system took (0 if it refused to), or that went
   // home to their lender.
   std::size_t Return(Allocation* chunk) noexcept;
-  // Frees the offered chunks whose last use is over, after waiting for it.
+  // Frees the offered chunks whose last use is over, after waiting for it, and
+  // all that is idle in ended pools on this one.
   std::size_t Release() noexcept override;
   // Nobody allocates here any more: the same, and what cannot be waited for
   // goes to the pool below, or to the system all the same, which is logged.
   void Close() noexcept;
+  // Of a pool on another one: nobody allocates here any more, but blocks may be
+  // live. Gives all idle memory back; the pool below asks for what is idle
+  // later.
+  void EndAllocations() noexcept;
   const char* name() const override { return "chunk_pool"; }
   Stats stats() const override;
   void ResetPeak() override;
@@ -292,8 +304,8 @@ class ChunkPool final : public Decorator {
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
                      Asked asked = Asked::kAll) noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
-  // Stops waiting for streams once `bytes` were given without.
-  std::size_t GiveBackAll(std::size_t bytes) noexcept;
+  // Of pools on this one that have ended.
+  std::size_t GiveBackEnded() noexcept;
   // Null if no strategy holds any.
   std::shared_ptr<DriverHeld> driver_held() const;
 
@@ -327,7 +339,10 @@ class ChunkPool final : public Decorator {
   std::atomic<std::size_t> holder_count_{0};
   // Who is asked first where not all are: this one of them; wraps.
   std::atomic<std::size_t> turn_{0};
-  std::weak_ptr<DriverHeld> driver_held_;  // by lists_mutex_
+  std::weak_ptr<DriverHeld> driver_held_;    // by lists_mutex_
+  std::atomic<std::size_t> ended_pools_{0};  // on this one, with memory
+  // This one as a holder of below_, once it has ended; else null. Written once.
+  std::unique_ptr<EndedPool> ended_;
 
   std::unique_ptr<ReclaimSource> take_step_;
   std::unique_ptr<ReclaimSource> release_step_;

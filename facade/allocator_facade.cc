@@ -350,7 +350,7 @@ std::size_t AllocatorFacade::Release(Place place) {
   if (shared_.trace_sink != nullptr) shared_.trace_sink->Released(place);
   return GivenBy({&state}, [&] {
     std::size_t bytes = 0;
-    graph_pools_->Sweep();
+    const bool has_unused = graph_pools_->AskAndSweep();
     if (graph_pools_->gate().any()) return bytes;
     // What one chain lets go of may be what another has lent: until two rounds
     // in a row have given nothing.
@@ -359,6 +359,8 @@ std::size_t AllocatorFacade::Release(Place place) {
       state.ForEachFront([&](Front& front) { bytes += front.Release(); });
       if (bytes != before) rounds = -1;
     }
+    // The last launch may be over by now.
+    if (has_unused) graph_pools_->AskAndSweep();
     return bytes + state.pool()->Release();
   });
 }

@@ -87,10 +87,13 @@ bool GraphPool::AwaitLaunches() noexcept {
 }
 
 GraphPool::~GraphPool() {
+  if (unused_ != nullptr) --*unused_;
   GiveKept();
   for (const auto& [state, at] : places_) {
     at->fronts.RemoveIf([](std::uint64_t) { return true; },
                         [](Front* front) { front->Drop(); });
+    // Blocks that are live still belong to their owners.
+    at->pool->EndAllocations();
   }
 }
 

@@ -51,8 +51,9 @@ class GraphPoolStream final : public ChainStream {
 //   freed here serves this pool's later requests only, of this capture or of
 //   the next, and goes back to the place with the pool, once the device was
 //   waited for: if it cannot be, the pool stays until it can, but no longer
-//   than its facade. Captures that share a
-//   pool come one after another, and so must the launches of their graphs
+//   than its facade. Blocks that are live then keep their chunks; the place
+//   gives what is idle beside them to the system. Captures that share a pool
+//   come one after another, and so must the launches of their graphs
 //   (cuda_semantics.md K6).
 // Threads: any thread.
 // Lifetime: shared by who prepared it, by captures that are under way and by
@@ -75,6 +76,12 @@ class GraphPool final : public CaptureHold, private Postponable {
                  const Stream& stream);
   // All streams of the capture have joined, or it failed.
   void CaptureEnded() noexcept;
+  // Everybody has removed it: it is one of `count` until it ends. Called once.
+  void CountAsUnused(
+      const std::shared_ptr<std::atomic<std::size_t>>& count) noexcept {
+    unused_ = count;
+    ++*count;
+  }
 
   std::uint64_t order() const noexcept override { return order_; }
   void Keep(std::shared_ptr<Allocator> layer,
@@ -118,6 +125,8 @@ class GraphPool final : public CaptureHold, private Postponable {
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
   std::unique_ptr<Kept> kept_;
+  // Null until everybody has removed it; then a count of such pools.
+  std::shared_ptr<std::atomic<std::size_t>> unused_;
   // At the end, by one thread at a time:
   bool complained_ = false;  // it was logged that it has to stay
 };

@@ -49,6 +49,11 @@ void GraphPools::OnGraphGone(void* argument) {
       !gone.compare_exchange_weak(first, ticket, std::memory_order_acq_rel));
 }
 
+GraphPools::GraphPools(std::shared_ptr<TimelineTable> timelines)
+    : timelines_(std::move(timelines)),
+      has_graphs_(std::make_unique<std::atomic<bool>[]>(
+          static_cast<std::size_t>(timelines_->platform()->device_count()))) {}
+
 GraphPoolId GraphPools::Prepare(GraphPoolId id) {
   Sweep();
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -91,6 +96,8 @@ void GraphPools::Release(GraphPoolId id) noexcept {
   // may have the number.
   if (last != nullptr) {
     WithdrawIf([&](const Announced& other) { return other.pool == last; });
+    // From here on only graphs keep it.
+    last->CountAsUnused(unused_);
   }
   last.reset();
   Sweep();
@@ -192,6 +199,7 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   Status status =
       device.UserObjectCreate(&object, ticket.get(), &GraphPools::OnGraphGone);
   if (status != Status::kSuccess) return status;
+  has_graphs_[static_cast<std::size_t>(device.ordinal())] = true;
   static_cast<void>(ticket.release());  // the object's
   status = device.GraphRetainUserObject(graph, object, /*move=*/true);
   if (status != Status::kSuccess) device.UserObjectRelease(object);
@@ -359,14 +367,42 @@ void GraphPools::Sweep() noexcept {
   gate.EndPostponed();
 }
 
-std::size_t GraphPools::Reclaim(Stream /*stream*/, std::size_t bytes) noexcept {
-  const CaptureGate& gate = timelines_->gate();
-  const bool has_gone = GoneGraphs().load(std::memory_order_acquire) != nullptr;
-  const std::size_t postponed = gate.postponed();
-  if (gate.any() || (!has_gone && postponed == 0)) return 0;
+void GraphPools::ForEachGraphDevice(
+    FunctionRef<void(Device&)> ask) const noexcept {
+  Platform& platform = *timelines_->platform();
+  for (int i = 0; i < platform.device_count(); ++i) {
+    if (has_graphs_[static_cast<std::size_t>(i)]) ask(platform.device(i));
+  }
+}
+
+bool GraphPools::AskAndSweep() noexcept {
+  if (unused_->load() != 0 && !gate().any()) {
+    ForEachGraphDevice([](Device& device) {
+      std::size_t free_bytes = 0;
+      std::size_t total_bytes = 0;
+      static_cast<void>(device.MemGetInfo(&free_bytes, &total_bytes));
+    });
+  }
   Sweep();
+  return unused_->load() != 0;
+}
+
+bool GraphPools::EndUnused(bool waits) noexcept {
+  // No capture begins meanwhile.
+  const CaptureGate::Calm calm(gate());
+  const std::size_t unused = unused_->load();
+  const std::size_t postponed = gate().postponed();
+  const bool has_gone = GoneGraphs().load(std::memory_order_acquire) != nullptr;
+  if (!calm || (waits ? unused == 0 : unused + postponed == 0 && !has_gone)) {
+    return false;
+  }
+  if (waits) {
+    // Of what cannot be waited for, launches keep the pools.
+    ForEachGraphDevice([](Device& device) { (void)device.Synchronize(); });
+  }
+  AskAndSweep();
   // Some may have to stay.
-  return has_gone || gate.postponed() < postponed ? bytes : 0;
+  return has_gone || unused_->load() < unused || gate().postponed() < postponed;
 }
 
 void GraphPools::Close() noexcept {

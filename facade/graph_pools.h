@@ -17,6 +17,7 @@
 #include "strata/allocation/streams/timeline_table.h"
 #include "strata/facade/graph_pool.h"
 #include "strata/platform/device.h"
+#include "strata/platform/function_ref.h"
 #include "strata/platform/stream.h"
 
 namespace strata {
@@ -35,10 +36,9 @@ namespace strata {
 // Threads: any thread.
 // Cost: nothing while no capture is announced; then one device call per
 // request. Source: DESIGN §5; cuda_semantics.md C10, C29, C31; paddle.md §3.8.
-class GraphPools final : public CaptureHolds, public ReclaimSource {
+class GraphPools final : public CaptureHolds {
  public:
-  explicit GraphPools(std::shared_ptr<TimelineTable> timelines)
-      : timelines_(std::move(timelines)) {}
+  explicit GraphPools(std::shared_ptr<TimelineTable> timelines);
 
   const CaptureGate& gate() const { return timelines_->gate(); }
 
@@ -91,11 +91,14 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   // Ends what waits for captures to be over, and pools whose last graph is
   // gone. Nothing while a capture is announced.
   void Sweep() noexcept;
-  // At exhaustion: a sweep.
-  std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
-    return 0;
-  }
-  std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
+  // The same after a call of each device that has graphs of pools without
+  // users: the driver tells of graphs that are gone in a thread of its own,
+  // which may need the call, or be later. Returns whether such pools are left.
+  bool AskAndSweep() noexcept;
+  // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
+  // where pools without users have graphs.
+  ReclaimSource& ask_step() { return ask_step_; }
+  ReclaimSource& await_step() { return await_step_; }
   // Withdraws everything and forgets every pool: the facade goes away.
   void Close() noexcept;
 
@@ -111,7 +114,28 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
     std::uint64_t number = 0;  // of the announcement
   };
   struct Ticket;
+  class Step final : public ReclaimSource {
+   public:
+    Step(GraphPools& pools, bool waits) : pools_(pools), waits_(waits) {}
+    // It goes to the system once its pool has ended.
+    std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
+      return 0;
+    }
+    std::size_t Reclaim(Stream /*stream*/,
+                        std::size_t bytes) noexcept override {
+      return pools_.EndUnused(waits_) ? bytes : 0;
+    }
 
+   private:
+    GraphPools& pools_;
+    const bool waits_;
+  };
+
+  // At exhaustion. Whether a pool has ended, or something that waited for
+  // captures to be over. With `waits`, after a wait for the devices.
+  bool EndUnused(bool waits) noexcept;
+  // Calls `ask` with each device that has, or had, graphs of these pools.
+  void ForEachGraphDevice(FunctionRef<void(Device&)> ask) const noexcept;
   std::uint64_t Enter(GraphPoolId id, const Stream& stream);
   // Whether it began and ended, or its stream has. One device call.
   bool IsOver(const Announced& seen) const noexcept;
@@ -129,6 +153,13 @@ class GraphPools final : public CaptureHolds, public ReclaimSource {
   std::map<GraphPoolId, Entry> pools_;  // guarded by mutex_
   std::vector<Announced> announced_;    // guarded by mutex_
   std::uint64_t announcements_ = 0;     // ever; guarded by mutex_
+  // Pools that everybody has removed and graphs keep.
+  const std::shared_ptr<std::atomic<std::size_t>> unused_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+  // By ordinal: whether graphs of these pools were made on the device.
+  std::unique_ptr<std::atomic<bool>[]> has_graphs_;
+  Step ask_step_{*this, /*waits=*/false};
+  Step await_step_{*this, /*waits=*/true};
 };
 
 }  // namespace strata

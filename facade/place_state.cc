@@ -126,8 +126,11 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
   }
   reclaimer_->retry().CountWaitersIn(gate().attention());
   if (graph_pools_ != nullptr) {
-    graph_registration_ = Reclaimer::Register(
-        reclaimer_, ReclaimStep::kDrainFrees, *graph_pools_);
+    graph_registrations_ = {
+        Reclaimer::Register(reclaimer_, ReclaimStep::kDrainFrees,
+                            graph_pools_->ask_step()),
+        Reclaimer::Register(reclaimer_, ReclaimStep::kAwaitFrees,
+                            graph_pools_->await_step())};
   }
   context_.place = place_;
   context_.platform = platform_;

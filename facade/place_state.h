@@ -1,6 +1,7 @@
 #ifndef STRATA_FACADE_PLACE_STATE_H_
 #define STRATA_FACADE_PLACE_STATE_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -205,7 +206,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   const Options options_;
   std::shared_ptr<Reclaimer> reclaimer_;
   const std::shared_ptr<GraphPools> graph_pools_;  // of the facade, or null
-  Reclaimer::Registration graph_registration_;
+  std::array<Reclaimer::Registration, 2> graph_registrations_;
   const StrategyOptions settings_;  // of the strategy at this place
   const std::shared_ptr<ThreadEnds> thread_ends_;
   ChainContext context_;  // what the chains of this place share

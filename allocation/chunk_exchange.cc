@@ -10,6 +10,12 @@
 #include "strata/allocation/size.h"
 
 namespace strata {
+namespace {
+
+// Holders that are gone and still listed, beside a quarter of the others.
+constexpr std::size_t kMostGone = 16;
+
+}  // namespace
 
 std::size_t ChunkHolder::GiveBackLargest(std::size_t bytes,
                                          std::size_t least) noexcept {
@@ -24,38 +30,60 @@ std::size_t ChunkHolder::GiveBackLargest(std::size_t bytes,
   return given;
 }
 
+void ChunkPool::RenewHolders() {
+  auto list = std::make_shared<HolderList>();
+  list->reserve(2 * holder_count_ + 8);
+  for (const auto& entry : *holders_) {
+    if (!entry->gate.is_closed()) list->push_back(entry);
+  }
+  holders_ = std::move(list);
+}
+
 void ChunkPool::AddHolder(ChunkHolder& holder) {
   auto entry = std::make_shared<HolderEntry>();
   entry->holder = &holder;
-  auto list = std::make_shared<HolderList>();
+  const std::uint64_t uid = holder.holder_stream().uid;
   const std::lock_guard<std::mutex> guard(lists_mutex_);
-  list->reserve(holders_->size() + 1);
-  for (const auto& other : *holders_) {
-    // Some may be left where there was no host memory for a shorter list.
-    if (!other->gate.is_closed()) list->push_back(other);
+  if (holders_->size() == holders_->capacity()) RenewHolders();
+  const auto known = by_holder_.emplace(&holder, entry).first;
+  try {
+    if (uid != 0) by_stream_.emplace(uid, entry);
+  } catch (...) {
+    by_holder_.erase(known);
+    throw;
   }
-  list->push_back(std::move(entry));
-  holders_ = std::move(list);
+  entry->number = ++added_holders_;
+  holders_->push_back(std::move(entry));  // within its capacity
   ++holder_count_;
 }
 
 void ChunkPool::RemoveHolder(ChunkHolder& holder) noexcept {
   std::shared_ptr<HolderEntry> entry;
+  const std::uint64_t uid = holder.holder_stream().uid;
   {
     const std::lock_guard<std::mutex> guard(lists_mutex_);
-    const auto found = std::find_if(
-        holders_->begin(), holders_->end(), [&](const auto& other) {
-          return other->holder == &holder && !other->gate.is_closed();
-        });
-    if (found == holders_->end()) return;
-    entry = *found;
+    const auto found = by_holder_.find(&holder);
+    if (found == by_holder_.end()) return;
+    entry = std::move(found->second);
+    by_holder_.erase(found);
+    const auto [first, last] = by_stream_.equal_range(uid);
+    const auto in_stream = std::find_if(
+        first, last, [&](const auto& other) { return other.second == entry; });
+    if (in_stream != last) by_stream_.erase(in_stream);
+    for (const std::uint64_t heeded : entry->heeds) {
+      const auto heeding = heeding_.find(heeded);
+      heeding->second.erase(entry->number);
+      if (heeding->second.empty()) heeding_.erase(heeding);
+    }
     --holder_count_;
-    try {
-      auto list = std::make_shared<HolderList>(*holders_);
-      std::erase(*list, entry);
-      holders_ = std::move(list);
-    } catch (const std::bad_alloc&) {
-      // It stays on the list, and nobody passes its gate.
+    entry->gate.Shut();
+    // Until then it stays on the list, and nobody passes its gate.
+    if (holders_->size() - holder_count_ > holder_count_ / 4 + kMostGone) {
+      try {
+        RenewHolders();
+      } catch (const std::bad_alloc&) {
+        // The next one tries again.
+      }
     }
   }
   entry->gate.Close();
@@ -78,18 +106,15 @@ std::shared_ptr<DriverHeld> ChunkPool::ShareDriverHeld(
   return made;
 }
 
-std::shared_ptr<const ChunkPool::HolderList> ChunkPool::holders() const {
-  const std::lock_guard<std::mutex> guard(lists_mutex_);
-  return holders_;
-}
-
 ChunkPool::Round ChunkPool::RoundOf(Asked asked) const {
-  std::shared_ptr<const HolderList> list = holders();
-  const std::size_t size = list->size();
-  if (asked == Asked::kAll || size <= kMostAsked) {
-    return {std::move(list), 0, size};
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  const std::size_t size = holders_->size();
+  Round round{holders_, holders_->data(), size, 0, size};
+  if (asked == Asked::kSome && holder_count_ > kMostAsked) {
+    round.first = turn_.load(std::memory_order_relaxed);
+    round.count = kMostAsked;
   }
-  return {std::move(list), turn_.load(std::memory_order_relaxed), kMostAsked};
+  return round;
 }
 
 void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
@@ -104,11 +129,12 @@ void ChunkPool::ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
 std::vector<BlockInfo> ChunkPool::BlocksBeside(
     const std::set<const Allocator*>& listed) const {
   std::vector<BlockInfo> blocks;
-  const std::shared_ptr<const HolderList> list = holders();
-  for (const auto& entry : *list) {
-    const CallGate::Pass pass(entry->gate);
-    if (!pass || listed.contains(entry->holder->holder_layer())) continue;
-    entry->holder->AppendBlocks(blocks);
+  const Round round = RoundOf(Asked::kAll);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    HolderEntry& entry = round[i];
+    const CallGate::Pass pass(entry.gate);
+    if (!pass || listed.contains(entry.holder->holder_layer())) continue;
+    entry.holder->AppendBlocks(blocks);
   }
   AppendUnreturned(blocks);
   const std::size_t before = blocks.size();
@@ -198,15 +224,54 @@ Block* ChunkPool::FetchKept(std::size_t bytes,
 }
 
 void ChunkPool::GiveUpIdleOf(Stream stream) noexcept {
-  ForEachHolder([stream](ChunkHolder& holder) {
-    if (holder.holder_stream() == stream) holder.GiveUpIdle();
-  });
+  // By position, as they may change meanwhile: one of a stream, or few.
+  for (std::size_t i = 0;; ++i) {
+    std::shared_ptr<HolderEntry> entry;
+    {
+      const std::lock_guard<std::mutex> guard(lists_mutex_);
+      auto [next, last] = by_stream_.equal_range(stream.uid);
+      for (std::size_t skip = i; skip != 0 && next != last; --skip) ++next;
+      if (next == last) return;
+      entry = next->second;
+    }
+    const CallGate::Pass pass(entry->gate);
+    if (pass && entry->holder->holder_stream() == stream) {
+      entry->holder->GiveUpIdle();
+    }
+  }
+}
+
+void ChunkPool::HeedEnd(Stream stream, ChunkHolder& holder) {
+  const std::lock_guard<std::mutex> guard(lists_mutex_);
+  const auto found = by_holder_.find(&holder);
+  if (found == by_holder_.end()) return;
+  const std::shared_ptr<HolderEntry>& entry = found->second;
+  const auto [heeded, is_new] = entry->heeds.insert(stream.uid);
+  if (!is_new) return;
+  try {
+    heeding_[stream.uid].emplace(entry->number, entry);
+  } catch (...) {
+    entry->heeds.erase(heeded);
+    throw;
+  }
 }
 
 void ChunkPool::TellOfEnd(Stream stream) noexcept {
-  ForEachHolder([stream](ChunkHolder& holder) {
-    if (holder.holder_stream() != stream) holder.OtherStreamEnds(stream);
-  });
+  while (true) {
+    std::shared_ptr<HolderEntry> entry;
+    {
+      const std::lock_guard<std::mutex> guard(lists_mutex_);
+      const auto found = heeding_.find(stream.uid);
+      if (found == heeding_.end()) return;
+      const auto first = found->second.begin();
+      entry = std::move(first->second);
+      found->second.erase(first);
+      if (found->second.empty()) heeding_.erase(found);
+      entry->heeds.erase(stream.uid);
+    }
+    const CallGate::Pass pass(entry->gate);
+    if (pass) entry->holder->OtherStreamEnds(stream);
+  }
 }
 
 std::size_t ChunkPool::GiveBackAll(std::size_t bytes) noexcept {

@@ -69,12 +69,28 @@ std::size_t ChunkPool::RecallLoans(LoanRecall which, Asked asked) noexcept {
 }
 
 void ChunkPool::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
-  {
-    const std::lock_guard<SpinLock> guard(lock_);
-    holder->next_retired_ = std::move(retired_);
-    retired_ = std::move(holder);
-  }
-  BuryRetired();
+  // Two for one that comes, so that none is left behind for long.
+  BuryRetired(/*most=*/2);
+  if (!holder->EndLending()) KeepRetired(std::move(holder));
+}
+
+void ChunkPool::KeepRetired(std::unique_ptr<ChunkHolder> holder) noexcept {
+  ChunkHolder* const last = holder.get();
+  const std::lock_guard<SpinLock> guard(lock_);
+  (last_retired_ != nullptr ? last_retired_->next_retired_ : retired_) =
+      std::move(holder);
+  last_retired_ = last;
+  ++retired_count_;
+}
+
+std::unique_ptr<ChunkHolder> ChunkPool::TakeRetired() noexcept {
+  const std::lock_guard<SpinLock> guard(lock_);
+  std::unique_ptr<ChunkHolder> first = std::move(retired_);
+  if (first == nullptr) return nullptr;
+  retired_ = std::move(first->next_retired_);
+  if (retired_ == nullptr) last_retired_ = nullptr;
+  --retired_count_;
+  return first;
 }
 
 bool ChunkPool::HasRetired() const noexcept {
@@ -82,29 +98,26 @@ bool ChunkPool::HasRetired() const noexcept {
   return retired_ != nullptr;
 }
 
-std::size_t ChunkPool::BuryRetired() noexcept {
-  std::unique_ptr<ChunkHolder> retired;
+std::size_t ChunkPool::BuryRetired(std::size_t most) noexcept {
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    retired = std::move(retired_);
+    most = std::min(most, retired_count_);
   }
   // One by one, as each may take a while.
   std::size_t given = 0;
-  while (retired != nullptr) {
-    std::unique_ptr<ChunkHolder> holder = std::move(retired);
-    retired = std::move(holder->next_retired_);
-    if (holder->EndLending()) {
-      const std::size_t bytes = holder->IdleIsDone() ? holder->IdleBytes() : 0;
-      const std::size_t unreturned = unreturned_bytes();
-      holder.reset();
-      // Of which the system may refuse some.
-      const std::size_t now = std::max(unreturned, unreturned_bytes());
-      given += bytes - std::min(bytes, now - unreturned);
+  for (; most != 0; --most) {
+    std::unique_ptr<ChunkHolder> holder = TakeRetired();
+    if (holder == nullptr) break;
+    if (!holder->EndLending()) {
+      KeepRetired(std::move(holder));
       continue;
     }
-    const std::lock_guard<SpinLock> guard(lock_);
-    holder->next_retired_ = std::move(retired_);
-    retired_ = std::move(holder);
+    const std::size_t bytes = holder->IdleIsDone() ? holder->IdleBytes() : 0;
+    const std::size_t unreturned = unreturned_bytes();
+    holder.reset();
+    // Of which the system may refuse some.
+    const std::size_t now = std::max(unreturned, unreturned_bytes());
+    given += bytes - std::min(bytes, now - unreturned);
   }
   return given;
 }

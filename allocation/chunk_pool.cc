@@ -71,7 +71,7 @@ ChunkPool::ChunkPool(std::shared_ptr<Allocator> underlying, ChunkPool* below,
       reclaimer_(std::move(reclaimer)),
       below_(below),
       visitors_(std::make_shared<const std::vector<Visitor>>()),
-      holders_(std::make_shared<const HolderList>()),
+      holders_(std::make_shared<HolderList>()),
       take_step_(std::make_unique<TakeStep>(*this)),
       release_step_(std::make_unique<ReleaseStep>(*this)) {
   if (reclaimer_ == nullptr) return;

@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "strata/allocation/call_gate.h"
@@ -90,7 +93,13 @@ class ChunkPool final : public Decorator {
   // Has the strategies of `stream` alone, which is about to be destroyed, part
   // with all that is idle. Waits for nothing.
   void GiveUpIdleOf(Stream stream) noexcept;
-  // Tells holders of all other streams that this one is about to go.
+  // Has TellOfEnd of `stream` call OtherStreamEnds of `holder`, once.
+  //
+  // Errors: std::bad_alloc.
+  void HeedEnd(Stream stream, ChunkHolder& holder);
+  // Tells the holders that heed its end that a stream is about to go.
+  //
+  // Cost: visits no other holder.
   void TellOfEnd(Stream stream) noexcept;
 
   // Before a growth of `bytes`: gives idle chunks to the system, if together
@@ -127,8 +136,9 @@ class ChunkPool final : public Decorator {
   // for streams once `bytes` were given without.
   std::size_t GiveBackAll(std::size_t bytes) noexcept;
 
-  // `holder` is asked for idle chunks until it is removed; RemoveHolder waits
-  // for calls in flight.
+  // `holder`, whose stream does not change, is asked for idle chunks until it
+  // is removed; RemoveHolder waits for calls in flight. Both are O(1),
+  // amortised.
   void AddHolder(ChunkHolder& holder);
   void RemoveHolder(ChunkHolder& holder) noexcept;
 
@@ -219,9 +229,14 @@ class ChunkPool final : public Decorator {
     std::shared_ptr<ChainStream> stream;
   };
   struct HolderEntry {
-    ChunkHolder* holder;
-    CallGate gate;  // closed once the holder is removed
+    ChunkHolder* holder = nullptr;
+    CallGate gate;             // closed once the holder is removed
+    std::uint64_t number = 0;  // above those of holders before; constant
+    // Uids of streams whose ends the holder heeds; guarded by lists_mutex_.
+    std::unordered_set<std::uint64_t> heeds;
   };
+  using Entries =
+      std::unordered_multimap<std::uint64_t, std::shared_ptr<HolderEntry>>;
   using HolderList = std::vector<std::shared_ptr<HolderEntry>>;
   // The two rungs of the ladder that the pool stands for.
   class TakeStep;
@@ -260,9 +275,13 @@ class ChunkPool final : public Decorator {
   void GiveUpPlace() noexcept;
   void NotifyIdle() noexcept;
   bool HasRetired() const noexcept;
-  // Ends the retired holders that have no loan out; returns the bytes of their
-  // idle chunks, but for those that they have to offer.
-  std::size_t BuryRetired() noexcept;
+  void KeepRetired(std::unique_ptr<ChunkHolder> holder) noexcept;
+  // The one that was kept first; null without one.
+  std::unique_ptr<ChunkHolder> TakeRetired() noexcept;
+  // Ends those of the first `most` retired holders that have no loan out;
+  // returns the bytes of their idle chunks, but for those that they have to
+  // offer.
+  std::size_t BuryRetired(std::size_t most = SIZE_MAX) noexcept;
   void Visit(const Allocation& chunk, int count_change) noexcept;
   // As Claim, for a chunk: counts what the driver pools as well.
   bool ClaimChunk(std::size_t bytes, Failure& failure) noexcept;
@@ -271,17 +290,23 @@ class ChunkPool final : public Decorator {
                    std::size_t claimed, Failure& failure) const noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 
-  std::shared_ptr<const HolderList> holders() const;
-  // Those who are asked, of whom some may be gone: `count`, from `first` on.
+  // Those who are asked, of whom some may be gone: `count`, from `first` on, of
+  // the `size` that `list` had. Others may append to the list meanwhile, within
+  // its capacity.
   struct Round {
     std::shared_ptr<const HolderList> list;
+    const std::shared_ptr<HolderEntry>* entries;
+    std::size_t size;
     std::size_t first;
     std::size_t count;
 
     HolderEntry& operator[](std::size_t i) const {
-      return *(*list)[(first + i) % list->size()];
+      return *entries[(first + i) % size];
     }
   };
+  // Replaces the list by one without holders that are gone, with room for more.
+  // Hold lists_mutex_. Errors: std::bad_alloc.
+  void RenewHolders();
   Round RoundOf(Asked asked) const;
   // Where not all are asked, the next growth asks others.
   void AskOthersNext() noexcept {
@@ -329,13 +354,27 @@ class ChunkPool final : public Decorator {
   mutable SpinLock lock_;
   std::vector<Idle> offered_;  // guarded by lock_
   std::size_t taken_out_ = 0;  // that may be put back; guarded by lock_
-  // Linked through ChunkHolder::next_retired_. Guarded by lock_.
+  // Linked through ChunkHolder::next_retired_. Guarded by lock_, as is the last
+  // of them and their number.
   std::unique_ptr<ChunkHolder> retired_;
+  ChunkHolder* last_retired_ = nullptr;
+  std::size_t retired_count_ = 0;
 
   mutable std::mutex lists_mutex_;
   // Replaced, never changed: readers copy the pointer. Guarded by lists_mutex_.
   std::shared_ptr<const std::vector<Visitor>> visitors_;
-  std::shared_ptr<const HolderList> holders_;
+  // Appended to within its capacity, or replaced: a Round reads the elements
+  // that were there. Few of them are gone. Guarded by lists_mutex_, as the
+  // rest.
+  std::shared_ptr<HolderList> holders_;
+  std::unordered_map<const ChunkHolder*, std::shared_ptr<HolderEntry>>
+      by_holder_;
+  Entries by_stream_;  // by the uid of its stream
+  // By the uid of a stream, the holders that heed its end, by their numbers.
+  std::unordered_map<std::uint64_t,
+                     std::map<std::uint64_t, std::shared_ptr<HolderEntry>>>
+      heeding_;
+  std::uint64_t added_holders_ = 0;  // so far
   std::atomic<std::size_t> holder_count_{0};
   // Who is asked first where not all are: this one of them; wraps.
   std::atomic<std::size_t> turn_{0};

@@ -127,7 +127,7 @@ thread_local constinit const Reclaimer::Registration::Calling*
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
   ReclaimStep step;
-  int priority;
+  Order order;    // among those of its step
   CallGate gate;  // closed once unregistered
 
   std::size_t Available(bool of_limit) {
@@ -158,8 +158,8 @@ void Reclaimer::Registration::Reset() noexcept {
   if (entry_ == nullptr) return;
   {
     const std::lock_guard<std::mutex> guard(reclaimer_->mutex_);
-    auto& list = reclaimer_->entries_[static_cast<std::size_t>(entry_->step)];
-    list.erase(std::remove(list.begin(), list.end(), entry_), list.end());
+    reclaimer_->entries_[static_cast<std::size_t>(entry_->step)].erase(
+        entry_->order);
   }
   if (Calling::IsInside(*entry_)) {
     entry_->gate.Shut();
@@ -176,23 +176,23 @@ Reclaimer::Registration Reclaimer::Register(
   auto entry = std::make_shared<Entry>();
   entry->source = &source;
   entry->step = step;
-  entry->priority = priority;
   {
     const std::lock_guard<std::mutex> guard(reclaimer->mutex_);
-    auto& list = reclaimer->entries_[static_cast<std::size_t>(step)];
-    list.insert(std::upper_bound(list.begin(), list.end(), entry,
-                                 [](const auto& a, const auto& b) {
-                                   return a->priority > b->priority;
-                                 }),
-                entry);
+    entry->order = {-std::int64_t{priority}, ++reclaimer->registered_};
+    reclaimer->entries_[static_cast<std::size_t>(step)].emplace(entry->order,
+                                                                entry);
   }
   return {reclaimer, entry};
 }
 
 std::vector<std::shared_ptr<Reclaimer::Entry>> Reclaimer::Sources(
     ReclaimStep step) const {
+  std::vector<std::shared_ptr<Entry>> sources;
   const std::lock_guard<std::mutex> guard(mutex_);
-  return entries_[static_cast<std::size_t>(step)];
+  const auto& entries = entries_[static_cast<std::size_t>(step)];
+  sources.reserve(entries.size());
+  for (const auto& [order, entry] : entries) sources.push_back(entry);
+  return sources;
 }
 
 std::size_t Reclaimer::IdleBytes(bool of_limit) const {

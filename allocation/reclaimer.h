@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "strata/allocation/failure.h"
@@ -129,6 +131,8 @@ class Reclaimer {
 
  private:
   using Entry = Registration::Entry;
+  // Higher priorities first, then those that came first.
+  using Order = std::pair<std::int64_t, std::uint64_t>;
 
   // The memory that a search might find, as far as the place knows.
   struct Supply;
@@ -164,8 +168,10 @@ class Reclaimer {
   std::atomic<int> giving_{0};           // threads inside such a step
   std::atomic<std::uint64_t> given_{0};  // steps that gave something
   mutable std::mutex mutex_;
-  std::array<std::vector<std::shared_ptr<Entry>>, kReclaimStepCount>
-      entries_;  // guarded by mutex_
+  // By step, in the order in which they are asked. Guarded by mutex_.
+  std::array<std::map<Order, std::shared_ptr<Entry>>, kReclaimStepCount>
+      entries_;
+  std::uint64_t registered_ = 0;  // so far; guarded by mutex_
 };
 
 }  // namespace strata

@@ -202,7 +202,10 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
   }
   const Stream stream = Wrap(stream_handle, place.index);
   if (known != nullptr && known->stream() != stream) {
-    ThrowStale(known->stream(), stream);
+    const Stream gone = known->stream();
+    shared_.timelines->Lose(gone);
+    EndLostStreams();
+    ThrowStale(gone, stream);
   }
   Front& front = FrontOf(place, stream);
   // The per-thread handle names another stream in every thread.
@@ -240,6 +243,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
                                                           std::size_t bytes) {
+  EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = Find(place).DefaultFront();
   t_default_route = {front, front.hit_state(), version, 0, place};
@@ -247,6 +251,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 }
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(
     Place place, std::size_t bytes, const Stream& stream) {
+  EndLostStreams();
   const std::uint64_t version = fronts_->version();
   Front& front = FrontOf(place, stream);
   if (!options_.check_streams) {
@@ -257,6 +262,7 @@ Front& AllocatorFacade::FrontOf(Place place, void* stream_handle) {
 [[gnu::noinline]] Allocation* AllocatorFacade::AllocFirst(Place place,
                                                           std::size_t bytes,
                                                           void* stream_handle) {
+  EndLostStreams();
   return FrontOf(place, stream_handle).AllocFirst(bytes);
 }
 
@@ -347,6 +353,7 @@ std::size_t AllocatorFacade::Compact(Place place) {
 
 std::size_t AllocatorFacade::Release(Place place) {
   PlaceState& state = Find(place);
+  EndLostStreams();
   if (shared_.trace_sink != nullptr) shared_.trace_sink->Released(place);
   return GivenBy({&state}, [&] {
     std::size_t bytes = 0;

@@ -328,6 +328,9 @@ class AllocatorFacade {
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
+  // Closes the chains of streams that turned out to be destroyed although
+  // nobody announced their end. Nothing while a capture is announced.
+  void EndLostStreams();
   // What StreamDestroyed announces; and what the end of a thread does for its
   // own stream, in the thread.
   void EndStream(const Stream& stream);

@@ -25,6 +25,7 @@ AllocatorFacade::Announcement AllocatorFacade::Announce(GraphPoolId id,
   for (int i = 0; i < platform_->device_count(); ++i) {
     graph_pools_->CloseEnded(platform_->device(i));
   }
+  EndLostStreams();
   Announcement made;
   made.pool = graph_pools_->Prepare(id);
   try {

@@ -2,8 +2,11 @@
 // streams that go away.
 
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/error.h"
@@ -67,10 +70,14 @@ void AllocatorFacade::CheckStream(Stream stream) {
   Stream now;
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
   if (!relaxed) return;  // another call finds out
-  if (device.WrapStream(stream.handle, &now) != Status::kSuccess ||
-      now != stream) {
-    ThrowStale(stream, now);
+  const Status answer = device.WrapStream(stream.handle, &now);
+  if (answer == Status::kSuccess && now == stream) return;
+  // Its chains are closed, so that the handle may name another one next.
+  if (answer == Status::kSuccess || answer == Status::kInvalidResourceHandle) {
+    shared_.timelines->Lose(stream);
+    EndLostStreams();
   }
+  ThrowStale(stream, now);
 }
 
 void AllocatorFacade::ThrowNotRelaxed(const char* call) {
@@ -121,6 +128,7 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
           ToString(state.place()));
     }
   });
+  EndLostStreams();
   EndStream(stream);
 }
 
@@ -134,6 +142,19 @@ void AllocatorFacade::EndOfThread(const Stream& stream) {
   if (!is_a_default) EndStream(stream);
 }
 
+void AllocatorFacade::EndLostStreams() {
+  LostStreams& streams = shared_.timelines->lost();
+  if (!streams.any() || graph_pools_->gate().any()) return;
+  while (std::unique_ptr<LostStreams::Lost> lost = streams.Take()) {
+    try {
+      EndOfThread(lost->stream);
+    } catch (const std::bad_alloc&) {
+      streams.Add(std::move(lost));
+      return;
+    }
+  }
+}
+
 void AllocatorFacade::EndStream(const Stream& stream) {
   const RelaxedCaptureScope relaxed(graph_pools_->gate(),
                                     &platform_->device(stream.device));
@@ -142,12 +163,7 @@ void AllocatorFacade::EndStream(const Stream& stream) {
   // that wants memory, or gives some to the system.
   Device& device = platform_->device(stream.device);
   bool is_any_over = graph_pools_->CloseEnded(device);
-  ForEachState([stream](PlaceState& state) {
-    state.ForEachFront(
-        [stream](Front& front) { front.StreamDestroyed(stream); });
-    // Also those of chains that are no front's any more.
-    state.pool()->TellOfEnd(stream);
-  });
+  ForEachState([stream](PlaceState& state) { state.TellOfEnd(stream); });
   // Also where no layer keeps marks.
   shared_.timelines->StreamDestroyed(stream);
   // Nor will it begin a capture that was announced.

@@ -375,6 +375,17 @@ void Front::WalkFree(Allocation* allocation) noexcept {
   Unpin();
 }
 
+bool Front::RecordStream(Allocation* allocation, Stream stream) noexcept {
+  state_->HeedEnd(*this, stream);
+  return Decorator::RecordStream(allocation, stream);
+}
+
+bool Front::RecordUse(Allocation* allocation, Stream stream,
+                      Event event) noexcept {
+  state_->HeedEnd(*this, stream);
+  return Decorator::RecordUse(allocation, stream, event);
+}
+
 Stats Front::stats() const {
   if (stat_ == nullptr) {
     // A layer further in may count for many fronts.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 
 #include "strata/allocation/chain_lock.h"
 #include "strata/allocation/chain_stream.h"
@@ -151,6 +152,10 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
+  // The front hears of the end of `stream` from here on.
+  bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
+  bool RecordUse(Allocation* allocation, Stream stream,
+                 Event event) noexcept override;
   // Nothing while a capture is announced.
   std::size_t Release() noexcept override {
     return gate_.any() ? 0 : underlying()->Release();
@@ -165,6 +170,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void Accept(AllocatorVisitor& visitor) const override;
 
  private:
+  friend class PlaceState;
+
   ~Front() override;
 
   void FreePlain(Allocation* allocation) noexcept override;
@@ -288,6 +295,13 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
   RemoteFrees remote_frees_;
+  // Of the lists of state_:
+  std::size_t list_position_ = 0;  // guarded by its list_mutex_
+  std::uint64_t number_ = 0;       // above those of fronts before; constant
+  // Uids of streams whose ends it hears of; guarded by its heeds_mutex_.
+  std::unordered_set<std::uint64_t> heeds_;
+  // One of them, or 0; to look at without the lock.
+  std::atomic<std::uint64_t> heeded_{0};
 };
 
 // ---- Inline, so that what the facade calls ends in it.

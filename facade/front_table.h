@@ -74,7 +74,7 @@ class FrontTable {
     return ++last;
   }
 
-  KeyTable<Front> table_;
+  KeyTable<Front, 11> table_;  // programs may have thousands of streams
   std::atomic<std::uint64_t> version_{NewVersion()};
 };
 

@@ -22,8 +22,9 @@ namespace strata {
 //   held (FindLocked).
 // Threads: any thread. Looking up a key while it is being removed is the
 //   caller's error: he uses a stream that he says is destroyed.
-// Cost: Find is a hash and two cache lines, up to a few hundred keys.
-template <class T>
+// Cost: Find is a hash and two cache lines, up to about as many keys as there
+//   are buckets: 2 to the power of kBucketBits, of 8 bytes each.
+template <class T, unsigned kBucketBits = 8>
 class KeyTable {
  public:
   KeyTable() = default;
@@ -97,13 +98,14 @@ class KeyTable {
     std::atomic<T*> value{nullptr};
     std::atomic<Node*> next{nullptr};
   };
-  static constexpr std::size_t kBuckets = 256;
+  static constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
   // Far above any chain; only a reader chased by endless changes gets there.
   static constexpr int kMaxSteps = 1 << 16;
 
   static std::size_t Bucket(std::uint64_t key) {
     // Fibonacci hashing; the high bits are the well-mixed ones.
-    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15U) >> 56);
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15U) >>
+                                    (64 - kBucketBits));
   }
   // Removes the first of the chain that is meant; null if none is.
   template <class Predicate>

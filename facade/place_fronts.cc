@@ -92,10 +92,13 @@ void PlaceState::Finish(Front& front, const Stats& totals) {
   // What streams share lives on.
   if (strategy != strategy_->shared().get()) own = strategy->stats();
   own.idle_bytes = own.free_blocks = own.largest_free_bytes = 0;
+  ForgetHeeds(front);
   const std::lock_guard<std::mutex> guard(list_mutex_);
   Accumulate(finished_strategies_, own);
-  fronts_.erase(std::remove(fronts_.begin(), fronts_.end(), &front),
-                fronts_.end());
+  const std::size_t position = front.list_position_;
+  fronts_[position] = fronts_.back();
+  fronts_[position]->list_position_ = position;
+  fronts_.pop_back();
   // What it still holds has its way back to the pool without it.
   Stats past = totals;
   past.frees = past.allocations;
@@ -105,6 +108,81 @@ void PlaceState::Finish(Front& front, const Stats& totals) {
   Accumulate(finished_, past);
   finished_peak_bytes_ =
       std::max(finished_peak_bytes_, totals.peak_in_use_bytes);
+}
+
+void PlaceState::MakeRoomInList() {
+  if (fronts_.size() == fronts_.capacity()) {
+    fronts_.reserve(2 * fronts_.size() + 1);
+  }
+}
+
+void PlaceState::List(Front* front) noexcept {
+  front->list_position_ = fronts_.size();
+  front->number_ = ++listed_;
+  fronts_.push_back(front);
+  // Its own stream's.
+  HeedEnd(*front, front->stream());
+}
+
+void PlaceState::Heed(Front& front, std::uint64_t uid) {
+  const auto [heeded, is_new] = front.heeds_.insert(uid);
+  if (!is_new) return;
+  try {
+    heeding_[uid].emplace(front.number_, &front);
+  } catch (...) {
+    front.heeds_.erase(heeded);
+    throw;
+  }
+}
+
+void PlaceState::HeedEnd(Front& front, Stream stream) noexcept {
+  if (stream.uid == 0 ||
+      front.heeded_.load(std::memory_order_relaxed) == stream.uid) {
+    return;
+  }
+  try {
+    const std::lock_guard<std::mutex> guard(heeds_mutex_);
+    Heed(front, stream.uid);
+    front.heeded_.store(stream.uid, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    tells_all_ = true;
+  }
+}
+
+void PlaceState::ForgetHeeds(Front& front) noexcept {
+  const std::lock_guard<std::mutex> guard(heeds_mutex_);
+  for (const std::uint64_t uid : front.heeds_) {
+    const auto found = heeding_.find(uid);
+    if (found == heeding_.end()) continue;
+    found->second.erase(front.number_);
+    if (found->second.empty()) heeding_.erase(found);
+  }
+  front.heeds_.clear();
+}
+
+void PlaceState::TellOfEnd(Stream stream) {
+  const auto tell = [stream](Front& front) { front.StreamDestroyed(stream); };
+  if (tells_all_) {
+    ForEachFront(tell);
+  } else {
+    std::vector<PinnedFront> pinned;
+    {
+      const std::lock_guard<std::mutex> guard(heeds_mutex_);
+      const auto found = heeding_.find(stream.uid);
+      if (found != heeding_.end()) {
+        pinned.reserve(found->second.size());
+        for (const auto& [number, front] : found->second) {
+          if (front->TryPin()) pinned.emplace_back(front);
+          front->heeds_.erase(stream.uid);
+          front->heeded_ = 0;
+        }
+        heeding_.erase(found);
+      }
+    }
+    for (const PinnedFront& front : pinned) tell(*front);
+  }
+  // Also those of chains that are no front's any more.
+  pool_->TellOfEnd(stream);
 }
 
 std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {

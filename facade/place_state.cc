@@ -281,9 +281,9 @@ Front* PlaceState::MakeFront(const Stream& stream) {
                     : std::make_shared<ChainStream>();
   auto chain = BuildChain(chain_stream);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  fronts_.reserve(fronts_.size() + 1);
+  MakeRoomInList();
   auto* front = new Front(shared_from_this(), chain_stream, std::move(chain));
-  fronts_.push_back(front);
+  List(front);
   return front;
 }
 
@@ -298,10 +298,10 @@ Front* PlaceState::AddGraphFront(const std::shared_ptr<ChainStream>& stream,
   context.own_hold = pool.order();
   auto chain = Decorate(std::move(strategy), decorators, context);
   const std::lock_guard<std::mutex> list_guard(list_mutex_);
-  fronts_.reserve(fronts_.size() + 1);
+  MakeRoomInList();
   auto* front = new Front(shared_from_this(), stream, std::move(chain),
                           Front::Role::kGraph);
-  fronts_.push_back(front);
+  List(front);
   return front;
 }
 

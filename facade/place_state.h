@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "strata/allocation/allocation_log.h"
@@ -107,6 +109,13 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
+  // Has TellOfEnd of `stream` visit the front.
+  void HeedEnd(Front& front, Stream stream) noexcept;
+  // Tells the layers that know the stream of its end: those of its own chains,
+  // and of chains with memory that it is marked with.
+  //
+  // Errors: std::bad_alloc. Cost: visits no other front.
+  void TellOfEnd(Stream stream);
   // Takes the stream's front out of the tables; null if it has none. Whoever
   // does drops it.
   Front* TakeOut(Stream stream);
@@ -193,6 +202,11 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
+  void List(Front* front) noexcept;  // has room for it
+  void MakeRoomInList();
+  // With heeds_mutex_ held. Errors: std::bad_alloc.
+  void Heed(Front& front, std::uint64_t uid);
+  void ForgetHeeds(Front& front) noexcept;
   Front* MakeFront(const Stream& stream);
   // Has the end of the calling thread noticed if the stream is its own.
   void WatchIfOwn(const Stream& stream) const;
@@ -216,15 +230,23 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   bool has_visitors_ = false;
   std::unique_ptr<DebugFill> fill_;           // null: none asked for
   const std::shared_ptr<FrontTable> by_uid_;  // of the facade
-  KeyTable<Front> by_handle_;
+  KeyTable<Front, 11> by_handle_;
   std::atomic<Front*> default_front_{nullptr};
   std::mutex fronts_mutex_;       // held while fronts come and go
   bool default_was_set_ = false;  // guarded by fronts_mutex_
   // Guarded by fronts_mutex_:
   std::vector<std::weak_ptr<OutOfMemoryCallback::Source>> callbacks_;
 
+  std::mutex heeds_mutex_;
+  // By the uid of a stream, the fronts to tell of its end, by their numbers;
+  // guarded by heeds_mutex_.
+  std::unordered_map<std::uint64_t, std::map<std::uint64_t, Front*>> heeding_;
+  // There was no host memory for one of them: all fronts are told.
+  std::atomic<bool> tells_all_{false};
+
   mutable std::mutex list_mutex_;
   std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_
+  std::uint64_t listed_ = 0;    // fronts so far; likewise
   Stats finished_;              // of fronts that are gone; likewise
   Stats finished_strategies_;   // of their own; likewise
   // The largest peak in use of a front that is gone; likewise.

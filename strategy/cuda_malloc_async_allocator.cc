@@ -206,12 +206,19 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
 bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   Device& device = *stream_->device();
   const CallGate::Pass pass(stream_gate_);
-  if (!pass || !device.caps().capture || stream_->retired()) return false;
+  if (!pass || !device.caps().capture || stream_->retired() || IsLost()) {
+    return false;
+  }
   if (!CanNameStream()) return IsAnnounced();
   CaptureStatus status = CaptureStatus::kNone;
+  const Status answer = device.StreamIsCapturing(stream(), &status);
+  if (answer == Status::kInvalidResourceHandle &&
+      stream_->timeline() != nullptr) {
+    stream_->timeline()->Lose(answer);
+    return !IsLost();
+  }
   // A stream that cannot be asked may be part of a capture (C12).
-  return device.StreamIsCapturing(stream(), &status) != Status::kSuccess ||
-         status != CaptureStatus::kNone;
+  return answer != Status::kSuccess || status != CaptureStatus::kNone;
 }
 
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {

@@ -194,6 +194,10 @@ class CudaMallocAsyncAllocator final : public Allocator,
     return stream_->retired() || stream_->device()->CanName(stream());
   }
   bool FreeWith(const Block& block, const Mark* mark) noexcept;
+  // Whether the chain's stream was destroyed and its end not announced.
+  bool IsLost() const noexcept;
+  // Waits for the device, if nobody has since. False beside a capture.
+  bool AwaitLost() noexcept;
   // Whether captures forbid to touch a stream of the block. While one is
   // announced.
   bool IsForbidden(const Mark* mark, bool has_stream) const noexcept;
@@ -213,6 +217,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   void Keep(Block* block) noexcept;
   // Those that waited, where that is over. `may_wait` as for TryFree.
   void FreeWaiting(bool may_wait = false) noexcept;
+  // Has the end of the stream told. Errors: std::bad_alloc.
+  void HeedEnd(const Stream& stream);
   static bool IsNamed(const Marks& marks, const Stream& stream);
   // Whether a mark names it, or a free that may know it is in flight.
   bool IsKnown(const Stream& stream) noexcept;
@@ -280,6 +286,8 @@ class CudaMallocAsyncAllocator final : public Allocator,
   Stream stand_in_;
   std::atomic<std::size_t> waiting_{0};        // of those that wait
   std::atomic<std::size_t> waiting_bytes_{0};  // of them
+  // The uid of the stream that was heeded last; 0: none.
+  std::atomic<std::uint64_t> heeded_{0};
   // Of marked blocks, in flight; begin under marks_mutex_.
   std::atomic<int> marked_frees_{0};
 

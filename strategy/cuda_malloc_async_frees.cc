@@ -12,6 +12,7 @@
 #include "strata/allocation/block_flags.h"
 #include "strata/allocation/lost_use.h"
 #include "strata/allocation/streams/capture_gate.h"
+#include "strata/allocation/streams/stream_timeline.h"
 #include "strata/strategy/cuda_malloc_async_allocator.h"
 
 namespace strata {
@@ -147,14 +148,18 @@ void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
 bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
                                         const Mark* mark) noexcept {
   const CallGate::Pass pass(stream_gate_);
-  const bool has_stream = pass && !stream_->retired();
+  bool has_stream = pass && !stream_->retired() && !IsLost();
   const Stream own = stream();
   const DevicePtr ptr = AddressOf(block);
   if (mark == nullptr && has_stream && CanNameStream()) {
     if (driver_->Free(ptr, block.size, own)) return true;
     // It may be capturing, and another one that waits for it would be, too.
     if (IsAnnounced()) return false;
+    // The stream may be gone.
+    if (stream_->timeline() != nullptr) stream_->timeline()->SeeIdle();
+    has_stream = !IsLost();
   }
+  if (IsLost() && !AwaitLost()) return false;
   Stream owner = own;
   if (!has_stream) {
     const std::lock_guard<std::mutex> guard(marks_mutex_);
@@ -164,6 +169,15 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
   return driver_->FreeAside(ptr, block.size,
                             mark != nullptr ? mark->streams : nobody,
                             owner.uid != 0 ? &owner : nullptr);
+}
+
+bool CudaMallocAsyncAllocator::IsLost() const noexcept {
+  return stream_->timeline() != nullptr && stream_->timeline()->lost();
+}
+
+bool CudaMallocAsyncAllocator::AwaitLost() noexcept {
+  StreamTimeline& timeline = *stream_->timeline();
+  return timeline.Await(timeline.NoteOnly()) == Status::kSuccess;
 }
 
 void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
@@ -196,6 +210,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     return false;
   }
   try {
+    HeedEnd(stream);
     const std::lock_guard<std::mutex> guard(marks_mutex_);
     Mark& mark = marks_[block];
     mark.block = block;
@@ -210,6 +225,13 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     return !AwaitOrLoseUse(*block, *stream_->device(), stream, gate_.get(),
                            name());
   }
+}
+
+void CudaMallocAsyncAllocator::HeedEnd(const Stream& stream) {
+  // Also once the chain is no front's any more.
+  if (heeded_.load(std::memory_order_relaxed) == stream.uid) return;
+  pool_->HeedEnd(stream, *this);
+  heeded_.store(stream.uid, std::memory_order_relaxed);
 }
 
 void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
@@ -228,6 +250,7 @@ void CudaMallocAsyncAllocator::EraseStream(Allocation* allocation,
 
 void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
   if (stream.uid == 0 || stream.device != this->stream().device) return;
+  heeded_ = 0;
   const bool is_own = stream == this->stream();
   if (is_own) {
     CloseCache();
@@ -267,9 +290,13 @@ void CudaMallocAsyncAllocator::Replace(const Stream& stream,
   }
   if (!is_user) return;
   // All work of the stream is submitted: the stand-in comes after it.
-  const std::optional<Stream> stand_in = driver_->StandIn(stream);
-  LOG_IF(ERROR, !stand_in) << "cuda_malloc_async: work in stream " << stream.uid
-                           << ", which is about to go, could not be waited for";
+  const bool is_lost = IsLost() && stream == this->stream();
+  std::optional<Stream> stand_in;
+  if (!is_lost) stand_in = driver_->StandIn(stream);
+  const bool is_ordered = is_lost ? AwaitLost() : stand_in.has_value();
+  LOG_IF(ERROR, !is_ordered)
+      << "cuda_malloc_async: work in stream " << stream.uid
+      << ", which is about to go, could not be waited for";
   const bool is_done = !stand_in || stand_in->uid == 0;
   const std::lock_guard<std::mutex> guard(marks_mutex_);
   if (stream == this->stream() && !is_done) stand_in_ = *stand_in;

@@ -201,8 +201,12 @@ bool DriverPool::Free(DevicePtr ptr, std::size_t bytes,
   // Another thread may have seen the last use end.
   AcquireHostOrder(device_);
   const Status status = device_.FreeAsync(ptr, stream);
-  // A stream that captures refuses what is not of its graph.
-  if (IsFailure(status) && DuringCapture()) return false;
+  // A stream that captures refuses what is not of its graph; one that is gone
+  // is logged by its timeline.
+  if (IsFailure(status) &&
+      (DuringCapture() || status == Status::kInvalidResourceHandle)) {
+    return false;
+  }
   return Freed(status, ptr, bytes);
 }
 

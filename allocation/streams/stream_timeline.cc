@@ -20,12 +20,18 @@ using Tick = StreamTimeline::Tick;
 
 StreamTimeline::StreamTimeline(Device& device, Stream stream,
                                std::shared_ptr<EventPool> events,
-                               std::shared_ptr<const CaptureGate> gate)
+                               std::shared_ptr<const CaptureGate> gate,
+                               std::shared_ptr<LostStreams> lost)
     : device_(device),
       stream_(stream),
       events_(std::move(events)),
       held_gate_(std::move(gate)),
-      gate_(*held_gate_) {}
+      gate_(*held_gate_),
+      lost_streams_(std::move(lost)) {
+  if (lost_streams_ == nullptr) return;
+  lost_entry_ = std::make_unique<LostStreams::Lost>();
+  lost_entry_->stream = stream_;
+}
 
 StreamTimeline::~StreamTimeline() {
   for (const Recorded& recorded : pending_) {
@@ -181,6 +187,7 @@ Status StreamTimeline::Record() noexcept {
   status = device_.EventRecord(event, stream_, 0);
   if (status != Status::kSuccess) {
     events_->Give(event);
+    NoteAnswer(status);
     return status;
   }
   // A stream that joined a capture meanwhile has given it the event: it says
@@ -221,8 +228,29 @@ Status StreamTimeline::CloseNow() noexcept {
   return status;
 }
 
+void StreamTimeline::NoteAnswer(Status status) noexcept {
+  if (status == Status::kInvalidResourceHandle) Lose(status);
+}
+
+void StreamTimeline::Lose(Status status) noexcept {
+  const bool is_default =
+      reinterpret_cast<std::uintptr_t>(stream_.handle) <= kPerThreadHandle;
+  if (is_default || ended() || lost_.exchange(true)) return;
+  // As End, but the caller may be inside.
+  uses_.Shut();
+  noted_.fetch_add(1, std::memory_order_acq_rel);
+  ended_.store(true, std::memory_order_release);
+  LOG(ERROR)
+      << "stream " << stream_.uid
+      << ": was destroyed and its end not announced (" << status
+      << "); memory that was used there is kept until its events are "
+         "done or the device was waited for; call StreamDestroyed before "
+         "a stream is destroyed";
+  if (lost_streams_ != nullptr) lost_streams_->Add(std::move(lost_entry_));
+}
+
 void StreamTimeline::Complain(Status status) noexcept {
-  if (complained_.exchange(true)) return;
+  if (lost_ || complained_.exchange(true)) return;
   LOG(ERROR) << "stream " << stream_.uid << ": cannot record an event ("
              << status
              << "); memory that was used there is kept until the stream or its "
@@ -237,7 +265,9 @@ bool StreamTimeline::SeeIdle() noexcept {
   const CaptureGate::Calm calm(gate_);
   if (!calm) return false;
   const Tick tick = noted();
-  if (device_.StreamQuery(stream_) != Status::kSuccess) return false;
+  const Status status = device_.StreamQuery(stream_);
+  NoteAnswer(status);
+  if (status != Status::kSuccess) return false;
   RaiseDone(tick);
   Collect(tick);
   return true;
@@ -291,7 +321,8 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
 }
 
 Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
-  const Tick tick = noted_.load(std::memory_order_acquire);
+  const bool is_final = is_final_;
+  Tick tick = noted();
   Status status = Status::kNotReady;
   {
     const CallGate::Pass pass(uses_);
@@ -299,7 +330,8 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
     const DriverCallScope scope(&gate_, device_);
     const bool is_there = (pass || is_ending) && scope;
     if (is_there) status = device_.StreamSynchronize(stream_);
-    LOG_IF(ERROR, is_there && status != Status::kSuccess)
+    NoteAnswer(status);
+    LOG_IF(ERROR, is_there && status != Status::kSuccess && !lost_)
         << "stream " << stream_.uid << ": cannot synchronise (" << status
         << "); waiting for the device";
   }
@@ -307,16 +339,29 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
   // synchronisation covers its work too (cuda_semantics.md M9), but it would
   // end captures.
   const CaptureGate::Calm calm(gate_);
-  if (status != Status::kSuccess && calm) status = device_.Synchronize();
-  if (status == Status::kSuccess) {
+  if (status != Status::kSuccess && calm) {
+    tick = noted();
+    status = device_.Synchronize();
+  }
+  if (status != Status::kSuccess) return status;
+  if (is_final) {
+    SayAllIsDone();
+  } else {
     RaiseDone(tick);
     Collect(tick);
   }
   return status;
 }
 
+void StreamTimeline::SayAllIsDone() noexcept {
+  RaiseDone(std::numeric_limits<Tick>::max());
+  Collect(std::numeric_limits<Tick>::max());
+  closed_.store(true, std::memory_order_release);
+}
+
 Status StreamTimeline::AwaitAll() noexcept {
-  if (ended()) return Await(NoteOnly());
+  // Nothing can have been submitted to a lost stream since.
+  if (ended()) return Await(lost() ? noted() : NoteOnly());
   const CaptureGate::Calm calm(gate_);
   return calm ? AwaitDevice() : Await(NoteOnly());
 }
@@ -349,7 +394,12 @@ Status StreamTimeline::Await(Tick tick) noexcept {
 }
 
 void StreamTimeline::End() noexcept {
-  if (ended()) return;
+  if (ended()) {
+    // Lost before: from now on nobody takes another stream for it.
+    is_final_ = true;
+    if (lost() && IsDone(noted())) SayAllIsDone();
+    return;
+  }
   // First, so that nobody submits work behind its last event.
   uses_.Close();
   // Of memory that is still in use, the work is submitted but not noted.
@@ -368,6 +418,7 @@ void StreamTimeline::End() noexcept {
   } else if (closed()) {
     RaiseDone(std::numeric_limits<Tick>::max());
   }
+  is_final_ = !closed();
 }
 
 void StreamTimeline::RaiseDone(Tick tick) noexcept {

@@ -10,6 +10,7 @@
 #include "strata/allocation/call_gate.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
+#include "strata/allocation/streams/lost_streams.h"
 #include "strata/platform/device.h"
 #include "strata/platform/spin_lock.h"
 #include "strata/platform/stream.h"
@@ -25,7 +26,8 @@ namespace strata {
 //   have passed is done.
 // Errors: if no event can be recorded, the ticks stay open, and may be closed
 //   by a later try. An error that asking for an event answers counts as "not
-//   yet".
+//   yet". A device that does not know the stream any more is asked once: see
+//   Lose.
 // Threads: any thread. No device call with the lock held. A thread that read
 //   done() comes after the device work it stands for, and after the thread that
 //   saw it done.
@@ -49,7 +51,8 @@ class StreamTimeline {
 
   StreamTimeline(Device& device, Stream stream,
                  std::shared_ptr<EventPool> events,
-                 std::shared_ptr<const CaptureGate> gate);
+                 std::shared_ptr<const CaptureGate> gate,
+                 std::shared_ptr<LostStreams> lost = nullptr);
   StreamTimeline(const StreamTimeline&) = delete;
   StreamTimeline& operator=(const StreamTimeline&) = delete;
   ~StreamTimeline();
@@ -123,6 +126,13 @@ class StreamTimeline {
   // ticks noted later as well. Work in it may be running. Waits for calls of
   // other threads that use the stream; none uses it afterwards.
   void End() noexcept;
+  // The stream was destroyed although nobody announced its end, as `status`
+  // says: logs that once, and makes no call for the stream any more. Ticks that
+  // no event covers are done after a wait for the device. Adds the stream to
+  // the lost ones. Nothing if the timeline has ended, or for a default stream,
+  // which lasts.
+  void Lose(Status status) noexcept;
+  bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
   // While the result lives and is true, the stream is there: End waits. Calls
   // of this timeline wait for End in turn, so make none meanwhile.
   CallGate::Pass Use() const { return CallGate::Pass(uses_); }
@@ -176,7 +186,11 @@ class StreamTimeline {
   Status Record() noexcept;
   Status AwaitDevice(bool is_ending = false) noexcept;
   void RaiseDone(Tick tick) noexcept;
+  // Of a stream that has ended without a last event, after a wait.
+  void SayAllIsDone() noexcept;
   void RaiseOwed(Tick tick) noexcept;
+  // As Lose, if `status` says that the stream is gone.
+  void NoteAnswer(Status status) noexcept;
   void Complain(Status status) noexcept;
 
   Device& device_;
@@ -193,8 +207,13 @@ class StreamTimeline {
   std::atomic<Tick> done_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> closed_{false};
+  std::atomic<bool> lost_{false};
+  // Ended without a last event: a wait for the device covers all ticks.
+  std::atomic<bool> is_final_{false};
   std::atomic<bool> complained_{false};  // a failure to record was logged
 
+  const std::shared_ptr<LostStreams> lost_streams_;  // null: none are listed
+  std::unique_ptr<LostStreams::Lost> lost_entry_;    // for the list; null: used
   mutable SpinLock lock_;
   std::array<Recorded, kPending> pending_;  // in no order; guarded by lock_
 };

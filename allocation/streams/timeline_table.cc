@@ -22,17 +22,45 @@ const std::shared_ptr<EventPool>& TimelineTable::EventsOf(Device& device) {
   return events;
 }
 
+std::shared_ptr<StreamTimeline> TimelineTable::ReplaceHandle(
+    const Stream& stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream.handle) <= kPerThreadHandle) {
+    return nullptr;
+  }
+  std::uint64_t& uid = uids_[{stream.device, stream.handle}];
+  const auto found = timelines_.find(Key(stream.device, uid));
+  uid = stream.uid;
+  return found != timelines_.end() ? found->second : nullptr;
+}
+
 std::shared_ptr<StreamTimeline> TimelineTable::Of(const Stream& stream) {
   if (!Names(stream)) return nullptr;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const Key key(stream.device, stream.uid);
-  const auto found = timelines_.find(key);
-  if (found != timelines_.end()) return found->second;
-  Device& device = platform_->device(stream.device);
-  auto timeline =
-      std::make_shared<StreamTimeline>(device, stream, EventsOf(device), gate_);
-  timelines_.emplace(key, timeline);
+  std::shared_ptr<StreamTimeline> timeline;
+  std::shared_ptr<StreamTimeline> lost;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const Key key(stream.device, stream.uid);
+    const auto found = timelines_.find(key);
+    if (found != timelines_.end()) return found->second;
+    Device& device = platform_->device(stream.device);
+    timeline = std::make_shared<StreamTimeline>(device, stream,
+                                                EventsOf(device), gate_, lost_);
+    const auto added = timelines_.emplace(key, timeline).first;
+    try {
+      lost = ReplaceHandle(stream);
+    } catch (...) {
+      timelines_.erase(added);
+      throw;
+    }
+  }
+  // Without the lock: a log sink may allocate.
+  if (lost != nullptr) lost->Lose(Status::kInvalidResourceHandle);
   return timeline;
+}
+
+void TimelineTable::Lose(const Stream& stream) noexcept {
+  const std::shared_ptr<StreamTimeline> timeline = Find(stream);
+  if (timeline != nullptr) timeline->Lose(Status::kInvalidResourceHandle);
 }
 
 std::shared_ptr<StreamTimeline> TimelineTable::WaitingFor(
@@ -114,6 +142,8 @@ void TimelineTable::StreamDestroyed(const Stream& stream) noexcept {
     if (found == timelines_.end()) return;
     timeline = std::move(found->second);
     timelines_.erase(found);
+    const auto uid = uids_.find({stream.device, timeline->stream().handle});
+    if (uid != uids_.end() && uid->second == stream.uid) uids_.erase(uid);
   }
   timeline->End();
 }

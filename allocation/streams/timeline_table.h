@@ -10,6 +10,7 @@
 
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/allocation/streams/event_pool.h"
+#include "strata/allocation/streams/lost_streams.h"
 #include "strata/allocation/streams/side_streams.h"
 #include "strata/allocation/streams/stream_timeline.h"
 #include "strata/platform/function_ref.h"
@@ -24,7 +25,9 @@ namespace strata {
 //   places its memory belongs to. Events that callers record are turned into
 //   moments of a stream of the table's own, which waits for them: so the caller
 //   may record or destroy the event at once. Each stream of a caller has a
-//   stream of the table (SideStreams), so a slow one delays no other.
+//   stream of the table (SideStreams), so a slow one delays no other. A stream
+//   with the handle of another one says that the other one was destroyed: then
+//   its timeline is lost (StreamTimeline::Lose).
 // Threads: any thread. No device call with the lock held.
 // Cost: a tree under a mutex; callers keep what they got.
 // Lifetime: timelines may outlive it. `platform` is shared.
@@ -76,6 +79,11 @@ class TimelineTable {
   // Ends the stream's timeline, if there is one, and forgets it: a legacy or
   // per-thread stream that is used again has a new one.
   void StreamDestroyed(const Stream& stream) noexcept;
+  // The stream was destroyed although nobody announced its end. Nothing if
+  // nobody asked for its timeline.
+  void Lose(const Stream& stream) noexcept;
+  // Those that were, until StreamDestroyed is called for them.
+  LostStreams& lost() { return *lost_; }
   // Events of all devices that wait for their next use.
   std::size_t kept_events() const noexcept;
 
@@ -83,7 +91,10 @@ class TimelineTable {
   using Key = std::pair<std::int32_t, std::uint64_t>;  // device, uid
 
   bool Names(const Stream& stream) const noexcept;
-  // Hold mutex_.
+  // Hold mutex_, here and below.
+  // Notes the handle of a stream that is new. Returns the timeline of the
+  // stream that had the handle before; null if there is none.
+  std::shared_ptr<StreamTimeline> ReplaceHandle(const Stream& stream);
   const std::shared_ptr<EventPool>& EventsOf(Device& device);
   // The timeline of the stream that waits for events of `stream`; null if the
   // device creates none.
@@ -92,10 +103,13 @@ class TimelineTable {
 
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
+  const std::shared_ptr<LostStreams> lost_ = std::make_shared<LostStreams>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<EventPool>> events_;  // by device; by mutex_
   // Guarded by mutex_.
   std::map<Key, std::shared_ptr<StreamTimeline>> timelines_;
+  // The uid that a handle of a device had last; guarded by mutex_.
+  std::map<std::pair<std::int32_t, void*>, std::uint64_t> uids_;
   // By device, null: not needed so far; guarded by mutex_.
   std::vector<std::unique_ptr<SideStreams>> waiting_;
 };

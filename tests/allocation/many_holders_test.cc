@@ -88,5 +88,35 @@ TEST_F(ManyHoldersTest, WhoMayNotMissAnyAsksAll) {
   EXPECT_EQ(WereRecalled(1), holders_.size());
 }
 
+TEST_F(ManyHoldersTest, AnEndIsToldToThoseWhoHeedIt) {
+  AddHolders(3 * ChunkPool::kMostAsked);
+  const Stream stream = place_.NewChainStream()->stream();
+  place_.pool()->HeedEnd(stream, *holders_[7]);
+  place_.pool()->HeedEnd(stream, *holders_[7]);
+  place_.pool()->TellOfEnd(stream);
+  place_.pool()->TellOfEnd(stream);
+  for (const auto& holder : holders_) {
+    EXPECT_EQ(holder->ends, holder == holders_[7] ? 1 : 0);
+  }
+}
+
+TEST_F(ManyHoldersTest, OneThatIsGoneIsNotTold) {
+  AddHolders(2);
+  const Stream stream = place_.NewChainStream()->stream();
+  place_.pool()->HeedEnd(stream, *holders_[0]);
+  place_.pool()->HeedEnd(stream, *holders_[1]);
+  holders_.erase(holders_.begin());
+  place_.pool()->TellOfEnd(stream);
+  EXPECT_EQ(holders_[0]->ends, 1);
+}
+
+// Those that are gone take nobody's turn for long.
+TEST_F(ManyHoldersTest, AllThatAreLeftAreAskedOnceTheyAreFew) {
+  AddHolders(3 * ChunkPool::kMostAsked);
+  holders_.resize(ChunkPool::kMostAsked - 1);
+  Borrow(Asked::kSome);
+  EXPECT_EQ(WereAsked(1), holders_.size());
+}
+
 }  // namespace
 }  // namespace strata

@@ -36,7 +36,10 @@ class CountingHolder final : public ChunkHolder {
     return 0;
   }
 
+  void OtherStreamEnds(Stream /*stream*/) noexcept override { ++ends; }
+
   mutable int borrows = 0;
+  int ends = 0;
   int recalls = 0;
 
  private:

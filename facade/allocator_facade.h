@@ -130,6 +130,10 @@ class AllocatorFacade {
   // Not for default streams: that of a thread ends with it, and the facade
   // notices, if the thread itself has allocated there.
   void StreamDestroyed(Stream stream);
+  // `observer` is called with each stream that turned out to be destroyed
+  // although nobody announced its end, once its chains are closed. It does not
+  // throw. Call this before any other thread uses the facade.
+  void ObserveLostStreams(std::function<void(Stream)> observer);
 
   // Notes that work submitted to `stream` uses the allocation, so that its
   // memory is not reused before that work is done. False if nothing was noted:
@@ -362,6 +366,7 @@ class AllocatorFacade {
   std::shared_ptr<ThreadEnds> thread_ends_;
   // By PlaceKind, then index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
+  std::function<void(Stream)> lost_observer_;  // null: nobody
 };
 
 }  // namespace strata

@@ -22,7 +22,15 @@
 // What the functions of the C ABI work on, and the frame they run in.
 
 struct strata_facade {
-  explicit strata_facade(const strata::Options& options) : facade(options) {}
+  explicit strata_facade(const strata::Options& options) : facade(options) {
+    // The handle may name another stream by now.
+    facade.ObserveLostStreams([this](strata::Stream stream) {
+      const strata::Stream* const known = known_streams.Find(stream.handle);
+      if (known != nullptr && *known == stream) {
+        known_streams.Remove(stream.handle);
+      }
+    });
+  }
 
   strata::AllocatorFacade facade;
   strata::PointerMap pointers;  // goes before the facade

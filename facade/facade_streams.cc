@@ -2,6 +2,7 @@
 // streams that go away.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -142,12 +143,17 @@ void AllocatorFacade::EndOfThread(const Stream& stream) {
   if (!is_a_default) EndStream(stream);
 }
 
+void AllocatorFacade::ObserveLostStreams(std::function<void(Stream)> observer) {
+  lost_observer_ = std::move(observer);
+}
+
 void AllocatorFacade::EndLostStreams() {
   LostStreams& streams = shared_.timelines->lost();
   if (!streams.any() || graph_pools_->gate().any()) return;
   while (std::unique_ptr<LostStreams::Lost> lost = streams.Take()) {
     try {
       EndOfThread(lost->stream);
+      if (lost_observer_) lost_observer_(lost->stream);
     } catch (const std::bad_alloc&) {
       streams.Add(std::move(lost));
       return;

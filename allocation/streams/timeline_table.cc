@@ -28,6 +28,8 @@ std::shared_ptr<StreamTimeline> TimelineTable::ReplaceHandle(
     return nullptr;
   }
   std::uint64_t& uid = uids_[{stream.device, stream.handle}];
+  // The caller may still name the stream that is gone: uids rise.
+  if (uid > stream.uid) return nullptr;
   const auto found = timelines_.find(Key(stream.device, uid));
   uid = stream.uid;
   return found != timelines_.end() ? found->second : nullptr;

@@ -433,5 +433,48 @@ TEST_F(CApiTest, TheEndOfACaptureNamesItsPoolAndDevice) {
   EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
 }
 
+// Idle memory beside a live result, once nobody needs the pool.
+TEST_F(CApiTest, AReleaseReachesAGraphPoolThatHasEnded) {
+  void* const stream = NewStream();
+  Device& device = facade_->facade.platform().device(0);
+  const Stream captured = facade_->facade.Wrap(stream, 0);
+  int64_t pool = 0;
+  ASSERT_EQ(strata_capture_begin(facade_, 0, stream, &pool), STRATA_OK);
+  ASSERT_EQ(device.StreamBeginCapture(captured, CaptureMode::kRelaxed),
+            Status::kSuccess);
+  void* const temporary = Alloc(12 * kMebibyte, stream);
+  void* const result = Alloc(12 * kMebibyte, stream);
+  EXPECT_EQ(strata_free(facade_, temporary), STRATA_OK);
+  Graph graph;
+  ASSERT_EQ(device.StreamEndCapture(captured, &graph), Status::kSuccess);
+  ASSERT_EQ(strata_capture_end(facade_, 0, pool, graph.value), STRATA_OK);
+  ASSERT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
+  ASSERT_EQ(device.GraphDestroy(graph), Status::kSuccess);
+  std::size_t given = 0;
+  EXPECT_EQ(strata_release(facade_, kDevice, &given), STRATA_OK);
+  EXPECT_EQ(given, 12 * kMebibyte);
+  EXPECT_EQ(strata_free(facade_, result), STRATA_OK);
+}
+
+// The stream was destroyed without a word, and the next one has its handle.
+TEST_F(CApiTest, AHandleNamesTheNextStreamOnceTheLastOneIsKnownToBeGone) {
+  Device& device = facade_->facade.platform().device(0);
+  Stream lost;
+  ASSERT_EQ(device.StreamCreate(&lost, kStreamNonBlocking), Status::kSuccess);
+  EXPECT_EQ(strata_free(facade_, Alloc(kMebibyte, lost.handle)), STRATA_OK);
+  ASSERT_EQ(device.StreamDestroy(lost), Status::kSuccess);
+  Stream next;
+  ASSERT_EQ(device.StreamCreate(&next, kStreamNonBlocking), Status::kSuccess);
+  ASSERT_EQ(next.handle, lost.handle);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(strata_release(facade_, kDevice, nullptr), STRATA_OK);
+  }
+  void* const pointer = Alloc(kMebibyte, next.handle);
+  EXPECT_EQ(facade_->facade.GetStream(*facade_->pointers.Find(pointer)), next);
+  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
+  EXPECT_EQ(strata_stream_destroyed(facade_, 0, next.handle), STRATA_OK);
+  ASSERT_EQ(device.StreamDestroy(next), Status::kSuccess);
+}
+
 }  // namespace
 }  // namespace strata

@@ -158,8 +158,16 @@ void StreamSet::ForgetIfOver(SimStream* stream) {
   const std::uint64_t key = stream->key;
   if (last_found_ == stream) last_found_ = nullptr;
   streams_.erase(key);
-  for (const auto& [other_key, other] : streams_) other->clock.Forget(key);
-  for (auto& [ordinal, other] : devices_) other.retired.Forget(key);
+  if (++forgotten_ > streams_.size()) SweepClocks();
+}
+
+void StreamSet::SweepClocks() {
+  forgotten_ = 0;
+  const auto is_gone = [this](std::uint64_t key) {
+    return streams_.find(key) == streams_.end();
+  };
+  for (const auto& [key, stream] : streams_) stream->clock.ForgetIf(is_gone);
+  for (auto& [ordinal, device] : devices_) device.retired.ForgetIf(is_gone);
 }
 
 StreamPoint StreamSet::Last(SimStream* stream) {

@@ -141,6 +141,9 @@ class StreamSet {
   void Pop(SimStream* stream);
   void Settle();
   void ForgetIfOver(SimStream* stream);
+  // Takes forgotten streams out of all clocks. Until then, what a clock says of
+  // one means nothing.
+  void SweepClocks();
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SimStream>> streams_;
   mutable SimStream* last_found_ = nullptr;  // one of streams_, or null
@@ -148,6 +151,7 @@ class StreamSet {
   std::map<std::uint64_t, SimStream*> busy_;
   std::vector<StreamPoint> waits_;  // of the work that Begin was called for
   std::uint64_t ticks_ = 0;         // rises with each submission
+  std::size_t forgotten_ = 0;       // streams since the last sweep
 };
 
 }  // namespace strata

@@ -42,10 +42,4 @@ void VectorClock::Join(const VectorClock& other) {
   }
 }
 
-void VectorClock::Forget(std::uint64_t key) {
-  const auto entry =
-      std::lower_bound(entries_.begin(), entries_.end(), key, kKeyBelow);
-  if (entry != entries_.end() && entry->key == key) entries_.erase(entry);
-}
-
 }  // namespace strata

@@ -23,8 +23,12 @@ class VectorClock {
   void Raise(std::uint64_t key, std::uint64_t count);
   // Each becomes the larger of the two.
   void Join(const VectorClock& other);
-  // At(key) becomes 0.
-  void Forget(std::uint64_t key);
+  // At(key) becomes 0 for each key that `is_gone` returns true for. Linear.
+  template <class Predicate>
+  void ForgetIf(Predicate is_gone) {
+    std::erase_if(entries_,
+                  [&](const Entry& entry) { return is_gone(entry.key); });
+  }
 
   std::size_t size() const { return entries_.size(); }
   // The key of entry `index` < size(), in rising order.

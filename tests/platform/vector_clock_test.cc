@@ -30,12 +30,11 @@ TEST(VectorClockTest, RaiseToNothingNamesNoStream) {
   EXPECT_EQ(clock.size(), 0u);
 }
 
-TEST(VectorClockTest, ForgetLeavesTheOthers) {
+TEST(VectorClockTest, ForgetIfLeavesTheOthers) {
   VectorClock clock;
   clock.Raise(1, 1);
   clock.Raise(2, 2);
-  clock.Forget(1);
-  clock.Forget(7);
+  clock.ForgetIf([](std::uint64_t key) { return key == 1 || key == 7; });
   EXPECT_EQ(clock.At(1), 0u);
   EXPECT_EQ(clock.At(2), 2u);
   ASSERT_EQ(clock.size(), 1u);

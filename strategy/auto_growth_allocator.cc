@@ -145,7 +145,7 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
     is_first = !std::exchange(has_grown_[static_cast<std::size_t>(own)], true);
   }
   const AutoGrowthPolicy::Sizes sizes = PlanGrowth(own, size, is_first);
-  const bool may_give_back = !IsDuringCapture();
+  const bool may_give_back = !IsDuringCapture() && !IsOfGraphs();
   if (policy_.give_back_limit() > 0 && may_give_back) {
     pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }

@@ -273,6 +273,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
   // Whether captures are announced, so that nothing goes to the system.
   bool IsDuringCapture() const noexcept;
+  // Whether it serves a graph pool, whose chunks stay as long as its graphs.
+  bool IsOfGraphs() const noexcept {
+    return chain_stream().device() != nullptr &&
+           chain_stream().timeline() == nullptr;
+  }
   // Whether a small block may be borrowed instead of growing; counts it.
   bool MayBorrowSmall() noexcept;
   // Makes a block free, joined with its neighbours, since `epoch`. There may be

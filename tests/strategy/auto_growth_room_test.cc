@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -163,6 +164,31 @@ TEST(AutoGrowthRoomTest, TheDeviceIsSeldomAsked) {
   }
   EXPECT_GE(asked(), 2U);
   EXPECT_LE(asked(), 4U);
+}
+
+// As that of a graph pool while a capture is announced.
+class NeverDone final : public ChainStream {
+ public:
+  using ChainStream::ChainStream;
+  Status Synchronize() noexcept override { return Status::kNotReady; }
+  bool IsDone() noexcept override { return false; }
+};
+
+// An idle chunk that is too large to be cut was offered to other streams, and
+// the request failed beside it.
+TEST(AutoGrowthRoomTest, AGraphPoolKeepsItsIdleChunks) {
+  TestPlace place(Bounded(/*by_limit=*/false, Mebibytes(64)));
+  const auto stream =
+      std::make_shared<NeverDone>(place.device(), place.NewStream());
+  const auto strategy = std::make_shared<AutoGrowthAllocator>(
+      place.pool(), stream, AutoGrowthPolicy(StrategyOptions()));
+  strategy->Allocate(Mebibytes(40)).reset();
+  const AllocationPtr beside = strategy->Allocate(Mebibytes(24));
+  ASSERT_EQ(place.pool()->reserved_bytes(), Mebibytes(64));
+  Failure failure;
+  const AllocationPtr block =
+      strategy->AllocateOrNull(Request{Mebibytes(24)}, failure);
+  EXPECT_NE(block, nullptr);
 }
 
 }  // namespace

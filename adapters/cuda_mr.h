@@ -50,15 +50,17 @@ class device_resource : public device_resource_base {
                  std::size_t alignment = kAlignment) {
     return memory_->Allocate(bytes, alignment, stream.get());
   }
-  // The last use is ordered before what is submitted to `stream` next.
+  // The last use was submitted to `stream`, or is ordered before the work that
+  // is submitted there next.
   void deallocate(cuda::stream_ref stream, void* data, std::size_t /*bytes*/,
                   std::size_t /*alignment*/ = kAlignment) noexcept {
     memory_->Free(data, stream.get());
   }
-  // Waits for the default stream.
+  // For use on any stream at once: waits for the default stream.
   void* allocate_sync(std::size_t bytes, std::size_t alignment = kAlignment) {
     return memory_->AllocateNow(bytes, alignment);
   }
+  // Every use is over.
   void deallocate_sync(void* data, std::size_t /*bytes*/,
                        std::size_t /*alignment*/ = kAlignment) noexcept {
     memory_->FreeNow(data);
@@ -95,7 +97,7 @@ class device_resource : public device_resource_base {
                            cuda::mr::device_accessible) noexcept {}
 
  private:
-  // As the driver and RMM give it.
+  // The alignment of the driver and of RMM, in bytes.
   static constexpr std::size_t kAlignment = 256;
 
   std::shared_ptr<PlainMemory> memory_;

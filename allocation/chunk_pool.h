@@ -66,10 +66,10 @@ class ChunkPool final : public Decorator {
   // While that cannot be proven done, nobody gets it.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept;
 
-  // Whom Borrow and RecallLoans ask. To ask more than kMostAsked takes longer
-  // than the call of the driver that it may save (0.1 us each,
-  // docs/exchange.md; cudaMalloc 60 us and more): beyond, they take turns from
-  // growth to growth.
+  // The holders that Borrow and RecallLoans ask. To ask more than kMostAsked of
+  // them takes longer than the driver call that it may save (0.1 us each,
+  // docs/exchange.md; cudaMalloc 60 us and more). Where there are more, they
+  // take turns from growth to growth.
   enum class Asked : std::uint8_t { kSome, kAll };
   static constexpr std::size_t kMostAsked = 512;
   // In place of growth: an idle chunk, or a free block as a loan, of a holder
@@ -90,10 +90,10 @@ class ChunkPool final : public Decorator {
   // come back. May be the end of the pool, unless the caller holds it.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
 
-  // Has the strategies of `stream` alone, which is about to be destroyed, part
-  // with all that is idle. Waits for nothing.
+  // Has the strategies that serve `stream` alone, which is about to be
+  // destroyed, offer all idle memory. Waits for nothing.
   void GiveUpIdleOf(Stream stream) noexcept;
-  // Has TellOfEnd of `stream` call OtherStreamEnds of `holder`, once.
+  // From now on, TellOfEnd(stream) calls holder.OtherStreamEnds(), once.
   //
   // Errors: std::bad_alloc.
   void HeedEnd(Stream stream, ChunkHolder& holder);
@@ -142,19 +142,20 @@ class ChunkPool final : public Decorator {
   void AddHolder(ChunkHolder& holder);
   void RemoveHolder(ChunkHolder& holder) noexcept;
 
-  // What a strategy is about to have from the driver by itself counts against
-  // the limit from here until Unclaim. False, with the reason in `failure`, if
+  // Counts `bytes` that a strategy is about to allocate from the driver itself
+  // against the limit, until Unclaim. False, with the reason in `failure`, if
   // the limit forbids it.
   bool Claim(std::size_t bytes, Failure& failure) noexcept;
   void Unclaim(std::size_t bytes) noexcept;
-  // What the strategies of this place share to have the driver pool memory:
-  // what the others hold, or, if nobody holds any, what `make` returns. It is
-  // counted here for as long as a strategy holds it.
+  // The DriverHeld that the strategies of this place share: the one that any of
+  // them holds, or the result of `make` if there is none. Its memory is counted
+  // here as long as a strategy holds it.
   std::shared_ptr<DriverHeld> ShareDriverHeld(
       const std::function<std::shared_ptr<DriverHeld>()>& make);
-  // Before `asking` has so much of the driver: such a block that another holder
-  // keeps and whose last use is over, still claimed; null if none of those who
-  // are asked, of many by turns, parts with one (ChunkHolder::PartWith).
+  // A block of `bytes` that another holder than `asking` keeps, and whose last
+  // use is over, in place of one of the driver (ChunkHolder::PartWith). It
+  // stays claimed. Null if no holder that is asked has one; where there are
+  // many, holders are asked by turns.
   Block* FetchKept(std::size_t bytes, const ChunkHolder& asking) noexcept;
   // Whether chunks and what the driver has reserved by itself are within the
   // limit together. If not, idle memory of the driver's goes back first. No
@@ -175,10 +176,10 @@ class ChunkPool final : public Decorator {
   // chunks. False if chunks come and go meanwhile.
   bool IsUnused() noexcept;
 
-  // What is at the place beside the blocks of the layers `listed`: those of
-  // other strategies that use this pool, whose chains are gone, the chunks that
-  // it offers, and what the system has not taken back. With those that are
-  // listed, all that is reserved.
+  // The blocks of the place that belong to none of the layers `listed`: blocks
+  // of strategies whose chains are gone, offered chunks, and memory that the
+  // system refused to take back. With the blocks of `listed` they are all that
+  // is reserved.
   //
   // Errors: std::bad_alloc.
   std::vector<BlockInfo> BlocksBeside(
@@ -199,8 +200,9 @@ class ChunkPool final : public Decorator {
   // Frees the offered chunks whose last use is over, after waiting for it, and
   // all that is idle in ended pools on this one.
   std::size_t Release() noexcept override;
-  // Nobody allocates here any more: the same, and what cannot be waited for
-  // goes to the pool below, or to the system all the same, which is logged.
+  // The same, once nobody allocates here any more. A chunk that cannot be
+  // waited for goes to the pool below; without one, to the system, which is
+  // logged.
   void Close() noexcept;
   // Of a pool on another one: nobody allocates here any more, but blocks may be
   // live. Gives all idle memory back; the pool below asks for what is idle
@@ -290,9 +292,9 @@ class ChunkPool final : public Decorator {
                    std::size_t claimed, Failure& failure) const noexcept;
   void Explain(Failure& failure, std::size_t bytes) const noexcept;
 
-  // Those who are asked, of whom some may be gone: `count`, from `first` on, of
-  // the `size` that `list` had. Others may append to the list meanwhile, within
-  // its capacity.
+  // The holders to ask: `count`, from `first` on, of the first `size` entries
+  // of `list`. Some may be gone. Other threads may append to the list
+  // meanwhile, within its capacity.
   struct Round {
     std::shared_ptr<const HolderList> list;
     const std::shared_ptr<HolderEntry>* entries;
@@ -312,8 +314,9 @@ class ChunkPool final : public Decorator {
   void AskOthersNext() noexcept {
     turn_.fetch_add(kMostAsked, std::memory_order_relaxed);
   }
-  // What those of a round have idle whose work is done, and who. An entry lasts
-  // as long as its round, its holder may not: see CallGate.
+  // Idle bytes of the holders of a round whose streams have finished, and the
+  // holder with the best fit. An entry lasts as long as its round; its holder
+  // may not: see CallGate.
   struct IdleFound {
     std::size_t bytes = 0;
     std::size_t fit = 0;  // the smallest chunk of at least what was asked for
@@ -321,15 +324,15 @@ class ChunkPool final : public Decorator {
     std::size_t largest = 0;
     HolderEntry* of_largest = nullptr;
     std::size_t others = 1;  // the largest of the other holders
-    // Whose stream was asked last: that of others may have work again.
+    // The holder whose stream was asked last. Other streams may have new work.
     const HolderEntry* asked_last = nullptr;
   };
   static IdleFound FindIdle(const Round& round, std::size_t bytes) noexcept;
-  // Calls `ask` with every one of them that is still there.
+  // Calls `ask` with every holder that is still there.
   void ForEachHolder(FunctionRef<void(ChunkHolder&)> ask,
                      Asked asked = Asked::kAll) noexcept;
   std::size_t MoveWithinReach(Stream stream, std::size_t bytes) noexcept;
-  // Of pools on this one that have ended.
+  // Gives the idle memory of ended pools on this one to the system.
   std::size_t GiveBackEnded() noexcept;
   // Null if no strategy holds any.
   std::shared_ptr<DriverHeld> driver_held() const;
@@ -376,7 +379,7 @@ class ChunkPool final : public Decorator {
       heeding_;
   std::uint64_t added_holders_ = 0;  // so far
   std::atomic<std::size_t> holder_count_{0};
-  // Who is asked first where not all are: this one of them; wraps.
+  // Index of the holder that is asked first where not all are; wraps.
   std::atomic<std::size_t> turn_{0};
   std::weak_ptr<DriverHeld> driver_held_;    // by lists_mutex_
   std::atomic<std::size_t> ended_pools_{0};  // on this one, with memory

@@ -24,7 +24,7 @@ class EndedPool final : public ChunkHolder {
   EndedPool(ChunkPool& ended, ChunkPool& below);
   ~EndedPool() override;
 
-  // It serves nobody, so that its memory is of all streams alike.
+  // No stream: an ended pool serves none.
   Stream holder_stream() const noexcept override { return Stream(); }
   std::size_t IdleBytes() const noexcept override {
     return ended_.IdleBytes(/*of_limit=*/true);
@@ -36,7 +36,7 @@ class EndedPool final : public ChunkHolder {
     return 0;
   }
   std::size_t LargestIdle() const noexcept override { return 0; }
-  // Not without a wait.
+  // False: only a wait shows that the work is over.
   bool IdleIsDone() noexcept override { return false; }
   std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
   std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }

@@ -144,7 +144,7 @@ class AllocatorFacade {
   // on `stream` after that use: replaces the note of that stream. The event may
   // be recorded again, or destroyed, at once; docs/streams.md.
   bool RecordUse(Allocation& allocation, Stream stream, Event event);
-  // Takes the note back: the caller has ordered that use himself.
+  // Takes the note back: the caller has ordered that use.
   void EraseStream(Allocation& allocation, Stream stream);
   // Frees an allocation that was last used by work submitted to `stream`: if
   // that is another stream than its own, RecordStream comes first. Null is
@@ -172,10 +172,10 @@ class AllocatorFacade {
   //   announced and was not seen to have ended.
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
-  // The capture that was announced for the pool is over, or never began. Found
-  // out by itself, later, if it is not said and something was asked for in it.
-  // Ignored while a capture of the
-  // pool is under way; say it before anybody announces the pool's next one.
+  // The capture that was announced for the pool is over, or never began. If
+  // nobody says so, the facade notices it later, but only if a request was made
+  // in the capture. Ignored while a capture of the pool is under way. Call it
+  // before the next capture of the pool is announced.
   //
   // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);

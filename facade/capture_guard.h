@@ -17,8 +17,8 @@ namespace strata {
 //   a user of the pool, so a pool that nobody else prepared lives exactly as
 //   long as its graphs.
 // Errors: the constructor throws DeviceError if the capture cannot begin, and
-// as
-//   AllocatorFacade::PrepareMemoryPoolForCUDAGraph; then nothing is announced.
+//   as AllocatorFacade::PrepareMemoryPoolForCUDAGraph; then nothing is
+//   announced.
 // Threads: one; that of the constructor, unless `mode` is relaxed.
 // Lifetime: the facade outlives it.
 // Source: cuda_semantics.md C1-C4, C29, C33.

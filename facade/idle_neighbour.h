@@ -13,9 +13,9 @@
 
 namespace strata {
 
-// One facade's memory of a device, as the facades of the process that use the
-// same device see it: before a request of one fails, it has the others give
-// idle memory whose work is done to the device.
+// Shares idle memory between the facades of a process that use one device. A
+// facade with a request that would fail asks the others: they return idle
+// memory to the device if the work that used it is done.
 //
 // Model: the last rung of the ladder. A question waits for no stream and calls
 //   no callback or visitor. A thread that is inside a question asks no other.
@@ -23,8 +23,8 @@ namespace strata {
 //   the two facades announce none until the question is answered. Nobody is
 //   asked either while another thread uses the list of facades.
 // Threads: any thread. The destructor waits for questions under way.
-// Lifetime: what the constructor is given outlives it. A forked child asks none
-//   of the facades that it has from its parent.
+// Lifetime: the arguments of the constructor outlive it. A forked child does
+//   not ask the facades of its parent.
 class IdleNeighbour final : private ReclaimSource {
  public:
   // Makes no device call.

@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 #define STRATA_STRATEGY_AUTO_GROWTH_POLICY_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +50,9 @@ class AutoGrowthPolicy {
     return size <= small_limit_bytes_ ? Pool::kSmall : Pool::kLarge;
   }
 
-  // How much the ends of new chunks may leave unused. `room_bytes` is by how
-  // much the place can grow, `unused_bytes` how much is free in chunks in use.
+  // Bytes that the ends of new chunks may leave unused. `room_bytes`: bytes by
+  // which the place can grow. `unused_bytes`: free bytes in chunks that hold
+  // live blocks.
   static std::size_t SpareOfGrowth(std::size_t room_bytes,
                                    std::size_t unused_bytes) {
     const std::size_t spare = room_bytes / kGrowthSpareDivisor;
@@ -68,8 +70,8 @@ class AutoGrowthPolicy {
   // 0.
   Sizes GrowthSizes(const Growth& growth) const;
 
-  // The least that a block of `size` borrows from another stream: small blocks
-  // share the memory that they borrow.
+  // Smallest loan from another stream for a block of `size`. Small blocks share
+  // a loan.
   std::size_t LoanSize(std::size_t size) const {
     return PoolOf(size) == Pool::kSmall
                ? GrowthSizes({.size = size, .pool = Pool::kSmall})[0]
@@ -110,7 +112,7 @@ class AutoGrowthPolicy {
   }
   bool free_idle_chunk() const { return free_idle_chunk_; }
   bool free_when_no_cache_hit() const { return free_when_no_cache_hit_; }
-  // What may be done to have memory of another stream instead of growing.
+  // The effort to borrow memory of another stream instead of growing.
   LoanRequest::Effort loan_effort() const {
     return cross_stream_wait_ ? LoanRequest::Effort::kOrder
                               : LoanRequest::Effort::kAsk;

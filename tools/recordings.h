@@ -12,7 +12,7 @@
 // the flag and its file.
 namespace strata {
 
-// Of the calls of the device, which are there whatever allocates.
+// The flag of the file of device calls, which peers make as well.
 inline constexpr std::string_view kDeviceTraceFlag = "strata_device_trace_file";
 
 // Calls `act` with the name of each flag that has a file recorded to, and the
@@ -21,15 +21,15 @@ void ForEachRecording(
     const Options& options,
     FunctionRef<void(std::string_view flag, const std::string& path)> act);
 
-// `options` without what a run writes: into a recording the next run would
-// write again, and its maps of memory and its logs say nothing new. What the
-// environment asks for (strata_tf_environment) is among the options then.
+// `options` without the files and logs that a run writes: a second run would
+// overwrite those of the first. The variables of the environment that
+// strata_tf_environment asks for are applied.
 Options WithoutRecordings(const Options& options);
 
-// Nothing is recorded; `why` it cannot be.
+// Refuses `options` that record anything; `why` ends the message.
 void RequireNoRecording(const Options& options, const std::string& why);
 
-// `path`, which `flag` has written, is none of the files that are read.
+// Refuses a `path`, written by `flag`, that is one of the files `read`.
 void RequireOtherFile(std::string_view flag, const std::string& path,
                       const std::vector<std::string>& read);
 

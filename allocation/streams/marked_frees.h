@@ -31,9 +31,9 @@ struct StreamMarkQueue {
 // One stream's use of a marked block. While the block is deferred it is a link
 // of the stream's queue.
 struct StreamMark {
-  Stream stream;  // whose use it is
+  Stream stream;  // that uses the block
   std::shared_ptr<StreamMarkQueue> queue;
-  // What has to be done; 0: the moment of the free, not known yet.
+  // The tick that has to be done; 0: that of the free, which is still to come.
   StreamTimeline::Tick tick = 0;
   std::unique_ptr<StreamMark> next;  // of the same block
 
@@ -42,13 +42,12 @@ struct StreamMark {
   StreamMark* following = nullptr;
 };
 
-// What the stream-safe layer remembers of an allocation that other streams use.
-// Once nothing waits for it, `below` gets it; during a capture it may have to
-// be put off.
+// An allocation that other streams use, with their marks. Once no mark is in a
+// queue, the block is freed to `below`; a capture may postpone the free.
 struct MarkedBlock final : Postponable {
   Block* block = nullptr;
   std::unique_ptr<StreamMark> marks;
-  std::shared_ptr<Allocator> below;  // whom it is freed to; set when deferred
+  std::shared_ptr<Allocator> below;  // gets the block; set when deferred
   std::size_t waits = 0;             // marks still in a queue
   MarkedBlock* next = nullptr;       // among those that are ready
 
@@ -83,7 +82,7 @@ class MarkedFrees final : public FreeSource {
   explicit MarkedFrees(DeferredFrees& frees);
   ~MarkedFrees() override;
 
-  // That of the stream that `timeline` is of. No device call.
+  // The queue of the stream of `timeline`. No device call.
   //
   // Errors: std::bad_alloc.
   std::shared_ptr<Queue> QueueOf(
@@ -91,11 +90,10 @@ class MarkedFrees final : public FreeSource {
 
   // `marked` has marks and `below`.
   void Free(std::unique_ptr<MarkedBlock> marked) noexcept;
-  // Has what waits to go to `below` wait on the device instead: what is
-  // submitted to `stream`, which is the one that uses what `below` gives,
-  // starts after the work that the blocks wait for. Frees what then waits for
-  // nothing; returns its bytes. Nothing changes where a capture or the device
-  // does not allow it.
+  // For the blocks that go to `below`, whose memory `stream` uses: has `stream`
+  // wait on the device for the work that the blocks wait for. Frees the blocks
+  // that then wait for nothing more; returns their bytes. Nothing changes where
+  // a capture or the device does not allow it.
   std::size_t FreeBehind(const Allocator& below, Device& device,
                          const Stream& stream) noexcept;
 
@@ -106,8 +104,8 @@ class MarkedFrees final : public FreeSource {
     return {blocks_.load(), bytes_.load()};
   }
   bool IsOver() const noexcept override { return false; }
-  // To be asked after each Free: whether it is time to look what is done, which
-  // who misses does, but some never do.
+  // Whether it is time to Drain; to be called after each Free. Misses drain,
+  // but some programs never miss.
   bool IsDrainDue() noexcept {
     // As often as a stream records an event by itself, so that it needs no
     // more.
@@ -121,8 +119,9 @@ class MarkedFrees final : public FreeSource {
   using Tick = StreamTimeline::Tick;
 
   Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
-  // What waits for `queue` up to `tick` (if `below`, only what goes there)
-  // waits for it no longer. Frees what waits for nothing more.
+  // Takes the marks with ticks up to `tick` off `queue`; if `below` is not
+  // null, only marks of blocks that go there. Frees the blocks without a mark
+  // in a queue; returns their bytes.
   std::size_t Pass(Queue& queue, Tick tick, const Allocator* below) noexcept;
   std::size_t FreeAll(MarkedBlock* ready) noexcept;
   static void Link(StreamMark& mark) noexcept;
@@ -131,9 +130,10 @@ class MarkedFrees final : public FreeSource {
   DeferredFrees& frees_;
   std::atomic<std::size_t> blocks_{0};
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::size_t> all_frees_{0};  // so far
+  std::atomic<std::size_t> all_frees_{0};  // number of IsDrainDue calls
   std::mutex queues_mutex_;
-  // Of streams that are not over; guarded by queues_mutex_.
+  // One per stream. Those of streams that ended leave later. Guarded by
+  // queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;
   mutable SpinLock lock_;  // guards what is in the queues
 };

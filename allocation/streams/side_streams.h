@@ -12,15 +12,15 @@
 
 namespace strata {
 
-// Streams of our own that wait for streams of the caller, one for each set of
-// streams that it waits for. A slow stream then delays only the work that
-// waits for it.
+// Streams that Strata creates to wait for streams of the caller: one for each
+// set of streams that is waited for. A slow stream then delays only the sets
+// that it is in.
 //
 // Model: a set has a key. Of() returns the stream of a key, and creates it when
 //   it is first needed. Beyond kMost streams, a key takes over one that is
 //   idle, of the kAsked that were used least recently; if all of them are busy,
-//   it shares the one that was used last. So a result may wait for more than
-//   its set, and never for less.
+//   it shares the one that was used last. So a stream may wait for more than
+//   its set, but never for less.
 // Errors: a stream without uid if the device creates none and there is none.
 // Threads: any thread. No device call with the lock held.
 // Cost: O(kMost); a device call per new stream, and at most kAsked beyond

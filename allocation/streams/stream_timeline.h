@@ -17,17 +17,17 @@
 
 namespace strata {
 
-// The moments of one stream at which memory was given back, and how far the
-// stream is known to be: whether memory used there may be used elsewhere.
+// The moments of one stream at which memory was freed, and how far the work of
+// the stream is known to be: memory that the stream used may serve others once
+// the moment of its free is done.
 //
 // Model: Note() names the moment "all work submitted so far" by a number, a
 //   tick; ticks rise. An event recorded later covers every tick noted before,
 //   so one event serves many: Close() records it. What the event was seen to
 //   have passed is done.
 // Errors: if no event can be recorded, the ticks stay open, and may be closed
-//   by a later try. An error that asking for an event answers counts as "not
-//   yet". A device that does not know the stream any more is asked once: see
-//   Lose.
+//   by a later try. An error of an event query counts as "not done yet". A
+//   device that does not know the stream any more is asked once: see Lose.
 // Threads: any thread. No device call with the lock held. A thread that read
 //   done() comes after the device work it stands for, and after the thread that
 //   saw it done.
@@ -40,13 +40,14 @@ class StreamTimeline {
  public:
   using Tick = std::uint64_t;
 
-  // Ticks to close without being asked, so that memory does not wait for ever.
+  // Open ticks that fill a batch, for which Note() records an event by itself:
+  // memory does not wait for ever.
   static constexpr Tick kBatch = 64;
-  // Bytes that wait for open ticks, to close without being asked: so much
-  // memory is worth an event of its own (0.4 us) at the moment of its free.
+  // Bytes that wait for open ticks, and fill a batch: so much memory is worth
+  // an event of its own (0.4 us) at its free.
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
-  // Events under way at most. When there are more, those go that are so near to
-  // others that one stands for a tenth of the ticks under way at most.
+  // Most events under way. When there are more, an event is dropped if the next
+  // one then stands for at most a tenth of the ticks under way.
   static constexpr std::size_t kPending = 32;
 
   StreamTimeline(Device& device, Stream stream,
@@ -75,8 +76,8 @@ class StreamTimeline {
   // batch later, not at every tick.
   bool IsNextToClose() const noexcept { return EndsBatch(noted() + 1); }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
-  // Somebody may want the moment of now later on, as owed(): the next tick, for
-  // which Settle notes. Cheaper than a tick where hardly anybody will.
+  // Promises a tick for the present moment: owed(), which is the next one, and
+  // which Settle notes. Cheaper than Note where the tick is seldom needed.
   void Owe() noexcept {
     const Tick next = noted() + 1;
     if (owed() < next) RaiseOwed(next);
@@ -86,7 +87,7 @@ class StreamTimeline {
   // All work of these ticks is done, and the host has seen it.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
-  // Tells an observer that this thread goes by done().
+  // Tells an observer that this thread relies on done().
   void AcquireDone() noexcept;
   // Whether captures allow recording and asking now.
   bool MayTouch() const noexcept {
@@ -169,13 +170,14 @@ class StreamTimeline {
   // The oldest event that covers `tick`, for the caller to use and Drop; null
   // if there is none.
   Recorded* Hold(Tick tick) noexcept;
-  // That which stands for `tick`; null if it is done, or cannot be covered.
+  // As Hold, of a tick that the last event may cover; null if the tick is done,
+  // or cannot be covered.
   Recorded* HoldFor(Tick tick) noexcept;
   // `passed`: the device is known to have passed it.
   void Drop(Recorded* used, bool passed) noexcept;
-  // Gives back the events that cover no tick after `tick`, which is done: who
-  // finds an event gone has to find its tick done. `used`: not null for one
-  // that the caller held until now.
+  // Returns the events that cover no tick after `tick` to the pool. `tick` is
+  // done before the call, so that a thread that finds an event gone finds its
+  // tick done. `used`: an event that the caller held until now, or null.
   void Collect(Tick tick, Recorded* used = nullptr) noexcept;
   // Events that nobody uses leave their slots, at least one if there are two.
   // Returns how many, in `removed`. Hold lock_.
@@ -186,7 +188,8 @@ class StreamTimeline {
   Status Record() noexcept;
   Status AwaitDevice(bool is_ending = false) noexcept;
   void RaiseDone(Tick tick) noexcept;
-  // Of a stream that has ended without a last event, after a wait.
+  // All ticks are done: the stream ended without a last event, and its device
+  // was waited for.
   void SayAllIsDone() noexcept;
   void RaiseOwed(Tick tick) noexcept;
   // As Lose, if `status` says that the stream is gone.

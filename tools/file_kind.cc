@@ -15,7 +15,8 @@ constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 
 constexpr const char* kDump =
     "torch.cuda.memory._record_memory_history() and then "
-    "torch.cuda.memory._dump_snapshot(FILE) write a snapshot that is read";
+    "torch.cuda.memory._dump_snapshot(FILE) write the snapshot that "
+    "`strata replay` reads";
 
 struct Magic {
   std::string_view bytes;  // that the file begins with
@@ -52,8 +53,8 @@ std::string_view WithoutSpace(std::string_view head) {
 
 std::string PageKind(std::string_view text) {
   if (Has(text, "MemoryViz") || Has(text, "memory_viz")) {
-    return "an HTML page of PyTorch's memory_viz; give the snapshot that it "
-           "was made from";
+    return "an HTML page of PyTorch's memory_viz; `strata replay` reads the "
+           "snapshot that it was made from";
   }
   return "an HTML or XML page";
 }
@@ -79,7 +80,7 @@ std::string JsonKind(std::string_view text) {
   }
   if (Has(text, "\"step_id\"") && Has(text, "\"event\"")) {
     return "an allocation log of Strata; --strata_trace_file records the trace "
-           "that is read";
+           "that `strata replay` reads";
   }
   if (text.starts_with('[')) return "a list in JSON, which is no known trace";
   return "";

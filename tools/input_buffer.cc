@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "strata/tools/trace.h"
 
@@ -16,6 +18,10 @@ InputBuffer::InputBuffer(const std::string& path) : path_(path), file_(path) {
   if (!file_->is_open()) {
     throw TraceError(path, 0,
                      std::string("cannot be opened: ") + std::strerror(errno));
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw TraceError(path, 0, "is a folder");
   }
   buffer_.resize(kFirstBufferBytes);
 }

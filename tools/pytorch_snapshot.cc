@@ -134,8 +134,8 @@ class SnapshotReader {
     if (found != nullptr) return *found;
     if (names.empty()) {
       Fail(
-          "no entries: the memory history was not recorded, as "
-          "torch.cuda.memory._record_memory_history() does");
+          "no entries: the program did not call "
+          "torch.cuda.memory._record_memory_history() before it allocated");
     }
     Fail("no entries of device " + std::to_string(*device) +
          "; those with entries: " + names);

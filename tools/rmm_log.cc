@@ -128,13 +128,19 @@ class RmmLogReader {
               missing + ", nor a log of Umpire, nor a snapshot of PyTorch");
     }
     if (!needed.empty()) {
-      builder_.Fail(lines_.line(), "the header lacks the column " +
-                                       (strict_ ? missing : needed));
+      builder_.Fail(lines_.line(), Lacks(strict_ ? missing : needed));
     }
     if (count == 0) return;
-    std::string reason = "the header lacks the column " + missing;
+    std::string reason = Lacks(missing);
     if (!found[kStream]) reason += "; all is taken for the default stream";
     builder_.Skip(SkipKind::kMissingColumn, lines_.line(), reason, count);
+  }
+
+  static std::string Lacks(const std::string& names) {
+    const bool is_one = names.find(',') == std::string::npos;
+    return (is_one ? "the header lacks the column "
+                   : "the header lacks the columns ") +
+           names;
   }
 
   std::size_t FindColumn(std::string_view name,

@@ -52,8 +52,9 @@ void SkipLog::Merge(const SkipLog& other) {
 
 const SkipLog::Skipped* SkipLog::First() const {
   const Skipped* first = nullptr;
-  for (const Skipped& one : skipped_) {
-    if (one.count == 0) continue;
+  for (const SkipKind kind : kSkipKinds) {
+    const Skipped& one = of(kind);
+    if (one.count == 0 || FactsOf(kind).unit == Unit::kOther) continue;
     if (first == nullptr || one.line < first->line) first = &one;
   }
   return first;

@@ -49,8 +49,9 @@ class SkipLog {
   const Skipped& of(SkipKind kind) const {
     return skipped_[static_cast<std::size_t>(kind)];
   }
-  bool empty() const { return First() == nullptr; }
-  // The kind whose first case comes first in the file; null if there is none.
+  bool empty() const { return Summary().empty(); }
+  // Of the kinds that leave out rows or bytes, the one whose first case comes
+  // first in the file; null if there is none.
   const Skipped* First() const;
   // Rows of the file, those left out among them.
   std::uint64_t rows() const { return rows_; }

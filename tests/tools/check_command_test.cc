@@ -72,6 +72,10 @@ TEST_F(CheckCommandTest, RefusesWhatIsNoTraceOfCalls) {
   ExpectRefused(RunStrata({"check", small_.path()}),
                 "this is a recording of allocations, which `strata replay` "
                 "reads");
+  // The advice is about the other command.
+  calls.Write("{\"traceEvents\": []}\n");
+  ExpectRefused(RunStrata({"check", calls.path()}),
+                "the snapshot that `strata replay` reads");
   calls.Write("a,b\n");
   ExpectRefused(RunStrata({"check", calls.path()}), ":1: is no call trace");
   ExpectRefused(RunStrata({"check"}), "no recorded calls given");

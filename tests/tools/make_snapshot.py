@@ -401,8 +401,8 @@ def bad_snapshots():
         "device_traces is a text, not a list"
     )
     yield "no_entries", history(), (
-        "no entries: the memory history was not recorded, as "
-        "torch.cuda.memory._record_memory_history() does"
+        "no entries: the program did not call "
+        "torch.cuda.memory._record_memory_history() before it allocated"
     )
     yield "entry_is_an_int", history(7), "entry 1: an int instead of a dict"
     yield "no_action", history(entry(action=None)), "entry 1: no action"

@@ -434,7 +434,7 @@ TEST(PytorchSnapshotTest, ObjectsAreCountedAndNotMade) {
   const Trace trace = ReadPytorchSnapshot(input, std::nullopt);
   EXPECT_EQ(trace.events.size(), 1U);
   EXPECT_EQ(trace.skipped.Summary(), "foreign_object 2");
-  EXPECT_THAT(trace.skipped.First()->reason,
+  EXPECT_THAT(trace.skipped.of(SkipKind::kForeignObject).reason,
               ::testing::HasSubstr("GLOBAL (0x63): asks for 'posix.system', "
                                    "which is never made"));
 }

@@ -136,7 +136,7 @@ TEST(RmmLogTest, AllIsOnTheDefaultStreamWithoutAColumnStream) {
   EXPECT_EQ(trace.events.size(), 1U);
   EXPECT_EQ(trace.skipped.of(SkipKind::kMissingColumn).count, 3U);
   EXPECT_EQ(trace.skipped.of(SkipKind::kMissingColumn).reason,
-            "the header lacks the column Thread, Time, Stream; all is taken "
+            "the header lacks the columns Thread, Time, Stream; all is taken "
             "for the default stream");
   EXPECT_FALSE(trace.skipped.IsSuspect());
 }
@@ -278,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"MissingColumn", "Thread,Time,Action,Pointer,Stream\n",
                  "1: the header lacks the column Size"},
         BadInput{"SeveralMissingColumns", "Action,Pointer,Size,Stream\n",
-                 "1: the header lacks the column Thread, Time"},
+                 "1: the header lacks the columns Thread, Time"},
         BadInput{"NoStreams", "Thread,Time,Action,Pointer,Size\n",
                  "1: the header lacks the column Stream; all is taken for the "
                  "default stream"},

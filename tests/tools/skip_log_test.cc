@@ -23,6 +23,15 @@ TEST(SkipLogTest, CountsAndKeepsTheFirstCaseOfEachKind) {
   EXPECT_EQ(log.skipped_rows(), 3U);
 }
 
+TEST(SkipLogTest, AMissingColumnIsNotTheFirstPartLeftOut) {
+  SkipLog log;
+  log.Add(SkipKind::kMissingColumn, 1, "column", 2);
+  EXPECT_FALSE(log.empty());
+  EXPECT_EQ(log.First(), nullptr);
+  log.Add(SkipKind::kBadValue, 5, "value");
+  EXPECT_EQ(log.First()->reason, "value");
+}
+
 TEST(SkipLogTest, MoreThanOneInAHundredIsSuspect) {
   for (const std::uint64_t rows : {99U, 100U, 101U, 199U, 200U, 250U}) {
     SkipLog log;

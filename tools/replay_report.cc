@@ -157,23 +157,24 @@ const Column kColumns[] = {
      [](const ReplayRow& row) { return RatioText(row.ReservedRatio()); },
      "reserved over peak live: 1.000 wastes nothing"},
     {"fits on", kToTheRight, Shown::kFit, &FitText,
-     "the smallest device on which every request is served"},
+     "with --fit: the smallest device that serves every request"},
     {"/live", kToTheRight, Shown::kFit,
      [](const ReplayRow& row) { return RatioText(row.FitRatio()); },
-     "fits on over peak live"},
+     "with --fit: fits on over peak live"},
     {"fails above", kToTheRight, Shown::kWideFit,
      [](const ReplayRow& row) {
        return row.fit ? std::to_string(row.fit->failures_above) : "-";
      },
-     "of 40 devices up to 20 % larger, those it fails on"},
+     "with --fit: of 40 devices up to 20 % larger, those it fails on"},
     {"device ms", kToTheRight, Shown::kWide, &Milliseconds,
      "the time that a driver would take for the device calls"},
     {"ns/op", kToTheRight, Shown::kWideOrNoFit,
      [](const ReplayRow& row) { return Fixed(row.ns_per_op, 1); },
-     "the host time of one operation"},
+     "the host time of one operation; beside --fit with --wide only"},
     {"outcome", kToTheLeft, Shown::kOutcome, &Outcome,
      "whether it runs out of memory; `served`: also the\n"
-     "               requests that ran out when they were recorded"},
+     "               requests that ran out when they were recorded; there\n"
+     "               only if a row or the recorded program ran out"},
     {"device calls", kToTheLeft, Shown::kWide, &DeviceCalls,
      "the calls to the driver"},
 };

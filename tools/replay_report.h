@@ -14,6 +14,7 @@ struct TraceReport {
   std::uint64_t device_bytes = 0;   // of the simulated device
   bool is_default_device = false;   // of 80 GiB, as its size is unknown
   bool is_recorded_device = false;  // as large as the recorded one
+  bool has_limit = false;           // a flag limits what strategies hold
   std::vector<ReplayRow> rows;      // the recorded program's first
   // Strategies beside those of `rows` that serve all; looked for only if none
   // of `rows` does.

@@ -12,6 +12,7 @@
 #include "strata/strategy/registry.h"
 #include "strata/tools/input_buffer.h"
 #include "strata/tools/interrupt.h"
+#include "strata/tools/peers/registry.h"
 #include "strata/tools/progress.h"
 #include "strata/tools/replay_report.h"
 #include "strata/tools/trace_warnings.h"
@@ -23,6 +24,13 @@ void WarnOfFailure(const ReplayRow& row) {
   if (!row.failed_line) return;
   std::fprintf(stderr, "strata: warning: %s: %s\n", row.failed_where.c_str(),
                row.result.failure.c_str());
+}
+
+// Whether a flag limits the memory that a strategy holds or hands out.
+bool HasLimit(const Options& options) {
+  return options.gpu_memory_limit_mb != 0 ||
+         options.decorators.in_use_limit_bytes != 0 ||
+         options.strategy.bfc_memory_limit_bytes != 0;
 }
 
 // Replays the traces of a request, one after the other.
@@ -109,6 +117,7 @@ class ReplaySession {
         report.is_recorded_device
             ? trace.recorded.device_bytes
             : request_.strategies.front().platform.sim_memory_bytes;
+    report.has_limit = HasLimit(request_.strategies.front());
     if (auto row = MakeRecordedRow(trace, request_.settings)) {
       report.rows.push_back(*row);
     }
@@ -142,11 +151,13 @@ class ReplaySession {
     return ServesAll(row.result);
   }
 
-  // Others are tried until two serve the trace.
+  // Others are tried until two serve the trace. No flag limits a peer, so that
+  // where one limits strategies, peers are no alternative.
   void FindAlternatives(const Trace& trace) {
     TraceReport& report = reports_.back();
     if (trace.peak_live_bytes > report.device_bytes) return;
     for (const std::string& name : AlternativeNames()) {
+      if (report.has_limit && IsPeerName(name)) continue;
       Options options = request_.strategies.front();
       options.allocator_strategy = name;
       options.platform.sim_memory_bytes = report.device_bytes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strata/allocation/size.h"
+#include "strata/tools/peers/registry.h"
 #include "strata/tools/replay_report.h"
 #include "strata/tools/table.h"
 
@@ -85,11 +86,24 @@ class Sentence {
 
   std::string Text() const {
     if (rows_.empty()) return "No strategy was replayed.";
-    if (trace_.tries != 0) return WithRecordedFailure();
-    return failing_.empty() ? AllRun() : SomeFail();
+    const std::string text = trace_.tries != 0  ? WithRecordedFailure()
+                             : failing_.empty() ? AllRun()
+                                                : SomeFail();
+    return report_.has_limit && HasPeer() ? text + " No flag limits a peer."
+                                          : text;
   }
 
  private:
+  bool HasPeer() const {
+    return std::any_of(rows_.begin(), rows_.end(), [](const ReplayRow* row) {
+      return IsPeerName(row->strategy);
+    });
+  }
+
+  const char* WithinLimits() const {
+    return report_.has_limit ? " and within the limits of the flags" : "";
+  }
+
   std::string AllRun() const {
     if (rows_.size() == 1) return Best() + ".";
     if (rows_.size() == 2) return Joined({"Both run; ", Best(), "."});
@@ -100,22 +114,33 @@ class Sentence {
   // "auto_growth fits on 12.0 MiB, 4.0 % less than …".
   std::string Best() const {
     const ReplayRow& best = Least();
-    const bool is_only = rows_.size() == 1;
     const std::uint64_t bytes = NeedOf(best);
+    Rows all_best;
+    for (const ReplayRow* row : rows_) {
+      if (NeedOf(*row) == bytes) all_best.push_back(row);
+    }
+    const bool is_equal = all_best.size() == rows_.size();
+    const std::string names =
+        is_equal && rows_.size() > 1 ? "each" : Listed(all_best);
+    const std::size_t count = is_equal ? 1 : all_best.size();
     const std::string text =
-        Joined({best.strategy, best.fit ? " fits on " : " reserves ",
-                is_only ? "" : "the least, ", HumanBytes(bytes)});
-    return text + Beside(best, bytes);
+        Joined({names,
+                best.fit ? Verb(count, " fits on ", " fit on ")
+                         : Verb(count, " reserves ", " reserve "),
+                is_equal ? "" : "the least, ", HumanBytes(bytes)});
+    return text + Beside(best, bytes, is_equal);
   }
 
   // The best row beside the recorded program. A fit is no number that was
-  // recorded, so fits are compared with each other.
-  std::string Beside(const ReplayRow& best, std::uint64_t bytes) const {
+  // recorded, so fits are compared with each other. `is_equal`: all rows need
+  // as much.
+  std::string Beside(const ReplayRow& best, std::uint64_t bytes,
+                     bool is_equal) const {
     const std::uint64_t recorded = trace_.recorded_peak_bytes;
     if (recorded != 0 && !best.fit) {
       return Compared(bytes, recorded, "the recorded program reserved");
     }
-    if (rows_.size() > 1) {
+    if (!is_equal) {
       const ReplayRow& worst =
           **std::max_element(rows_.begin(), rows_.end(), &NeedsLess);
       return Compared(bytes, NeedOf(worst), worst.strategy);
@@ -133,9 +158,10 @@ class Sentence {
   std::string SomeFail() const {
     const ReplayRow& first = *failing_.front();
     const std::string text =
-        Joined({"On ", HumanBytes(report_.device_bytes), ", ", Listed(failing_),
-                Verb(failing_.size(), " runs", " run"), " out of memory (",
-                first.strategy, " at ", Trace::UnitName(trace_.unit), " ",
+        Joined({"On ", HumanBytes(report_.device_bytes), WithinLimits(), ", ",
+                Listed(failing_), Verb(failing_.size(), " runs", " run"),
+                " out of memory (", first.strategy, " at ",
+                Trace::UnitName(trace_.unit), " ",
                 std::to_string(*first.failed_line), ")"});
     if (serving_.empty()) return Joined({text, "; ", WayOut("runs", "run")});
     return Joined({text, "; ", Listed(serving_),
@@ -159,7 +185,7 @@ class Sentence {
                 report_.is_default_device
                     ? " (its own size is unknown; --strata_sim_memory)"
                     : "",
-                ", "});
+                WithinLimits(), ", "});
     const std::string object = trace_.tries == 1 ? "it" : "all";
     if (serving_.empty()) {
       return Joined({text, Listed(failing_),
@@ -178,7 +204,7 @@ class Sentence {
   // verb for strategies that do.
   std::string WayOut(const char* one, const char* several) const {
     if (trace_.peak_live_bytes > report_.device_bytes) {
-      return Joined({"no allocator can, as ",
+      return Joined({"no allocator can serve it, as ",
                      HumanBytes(trace_.peak_live_bytes),
                      " are live at a time."});
     }
@@ -190,6 +216,7 @@ class Sentence {
       return Joined(
           {Listed(names), " ", Verb(names.size(), one, several), "."});
     }
+    if (report_.has_limit) return "no other strategy does.";
     const ReplayRow& least = Least();
     const std::uint64_t bytes = NeedOf(least);
     if (!least.fit || bytes <= report_.device_bytes) {

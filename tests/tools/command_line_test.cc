@@ -88,7 +88,18 @@ TEST_F(CommandLineTest, RunOutOfMemoryKeepsItsRowAndExitsWithOne) {
   EXPECT_EQ(table.code, 1);
   EXPECT_THAT(table.out,
               HasSubstr("direct runs out of memory (direct at line "
-                        "3); no allocator can, as 6.0 MiB are live"));
+                        "3); no allocator can serve it, as 6.0 MiB are live"));
+}
+
+// The rules of a peer know no limit of a flag, so none is a way out.
+TEST_F(CommandLineTest, NoPeerIsAWayOutOfALimit) {
+  const CommandResult result =
+      RunStrata({"replay", small_.path(), "--gpu_memory_limit_mb=5",
+                 "--allocator_strategy=direct"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              HasSubstr("within the limits of the flags, direct runs out of "
+                        "memory (direct at line 3); no other strategy does."));
 }
 
 TEST_F(CommandLineTest, UncheckedReplayWorks) {
@@ -189,6 +200,18 @@ TEST_F(CommandLineTest, BadRowsAreRefused) {
                 ":2: the size exceeds 64 bits");
   ExpectRefused(ReplayRows("1,0,free,1,5,0\n"), ":2: free of 0x1");
   ExpectRefused(ReplayRows(""), "no allocate or free");
+}
+
+// A missing column, which is no fault, is not the reason.
+TEST_F(CommandLineTest, HeaderAloneIsRefusedForItsMissingRows) {
+  const TempFile file;
+  file.Write("Action,Pointer,Size\n");
+  ExpectRefused(RunStrata({"replay", file.path()}),
+                file.path() + ": no allocate or free");
+}
+
+TEST_F(CommandLineTest, AFolderIsRefusedWithoutALine) {
+  ExpectRefused(RunStrata({"replay", "/"}), "/: is a folder");
 }
 
 TEST_F(CommandLineTest, ABadTraceDoesNotTakeTheResultsOfOthers) {

@@ -227,8 +227,39 @@ TEST(ReplaySummaryTest, OfSeveralTheLeastIsNamed) {
 }
 
 TEST(ReplaySummaryTest, SaysHowManyRun) {
-  const ReplayRow row = RunOf("a", 120 * kMiB);
-  EXPECT_THAT(Summary(ReportOf({row, row, row})), StartsWith("All 3 run; a "));
+  const ReplayRow row = RunOf("b", 130 * kMiB);
+  EXPECT_THAT(Summary(ReportOf({RunOf("a", 120 * kMiB), row, row})),
+              StartsWith("All 3 run; a reserves the least, "));
+}
+
+TEST(ReplaySummaryTest, NamesAllThatNeedTheLeast) {
+  const ReplayRow a = RunOf("a", 120 * kMiB);
+  const ReplayRow b = RunOf("b", 120 * kMiB);
+  EXPECT_EQ(Summary(ReportOf({a, b, RunOf("c", 150 * kMiB)})),
+            "All 3 run; a and b reserve the least, 120.0 MiB, 20.0 % less than "
+            "c (150.0 MiB).");
+  EXPECT_EQ(Summary(ReportOf({a, b})),
+            "Both run; each reserves 120.0 MiB, 20.0 % more than the peak live "
+            "(100.0 MiB).");
+  EXPECT_EQ(Summary(ReportOf({WithFit(a, 100 * kMiB), WithFit(b, 100 * kMiB)})),
+            "Both run; each fits on 100.0 MiB, as much as the peak live.");
+}
+
+TEST(ReplaySummaryTest, NamesTheLimitsOfFlagsWhichPeersDoNotHave) {
+  TraceReport report = ReportOf({FailedRunOf("a", 3)});
+  report.has_limit = true;
+  const std::string begin =
+      "On 200.0 MiB and within the limits of the flags, a runs out of memory "
+      "(a at line 3); ";
+  EXPECT_EQ(Summary(report), begin + "no other strategy does.");
+  report.rows.push_back(RunOf("peer:pytorch", 120 * kMiB));
+  EXPECT_EQ(Summary(report),
+            begin + "peer:pytorch runs. No flag limits a peer.");
+  report = FailureReport({Refusing(RunOf("a", kMiB)), RunOf("b", kMiB)});
+  report.has_limit = true;
+  EXPECT_THAT(Summary(report),
+              HasSubstr("; on its device of 200.0 MiB and within the limits of "
+                        "the flags, b serves it, and a does not."));
 }
 
 TEST(ReplaySummaryTest, SaysWhoRunsOutOfMemoryAndWhoRuns) {
@@ -253,7 +284,9 @@ TEST(ReplaySummaryTest, SaysWhatHelpsIfNothingRuns) {
                                  "(peer:pytorch_expandable) run.");
   report.trace.peak_live_bytes = 201 * kMiB;
   EXPECT_EQ(Summary(report),
-            begin + "no allocator can, as 201.0 MiB are live at a time.");
+            begin +
+                "no allocator can serve it, as 201.0 MiB are live at a "
+                "time.");
 }
 
 TEST(ReplaySummaryTest, SaysWhoServesTheRequestThatRanOut) {

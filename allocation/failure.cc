@@ -74,7 +74,7 @@ std::string ReasonText(const Failure& f, const Sizes& size) {
   return "unknown reason";
 }
 
-// What is known of the memory of the place, and of the device.
+// The known numbers of the place, and of the device.
 std::string MemoryText(const Failure& f, const Sizes& size) {
   std::string text;
   const auto add = [&](const char* label, std::size_t bytes) {

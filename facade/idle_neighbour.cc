@@ -36,7 +36,7 @@ struct IdleNeighbour::Entry {
   CallGate calls;  // closed once it is on the list no more
 };
 
-// Those of all facades of the process.
+// The entries of all facades of the process.
 class IdleNeighbour::List {
  public:
   using Entries = std::vector<std::shared_ptr<Entry>>;
@@ -55,7 +55,7 @@ class IdleNeighbour::List {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::erase(entries_, entry);
   }
-  // Those that have memory of the device of `entry`; none if the list is in
+  // The others with memory of the device of `entry`; none if the list is in
   // use.
   //
   // Errors: std::bad_alloc.

@@ -20,7 +20,7 @@ using OutOfMemoryFunction = std::function<std::size_t(Place, std::size_t)>;
 // Model: the end of the handle waits for calls in flight. Inside a call of its
 //   own callback it returns at once: no further call begins, those under way go
 //   on, in other threads too, and the function is destroyed after the last one.
-//   Two threads whose callbacks reset each other's handle wait for each other.
+//   Two callbacks, in two threads, that reset each other's handles deadlock.
 // Threads: as a value.
 class [[nodiscard]] OutOfMemoryCallback {
  public:

@@ -181,7 +181,7 @@ void PlaceState::TellOfEnd(Stream stream) {
     }
     for (const PinnedFront& front : pinned) tell(*front);
   }
-  // Also those of chains that are no front's any more.
+  // Chains that outlive their front hear of it here.
   pool_->TellOfEnd(stream);
 }
 
@@ -232,7 +232,7 @@ void PlaceState::Explain(Failure& failure) const noexcept {
     failure.cached_bytes = reserved - std::min(reserved, failure.live_bytes);
     failure.knows_place = true;
   } catch (const std::bad_alloc&) {
-    // What was known before has to do.
+    // The failure keeps the numbers that it had.
   }
 }
 

@@ -228,7 +228,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
 }
 
 void CudaMallocAsyncAllocator::HeedEnd(const Stream& stream) {
-  // Also once the chain is no front's any more.
+  // Through the pool, as the chain may outlive its front.
   if (heeded_.load(std::memory_order_relaxed) == stream.uid) return;
   pool_->HeedEnd(stream, *this);
   heeded_.store(stream.uid, std::memory_order_relaxed);

@@ -43,7 +43,7 @@ std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
   for (const std::shared_ptr<Queue>& queue : queues_) {
     if (queue->timeline == timeline) return queue;
   }
-  // Those of streams that have gone, and that nobody waits for.
+  // Queues of streams that have ended, in which nothing waits.
   std::erase_if(queues_, [](const std::shared_ptr<Queue>& queue) {
     return queue.use_count() == 1 && queue->timeline->ended();
   });
@@ -88,7 +88,7 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
     }
     ++marked->waits;
   }
-  // The queues have it; whoever passes the last mark deletes it.
+  // The queues have it; the thread that passes the last mark deletes it.
   const MarkedBlock* deferred = marked.release();
   const std::lock_guard<SpinLock> guard(lock_);
   for (StreamMark* mark = deferred->marks.get(); mark != nullptr;

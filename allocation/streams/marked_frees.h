@@ -132,7 +132,7 @@ class MarkedFrees final : public FreeSource {
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> all_frees_{0};  // number of IsDrainDue calls
   std::mutex queues_mutex_;
-  // One per stream. Those of streams that ended leave later. Guarded by
+  // One per stream. Queues of streams that ended leave later. Guarded by
   // queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;
   mutable SpinLock lock_;  // guards what is in the queues

@@ -41,7 +41,7 @@ StreamTimeline::~StreamTimeline() {
 
 Tick StreamTimeline::Note(std::size_t bytes) noexcept {
   const Tick tick = NoteOnly();
-  // The bytes after the tick: who empties open_bytes_ then covers the tick.
+  // Bytes after the tick, so that a thread that empties open_bytes_ covers it.
   if (FillsBatch(bytes) || EndsBatch(tick)) Close();
   return tick;
 }
@@ -80,7 +80,7 @@ StreamTimeline::Recorded* StreamTimeline::HoldFor(Tick tick) noexcept {
   for (;;) {
     Recorded* const recorded = Hold(Coverable(tick));
     if (recorded != nullptr || IsDone(tick) || !closed()) return recorded;
-    // Who took the last event off the list is about to say that all is done.
+    // Another thread took the last event off the list, and marks all as done.
     std::this_thread::yield();
   }
 }

@@ -53,7 +53,7 @@ class ReclaimSource {
 //   and lets the caller search again after each one that gave something, so a
 //   block that a step brings back is never overlooked (pytorch.md §2.3). The
 //   steps that give memory to the system are skipped if all of them together
-//   could not meet the request: an impossible request costs nobody his cache.
+//   could not meet the request: an impossible request flushes no cache.
 //   A source may allocate and free; its own failures do not climb again.
 //   Callbacks are asked after these steps, by priority, with a search after
 //   each one that gave something. Rounds over all callbacks follow each other
@@ -110,7 +110,8 @@ class Reclaimer {
                                ReclaimStep step, ReclaimSource& source,
                                int priority = 0);
 
-  // Where requests of this place wait. Whoever makes memory available tells it.
+  // Where requests of this place wait. Code that makes memory available
+  // notifies it.
   RetryQueue& retry() { return retry_; }
 
   // Memory that another thread gives back outside the ladder, between these

@@ -24,12 +24,13 @@ namespace strata {
 // others on which memory is freed that several streams have used.
 //
 // Model: the pool, the free streams and the device's total are asked for when
-//   they are first needed. The pool is our own, so that neither its attributes
-//   nor its limit reach what else uses the device; or the device's default one.
-//   Memory that is freed aside is free once its free stream has run past every
-//   stream that used it. Each set of streams has a free stream (SideStreams),
-//   so a slow stream delays only memory that it used. One that is behind a
-//   stream stands for it once that stream is gone. Memory freed aside counts as
+//   they are first needed. The pool is an own one, so that its attributes and
+//   its limit affect no other user of the device; or it is the device's default
+//   one. Memory that is freed aside is free once its free stream has run past
+//   every stream that used it. Each set of streams has a free stream
+//   (SideStreams), so a slow stream delays only memory that it used, unless
+//   more than SideStreams::kMost sets are busy. A free stream behind a stream
+//   stands for it once that stream is gone. Memory freed aside counts as
 //   pending until its free stream is known to be done; and for a stream, until
 //   that has waited for it.
 // Units: bytes.

@@ -69,19 +69,6 @@ struct alignas(64) Block {
 
   Block() : owner(nullptr), requested(0) {}
 
-  // Makes this of the same memory as `other`: a live block of nobody's yet.
-  void Describe(const Block& other) {
-    data = other.data;
-    size = other.size;
-    chunk = other.chunk;
-    place_kind = other.place_kind;
-    place_index = other.place_index;
-    pool = other.pool;
-    is_free = false;
-    flags = 0;
-    offset_units = 0;
-  }
-
   Place place() const { return {PlaceKind{place_kind}, place_index}; }
   void set_place(Place place) {
     place_kind = static_cast<std::uint8_t>(place.kind);

@@ -7,7 +7,6 @@ namespace strata {
 FrontCache::FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
                        std::uint8_t searches)
     : max_bytes_(max_block_bytes / granule_bytes * granule_bytes),
-      largest_bytes_(max_bytes_),
       granule_mask_(granule_bytes - 1),
       size_mask_(~granule_mask_),
       enough_touches_(searches) {}

@@ -8,7 +8,6 @@
 
 #include "strata/allocation/allocation.h"
 #include "strata/allocation/block_flags.h"
-#include "strata/allocation/step_plan.h"
 
 namespace strata {
 
@@ -19,8 +18,7 @@ namespace strata {
 //   in, first out. A size is admitted once searches met it often enough, and
 //   given up when it went unused through kSweep searches. A block in here is
 //   free for everybody but the indices of its strategy: which calls TakeAll
-//   before it looks at what is free, takes more from below, or fails. A
-//   strategy that follows a StepPlan closes it: the plan serves in its place.
+//   before it looks at what is free, takes more from below, or fails.
 // Threads: none; the strategy's hit lock guards it.
 // Cost: a hit or a free: a line of the table and the block's. 8 KiB. TakeAll
 //   and TakeStale: 256 entries, if anything is kept.
@@ -46,24 +44,10 @@ class FrontCache {
     room_bytes_ = Signed(limit_bytes_) - Signed(kept);
   }
 
-  // Closed, it keeps nothing, and hears of no search, but remembers; take out
-  // all before. Then it serves `plan`, unless that is null.
-  void Close(StepPlan* plan) {
-    max_bytes_ = 0;
-    plan_ = plan;
-  }
-  void Open() {
-    max_bytes_ = largest_bytes_;
-    plan_ = nullptr;
-  }
-
-  // A live block for a request of `bytes`; null if none is kept, and if it is
-  // not what the plan has next.
+  // A live block for a request of `bytes`; null if none is kept.
   Block* Take(std::size_t bytes) noexcept {
-    if (bytes > max_bytes_) {
-      return plan_ != nullptr ? plan_->Take(Rounded(bytes)) : nullptr;
-    }
-    const std::size_t rounded = Rounded(bytes);
+    if (bytes > max_bytes_) return nullptr;
+    const std::size_t rounded = (bytes + granule_mask_) & size_mask_;
     for (Entry& entry : SetOf(rounded)) {
       if (entry.key != rounded) continue;
       Block* const block = entry.first;
@@ -80,11 +64,10 @@ class FrontCache {
   void NoteSearch(std::size_t bytes) noexcept {
     if (bytes <= max_bytes_) Touch(bytes);
   }
-  // False, and nothing is done, if it is neither kept nor what the plan has
-  // next. `block` has no offset.
+  // False, and nothing is done, if it is not kept. `block` has no offset.
   bool Give(Block* block) noexcept {
     const std::size_t bytes = block->size;
-    if (bytes > max_bytes_) return plan_ != nullptr && plan_->Give(block);
+    if (bytes > max_bytes_) return false;
     for (Entry& entry : SetOf(bytes)) {
       if (entry.key != bytes) continue;
       const std::ptrdiff_t room = room_bytes_ - Signed(bytes);
@@ -139,9 +122,6 @@ class FrontCache {
   static std::ptrdiff_t Signed(std::size_t bytes) {
     return static_cast<std::ptrdiff_t>(bytes);
   }
-  std::size_t Rounded(std::size_t bytes) const noexcept {
-    return (bytes + granule_mask_) & size_mask_;
-  }
   std::array<Entry, 2>& SetOf(std::size_t bytes) noexcept {
     // Fibonacci hashing; the high bits are the well-mixed ones.
     return sets_[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
@@ -156,9 +136,7 @@ class FrontCache {
 
   // Here, not behind a pointer: a hit waits for each load on the way to it.
   Sets sets_;
-  std::size_t max_bytes_;  // 0 while it is closed
-  const std::size_t largest_bytes_;
-  StepPlan* plan_ = nullptr;  // only while it is closed
+  const std::size_t max_bytes_;
   const std::size_t granule_mask_;
   const std::size_t size_mask_;  // the other bits
   // How many bytes may still be kept; negative if there are too many now.

@@ -60,8 +60,7 @@ class HitPath {
   }
   // Whether Give never declines.
   virtual bool takes_all() const noexcept { return false; }
-  // Whether Take finds whatever a walk would find without growing. Hold
-  // hit_lock().
+  // Whether Take finds whatever a walk would find without growing.
   virtual bool finds_all() const noexcept { return true; }
 
   // For who asks the front cache by itself: what Take and Give do then.

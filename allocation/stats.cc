@@ -11,7 +11,7 @@ namespace {
 
 using Field = std::pair<const char*, std::uint64_t Stats::*>;
 
-constexpr std::array<Field, 17> kSums = {{
+constexpr std::array<Field, 16> kSums = {{
     {"allocations", &Stats::allocations},
     {"frees", &Stats::frees},
     {"failures", &Stats::failures},
@@ -23,7 +23,6 @@ constexpr std::array<Field, 17> kSums = {{
     {"peak_reserved_bytes", &Stats::peak_reserved_bytes},
     {"cache_hits", &Stats::cache_hits},
     {"cache_misses", &Stats::cache_misses},
-    {"planned_hits", &Stats::planned_hits},
     {"splits", &Stats::splits},
     {"coalesces", &Stats::coalesces},
     {"chunks", &Stats::chunks},

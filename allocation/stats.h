@@ -38,8 +38,6 @@ struct Stats {
   // after memory was reclaimed counts once for each try.
   std::uint64_t cache_hits = 0;
   std::uint64_t cache_misses = 0;
-  // Of cache_hits, those that a plan had of a step that repeats (auto_growth).
-  std::uint64_t planned_hits = 0;
   std::uint64_t splits = 0;
   std::uint64_t coalesces = 0;
   std::uint64_t chunks = 0;       // held now

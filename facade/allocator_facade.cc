@@ -443,7 +443,6 @@ Stats AllocatorFacade::GetStats(Place place) {
   const Stats strategies = state.SumOfStrategies();
   sum.cache_hits = strategies.cache_hits;
   sum.cache_misses = strategies.cache_misses;
-  sum.planned_hits = strategies.planned_hits;
   sum.splits = strategies.splits;
   sum.coalesces = strategies.coalesces;
   sum.idle_bytes = strategies.idle_bytes + pool.idle_bytes;

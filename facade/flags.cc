@@ -20,6 +20,10 @@
   STRATA_FLAG_##Type(name, default_value, help);
 #include "strata/facade/options.def"
 #undef STRATA_OPTION
+#define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
+  STRATA_FLAG_##Type(name, default_value, why);
+#include "strata/facade/removed_options.def"
+#undef STRATA_REMOVED_OPTION
 #undef STRATA_FLAG_Bytes
 #undef STRATA_FLAG_String
 #undef STRATA_FLAG_Double
@@ -53,23 +57,20 @@ std::vector<std::string> ExpandOrExit(
 
 // Gives a flag that the command line left alone the value of its environment
 // variable, so that it is read by the rules of the command line.
-void TakeFromEnvironment(const OptionInfo& option) {
-  const std::string variable = std::string("FLAGS_") + option.name;
+void TakeFromEnvironment(const char* name, const std::string& type) {
+  const std::string variable = std::string("FLAGS_") + name;
   const char* value = std::getenv(variable.c_str());
   if (value == nullptr) return;
   const bool accepted = !gflags::SetCommandLineOptionWithMode(
-                             option.name, value, gflags::SET_FLAG_IF_DEFAULT)
+                             name, value, gflags::SET_FLAG_IF_DEFAULT)
                              .empty();
   // Bytes are strings to gflags: only Options knows which are sizes.
   try {
     if (!accepted) throw std::invalid_argument("");
-    if (std::string_view(option.type) == "Bytes") {
-      Options().Set(option.name, value);
-    }
+    if (type == "Bytes") Options().Set(name, value);
   } catch (const std::invalid_argument&) {
     throw std::invalid_argument("environment variable " + variable + ": '" +
-                                value + "' is not a value of type " +
-                                option.type);
+                                value + "' is not a value of type " + type);
   }
 }
 
@@ -107,7 +108,7 @@ struct FlagValues {
 FlagValues ReadFlags() {
   FlagValues values;
   for (const OptionInfo& option : OptionTable()) {
-    TakeFromEnvironment(option);
+    TakeFromEnvironment(option.name, option.type);
     const gflags::CommandLineFlagInfo info =
         gflags::GetCommandLineFlagInfoOrDie(option.name);
     if (std::string_view(option.name) == kStrategyFlag) {
@@ -116,6 +117,10 @@ FlagValues ReadFlags() {
     } else {
       values.options.Set(option.name, info.current_value);
     }
+  }
+  for (const RemovedOption& option : RemovedOptions()) {
+    TakeFromEnvironment(option.name, option.type);
+    if (IsFlagSet(option.name)) values.options.Set(option.name, "");
   }
   return values;
 }

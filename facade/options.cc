@@ -1,9 +1,13 @@
 #include "strata/facade/options.h"
 
+#include <glog/logging.h>
+
 #include <array>
 #include <charconv>
 #include <filesystem>
 #include <limits>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -173,6 +177,22 @@ std::string TakeValue(std::string_view text, std::size_t& at,
   throw std::invalid_argument(name + ": the quote is not closed");
 }
 
+// Whether `name` is a removed option; the first time, it logs a warning.
+bool IsRemoved(std::string_view name) {
+  static std::mutex mutex;
+  static auto* const warned = new std::set<std::string_view>;
+  for (const RemovedOption& option : RemovedOptions()) {
+    if (name != option.name) continue;
+    std::unique_lock<std::mutex> lock(mutex);
+    const bool is_first = warned->insert(option.name).second;
+    lock.unlock();
+    LOG_IF(WARNING, is_first) << "option " << option.name
+                              << " has no effect any more: " << option.why;
+    return true;
+  }
+  return false;
+}
+
 // The value of an option that stands alone: only a Bool has one.
 std::string ValueAlone(std::string_view name) {
   for (const Row& row : Rows()) {
@@ -303,6 +323,7 @@ void Options::Set(std::string_view name, std::string_view value) {
       return;
     }
   }
+  if (IsRemoved(name)) return;
   throw std::invalid_argument("unknown option '" + std::string(name) +
                               "' (known: " + KnownOptions() + ")");
 }
@@ -461,6 +482,15 @@ std::vector<OptionInfo> OptionTable() {
   std::vector<OptionInfo> table;
   for (const Row& row : Rows()) table.push_back(row.info);
   return table;
+}
+
+std::vector<RemovedOption> RemovedOptions() {
+  return {
+#define STRATA_REMOVED_OPTION(Type, name, default_value, why) \
+  RemovedOption{#name, #Type, why},
+#include "strata/facade/removed_options.def"
+#undef STRATA_REMOVED_OPTION
+  };
 }
 
 std::string ToString(const Options& options) {

@@ -43,7 +43,9 @@ struct Options {
   //   or the option and the value it cannot take; also what Validate throws.
   static Options Parse(std::string_view text);
 
-  // Sets one option by name. Errors as Parse, without Validate.
+  // Sets one option by name. A name of RemovedOptions() sets nothing, whatever
+  // its value, and is warned of once in a process. Errors as Parse, without
+  // Validate.
   void Set(std::string_view name, std::string_view value);
 
   // Errors: std::invalid_argument naming the option, or both options if two
@@ -67,6 +69,15 @@ struct OptionInfo {
 };
 
 std::vector<OptionInfo> OptionTable();
+
+// One row of removed_options.def: an option that has no effect any more.
+struct RemovedOption {
+  const char* name;
+  const char* type;
+  const char* why;
+};
+
+std::vector<RemovedOption> RemovedOptions();
 
 // The values in force, as Parse reads them, in the order of options.def.
 std::string ToString(const Options& options);

@@ -57,12 +57,8 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
   const bool may_grow = (request.flags & kNoGrowth) == 0;
   const Pool own = PoolOf(request, *size);
   bool out_of_records = false;
-  StepPlan::Count plan_takes = 0;
   do {
-    if (plan_takes != 0) ProvidePlan(plan_takes);
     const std::lock_guard<ChainLock> guard(lock_);
-    plan_takes = planner_.wants_memory() ? planner_.takes() : 0;
-    if (plan_takes != 0) continue;
     Block* block = nullptr;
     if (own != Pool::kLongLived) {
       block = cache_.Take(*size);
@@ -75,10 +71,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
       JoinAll();
       block = FindAndCarve(own, *size);
     }
-    if (block == nullptr && !may_grow) {
-      EndPlan();
-      block = FindAmongAll(own, *size);
-    }
+    if (block == nullptr && !may_grow) block = FindAmongAll(own, *size);
     if (block != nullptr) {
       block->requested = request.bytes;
       return block->allocation();
@@ -86,7 +79,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
     out_of_records = records_.empty();
     // A probe that may not grow is followed by the request itself.
     if (!out_of_records && may_grow) ++misses_;
-  } while (plan_takes != 0 || (out_of_records && records_.Restock(lock_)));
+  } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
     failure = Refusal(out_of_records ? Failure::Reason::kHostMemory
                                      : Failure::Reason::kNoGrowth,
@@ -293,44 +286,21 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   return Cut(blocks, block, size);
 }
 
-// Calls nothing but in its last step, so that a hit saves no register.
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
     std::size_t size) noexcept {
-  if (cache_.is_sweep_due() || records_.empty() || planner_.is_bound())
-      [[unlikely]] {
-    return FindSlowly(size);
+  Block* block = nullptr;
+  if (!cache_.is_sweep_due() && !records_.empty()) [[likely]] {
+    block = TakeBestFit(policy_.PoolOf(size), size);
   }
-  Block* block = TakeBestFit(policy_.PoolOf(size), size);
   if (block == nullptr) [[unlikely]] {
     return FindSlowly(size);
   }
-  if (planner_.Note(size, takes_ - gives_ - 1)) [[unlikely]] {
-    return NoteTurn(block, size);
-  }
-  if (size > policy_.front_cache_max_block()) return block;
-  return NoteSearch(block, size);
-}
-
-[[gnu::noinline]] Block* AutoGrowthAllocator::NoteSearch(
-    Block* block, std::size_t size) noexcept {
   cache_.NoteSearch(size);
   return block;
 }
 
-[[gnu::noinline]] Block* AutoGrowthAllocator::NoteTurn(
-    Block* block, std::size_t size) noexcept {
-  planner_.Turn(takes_ - gives_ - 1);
-  TuneCache();
-  return NoteSearch(block, size);
-}
-
 [[gnu::noinline]] Block* AutoGrowthAllocator::FindSlowly(
     std::size_t size) noexcept {
-  if (planner_.is_bound()) {
-    if (!MayFind()) return nullptr;
-    if (Block* planned = cache_.Take(size)) return planned;
-    if (planner_.is_following()) LeavePlan();
-  }
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size);
@@ -339,15 +309,11 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
     JoinAll();
     block = FindAndCarve(pool, size);
   }
-  if (block == nullptr) return nullptr;
-  planner_.NoteTake(*block, size, records_);
-  TuneCache();
-  return planner_.Note(size, takes_ - gives_ - 1) ? NoteTurn(block, size)
-                                                  : NoteSearch(block, size);
+  if (block != nullptr) cache_.NoteSearch(size);
+  return block;
 }
 
 void AutoGrowthAllocator::Join(Block* cached) noexcept {
-  if (cached != nullptr) EndPlan();
   while (cached != nullptr) {
     Block* const next = cached->free_next;
     // Nobody ended an epoch since it was freed: that joins all first.
@@ -358,21 +324,13 @@ void AutoGrowthAllocator::Join(Block* cached) noexcept {
 }
 
 bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
-  if (planner_.is_bound()) [[unlikely]] {
-    NoteGive(*block);
-  }
-  InsertInline(block, epochs_.current());
+  Insert(block, epochs_.current());
   records_.Shed();
   return true;
 }
 
-[[gnu::noinline]] void AutoGrowthAllocator::Insert(
-    Block* block, FreeEpochs::Epoch epoch) noexcept {
-  InsertInline(block, epoch);
-}
-
-[[gnu::always_inline]] inline void AutoGrowthAllocator::InsertInline(
-    Block* block, FreeEpochs::Epoch epoch) noexcept {
+void AutoGrowthAllocator::Insert(Block* block,
+                                 FreeEpochs::Epoch epoch) noexcept {
   ++gives_;
   taken_bytes_ -= block->size;
   block->flags = 0;
@@ -413,15 +371,12 @@ HitPath* AutoGrowthAllocator::hit_path() {
 }
 
 Stats AutoGrowthAllocator::stats() const {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   Stats stats;
   stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
   stats.cache_misses = misses_;
-  stats.planned_hits = planned_takes_;
-  if (planner_.is_following()) stats.planned_hits += planner_.plan().takes();
-  stats.splits = shown.counts().splits;
-  stats.coalesces = shown.counts().coalesces;
+  stats.splits = blocks_.splits();
+  stats.coalesces = blocks_.coalesces();
   // What is lent is counted by the borrower.
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = taken_bytes_ - lent_bytes_;
@@ -440,19 +395,18 @@ void AutoGrowthAllocator::AppendBlocks(std::vector<BlockInfo>& blocks) const {
   ListUnderLock(
       lock_,
       [this] {
-        const Shown shown(*this);
+        JoinAll();
         return blocks_.block_count();
       },
       [&](std::size_t count) { blocks.reserve(before + count); },
       [&] {
-        const Shown shown(*this);
+        JoinAll();
         blocks_.Describe(blocks);
       });
 }
 
 bool AutoGrowthAllocator::IsConsistent() const {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   FreeIndex::Totals free;
   for (const FreeIndex& blocks : index_) {
     const FreeIndex::Totals totals = blocks.Count();

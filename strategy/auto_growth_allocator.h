@@ -18,7 +18,6 @@
 #include "strata/strategy/idle_chunks.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/record_stock.h"
-#include "strata/strategy/step_planner.h"
 
 namespace strata {
 
@@ -40,13 +39,9 @@ namespace strata {
 //   is then a chunk of its own here and a block in use there until it is idle
 //   and given back (ChunkPool::Borrow). Freed blocks of sizes that come again
 //   stay whole in a FrontCache, which is emptied before anybody looks at what
-//   else is free, or grows. While a program repeats a step, what a search would
-//   find comes from a StepPlan, which ends before anything else happens to the
-//   blocks.
+//   else is free, or grows.
 // Threads: any thread.
-// Cost: a hit is O(1) under one spin lock, without heap or device call. The
-//   request before a step longer than any that was planned walks, and asks the
-//   heap for the plan; O(n log n) of its requests, where it begins and ends.
+// Cost: a hit is O(1) under one spin lock, without heap or device call.
 // Source: paddle.md §3.3 (rules 1 to 11), without its faults: §5 A1 (Release
 //   without lock), B5 (driver calls under the lock), B16 (no back-off to the
 //   exact size, slivers of 256 bytes).
@@ -95,7 +90,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool takes_all() const noexcept override { return true; }
-  bool finds_all() const noexcept override { return !planner_.wants_memory(); }
 
   // ChunkHolder.
   std::size_t IdleBytes() const noexcept override;
@@ -131,7 +125,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
    public:
     explicit Joined(const AutoGrowthAllocator& strategy)
         : guard_(strategy.lock_) {
-      const_cast<AutoGrowthAllocator&>(strategy).planner_.Disturb();
       strategy.JoinAll();
     }
     Joined(const Joined&) = delete;
@@ -140,42 +133,11 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
    private:
     const std::lock_guard<ChainLock> guard_;
   };
-  // The same for who only looks, and holds the lock: a plan goes on afterwards.
-  class Shown {
-   public:
-    explicit Shown(const AutoGrowthAllocator& strategy)
-        : strategy_(const_cast<AutoGrowthAllocator&>(strategy)),
-          counts_(strategy.blocks_.counts()),
-          is_paused_(strategy_.PausePlan()) {
-      if (!is_paused_ && !strategy_.planner_.is_preparing()) {
-        strategy_.JoinAll();
-      }
-    }
-    Shown(const Shown&) = delete;
-    Shown& operator=(const Shown&) = delete;
-    ~Shown() {
-      if (!is_paused_) return;
-      strategy_.ResumePlan();
-      strategy_.blocks_.set_counts(counts_);
-    }
-
-    // Without what it takes to show them.
-    BlockList::Counts counts() const {
-      return is_paused_ ? counts_ : strategy_.blocks_.counts();
-    }
-
-   private:
-    AutoGrowthAllocator& strategy_;
-    const BlockList::Counts counts_;
-    const bool is_paused_;
-  };
   // Blocks of the cache, linked by free_next, become free like others.
   void Join(Block* cached) noexcept;
   // Where free blocks are kept is no part of what others see of them.
   void JoinAll() const noexcept {
-    auto& strategy = const_cast<AutoGrowthAllocator&>(*this);
-    strategy.EndPlan();
-    strategy.Join(cache_.TakeAll());
+    const_cast<AutoGrowthAllocator&>(*this).Join(cache_.TakeAll());
   }
   // As the bytes of the chunks have changed.
   void LimitCache() noexcept {
@@ -185,10 +147,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // search finds a block at once; the rest is FindSlowly.
   Block* Find(std::size_t size) noexcept;
   Block* FindSlowly(std::size_t size) noexcept;
-  // Tells the cache of a search that found `block`, which is returned; and, in
-  // the second one, the planner, which asked for it.
-  Block* NoteSearch(Block* block, std::size_t size) noexcept;
-  Block* NoteTurn(Block* block, std::size_t size) noexcept;
 
   // How often users freed, but for what the cache keeps now. Cost: that of
   // FrontCache::hits.
@@ -283,7 +241,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Makes a block free, joined with its neighbours, since `epoch`. There may be
   // more records at hand afterwards than are kept.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  void InsertInline(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
   // The same for the smallest of at least `bytes`; null if there is none. Takes
@@ -303,37 +260,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // unless the work that used them is done; returns the bytes it does not keep.
   std::size_t FreeChunks(Chunk* chunks, bool is_done) noexcept;
   std::size_t GiveBackIdle() noexcept;
-
-  // Of plans: auto_growth_steps.cc. Hold lock_.
-  // Closes the cache while the planner has to see all, or opens it.
-  void TuneCache() noexcept;
-  // Ends what is followed or recorded: the lists are as if it had not been.
-  void EndPlan() noexcept {
-    if (planner_.is_bound()) EndBoundPlan();
-  }
-  void EndBoundPlan() noexcept;
-  // The same where it is a request or a free that the plan does not have next.
-  void LeavePlan() noexcept;
-  void StopFollowing() noexcept;
-  // Has the lists catch up for a while, in which nothing but that is to be seen
-  // happens; false if there is nothing to resume.
-  bool PausePlan() noexcept;
-  void ResumePlan() noexcept;
-  // Makes the lists what following `plan` has made of them.
-  void CatchUp(StepPlan& plan) noexcept;
-  // The block that has `data`, in the chunk; not before `from`, unless that is
-  // null or of another chunk.
-  static Block* BlockAt(const std::byte* data, const Chunk& chunk, Block* from);
-  // Cuts the block of `record` from `block`, a free one.
-  void CutOut(Block* block, Block* record) noexcept;
-  // Makes free what `record` is of, which does not become part of any list.
-  void PutBack(Block* record) noexcept;
-  // Before a search, and before a block is joined, while the planner is bound.
-  // False: this request has to walk.
-  bool MayFind() noexcept;
-  void NoteGive(const Block& block) noexcept;
-  // Without the lock: fetches what a plan of a step of `takes` requests needs.
-  void ProvidePlan(StepPlan::Count takes) noexcept;
 
   // Of loans: auto_growth_loans.cc. Hold lock_.
   IdleChunks& IdleListOf(const Chunk* chunk) {
@@ -380,8 +306,6 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
   FrontCache& cache_{hit_state()->cache};
   RecordStock records_{RecordSlab::Instance()};
-  StepPlanner planner_{policy_.step_plan(),
-                       policy_.front_cache_max_block() != 0};
   IdleChunks idle_;
   IdleChunks idle_loans_;      // chunks that go back to their lenders
   std::uint16_t recalls_ = 0;  // of spare loans, while any were idle; wraps
@@ -398,9 +322,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Of those, what no search found and no user freed here: growth and loans.
   std::uint64_t untold_takes_ = 0;
   std::uint64_t taken_back_ = 0;
-  std::uint64_t planned_takes_ = 0;  // of takes_: by plans that have ended
-  std::size_t taken_bytes_ = 0;      // of all that is not in the index
-  std::uint64_t misses_ = 0;         // requests that had to grow
+  std::size_t taken_bytes_ = 0;  // of all that is not in the index
+  std::uint64_t misses_ = 0;     // requests that had to grow
   // When an event was last recorded for loans; one serves a batch.
   std::uint64_t frees_at_event_ = std::uint64_t{0} - StreamTimeline::kBatch;
   std::array<bool, AutoGrowthPolicy::kPoolCount> has_grown_{};

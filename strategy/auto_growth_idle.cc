@@ -2,7 +2,6 @@
 
 #include <glog/logging.h>
 
-#include <mutex>
 #include <utility>
 
 #include "strata/strategy/auto_growth_allocator.h"
@@ -49,33 +48,28 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
 }
 
 std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   return idle_.bytes();
 }
 
 std::size_t AutoGrowthAllocator::IdleChunkBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   return idle_.bytes() + lending_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   return idle_.system_bytes() + lending_system_bytes_;
 }
 
 std::size_t AutoGrowthAllocator::SmallestIdle(
     std::size_t bytes) const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   return idle_.SmallestBytes(bytes);
 }
 
 std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   return idle_.LargestBytes();
 }
 

@@ -103,8 +103,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
 
 std::size_t AutoGrowthAllocator::SmallestLendable(
     std::size_t bytes) const noexcept {
-  const std::lock_guard<ChainLock> guard(lock_);
-  const Shown shown(*this);
+  const Joined joined(*this);
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
 }
@@ -220,8 +219,6 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
 
 void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
-  planner_.Disturb();
-  EndPlan();
   Block* block = loan->block();
   Chunk* chunk = block->chunk;
   if (--chunk->loans == 0) {

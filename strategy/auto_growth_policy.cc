@@ -67,8 +67,6 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
       free_idle_chunk_(options.free_idle_chunk),
       free_when_no_cache_hit_(options.free_when_no_cache_hit),
       give_back_limit_(options.auto_growth_give_back_limit),
-      // With it, each free may change the chunks.
-      step_plan_(options.auto_growth_step_plan && !options.free_idle_chunk),
       cross_stream_wait_(options.cross_stream_wait),
       biased_lock_(options.biased_lock) {
   if (!IsPowerOfTwo(granule_bytes_) ||

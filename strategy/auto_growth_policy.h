@@ -119,8 +119,6 @@ class AutoGrowthPolicy {
   }
   // Whether a thread may own the strategy's lock.
   bool biased_lock() const { return biased_lock_; }
-  // Whether steps that repeat are served from a plan.
-  bool step_plan() const { return step_plan_; }
   // See ChunkPool::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 
@@ -153,7 +151,6 @@ class AutoGrowthPolicy {
   bool free_idle_chunk_;
   bool free_when_no_cache_hit_;
   double give_back_limit_;
-  bool step_plan_;
   bool cross_stream_wait_;
   bool biased_lock_;
 };

@@ -52,12 +52,6 @@ class BlockList {
   // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
   // rest, which is returned. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
-  // Cuts the end of `block` off, which `record` knows to be its own. Who holds
-  // the record may read it meanwhile.
-  void SplitOff(Block* block, Block* record);
-  // Puts `record`, which knows what memory it is, in the place of `block`,
-  // which is of the same.
-  static void Replace(Block* block, Block* record);
   // Joins `low` with `high`, the next one; neither is live nor in an index. The
   // record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
@@ -78,16 +72,8 @@ class BlockList {
   std::size_t block_count() const {
     return chunk_count_ + splits_ - coalesces_;
   }
-  struct Counts {
-    std::uint64_t splits = 0;
-    std::uint64_t coalesces = 0;
-  };
-  Counts counts() const { return {splits_, coalesces_}; }
-  // For who undid what he did since.
-  void set_counts(Counts counts) {
-    splits_ = counts.splits;
-    coalesces_ = counts.coalesces;
-  }
+  std::uint64_t splits() const { return splits_; }
+  std::uint64_t coalesces() const { return coalesces_; }
 
   // Appends every block to `blocks`. O(blocks).
   void Describe(std::vector<BlockInfo>& blocks) const;
@@ -136,23 +122,6 @@ inline void JoinBlocks(Block* low, Block* high, RecordList& records) {
   low->next = next;
   SetPrevious(next, low);
   Discard(high, records);
-}
-
-inline void BlockList::SplitOff(Block* block, Block* record) {
-  ++splits_;
-  block->size -= record->size;
-  record->previous = block;
-  record->next = block->next;
-  SetPrevious(block->next, record);
-  block->next = record;
-}
-
-inline void BlockList::Replace(Block* block, Block* record) {
-  record->previous = block->previous;
-  record->next = block->next;
-  SetPrevious(block->next, record);
-  (block->previous != nullptr ? block->previous->next : block->chunk->first) =
-      record;
 }
 
 inline Block* BlockList::Split(Block* block, std::size_t low_bytes,

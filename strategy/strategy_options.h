@@ -22,7 +22,6 @@ struct StrategyOptions {
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
   std::uint64_t auto_growth_max_split_size_in_mb = 0;  // 0: no such limit
-  bool auto_growth_step_plan = true;
 
   // Not an option of its own: DecoratorOptions has it.
   bool cross_stream_wait = false;

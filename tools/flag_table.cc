@@ -20,6 +20,16 @@ C ABI read no such variables.
 |---|---|---|---|
 )";
 
+constexpr const char* kRemoved =
+    R"(
+## Flags that have no effect any more
+
+Each is accepted, as a flag and as an option, with one warning.
+
+| flag | no longer, because |
+|---|---|
+)";
+
 constexpr const char* kWithout =
     R"(
 ## Flags of PaddlePaddle that have no counterpart
@@ -71,6 +81,11 @@ std::string FlagsMarkdown() {
     text += "| `--" + std::string(option.name) + "` | " +
             LowerCase(option.type) + " | " + Code(option.default_value) +
             " | " + Cell(option.help) + " |\n";
+  }
+  text += kRemoved;
+  for (const RemovedOption& option : RemovedOptions()) {
+    text +=
+        "| `--" + std::string(option.name) + "` | " + Cell(option.why) + " |\n";
   }
   text += kWithout;
   for (const PaddleFlag& flag : PaddleFlags()) {

@@ -15,8 +15,8 @@ struct PaddleFlag {
 
 std::vector<PaddleFlag> PaddleFlags();
 
-// docs/flags.md: every option, and the flags of PaddlePaddle that have no
-// counterpart, with the reason.
+// docs/flags.md: every option, the options that have no effect any more, and
+// the flags of PaddlePaddle that have no counterpart, with the reasons.
 std::string FlagsMarkdown();
 
 }  // namespace strata

@@ -217,8 +217,8 @@ Stats BuddyPool::stats() const {
   const Joined joined(*this);
   Stats stats = stats_;
   stats.cache_hits += cache_.hits();
-  stats.splits = blocks_.counts().splits;
-  stats.coalesces = blocks_.counts().coalesces;
+  stats.splits = blocks_.splits();
+  stats.coalesces = blocks_.coalesces();
   stats.reserved_bytes = blocks_.chunk_bytes();
   stats.in_use_bytes = stats.reserved_bytes;
   for (const OrderedIndex& order : orders_) {

@@ -216,38 +216,5 @@ TEST_F(FrontCacheTest, OneThatIsOffKeepsNothing) {
   EXPECT_TRUE(off.IsConsistent());
 }
 
-TEST_F(FrontCacheTest, ClosedItServesAPlanAndNothingElse) {
-  RecordList rest;
-  StepPlan plan;
-  StepPlan::Memory memory(RecordSlab::Instance());
-  ASSERT_TRUE(memory.Fill(1));
-  plan.Use(memory);
-  Block* const block = NewBlock(kLargest + kGranule);
-  ASSERT_TRUE(plan.NoteTake(*block, block->size) && plan.NoteGive(*block) &&
-              plan.Close(rest));
-  Admit(4096);
-  cache_.Close(&plan);
-  EXPECT_EQ(cache_.Take(4096), nullptr);
-  EXPECT_FALSE(cache_.Give(NewBlock(4096)));
-  Block* const planned = cache_.Take(kLargest + 1);
-  ASSERT_NE(planned, nullptr);
-  // Rounded up, it is nothing.
-  EXPECT_EQ(cache_.Take(SIZE_MAX), nullptr);
-  EXPECT_TRUE(cache_.Give(planned));
-  cache_.Open();
-  EXPECT_EQ(cache_.Take(kLargest + 1), nullptr);
-  EXPECT_TRUE(cache_.Give(NewBlock(4096)));  // it was admitted before
-  plan.Clear(rest);
-  RecordSlab::Instance().Drain(rest);
-}
-
-TEST_F(FrontCacheTest, ClosedWithoutAPlanItServesNothing) {
-  Admit(4096);
-  cache_.Close(nullptr);
-  EXPECT_EQ(cache_.Take(4096), nullptr);
-  EXPECT_FALSE(cache_.Give(NewBlock(4096)));
-  EXPECT_TRUE(cache_.empty());
-}
-
 }  // namespace
 }  // namespace strata

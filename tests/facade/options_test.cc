@@ -1,8 +1,10 @@
 #include "strata/facade/options.h"
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -364,6 +366,51 @@ TEST(OptionsTest, NumbersKeepEveryDigit) {
   EXPECT_EQ(
       Options::Parse(ToString(options)).strategy.auto_growth_give_back_limit,
       0.1234567890123);
+}
+
+class WarningCounter final : public google::LogSink {
+ public:
+  WarningCounter() { google::AddLogSink(this); }
+  WarningCounter(const WarningCounter&) = delete;
+  WarningCounter& operator=(const WarningCounter&) = delete;
+  ~WarningCounter() override { google::RemoveLogSink(this); }
+
+  void send(google::LogSeverity severity, const char* /*full_filename*/,
+            const char* /*base_filename*/, int /*line*/,
+            const struct ::tm* /*time*/, const char* /*message*/,
+            std::size_t /*message_len*/) override {
+    if (severity == google::GLOG_WARNING) ++warnings;
+  }
+
+  int warnings = 0;
+};
+
+// In a process of its own: the warning comes once in each. The exit code is the
+// number of warnings.
+TEST(OptionsDeathTest, ARemovedOptionSetsNothingAndIsWarnedOfOnce) {
+  for (const RemovedOption& option : RemovedOptions()) {
+    const std::string name = option.name;
+    EXPECT_EXIT(
+        {
+          const WarningCounter counter;
+          for (const std::string text :
+               {name + "=false", name, "--" + name + "=1"}) {
+            if (ToString(Options::Parse(text)) != ToString(Options())) {
+              std::_Exit(100);
+            }
+          }
+          std::_Exit(counter.warnings);
+        },
+        testing::ExitedWithCode(1), name + " has no effect any more");
+  }
+}
+
+TEST(OptionsTest, NoRemovedOptionIsStillOne) {
+  for (const RemovedOption& removed : RemovedOptions()) {
+    for (const OptionInfo& option : OptionTable()) {
+      EXPECT_STRNE(removed.name, option.name);
+    }
+  }
 }
 
 }  // namespace

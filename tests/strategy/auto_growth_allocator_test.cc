@@ -273,8 +273,7 @@ TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
   const std::uint64_t growing = heap.calls();
   EXPECT_GT(growing, 0U);
   EXPECT_GT(place_->DeviceCalls(), calls);
-  // From here on everything is cached; what repeats is planned, which needs
-  // the heap once.
+  // From the second round of these sizes on, chunks and records are there.
   const auto play = [&] {
     for (int i = 0; i < 45; ++i) {
       live.push_back(Get(Mebibytes(1) + static_cast<std::size_t>(i)));

@@ -71,8 +71,8 @@ TEST_F(BlockListTest, CoalescingUndoesASplit) {
   const std::size_t spare = records_.size();
   list_.Coalesce(middle, high, records_);
   list_.Coalesce(low, middle, records_);
-  EXPECT_EQ(list_.counts().splits, 2U);
-  EXPECT_EQ(list_.counts().coalesces, 2U);
+  EXPECT_EQ(list_.splits(), 2U);
+  EXPECT_EQ(list_.coalesces(), 2U);
   EXPECT_EQ(list_.block_count(), 1U);
   EXPECT_TRUE(BlockList::IsWholeChunk(low));
   EXPECT_EQ(low->size, Mebibytes(2));

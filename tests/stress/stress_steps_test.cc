@@ -1,12 +1,11 @@
 // Programs on several streams that repeat their steps, now and then leave them,
-// and lend each other memory, under the checker: a plan of a step hands out
-// what is free on its stream, and nothing else.
+// and lend each other memory, under the checker: a stream is given what is free
+// on it, and nothing else.
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <random>
@@ -25,7 +24,6 @@ namespace {
 
 constexpr std::uint64_t kStepOperations = 400'000;
 constexpr std::uint64_t kOperationsOfAProgram = 200'000;
-constexpr std::uint64_t kMorePrograms = 10;
 
 // One thing that a step does in its stream.
 struct StepEvent {
@@ -73,16 +71,13 @@ class RepeatingProgram {
     return steps * lane.step.size();
   }
 
-  std::uint64_t Finish() {
+  void Finish() {
     for (Lane& lane : lanes_) lane.live.clear();
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     facade_->Release(DevicePlace(0));
     const Stats stats = facade_->GetStats(DevicePlace(0));
     EXPECT_EQ(stats.in_use_bytes, 0U);
     EXPECT_EQ(stats.reserved_bytes, 0U);
-    std::uint64_t planned = 0;
-    for (const Lane& lane : lanes_) planned += StrategyOf(lane).planned_hits;
-    return planned;
   }
 
  private:
@@ -201,20 +196,14 @@ class StressStepsTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(StressStepsTest, StepsThatRepeatMeetNoHazard) {
   const std::uint64_t operations = StressOperations(kStepOperations);
-  std::uint64_t planned = 0;
   std::uint64_t seed = StressSeed() << 16;
-  // Not every program gets as far as a plan: then a few more.
-  const std::uint64_t most = operations + kMorePrograms * kOperationsOfAProgram;
-  for (std::uint64_t done = 0;
-       (done < operations || (planned == 0 && done < most)) && !HasFailure();) {
+  for (std::uint64_t done = 0; done < operations && !HasFailure();) {
     RepeatingProgram program(GetParam(), ++seed);
     const std::uint64_t end = done + kOperationsOfAProgram;
     while (done < end && !HasFailure()) done += program.Run();
-    planned += program.Finish();
+    program.Finish();
     if (HasFailure()) ADD_FAILURE() << "seed " << seed;
   }
-  std::cout << "  " << planned << " requests served by plans" << std::endl;
-  EXPECT_GT(planned, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -305,6 +305,23 @@ TEST_F(CommandLineTest, WrongEnvironmentVariableIsNamed) {
                 "environment variable FLAGS_strata_sim_memory: 'much'");
 }
 
+// However often the program reads its flags.
+TEST_F(CommandLineTest, ARemovedFlagIsWarnedOfOnce) {
+  constexpr const char* kFlag = "auto_growth_step_plan";
+  const CommandResult plain = RunStrata({"info"});
+  for (const CommandResult& result :
+       {RunStrata({"info", std::string("--no") + kFlag}),
+        RunStrata({"info", std::string("--") + kFlag + "=true"}),
+        RunStrata({"info"}, {std::string("FLAGS_") + kFlag + "=0"})}) {
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.out, plain.out);
+    const std::size_t warning = result.err.find(kFlag);
+    ASSERT_NE(warning, std::string::npos);
+    EXPECT_THAT(result.err, HasSubstr("has no effect any more"));
+    EXPECT_EQ(result.err.find(kFlag, warning + 1), std::string::npos);
+  }
+}
+
 TEST_F(CommandLineTest, ContradictingFlagsAreNamed) {
   ExpectRefused(RunStrata({"replay", small_.path(), "--use_system_allocator",
                            "--allocator_strategy=auto_growth"}),

@@ -77,6 +77,9 @@ TEST(FlagTableTest, EveryFlagIsInTheDocument) {
   for (const OptionInfo& option : OptionTable()) {
     EXPECT_THAT(text, HasSubstr("\n| `--" + std::string(option.name) + "` |"));
   }
+  for (const RemovedOption& option : RemovedOptions()) {
+    EXPECT_THAT(text, HasSubstr("\n| `--" + std::string(option.name) + "` |"));
+  }
   for (const PaddleFlag& flag : PaddleFlags()) {
     EXPECT_THAT(text, HasSubstr("\n| `--" + std::string(flag.name) + "` |"));
   }

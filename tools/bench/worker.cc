@@ -133,8 +133,8 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
   // same, or as long.
   nlohmann::json answer;
   answer["reserved_ratio"] = ReservedRatio(*subject);
-  // Also for a team, whose rounds are short: a plan of a step takes some dozens
-  // of them.
+  // Also for a team, whose rounds are short: this warms it up for dozens of
+  // them.
   const auto pairs_in = [&](std::chrono::nanoseconds time) {
     return PairsPerRound(*subject, script, time, task.pairs);
   };

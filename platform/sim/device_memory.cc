@@ -154,6 +154,11 @@ void DeviceMemory::Give(const FrameShare& share) {
   });
 }
 
+void DeviceMemory::ResetPeakUsedBytes() {
+  peak_used_bytes_ = 0;
+  NotePeak();
+}
+
 void DeviceMemory::NotePeak() {
   peak_used_bytes_ = std::max(peak_used_bytes_,
                               total_bytes() - free_bytes() - external_bytes_);

@@ -52,8 +52,11 @@ class DeviceMemory {
   std::uint64_t free_bytes() const {
     return frames_.free_frames() * kFrameBytes;
   }
-  // The most bytes at any time that were neither free nor of other processes.
+  // The most bytes since the last reset that were neither free nor of other
+  // processes.
   std::uint64_t peak_used_bytes() const { return peak_used_bytes_; }
+  // Sets the peak to the bytes that are used now.
+  void ResetPeakUsedBytes();
   std::uint64_t live_count() const { return live_count_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
 

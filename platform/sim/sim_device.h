@@ -210,9 +210,11 @@ class SimDevice final : public Device {
 
   // Time that the successful calls so far would have taken (cost_table.h).
   std::uint64_t modelled_ns() const;
-  // The most device memory that MemGetInfo would have shown as taken, but for
-  // that of other processes.
+  // The most device memory since the last reset that MemGetInfo would have
+  // shown as taken, without the memory of other processes.
   std::uint64_t peak_used_bytes() const;
+  // Sets that peak to the bytes that are used now.
+  void ResetPeakUsedBytes();
   // The most managed memory that was there at once, wherever it was: no limit
   // but the host's.
   std::uint64_t peak_managed_bytes() const;

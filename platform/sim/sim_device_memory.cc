@@ -86,4 +86,9 @@ std::uint64_t SimDevice::peak_used_bytes() const {
   return memory_.peak_used_bytes();
 }
 
+void SimDevice::ResetPeakUsedBytes() {
+  std::lock_guard lock(mutex_);
+  memory_.ResetPeakUsedBytes();
+}
+
 }  // namespace strata

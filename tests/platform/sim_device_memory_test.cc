@@ -217,6 +217,16 @@ TEST_F(SimDeviceMemoryTest, PeakUsedIsTheMostThatMemGetInfoShowedAsTaken) {
   EXPECT_EQ(device(1).peak_used_bytes(), 0U);
 }
 
+TEST_F(SimDeviceMemoryTest, ResetPeakUsedIsWhatIsUsedNow) {
+  const DevicePtr first = Alloc(3 * kFrameBytes);
+  Alloc(kFrameBytes);
+  ASSERT_EQ(device().MemFree(first), Status::kSuccess);
+  device().ResetPeakUsedBytes();
+  EXPECT_EQ(device().peak_used_bytes(), kFrameBytes);
+  Alloc(kFrameBytes);
+  EXPECT_EQ(device().peak_used_bytes(), 2 * kFrameBytes);
+}
+
 // A device full of scattered frames still serves a request of all that is free.
 TEST_F(SimDeviceMemoryTest, FramesNeedNotBeContiguous) {
   std::vector<DevicePtr> ptrs;

@@ -58,14 +58,15 @@ std::optional<Fit> SearchFit(std::uint64_t least_bytes,
 
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                            std::uint64_t enough_bytes,
-                           const std::function<void(int)>& progress) {
+                           const std::function<void(int)>& progress,
+                           const PassPlan& plan) {
   Options tried = WithoutRecordings(options);
   int replays = 0;
   return SearchFit(trace.peak_live_bytes, enough_bytes,
                    [&](std::uint64_t capacity_bytes) {
                      progress(replays++);
                      tried.platform.sim_memory_bytes = capacity_bytes;
-                     return ServesAll(Replay(trace, tried));
+                     return ServesAll(Replay(trace, tried, plan));
                    });
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "strata/facade/options.h"
+#include "strata/tools/replay_passes.h"
 #include "strata/tools/trace.h"
 
 namespace strata {
@@ -31,13 +32,14 @@ std::optional<Fit> SearchFit(
     std::uint64_t least_bytes, std::uint64_t enough_bytes,
     const std::function<bool(std::uint64_t capacity_bytes)>& fits);
 
-// The fit of a trace: every request is served. `progress` is called before each
-// replay, with the number of those done.
+// The fit of a trace: every request of every pass is served. `progress` is
+// called before each replay, with the number of those done.
 //
 // Errors: as Replay.
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,
                            std::uint64_t enough_bytes,
-                           const std::function<void(int replays)>& progress);
+                           const std::function<void(int replays)>& progress,
+                           const PassPlan& plan = {});
 
 }  // namespace strata
 

@@ -1,15 +1,15 @@
 #include "strata/tools/replay.h"
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "strata/allocation/error.h"
 #include "strata/platform/call_trace.h"
-#include "strata/platform/device_call.h"
 #include "strata/platform/device_work.h"
 #include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/block_checker.h"
@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t kInterruptEvents = std::size_t{1} << 20;
 
 std::string Location(const Trace& trace, std::size_t event) {
-  return trace.Where(event) + ": ";
+  // The frees at the end of a pass belong to the last event.
+  return trace.Where(std::min(event, trace.events.size() - 1)) + ": ";
 }
 
 void CheckStatus(Status status, const char* what) {
@@ -66,42 +67,20 @@ class TraceStreams {
   std::vector<Stream> streams_;
 };
 
-// The counts of a device at one moment.
-struct DeviceCounts {
-  explicit DeviceCounts(const SimDevice& device)
-      : modelled_ns(device.modelled_ns()) {
-    for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
-      calls[i] = device.CallCount(static_cast<DeviceCall>(i));
-    }
-  }
-
-  std::array<std::uint64_t, kDeviceCallCount> calls;
-  std::uint64_t modelled_ns;
-};
-
-// Fills in what the device counted between the two moments.
-void AddCounts(const DeviceCounts& before, const DeviceCounts& after,
-               ReplayResult& result) {
-  for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
-    const std::uint64_t count = after.calls[i] - before.calls[i];
-    if (count == 0) continue;
-    result.device_calls[DeviceCallName(static_cast<DeviceCall>(i))] = count;
-  }
-  result.modelled_device_us =
-      static_cast<double>(after.modelled_ns - before.modelled_ns) / 1000;
-}
-
 // One run on one platform.
 template <class Heap, bool kIsChecked>
 class Run {
  public:
-  Run(const Trace& trace, SimPlatform& platform, Heap& heap)
+  Run(const Trace& trace, const PassPlan& plan, SimPlatform& platform,
+      Heap& heap)
       : trace_(trace),
+        plan_(plan),
         device_(platform.sim_device(0)),
         work_(*platform.work(0)),
         heap_(heap),
         streams_(trace, device_, heap),
-        live_(trace.slots) {}
+        live_(trace.slots),
+        meter_(device_) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
   // What the trace leaves live goes before the streams.
@@ -114,26 +93,34 @@ class Run {
     const DeviceCounts before(device_);
     const auto begin = std::chrono::steady_clock::now();
     try {
-      PlayEvents();
+      PlayPasses();
     } catch (const BadAlloc& error) {
       if (!IsOutOfMemory(error.failure())) {
         throw std::runtime_error(Location(trace_, event_) + error.what());
       }
       result.failed_event = event_;
+      result.failed_pass = pass_;
       result.failure = error.what();
     } catch (const std::runtime_error& error) {
       throw std::runtime_error(Location(trace_, event_) + error.what());
     }
     const auto end = std::chrono::steady_clock::now();
-    result.failed_tries = failed_tries_;
-    result.first_failed_try = first_failed_try_;
-    AddCounts(before, DeviceCounts(device_), result);
+    result.failed_tries = failed_tries_.size();
+    if (!failed_tries_.empty()) {
+      result.first_failed_try = *failed_tries_.begin();
+    }
+    const DeviceCounts after(device_);
+    result.device_calls = after.CallsSince(before);
+    result.modelled_device_us =
+        static_cast<double>(after.NsSince(before)) / 1000;
     result.elapsed_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin)
             .count());
     const std::uint64_t managed_bytes = device_.peak_managed_bytes();
-    result.peak_reserved_bytes = device_.peak_used_bytes() + managed_bytes;
+    result.peak_reserved_bytes = meter_.peak_reserved_bytes() + managed_bytes;
     result.has_managed_memory = managed_bytes != 0;
+    result.passes_done = passes_done_;
+    result.passes = meter_.TakeSamples();
     return result;
   }
 
@@ -145,8 +132,23 @@ class Run {
            failure.reason == Failure::Reason::kTooLarge;
   }
 
-  void PlayEvents() {
-    event_ = Restore();
+  void PlayPasses() {
+    if (plan_.passes == 0) {
+      PlayEvents(Restore());
+      return;
+    }
+    for (; pass_ <= plan_.passes; ++pass_) {
+      if (plan_.on_pass) plan_.on_pass(pass_);
+      PlayEvents(pass_ == 1 ? Restore() : 0);
+      FreeLive();
+      meter_.EndPass(pass_);
+      passes_done_ = pass_;
+    }
+  }
+
+  // Plays the events from number `first` on.
+  void PlayEvents(std::size_t first) {
+    event_ = first;
     const std::uint64_t* bytes = trace_.allocated_bytes.data() + event_;
     const std::size_t events = trace_.events.size();
     for (; event_ < events; ++event_) {
@@ -154,15 +156,29 @@ class Run {
       const TraceEvent event = trace_.events[event_];
       Block& block = live_[event.slot()];
       if (event.is_allocate()) {
-        Allocate(block, *bytes++, event);
+        Allocate(block, BytesOf(bytes++), event);
       } else if (event.is_free()) {
         Free(block);
       } else if (event.is_try()) {
-        Try(block, *bytes++, event);
+        Try(block, BytesOf(bytes++), event);
       } else {
         heap_.Release();
       }
       if (trace_.work_ns != 0) Work(event);
+    }
+  }
+
+  // The size in this pass of a request of the trace.
+  std::uint64_t BytesOf(const std::uint64_t* recorded) const {
+    if (plan_.jitter_ppm == 0) return *recorded;
+    const auto request = recorded - trace_.allocated_bytes.data();
+    return JitteredBytes(*recorded, plan_.jitter_ppm, pass_,
+                         static_cast<std::uint64_t>(request));
+  }
+
+  void FreeLive() {
+    for (Block& block : live_) {
+      if (!Heap::IsEmpty(block)) Free(block);
     }
   }
 
@@ -189,7 +205,14 @@ class Run {
   }
 
   void Allocate(Block& block, std::uint64_t bytes, TraceEvent event) {
-    heap_.Allocate(block, bytes, streams_[event.stream()]);
+    const Stream& stream = streams_[event.stream()];
+    if (plan_.passes == 0) {
+      heap_.Allocate(block, bytes, stream);
+    } else {
+      const std::uint64_t before_ns = device_.modelled_ns();
+      heap_.Allocate(block, bytes, stream);
+      meter_.Served(device_.modelled_ns() - before_ns);
+    }
     if constexpr (kIsChecked) checker_.Allocated(Heap::View(block), bytes);
   }
 
@@ -203,7 +226,7 @@ class Run {
       Allocate(block, bytes, event);
     } catch (const BadAlloc& error) {
       if (!IsOutOfMemory(error.failure())) throw;
-      if (failed_tries_++ == 0) first_failed_try_ = event_;
+      failed_tries_.insert(event_);
       return;
     }
     Free(block);
@@ -220,26 +243,30 @@ class Run {
   }
 
   const Trace& trace_;
+  const PassPlan& plan_;
   SimDevice& device_;
   DeviceWork& work_;
   Heap& heap_;
   TraceStreams<Heap> streams_;
   std::vector<Block> live_;  // by slot
   BlockChecker checker_;
-  std::size_t event_ = 0;  // the one being played
-  std::uint64_t failed_tries_ = 0;
-  std::optional<std::size_t> first_failed_try_;
+  PassMeter meter_;
+  std::uint64_t pass_ = 1;  // the one being played
+  std::uint64_t passes_done_ = 0;
+  std::size_t event_ = 0;               // the one being played
+  std::set<std::size_t> failed_tries_;  // events
 };
 
 template <class Heap, bool kIsChecked>
-ReplayResult ReplayWith(const Trace& trace, const Options& options) {
+ReplayResult ReplayWith(const Trace& trace, const Options& options,
+                        const PassPlan& plan) {
   const auto platform = std::make_shared<SimPlatform>(options.platform);
   const std::string& device_trace = options.platform.device_trace_path;
   if (!device_trace.empty()) TraceCalls(*platform, device_trace);
   ReplayResult result;
   {
     Heap heap(options, platform);
-    result = Run<Heap, kIsChecked>(trace, *platform, heap).Play();
+    result = Run<Heap, kIsChecked>(trace, plan, *platform, heap).Play();
   }
   std::string leaks = platform->LeakReport();
   if (!leaks.empty()) {
@@ -252,20 +279,30 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options) {
 }
 
 template <bool kIsChecked>
-ReplayResult ReplayOn(const Trace& trace, const Options& options) {
+ReplayResult ReplayOn(const Trace& trace, const Options& options,
+                      const PassPlan& plan) {
   return IsPeerName(options.allocator_strategy)
-             ? ReplayWith<PeerReplayHeap, kIsChecked>(trace, options)
-             : ReplayWith<FacadeReplayHeap, kIsChecked>(trace, options);
+             ? ReplayWith<PeerReplayHeap, kIsChecked>(trace, options, plan)
+             : ReplayWith<FacadeReplayHeap, kIsChecked>(trace, options, plan);
 }
 
 }  // namespace
 
-ReplayResult Replay(const Trace& trace, const Options& options) {
-  return ReplayOn</*kIsChecked=*/false>(trace, options);
+const PassSample* ReplayResult::SampleOf(std::uint64_t pass) const {
+  const auto found = std::find_if(
+      passes.begin(), passes.end(),
+      [&](const PassSample& sample) { return sample.pass == pass; });
+  return found == passes.end() ? nullptr : &*found;
 }
 
-ReplayResult CheckedReplay(const Trace& trace, const Options& options) {
-  return ReplayOn</*kIsChecked=*/true>(trace, options);
+ReplayResult Replay(const Trace& trace, const Options& options,
+                    const PassPlan& plan) {
+  return ReplayOn</*kIsChecked=*/false>(trace, options, plan);
+}
+
+ReplayResult CheckedReplay(const Trace& trace, const Options& options,
+                           const PassPlan& plan) {
+  return ReplayOn</*kIsChecked=*/true>(trace, options, plan);
 }
 
 }  // namespace strata

@@ -1,6 +1,8 @@
 // strata replay: what traces cost under one or several strategies.
 
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <stdexcept>
@@ -43,6 +45,13 @@ TRACE is one of these, plain or compressed by gzip:
   --strata_sim_memory=SIZE    memory of the device (default: that of the recorded
                               device if a snapshot tells it, else 80GiB)
   --fit                       search the smallest device that each trace fits on
+  --passes=N                  replay each trace N times in the same allocator,
+                              with the live blocks freed at the end of a pass,
+                              and compare the first pass and the last one; the
+                              device of --fit runs all of them
+  --jitter=P%%                 let each size vary by up to P %% (at most 50), up or
+                              down, from the second pass on; every strategy gets
+                              the same sizes
   --wide                      show all columns of the table
   --format=table|json         for people (default) or programs
   --strict                    refuse a file with a row that cannot be used
@@ -52,7 +61,7 @@ TRACE is one of these, plain or compressed by gzip:
                               modulo N; the default stream is number 0
   --work_ns=N                 add work of N ns to the stream of each allocation,
                               and a query of the stream after each operation,
-                              which takes 250 ns; see --strata_sim_progress
+                              which takes 430 ns; see --strata_sim_progress
   --check=false               do not check the blocks (no overlap, large enough)
 
 Every other flag that `strata info` lists works too.
@@ -164,8 +173,45 @@ void RequireRecordings(const std::vector<Options>& strategies,
   }
 }
 
+// "5%" or "2.5" as millionths.
+std::uint32_t ParsePercent(const std::string& text) {
+  std::string_view number = text;
+  if (number.ends_with('%')) number.remove_suffix(1);
+  const auto refuse = [&](const char* why) {
+    throw std::invalid_argument("--jitter: '" + text + "' " + why);
+  };
+  const bool has_digit = number.find_first_of("0123456789") != number.npos;
+  const std::size_t point = number.find('.');
+  if (!has_digit || number.find_first_not_of("0123456789.") != number.npos ||
+      (point != number.npos && number.find('.', point + 1) != number.npos)) {
+    refuse("is not a percentage");
+  }
+  const double ppm = std::stod(std::string(number)) * 10'000;
+  if (ppm > kMostJitterPpm) refuse("is above 50 %");
+  return static_cast<std::uint32_t>(std::lround(ppm));
+}
+
+PassPlan TakePassPlan(Arguments& arguments) {
+  PassPlan plan;
+  const auto passes = TakeNumber(arguments, "passes", "a number of passes");
+  if (passes == std::uint64_t{0}) {
+    throw std::invalid_argument("--passes: '0' is not a number of passes");
+  }
+  plan.passes = passes.value_or(0);
+  const auto jitter = arguments.TakeText("jitter");
+  if (!jitter) return plan;
+  plan.jitter_ppm = ParsePercent(*jitter);
+  if (!passes) {
+    throw std::invalid_argument(
+        "--jitter needs --passes: sizes vary from pass "
+        "to pass");
+  }
+  return plan;
+}
+
 ReplayRequest TakeRequest(Arguments& arguments) {
   ReplayRequest request;
+  request.settings.plan = TakePassPlan(arguments);
   request.settings.fit = arguments.TakeBool("fit", false);
   request.settings.check = arguments.TakeBool("check", true);
   request.wide = arguments.TakeBool("wide", false);

@@ -31,6 +31,7 @@ class FacadeReplayHeap {
   }
   void Free(Block& block) { block.reset(); }
   void Release() { facade_.Release(DevicePlace(0)); }
+  static bool IsEmpty(const Block& block) { return block == nullptr; }
   // A strategy begins with no memory.
   static bool Restore(const std::vector<PeerSegment>& /*segments*/,
                       std::vector<Block>& /*blocks*/) {
@@ -68,6 +69,7 @@ class PeerReplayHeap {
     block = Block{};
   }
   void Release() { peer_->Release(); }
+  static bool IsEmpty(const Block& block) { return block.address == 0; }
   // As Peer::Restore, into the first of `blocks`.
   bool Restore(const std::vector<PeerSegment>& segments,
                std::vector<Block>& blocks);

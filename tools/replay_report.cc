@@ -1,86 +1,19 @@
-// The reports of `strata replay` as JSON and as text.
+// The reports of `strata replay` as text.
 
 #include "strata/tools/replay_report.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "strata/allocation/size.h"
-#include "strata/tools/dump_json.h"
 #include "strata/tools/table.h"
 
 namespace strata {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// --- JSON -------------------------------------------------------------------
-
-template <class Value>
-Json OrNull(const std::optional<Value>& value) {
-  if (!value) return nullptr;
-  return *value;
-}
-
-// 0 is unknown.
-Json KnownOrNull(std::uint64_t value) {
-  if (value == 0) return nullptr;
-  return value;
-}
-
-// The keys that say how the trace was read and recorded.
-void AddTraceKeys(const ReplayRow& row, Json& json) {
-  json["skipped"] = Json::object();
-  for (const SkipKind kind : kSkipKinds) {
-    const std::uint64_t count = row.trace.skipped.of(kind).count;
-    if (count != 0) json["skipped"][SkipKindKey(kind)] = count;
-  }
-  json["may_be_wrong"] = row.trace.skipped.IsSuspect();
-  json["device_bytes"] = KnownOrNull(row.device_bytes);
-  json["recorded_device_bytes"] = KnownOrNull(row.trace.recorded_device_bytes);
-  json["recorded_failures"] = row.trace.tries;
-  json["recorded_failures_served"] = nullptr;
-  if (!row.failed_line) {
-    json["recorded_failures_served"] =
-        row.trace.tries - row.result.failed_tries;
-  }
-  json["releases"] = row.trace.releases;
-}
-
-Json RowJson(const ReplayRow& row) {
-  Json json;
-  json["trace"] = row.trace.path;
-  json["strategy"] = row.strategy;
-  json["operations"] = row.trace.operations;
-  json["failures_skipped"] = row.trace.failures_skipped;
-  json["peak_live_bytes"] = row.trace.peak_live_bytes;
-  json["peak_reserved_bytes"] = row.result.peak_reserved_bytes;
-  json["reserved_ratio"] = OrNull(row.ReservedRatio());
-  json["fit_bytes"] = nullptr;
-  if (row.fit) json["fit_bytes"] = row.fit->capacity_bytes;
-  json["fit_ratio"] = OrNull(row.FitRatio());
-  json["fit_failures_above"] = nullptr;
-  if (row.fit) json["fit_failures_above"] = row.fit->failures_above;
-  json["device_calls"] = Json::object();
-  for (const auto& [name, count] : row.result.device_calls) {
-    json["device_calls"][name] = count;
-  }
-  json["modelled_device_us"] = row.result.modelled_device_us;
-  json["ns_per_op"] = OrNull(row.ns_per_op);
-  json["oom"] = false;
-  if (row.failed_line) json["oom"] = *row.failed_line;
-  json["failure"] = nullptr;
-  if (row.failed_line) {
-    json["failure"] = row.failed_where + ": " + row.result.failure;
-  }
-  AddTraceKeys(row, json);
-  return json;
-}
-
-// --- The table --------------------------------------------------------------
 
 std::string DeviceCalls(const ReplayRow& row) {
   if (row.is_recorded) return "-";
@@ -117,6 +50,30 @@ std::string Milliseconds(const ReplayRow& row) {
   return Fixed(row.result.modelled_device_us / 1000, 1);
 }
 
+// "1204 -> 0": `text` of the first pass and of the last one that ended.
+std::string FirstAndLast(const ReplayRow& row,
+                         std::string (*text)(const PassSample& sample)) {
+  const PassSample* last = row.LastPass();
+  if (last == nullptr) return "-";
+  return text(row.result.passes.front()) + " -> " + text(*last);
+}
+
+std::string PassCalls(const PassSample& sample) {
+  return std::to_string(sample.CallCount());
+}
+
+std::string PassMilliseconds(const PassSample& sample) {
+  return Fixed(static_cast<double>(sample.modelled_ns) / 1e6, 1);
+}
+
+std::string LongestMicroseconds(const PassSample& sample) {
+  return Fixed(static_cast<double>(sample.longest_request_ns) / 1e3, 0);
+}
+
+std::string ReservedIn(const PassSample* sample) {
+  return sample == nullptr ? "-" : HumanBytes(sample->peak_reserved_bytes);
+}
+
 // When a column is part of the table.
 enum class Shown : std::uint8_t {
   kAlways,
@@ -125,6 +82,8 @@ enum class Shown : std::uint8_t {
   kWideFit,
   kWideOrNoFit,
   kOutcome,  // of a run that failed, or a request that failed when recorded
+  kPasses,   // of several passes, as far as 80 characters allow, or wide
+  kWidePasses,
 };
 
 struct Column {
@@ -171,6 +130,23 @@ const Column kColumns[] = {
     {"ns/op", kToTheRight, Shown::kWideOrNoFit,
      [](const ReplayRow& row) { return Fixed(row.ns_per_op, 1); },
      "the host time of one operation; beside --fit with --wide only"},
+    {"calls", kToTheRight, Shown::kPasses,
+     [](const ReplayRow& row) { return FirstAndLast(row, &PassCalls); },
+     "with --passes: device calls of the first pass -> the last one"},
+    {"pass ms", kToTheRight, Shown::kPasses,
+     [](const ReplayRow& row) { return FirstAndLast(row, &PassMilliseconds); },
+     "and the time that a driver would take for them"},
+    {"longest us", kToTheRight, Shown::kPasses,
+     [](const ReplayRow& row) {
+       return FirstAndLast(row, &LongestMicroseconds);
+     },
+     "and that of the allocation which takes longest"},
+    {"in pass 10", kToTheRight, Shown::kWidePasses,
+     [](const ReplayRow& row) { return ReservedIn(row.result.SampleOf(10)); },
+     "the most bytes reserved in the tenth pass"},
+    {"in last", kToTheRight, Shown::kWidePasses,
+     [](const ReplayRow& row) { return ReservedIn(row.LastPass()); },
+     "the most bytes reserved in the last pass that ended"},
     {"outcome", kToTheLeft, Shown::kOutcome, &Outcome,
      "whether it runs out of memory; `served`: also the\n"
      "               requests that ran out when they were recorded; there\n"
@@ -184,6 +160,8 @@ bool IsShown(Shown shown, const TraceReport& report, bool wide) {
     return std::any_of(report.rows.begin(), report.rows.end(), holds);
   };
   const bool has_fit = any([](const ReplayRow& row) { return row.has_fit; });
+  const bool has_passes =
+      any([](const ReplayRow& row) { return row.passes != 0; });
   switch (shown) {
     case Shown::kAlways:
       return true;
@@ -194,7 +172,11 @@ bool IsShown(Shown shown, const TraceReport& report, bool wide) {
     case Shown::kWideFit:
       return wide && has_fit;
     case Shown::kWideOrNoFit:
-      return wide || !has_fit;
+      return wide || (!has_fit && !has_passes);
+    case Shown::kPasses:
+      return has_passes;
+    case Shown::kWidePasses:
+      return wide && has_passes;
     case Shown::kOutcome:
       return report.trace.tries != 0 || any([](const ReplayRow& row) {
                return row.failed_line.has_value();
@@ -203,13 +185,14 @@ bool IsShown(Shown shown, const TraceReport& report, bool wide) {
   return true;
 }
 
-std::string ToTable(const TraceReport& report, bool wide) {
+constexpr std::size_t kLineCharacters = 80;
+
+using Columns = std::vector<const Column*>;
+
+std::string TableOf(const TraceReport& report, const Columns& columns) {
   Table table;
-  std::vector<const Column*> columns;
-  for (const Column& column : kColumns) {
-    if (!IsShown(column.shown, report, wide)) continue;
-    table.AddColumn(column.title, column.align);
-    columns.push_back(&column);
+  for (const Column* column : columns) {
+    table.AddColumn(column->title, column->align);
   }
   for (const ReplayRow& row : report.rows) {
     std::vector<std::string> cells;
@@ -219,9 +202,40 @@ std::string ToTable(const TraceReport& report, bool wide) {
   return table.ToString();
 }
 
-// --- The heading ------------------------------------------------------------
+bool FitsLines(const std::string& text) {
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != text.npos;
+       begin = end + 1) {
+    if (end - begin > kLineCharacters) return false;
+  }
+  return true;
+}
 
-constexpr std::size_t kLineCharacters = 80;
+// Without the last column about passes. False if there is none.
+bool DropPassColumn(Columns& columns) {
+  const auto last = std::find_if(
+      columns.rbegin(), columns.rend(),
+      [](const Column* column) { return column->shown == Shown::kPasses; });
+  if (last == columns.rend()) return false;
+  columns.erase(std::next(last).base());
+  return true;
+}
+
+std::string ToTable(const TraceReport& report, bool wide) {
+  Columns columns;
+  for (const Column& column : kColumns) {
+    if (IsShown(column.shown, report, wide)) columns.push_back(&column);
+  }
+  const std::string all = TableOf(report, columns);
+  if (wide || FitsLines(all)) return all;
+  while (DropPassColumn(columns)) {
+    const std::string some = TableOf(report, columns);
+    if (FitsLines(some)) return some;
+  }
+  return all;  // a strategy's name is too long
+}
+
+// --- The heading ------------------------------------------------------------
 
 std::string FactsLine(const TraceReport& report, const std::string& begin) {
   const TraceFacts& trace = report.trace;
@@ -278,14 +292,6 @@ std::vector<std::string> NamesOf(const std::vector<std::string>& paths) {
   return names;
 }
 
-std::string ToJson(const std::vector<TraceReport>& reports) {
-  Json json = Json::array();
-  for (const TraceReport& report : reports) {
-    for (const ReplayRow& row : report.rows) json.push_back(RowJson(row));
-  }
-  return DumpJson(json);
-}
-
 std::string ToText(const TraceReport& report, const std::string& name,
                    bool wide) {
   return Heading(report, name) + ToTable(report, wide) + Summary(report) + "\n";
@@ -294,8 +300,9 @@ std::string ToText(const TraceReport& report, const std::string& name,
 std::string ColumnsForHelp() {
   std::string text;
   for (const Column& column : kColumns) {
-    const bool is_wide =
-        column.shown == Shown::kWide || column.shown == Shown::kWideFit;
+    const bool is_wide = column.shown == Shown::kWide ||
+                         column.shown == Shown::kWideFit ||
+                         column.shown == Shown::kWidePasses;
     std::string line = is_wide ? " *" : "  ";
     line += column.title;
     line.resize(15, ' ');

@@ -25,8 +25,8 @@ struct TraceReport {
 std::string ToJson(const std::vector<TraceReport>& reports);
 
 // For people: a heading, the table and a sentence. Lines of heading and table
-// have at most 80 characters, unless `wide` asks for all columns or a path is
-// longer.
+// have at most 80 characters, unless `wide` asks for all columns or a path or
+// the name of a strategy is longer.
 //
 // `name` names the trace in the heading.
 std::string ToText(const TraceReport& report, const std::string& name,

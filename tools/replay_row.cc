@@ -99,9 +99,18 @@ ReplayRow MakeReplayRow(
   row.device_bytes = options.platform.sim_memory_bytes;
 
   const std::string who = trace.path + ", " + row.strategy;
-  progress(who + (settings.check ? ": checking" : ": replaying"));
-  row.result =
-      settings.check ? CheckedReplay(trace, options) : Replay(trace, options);
+  const std::string doing =
+      who + (settings.check ? ": checking" : ": replaying");
+  progress(doing);
+  row.passes = settings.plan.passes;
+  row.jitter_ppm = settings.plan.jitter_ppm;
+  PassPlan plan = settings.plan;
+  plan.on_pass = [&](std::uint64_t pass) {
+    progress(doing + ", pass " + std::to_string(pass) + " of " +
+             std::to_string(plan.passes));
+  };
+  row.result = settings.check ? CheckedReplay(trace, options, plan)
+                              : Replay(trace, options, plan);
   if (settings.fit && row.result.has_managed_memory) {
     throw std::invalid_argument(
         "--fit: " + row.strategy +
@@ -113,10 +122,13 @@ ReplayRow MakeReplayRow(
   if (row.result.failed_event) {
     row.failed_line = trace.LineOf(*row.result.failed_event);
     row.failed_where = trace.Where(*row.result.failed_event);
+    if (row.result.failed_pass > 1) {
+      row.failed_where += ", pass " + std::to_string(row.result.failed_pass);
+    }
   } else {
     progress(who + ": timing");
     std::optional<std::uint64_t> first_ns;
-    if (!settings.check) first_ns = row.result.elapsed_ns;
+    if (!settings.check && row.passes == 0) first_ns = row.result.elapsed_ns;
     row.ns_per_op = TimePerOperation(trace, quiet, first_ns);
   }
   row.has_fit = settings.fit;
@@ -124,9 +136,12 @@ ReplayRow MakeReplayRow(
     const std::uint64_t enough_bytes = ServesAll(row.result)
                                            ? row.result.peak_reserved_bytes
                                            : trace.peak_live_bytes;
-    row.fit = FindFit(trace, quiet, enough_bytes, [&](int replays) {
-      progress(who + ": fit, replay " + std::to_string(replays + 1));
-    });
+    row.fit = FindFit(
+        trace, quiet, enough_bytes,
+        [&](int replays) {
+          progress(who + ": fit, replay " + std::to_string(replays + 1));
+        },
+        settings.plan);
   }
   return row;
 }
@@ -142,13 +157,15 @@ std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
   row.result.peak_reserved_bytes = trace.recorded.peak_reserved_bytes;
   row.result.failed_tries = trace.tries;
   row.has_fit = settings.fit;
+  row.passes = settings.plan.passes;
   return row;
 }
 
-bool ServesQuietly(const Trace& trace, const Options& options) {
+bool ServesQuietly(const Trace& trace, const Options& options,
+                   const PassPlan& plan) {
   const QuietLog quiet_log;
   try {
-    return ServesAll(Replay(trace, WithoutRecordings(options)));
+    return ServesAll(Replay(trace, WithoutRecordings(options), plan));
   } catch (const std::invalid_argument&) {
     return false;  // the other options are not for this strategy
   } catch (const std::runtime_error&) {

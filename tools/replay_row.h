@@ -45,6 +45,8 @@ struct ReplayRow {
   std::optional<std::uint64_t> failed_line;  // if result.failed_event
   std::string failed_where;                  // Trace::Where, or empty
   std::optional<double> ns_per_op;           // nothing if a run failed
+  std::uint64_t passes = 0;                  // asked for; 0: none were
+  std::uint32_t jitter_ppm = 0;              // of their sizes
   bool has_fit = false;                      // whether a fit was asked for
   std::optional<Fit> fit;                    // nothing: none was found
 
@@ -52,15 +54,20 @@ struct ReplayRow {
   // that did not serve all, or no bytes at all.
   std::optional<double> ReservedRatio() const;
   std::optional<double> FitRatio() const;
+  // Of the last pass that ended; null if there is none.
+  const PassSample* LastPass() const {
+    return result.passes.empty() ? nullptr : &result.passes.back();
+  }
 };
 
 struct ReplaySettings {
   bool check = true;  // whether to look at every block, in a run of its own
   bool fit = false;
+  PassPlan plan = {};
 };
 
-// Does the runs of one row: the checking pass, the timing pass and the fit.
-// `progress` is told what is being done.
+// Does the runs of one row: the checked run, the timed runs and the fit. The
+// timed runs are of one pass. `progress` is told what is being done.
 //
 // Errors: as Replay.
 ReplayRow MakeReplayRow(
@@ -72,9 +79,10 @@ ReplayRow MakeReplayRow(
 std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
                                          const ReplaySettings& settings);
 
-// Whether a strategy serves every request of a trace: one replay, without
-// messages. False if it cannot run with these options.
-bool ServesQuietly(const Trace& trace, const Options& options);
+// Whether a strategy serves every request of the passes of `plan`: one replay,
+// without messages. False if it cannot run with these options.
+bool ServesQuietly(const Trace& trace, const Options& options,
+                   const PassPlan& plan);
 
 }  // namespace strata
 

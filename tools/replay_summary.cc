@@ -162,10 +162,16 @@ class Sentence {
                 Listed(failing_), Verb(failing_.size(), " runs", " run"),
                 " out of memory (", first.strategy, " at ",
                 Trace::UnitName(trace_.unit), " ",
-                std::to_string(*first.failed_line), ")"});
+                std::to_string(*first.failed_line), InPass(first), ")"});
     if (serving_.empty()) return Joined({text, "; ", WayOut("runs", "run")});
     return Joined({text, "; ", Listed(serving_),
                    Verb(serving_.size(), " runs.", " run.")});
+  }
+
+  // " of pass 7"; nothing for the first pass.
+  static std::string InPass(const ReplayRow& row) {
+    if (row.result.failed_pass <= 1) return "";
+    return " of pass " + std::to_string(row.result.failed_pass);
   }
 
   std::string WithRecordedFailure() const {

@@ -168,6 +168,39 @@ TEST_F(CommandLineTest, NumbersOfAReplayAreChecked) {
                 "--work_ns");
 }
 
+TEST_F(CommandLineTest, PassesOfAReplay) {
+  const CommandResult json = RunStrata(
+      {"replay", small_.path(), "--format=json", "--passes=3", "--jitter=2.5%",
+       "--allocator_strategy=auto_growth,peer:pytorch"});
+  EXPECT_EQ(json.code, 0);
+  for (const auto& row : nlohmann::json::parse(json.out)) {
+    EXPECT_EQ(row["passes_done"], 3);
+    EXPECT_EQ(row["jitter_percent"], 2.5);
+    EXPECT_GT(row["first_pass"]["device_calls"]["mem_alloc"], 0);
+    EXPECT_EQ(row["last_pass"]["device_calls"].size(), 0U);
+  }
+  EXPECT_THAT(RunStrata({"replay", small_.path(), "--passes=2"}).out,
+              HasSubstr("longest us"));
+}
+
+TEST_F(CommandLineTest, WrongPassesAreRefused) {
+  const auto refuse = [&](const std::vector<std::string>& flags,
+                          const std::string& message) {
+    std::vector<std::string> arguments = {"replay", small_.path()};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    ExpectRefused(RunStrata(arguments), message);
+  };
+  refuse({"--passes=0"}, "--passes: '0' is not a number of passes");
+  refuse({"--passes=two"}, "--passes: 'two' is not a number of passes");
+  refuse({"--passes=-1"}, "--passes: '-1'");
+  refuse({"--jitter=5%"}, "--jitter needs --passes");
+  refuse({"--passes=2", "--jitter=50.1%"}, "--jitter: '50.1%' is above 50 %");
+  for (const char* jitter : {"--jitter=-5%", "--jitter=x", "--jitter=",
+                             "--jitter=1.2.3", "--jitter=%", "--jitter=1e1"}) {
+    refuse({"--passes=2", jitter}, "is not a percentage");
+  }
+}
+
 TEST_F(CommandLineTest, MissingFileIsRefused) {
   ExpectRefused(RunStrata({"replay", "/nowhere/x.csv"}),
                 "strata: /nowhere/x.csv: cannot be opened: No such file");

@@ -136,12 +136,69 @@ TEST(ReplayReportTest, WideTableHasEveryColumn) {
   }
 }
 
+// The largest numbers of the recorded traces on a device that is too small.
+ReplayRow WithPasses(ReplayRow row) {
+  row.passes = 10;
+  for (std::uint64_t pass = 1; pass <= 10; ++pass) {
+    PassSample sample;
+    sample.pass = pass;
+    sample.device_calls["mem_alloc"] = 12000 + pass;
+    sample.modelled_ns = 123'400'000 + pass * 100'000;
+    sample.longest_request_ns = 4'000'000 + pass * 1'000;
+    sample.peak_reserved_bytes = (100 + pass) * kMiB;
+    row.result.passes.push_back(sample);
+  }
+  return row;
+}
+
+TEST(ReplayReportTest, PassColumnsCompareTheFirstAndTheLastPass) {
+  const TraceReport report =
+      ReportOf({WithPasses(RunOf("auto_growth", 110 * kMiB))});
+  EXPECT_THAT(
+      ToText(report, "x", false),
+      HasSubstr("strategy      reserved  /live           calls         pass ms"
+                "    longest us\n"
+                "auto_growth  110.0 MiB  1.100  12001 -> 12010  123.5 -> 124.4"
+                "  4001 -> 4010\n"));
+  EXPECT_THAT(ToText(report, "x", true),
+              AllOf(HasSubstr("in pass 10    in last"),
+                    HasSubstr(" 110.0 MiB  110.0 MiB"), HasSubstr("ns/op")));
+}
+
+TEST(ReplayReportTest, PassColumnsThatDoNotFit80CharactersAreWide) {
+  const TraceReport report =
+      ReportOf({WithPasses(RunOf("peer:pytorch_expandable", 110 * kMiB))});
+  const std::string narrow = ToText(report, "x", false);
+  EXPECT_THAT(narrow, AllOf(HasSubstr("pass ms"), Not(HasSubstr("longest"))));
+  EXPECT_THAT(ToText(report, "x", true), HasSubstr("longest us"));
+  const std::string failed =
+      ToText(FailureReport({WithFit(report.rows[0], 1023 * kMiB)}), "x", false);
+  EXPECT_THAT(failed, AllOf(HasSubstr("served"), Not(HasSubstr("calls"))));
+}
+
+TEST(ReplayReportTest, NameThatIsTooLongCostsNoColumn) {
+  const TraceReport report =
+      ReportOf({WithPasses(RunOf(std::string(70, 'x'), 110 * kMiB))});
+  EXPECT_THAT(ToText(report, "x", false), HasSubstr("longest us"));
+}
+
+TEST(ReplayReportTest, PassWithoutASampleIsADash) {
+  ReplayRow row = WithPasses(FailedRunOf("direct", 3));
+  row.result.passes.clear();
+  EXPECT_THAT(ToText(ReportOf({row}), "x", false),
+              HasSubstr("      -        -           -  out of memory"));
+  row.result.failed_pass = 7;
+  EXPECT_THAT(Summary(ReportOf({row})),
+              HasSubstr("(direct at line 3 of pass 7)"));
+}
+
 TEST(ReplayReportTest, EveryColumnIsExplained) {
   const std::string help = ColumnsForHelp();
   for (const char* line :
        {"  strategy ", " *operations ", " *peak live ", "  reserved ",
         "  /live ", "  fits on ", " *fails above ", " *device ms ", "  ns/op ",
-        "  outcome ", " *device calls "}) {
+        "  calls ", "  pass ms ", "  longest us ", " *in pass 10 ",
+        " *in last ", "  outcome ", " *device calls "}) {
     EXPECT_THAT(help, HasSubstr(line));
   }
   EXPECT_LE(Widest(help), 80U);

@@ -49,7 +49,56 @@ TEST(ReplayRowTest, HasTheKeysThatProgramsReadInOrder) {
                 "fit_bytes", "fit_ratio", "fit_failures_above", "device_calls",
                 "modelled_device_us", "ns_per_op", "oom", "failure", "skipped",
                 "may_be_wrong", "device_bytes", "recorded_device_bytes",
-                "recorded_failures", "recorded_failures_served", "releases"));
+                "recorded_failures", "recorded_failures_served", "releases",
+                "passes", "passes_done", "jitter_percent", "first_pass",
+                "last_pass", "pass_samples"));
+}
+
+TEST(ReplayRowTest, KeysOfPassesAreNullWithoutThem) {
+  const auto json = JsonOf(RowOf(TraceOf("+a 3145728"), 8 * kFrame, {}));
+  EXPECT_TRUE(json["passes"].is_null());
+  EXPECT_TRUE(json["first_pass"].is_null());
+  EXPECT_TRUE(json["pass_samples"].is_null());
+}
+
+TEST(ReplayRowTest, HasTheNumbersOfThePasses) {
+  ReplaySettings settings;
+  settings.plan.passes = 12;
+  settings.plan.jitter_ppm = 25'000;
+  const auto json =
+      JsonOf(RowOf(TraceOf("+a 2097152, -a"), 8 * kFrame, settings));
+  EXPECT_EQ(json["passes"], 12);
+  EXPECT_EQ(json["passes_done"], 12);
+  EXPECT_EQ(json["jitter_percent"], 2.5);
+  EXPECT_EQ(json["first_pass"]["pass"], 1);
+  EXPECT_EQ(json["first_pass"]["device_calls"]["mem_alloc"], 1);
+  EXPECT_EQ(json["first_pass"]["longest_request_us"], 44.18);
+  EXPECT_EQ(json["first_pass"]["peak_reserved_bytes"], kFrame);
+  EXPECT_GT(json["first_pass"]["modelled_device_us"], 44.18 + 37.5);
+  EXPECT_EQ(json["last_pass"]["pass"], 12);
+  ASSERT_EQ(json["pass_samples"].size(), 11U);
+  EXPECT_EQ(json["pass_samples"][0], json["first_pass"]);
+  EXPECT_EQ(json["pass_samples"][10], json["last_pass"]);
+}
+
+TEST(ReplayRowTest, FailureInALaterPassNamesThePass) {
+  ReplaySettings settings;
+  settings.plan.passes = 1000;
+  settings.plan.jitter_ppm = kMostJitterPpm;
+  const ReplayRow row = RowOf(TraceOf("+a 2097152, -a"), kFrame, settings);
+  const std::string place =
+      "test.csv:2, pass " + std::to_string(row.result.failed_pass) + ": ";
+  EXPECT_GT(row.result.failed_pass, 1U);
+  EXPECT_THAT(JsonOf(row)["failure"].get<std::string>(), StartsWith(place));
+}
+
+TEST(ReplayRowTest, FirstPassThatFailsHasNoSample) {
+  ReplaySettings settings;
+  settings.plan.passes = 2;
+  const auto json = JsonOf(RowOf(TraceOf("+a 2097153"), kFrame, settings));
+  EXPECT_EQ(json["passes_done"], 0);
+  EXPECT_TRUE(json["first_pass"].is_null());
+  EXPECT_TRUE(json["pass_samples"].empty());
 }
 
 TEST(ReplayRowTest, CountsManagedMemory) {

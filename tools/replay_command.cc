@@ -21,6 +21,7 @@
 #include "strata/tools/recordings.h"
 #include "strata/tools/replay_report.h"
 #include "strata/tools/replay_session.h"
+#include "strata/tools/strategy_list.h"
 #include "strata/tools/trace_reader.h"
 
 namespace strata {
@@ -42,6 +43,11 @@ TRACE is one of these, plain or compressed by gzip:
                               peers, the rules of other allocators
                               (docs/peers.md; no flag changes them):
                               %s
+                              peer:pytorch:KEY=VALUE,KEY=VALUE,… follows these
+                              switches of PYTORCH_CUDA_ALLOC_CONF:
+                              max_split_size_mb, roundup_power2_divisions,
+                              garbage_collection_threshold,
+                              per_process_memory_fraction, expandable_segments
   --strata_sim_memory=SIZE    memory of the device (default: that of the recorded
                               device if a snapshot tells it, else 80GiB)
   --fit                       search the smallest device that each trace fits on
@@ -49,9 +55,9 @@ TRACE is one of these, plain or compressed by gzip:
                               with the live blocks freed at the end of a pass,
                               and compare the first pass and the last one; the
                               device of --fit runs all of them
-  --jitter=P%%                 let each size vary by up to P %% (at most 50), up or
-                              down, from the second pass on; every strategy gets
-                              the same sizes
+  --jitter=P%%                 vary each size by up to P %% up or down, at most 50,
+                              from the second pass on; every strategy gets the
+                              same sizes
   --wide                      show all columns of the table
   --format=table|json         for people (default) or programs
   --strict                    refuse a file with a row that cannot be used
@@ -133,7 +139,7 @@ void NameByEnvironment(std::vector<Options>& all) {
 }
 
 std::vector<Options> ReplayOptions() {
-  std::vector<Options> all = OptionsPerStrategy(&IsPeerName);
+  std::vector<Options> all = OptionsPerStrategyOrPeer();
   for (Options& options : all) {
     std::string& platform = options.platform.platform;
     if (platform != "auto" && platform != "sim") {

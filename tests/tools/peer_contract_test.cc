@@ -163,6 +163,16 @@ TEST_P(PeerContractTest, RandomUseKeepsLiveBlocksApart) {
   EXPECT_EQ(peer_->stats().in_use_bytes, 0U);
 }
 
+INSTANTIATE_TEST_SUITE_P(
+    Switches, PeerContractTest,
+    ::testing::Values("peer:pytorch:max_split_size_mb=24,"
+                      "roundup_power2_divisions=8",
+                      "peer:pytorch:garbage_collection_threshold=0.3,"
+                      "per_process_memory_fraction=0.9"),
+    [](const ::testing::TestParamInfo<std::string>& test) {
+      return NameOf(test.param.substr(test.param.find(':') + 1));
+    });
+
 INSTANTIATE_TEST_SUITE_P(Peers, PeerContractTest,
                          ::testing::ValuesIn(PeerNames()),
                          [](const ::testing::TestParamInfo<std::string>& test) {

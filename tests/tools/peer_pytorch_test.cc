@@ -24,7 +24,7 @@ class PytorchPeerTest : public ::testing::Test {
   PytorchPeerTest()
       : device_(Mebibytes(64)),
         stream_(device_.legacy()),
-        peer_(std::in_place, device_.device(), /*expandable_segments=*/false) {}
+        peer_(std::in_place, device_.device()) {}
 
   // The segments that a request of `bytes` in a new stream asks for.
   std::vector<std::uint64_t> SegmentsFor(std::size_t bytes) {
@@ -236,7 +236,9 @@ class PytorchExpandablePeerTest : public ::testing::Test {
     if (!device_.device().caps().virtual_memory) {
       GTEST_SKIP() << "the simulated device has no virtual memory";
     }
-    peer_.emplace(device_.device(), /*expandable_segments=*/true);
+    PytorchSettings settings;
+    settings.expandable_segments = true;
+    peer_.emplace(device_.device(), settings);
   }
 
   PeerTestDevice device_;

@@ -18,11 +18,9 @@ constexpr std::size_t kSmallSegmentBytes = Mebibytes(2);
 constexpr std::size_t kLargeSegmentBytes = Mebibytes(20);
 constexpr std::size_t kLeastOwnSegmentBytes = Mebibytes(10);
 constexpr std::size_t kSegmentStepBytes = Mebibytes(2);
+// max_non_split_rounding_mb, as it is when nobody sets it.
+constexpr std::size_t kMostUnsplitRestBytes = kLargeSegmentBytes;
 constexpr std::size_t kTooManyBytes = std::size_t{1} << 60;
-
-std::size_t RoundUp(std::size_t bytes) {
-  return AlignUp(bytes, kLeastBlockBytes);
-}
 
 std::size_t SegmentBytes(std::size_t bytes) {
   if (bytes <= kMostSmallBytes) return kSmallSegmentBytes;
@@ -43,11 +41,19 @@ bool PytorchPeer::ByAddress::operator()(const Block* a, const Block* b) const {
   return a->address < b->address;
 }
 
-PytorchPeer::PytorchPeer(Device& device, bool expandable_segments)
-    : device_(device), expandable_(expandable_segments) {
-  if (expandable_ && !device.caps().virtual_memory) {
-    throw std::runtime_error(
-        "peer:pytorch_expandable: the device has no virtual memory");
+PytorchPeer::PytorchPeer(Device& device, const PytorchSettings& settings,
+                         std::string name)
+    : device_(device), settings_(settings), name_(std::move(name)) {
+  if (settings_.expandable_segments && !device.caps().virtual_memory) {
+    throw std::runtime_error(name_ + ": the device has no virtual memory");
+  }
+  if (settings_.HasCap()) {
+    std::size_t free_bytes = 0;
+    std::size_t device_bytes = 0;
+    RequireSuccess(device_.MemGetInfo(&free_bytes, &device_bytes),
+                   DeviceCall::kMemGetInfo);
+    cap_bytes_ = static_cast<std::size_t>(settings_.memory_fraction *
+                                          static_cast<double>(device_bytes));
   }
   small_.is_small = true;
 }
@@ -72,10 +78,16 @@ bool PytorchPeer::Allocate(std::size_t bytes, const Stream& stream,
   Block* found = nullptr;
   {
     const std::lock_guard<std::recursive_mutex> lock(mutex_);
-    const std::size_t rounded = RoundUp(bytes);
+    const std::size_t rounded = settings_.RoundedBytes(bytes);
     Pool& pool = rounded <= kMostSmallBytes ? small_ : large_;
     found = FindFree(pool, rounded, stream);
-    if (found == nullptr) found = AddSegment(pool, rounded, stream);
+    if (found == nullptr) {
+      if (settings_.CollectsGarbage()) CollectGarbage();
+      found = AddSegment(pool, rounded, stream);
+    }
+    if (found == nullptr && ReleaseOversize(pool, rounded, stream)) {
+      found = AddSegment(pool, rounded, stream);
+    }
     if (found == nullptr) {
       // The pool is not searched again after this, although what became free
       // may fit.
@@ -115,6 +127,7 @@ void PytorchPeer::Free(const PeerBlock& block) {
 }
 
 void PytorchPeer::AddFree(Block* block) {
+  block->searches_before = block->pool->searches;
   block->pool->free.insert(block);
   if (IsInactiveSplit(*block)) {
     stats_.AddedInactiveSplit(block->pool->stats_pool(), block->bytes);
@@ -138,6 +151,7 @@ PytorchStats PytorchPeer::pytorch_stats() const {
 
 PytorchPeer::Block* PytorchPeer::FindFree(Pool& pool, std::size_t bytes,
                                           const Stream& stream) {
+  ++pool.searches;
   Block key;
   key.stream = stream;
   key.bytes = bytes;
@@ -146,7 +160,7 @@ PytorchPeer::Block* PytorchPeer::FindFree(Pool& pool, std::size_t bytes,
     return at != pool.free.end() && (*at)->stream == stream;
   };
   if (!is_ours(found)) return nullptr;
-  if (expandable_) {
+  if (settings_.expandable_segments) {
     // A block that can grow counts as large as it can become, and the best fit
     // is the one that can become the least.
     const auto room = [](const Block& block) {
@@ -159,14 +173,26 @@ PytorchPeer::Block* PytorchPeer::FindFree(Pool& pool, std::size_t bytes,
     }
   }
   Block* block = *found;
+  if (!MayServe(*block, bytes)) return nullptr;
   pool.free.erase(found);
   return block;
 }
 
+bool PytorchPeer::MayServe(const Block& block, std::size_t bytes) const {
+  const std::size_t most = settings_.max_split_bytes;
+  if (bytes < most) return block.bytes < most;
+  return block.bytes - bytes < kMostUnsplitRestBytes;
+}
+
 PytorchPeer::Block* PytorchPeer::AddSegment(Pool& pool, std::size_t bytes,
                                             const Stream& stream) {
-  return expandable_ ? AddExpandable(pool, bytes, stream)
-                     : AddPlainSegment(pool, bytes, stream);
+  // The cap counts a plain segment, also where less is mapped.
+  if (settings_.HasCap() &&
+      reserved_bytes() + SegmentBytes(bytes) > cap_bytes_) {
+    return nullptr;
+  }
+  return settings_.expandable_segments ? AddExpandable(pool, bytes, stream)
+                                       : AddPlainSegment(pool, bytes, stream);
 }
 
 PytorchPeer::Block* PytorchPeer::AddPlainSegment(Pool& pool, std::size_t bytes,
@@ -214,8 +240,10 @@ PytorchPeer::Block* PytorchPeer::CutFront(Block* block, std::size_t bytes) {
 bool PytorchPeer::IsWorthSplitting(const Block& block,
                                    std::size_t bytes) const {
   const std::size_t rest = block.bytes - bytes;
-  return block.pool->is_small || expandable_ ? rest >= kLeastBlockBytes
-                                             : rest > kMostSmallBytes;
+  if (block.pool->is_small || settings_.expandable_segments) {
+    return rest >= kLeastBlockBytes;
+  }
+  return bytes < settings_.max_split_bytes && rest > kMostSmallBytes;
 }
 
 void PytorchPeer::Merge(Block* into, Block* from) {
@@ -243,42 +271,26 @@ void PytorchPeer::Merge(Block* into, Block* from) {
   delete from;
 }
 
-void PytorchPeer::ReleaseIdle() {
-  ReleaseIdle(large_);
-  ReleaseIdle(small_);
-}
-
-void PytorchPeer::ReleaseIdle(Pool& pool) {
-  std::vector<Block*> expandable;
-  for (auto at = pool.free.begin(); at != pool.free.end();) {
-    Block* block = *at;
-    ++at;
-    if (block->segment != nullptr) {
-      expandable.push_back(block);
-    } else if (!block->IsSplit()) {
-      ReleasePlainSegment(block);
-    }
+std::unique_ptr<Peer> MakePytorchPeer(Device& device,
+                                      std::string_view switches) {
+  PytorchSettings settings;
+  std::string name = "peer:pytorch";
+  if (!switches.empty()) {
+    settings = WithPytorchSwitches(settings, switches);
+    name.append(":").append(switches);
   }
-  for (Block* block : expandable) {
-    UnmapBlock(block);
-    if (!block->IsSplit()) ReleaseExpandableSegment(block);
-  }
+  return std::make_unique<PytorchPeer>(device, settings, std::move(name));
 }
 
-void PytorchPeer::ReleasePlainSegment(Block* block) {
-  RequireSuccess(device_.MemFree(block->address), DeviceCall::kMemFree);
-  plain_segments_.erase(block->address);
-  stats_.GivenBack(block->pool->stats_pool(), block->bytes);
-  block->pool->free.erase(block);
-  delete block;
-}
-
-std::unique_ptr<Peer> MakePytorchPeer(Device& device) {
-  return std::make_unique<PytorchPeer>(device, /*expandable_segments=*/false);
+void CheckPytorchSwitches(std::string_view switches) {
+  WithPytorchSwitches({}, switches);
 }
 
 std::unique_ptr<Peer> MakePytorchExpandablePeer(Device& device) {
-  return std::make_unique<PytorchPeer>(device, /*expandable_segments=*/true);
+  PytorchSettings settings;
+  settings.expandable_segments = true;
+  return std::make_unique<PytorchPeer>(device, settings,
+                                       "peer:pytorch_expandable");
 }
 
 }  // namespace strata

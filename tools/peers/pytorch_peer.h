@@ -6,18 +6,20 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "strata/platform/device.h"
 #include "strata/tools/peers/address_table.h"
 #include "strata/tools/peers/expandable_segment.h"
 #include "strata/tools/peers/peer.h"
+#include "strata/tools/peers/pytorch_settings.h"
 #include "strata/tools/peers/pytorch_stats.h"
 
 namespace strata {
 
-// The caching allocator of PyTorch, with or without expandable segments; the
-// other settings are off, as they are when nobody sets them.
+// The caching allocator of PyTorch. The settings are PyTorch's own, as they are
+// when nobody sets them, unless `settings` says otherwise.
 //
 // Model: segments hold blocks in address order. Free blocks are in a pool for
 //   blocks of up to 1 MiB or in one for larger ones, each a tree ordered by
@@ -26,17 +28,20 @@ namespace strata {
 //   segment is of 2 MiB for small blocks, 20 MiB below 10 MiB, and a multiple
 //   of 2 MiB above. When the device has no memory left, every segment without a
 //   live block goes back, and the device is asked once more.
+//   With a limit on splits, idle blocks from that limit on are released before
+//   that, and only as many as the request needs. With a cap and a threshold,
+//   idle segments that many searches did not need are released before a new
+//   segment is made.
 // Source: pytorch.md §2.1 to §2.6.
 class PytorchPeer final : public Peer {
  public:
   // Errors: std::runtime_error if the device lacks virtual memory and
   //   `expandable_segments` is set.
-  PytorchPeer(Device& device, bool expandable_segments);
+  explicit PytorchPeer(Device& device, const PytorchSettings& settings = {},
+                       std::string name = "peer:pytorch");
   ~PytorchPeer() override;
 
-  const char* name() const override {
-    return expandable_ ? "peer:pytorch_expandable" : "peer:pytorch";
-  }
+  const char* name() const override { return name_.c_str(); }
   bool Allocate(std::size_t bytes, const Stream& stream,
                 PeerBlock* block) override;
   void Free(const PeerBlock& block) override;
@@ -59,6 +64,8 @@ class PytorchPeer final : public Peer {
     DevicePtr address = 0;
     bool in_use = false;
     bool is_mapped = true;
+    // Searches of the pool when the block became free.
+    std::uint64_t searches_before = 0;
     // Neighbours in its segment; null at the ends.
     Block* previous = nullptr;
     Block* next = nullptr;
@@ -76,6 +83,7 @@ class PytorchPeer final : public Peer {
     std::set<Block*, BySize> free;
     std::set<Block*, ByAddress> unmapped;
     bool is_small = false;
+    std::uint64_t searches = 0;  // for free blocks
 
     PytorchStats::Pool stats_pool() const {
       return is_small ? PytorchStats::kSmall : PytorchStats::kLarge;
@@ -87,12 +95,23 @@ class PytorchPeer final : public Peer {
     return reinterpret_cast<DevicePtr>(block);
   }
 
+  // Whether a free block is all of a plain segment.
+  static bool IsIdleSegment(const Block& block) {
+    return block.segment == nullptr && !block.IsSplit();
+  }
+  static std::uint64_t AgeOf(const Block& block) {
+    return block.pool->searches - block.searches_before;
+  }
+  std::size_t reserved_bytes() const { return stats_.ForPeer().reserved_bytes; }
+
   // Whether it is, while it is free, part of a plain segment partly in use.
   static bool IsInactiveSplit(const Block& block) {
     return block.segment == nullptr && block.IsSplit();
   }
 
   Block* FindFree(Pool& pool, std::size_t bytes, const Stream& stream);
+  // Whether the limit on splits lets `block` serve a request of `bytes`.
+  bool MayServe(const Block& block, std::size_t bytes) const;
   Block* AddSegment(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* AddPlainSegment(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* NewPlainSegment(Pool& pool, const AddressRange& range,
@@ -110,8 +129,16 @@ class PytorchPeer final : public Peer {
   bool IsWorthSplitting(const Block& block, std::size_t bytes) const;
   // Adds `from` to its neighbour `into` if both are free or both unmapped.
   void Merge(Block* into, Block* from);
+
+  // Releases (pytorch_reclaim.cc).
   void ReleaseIdle();
   void ReleaseIdle(Pool& pool);
+  // Releases idle blocks from the limit on splits on, until `bytes` are
+  // released. False if they are too few.
+  bool ReleaseOversize(Pool& pool, std::size_t bytes, const Stream& stream);
+  // Releases large idle segments that are older than the mean, until less than
+  // the threshold is reserved or none is older.
+  void CollectGarbage();
   void ReleasePlainSegment(Block* block);
 
   // With expandable segments (pytorch_expandable.cc).
@@ -123,7 +150,9 @@ class PytorchPeer final : public Peer {
   void ReleaseExpandableSegment(Block* block);
 
   Device& device_;
-  const bool expandable_;
+  const PytorchSettings settings_;
+  const std::string name_;
+  std::size_t cap_bytes_ = 0;  // on reserved bytes; 0: none
   mutable std::recursive_mutex mutex_;
   Pool small_;                          // guarded by mutex_
   Pool large_;                          // guarded by mutex_

@@ -16,7 +16,7 @@ constexpr std::size_t kSmallPoolSegmentBytes = Mebibytes(2);
 
 bool PytorchPeer::Restore(const std::vector<PeerSegment>& segments,
                           std::vector<PeerBlock>* blocks) {
-  if (expandable_) return false;
+  if (settings_.expandable_segments) return false;
   std::vector<DevicePtr> addresses;
   for (const PeerSegment& segment : segments) {
     DevicePtr address = 0;

@@ -14,14 +14,15 @@ namespace strata {
 // The peers of peers.def as the command line knows them: "peer:pytorch", ….
 std::vector<std::string> PeerNames();
 
-// Whether `strategy` names a peer; a strategy of the facade does not.
+// Whether `strategy` names a peer; a strategy of the facade does not. A name
+// may end with switches, "peer:pytorch:max_split_size_mb=64".
 //
 // Errors: std::invalid_argument naming the known peers if it begins with
-//   "peer:" and is none of them.
+//   "peer:" and is none of them; or naming the switch that is wrong.
 bool IsPeerName(std::string_view strategy);
 
 // The peer that `strategy` names, with the settings that its original has when
-// nobody changes them (docs/peers.md).
+// nobody changes them, but for its switches (docs/peers.md).
 //
 // Errors: std::invalid_argument if IsPeerName does not hold; std::runtime_error
 //   if the device lacks what the peer needs.
@@ -29,8 +30,12 @@ std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device);
 
 // The factories, one per line of peers.def.
 #define STRATA_PEER(name, Make) std::unique_ptr<Peer> Make(Device& device);
+#define STRATA_PEER_WITH_SWITCHES(name, Make, Check)                     \
+  std::unique_ptr<Peer> Make(Device& device, std::string_view switches); \
+  void Check(std::string_view switches);
 #include "strata/tools/peers/peers.def"
 #undef STRATA_PEER
+#undef STRATA_PEER_WITH_SWITCHES
 
 }  // namespace strata
 

@@ -1,0 +1,21 @@
+#ifndef STRATA_TOOLS_STRATEGY_LIST_H_
+#define STRATA_TOOLS_STRATEGY_LIST_H_
+
+#include <vector>
+
+#include "strata/facade/options.h"
+
+namespace strata {
+
+// The options of each strategy and each peer in the list allocator_strategy.
+//
+// Model: commas separate the names, and the switches of a peer as well. After a
+//   peer with switches, "peer:pytorch:KEY=VALUE", an item with "=" is its next
+//   switch unless it begins with "peer:". In brackets each item belongs to the
+//   peer.
+// Errors: as OptionsPerStrategy and IsPeerName.
+std::vector<Options> OptionsPerStrategyOrPeer();
+
+}  // namespace strata
+
+#endif  // STRATA_TOOLS_STRATEGY_LIST_H_

@@ -226,6 +226,9 @@ TEST_F(PytorchSwitchedPeerTest, ReleasesEverythingIfOversizeBlocksAreTooFew) {
   peer_->Free(small);
   peer_->Free(large);
   EXPECT_NE(TakeMebibytes(180).address, 0U);
+  // Once refused; the blocks that are too few are no reason to ask again.
+  EXPECT_THAT(Segments(), ElementsAre(Mebibytes(24), Mebibytes(60),
+                                      Mebibytes(180), Mebibytes(180)));
   EXPECT_EQ(reserved_mebibytes(), 180U);
 }
 

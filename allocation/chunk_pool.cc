@@ -187,7 +187,7 @@ Allocation* ChunkPool::TryAllocate(const Request& request,
   StoreMax(peak_reserved_bytes_,
            (reserved_bytes_ += chunk->size()) + unreturned_bytes());
   ++allocations_;
-  Visit(*chunk, +1);
+  Visit(chunk->data(), chunk->size(), +1);
   return chunk;
 }
 
@@ -356,7 +356,7 @@ void ChunkPool::DoFree(Allocation* chunk) noexcept {
 
 void ChunkPool::GiveBelow(const Allocation* chunk,
                           FunctionRef<void()> give) noexcept {
-  Visit(*chunk, -1);
+  Visit(chunk->data(), chunk->size(), -1);
   const std::size_t bytes = chunk->size();
   // Before another thread can be given the same memory: what is counted as
   // reserved never exceeds what the system has. The claim lasts longer, so that
@@ -510,14 +510,15 @@ void ChunkPool::AddVisitor(Visitor visitor) {
   visitors_ = std::move(grown);
 }
 
-void ChunkPool::Visit(const Allocation& chunk, int count_change) noexcept {
+void ChunkPool::Visit(void* data, std::size_t bytes,
+                      int count_change) noexcept {
   std::shared_ptr<const std::vector<Visitor>> visitors;
   {
     const std::lock_guard<std::mutex> guard(lists_mutex_);
     visitors = visitors_;
   }
   const auto visit = [&](const Visitor& visitor) {
-    visitor(chunk.data(), chunk.size(), count_change);
+    visitor(data, bytes, count_change);
   };
   if (count_change > 0) {
     std::for_each(visitors->begin(), visitors->end(), visit);

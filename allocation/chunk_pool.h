@@ -163,6 +163,29 @@ class ChunkPool final : public Decorator {
   // grow the one and the other, one sees what the other has.
   bool FitsBesideChunks() noexcept;
 
+  // Memory that a strategy creates and maps by itself, in place of chunks. The
+  // strategy claims the bytes before it calls the driver; UnclaimPages undoes
+  // that, and `was_refused` says that the device had no memory.
+  // Errors: as TryAllocate, in `failure`; then nothing is claimed.
+  bool ClaimPages(std::size_t bytes, Failure& failure) noexcept;
+  void UnclaimPages(std::size_t bytes, bool was_refused) noexcept;
+  // The claimed bytes are held from now on, in `handles` pieces.
+  void HoldPages(std::size_t bytes, std::size_t handles) noexcept;
+  // `give` returns a piece of held bytes to the system; false: the system refused them,
+  // and they stay counted.
+  void ReturnPages(std::size_t bytes, FunctionRef<bool()> give) noexcept;
+  // Tells the visitors that `bytes` at `data` were mapped (+1), or are about to
+  // be unmapped (-1).
+  void TellOfRange(void* data, std::size_t bytes, int count_change) noexcept;
+  // Address space that the strategies of this place reserve, at most `most`
+  // bytes together. False, and nothing is claimed, beyond that.
+  bool ClaimAddresses(std::size_t bytes, std::size_t most) noexcept;
+  void UnclaimAddresses(std::size_t bytes) noexcept;
+  // Gives idle memory of all holders but `asking` to the system whose last use
+  // is over, until it is `bytes`; returns the bytes given. Waits for nothing.
+  std::size_t GiveBackOfOthers(std::size_t bytes,
+                               const ChunkHolder& asking) noexcept;
+
   // A chunk came from or went to the system: +1 or -1. Each is visited once
   // for either. Visitors run in the order of AddVisitor for a chunk that came,
   // and in reverse, before the memory goes, for one that leaves; so the last to
@@ -284,7 +307,7 @@ class ChunkPool final : public Decorator {
   // returns the bytes of their idle chunks, but for those that they have to
   // offer.
   std::size_t BuryRetired(std::size_t most = SIZE_MAX) noexcept;
-  void Visit(const Allocation& chunk, int count_change) noexcept;
+  void Visit(void* data, std::size_t bytes, int count_change) noexcept;
   // As Claim, for a chunk: counts what the driver pools as well.
   bool ClaimChunk(std::size_t bytes, Failure& failure) noexcept;
   void UnclaimChunk(std::size_t bytes) noexcept;
@@ -346,6 +369,7 @@ class ChunkPool final : public Decorator {
   // Those of them that are chunks, or are to be.
   std::atomic<std::size_t> chunk_bytes_{0};
   std::atomic<std::size_t> reserved_bytes_{0};  // held
+  std::atomic<std::size_t> address_bytes_{0};   // of ClaimAddresses
   std::atomic<std::size_t> peak_reserved_bytes_{0};
   std::atomic<std::size_t> given_back_bytes_{0};  // before growth, in all
   std::atomic<std::uint64_t> allocations_{0};

@@ -50,6 +50,7 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
   settings.biased_lock = options.decorators.biased_lock();
+  settings.is_managed = options.use_cuda_managed_memory;
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
     return settings;
   }

@@ -79,6 +79,8 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
     return context_.allocation_log.get();
   }
 
+  // The strategy of the chains at this place.
+  const std::string& strategy_name() const { return strategy_name_.name; }
   // What the chains of a graph pool at this place are built with.
   const StrategyOptions& strategy_options() const { return settings_; }
   const DecoratorOptions& decorator_options() const {

@@ -105,7 +105,16 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
   chunk->memory = BorrowFor(own, size, &block);
   const bool was_borrowed = block != nullptr;
   if (chunk->memory == nullptr && block == nullptr) {
-    chunk->memory = TakeFromSystem(own, size, failure);
+    failure = Failure();
+    if (!GrowByPages(own, size, &block, failure)) {
+      chunk->memory = TakeFromSystem(own, size, failure);
+    }
+    if (chunk->memory == nullptr && block == nullptr &&
+        failure.IsExhaustion()) {
+      // A stream that waits is better than a request that is refused.
+      chunk->memory =
+          Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
+    }
   }
   {
     const Joined joined(*this);
@@ -114,10 +123,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
       block = Publish(own, chunk.release(), size);
     } else if (block == nullptr) {
       block = FindAmongAll(own, size);
-      for (const FreeIndex& blocks : index_) {
-        failure.largest_free_bytes =
-            std::max(failure.largest_free_bytes, blocks.LargestBytes());
-      }
+      failure.largest_free_bytes = LargestFree();
       failure.in_use_bytes = taken_bytes_ - lent_bytes_;
     }
     if (block != nullptr && !was_borrowed) ++untold_takes_;
@@ -147,15 +153,12 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
       policy_.replaces_idle()) {
     memory = ReplaceIdle(size, sizes, failure);
   }
-  if (memory != nullptr) return memory;
-  if (is_first) {
+  if (memory == nullptr && is_first) {
     // The first growth of the pool is still to come.
     const std::lock_guard<ChainLock> guard(lock_);
     has_grown_[static_cast<std::size_t>(own)] = false;
   }
-  if (!failure.IsExhaustion()) return nullptr;
-  // A stream that waits is better than a request that is refused.
-  return Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
+  return memory;
 }
 
 AutoGrowthPolicy::Sizes AutoGrowthAllocator::PlanGrowth(
@@ -217,7 +220,14 @@ bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
     FreeIndex& blocks, Block* block, std::size_t size) noexcept {
   if (block->size - size >= kMinRemainderBytes) {
     Block* rest = block;
-    block = blocks_.Split(rest, rest->size - size, records_.Pop());
+    if (has_ranges_) {
+      rest = blocks_.Split(block, size, records_.Pop());
+      rest->is_free = true;
+      rest->flags = 0;
+      rest->offset_units = block->offset_units;
+    } else {
+      block = blocks_.Split(rest, rest->size - size, records_.Pop());
+    }
     blocks.Insert(rest);
   }
   ++takes_;
@@ -233,6 +243,10 @@ Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
   const bool split = block->size - size >= kMinRemainderBytes;
   if (split && !records_.Has(1)) return nullptr;
   Chunk* chunk = block->chunk;
+  if (IsInOpenBlocks(*block)) {
+    RemoveFree(block);
+    return CutOpen(block, size);
+  }
   FreeIndex& blocks = index(*block);
   blocks.Remove(block);
   if (BlockList::IsWholeChunk(block)) UseIdle(chunk);
@@ -245,6 +259,11 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size) noexcept {
   if (block != nullptr && !MayServe(*block, size)) {
     block = blocks.FindBest(
         size, [&](const Block& other) { return MayServe(other, size); });
+  }
+  if (has_ranges_) {
+    Block* const open = open_[static_cast<std::size_t>(pool)].Find(
+        size, block != nullptr ? block->size : SIZE_MAX);
+    if (open != nullptr) block = open;
   }
   return block != nullptr ? Carve(block, size) : nullptr;
 }
@@ -288,9 +307,11 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
     std::size_t size) noexcept {
+  const Pool pool = policy_.PoolOf(size);
   Block* block = nullptr;
-  if (!cache_.is_sweep_due() && !records_.empty()) [[likely]] {
-    block = TakeBestFit(policy_.PoolOf(size), size);
+  if (!cache_.is_sweep_due() && !records_.empty() &&
+      !open_[static_cast<std::size_t>(pool)].has_inner()) [[likely]] {
+    block = TakeBestFit(pool, size);
   }
   if (block == nullptr) [[unlikely]] {
     return FindSlowly(size);
@@ -329,29 +350,98 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   return true;
 }
 
+void AutoGrowthAllocator::InsertFree(Block* block,
+                                     FreeEpochs::Epoch epoch) noexcept {
+  Place(block, epoch);
+}
+
 void AutoGrowthAllocator::Insert(Block* block,
                                  FreeEpochs::Epoch epoch) noexcept {
   ++gives_;
+  Place(block, epoch);
+}
+
+[[gnu::always_inline]] inline void AutoGrowthAllocator::Place(
+    Block* block, FreeEpochs::Epoch epoch) noexcept {
   taken_bytes_ -= block->size;
   block->flags = 0;
-  FreeIndex& blocks = index(*block);
+  const auto take_out = [this](Block* neighbour) {
+    if (IsInOpenBlocks(*neighbour)) [[unlikely]] {
+      RemoveFree(neighbour);
+    } else {
+      index(*neighbour).Remove(neighbour);
+    }
+  };
   if (Block* previous = block->previous; BlockList::IsFree(previous)) {
-    blocks.Remove(previous);
+    take_out(previous);
     epoch = std::max(epoch, previous->offset_units);
     blocks_.Coalesce(previous, block, records_);
     block = previous;
   }
   if (Block* next = block->next; BlockList::IsFree(next)) {
-    blocks.Remove(next);
+    take_out(next);
     epoch = std::max(epoch, next->offset_units);
     blocks_.Coalesce(block, next, records_);
   }
   block->is_free = true;
   block->offset_units = epoch;
-  blocks.Insert(block);
+  if (has_ranges_ && OpenBlocks::IsOpen(*block)) {
+    AddFree(block);
+    return;
+  }
+  index(*block).Insert(block);
   if (BlockList::IsWholeChunk(block)) {
     IdleListOf(block->chunk).Add(block->chunk);
   }
+}
+
+void AutoGrowthAllocator::AddFree(Block* block) noexcept {
+  if (!OpenBlocks::IsOpen(*block)) return index(*block).Insert(block);
+  const std::size_t pool = block->pool;
+  const bool is_tail = OpenBlocks::IsTail(*block);
+  block->pool =
+      static_cast<std::uint8_t>(pool + (is_tail ? 2 * kPools : kPools));
+  open_[pool].Insert(block, is_tail);
+}
+
+void AutoGrowthAllocator::RemoveFree(Block* block) noexcept {
+  if (!IsInOpenBlocks(*block)) return index(*block).Remove(block);
+  const bool is_tail = block->pool >= 2 * kPools;
+  block->pool = static_cast<std::uint8_t>(block->pool % kPools);
+  open_[block->pool].Remove(block, is_tail);
+}
+
+Block* AutoGrowthAllocator::CutOpen(Block* block, std::size_t size) noexcept {
+  if (block->size - size >= kMinRemainderBytes) {
+    Block* rest = block;
+    if (BlockList::IsHole(block->next)) {
+      rest = blocks_.Split(block, size, records_.Pop());
+      rest->flags = 0;
+      rest->offset_units = block->offset_units;
+    } else {
+      block = blocks_.Split(rest, rest->size - size, records_.Pop());
+    }
+    rest->is_free = true;
+    AddFree(rest);
+  }
+  ++takes_;
+  taken_bytes_ += block->size;
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  return block;
+}
+
+std::size_t AutoGrowthAllocator::LargestFree() const noexcept {
+  std::size_t largest = 0;
+  for (const FreeIndex& blocks : index_) {
+    largest = std::max(largest, blocks.LargestBytes());
+  }
+  for (const OpenBlocks& blocks : open_) {
+    blocks.ForEach(
+        [&](const Block& block) { largest = std::max(largest, block.size); });
+  }
+  return largest;
 }
 
 void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
@@ -381,10 +471,7 @@ Stats AutoGrowthAllocator::stats() const {
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = taken_bytes_ - lent_bytes_;
   stats.free_blocks = free_blocks();
-  for (const FreeIndex& blocks : index_) {
-    stats.largest_free_bytes = std::max<std::uint64_t>(stats.largest_free_bytes,
-                                                       blocks.LargestBytes());
-  }
+  stats.largest_free_bytes = LargestFree();
   stats.chunks = blocks_.chunk_count();
   stats.idle_bytes = idle_.bytes();
   return stats;
@@ -413,6 +500,12 @@ bool AutoGrowthAllocator::IsConsistent() const {
     free.blocks += totals.blocks;
     free.bytes += totals.bytes;
     if (!blocks.IsConsistent()) return false;
+  }
+  for (const OpenBlocks& blocks : open_) {
+    blocks.ForEach([&](const Block& block) {
+      ++free.blocks;
+      free.bytes += block.size;
+    });
   }
   return free.blocks == free_blocks() &&
          free.bytes + taken_bytes_ == blocks_.chunk_bytes() &&

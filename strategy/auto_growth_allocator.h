@@ -16,6 +16,7 @@
 #include "strata/strategy/free_epochs.h"
 #include "strata/strategy/free_index.h"
 #include "strata/strategy/idle_chunks.h"
+#include "strata/strategy/open_blocks.h"
 #include "strata/strategy/pooling_strategy.h"
 #include "strata/strategy/record_stock.h"
 
@@ -45,7 +46,7 @@ namespace strata {
 // Source: paddle.md §3.3 (rules 1 to 11), without its faults: §5 A1 (Release
 //   without lock), B5 (driver calls under the lock), B16 (no back-off to the
 //   exact size, slivers of 256 bytes).
-class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
+class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
  public:
   // Blocks smaller than this are not split off: 512 bytes is the granularity of
   // the device's own allocations (cuda_semantics.md H2).
@@ -60,6 +61,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
       const AutoGrowthPolicy& policy);
+  // The same of a strategy that exists.
+  static std::shared_ptr<AutoGrowthAllocator> MakeLender(
+      std::unique_ptr<AutoGrowthAllocator> strategy);
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
@@ -76,9 +80,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   HitPath* hit_path() override;
 
   // Whether lists, indices and counters agree. For tests; O(blocks).
-  bool IsConsistent() const;
+  virtual bool IsConsistent() const;
 
- private:
+ protected:
   // Two streams that take turns would pass small memory to and fro for ever. So
   // many requests of small blocks look for a loan before they grow, and one
   // more for so many frees; with a chunk of its own a stream needs none.
@@ -156,7 +160,7 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
 
   // With the lock, all blocks joined.
   std::size_t free_blocks() const {
-    return blocks_.block_count() - (takes_ - gives_);
+    return blocks_.block_count() - blocks_.unusable_count() - (takes_ - gives_);
   }
 
   FreeIndex& index(Pool pool) { return index_[static_cast<std::size_t>(pool)]; }
@@ -191,13 +195,44 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // record at hand.
   Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
   Block* FindAndCarve(Pool pool, std::size_t size) noexcept;
+
+  // The largest free block, to the accuracy of its class.
+  std::size_t LargestFree() const noexcept;
+
+  // For a strategy whose chunks are address ranges. Block::pool of a free block
+  // names its list: a pool's index, or, above, its open blocks.
+  static constexpr std::size_t kPools = AutoGrowthPolicy::kPoolCount;
+  static bool IsInOpenBlocks(const Block& block) {
+    return block.pool >= kPools;
+  }
+  // Puts a free block into the list that its neighbours say, and takes it out.
+  void AddFree(Block* block) noexcept;
+  void RemoveFree(Block* block) noexcept;
+  // A neighbour of `block`, which may be null or in use, became a hole, or was
+  // one.
+  void Refresh(Block* block) noexcept {
+    if (!BlockList::IsFree(block)) return;
+    RemoveFree(block);
+    AddFree(block);
+  }
+  // Cuts `size` bytes from an open block that has left its list, so that the
+  // rest stays beside the hole.
+  Block* CutOpen(Block* block, std::size_t size) noexcept;
+  // Maps memory for a block of `size`. False: the strategy takes a chunk. Else
+  // `block` is the block, or null with the reason in `failure`.
+  virtual bool GrowByPages(Pool /*own*/, std::size_t /*size*/,
+                           Block** /*block*/, Failure& /*failure*/) noexcept {
+    return false;
+  }
+
   // The last resort: takes from the other pools, cuts any idle chunk, and looks
   // at more than the first blocks of a class; all are better than no memory.
   // O(blocks of the request's class).
   Block* FindAmongAll(Pool own, std::size_t size) noexcept;
   Pool PoolOf(const Request& request, std::size_t size) const {
-    return (request.flags & kLongLived) != 0 ? Pool::kLongLived
-                                             : policy_.PoolOf(size);
+    return (request.flags & kLongLived) != 0 && policy_.keeps_apart()
+               ? Pool::kLongLived
+               : policy_.PoolOf(size);
   }
   Allocation* Grow(const Request& request, Pool own, std::size_t size,
                    Failure& failure) noexcept;
@@ -241,6 +276,9 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // Makes a block free, joined with its neighbours, since `epoch`. There may be
   // more records at hand afterwards than are kept.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
+  // The same for a block that no user freed; what they have in common.
+  void Place(Block* block, FreeEpochs::Epoch epoch) noexcept;
+  void InsertFree(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
   // The same for the smallest of at least `bytes`; null if there is none. Takes
@@ -273,6 +311,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   Block* FindToLend(std::size_t bytes, Predicate is_fit) const;
   // Takes the block, or all of its idle chunk, out; `emptied` gets the chunk
   // that is left over.
+  // The first loan of a chunk went out (1), or the last came back (-1).
+  void CountLending(const Chunk& chunk, int change) noexcept;
   Allocation* CarveLoan(Block* block, std::size_t bytes,
                         ChunkPtr* emptied) noexcept;
   void CloseEpoch(StreamTimeline& timeline) noexcept;
@@ -304,6 +344,8 @@ class AutoGrowthAllocator final : public PoolingStrategy, private HitPath {
   // All below guarded by lock_.
   BlockList blocks_;
   std::array<FreeIndex, AutoGrowthPolicy::kPoolCount> index_;
+  bool has_ranges_ = false;  // constant once it is constructed
+  std::array<OpenBlocks, AutoGrowthPolicy::kPoolCount> open_;
   FrontCache& cache_{hit_state()->cache};
   RecordStock records_{RecordSlab::Instance()};
   IdleChunks idle_;

@@ -17,11 +17,15 @@ using Effort = LoanRequest::Effort;
 std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const AutoGrowthPolicy& policy) {
-  auto strategy = std::make_unique<AutoGrowthAllocator>(
-      std::move(pool), std::move(stream), policy);
+  return MakeLender(std::make_unique<AutoGrowthAllocator>(
+      std::move(pool), std::move(stream), policy));
+}
+
+std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
+    std::unique_ptr<AutoGrowthAllocator> strategy) {
   // With idle chunks given back at once, there is little to lend.
   strategy->may_lend_ = strategy->chain_stream().timeline() != nullptr &&
-                        !policy.free_idle_chunk();
+                        !strategy->policy_.free_idle_chunk();
   return {strategy.release(), &AutoGrowthAllocator::Retire};
 }
 
@@ -67,7 +71,9 @@ void AutoGrowthAllocator::CloseEpoch(StreamTimeline& timeline) noexcept {
     for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
          chunk = chunk->next) {
       for (Block* block = chunk->first; block != nullptr; block = block->next) {
-        if (!block->is_free) continue;
+        const bool has_epoch =
+            block->is_free || block->pool == BlockList::kRetiredPool;
+        if (!has_epoch) continue;
         block->offset_units =
             block->offset_units <= over ? FreeEpochs::kNone : pending;
       }
@@ -97,6 +103,12 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
     if (is_smaller(block, best)) best = block;
     if (is_smaller(idle, best_idle)) best_idle = idle;
   }
+  for (const OpenBlocks& blocks : open_) {
+    blocks.ForEach([&](Block& block) {
+      if (block.size < bytes || !IsLendable(block) || !is_fit(block)) return;
+      if (is_smaller(&block, best)) best = &block;
+    });
+  }
   // If it found no other, it has looked at all of them.
   return best != nullptr ? best : best_idle;
 }
@@ -106,6 +118,16 @@ std::size_t AutoGrowthAllocator::SmallestLendable(
   const Joined joined(*this);
   const Block* block = FindToLend(bytes, [](const Block&) { return true; });
   return block != nullptr ? block->size : 0;
+}
+
+void AutoGrowthAllocator::CountLending(const Chunk& chunk,
+                                       int change) noexcept {
+  // A range is no chunk that could become idle.
+  if (chunk.is_range) return;
+  const std::size_t bytes = chunk.memory->size();
+  const std::size_t system_bytes = AlignUp(bytes, kSystemStepBytes);
+  lending_bytes_ += change > 0 ? bytes : -bytes;
+  lending_system_bytes_ += change > 0 ? system_bytes : -system_bytes;
 }
 
 Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
@@ -119,11 +141,7 @@ Allocation* AutoGrowthAllocator::CarveLoan(Block* block, std::size_t bytes,
   block = Carve(block, bytes);
   if (block == nullptr) return nullptr;
   ++untold_takes_;
-  if (chunk->loans++ == 0) {
-    const std::size_t chunk_bytes = chunk->memory->size();
-    lending_bytes_ += chunk_bytes;
-    lending_system_bytes_ += AlignUp(chunk_bytes, kSystemStepBytes);
-  }
+  if (chunk->loans++ == 0) CountLending(*chunk, 1);
   block->flags = kBlockLive | kBlockLent;
   ++loans_;
   lent_bytes_ += block->size;
@@ -221,11 +239,7 @@ void AutoGrowthAllocator::TakeBack(Allocation* loan) noexcept {
   const std::lock_guard<ChainLock> guard(lock_);
   Block* block = loan->block();
   Chunk* chunk = block->chunk;
-  if (--chunk->loans == 0) {
-    const std::size_t chunk_bytes = chunk->memory->size();
-    lending_bytes_ -= chunk_bytes;
-    lending_system_bytes_ -= AlignUp(chunk_bytes, kSystemStepBytes);
-  }
+  if (--chunk->loans == 0) CountLending(*chunk, -1);
   --loans_;
   lent_bytes_ -= block->size;
   ++taken_back_;

@@ -110,6 +110,18 @@ AutoGrowthPolicy::AutoGrowthPolicy(const StrategyOptions& options)
   }
 }
 
+AutoGrowthPolicy AutoGrowthPolicy::ForPages(const StrategyOptions& options,
+                                            std::size_t small_limit_bytes) {
+  AutoGrowthPolicy policy(options);
+  policy.graded_ = true;
+  policy.maps_pages_ = true;
+  policy.small_limit_bytes_ = small_limit_bytes;
+  policy.max_split_bytes_ = SIZE_MAX;
+  policy.free_idle_chunk_ = false;
+  policy.free_when_no_cache_hit_ = false;
+  return policy;
+}
+
 bool AutoGrowthPolicy::SharesMediumChunk(const Growth& growth) {
   if (growth.pool != Pool::kLarge || growth.size >= kMediumLimitBytes) {
     return false;

@@ -44,6 +44,11 @@ class AutoGrowthPolicy {
 
   // Errors: std::invalid_argument naming the option that is wrong.
   explicit AutoGrowthPolicy(const StrategyOptions& options);
+  // For a strategy that maps memory where a block lacks it: blocks of up to
+  // `small_limit_bytes` have a pool of their own, long-lived blocks have none,
+  // and idle memory of other streams may be cut.
+  static AutoGrowthPolicy ForPages(const StrategyOptions& options,
+                                   std::size_t small_limit_bytes);
 
   // `size` is a rounded size.
   Pool PoolOf(std::size_t size) const {
@@ -84,6 +89,10 @@ class AutoGrowthPolicy {
   bool MayCut(std::size_t chunk_bytes, std::size_t size, std::size_t room_bytes,
               std::size_t unused_bytes) const {
     const std::size_t rest = chunk_bytes - size;
+    // A loan that is cut can neither go home nor move.
+    if (maps_pages_) {
+      return rest <= size / kCutRestDivisor || chunk_bytes <= kSystemStepBytes;
+    }
     if (StaysWhole(chunk_bytes)) {
       return StaysWhole(size) && rest < kMostWholeRestBytes;
     }
@@ -91,6 +100,8 @@ class AutoGrowthPolicy {
            rest <= size / kCutRestDivisor || chunk_bytes <= kCutChunkBytes ||
            !graded_;
   }
+  // Whether long-lived blocks have chunks of their own.
+  bool keeps_apart() const { return !maps_pages_; }
   // Whether a refused growth gives an idle chunk back to make room.
   bool replaces_idle() const { return graded_; }
   // Whether auto_growth_max_split_size_in_mb keeps a chunk of that size whole:
@@ -141,6 +152,7 @@ class AutoGrowthPolicy {
   static std::size_t BlocksPerChunk(const Growth& growth);
 
   bool graded_;
+  bool maps_pages_ = false;
   std::size_t granule_bytes_;
   std::size_t small_limit_bytes_;  // sizes up to this are small
   std::size_t max_split_bytes_;    // larger chunks stay whole

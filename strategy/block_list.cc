@@ -26,6 +26,7 @@ BlockState StateOf(const Block& block) {
 void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks) {
   for (const Block* block = chunk.first; block != nullptr;
        block = block->next) {
+    if (!BlockList::IsUsable(*block)) continue;
     blocks.push_back(
         {block->data, block->size, chunk.memory->data(), StateOf(*block)});
   }
@@ -55,6 +56,44 @@ void BlockList::RemoveChunk(Chunk* chunk, RecordList& records) {
   chunk->first = nullptr;
 }
 
+void BlockList::AddRange(Chunk* range, Block* hole) {
+  AddChunk(range, hole);
+  chunk_bytes_ -= hole->size;
+  SetUnusable(hole, kHolePool);
+}
+
+void BlockList::RemoveRange(Chunk* range, RecordList& records) {
+  SetUsable(range->first, 0);
+  chunk_bytes_ += range->first->size;
+  RemoveChunk(range, records);
+}
+
+void BlockList::SetUnusable(Block* block, std::uint8_t pool) {
+  if (IsUsable(*block)) ++unusable_count_;
+  block->pool = pool;
+  block->is_free = false;
+  block->flags = 0;
+}
+
+void BlockList::SetUsable(Block* block, std::uint8_t pool) {
+  if (!IsUsable(*block)) --unusable_count_;
+  block->pool = pool;
+}
+
+Block* BlockList::SplitUnusable(Block* block, std::size_t low_bytes,
+                                Block* record) {
+  ++unusable_count_;
+  record->is_free = false;
+  record->flags = 0;
+  record->offset_units = block->offset_units;
+  return Split(block, low_bytes, record);
+}
+
+void BlockList::CoalesceUnusable(Block* low, Block* high, RecordList& records) {
+  --unusable_count_;
+  Coalesce(low, high, records);
+}
+
 void BlockList::Describe(std::vector<BlockInfo>& blocks) const {
   for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
     DescribeBlocks(*chunk, blocks);
@@ -65,6 +104,7 @@ bool BlockList::IsConsistent() const {
   std::size_t chunks = 0;
   std::size_t count = 0;
   std::size_t bytes = 0;
+  std::size_t unusable = 0;
   const Chunk* previous_chunk = nullptr;
   for (const Chunk* chunk = first_; chunk != nullptr; chunk = chunk->next) {
     if (chunk->previous != previous_chunk) return false;
@@ -75,11 +115,16 @@ bool BlockList::IsConsistent() const {
          block = block->next) {
       if (block->previous != previous || block->chunk != chunk) return false;
       if (block->data != at || block->size == 0) return false;
-      if (block->pool != chunk->first->pool) return false;
+      if (!chunk->is_range && block->pool != chunk->first->pool) return false;
       if (IsFree(block) && IsFree(previous)) return false;
       at += block->size;
-      bytes += block->size;
       ++count;
+      if (IsUsable(*block)) {
+        bytes += block->size;
+      } else {
+        ++unusable;
+        if (IsHole(block) && IsHole(previous)) return false;
+      }
       previous = block;
     }
     if (at != end) return false;
@@ -87,7 +132,7 @@ bool BlockList::IsConsistent() const {
     previous_chunk = chunk;
   }
   return chunks == chunk_count_ && bytes == chunk_bytes_ &&
-         count == block_count();
+         count == block_count() && unusable == unusable_count_;
 }
 
 }  // namespace strata

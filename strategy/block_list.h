@@ -56,9 +56,34 @@ class BlockList {
   // record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
 
+  // Values of Block::pool of blocks in an address range that serve nobody.
+  static constexpr std::uint8_t kHolePool = 0xff;     // nothing is mapped
+  static constexpr std::uint8_t kRetiredPool = 0xfe;  // mapped for past work
+  static constexpr std::uint8_t kPendingPool = 0xfd;  // a device call runs
+
+  // Adds `range`, of which nothing is mapped: `hole` becomes all of it.
+  void AddRange(Chunk* range, Block* hole);
+  // Removes `range`, of which nothing is mapped any more.
+  void RemoveRange(Chunk* range, RecordList& records);
+  // The bytes that are mapped in ranges have changed.
+  void AddMapped(std::size_t bytes) { chunk_bytes_ += bytes; }
+  void SubtractMapped(std::size_t bytes) { chunk_bytes_ -= bytes; }
+  // Moves `block`, not free and in no index, to one of the pools above, or back
+  // to a pool that serves.
+  void SetUnusable(Block* block, std::uint8_t pool);
+  void SetUsable(Block* block, std::uint8_t pool);
+  // Split and Coalesce of blocks in one of the pools above.
+  Block* SplitUnusable(Block* block, std::size_t low_bytes, Block* record);
+  void CoalesceUnusable(Block* low, Block* high, RecordList& records);
+  std::size_t unusable_count() const { return unusable_count_; }
+
   static bool IsFree(const Block* block) {
     return block != nullptr && block->is_free;
   }
+  static bool IsHole(const Block* block) {
+    return block != nullptr && block->pool == kHolePool;
+  }
+  static bool IsUsable(const Block& block) { return block.pool < kPendingPool; }
   // Whether `block` is all of its chunk.
   static bool IsWholeChunk(const Block* block) {
     // One branch for both, since either alone is as often null as not.
@@ -87,6 +112,7 @@ class BlockList {
   std::size_t chunk_bytes_ = 0;
   std::uint64_t splits_ = 0;
   std::uint64_t coalesces_ = 0;
+  std::size_t unusable_count_ = 0;  // blocks of the pools of ranges
 };
 
 // For a `block` that may be null: that is as often so as not, and a branch

@@ -29,6 +29,8 @@ struct StrategyFactory {
   bool is_shared = false;
   const char* file = "";
   int line = 0;
+  // Graph pools of a place with this strategy use it too.
+  bool serves_graphs = false;
 };
 
 // The priority of the strategies of strategies.def.

@@ -10,7 +10,7 @@ namespace strata {
 namespace {
 
 // As in the table. NOLINTNEXTLINE(readability-identifier-naming)
-enum class SharedBy { stream, place };
+enum class SharedBy { stream, stream_and_graphs, place };
 
 StrategyFactory Named(const std::string& name) {
   StrategyFactories& factories = StrategyFactories::Instance();
@@ -30,10 +30,11 @@ StrategyFactories& StrategyFactories::Instance() {
   // before main.
   static StrategyFactories* const instance = [] {
     auto* factories = new StrategyFactories;
-#define STRATA_STRATEGY(name, Class, shared_by)      \
-  factories->Register(StrategyFactory{               \
-      #name, kBuiltInStrategyPriority, &Make##Class, \
-      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__});
+#define STRATA_STRATEGY(name, Class, shared_by)                   \
+  factories->Register(StrategyFactory{                            \
+      #name, kBuiltInStrategyPriority, &Make##Class,              \
+      SharedBy::shared_by == SharedBy::place, __FILE__, __LINE__, \
+      SharedBy::shared_by == SharedBy::stream_and_graphs});
 #include "strata/strategy/strategies.def"
 #undef STRATA_STRATEGY
     static const ForkLock fork_lock(factories->mutex_);
@@ -44,6 +45,10 @@ StrategyFactories& StrategyFactories::Instance() {
 
 std::vector<std::string> StrategyNames() {
   return StrategyFactories::Instance().Names();
+}
+
+std::string GraphPoolStrategy(const std::string& name) {
+  return Named(name).serves_graphs ? name : "auto_growth";
 }
 
 StrategySource::StrategySource(const std::string& name,

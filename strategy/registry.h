@@ -20,6 +20,12 @@ namespace strata {
 // has registered (factory_registry.h).
 std::vector<std::string> StrategyNames();
 
+// The strategy of graph pools at a place whose strategy is `name`: the same if
+// it serves graphs, else auto_growth.
+//
+// Errors: std::invalid_argument if there is no such strategy.
+std::string GraphPoolStrategy(const std::string& name);
+
 // Builds the strategy `name` for the chains of one place.
 //
 // Model: a strategy that streams do not share is built anew for each chain. One

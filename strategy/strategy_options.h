@@ -23,6 +23,15 @@ struct StrategyOptions {
   double auto_growth_give_back_limit = 1.0;
   std::uint64_t auto_growth_max_split_size_in_mb = 0;  // 0: no such limit
 
+  // virtual_memory.
+  std::string vmm_remap = "4";  // or "lazy", "tight", another number
+  std::uint64_t vmm_handle_max_bytes = std::uint64_t{64} << 20;
+  std::uint64_t vmm_reserve_bytes = std::uint64_t{32} << 40;
+  bool vmm_alias = true;
+
+  // Whether chunks are managed memory, which has no pages to map. Not an option
+  // of its own.
+  bool is_managed = false;
   // Not an option of its own: DecoratorOptions has it.
   bool cross_stream_wait = false;
   bool biased_lock = false;  // the same

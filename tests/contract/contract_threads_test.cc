@@ -123,7 +123,7 @@ TEST_P(ContractThreadsTest, ServesManyThreadsAtOnce) {
                   ? subject().place.pool()->stats().chunks
                   : 0U);
   }
-  if (GetParam().is_chain() && GetParam().options.strategy == "auto_growth") {
+  if (GetParam().is_chain() && IsAutoGrowth(GetParam().options.strategy)) {
     EXPECT_TRUE(subject().chain.auto_growth().IsConsistent());
   }
   allocator().Release();

@@ -37,8 +37,8 @@ std::ostream& operator<<(std::ostream& out, const ExploreCase& one) {
 }
 
 bool IsShared(const std::string& strategy) {
-  return strategy != "auto_growth" && strategy != "cuda_malloc_async" &&
-         strategy != "direct";
+  return strategy != "auto_growth" && strategy != "virtual_memory" &&
+         strategy != "cuda_malloc_async" && strategy != "direct";
 }
 
 ExploreCase CaseOf(const std::string& name, const std::string& strategy,

@@ -60,7 +60,7 @@ class Replay {
     Stats sum;
     for (const TestChain& chain : chains_) {
       Accumulate(sum, chain->stats());
-      if (std::string(chain.strategy->name()) == "auto_growth") {
+      if (IsAutoGrowth(chain.strategy->name())) {
         EXPECT_TRUE(chain.auto_growth().IsConsistent());
       }
     }
@@ -138,7 +138,10 @@ class FaultReplayTest : public ::testing::TestWithParam<std::string> {
     options.memory_bytes = Mebibytes(40);
     options.decorators = DecoratorOptions();
     options.progress = "lazy";
-    options.strategy = GetParam() == "direct" ? "direct" : "auto_growth";
+    options.strategy = "auto_growth";
+    for (const char* strategy : {"direct", "virtual_memory"}) {
+      if (GetParam() == strategy) options.strategy = strategy;
+    }
     if (GetParam() == "auto_growth_exact") {
       options.strategy_options.auto_growth_chunk_rule = "exact";
     }
@@ -183,7 +186,10 @@ TEST_P(FaultReplayTest, TheTraceReachesThePathsItIsMeantFor) {
   replay.Run();
   EXPECT_GE(replay.met(), 6);
   // Streams that lend to each other give the system less.
-  EXPECT_GE(replay.device().CallCount(DeviceCall::kMemFree),
+  const DeviceCall give_back = GetParam() == "virtual_memory"
+                                   ? DeviceCall::kReleaseMemory
+                                   : DeviceCall::kMemFree;
+  EXPECT_GE(replay.device().CallCount(give_back),
             GetParam() == "direct" ? 2U : 1U);
   EXPECT_GE(replay.device().CallCount(DeviceCall::kStreamSynchronize), 2U);
   if (GetParam() != "direct") {
@@ -195,7 +201,8 @@ TEST_P(FaultReplayTest, TheTraceReachesThePathsItIsMeantFor) {
 
 INSTANTIATE_TEST_SUITE_P(All, FaultReplayTest,
                          ::testing::Values("auto_growth", "auto_growth_exact",
-                                           "auto_growth_exchange", "direct"),
+                                           "auto_growth_exchange", "direct",
+                                           "virtual_memory"),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

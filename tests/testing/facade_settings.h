@@ -34,6 +34,10 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
          "small_pool_size_in_mb=1 small_pool_pre_alloc_in_mb=4 "
          "large_pool_pre_alloc_in_mb=32"});
   }
+  if (strategy == "virtual_memory") {
+    add({"strata_vmm_remap=lazy", "strata_vmm_remap=tight",
+         "strata_vmm_alias=false", "strata_vmm_reserve=64MiB"});
+  }
   if (strategy == "bfc") {
     add({"bfc_placement=fast", "bfc_placement=fast strata_front_cache=speed"});
   }

@@ -18,6 +18,11 @@ struct TestPlaceOptions : PoolPlaceOptions {
   StrategyOptions strategy_options;
 };
 
+// Whether the strategy is auto_growth, or derived from it.
+inline bool IsAutoGrowth(const std::string& strategy) {
+  return strategy == "auto_growth" || strategy == "virtual_memory";
+}
+
 // One chain of a place and the stream it serves.
 struct TestChain {
   std::shared_ptr<ChainStream> chain_stream;
@@ -27,7 +32,7 @@ struct TestChain {
   Allocator& operator*() const { return *top; }
   Allocator* operator->() const { return top.get(); }
   Stream stream() const { return chain_stream->stream(); }
-  // The strategy, which must be auto_growth.
+  // The strategy, of which IsAutoGrowth must be true.
   AutoGrowthAllocator& auto_growth() const;
 };
 

@@ -112,13 +112,14 @@ function(strata_platform_sources variable)
 endfunction()
 
 # strata_check_table(<table> <macro>...): every name in the table has its
-# <name>_allocator.cc next to it, so that a missing file is reported here and
+# <name>_allocator.cc next to it, or in a folder <name>, so that a missing file is reported here and
 # not as an undefined symbol by the linker.
 function(strata_check_table table)
   strata_read_table(names ${table} ${ARGN})
   cmake_path(GET table PARENT_PATH folder)
   foreach(name IN LISTS names)
-    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}_allocator.cc)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}_allocator.cc AND
+       NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${name}/${name}_allocator.cc)
       message(FATAL_ERROR "${table} names ${name}, but ${folder}/${name}_allocator.cc is missing")
     endif()
   endforeach()

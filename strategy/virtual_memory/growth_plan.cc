@@ -1,0 +1,249 @@
+#include "strata/strategy/virtual_memory/growth_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "strata/strategy/block_list.h"
+
+namespace strata {
+namespace {
+
+bool IsInRun(const Block* block) {
+  return BlockList::IsFree(block) || BlockList::IsHole(block);
+}
+
+AddressRange* RangeOf(const Block& block) {
+  return static_cast<AddressRange*>(block.chunk);
+}
+
+std::size_t WholePages(std::size_t bytes) {
+  return bytes / kPageBytes * kPageBytes;
+}
+
+std::byte* EndOf(const Block& block) { return block.data + block.size; }
+
+// The end of the addresses of `block` that can be mapped.
+std::byte* MapEndOf(const Block& block) {
+  return std::min(EndOf(block), RangeOf(block)->map_end());
+}
+
+// A run: its lowest block, and the end of its usable addresses.
+struct Run {
+  Block* first = nullptr;
+  std::byte* end = nullptr;
+  bool is_tail = false;
+};
+
+// The run of `hole`; without a first block if another hole of the run is lower.
+Run RunOf(Block* hole) {
+  Run run;
+  run.first = hole;
+  for (Block* block = hole->previous; IsInRun(block); block = block->previous) {
+    if (BlockList::IsHole(block)) return Run();
+    run.first = block;
+  }
+  const Block* last = hole;
+  while (IsInRun(last->next)) last = last->next;
+  run.end = MapEndOf(*last);
+  run.is_tail = last->next == nullptr;
+  return run;
+}
+
+// Bytes in whole pages that a block at `begin` needs to be mapped.
+std::size_t MissingBytes(const Run& run, std::byte* begin, std::byte* end) {
+  std::size_t missing = 0;
+  for (const Block* block = run.first; block != nullptr && block->data < end;
+       block = block->next) {
+    if (!BlockList::IsHole(block) || EndOf(*block) <= begin) continue;
+    const AddressRange& range = *RangeOf(*block);
+    std::byte* const from = range.PageDown(std::max(begin, block->data));
+    std::byte* const to = range.PageUp(std::min(end, EndOf(*block)));
+    missing += static_cast<std::size_t>(to - from);
+  }
+  return missing;
+}
+
+bool IsBetter(const GrowthTarget& a, const GrowthTarget& b) {
+  if (a.missing_bytes != b.missing_bytes) {
+    return a.missing_bytes < b.missing_bytes;
+  }
+  if (a.run_bytes != b.run_bytes) return a.run_bytes < b.run_bytes;
+  return a.begin < b.begin;
+}
+
+// The best place for a block of `size` bytes in `run`.
+GrowthTarget TargetIn(const Run& run, std::size_t size) {
+  GrowthTarget best;
+  const auto consider = [&](std::byte* begin) {
+    if (begin < run.first->data || begin > run.end ||
+        static_cast<std::size_t>(run.end - begin) < size) {
+      return;
+    }
+    GrowthTarget target;
+    target.range = RangeOf(*run.first);
+    target.first = run.first;
+    target.begin = begin;
+    target.end = begin + size;
+    target.missing_bytes = MissingBytes(run, begin, target.end);
+    target.run_bytes =
+        run.is_tail ? SIZE_MAX
+                    : static_cast<std::size_t>(run.end - run.first->data);
+    if (best.range == nullptr || IsBetter(target, best)) best = target;
+  };
+  for (const Block* block = run.first; IsInRun(block); block = block->next) {
+    consider(block->data);
+    if (block->is_free && size > block->size) consider(EndOf(*block) - size);
+  }
+  return best;
+}
+
+// The free handle to move to a hole that lacks `missing` bytes and has `space`:
+// the largest that does not exceed what is missing, or else the smallest that
+// the hole holds. Null if there is none.
+FreeHandle* ChooseFreeHandle(std::vector<FreeHandle>& handles,
+                             std::size_t missing, std::size_t space) {
+  const auto larger =
+      std::upper_bound(handles.begin(), handles.end(), missing,
+                       [](std::size_t bytes, const FreeHandle& free) {
+                         return bytes < free.handle->bytes;
+                       });
+  FreeHandle* chosen = nullptr;
+  for (auto i = larger; i != handles.begin();) {
+    --i;
+    if (i->is_chosen) continue;
+    if (chosen != nullptr && i->handle->bytes < chosen->handle->bytes) break;
+    // The oldest among equals.
+    if (chosen == nullptr || i->epoch < chosen->epoch) chosen = &*i;
+  }
+  if (chosen != nullptr) return chosen;
+  for (auto i = larger; i != handles.end(); ++i) {
+    if (i->handle->bytes > space) return nullptr;
+    if (!i->is_chosen) return &*i;
+  }
+  return nullptr;
+}
+
+// Fills one hole of the target.
+class HoleFill {
+ public:
+  HoleFill(const GrowthMeans& means, GrowthPlan& plan, const Block& hole);
+  // False as ChoosePieces.
+  bool Run();
+
+ private:
+  std::size_t missing() const { return static_cast<std::size_t>(to_ - at_); }
+  bool Move();
+  bool Create();
+  bool Add(PageHandle* handle, std::size_t bytes);
+
+  const GrowthMeans& means_;
+  GrowthPlan& plan_;
+  std::byte* at_;         // the first address that is not yet filled
+  std::byte* to_;         // the end of the addresses to fill
+  std::byte* const end_;  // of the hole
+  const bool is_tail_;
+};
+
+HoleFill::HoleFill(const GrowthMeans& means, GrowthPlan& plan,
+                   const Block& hole)
+    : means_(means),
+      plan_(plan),
+      at_(plan.target.range->PageDown(std::max(plan.target.begin, hole.data))),
+      to_(plan.target.range->PageUp(std::min(plan.target.end, EndOf(hole)))),
+      end_(MapEndOf(hole)),
+      is_tail_(hole.next == nullptr) {}
+
+bool HoleFill::Add(PageHandle* handle, std::size_t bytes) {
+  if (plan_.pieces.size() == plan_.pieces.capacity()) {
+    plan_.lacks_host_memory = true;
+    return false;
+  }
+  GrowthPiece piece;
+  piece.at = at_;
+  piece.bytes = bytes;
+  piece.handle = handle;
+  piece.is_new = handle == nullptr;
+  plan_.pieces.push_back(piece);
+  (piece.is_new ? plan_.new_bytes : plan_.moved_bytes) += bytes;
+  at_ += bytes;
+  to_ = std::max(to_, at_);
+  return true;
+}
+
+bool HoleFill::Move() {
+  FreeHandle* const free = ChooseFreeHandle(
+      plan_.free_handles, missing(), static_cast<std::size_t>(end_ - at_));
+  if (free == nullptr || !Add(free->handle, free->handle->bytes)) return false;
+  free->is_chosen = true;
+  return true;
+}
+
+bool HoleFill::Create() {
+  const std::size_t budget =
+      means_.budget_bytes - std::min(means_.budget_bytes, plan_.new_bytes);
+  const std::size_t bytes =
+      std::min({means_.handle_bytes, missing(), WholePages(budget)});
+  return bytes != 0 && Add(nullptr, bytes);
+}
+
+bool HoleFill::Run() {
+  const std::size_t handles_before = plan_.moved_bytes;
+  while (at_ < to_) {
+    if (means_.prefer_free ? Move() || Create() : Create() || Move()) continue;
+    plan_.short_bytes += missing();
+    return false;
+  }
+  // Where only new memory was mapped, the tail gets some more.
+  if (!is_tail_ || plan_.moved_bytes != handles_before) return true;
+  if (plan_.new_bytes >= means_.quantum_bytes) return true;
+  const std::size_t more = std::min(means_.quantum_bytes - plan_.new_bytes,
+                                    static_cast<std::size_t>(end_ - at_));
+  to_ = at_ + WholePages(more);
+  while (at_ < to_ && Create()) {
+  }
+  return true;
+}
+
+}  // namespace
+
+void GrowthPlan::Clear() {
+  target = GrowthTarget();
+  free_handles.clear();
+  pieces.clear();
+  new_bytes = 0;
+  moved_bytes = 0;
+  short_bytes = 0;
+  low = nullptr;
+  high = nullptr;
+  region = nullptr;
+  records = 0;
+  lacks_host_memory = false;
+}
+
+GrowthTarget FindGrowthTarget(const BlockChain& holes, std::size_t size,
+                              bool only_tails) {
+  GrowthTarget best;
+  for (Block* hole = holes.first(); hole != nullptr; hole = hole->free_next) {
+    const Run run = RunOf(hole);
+    if (run.first == nullptr || (only_tails && !run.is_tail)) continue;
+    const GrowthTarget target = TargetIn(run, size);
+    if (target.range == nullptr) continue;
+    if (best.range == nullptr || IsBetter(target, best)) best = target;
+  }
+  return best;
+}
+
+bool ChoosePieces(const GrowthMeans& means, GrowthPlan& plan) {
+  const GrowthTarget& target = plan.target;
+  for (const Block* block = target.first;
+       block != nullptr && block->data < target.end; block = block->next) {
+    if (!BlockList::IsHole(block) || EndOf(*block) <= target.begin) continue;
+    if (!HoleFill(means, plan, *block).Run()) return false;
+  }
+  plan.low = std::min(target.begin, plan.pieces.front().at);
+  plan.high =
+      std::max(target.end, plan.pieces.back().at + plan.pieces.back().bytes);
+  return true;
+}
+
+}  // namespace strata

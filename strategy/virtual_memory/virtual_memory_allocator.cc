@@ -1,0 +1,101 @@
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+#include <glog/logging.h>
+
+#include <mutex>
+#include <utility>
+
+#include "strata/strategy/registry.h"
+
+namespace strata {
+namespace {
+
+Device* DeviceOf(const ChunkPool& pool, const ChainStream& stream,
+                 const StrategyOptions& options) {
+  Device* const device = stream.memory_device();
+  const bool has_pages = pool.place().kind == PlaceKind::kDevice &&
+                         !options.is_managed && device != nullptr &&
+                         device->caps().virtual_memory;
+  return has_pages ? device : nullptr;
+}
+
+}  // namespace
+
+VirtualMemoryAllocator::VirtualMemoryAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& options)
+    : AutoGrowthAllocator(
+          pool, stream,
+          DeviceOf(*pool, *stream, options) != nullptr
+              ? AutoGrowthPolicy::ForPages(options, VmmPolicy::kSmallLimitBytes)
+              : AutoGrowthPolicy(options)),
+      vmm_(options),
+      device_(DeviceOf(*pool, *stream, options)),
+      location_{Location::Kind::kDevice, place().index},
+      may_share_(device_ != nullptr && device_->caps().share_fd) {
+  has_ranges_ = device_ != nullptr;
+}
+
+VirtualMemoryAllocator::~VirtualMemoryAllocator() {
+  // From here on no call of the pool reaches this object.
+  pool().RemoveHolder(*this);
+  ReturnLoans(LoanRecall::kWait);
+  GiveUpIdle();
+  ReleaseFree(SIZE_MAX, Wait::kForStream);
+  UnmapRetired(/*all=*/true);
+  FreeRanges();
+  while (unused_ranges_ != nullptr) {
+    const std::unique_ptr<AddressRange> lost(
+        static_cast<AddressRange*>(unused_ranges_));
+    unused_ranges_ = unused_ranges_->next;
+  }
+}
+
+Stats VirtualMemoryAllocator::stats() const {
+  Stats stats = AutoGrowthAllocator::stats();
+  stats.idle_bytes += FreeHandleBytes();
+  const std::lock_guard<ChainLock> guard(lock_);
+  stats.chunks = stats.chunks - range_count_ + handle_count_;
+  return stats;
+}
+
+bool VirtualMemoryAllocator::IsConsistent() const {
+  if (!AutoGrowthAllocator::IsConsistent()) return false;
+  const Joined joined(*this);
+  std::size_t handles = 0;
+  for (const Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
+       chunk = chunk->next) {
+    if (!chunk->is_range) continue;
+    const AddressRange& range = *static_cast<const AddressRange*>(chunk);
+    for (const Block* block = chunk->first; block != nullptr;
+         block = block->next) {
+      const bool is_usable = BlockList::IsUsable(*block);
+      const bool is_pending = block->pool == BlockList::kPendingPool;
+      std::byte* const end = block->data + block->size;
+      for (std::byte* at = range.PageDown(block->data); at < end;
+           at += kPageBytes) {
+        const PageHandle* handle = range.HandleAt(at);
+        if (!is_pending && (handle != nullptr) != is_usable) return false;
+        if (handle == nullptr) continue;
+        if (at < handle->base || at >= handle->end()) return false;
+        // Counted at the block that holds its first byte.
+        if (handle->base == at && at >= block->data) ++handles;
+      }
+      if (is_usable && block->is_free &&
+          OpenBlocks::IsOpen(*block) != IsInOpenBlocks(*block)) {
+        return false;
+      }
+    }
+  }
+  return handles == handle_count_;
+}
+
+std::shared_ptr<Allocator> MakeVirtualMemoryAllocator(
+    std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
+    const StrategyOptions& options) {
+  return AutoGrowthAllocator::MakeLender(
+      std::make_unique<VirtualMemoryAllocator>(std::move(pool),
+                                               std::move(stream), options));
+}
+
+}  // namespace strata

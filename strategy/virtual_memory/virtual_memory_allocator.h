@@ -1,0 +1,209 @@
+#ifndef STRATA_STRATEGY_VIRTUAL_MEMORY_VIRTUAL_MEMORY_ALLOCATOR_H_
+#define STRATA_STRATEGY_VIRTUAL_MEMORY_VIRTUAL_MEMORY_ALLOCATOR_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "strata/platform/device.h"
+#include "strata/strategy/auto_growth_allocator.h"
+#include "strata/strategy/open_blocks.h"
+#include "strata/strategy/virtual_memory/address_range.h"
+#include "strata/strategy/virtual_memory/growth_plan.h"
+#include "strata/strategy/virtual_memory/vmm_policy.h"
+
+namespace strata {
+
+// Best fit over address ranges of which only the used parts hold memory.
+//
+// Model: as AutoGrowthAllocator, but growth maps pages where a block lacks the
+//   fewest bytes, and free handles (pieces of physical memory) move to where
+//   they are needed. Blocks of up to 256 KiB have ranges of their own. A hit
+//   knows nothing of pages.
+//   - A handle whose addresses lie in one free block is a free handle: no live
+//     byte is in it. Only free handles move or are released.
+//   - A free handle moves at once: it is mapped a second time, and the blocks
+//     that use it there are of the same stream. The old addresses retire: they
+//     serve nobody until the work that used them is done, and are then
+//     unmapped. Without aliases, a growth waits for that work first.
+//   - The limit counts bytes of handles before the driver creates them.
+//   - A growth changes nothing if a call of the driver fails.
+//   Without virtual memory on the device, or when the address space of the
+//   place is used up, it grows by chunks as AutoGrowthAllocator does. Loans
+//   between streams are as there.
+// Threads: any thread. No lock is held during a device call.
+// Cost: a hit is that of AutoGrowthAllocator. A growth: two device calls per
+//   handle, one per contiguous run; O(holes, free handles).
+// Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
+class VirtualMemoryAllocator final : public AutoGrowthAllocator {
+ public:
+  VirtualMemoryAllocator(std::shared_ptr<ChunkPool> pool,
+                         std::shared_ptr<ChainStream> stream,
+                         const StrategyOptions& options);
+  ~VirtualMemoryAllocator() override;
+
+  const char* name() const override { return "virtual_memory"; }
+  Stats stats() const override;
+  bool IsConsistent() const override;
+
+ private:
+  // What became of an attempt to grow.
+  enum class Attempt {
+    kServed,
+    kPlanned,      // the lists are as the plan says; the driver is to be called
+    kNoAddresses,  // no run of addresses is large enough
+    kShort,        // memory is short
+    kFailed,       // the failure says why
+    kAgain,        // records or vectors were too short for the plan
+  };
+  // How an attempt may obtain memory.
+  struct Effort {
+    std::size_t room_bytes = 0;  // by which the place can grow
+    bool only_tails = false;
+    bool may_move = true;
+  };
+
+  // AutoGrowthAllocator.
+  bool GrowByPages(Pool own, std::size_t size, Block** block,
+                   Failure& failure) noexcept override;
+
+  // ChunkHolder.
+  std::size_t IdleBytes() const noexcept override;
+  std::size_t IdleChunkBytes() const noexcept override;
+  std::size_t IdleSystemBytes() const noexcept override;
+  std::size_t GiveBack(std::size_t bytes) noexcept override;
+  std::size_t GiveBackLargest(std::size_t bytes,
+                              std::size_t least) noexcept override;
+  std::size_t GiveBackAll() noexcept override;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
+  void GiveUpIdle() noexcept override;
+  bool EndLending() noexcept override;
+
+  // Growth: virtual_memory_growth.cc. Without the lock.
+  Attempt TryGrow(Pool own, std::size_t size, const Effort& effort,
+                  GrowthPlan& plan, Block** block, Failure& failure) noexcept;
+  // Plans under the lock, and takes the blocks that the plan names out of the
+  // lists.
+  Attempt PlanUnderLock(Pool own, std::size_t size, const Effort& effort,
+                        GrowthPlan& plan, Block** block) noexcept;
+  // Fetches host memory for a plan that had too little. False: there is none.
+  bool Extend(GrowthPlan& plan) const noexcept;
+  // Calls the driver for what was planned, and commits or undoes the plan.
+  Attempt Execute(Pool own, GrowthPlan& plan, Block** block,
+                  Failure& failure) noexcept;
+  // Why a growth of `bytes` is refused. False: there is room after all.
+  bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
+  // Obtains idle memory of other streams, or gives back free handles of this
+  // one, so that another attempt may succeed.
+  bool MakeRoom(std::size_t bytes, bool* gave_own) noexcept;
+  // Reserves a range for a block of `size`. False if there are no addresses.
+  bool AddRange(Pool own, std::size_t size) noexcept;
+
+  // Driver calls: virtual_memory_driver.cc. Without the lock.
+  // Creates and maps the pieces. If a call fails, undoes the calls before it.
+  Status MapPieces(std::vector<GrowthPiece>& pieces) noexcept;
+  Status MapPiece(GrowthPiece& piece) noexcept;
+  Status Create(GrowthPiece& piece) noexcept;
+  Status Map(std::byte* at, const PageHandle& handle) noexcept;
+  Status SetAccess(std::byte* at, std::size_t bytes) noexcept;
+  void UndoPiece(GrowthPiece& piece) noexcept;
+  Status Unmap(std::byte* at, std::size_t bytes) noexcept;
+
+  // Lists: virtual_memory_lists.cc. Hold lock_.
+  // The addresses of the plan become pending; so do the handles that it moves.
+  void TakePlanned(GrowthPlan& plan) noexcept;
+  // Cuts `block` so that a block begins at `at`; returns that one.
+  Block* CutAt(Block* block, std::byte* at) noexcept;
+  // Takes a free block or a hole out of its list.
+  void MakePending(Block* block) noexcept;
+  // Cuts the handle's block out of its free block; makes it pending.
+  void TakeFreeHandle(FreeHandle& free) noexcept;
+  // Makes a pending block free again.
+  void Restore(Block* block) noexcept;
+  // Makes an unusable block a hole, joined with the holes beside it.
+  void MakeHole(Block* block) noexcept;
+  // Restores the lists after TakePlanned.
+  void UndoPlan(GrowthPlan& plan) noexcept;
+  // The addresses of the plan become one live block, and free rests.
+  Block* CommitPlan(GrowthPlan& plan, Pool own) noexcept;
+  void CommitMoves(GrowthPlan& plan) noexcept;
+  template <class Visit>
+  void ForEachFreeHandle(Visit visit) const;
+  // Appends the free handles that a growth of `plan` may move. False if the
+  // vector has no room.
+  bool CollectFree(GrowthPlan& plan) const;
+  std::size_t FreeHandleBytes() const noexcept;
+  // The range of a block in one.
+  static AddressRange& RangeOf(const Block& block) {
+    return *static_cast<AddressRange*>(block.chunk);
+  }
+  BlockChain& HolesOf(const Block& block) {
+    return holes_[RangeOf(block).pool];
+  }
+
+  // Release: virtual_memory_idle.cc. Without the lock.
+  enum class Wait { kForStream, kNever };
+  // Releases free handles until they are `bytes`; returns their bytes.
+  std::size_t ReleaseFree(std::size_t bytes, Wait wait) noexcept;
+  std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
+  // Takes free handles of `bytes` out of the lists: the smallest that suffices,
+  // or else the largest first. `handles` has room for all.
+  void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles) noexcept;
+  std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
+  // Returns an unmapped handle to the driver; if the driver refuses, keeps it
+  // for ReleaseRefused. Returns the bytes released.
+  std::size_t ReleaseHandle(PageHandle* handle) noexcept;
+  std::size_t ReleaseRefused() noexcept;
+  // Unmaps retired addresses: those whose work is done, or `all`.
+  void UnmapRetired(bool all) noexcept;
+  // Frees ranges that hold nothing.
+  void FreeRanges() noexcept;
+  void DetachRanges() noexcept;
+
+  const VmmPolicy vmm_;
+  Device* const device_;  // null: there is no virtual memory
+  const Location location_;
+  // Whether handles are created so that they can be exported.
+  std::atomic<bool> may_share_;
+
+  // Guarded by lock_.
+  std::array<BlockChain, AutoGrowthPolicy::kPoolCount> holes_;
+  std::array<std::size_t, AutoGrowthPolicy::kPoolCount> last_range_bytes_{};
+  BlockChain retired_;
+  std::size_t retired_count_ = 0;
+  PageHandle* refused_ = nullptr;  // handles that the driver did not release
+  Chunk* unused_ranges_ = nullptr;  // that are to be freed, linked by `next`
+  std::size_t range_count_ = 0;
+  std::size_t handle_count_ = 0;
+  std::size_t credit_bytes_ = 0;  // see VmmPolicy::PrefersFree
+};
+
+template <class Visit>
+void VirtualMemoryAllocator::ForEachFreeHandle(Visit visit) const {
+  const auto visit_block = [&](Block& block) {
+    if (block.size < kPageBytes || !block.chunk->is_range) return;
+    const AddressRange& range = RangeOf(block);
+    std::byte* const end = block.data + block.size;
+    std::byte* at = range.PageUp(block.data);
+    while (at < end) {
+      PageHandle* const handle = range.HandleAt(at);
+      if (handle->base >= block.data && handle->end() <= end) {
+        visit(block, *handle);
+      }
+      at = handle->end();
+    }
+  };
+  for (const FreeIndex& blocks : index_) {
+    blocks.FindBest(kPageBytes, [&](Block& block) {
+      visit_block(block);
+      return false;
+    });
+  }
+  for (const OpenBlocks& blocks : open_) blocks.ForEach(visit_block);
+}
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_VIRTUAL_MEMORY_VIRTUAL_MEMORY_ALLOCATOR_H_

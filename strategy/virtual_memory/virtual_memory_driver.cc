@@ -1,0 +1,125 @@
+// The driver calls of VirtualMemoryAllocator.
+
+#include <glog/logging.h>
+
+#include <new>
+
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+namespace {
+
+DevicePtr AddressOf(const std::byte* at) {
+  return reinterpret_cast<DevicePtr>(at);
+}
+
+}  // namespace
+
+Status VirtualMemoryAllocator::Create(GrowthPiece& piece) noexcept {
+  piece.handle = new (std::nothrow) PageHandle();
+  if (piece.handle == nullptr) return Status::kMemoryAllocation;
+  piece.handle->bytes = piece.bytes;
+  MemProperties properties;
+  properties.location = location_;
+  Status status = Status::kNotSupported;
+  if (may_share_) {
+    properties.share = ShareType::kPosixFd;
+    status =
+        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
+    // Such a device never shares: it is asked once.
+    if (status == Status::kNotSupported || status == Status::kNotPermitted) {
+      may_share_ = false;
+      properties.share = ShareType::kNone;
+    }
+  }
+  if (!may_share_) {
+    status =
+        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
+  }
+  if (status != Status::kSuccess) {
+    delete piece.handle;
+    piece.handle = nullptr;
+  }
+  return status;
+}
+
+Status VirtualMemoryAllocator::Map(std::byte* at,
+                                   const PageHandle& handle) noexcept {
+  return device_->MapRange(AddressOf(at), handle.bytes, 0, handle.memory);
+}
+
+Status VirtualMemoryAllocator::Unmap(std::byte* at,
+                                     std::size_t bytes) noexcept {
+  const Status status = device_->UnmapRange(AddressOf(at), bytes);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << name() << ": " << bytes << " bytes at " << static_cast<void*>(at)
+      << " cannot be unmapped (" << status << "); their addresses are lost";
+  return status;
+}
+
+Status VirtualMemoryAllocator::SetAccess(std::byte* at,
+                                         std::size_t bytes) noexcept {
+  const AccessDescriptor access{location_, Access::kReadWrite};
+  return device_->SetAccess(AddressOf(at), bytes, &access, 1);
+}
+
+Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
+  if (piece.is_new) {
+    const Status status = Create(piece);
+    if (status != Status::kSuccess) return status;
+  } else if (!vmm_.may_alias()) {
+    const Status status =
+        device_->UnmapRange(AddressOf(piece.handle->base), piece.handle->bytes);
+    if (status != Status::kSuccess) return status;
+    piece.is_old_unmapped = true;
+  }
+  const Status status = Map(piece.at, *piece.handle);
+  piece.is_mapped = status == Status::kSuccess;
+  return status;
+}
+
+void VirtualMemoryAllocator::UndoPiece(GrowthPiece& piece) noexcept {
+  if (piece.is_mapped) Unmap(piece.at, piece.bytes);
+  if (piece.is_new && piece.handle != nullptr) {
+    const Status status = device_->ReleaseMemory(piece.handle->memory);
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << name() << ": " << piece.bytes << " bytes cannot be released ("
+        << status << ")";
+    delete piece.handle;
+    piece.handle = nullptr;
+  }
+  if (piece.is_old_unmapped) {
+    Status status = Map(piece.handle->base, *piece.handle);
+    if (status == Status::kSuccess) {
+      status = SetAccess(piece.handle->base, piece.handle->bytes);
+    }
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << name() << ": " << piece.bytes << " bytes at "
+        << static_cast<void*>(piece.handle->base) << " cannot be mapped again ("
+        << status << ")";
+  }
+  piece.is_mapped = false;
+  piece.is_old_unmapped = false;
+}
+
+Status VirtualMemoryAllocator::MapPieces(
+    std::vector<GrowthPiece>& pieces) noexcept {
+  Status status = Status::kSuccess;
+  for (GrowthPiece& piece : pieces) {
+    if (status == Status::kSuccess) status = MapPiece(piece);
+  }
+  // One call for each contiguous run: it is the dearest call.
+  for (std::size_t i = 0; i < pieces.size() && status == Status::kSuccess;) {
+    std::byte* const at = pieces[i].at;
+    std::size_t bytes = 0;
+    while (i < pieces.size() && pieces[i].at == at + bytes) {
+      bytes += pieces[i++].bytes;
+    }
+    status = SetAccess(at, bytes);
+  }
+  if (status == Status::kSuccess) return status;
+  for (GrowthPiece& piece : pieces) UndoPiece(piece);
+  return status;
+}
+
+}  // namespace strata

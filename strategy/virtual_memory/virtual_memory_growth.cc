@@ -1,0 +1,228 @@
+// How VirtualMemoryAllocator grows.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "strata/allocation/device_allocator.h"
+#include "strata/allocation/size.h"
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+namespace {
+
+// Attempts of one growth, between which other threads may take what it found.
+constexpr int kMostAttempts = 64;
+
+}  // namespace
+
+bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
+                                         Block** block,
+                                         Failure& failure) noexcept {
+  if (device_ == nullptr) return false;
+  const bool is_capturing = IsDuringCapture();
+  if (!is_capturing) UnmapRetired(/*all=*/false);
+  GrowthPlan plan;
+  Effort effort;
+  // The addresses of a graph must stay what they were when it was captured.
+  effort.may_move = !IsOfGraphs();
+  bool gave_own = IsOfGraphs();
+  bool has_new_range = false;
+  for (int i = 0; i < kMostAttempts; ++i) {
+    effort.room_bytes = pool().RoomBytes(device_);
+    const Attempt attempt = TryGrow(own, size, effort, plan, block, failure);
+    switch (attempt) {
+      case Attempt::kServed:
+        return true;
+      case Attempt::kNoAddresses:
+        // Beyond the bound on address space, chunks serve.
+        if (!AddRange(own, size)) return false;
+        has_new_range = true;
+        continue;
+      case Attempt::kAgain:
+        if (Extend(plan)) continue;
+        failure.reason = Failure::Reason::kHostMemory;
+        break;
+      case Attempt::kShort:
+        // At the end of a range any free handle can move.
+        if (effort.may_move && !std::exchange(effort.only_tails, true)) {
+          continue;
+        }
+        if (!ExplainShortage(plan.short_bytes + plan.new_bytes, failure)) {
+          continue;
+        }
+        break;
+      case Attempt::kPlanned:
+      case Attempt::kFailed:
+        break;
+    }
+    if (!failure.IsExhaustion() || is_capturing) break;
+    if (!MakeRoom(AlignUp(size, kPageBytes), &gave_own)) break;
+    effort.only_tails = false;
+  }
+  if (has_new_range) FreeRanges();
+  failure.layer = name();
+  failure.place = place();
+  return true;
+}
+
+bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes,
+                                      bool* gave_own) noexcept {
+  if (pool().GiveBackOfOthers(bytes, *this) != 0) return true;
+  // Handles that are too large for the hole.
+  return !std::exchange(*gave_own, true) &&
+         ReleaseFree(bytes, Wait::kForStream) != 0;
+}
+
+bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
+                                             Failure& failure) noexcept {
+  if (!pool().ClaimPages(bytes, failure)) return true;
+  // As if the device had refused: its free bytes are read again.
+  pool().UnclaimPages(bytes, /*was_refused=*/true);
+  if (pool().RoomBytes(device_) >= bytes) return false;
+  failure = Failure();
+  ExplainDeviceFailure(*device_, Status::kMemoryAllocation, failure);
+  return true;
+}
+
+bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
+  const auto pool_number = static_cast<std::size_t>(own);
+  std::size_t last_bytes = 0;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    last_bytes = last_range_bytes_[pool_number];
+  }
+  std::size_t free_bytes = 0;
+  std::size_t device_bytes = 0;
+  if (last_bytes == 0 &&
+      device_->MemGetInfo(&free_bytes, &device_bytes) != Status::kSuccess) {
+    return false;
+  }
+  const std::size_t bytes = VmmPolicy::RangeBytes(device_bytes, last_bytes,
+                                                  size, own == Pool::kSmall);
+  if (!pool().ClaimAddresses(bytes, vmm_.most_address_bytes())) return false;
+  std::unique_ptr<AddressRange> range =
+      AddressRange::Reserve(*device_, place(), bytes);
+  RecordSupply supply(RecordSlab::Instance());
+  if (range == nullptr || !supply.Fill(1)) {
+    pool().UnclaimAddresses(bytes);
+    return false;
+  }
+  const Joined joined(*this);
+  records_.TakeFrom(supply);
+  range->pool = static_cast<std::uint8_t>(own);
+  range->owner = this;
+  Block* const hole = records_.Pop();
+  blocks_.AddRange(range.release(), hole);
+  HolesOf(*hole).Insert(hole);
+  last_range_bytes_[pool_number] = bytes;
+  ++range_count_;
+  return true;
+}
+
+bool VirtualMemoryAllocator::Extend(GrowthPlan& plan) const noexcept {
+  constexpr std::size_t kLeast = 64;
+  if (!plan.lacks_host_memory) {
+    RecordSupply supply(RecordSlab::Instance());
+    return supply.Fill(plan.records);
+  }
+  try {
+    plan.pieces.reserve(2 * plan.pieces.capacity() + kLeast);
+    plan.free_handles.reserve(2 * plan.free_handles.capacity() + kLeast);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
+    Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
+    Block** block) noexcept {
+  const Joined joined(*this);
+  // Another thread may have freed a block, or grown.
+  *block = FindAndCarve(own, size);
+  if (*block != nullptr) return Attempt::kServed;
+  plan.Clear();
+  plan.target = FindGrowthTarget(holes_[static_cast<std::size_t>(own)], size,
+                                 effort.only_tails);
+  if (plan.target.range == nullptr) return Attempt::kNoAddresses;
+  if (effort.may_move && !CollectFree(plan)) {
+    plan.lacks_host_memory = true;
+    return Attempt::kAgain;
+  }
+  GrowthMeans means;
+  means.budget_bytes = effort.room_bytes;
+  means.handle_bytes =
+      own == Pool::kSmall ? kPageBytes : vmm_.HandleBytes(effort.room_bytes);
+  means.quantum_bytes =
+      own == Pool::kSmall
+          ? kPageBytes
+          : VmmPolicy::QuantumBytes(means.handle_bytes, effort.room_bytes,
+                                    blocks_.chunk_bytes());
+  means.prefer_free =
+      vmm_.PrefersFree(plan.target.missing_bytes, effort.room_bytes,
+                       blocks_.chunk_bytes(), credit_bytes_);
+  if (!ChoosePieces(means, plan)) {
+    return plan.lacks_host_memory ? Attempt::kAgain : Attempt::kShort;
+  }
+  // Two cuts at the edges, two for the block, two for each handle.
+  plan.records = 4;
+  for (const FreeHandle& free : plan.free_handles) {
+    if (free.is_chosen) plan.records += 2;
+  }
+  if (!records_.Has(plan.records)) return Attempt::kAgain;
+  TakePlanned(plan);
+  return Attempt::kPlanned;
+}
+
+VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
+    Pool own, GrowthPlan& plan, Block** block, Failure& failure) noexcept {
+  const auto undo = [&] {
+    const Joined joined(*this);
+    UndoPlan(plan);
+    return Attempt::kFailed;
+  };
+  if (plan.moved_bytes != 0 && !vmm_.may_alias() && !AwaitStream()) {
+    failure.reason = Failure::Reason::kNoGrowth;
+    return undo();
+  }
+  if (plan.new_bytes != 0 && !pool().ClaimPages(plan.new_bytes, failure)) {
+    return undo();
+  }
+  const Status status = MapPieces(plan.pieces);
+  if (status != Status::kSuccess) {
+    if (plan.new_bytes != 0) {
+      pool().UnclaimPages(plan.new_bytes, /*was_refused=*/true);
+    }
+    failure = Failure();
+    ExplainDeviceFailure(*device_, status, failure);
+    return undo();
+  }
+  const auto created = static_cast<std::size_t>(
+      std::count_if(plan.pieces.begin(), plan.pieces.end(),
+                    [](const GrowthPiece& piece) { return piece.is_new; }));
+  if (created != 0) pool().HoldPages(plan.new_bytes, created);
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (piece.is_old_unmapped) {
+      pool().TellOfRange(piece.handle->base, piece.bytes, -1);
+    }
+    pool().TellOfRange(piece.at, piece.bytes, +1);
+  }
+  const Joined joined(*this);
+  *block = CommitPlan(plan, own);
+  return Attempt::kServed;
+}
+
+VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::TryGrow(
+    Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
+    Block** block, Failure& failure) noexcept {
+  const Attempt attempt = PlanUnderLock(own, size, effort, plan, block);
+  return attempt == Attempt::kPlanned ? Execute(own, plan, block, failure)
+                                      : attempt;
+}
+
+}  // namespace strata

@@ -1,0 +1,315 @@
+// How VirtualMemoryAllocator gives memory back: the ChunkHolder side.
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+
+void VirtualMemoryAllocator::UnmapRetired(bool all) noexcept {
+  StreamTimeline* const timeline = chain_stream().timeline();
+  if (timeline == nullptr || (!all && !timeline->MayTouch())) return;
+  std::vector<Block*> retired;
+  try {
+    const std::size_t count = [this] {
+      const std::lock_guard<ChainLock> guard(lock_);
+      return retired_count_;
+    }();
+    if (count == 0) return;
+    retired.reserve(count);
+  } catch (const std::bad_alloc&) {
+    return;  // they stay mapped until a later call
+  }
+  if (!all) LookAtStream();
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    epochs_.Update(*timeline);
+    Block* next = nullptr;
+    for (Block* block = retired_.first();
+         block != nullptr && retired.size() < retired.capacity();
+         block = next) {
+      next = block->free_next;
+      if (!all && !epochs_.IsOver(block->offset_units)) continue;
+      retired_.Remove(block);
+      --retired_count_;
+      blocks_.SetUnusable(block, BlockList::kPendingPool);
+      retired.push_back(block);
+    }
+  }
+  std::sort(retired.begin(), retired.end(),
+            [](const Block* a, const Block* b) { return a->data < b->data; });
+  for (std::size_t i = 0; i < retired.size();) {
+    const std::size_t first = i;
+    std::byte* const at = retired[first]->data;
+    std::size_t bytes = 0;
+    while (i < retired.size() && retired[i]->data == at + bytes &&
+           retired[i]->chunk == retired[first]->chunk) {
+      bytes += retired[i++]->size;
+    }
+    pool().TellOfRange(at, bytes, -1);
+    const Status status = Unmap(at, bytes);
+    const std::lock_guard<ChainLock> guard(lock_);
+    for (std::size_t j = first; j < i; ++j) {
+      // Otherwise its addresses stay pending: nothing uses them any more.
+      if (status == Status::kSuccess) MakeHole(retired[j]);
+    }
+    records_.Shed();
+  }
+}
+
+void VirtualMemoryAllocator::DetachFree(
+    std::size_t bytes, std::vector<FreeHandle>& handles) noexcept {
+  const Joined joined(*this);
+  ForEachFreeHandle([&](Block& block, PageHandle& handle) {
+    if (handles.size() == handles.capacity()) return;
+    handles.push_back({&handle, &block, block.offset_units, false});
+  });
+  std::sort(handles.begin(), handles.end(),
+            [](const FreeHandle& a, const FreeHandle& b) {
+              if (a.handle->bytes != b.handle->bytes) {
+                return a.handle->bytes > b.handle->bytes;
+              }
+              return a.handle->base > b.handle->base;
+            });
+  // The last one that suffices alone is the smallest of these.
+  std::size_t first = 0;
+  while (first + 1 < handles.size() &&
+         handles[first + 1].handle->bytes >= bytes) {
+    ++first;
+  }
+  handles.erase(handles.begin(),
+                handles.begin() + static_cast<std::ptrdiff_t>(first));
+  std::size_t taken = 0;
+  std::size_t count = 0;
+  for (FreeHandle& free : handles) {
+    if (taken >= bytes || !records_.Has(2)) break;
+    TakeFreeHandle(free);
+    taken += free.handle->bytes;
+    ++count;
+  }
+  handles.resize(count);
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseFree(std::size_t bytes,
+                                                Wait wait) noexcept {
+  if (device_ == nullptr || bytes == 0) return 0;
+  const std::size_t refused = ReleaseRefused();
+  if (refused >= bytes) return refused;
+  bytes -= refused;
+  return refused + ReleaseMapped(bytes, wait);
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
+                                                  Wait wait) noexcept {
+  if (wait == Wait::kNever && !IdleIsDone()) return 0;
+  std::vector<FreeHandle> handles;
+  try {
+    std::size_t count = 0;
+    {
+      const std::lock_guard<ChainLock> guard(lock_);
+      count = handle_count_;
+    }
+    if (count == 0) return 0;
+    handles.reserve(count);
+    // Each may be cut out of its block; the slab keeps the records at hand.
+    RecordSupply supply(RecordSlab::Instance());
+    if (!supply.Fill(2 * count)) return 0;
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  DetachFree(bytes, handles);
+  // The stream may have used and freed one of them before it was detached.
+  const bool is_done =
+      handles.empty() ||
+      (wait == Wait::kForStream ? AwaitStream() : IdleIsDone());
+  if (!is_done) {
+    const Joined joined(*this);
+    for (const FreeHandle& free : handles) Restore(free.block);
+    records_.Shed();
+    return 0;
+  }
+  // Memory is not released while it is still mapped elsewhere.
+  UnmapRetired(/*all=*/true);
+  return ReleaseDetached(handles);
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseDetached(
+    std::vector<FreeHandle>& handles) noexcept {
+  std::sort(handles.begin(), handles.end(),
+            [](const FreeHandle& a, const FreeHandle& b) {
+              return a.handle->base < b.handle->base;
+            });
+  std::size_t released = 0;
+  for (std::size_t i = 0; i < handles.size();) {
+    const std::size_t first = i;
+    std::byte* const at = handles[first].handle->base;
+    std::size_t bytes = 0;
+    while (i < handles.size() && handles[i].handle->base == at + bytes &&
+           handles[i].block->chunk == handles[first].block->chunk) {
+      bytes += handles[i++].handle->bytes;
+    }
+    pool().TellOfRange(at, bytes, -1);
+    const Status unmapped = Unmap(at, bytes);
+    if (unmapped != Status::kSuccess) {
+      pool().TellOfRange(at, bytes, +1);
+      const Joined joined(*this);
+      for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
+      continue;
+    }
+    {
+      const std::lock_guard<ChainLock> guard(lock_);
+      for (std::size_t j = first; j < i; ++j) {
+        Block* const block = handles[j].block;
+        RangeOf(*block).SetHandle(block->data, block->size, nullptr);
+        --handle_count_;
+        MakeHole(block);
+      }
+      LimitCache();
+      records_.Shed();
+    }
+    for (std::size_t j = first; j < i; ++j) {
+      released += ReleaseHandle(handles[j].handle);
+    }
+  }
+  return released;
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseHandle(PageHandle* handle) noexcept {
+  Status status = Status::kSuccess;
+  pool().ReturnPages(handle->bytes, [&] {
+    status = device_->ReleaseMemory(handle->memory);
+    return status == Status::kSuccess;
+  });
+  if (status == Status::kSuccess) {
+    const std::size_t bytes = handle->bytes;
+    delete handle;
+    return bytes;
+  }
+  LOG(ERROR) << name() << ": " << handle->bytes << " bytes cannot be released ("
+             << status << "); a later release tries again";
+  const std::lock_guard<ChainLock> guard(lock_);
+  handle->next = std::exchange(refused_, handle);
+  return 0;
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseRefused() noexcept {
+  PageHandle* handle = nullptr;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    handle = std::exchange(refused_, nullptr);
+  }
+  std::size_t released = 0;
+  while (handle != nullptr) {
+    PageHandle* const next = handle->next;
+    released += ReleaseHandle(handle);
+    handle = next;
+  }
+  return released;
+}
+
+void VirtualMemoryAllocator::DetachRanges() noexcept {
+  const std::lock_guard<ChainLock> guard(lock_);
+  Chunk* next = nullptr;
+  for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr; chunk = next) {
+    next = chunk->next;
+    if (!chunk->is_range || chunk->first->next != nullptr) continue;
+    auto* const range = static_cast<AddressRange*>(chunk);
+    holes_[range->pool].Remove(chunk->first);
+    blocks_.RemoveRange(chunk, records_);
+    --range_count_;
+    // Every range has a hole at its end.
+    if (holes_[range->pool].first() == nullptr) {
+      last_range_bytes_[range->pool] = 0;
+    }
+    chunk->next = std::exchange(unused_ranges_, range);
+  }
+}
+
+void VirtualMemoryAllocator::FreeRanges() noexcept {
+  DetachRanges();
+  Chunk* ranges = nullptr;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    ranges = std::exchange(unused_ranges_, nullptr);
+  }
+  while (ranges != nullptr) {
+    std::unique_ptr<AddressRange> range(static_cast<AddressRange*>(ranges));
+    ranges = ranges->next;
+    const std::size_t bytes = range->size_bytes();
+    const Status status = range->Free();
+    if (status == Status::kSuccess) {
+      pool().UnclaimAddresses(bytes);
+      continue;
+    }
+    LOG(ERROR) << name() << ": " << bytes
+               << " bytes of addresses cannot be freed (" << status
+               << "); a later release tries again";
+    const std::lock_guard<ChainLock> guard(lock_);
+    range->next = unused_ranges_;
+    unused_ranges_ = range.release();
+  }
+}
+
+std::size_t VirtualMemoryAllocator::IdleBytes() const noexcept {
+  return AutoGrowthAllocator::IdleBytes() + FreeHandleBytes();
+}
+
+std::size_t VirtualMemoryAllocator::IdleChunkBytes() const noexcept {
+  return AutoGrowthAllocator::IdleChunkBytes() + FreeHandleBytes();
+}
+
+std::size_t VirtualMemoryAllocator::IdleSystemBytes() const noexcept {
+  return AutoGrowthAllocator::IdleSystemBytes() + FreeHandleBytes();
+}
+
+std::size_t VirtualMemoryAllocator::GiveBack(std::size_t bytes) noexcept {
+  const std::size_t given = AutoGrowthAllocator::GiveBack(bytes);
+  return given != 0 ? given : ReleaseFree(bytes, Wait::kForStream);
+}
+
+std::size_t VirtualMemoryAllocator::GiveBackLargest(
+    std::size_t bytes, std::size_t least) noexcept {
+  const std::size_t given = AutoGrowthAllocator::GiveBackLargest(bytes, least);
+  return given >= bytes ? given
+                        : given + ReleaseFree(bytes - given, Wait::kForStream);
+}
+
+std::size_t VirtualMemoryAllocator::GiveBackAll() noexcept {
+  const std::size_t given = AutoGrowthAllocator::GiveBackAll() +
+                            ReleaseFree(SIZE_MAX, Wait::kForStream);
+  UnmapRetired(/*all=*/false);
+  FreeRanges();
+  return given;
+}
+
+std::size_t VirtualMemoryAllocator::GiveBackDone(std::size_t bytes) noexcept {
+  const std::size_t given = AutoGrowthAllocator::GiveBackDone(bytes);
+  return given >= bytes ? given
+                        : given + ReleaseFree(bytes - given, Wait::kNever);
+}
+
+void VirtualMemoryAllocator::GiveUpIdle() noexcept {
+  AutoGrowthAllocator::GiveUpIdle();
+  const bool has_timeline = chain_stream().timeline() != nullptr;
+  ReleaseFree(SIZE_MAX, has_timeline ? Wait::kNever : Wait::kForStream);
+  FreeRanges();
+}
+
+bool VirtualMemoryAllocator::EndLending() noexcept {
+  // Pages that work may still use stay here, and can be lent meanwhile.
+  const bool has_pages = [this] {
+    const std::lock_guard<ChainLock> guard(lock_);
+    return handle_count_ != 0;
+  }();
+  if (has_pages && !IdleIsDone()) return false;
+  return AutoGrowthAllocator::EndLending();
+}
+
+}  // namespace strata

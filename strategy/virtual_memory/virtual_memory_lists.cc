@@ -1,0 +1,206 @@
+// The lists of VirtualMemoryAllocator: how blocks become pending, free, live or
+// holes.
+
+#include <algorithm>
+
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+namespace {
+
+std::byte* EndOf(const Block& block) { return block.data + block.size; }
+
+}  // namespace
+
+std::size_t VirtualMemoryAllocator::FreeHandleBytes() const noexcept {
+  const Joined joined(*this);
+  std::size_t bytes = 0;
+  ForEachFreeHandle(
+      [&](const Block&, const PageHandle& handle) { bytes += handle.bytes; });
+  return bytes;
+}
+
+bool VirtualMemoryAllocator::CollectFree(GrowthPlan& plan) const {
+  const GrowthTarget& target = plan.target;
+  std::vector<FreeHandle>& handles = plan.free_handles;
+  bool fits = true;
+  ForEachFreeHandle([&](Block& block, PageHandle& handle) {
+    if (handle.base < target.end && handle.end() > target.begin) return;
+    if (handles.size() == handles.capacity()) {
+      fits = false;
+      return;
+    }
+    handles.push_back({&handle, &block, block.offset_units, false});
+  });
+  std::sort(handles.begin(), handles.end(),
+            [](const FreeHandle& a, const FreeHandle& b) {
+              return a.handle->bytes < b.handle->bytes;
+            });
+  return fits;
+}
+
+Block* VirtualMemoryAllocator::CutAt(Block* block, std::byte* at) noexcept {
+  while (EndOf(*block) <= at) block = block->next;
+  if (block->data == at) return block;
+  const auto low_bytes = static_cast<std::size_t>(at - block->data);
+  if (!block->is_free) {
+    Block* const rest = blocks_.SplitUnusable(block, low_bytes, records_.Pop());
+    HolesOf(*rest).Insert(rest);
+    return rest;
+  }
+  RemoveFree(block);
+  Block* const rest = blocks_.Split(block, low_bytes, records_.Pop());
+  rest->is_free = true;
+  rest->flags = 0;
+  rest->offset_units = block->offset_units;
+  AddFree(block);
+  AddFree(rest);
+  return rest;
+}
+
+void VirtualMemoryAllocator::MakePending(Block* block) noexcept {
+  if (block->is_free) {
+    RemoveFree(block);
+    blocks_.SubtractMapped(block->size);
+  } else {
+    HolesOf(*block).Remove(block);
+  }
+  blocks_.SetUnusable(block, BlockList::kPendingPool);
+}
+
+void VirtualMemoryAllocator::TakeFreeHandle(FreeHandle& free) noexcept {
+  Block* const block = CutAt(free.block, free.handle->base);
+  // The block after it may not exist yet.
+  if (EndOf(*block) != free.handle->end()) CutAt(block, free.handle->end());
+  MakePending(block);
+  free.block = block;
+}
+
+void VirtualMemoryAllocator::TakePlanned(GrowthPlan& plan) noexcept {
+  for (FreeHandle& free : plan.free_handles) {
+    if (free.is_chosen) TakeFreeHandle(free);
+  }
+  Block* block = CutAt(plan.target.first, plan.low);
+  plan.region = block;
+  while (block != nullptr && block->data < plan.high) {
+    if (EndOf(*block) > plan.high) CutAt(block, plan.high);
+    MakePending(block);
+    block = block->next;
+  }
+}
+
+void VirtualMemoryAllocator::Restore(Block* block) noexcept {
+  blocks_.SetUsable(block, RangeOf(*block).pool);
+  blocks_.AddMapped(block->size);
+  taken_bytes_ += block->size;  // until it is free
+  // Epochs may have been numbered anew while it was pending.
+  InsertFree(block, std::min(block->offset_units, epochs_.current()));
+}
+
+void VirtualMemoryAllocator::MakeHole(Block* block) noexcept {
+  blocks_.SetUnusable(block, BlockList::kHolePool);
+  block->offset_units = FreeEpochs::kNone;
+  BlockChain& holes = HolesOf(*block);
+  if (Block* const previous = block->previous; BlockList::IsHole(previous)) {
+    holes.Remove(previous);
+    blocks_.CoalesceUnusable(previous, block, records_);
+    block = previous;
+  }
+  if (Block* const next = block->next; BlockList::IsHole(next)) {
+    holes.Remove(next);
+    blocks_.CoalesceUnusable(block, next, records_);
+  }
+  holes.Insert(block);
+  Refresh(block->previous);
+  Refresh(block->next);
+}
+
+void VirtualMemoryAllocator::UndoPlan(GrowthPlan& plan) noexcept {
+  const AddressRange& range = *plan.target.range;
+  std::byte* at = plan.low;
+  for (Block* block = plan.region; at < plan.high;) {
+    at = EndOf(*block);
+    Block* const next = block->next;
+    if (range.HandleAt(block->data) != nullptr) {
+      Restore(block);
+    } else {
+      MakeHole(block);
+    }
+    block = next;
+  }
+  for (FreeHandle& free : plan.free_handles) {
+    if (free.is_chosen) Restore(free.block);
+  }
+  records_.Shed();
+}
+
+void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
+  bool is_current = false;
+  for (FreeHandle& free : plan.free_handles) {
+    if (!free.is_chosen) continue;
+    Block* const block = free.block;
+    RangeOf(*block).SetHandle(block->data, block->size, nullptr);
+    if (vmm_.may_alias()) {
+      blocks_.SetUnusable(block, BlockList::kRetiredPool);
+      block->offset_units = free.epoch;
+      retired_.Insert(block);
+      ++retired_count_;
+      is_current = is_current || free.epoch == epochs_.current();
+      Refresh(block->previous);
+      Refresh(block->next);
+    } else {
+      MakeHole(block);
+    }
+  }
+  if (is_current) CloseEpoch(*chain_stream().timeline());
+}
+
+Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
+  // Memory that was free here, or moved, may still be in use by past work.
+  FreeEpochs::Epoch epoch = FreeEpochs::kNone;
+  for (const FreeHandle& free : plan.free_handles) {
+    if (free.is_chosen) epoch = std::max(epoch, free.epoch);
+  }
+  CommitMoves(plan);
+  Block* block = plan.region;
+  while (EndOf(*block) < plan.high) {
+    epoch = std::max({epoch, block->offset_units, block->next->offset_units});
+    blocks_.CoalesceUnusable(block, block->next, records_);
+  }
+  epoch = std::min(std::max(epoch, block->offset_units), epochs_.current());
+  blocks_.SetUsable(block, static_cast<std::uint8_t>(own));
+  for (GrowthPiece& piece : plan.pieces) {
+    piece.handle->base = piece.at;
+    plan.target.range->SetHandle(piece.at, piece.bytes, piece.handle);
+    if (piece.is_new) ++handle_count_;
+  }
+  blocks_.AddMapped(block->size);
+  taken_bytes_ += block->size;
+  credit_bytes_ += vmm_.CreditFor(plan.moved_bytes);
+  credit_bytes_ -= std::min(credit_bytes_, plan.new_bytes);
+
+  if (block->data < plan.target.begin) {
+    Block* const rest = block;
+    block = blocks_.Split(
+        rest, static_cast<std::size_t>(plan.target.begin - rest->data),
+        records_.Pop());
+    block->is_free = false;
+    InsertFree(rest, epoch);
+  }
+  const auto size =
+      static_cast<std::size_t>(plan.target.end - plan.target.begin);
+  if (block->size - size >= kMinRemainderBytes) {
+    InsertFree(blocks_.Split(block, size, records_.Pop()), epoch);
+  }
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  ++takes_;
+  Refresh(block->previous);
+  Refresh(block->next);
+  LimitCache();
+  records_.Shed();
+  return block;
+}
+
+}  // namespace strata

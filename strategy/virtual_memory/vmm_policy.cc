@@ -1,0 +1,93 @@
+#include "strata/strategy/virtual_memory/vmm_policy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+#include <string>
+
+#include "strata/strategy/virtual_memory/address_range.h"
+
+namespace strata {
+namespace {
+
+// With this room and more, handles are as large as possible; with less, their
+// size falls with its square, so that the last GiB are mapped page by page.
+constexpr std::size_t kAmpleRoomBytes = std::size_t{72} << 30;
+constexpr std::size_t kMostHandleBytes = std::size_t{64} << 20;
+constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
+// Of the reserved bytes and of the room, the part that a growth creates at
+// least: a growth more costs a call for access, the dearest one.
+constexpr std::size_t kQuantumDivisor = 256;
+// Below this part of the reserved bytes, room is too little for the dial: a
+// growth creates while it can.
+constexpr std::size_t kLeastRoomDivisor = 1;
+// Of the device's memory, an arena's first range.
+constexpr std::size_t kFirstRangeDivisor = 8;
+constexpr std::size_t kFirstSmallRangeDivisor = 64;
+
+std::size_t WholePages(std::size_t bytes) {
+  return bytes / kPageBytes * kPageBytes;
+}
+
+std::size_t ParseDial(const std::string& text) {
+  std::size_t dial = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, dial);
+  if (error != std::errc() || rest != end || dial == 0) {
+    throw std::invalid_argument("strata_vmm_remap: '" + text +
+                                "' is neither lazy nor tight nor a whole "
+                                "number from 1 on");
+  }
+  return dial;
+}
+
+}  // namespace
+
+VmmPolicy::VmmPolicy(const StrategyOptions& options)
+    : most_handle_bytes_(WholePages(options.vmm_handle_max_bytes)),
+      most_address_bytes_(options.vmm_reserve_bytes),
+      may_alias_(options.vmm_alias) {
+  if (most_handle_bytes_ < kPageBytes) {
+    throw std::invalid_argument(
+        "strata_vmm_handle_max: must be at least 2 MiB, the size of a page");
+  }
+  if (options.vmm_remap == "lazy") {
+    remap_ = Remap::kLazy;
+  } else if (options.vmm_remap == "tight") {
+    remap_ = Remap::kTight;
+  } else {
+    moved_per_created_ = ParseDial(options.vmm_remap);
+  }
+}
+
+std::size_t VmmPolicy::HandleBytes(std::size_t room) const {
+  const double part = std::min(
+      1.0, static_cast<double>(room) / static_cast<double>(kAmpleRoomBytes));
+  const auto bytes = static_cast<std::size_t>(
+      part * part * static_cast<double>(kMostHandleBytes));
+  return std::min(std::max(WholePages(bytes), kPageBytes), most_handle_bytes_);
+}
+
+std::size_t VmmPolicy::QuantumBytes(std::size_t handle_bytes, std::size_t room,
+                                    std::size_t reserved) {
+  return std::max(std::min(handle_bytes, kQuantumBytes),
+                  std::min(room, reserved) / kQuantumDivisor);
+}
+
+std::size_t VmmPolicy::RangeBytes(std::size_t device_bytes,
+                                  std::size_t last_bytes, std::size_t size,
+                                  bool is_small) {
+  const std::size_t first =
+      device_bytes / (is_small ? kFirstSmallRangeDivisor : kFirstRangeDivisor);
+  const std::size_t least = AlignUp(size, kPageBytes) + 2 * kPageBytes;
+  const std::size_t bytes = last_bytes != 0 ? 2 * last_bytes : first;
+  return AlignUp(std::max(bytes, least), kPageBytes);
+}
+
+bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
+                            std::size_t reserved, std::size_t credit) const {
+  if (remap_ != Remap::kDial) return remap_ == Remap::kTight;
+  return credit < missing && room >= reserved / kLeastRoomDivisor;
+}
+
+}  // namespace strata

@@ -1,0 +1,62 @@
+#ifndef STRATA_STRATEGY_VIRTUAL_MEMORY_VMM_POLICY_H_
+#define STRATA_STRATEGY_VIRTUAL_MEMORY_VMM_POLICY_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/strategy_options.h"
+
+namespace strata {
+
+// The numbers of virtual_memory: sizes of handles and address ranges, and when
+// a growth moves free handles instead of creating some.
+//
+// Units: bytes.
+// Source: memory_policy.md §3 (handle size by room), §4.3 and §9.1 (the dial).
+class VmmPolicy {
+ public:
+  // Blocks of up to this size are in small arenas.
+  static constexpr std::size_t kSmallLimitBytes = std::size_t{256} << 10;
+
+  // Errors: std::invalid_argument naming the option that is wrong.
+  explicit VmmPolicy(const StrategyOptions& options);
+
+  // The largest handle to create while the place can grow by `room` bytes.
+  std::size_t HandleBytes(std::size_t room) const;
+  // The least to create at the end of a range, with handles of `handle_bytes`,
+  // while `reserved` bytes are held and the place can grow by `room` bytes.
+  static std::size_t QuantumBytes(std::size_t handle_bytes, std::size_t room,
+                                  std::size_t reserved);
+  // The size of an arena's next address range, for a device of `device_bytes`,
+  // after one of `last_bytes` (0: it is the first), for a block of `size`.
+  static std::size_t RangeBytes(std::size_t device_bytes,
+                                std::size_t last_bytes, std::size_t size,
+                                bool is_small);
+  // Most address space of a place.
+  std::size_t most_address_bytes() const { return most_address_bytes_; }
+  // Whether a handle may be mapped twice.
+  bool may_alias() const { return may_alias_; }
+
+  // Whether a growth that lacks `missing` bytes moves free handles first.
+  // `credit` are the bytes that may be created for those that were moved.
+  bool PrefersFree(std::size_t missing, std::size_t room, std::size_t reserved,
+                   std::size_t credit) const;
+  // What moving `bytes` adds to the credit.
+  std::size_t CreditFor(std::size_t bytes) const {
+    return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
+  }
+
+ private:
+  enum class Remap : std::uint8_t { kLazy, kTight, kDial };
+
+  Remap remap_ = Remap::kDial;
+  std::size_t moved_per_created_ = 0;  // with kDial
+  std::size_t most_handle_bytes_;
+  std::size_t most_address_bytes_;
+  bool may_alias_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_STRATEGY_VIRTUAL_MEMORY_VMM_POLICY_H_

@@ -1,0 +1,98 @@
+#include "strata/strategy/virtual_memory/vmm_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "strata/allocation/size.h"
+
+namespace strata {
+namespace {
+
+TEST(VmmPolicyTest, HandlesShrinkWithTheRoom) {
+  const VmmPolicy policy{StrategyOptions()};
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(80)), Mebibytes(64));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(72)), Mebibytes(64));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(36)), Mebibytes(16));
+  EXPECT_EQ(policy.HandleBytes(Gibibytes(7)), Mebibytes(2));
+  EXPECT_EQ(policy.HandleBytes(0), Mebibytes(2));
+}
+
+TEST(VmmPolicyTest, TheOptionBoundsHandles) {
+  StrategyOptions options;
+  options.vmm_handle_max_bytes = Mebibytes(9);
+  EXPECT_EQ(VmmPolicy(options).HandleBytes(Gibibytes(80)), Mebibytes(8));
+}
+
+TEST(VmmPolicyTest, AGrowthCreatesSomeMoreWhereThereIsRoom) {
+  EXPECT_EQ(VmmPolicy::QuantumBytes(Mebibytes(64), Gibibytes(80), 0),
+            Mebibytes(20));
+  EXPECT_EQ(VmmPolicy::QuantumBytes(Mebibytes(2), Mebibytes(1), Gibibytes(80)),
+            Mebibytes(2));
+  EXPECT_EQ(
+      VmmPolicy::QuantumBytes(Mebibytes(16), Gibibytes(40), Gibibytes(32)),
+      Mebibytes(128));
+}
+
+TEST(VmmPolicyTest, RangesDouble) {
+  EXPECT_EQ(VmmPolicy::RangeBytes(Gibibytes(80), 0, Mebibytes(1), false),
+            Gibibytes(10));
+  EXPECT_EQ(
+      VmmPolicy::RangeBytes(Gibibytes(80), Gibibytes(10), Mebibytes(1), false),
+      Gibibytes(20));
+  EXPECT_EQ(VmmPolicy::RangeBytes(Gibibytes(80), 0, Kibibytes(1), true),
+            Mebibytes(1280));
+  EXPECT_EQ(VmmPolicy::RangeBytes(Mebibytes(64), 0, Mebibytes(61), false),
+            Mebibytes(66));
+}
+
+TEST(VmmPolicyTest, LazyNeverPrefersFreeHandles) {
+  StrategyOptions options;
+  options.vmm_remap = "lazy";
+  const VmmPolicy policy(options);
+  EXPECT_FALSE(policy.PrefersFree(1, Gibibytes(80), 0, 0));
+}
+
+TEST(VmmPolicyTest, TightAlwaysPrefersFreeHandles) {
+  StrategyOptions options;
+  options.vmm_remap = "tight";
+  const VmmPolicy policy(options);
+  EXPECT_TRUE(policy.PrefersFree(1, 0, Gibibytes(80), Gibibytes(1)));
+}
+
+TEST(VmmPolicyTest, TheDialCreatesForCredit) {
+  const VmmPolicy policy{StrategyOptions()};
+  EXPECT_EQ(policy.CreditFor(Mebibytes(8)), Mebibytes(2));
+  EXPECT_TRUE(policy.PrefersFree(Mebibytes(4), Gibibytes(70), Gibibytes(10),
+                                 Mebibytes(2)));
+  EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70), Gibibytes(10),
+                                  Mebibytes(2)));
+  // More is reserved than is left.
+  EXPECT_FALSE(
+      policy.PrefersFree(Mebibytes(4), Gibibytes(39), Gibibytes(41), 0));
+}
+
+TEST(VmmPolicyTest, WrongOptionsAreNamed) {
+  const auto message = [](const StrategyOptions& options) {
+    try {
+      const VmmPolicy policy(options);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* dial : {"", "0", "-1", "often", "4x"}) {
+    StrategyOptions options;
+    options.vmm_remap = dial;
+    EXPECT_NE(message(options).find("strata_vmm_remap"), std::string::npos)
+        << dial;
+  }
+  StrategyOptions options;
+  options.vmm_handle_max_bytes = Mebibytes(2) - 1;
+  EXPECT_NE(message(options).find("strata_vmm_handle_max"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strata

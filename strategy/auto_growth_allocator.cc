@@ -216,6 +216,16 @@ bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
                         unused_bytes());
 }
 
+[[gnu::always_inline]] inline Block* AutoGrowthAllocator::MakeLive(
+    Block* block) noexcept {
+  ++takes_;
+  taken_bytes_ += block->size;
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  return block;
+}
+
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Cut(
     FreeIndex& blocks, Block* block, std::size_t size) noexcept {
   if (block->size - size >= kMinRemainderBytes) {
@@ -230,12 +240,7 @@ bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
     }
     blocks.Insert(rest);
   }
-  ++takes_;
-  taken_bytes_ += block->size;
-  block->is_free = false;
-  block->flags = kBlockLive;
-  block->offset_units = 0;
-  return block;
+  return MakeLive(block);
 }
 
 Block* AutoGrowthAllocator::Carve(Block* block, std::size_t size) noexcept {
@@ -305,13 +310,36 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   return Cut(blocks, block, size);
 }
 
+inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
+                                                std::size_t size) noexcept {
+  FreeIndex& blocks = index(pool);
+  const OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
+  if (size > open.least_reach()) return nullptr;
+  Block* block = blocks.TakeBestFit(size);
+  if (block == nullptr) {
+    if (open.least_reach() != SIZE_MAX) return nullptr;
+    Block* const tail = open.first_tail();
+    if (tail == nullptr || tail->size < size + kMinRemainderBytes) {
+      return nullptr;
+    }
+    // The tail stays in its list, and gets smaller.
+    block = blocks_.SplitLow(tail, size, records_.Pop());
+    block->pool = static_cast<std::uint8_t>(pool);
+    return MakeLive(block);
+  }
+  if (BlockList::IsWholeChunk(block) || block->size > open.least_reach()) {
+    blocks.Insert(block);
+    return nullptr;
+  }
+  return Cut(blocks, block, size);
+}
+
 [[gnu::always_inline]] inline Block* AutoGrowthAllocator::Find(
     std::size_t size) noexcept {
   const Pool pool = policy_.PoolOf(size);
   Block* block = nullptr;
-  if (!cache_.is_sweep_due() && !records_.empty() &&
-      !open_[static_cast<std::size_t>(pool)].has_inner()) [[likely]] {
-    block = TakeBestFit(pool, size);
+  if (!cache_.is_sweep_due() && !records_.empty()) [[likely]] {
+    block = has_ranges_ ? TakeInRanges(pool, size) : TakeBestFit(pool, size);
   }
   if (block == nullptr) [[unlikely]] {
     return FindSlowly(size);
@@ -350,23 +378,14 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   return true;
 }
 
-void AutoGrowthAllocator::InsertFree(Block* block,
-                                     FreeEpochs::Epoch epoch) noexcept {
-  Place(block, epoch);
-}
-
-void AutoGrowthAllocator::Insert(Block* block,
-                                 FreeEpochs::Epoch epoch) noexcept {
-  ++gives_;
-  Place(block, epoch);
-}
-
+// With kInRanges, neighbours may be open, or holes.
+template <bool kInRanges>
 [[gnu::always_inline]] inline void AutoGrowthAllocator::Place(
     Block* block, FreeEpochs::Epoch epoch) noexcept {
   taken_bytes_ -= block->size;
   block->flags = 0;
   const auto take_out = [this](Block* neighbour) {
-    if (IsInOpenBlocks(*neighbour)) [[unlikely]] {
+    if (kInRanges && IsInOpenBlocks(*neighbour)) [[unlikely]] {
       RemoveFree(neighbour);
     } else {
       index(*neighbour).Remove(neighbour);
@@ -379,20 +398,37 @@ void AutoGrowthAllocator::Insert(Block* block,
     block = previous;
   }
   if (Block* next = block->next; BlockList::IsFree(next)) {
+    if (kInRanges && next->pool >= 2 * kPools) {
+      // The tail stays in its list, and gets larger.
+      next->offset_units = std::max(epoch, next->offset_units);
+      blocks_.CoalesceLow(block, next, records_);
+      return;
+    }
     take_out(next);
     epoch = std::max(epoch, next->offset_units);
     blocks_.Coalesce(block, next, records_);
   }
   block->is_free = true;
   block->offset_units = epoch;
-  if (has_ranges_ && OpenBlocks::IsOpen(*block)) {
-    AddFree(block);
-    return;
+  if (kInRanges && OpenBlocks::IsOpen(*block)) [[unlikely]] {
+    return AddFree(block);
   }
   index(*block).Insert(block);
   if (BlockList::IsWholeChunk(block)) {
     IdleListOf(block->chunk).Add(block->chunk);
   }
+}
+
+void AutoGrowthAllocator::InsertFree(Block* block,
+                                     FreeEpochs::Epoch epoch) noexcept {
+  Place</*kInRanges=*/true>(block, epoch);
+}
+
+void AutoGrowthAllocator::Insert(Block* block,
+                                 FreeEpochs::Epoch epoch) noexcept {
+  ++gives_;
+  if (has_ranges_) return InsertFree(block, epoch);
+  Place</*kInRanges=*/false>(block, epoch);
 }
 
 void AutoGrowthAllocator::AddFree(Block* block) noexcept {
@@ -424,12 +460,7 @@ Block* AutoGrowthAllocator::CutOpen(Block* block, std::size_t size) noexcept {
     rest->is_free = true;
     AddFree(rest);
   }
-  ++takes_;
-  taken_bytes_ += block->size;
-  block->is_free = false;
-  block->flags = kBlockLive;
-  block->offset_units = 0;
-  return block;
+  return MakeLive(block);
 }
 
 std::size_t AutoGrowthAllocator::LargestFree() const noexcept {

@@ -189,8 +189,13 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   }
   // Takes the best fit, with at least a record at hand; null if none fits.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
+  // The same where chunks are ranges; null also if an inner open block may be
+  // better, or the best fit is an idle loan: FindSlowly decides then.
+  Block* TakeInRanges(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
   Block* Carve(Block* block, std::size_t size) noexcept;
+  // Counts a block that has left its list as handed out.
+  Block* MakeLive(Block* block) noexcept;
   // The same for a block that has left its index `blocks`, with at least a
   // record at hand.
   Block* Cut(FreeIndex& blocks, Block* block, std::size_t size) noexcept;
@@ -276,8 +281,10 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // Makes a block free, joined with its neighbours, since `epoch`. There may be
   // more records at hand afterwards than are kept.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // The same for a block that no user freed; what they have in common.
+  // What they have in common.
+  template <bool kInRanges>
   void Place(Block* block, FreeEpochs::Epoch epoch) noexcept;
+  // The same for a block of a range that no user freed.
   void InsertFree(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;

@@ -52,6 +52,10 @@ class BlockList {
   // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
   // rest, which is returned. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
+  // The same, but `record` becomes the low part, and is returned.
+  Block* SplitLow(Block* block, std::size_t low_bytes, Block* record);
+  // Joins `low` with `high`, which keeps its record, as Coalesce.
+  void CoalesceLow(Block* low, Block* high, RecordList& records);
   // Joins `low` with `high`, the next one; neither is live nor in an index. The
   // record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
@@ -107,6 +111,9 @@ class BlockList {
   bool IsConsistent() const;
 
  private:
+  // Makes `block` the one after `previous`, or the first of its chunk.
+  static void LinkAfter(Block* previous, Block* block);
+
   Chunk* first_ = nullptr;
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;
@@ -154,6 +161,36 @@ inline Block* BlockList::Split(Block* block, std::size_t low_bytes,
                                Block* record) {
   ++splits_;
   return SplitBlock(block, low_bytes, record);
+}
+
+inline void BlockList::LinkAfter(Block* previous, Block* block) {
+  (previous != nullptr ? previous->next : block->chunk->first) = block;
+}
+
+inline Block* BlockList::SplitLow(Block* block, std::size_t low_bytes,
+                                  Block* record) {
+  ++splits_;
+  record->data = block->data;
+  record->size = low_bytes;
+  record->set_place(block->place());
+  record->chunk = block->chunk;
+  record->previous = block->previous;
+  record->next = block;
+  LinkAfter(block->previous, record);
+  block->previous = record;
+  block->data += low_bytes;
+  block->size -= low_bytes;
+  return record;
+}
+
+inline void BlockList::CoalesceLow(Block* low, Block* high,
+                                   RecordList& records) {
+  ++coalesces_;
+  high->data = low->data;
+  high->size += low->size;
+  high->previous = low->previous;
+  LinkAfter(low->previous, high);
+  Discard(low, records);
 }
 
 inline void BlockList::Coalesce(Block* low, Block* high, RecordList& records) {

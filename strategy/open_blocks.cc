@@ -1,8 +1,7 @@
 #include "strata/strategy/open_blocks.h"
 
+#include <algorithm>
 #include <cstdint>
-
-#include "strata/strategy/block_list.h"
 
 namespace strata {
 namespace {
@@ -24,21 +23,34 @@ std::size_t ReachOf(const Block& block) {
   return reach;
 }
 
-}  // namespace
-
-bool OpenBlocks::IsOpen(const Block& block) {
-  return BlockList::IsHole(block.previous) || BlockList::IsHole(block.next);
+// The block and its holes, which change only while it is in no list.
+std::size_t LeastReachOf(const Block& block) {
+  std::size_t reach = block.size;
+  if (BlockList::IsHole(block.previous)) reach += block.previous->size;
+  if (BlockList::IsHole(block.next)) reach += block.next->size;
+  return reach;
 }
+
+}  // namespace
 
 bool OpenBlocks::IsTail(const Block& block) {
   return BlockList::IsHole(block.next) && block.next->next == nullptr;
 }
 
-Block* OpenBlocks::Find(std::size_t bytes, std::size_t reach) const {
+void OpenBlocks::Insert(Block* block, bool is_tail) {
+  if (is_tail) return tails_.Insert(block);
+  inner_.Insert(block);
+  least_reach_ = std::min(least_reach_, LeastReachOf(*block));
+}
+
+Block* OpenBlocks::Find(std::size_t bytes, std::size_t reach) {
+  if (reach != SIZE_MAX && reach <= least_reach_) return nullptr;
   Block* best = nullptr;
   std::size_t best_reach = reach;
+  least_reach_ = SIZE_MAX;
   for (Block* block = inner_.first(); block != nullptr;
        block = block->free_next) {
+    least_reach_ = std::min(least_reach_, LeastReachOf(*block));
     if (block->size < bytes || block->size >= best_reach) continue;
     const std::size_t block_reach = ReachOf(*block);
     if (block_reach < best_reach ||

@@ -2,8 +2,10 @@
 #define STRATA_STRATEGY_OPEN_BLOCKS_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "strata/allocation/allocation.h"
+#include "strata/strategy/block_list.h"
 
 namespace strata {
 
@@ -41,22 +43,25 @@ class BlockChain {
 class OpenBlocks {
  public:
   // Whether `block` is beside a hole.
-  static bool IsOpen(const Block& block);
+  static bool IsOpen(const Block& block) {
+    return BlockList::IsHole(block.next) || BlockList::IsHole(block.previous);
+  }
   // Whether the open block `block` is a tail.
   static bool IsTail(const Block& block);
 
-  void Insert(Block* block, bool is_tail) {
-    (is_tail ? tails_ : inner_).Insert(block);
-  }
+  void Insert(Block* block, bool is_tail);
   void Remove(Block* block, bool is_tail) {
     (is_tail ? tails_ : inner_).Remove(block);
   }
-  // Whether a block other than a tail is here.
-  bool has_inner() const { return inner_.first() != nullptr; }
+  // A lower bound on the reach of every block that is no tail; SIZE_MAX without
+  // one. A closed block of at most this size beats all of them.
+  std::size_t least_reach() const { return least_reach_; }
+  // Null if there is none.
+  Block* first_tail() const { return tails_.first(); }
   // The block of at least `bytes` whose reach is the smallest and below
   // `reach`, the lowest among equals. If `reach` is SIZE_MAX and there is none,
   // the smallest tail of at least `bytes`. Null if nothing fits.
-  Block* Find(std::size_t bytes, std::size_t reach) const;
+  Block* Find(std::size_t bytes, std::size_t reach);
   // Calls `visit` with every block.
   template <class Visit>
   void ForEach(Visit visit) const {
@@ -71,6 +76,7 @@ class OpenBlocks {
  private:
   BlockChain inner_;
   BlockChain tails_;
+  std::size_t least_reach_ = SIZE_MAX;
 };
 
 inline void BlockChain::Insert(Block* block) {

@@ -100,7 +100,7 @@ struct alignas(64) Chunk {
   std::uint32_t loans = 0;  // blocks of it that are lent
   // The number of recalls of spare loans before it was last taken, when idle.
   std::uint16_t recalls_before_use = 0;
-  bool is_loan = false;  // its memory is a block of another strategy's chunk
+  bool is_loan = false;   // its memory is a block of another strategy's chunk
   bool is_range = false;  // addresses, of which a part is mapped
 };
 

@@ -171,8 +171,8 @@ class ChunkPool final : public Decorator {
   void UnclaimPages(std::size_t bytes, bool was_refused) noexcept;
   // The claimed bytes are held from now on, in `handles` pieces.
   void HoldPages(std::size_t bytes, std::size_t handles) noexcept;
-  // `give` returns a piece of held bytes to the system; false: the system refused them,
-  // and they stay counted.
+  // `give` returns a piece of held bytes to the system; false: the system
+  // refused them, and they stay counted.
   void ReturnPages(std::size_t bytes, FunctionRef<bool()> give) noexcept;
   // Tells the visitors that `bytes` at `data` were mapped (+1), or are about to
   // be unmapped (-1).

@@ -122,7 +122,8 @@ GraphPool::AtPlace& GraphPool::PlaceOf(
   made->pool = std::make_shared<ChunkPool>(state->pool(), /*limit_bytes=*/0,
                                            made->reclaimer);
   made->strategy = std::make_unique<StrategySource>(
-      GraphPoolStrategy(state->strategy_name()), made->pool, SettingsOf(state->strategy_options()));
+      GraphPoolStrategy(state->strategy_name()), made->pool,
+      SettingsOf(state->strategy_options()));
   return *places_.emplace(state.get(), std::move(made)).first->second;
 }
 

@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-enum Column : std::size_t {
+enum RmmColumn : std::size_t {
   kThread,
   kTime,
   kAction,
@@ -279,7 +279,7 @@ class RmmLogReader {
   const bool strict_;
   LineReader lines_;
   TraceBuilder builder_;
-  std::vector<std::size_t> column_of_field_;  // Column, or kNoColumn
+  std::vector<std::size_t> column_of_field_;  // RmmColumn, or kNoColumn
   std::array<std::string_view, kFieldCount> fields_;
   HandleColumn pointers_;
   HandleColumn streams_;

@@ -173,7 +173,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   std::array<std::size_t, AutoGrowthPolicy::kPoolCount> last_range_bytes_{};
   BlockChain retired_;
   std::size_t retired_count_ = 0;
-  PageHandle* refused_ = nullptr;  // handles that the driver did not release
+  PageHandle* refused_ = nullptr;   // handles that the driver did not release
   Chunk* unused_ranges_ = nullptr;  // that are to be freed, linked by `next`
   std::size_t range_count_ = 0;
   std::size_t handle_count_ = 0;

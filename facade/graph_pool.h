@@ -46,11 +46,11 @@ class GraphPoolStream final : public ChainStream {
 // and what was allocated outside and they may have baked in.
 //
 // Model: per place a ChunkPool of its own above the place's, which counts the
-//   bytes and enforces the limit; on it an auto_growth strategy per stream,
-//   whatever the strategy outside, as it must never give a chunk back. What is
-//   freed here serves this pool's later requests only, of this capture or of
-//   the next, and goes back to the place with the pool, once the device was
-//   waited for: if it cannot be, the pool stays until it can, but no longer
+//   bytes and enforces the limit; on it a strategy per stream that never gives
+//   a chunk back: auto_growth, or virtual_memory where that serves the place.
+//   What is freed here serves this pool's later requests only, of this capture
+//   or of the next, and goes back to the place with the pool, once the device
+//   was waited for: if it cannot be, the pool stays until it can, but no longer
 //   than its facade. Blocks that are live then keep their chunks; the place
 //   gives what is idle beside them to the system. Captures that share a pool
 //   come one after another, and so must the launches of their graphs

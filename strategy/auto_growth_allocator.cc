@@ -26,12 +26,13 @@ std::optional<std::size_t> RoundedSize(std::size_t bytes, std::size_t granule) {
 
 AutoGrowthAllocator::AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                                          std::shared_ptr<ChainStream> stream,
-                                         const AutoGrowthPolicy& policy)
+                                         const AutoGrowthPolicy& policy,
+                                         bool is_complete)
     : PoolingStrategy(std::move(pool), std::move(stream)),
       HitPath(policy.biased_lock(), policy.front_cache_max_block(),
               policy.granule_bytes(), policy.front_cache_searches()),
       policy_(policy) {
-  this->pool().AddHolder(*this);
+  if (is_complete) this->pool().AddHolder(*this);
 }
 
 AutoGrowthAllocator::~AutoGrowthAllocator() {
@@ -319,7 +320,9 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
   if (block == nullptr) {
     if (open.least_reach() != SIZE_MAX) return nullptr;
     Block* const tail = open.first_tail();
-    if (tail == nullptr || tail->size < size + kMinRemainderBytes) {
+    // Written so that no size overflows.
+    if (tail == nullptr || tail->size < kMinRemainderBytes ||
+        tail->size - kMinRemainderBytes < size) {
       return nullptr;
     }
     // The tail stays in its list, and gets smaller.

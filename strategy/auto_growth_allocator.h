@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "strata/allocation/front_cache.h"
@@ -54,7 +55,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
 
   AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
                       std::shared_ptr<ChainStream> stream,
-                      const AutoGrowthPolicy& policy);
+                      const AutoGrowthPolicy& policy)
+      : AutoGrowthAllocator(std::move(pool), std::move(stream), policy,
+                            /*is_complete=*/true) {}
   ~AutoGrowthAllocator() override;
 
   // One that also lends to other streams; what is lent may outlive the result.
@@ -83,6 +86,12 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   virtual bool IsConsistent() const;
 
  protected:
+  // Not complete: a derived strategy, which calls AddHolder at the end of its
+  // constructor.
+  AutoGrowthAllocator(std::shared_ptr<ChunkPool> pool,
+                      std::shared_ptr<ChainStream> stream,
+                      const AutoGrowthPolicy& policy, bool is_complete);
+
   // Two streams that take turns would pass small memory to and fro for ever. So
   // many requests of small blocks look for a loan before they grow, and one
   // more for so many frees; with a chunk of its own a stream needs none.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "strata/allocation/record_slab.h"
 #include "strata/strategy/free_epochs.h"
 #include "strata/strategy/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
@@ -68,6 +69,7 @@ struct GrowthPlan {
   std::byte* low = nullptr;
   std::byte* high = nullptr;
   Block* region = nullptr;         // the pending block at `low`
+  RecordList spare;                // for the cuts of the commit
   std::size_t records = 0;         // that it takes to cut blocks
   bool lacks_host_memory = false;  // the vectors are too short
 

@@ -28,12 +28,14 @@ VirtualMemoryAllocator::VirtualMemoryAllocator(
           pool, stream,
           DeviceOf(*pool, *stream, options) != nullptr
               ? AutoGrowthPolicy::ForPages(options, VmmPolicy::kSmallLimitBytes)
-              : AutoGrowthPolicy(options)),
+              : AutoGrowthPolicy(options),
+          /*is_complete=*/false),
       vmm_(options),
       device_(DeviceOf(*pool, *stream, options)),
       location_{Location::Kind::kDevice, place().index},
       may_share_(device_ != nullptr && device_->caps().share_fd) {
   has_ranges_ = device_ != nullptr;
+  this->pool().AddHolder(*this);
 }
 
 VirtualMemoryAllocator::~VirtualMemoryAllocator() {
@@ -42,7 +44,14 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
   ReturnLoans(LoanRecall::kWait);
   GiveUpIdle();
   ReleaseFree(SIZE_MAX, Wait::kForStream);
-  UnmapRetired(/*all=*/true);
+  std::vector<Block*> retired;
+  if (ReserveForRetired(retired) && retired.capacity() != 0 && AwaitStream()) {
+    {
+      const std::lock_guard<ChainLock> guard(lock_);
+      TakeRetired(/*all=*/true, retired);
+    }
+    UnmapTaken(retired);
+  }
   FreeRanges();
   while (unused_ranges_ != nullptr) {
     const std::unique_ptr<AddressRange> lost(
@@ -81,7 +90,12 @@ bool VirtualMemoryAllocator::IsConsistent() const {
         // Counted at the block that holds its first byte.
         if (handle->base == at && at >= block->data) ++handles;
       }
-      if (is_usable && block->is_free &&
+      // While a growth is under way, a hole beside it may be pending.
+      const auto is_pending_block = [](const Block* other) {
+        return other != nullptr && other->pool == BlockList::kPendingPool;
+      };
+      if (is_usable && block->is_free && !is_pending_block(block->previous) &&
+          !is_pending_block(block->next) &&
           OpenBlocks::IsOpen(*block) != IsInOpenBlocks(*block)) {
         return false;
       }

@@ -150,14 +150,22 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
   // Takes free handles of `bytes` out of the lists: the smallest that suffices,
   // or else the largest first. `handles` has room for all.
-  void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles) noexcept;
+  // With them, all retired addresses, for which `retired` has room; if it has
+  // not, nothing is taken.
+  void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
+                  std::vector<Block*>& retired) noexcept;
   std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
   // Returns an unmapped handle to the driver; if the driver refuses, keeps it
   // for ReleaseRefused. Returns the bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses: those whose work is done, or `all`.
-  void UnmapRetired(bool all) noexcept;
+  // Unmaps retired addresses whose work is done.
+  void UnmapRetired() noexcept;
+  // Takes them out of their list, or `all`, as far as `retired` has room. Holds
+  // lock_.
+  void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
+  bool ReserveForRetired(std::vector<Block*>& retired);
+  void UnmapTaken(std::vector<Block*>& retired) noexcept;
   // Frees ranges that hold nothing.
   void FreeRanges() noexcept;
   void DetachRanges() noexcept;

@@ -25,7 +25,7 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
                                          Failure& failure) noexcept {
   if (device_ == nullptr) return false;
   const bool is_capturing = IsDuringCapture();
-  if (!is_capturing) UnmapRetired(/*all=*/false);
+  if (!is_capturing) UnmapRetired();
   GrowthPlan plan;
   Effort effort;
   // The addresses of a graph must stay what they were when it was captured.
@@ -60,7 +60,10 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
       case Attempt::kFailed:
         break;
     }
-    if (!failure.IsExhaustion() || is_capturing) break;
+    if (!failure.IsExhaustion() || is_capturing ||
+        failure.reason == Failure::Reason::kHostMemory) {
+      break;
+    }
     if (!MakeRoom(AlignUp(size, kPageBytes), &gave_own)) break;
     effort.only_tails = false;
   }
@@ -105,10 +108,10 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
   const std::size_t bytes = VmmPolicy::RangeBytes(device_bytes, last_bytes,
                                                   size, own == Pool::kSmall);
   if (!pool().ClaimAddresses(bytes, vmm_.most_address_bytes())) return false;
-  std::unique_ptr<AddressRange> range =
-      AddressRange::Reserve(*device_, place(), bytes);
   RecordSupply supply(RecordSlab::Instance());
-  if (range == nullptr || !supply.Fill(1)) {
+  std::unique_ptr<AddressRange> range;
+  if (supply.Fill(1)) range = AddressRange::Reserve(*device_, place(), bytes);
+  if (range == nullptr) {
     pool().UnclaimAddresses(bytes);
     return false;
   }
@@ -143,7 +146,12 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     Pool own, std::size_t size, const Effort& effort, GrowthPlan& plan,
     Block** block) noexcept {
   const Joined joined(*this);
-  // Another thread may have freed a block, or grown.
+  // To cut what another thread may have freed, or grown.
+  if (!records_.Has(1)) {
+    plan.Clear();
+    plan.records = 1;
+    return Attempt::kAgain;
+  }
   *block = FindAndCarve(own, size);
   if (*block != nullptr) return Attempt::kServed;
   plan.Clear();
@@ -176,6 +184,8 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
   }
   if (!records_.Has(plan.records)) return Attempt::kAgain;
   TakePlanned(plan);
+  // Others may use up the stock while the driver is called.
+  for (int i = 0; i < 2; ++i) plan.spare.Push(records_.Pop());
   return Attempt::kPlanned;
 }
 

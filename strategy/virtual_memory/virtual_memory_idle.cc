@@ -13,36 +13,50 @@
 
 namespace strata {
 
-void VirtualMemoryAllocator::UnmapRetired(bool all) noexcept {
-  StreamTimeline* const timeline = chain_stream().timeline();
-  if (timeline == nullptr || (!all && !timeline->MayTouch())) return;
-  std::vector<Block*> retired;
+void VirtualMemoryAllocator::TakeRetired(
+    bool all, std::vector<Block*>& retired) noexcept {
+  Block* next = nullptr;
+  for (Block* block = retired_.first();
+       block != nullptr && retired.size() < retired.capacity(); block = next) {
+    next = block->free_next;
+    if (!all && !epochs_.IsOver(block->offset_units)) continue;
+    retired_.Remove(block);
+    --retired_count_;
+    blocks_.SetUnusable(block, BlockList::kPendingPool);
+    retired.push_back(block);
+  }
+}
+
+bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired) {
+  std::size_t count = 0;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    count = retired_count_;
+  }
   try {
-    const std::size_t count = [this] {
-      const std::lock_guard<ChainLock> guard(lock_);
-      return retired_count_;
-    }();
-    if (count == 0) return;
     retired.reserve(count);
   } catch (const std::bad_alloc&) {
-    return;  // they stay mapped until a later call
+    return false;
   }
-  if (!all) LookAtStream();
+  return true;
+}
+
+void VirtualMemoryAllocator::UnmapRetired() noexcept {
+  StreamTimeline* const timeline = chain_stream().timeline();
+  if (timeline == nullptr || !timeline->MayTouch()) return;
+  std::vector<Block*> retired;
+  if (!ReserveForRetired(retired) || retired.capacity() == 0) return;
+  LookAtStream();
   {
     const std::lock_guard<ChainLock> guard(lock_);
     epochs_.Update(*timeline);
-    Block* next = nullptr;
-    for (Block* block = retired_.first();
-         block != nullptr && retired.size() < retired.capacity();
-         block = next) {
-      next = block->free_next;
-      if (!all && !epochs_.IsOver(block->offset_units)) continue;
-      retired_.Remove(block);
-      --retired_count_;
-      blocks_.SetUnusable(block, BlockList::kPendingPool);
-      retired.push_back(block);
-    }
+    TakeRetired(/*all=*/false, retired);
   }
+  timeline->AcquireDone();
+  UnmapTaken(retired);
+}
+
+void VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired) noexcept {
   std::sort(retired.begin(), retired.end(),
             [](const Block* a, const Block* b) { return a->data < b->data; });
   for (std::size_t i = 0; i < retired.size();) {
@@ -51,9 +65,9 @@ void VirtualMemoryAllocator::UnmapRetired(bool all) noexcept {
     std::size_t bytes = 0;
     while (i < retired.size() && retired[i]->data == at + bytes &&
            retired[i]->chunk == retired[first]->chunk) {
+      pool().TellOfRange(retired[i]->data, retired[i]->size, -1);
       bytes += retired[i++]->size;
     }
-    pool().TellOfRange(at, bytes, -1);
     const Status status = Unmap(at, bytes);
     const std::lock_guard<ChainLock> guard(lock_);
     for (std::size_t j = first; j < i; ++j) {
@@ -64,9 +78,12 @@ void VirtualMemoryAllocator::UnmapRetired(bool all) noexcept {
   }
 }
 
-void VirtualMemoryAllocator::DetachFree(
-    std::size_t bytes, std::vector<FreeHandle>& handles) noexcept {
+void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
+                                        std::vector<FreeHandle>& handles,
+                                        std::vector<Block*>& retired) noexcept {
   const Joined joined(*this);
+  // Memory is not released while it is still mapped elsewhere.
+  if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handles.size() == handles.capacity()) return;
     handles.push_back({&handle, &block, block.offset_units, false});
@@ -95,6 +112,7 @@ void VirtualMemoryAllocator::DetachFree(
     ++count;
   }
   handles.resize(count);
+  if (count != 0) TakeRetired(/*all=*/true, retired);
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseFree(std::size_t bytes,
@@ -124,20 +142,25 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
   } catch (const std::bad_alloc&) {
     return 0;
   }
-  DetachFree(bytes, handles);
+  std::vector<Block*> retired;
+  if (!ReserveForRetired(retired)) return 0;
+  DetachFree(bytes, handles, retired);
+  if (handles.empty()) return 0;
   // The stream may have used and freed one of them before it was detached.
-  const bool is_done =
-      handles.empty() ||
-      (wait == Wait::kForStream ? AwaitStream() : IdleIsDone());
-  if (!is_done) {
-    const Joined joined(*this);
-    for (const FreeHandle& free : handles) Restore(free.block);
-    records_.Shed();
-    return 0;
+  if (wait == Wait::kForStream ? AwaitStream() : IdleIsDone()) {
+    UnmapTaken(retired);
+    return ReleaseDetached(handles);
   }
-  // Memory is not released while it is still mapped elsewhere.
-  UnmapRetired(/*all=*/true);
-  return ReleaseDetached(handles);
+  const Joined joined(*this);
+  for (const FreeHandle& free : handles) Restore(free.block);
+  for (Block* block : retired) {
+    blocks_.SetUnusable(block, BlockList::kRetiredPool);
+    block->offset_units = std::min(block->offset_units, epochs_.current());
+    retired_.Insert(block);
+    ++retired_count_;
+  }
+  records_.Shed();
+  return 0;
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseDetached(
@@ -155,10 +178,16 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
            handles[i].block->chunk == handles[first].block->chunk) {
       bytes += handles[i++].handle->bytes;
     }
-    pool().TellOfRange(at, bytes, -1);
+    const auto tell = [&](int count_change) {
+      for (std::size_t j = first; j < i; ++j) {
+        const PageHandle& handle = *handles[j].handle;
+        pool().TellOfRange(handle.base, handle.bytes, count_change);
+      }
+    };
+    tell(-1);
     const Status unmapped = Unmap(at, bytes);
     if (unmapped != Status::kSuccess) {
-      pool().TellOfRange(at, bytes, +1);
+      tell(+1);
       const Joined joined(*this);
       for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
       continue;
@@ -224,11 +253,16 @@ void VirtualMemoryAllocator::DetachRanges() noexcept {
     holes_[range->pool].Remove(chunk->first);
     blocks_.RemoveRange(chunk, records_);
     --range_count_;
-    // Every range has a hole at its end.
-    if (holes_[range->pool].first() == nullptr) {
-      last_range_bytes_[range->pool] = 0;
-    }
     chunk->next = std::exchange(unused_ranges_, range);
+  }
+  // The next range is twice the largest that is left.
+  last_range_bytes_ = {};
+  for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
+       chunk = chunk->next) {
+    if (!chunk->is_range) continue;
+    const auto& range = *static_cast<const AddressRange*>(chunk);
+    std::size_t& last = last_range_bytes_[range.pool];
+    last = std::max(last, range.size_bytes());
   }
 }
 
@@ -284,7 +318,7 @@ std::size_t VirtualMemoryAllocator::GiveBackLargest(
 std::size_t VirtualMemoryAllocator::GiveBackAll() noexcept {
   const std::size_t given = AutoGrowthAllocator::GiveBackAll() +
                             ReleaseFree(SIZE_MAX, Wait::kForStream);
-  UnmapRetired(/*all=*/false);
+  UnmapRetired();
   FreeRanges();
   return given;
 }

@@ -131,6 +131,7 @@ void VirtualMemoryAllocator::UndoPlan(GrowthPlan& plan) noexcept {
   for (FreeHandle& free : plan.free_handles) {
     if (free.is_chosen) Restore(free.block);
   }
+  while (!plan.spare.empty()) records_.Push(plan.spare.Pop());
   records_.Shed();
 }
 
@@ -142,10 +143,11 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
     RangeOf(*block).SetHandle(block->data, block->size, nullptr);
     if (vmm_.may_alias()) {
       blocks_.SetUnusable(block, BlockList::kRetiredPool);
-      block->offset_units = free.epoch;
+      // Epochs may have been numbered anew meanwhile.
+      block->offset_units = std::min(free.epoch, epochs_.current());
       retired_.Insert(block);
       ++retired_count_;
-      is_current = is_current || free.epoch == epochs_.current();
+      is_current = is_current || block->offset_units == epochs_.current();
       Refresh(block->previous);
       Refresh(block->next);
     } else {
@@ -183,14 +185,14 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
     Block* const rest = block;
     block = blocks_.Split(
         rest, static_cast<std::size_t>(plan.target.begin - rest->data),
-        records_.Pop());
+        plan.spare.Pop());
     block->is_free = false;
     InsertFree(rest, epoch);
   }
   const auto size =
       static_cast<std::size_t>(plan.target.end - plan.target.begin);
   if (block->size - size >= kMinRemainderBytes) {
-    InsertFree(blocks_.Split(block, size, records_.Pop()), epoch);
+    InsertFree(blocks_.Split(block, size, plan.spare.Pop()), epoch);
   }
   block->is_free = false;
   block->flags = kBlockLive;
@@ -199,6 +201,7 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   Refresh(block->previous);
   Refresh(block->next);
   LimitCache();
+  while (!plan.spare.empty()) records_.Push(plan.spare.Pop());
   records_.Shed();
   return block;
 }

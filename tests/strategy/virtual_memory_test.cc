@@ -172,6 +172,17 @@ TEST_F(VirtualMemoryTest, OldAddressesStayMappedUntilTheirWorkIsDone) {
   EXPECT_GT(Calls(DeviceCall::kUnmapRange), 0U);
 }
 
+TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {
+  options_.progress = "manual";
+  Build();
+  const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
+  Submit(a_);
+  const AllocationPtr large = a_->Allocate(32 * kMiB);
+  // Work is under way that uses the old addresses, and nothing is free.
+  EXPECT_EQ(a_->Release(), 0U);
+  EXPECT_EQ(Calls(DeviceCall::kUnmapRange), 0U);
+}
+
 TEST_F(VirtualMemoryTest, WithoutAliasesNothingIsMappedTwice) {
   options_.strategy_options.vmm_alias = false;
   options_.progress = "manual";

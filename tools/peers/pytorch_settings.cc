@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kLeastBlockBytes = 512;
+constexpr std::size_t kSmallestBlockBytes = 512;
 constexpr std::size_t kLargeSegmentMebibytes = 20;
 
 std::optional<std::size_t> NumberOf(std::string_view text) {
@@ -181,10 +181,10 @@ std::size_t PytorchSettings::RoundedBytes(std::size_t bytes) const {
   const std::size_t index =
       std::min(power > kFirstPower ? power - kFirstPower : 0, kIntervals - 1);
   const std::size_t divisions = power2_divisions[index];
-  if (divisions > 1 && bytes > kLeastBlockBytes * divisions) {
+  if (divisions > 1 && bytes > kSmallestBlockBytes * divisions) {
     return AlignUp(bytes, floor / divisions);
   }
-  return AlignUp(bytes, kLeastBlockBytes);
+  return AlignUp(bytes, kSmallestBlockBytes);
 }
 
 PytorchSettings WithPytorchSwitches(PytorchSettings settings,

@@ -186,10 +186,13 @@ std::uint32_t ParsePercent(const std::string& text) {
   const auto refuse = [&](const char* why) {
     throw std::invalid_argument("--jitter: '" + text + "' " + why);
   };
-  const bool has_digit = number.find_first_of("0123456789") != number.npos;
+  const bool has_digit =
+      number.find_first_of("0123456789") != std::string_view::npos;
   const std::size_t point = number.find('.');
-  if (!has_digit || number.find_first_not_of("0123456789.") != number.npos ||
-      (point != number.npos && number.find('.', point + 1) != number.npos)) {
+  if (!has_digit ||
+      number.find_first_not_of("0123456789.") != std::string_view::npos ||
+      (point != std::string_view::npos &&
+       number.find('.', point + 1) != std::string_view::npos)) {
     refuse("is not a percentage");
   }
   const double ppm = std::stod(std::string(number)) * 10'000;

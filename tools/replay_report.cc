@@ -204,7 +204,8 @@ std::string TableOf(const TraceReport& report, const Columns& columns) {
 
 bool FitsLines(const std::string& text) {
   std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != text.npos;
+  for (std::size_t end = 0;
+       (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     if (end - begin > kLineCharacters) return false;
   }

@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "strata/allocation/size.h"
@@ -28,9 +29,11 @@ std::optional<std::size_t> NumberOf(std::string_view text) {
 
 // Digits and one point: "0.8", ".5", "1".
 std::optional<double> FractionOf(std::string_view text) {
-  const bool has_digit = text.find_first_of("0123456789") != text.npos;
-  const bool is_plain = text.find_first_not_of("0123456789.") == text.npos &&
-                        text.find('.') == text.rfind('.');
+  const bool has_digit =
+      text.find_first_of("0123456789") != std::string_view::npos;
+  const bool is_plain =
+      text.find_first_not_of("0123456789.") == std::string_view::npos &&
+      text.find('.') == text.rfind('.');
   if (!has_digit || !is_plain) return std::nullopt;
   return std::stod(std::string(text));
 }
@@ -81,7 +84,7 @@ constexpr Reason kWrongDivisions =
 bool ReadInterval(std::string_view item, std::optional<std::size_t>& last,
                   PytorchSettings& settings) {
   const std::size_t colon = item.find(':');
-  if (colon == item.npos) return false;
+  if (colon == std::string_view::npos) return false;
   auto& divisions = settings.power2_divisions;
   const auto value = NumberOf(item.substr(colon + 1));
   if (!value || (*value != 0 && !std::has_single_bit(*value))) return false;
@@ -118,7 +121,7 @@ Reason ReadDivisions(std::string_view value, PytorchSettings& settings) {
     if (!ReadInterval(rest.substr(0, comma), last, settings)) {
       return kWrongDivisions;
     }
-    if (comma == rest.npos) return nullptr;
+    if (comma == std::string_view::npos) return nullptr;
     rest.remove_prefix(comma + 1);
   }
 }
@@ -144,7 +147,7 @@ constexpr std::array kSwitches = {
 void ReadSwitch(std::string_view item, std::set<std::string_view>& known,
                 PytorchSettings& settings) {
   const std::size_t equals = item.find('=');
-  if (equals == item.npos) Refuse(item, "is not KEY=VALUE");
+  if (equals == std::string_view::npos) Refuse(item, "is not KEY=VALUE");
   const std::string_view key = item.substr(0, equals);
   const auto found =
       std::find_if(kSwitches.begin(), kSwitches.end(),
@@ -169,7 +172,7 @@ std::size_t EndOfItem(std::string_view text) {
     if (text[i] == ']') is_in_list = false;
     if (text[i] == ',' && !is_in_list) return i;
   }
-  return text.npos;
+  return std::string_view::npos;
 }
 
 }  // namespace
@@ -193,7 +196,7 @@ PytorchSettings WithPytorchSwitches(PytorchSettings settings,
   while (true) {
     const std::size_t end = EndOfItem(text);
     ReadSwitch(text.substr(0, end), known, settings);
-    if (end == text.npos) return settings;
+    if (end == std::string_view::npos) return settings;
     text.remove_prefix(end + 1);
   }
 }

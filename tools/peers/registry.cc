@@ -49,7 +49,7 @@ PeerRequest ParsePeer(std::string_view strategy) {
       std::find_if(kPeerRows.begin(), kPeerRows.end(),
                    [&](const PeerRow& one) { return name == one.name; });
   if (row == kPeerRows.end()) RefuseName(strategy);
-  if (colon == text.npos) return {&*row, {}};
+  if (colon == std::string_view::npos) return {&*row, {}};
   const std::string_view switches = text.substr(colon + 1);
   if (row->check == nullptr) {
     throw std::invalid_argument("'" + std::string(strategy) +

@@ -86,7 +86,8 @@ class ChunkHolder {
   virtual Block* PartWith(std::size_t /*bytes*/) noexcept { return nullptr; }
   // Gives all idle chunks to the system; returns their bytes.
   virtual std::size_t GiveBackAll() noexcept = 0;
-  // The same for a holder from which nobody allocates any more; 0 for others.
+  // GiveBackAll of a holder from which nobody allocates any more; the others
+  // give nothing and return 0.
   virtual std::size_t GiveBackEnded() noexcept { return 0; }
   // Gives idle chunks to the system, until they are `bytes` together, if the
   // work that used them is done; returns their bytes. Waits for nothing.

@@ -130,7 +130,7 @@ class ChunkPool final : public Decorator {
   // An upper bound on the bytes that the system gains if all idle memory is
   // given back; `of_limit`: on the bytes that the limit gains.
   std::size_t ReclaimableBytes(bool of_limit) noexcept;
-  // The same without memory that the system has refused to take back.
+  // As ReclaimableBytes, without memory that the system refused to take back.
   std::size_t IdleBytes(bool of_limit) noexcept;
   // Gives all idle memory to the system; returns the bytes given. Stops waiting
   // for streams once `bytes` were given without.

@@ -57,7 +57,7 @@ struct Stats {
 std::uint64_t SmallerLimit(std::uint64_t a, std::uint64_t b);
 // Lowers the limits of `stats` to one on reserved bytes, of which 0 is none.
 void LimitReserved(Stats& stats, std::uint64_t bytes, const char* flag);
-// The same with one on bytes in use.
+// Lowers the limit of `stats` to a limit on bytes in use, of which 0 is none.
 void LimitInUse(Stats& stats, std::uint64_t bytes);
 
 // Adds every field of `from` that is a sum over layers side by side (all but

@@ -91,9 +91,9 @@ class GraphPools final : public CaptureHolds {
   // Ends what waits for captures to be over, and pools whose last graph is
   // gone. Nothing while a capture is announced.
   void Sweep() noexcept;
-  // The same after a call of each device that has graphs of pools without
-  // users: the driver tells of graphs that are gone in a thread of its own,
-  // which may need the call, or be later. Returns whether such pools are left.
+  // Calls each device that has graphs of pools without users, then sweeps. The
+  // driver reports the end of a graph in a thread of its own, which may need the
+  // call, or may come later. Returns whether such pools are left.
   bool AskAndSweep() noexcept;
   // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
   // where pools without users have graphs.

@@ -64,7 +64,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
       const AutoGrowthPolicy& policy);
-  // The same of a strategy that exists.
+  // Makes `strategy`, which is complete, lend to other streams.
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::unique_ptr<AutoGrowthAllocator> strategy);
 
@@ -198,8 +198,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   }
   // Takes the best fit, with at least a record at hand; null if none fits.
   Block* TakeBestFit(Pool pool, std::size_t size) noexcept;
-  // The same where chunks are ranges; null also if an inner open block may be
-  // better, or the best fit is an idle loan: FindSlowly decides then.
+  // Takes the best fit where chunks are ranges. Null if no block fits, if an
+  // inner open block may fit better, or if the best fit is an idle loan: then
+  // FindSlowly decides.
   Block* TakeInRanges(Pool pool, std::size_t size) noexcept;
   // Cuts `size` bytes from a free, indexed block; null if records ran out.
   Block* Carve(Block* block, std::size_t size) noexcept;
@@ -290,10 +291,11 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // Makes a block free, joined with its neighbours, since `epoch`. There may be
   // more records at hand afterwards than are kept.
   void Insert(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // What they have in common.
+  // Joins `block` with its free neighbours and lists the result, for Insert and
+  // InsertFree.
   template <bool kInRanges>
   void Place(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // The same for a block of a range that no user freed.
+  // Makes a block of a range free that no user freed.
   void InsertFree(Block* block, FreeEpochs::Epoch epoch) noexcept;
   // Takes an idle chunk out of all lists, and returns it. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;

@@ -141,8 +141,8 @@ class StreamSet {
   void Pop(SimStream* stream);
   void Settle();
   void ForgetIfOver(SimStream* stream);
-  // Takes forgotten streams out of all clocks. Until then, what a clock says of
-  // one means nothing.
+  // Takes forgotten streams out of all clocks. Until then, the entry of a
+  // forgotten stream in a clock has no meaning.
   void SweepClocks();
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SimStream>> streams_;

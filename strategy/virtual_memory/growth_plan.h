@@ -57,7 +57,7 @@ struct GrowthPiece {
   bool is_old_unmapped = false;  // with alias off
 };
 
-// What a growth does.
+// The steps of one growth: its addresses, and the handles that it maps there.
 struct GrowthPlan {
   GrowthTarget target;
   std::vector<FreeHandle> free_handles;  // sorted by size

@@ -92,8 +92,8 @@ class GraphPools final : public CaptureHolds {
   // gone. Nothing while a capture is announced.
   void Sweep() noexcept;
   // Calls each device that has graphs of pools without users, then sweeps. The
-  // driver reports the end of a graph in a thread of its own, which may need the
-  // call, or may come later. Returns whether such pools are left.
+  // driver reports the end of a graph in a thread of its own, which may need
+  // the call, or may come later. Returns whether such pools are left.
   bool AskAndSweep() noexcept;
   // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices
   // where pools without users have graphs.

@@ -227,10 +227,10 @@ std::string ToTable(const TraceReport& report, bool wide) {
   for (const Column& column : kColumns) {
     if (IsShown(column.shown, report, wide)) columns.push_back(&column);
   }
-  const std::string all = TableOf(report, columns);
+  std::string all = TableOf(report, columns);
   if (wide || FitsLines(all)) return all;
   while (DropPassColumn(columns)) {
-    const std::string some = TableOf(report, columns);
+    std::string some = TableOf(report, columns);
     if (FitsLines(some)) return some;
   }
   return all;  // a strategy's name is too long

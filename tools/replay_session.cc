@@ -162,8 +162,9 @@ class ReplaySession {
       options.allocator_strategy = name;
       options.platform.sim_memory_bytes = report.device_bytes;
       Show(trace.path + ": trying " + name);
-      if (ServesQuietly(trace, options, request_.settings.plan))
+      if (ServesQuietly(trace, options, request_.settings.plan)) {
         report.alternatives.push_back(name);
+      }
       if (report.alternatives.size() == 2) break;
     }
     progress_.Clear();

@@ -16,8 +16,9 @@ constexpr std::string_view kPeerPrefix = "peer:";
 // one. `previous` has the items that belong to it.
 bool Continues(const std::string& previous, const std::string& item) {
   if (!previous.starts_with(kPeerPrefix)) return false;
-  if (previous.find(':', kPeerPrefix.size()) == std::string_view::npos)
+  if (previous.find(':', kPeerPrefix.size()) == std::string_view::npos) {
     return false;
+  }
   const std::size_t open = previous.rfind('[');
   if (open != std::string_view::npos &&
       previous.find(']', open) == std::string_view::npos) {

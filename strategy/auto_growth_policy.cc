@@ -22,7 +22,7 @@ constexpr std::size_t kMediumChunkBytes = Mebibytes(20);
 // A chunk of kMediumChunkBytes may leave this part of it unused.
 constexpr std::size_t kMediumRestDivisor = 4;
 // Sizes of chunks that are chosen to fit the blocks.
-constexpr std::size_t kLeastFittedBytes = Mebibytes(16);
+constexpr std::size_t kLeastFittedBytes = Mebibytes(12);
 constexpr std::size_t kMostFittedBytes = Mebibytes(32);
 // A smaller chunk is preferred to one that leaves less than this part unused.
 constexpr std::size_t kGoodFitDivisor = 32;

@@ -2,8 +2,12 @@
 #define STRATA_ALLOCATION_STREAMS_LOST_STREAMS_H_
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <set>
 #include <utility>
 
 #include "strata/platform/spin_lock.h"
@@ -31,6 +35,21 @@ class LostStreams {
     }
   }
 
+  // Whether nobody has been told of the stream yet: a program may name it again
+  // and again, each time as a new chain. Remembers the kMostTold newest
+  // streams.
+  static constexpr std::size_t kMostTold = 1024;
+  bool TellOnce(const Stream& stream) noexcept {
+    const std::lock_guard<std::mutex> guard(told_mutex_);
+    try {
+      if (!told_.emplace(stream.uid, stream.device).second) return false;
+      if (told_.size() > kMostTold) told_.erase(told_.begin());
+    } catch (const std::bad_alloc&) {
+      // To be told twice is better than not at all.
+    }
+    return true;
+  }
+
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   void Add(std::unique_ptr<Lost> lost) noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -51,6 +70,9 @@ class LostStreams {
   std::atomic<bool> any_{false};
   SpinLock lock_;
   std::unique_ptr<Lost> first_;  // guarded by lock_
+  std::mutex told_mutex_;
+  // Uid and device; uids rise. Guarded by told_mutex_.
+  std::set<std::pair<std::uint64_t, int>> told_;
 };
 
 }  // namespace strata

@@ -240,7 +240,7 @@ void StreamTimeline::Lose(Status status) noexcept {
   uses_.Shut();
   noted_.fetch_add(1, std::memory_order_acq_rel);
   ended_.store(true, std::memory_order_release);
-  LOG(ERROR)
+  LOG_IF(ERROR, lost_streams_ == nullptr || lost_streams_->TellOnce(stream_))
       << "stream " << stream_.uid
       << ": was destroyed and its end not announced (" << status
       << "); memory that was used there is kept until its events are "

@@ -86,6 +86,19 @@ TEST_P(LostStreamsTest, TheDeviceIsAskedAndTheErrorLoggedOnce) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
+TEST_P(LostStreamsTest, AStreamNamedAgainIsNotLoggedAgain) {
+  Lose();
+  live_.reset();
+  const ErrorCounter counter;
+  for (int i = 0; i < 3; ++i) {
+    TryAlloc(Mebibytes(56)).reset();
+    facade().Release(Here());
+    Failure failure;  // cuda_malloc_async refuses
+    facade().TryAlloc(Here(), Request{Mebibytes(3)}, lost_, failure).reset();
+  }
+  EXPECT_LE(counter.errors.size(), 1U);
+}
+
 TEST_P(LostStreamsTest, ItsMemoryIsFreeAfterOneWait) {
   Lose();
   live_.reset();

@@ -52,7 +52,7 @@ std::uint64_t CountOf(const std::vector<CallRecord>& calls, DeviceCall kind) {
 
 // Fault B16: growth by the minimum chunk failed where the request would fit.
 TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
-  TestPlace place(Memory(6));
+  TestPlace place(Memory(4));
   const TestChain chain = place.AddChain();
   const AllocationPtr graded = chain->Allocate(Mebibytes(3));
   EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(4));
@@ -199,10 +199,10 @@ TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
     rule.count = refused;
     if (refused != 0) place.device().AddFault(rule);
     Failure failure;
-    // Six blocks, three, one in whole steps of 2 MiB, and one.
+    // Four blocks, two, one in whole steps of 2 MiB, and one.
     const AllocationPtr grown =
         chain->AllocateOrNull(Request{Mebibytes(3), 0, kNoRetry}, failure);
-    const std::size_t chunk[] = {18, 10, 4, 3, 0};
+    const std::size_t chunk[] = {12, 6, 4, 3, 0};
     EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(12 + chunk[refused]));
     EXPECT_EQ(grown != nullptr, refused < 4);
     EXPECT_TRUE(chain.auto_growth().IsConsistent());

@@ -72,8 +72,8 @@ TEST(AutoGrowthPolicyTest, GradedRequestsOfUpToOneMebibyteAreSmall) {
 // Blocks of 6 912 KiB took 1.48 times their size, two in each 20 MiB.
 TEST(AutoGrowthPolicyTest, AChunkThatWouldWasteAQuarterIsChosenToFit) {
   const AutoGrowthPolicy policy{StrategyOptions()};
-  EXPECT_EQ(Sizes(policy, Kibibytes(6912))[0], Mebibytes(28));
-  EXPECT_EQ(Sizes(policy, Kibibytes(7000))[0], Mebibytes(28));
+  EXPECT_EQ(Sizes(policy, Kibibytes(6912))[0], Mebibytes(14));
+  EXPECT_EQ(Sizes(policy, Kibibytes(7000))[0], Mebibytes(14));
   EXPECT_EQ(Sizes(policy, Mebibytes(8))[0], Mebibytes(20));
 }
 
@@ -84,7 +84,7 @@ TEST(AutoGrowthPolicyTest, WithoutBytesToSpareEveryChunkIsChosenToFit) {
                  {.size = size, .pool = Pool::kLarge, .spare_bytes = 0});
   };
   EXPECT_THAT(tight(Mebibytes(8)), ElementsAre(Mebibytes(16), Mebibytes(8)));
-  EXPECT_THAT(tight(Mebibytes(6)), ElementsAre(Mebibytes(18), Mebibytes(6)));
+  EXPECT_THAT(tight(Mebibytes(6)), ElementsAre(Mebibytes(12), Mebibytes(6)));
   EXPECT_EQ(tight(Mebibytes(5))[0], Mebibytes(20));
 }
 
@@ -97,7 +97,7 @@ TEST(AutoGrowthPolicyTest, UnderALimitLargeChunksAreNotRoundedUp) {
         {.size = size, .pool = policy.PoolOf(size), .is_limited = true});
   };
   EXPECT_THAT(limited(Mebibytes(33) + 256), ElementsAre(Mebibytes(33) + 256));
-  EXPECT_EQ(limited(Mebibytes(7))[0], Mebibytes(21));
+  EXPECT_EQ(limited(Mebibytes(7))[0], Mebibytes(14));
   EXPECT_EQ(limited(Kibibytes(700))[0], Mebibytes(2));
 }
 

@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_CHUNK_HOLDER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,7 +20,7 @@ class ChainStream;
 // than its size.
 inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
 
-// A wish for memory that another stream has left over.
+// A request for memory that another stream has left over.
 struct LoanRequest {
   // What may be done to have it.
   enum class Effort {
@@ -40,8 +41,47 @@ enum class LoanRecall {
   kWait,   // all, after waiting for their last use
 };
 
-// A strategy as the ChunkPool of its place sees it: somebody who keeps idle
-// chunks and can part with them.
+// The idle memory of a holder, in bytes. The chunks of a strategy that maps
+// pages include its free pages in the three sums.
+struct IdleInfo {
+  std::size_t bytes = 0;  // in idle chunks
+  // The same, with the chunks in which only loans are in use.
+  std::size_t bytes_with_lent = 0;
+  // An upper bound on the bytes that the system gains once all of them are
+  // given back: each chunk counts in whole steps of kSystemStepBytes.
+  std::size_t system_bytes = 0;
+  // The smallest idle chunk of at least the bytes asked for, and the largest
+  // idle chunk; 0: none.
+  std::size_t best_fit = 0;
+  std::size_t largest = 0;
+};
+
+// A request to a holder to give up idle memory.
+struct GiveBackRequest {
+  enum class Kind : std::uint8_t {
+    // The smallest idle chunk of at least `bytes`, to the system, after a wait
+    // for the work that used it.
+    kBestFit,
+    // The same chunk, to the ChunkPool, for another stream. Waits for nothing.
+    kOffer,
+    // Idle chunks of at least `least_bytes`, the largest first, until they are
+    // `bytes` together; to the system, after a wait for the work.
+    kLargestFirst,
+    // Idle memory until it is `bytes`, to the system, if the work that used it
+    // is done. Waits for nothing.
+    kDone,
+    // All idle memory, to the system, after a wait for the work; loans that
+    // lie idle with their borrowers return first.
+    kAll,
+  };
+
+  Kind kind = Kind::kAll;
+  std::size_t bytes = SIZE_MAX;
+  std::size_t least_bytes = 1;
+};
+
+// A strategy as the ChunkPool of its place sees it: it keeps idle memory, and
+// gives it up on request.
 //
 // Model: besides idle chunks, a holder may lend a free block. The borrower has
 //   it as a chunk from the pool; to the lender it is a block in use until it
@@ -49,86 +89,73 @@ enum class LoanRecall {
 // Threads: every function from any thread, with no lock held.
 class ChunkHolder {
  public:
-  ChunkHolder() = default;
+  // Constant facts of a holder.
+  struct Identity {
+    // The stream whose work used the idle memory; one without uid if the
+    // strategy serves all streams of the place.
+    Stream stream;
+    // The layer that holds the memory; null if no chain contains it.
+    const Allocator* layer = nullptr;
+    // Nobody allocates from it any more.
+    bool has_ended = false;
+  };
+
+  explicit ChunkHolder(const Identity& identity) : identity_(identity) {}
   ChunkHolder(const ChunkHolder&) = delete;
   ChunkHolder& operator=(const ChunkHolder&) = delete;
   virtual ~ChunkHolder() = default;
 
-  // The stream whose work used the idle chunks; a Stream without uid if the
-  // strategy serves all streams of the place.
-  virtual Stream holder_stream() const noexcept = 0;
-  // Bytes in idle chunks.
-  virtual std::size_t IdleBytes() const noexcept = 0;
-  // The same, with the chunks in which only loans are in use.
-  virtual std::size_t IdleChunkBytes() const noexcept { return IdleBytes(); }
-  // An upper bound on what the system has more once they are all given back:
-  // each chunk counts in whole steps of kSystemStepBytes.
-  virtual std::size_t IdleSystemBytes() const noexcept = 0;
-  // The size of the smallest idle chunk of at least `bytes`; 0: none.
-  virtual std::size_t SmallestIdle(std::size_t bytes) const noexcept = 0;
-  virtual std::size_t LargestIdle() const noexcept = 0;
-  // Whether the work that used the idle chunks is done. Never waits.
+  const Identity& identity() const { return identity_; }
+
+  // `fit_bytes` 0: without best_fit and largest, which cost a search.
+  //
+  // Cost: one lock of the strategy.
+  virtual IdleInfo Idle(std::size_t fit_bytes) const noexcept = 0;
+  // Whether the work that used the idle memory is done. Never waits.
   virtual bool IdleIsDone() noexcept = 0;
+  // Returns the bytes that left. A holder that cannot serve a kind returns 0.
+  virtual std::size_t GiveBack(const GiveBackRequest& request) noexcept = 0;
+  // `stream` is about to go. If it is the stream of the holder: parts with all
+  // idle memory, and waits for nothing if the stream has a timeline. Memory
+  // that work may still use goes to the ChunkPool, and loans stay until they
+  // are recalled. Other streams are told to holders that heed their ends, also
+  // after the chain has ended.
+  virtual void StreamEnds(Stream /*stream*/) noexcept {}
+  // Adds the blocks of the holder as AllocatorVisitor::VisitBlocks lists them.
+  //
+  // Errors: std::bad_alloc.
+  virtual void AppendBlocks(std::vector<BlockInfo>& /*blocks*/) const {}
 
-  // Gives the smallest idle chunk of at least `bytes` to the system, after the
-  // work that used it; returns its bytes, 0 if there is none any more.
-  virtual std::size_t GiveBack(std::size_t bytes) noexcept = 0;
-  // Gives idle chunks of at least `least` bytes to the system, the largest
-  // first, until they are `bytes` together, after the work that used them;
-  // returns their bytes.
-  virtual std::size_t GiveBackLargest(std::size_t bytes,
-                                      std::size_t least) noexcept;
-  // As GiveBack, but to the ChunkPool, for another stream.
-  virtual std::size_t OfferIdle(std::size_t bytes) noexcept = 0;
-  // Parts for good with a freed block of just `bytes` that it keeps of the
-  // driver's memory and whose last use is over. Null if there is none; and
-  // there may be one all the same, as nobody is waited for.
-  virtual Block* PartWith(std::size_t /*bytes*/) noexcept { return nullptr; }
-  // Gives all idle chunks to the system; returns their bytes.
-  virtual std::size_t GiveBackAll() noexcept = 0;
-  // GiveBackAll of a holder from which nobody allocates any more; the others
-  // give nothing and return 0.
-  virtual std::size_t GiveBackEnded() noexcept { return 0; }
-  // Gives idle chunks to the system, until they are `bytes` together, if the
-  // work that used them is done; returns their bytes. Waits for nothing.
-  virtual std::size_t GiveBackDone(std::size_t /*bytes*/) noexcept { return 0; }
-  // Parts with what is idle, as its stream is about to go. Waits for nothing,
-  // if the stream has a timeline: what work may still use goes to the
-  // ChunkPool, and loans stay until they are recalled.
-  virtual void GiveUpIdle() noexcept {}
-  // Another stream than its own is about to go, also after its chain has ended,
-  // while blocks of it wait for something.
-  virtual void OtherStreamEnds(Stream /*stream*/) noexcept {}
-
-  // The size of the smallest block of at least `bytes` that could be lent once
-  // its last use is over; 0: none.
+  // Loans out. The size of the smallest block of at least `bytes` that could
+  // be lent once its last use is over; 0: none.
   virtual std::size_t SmallestLendable(std::size_t /*bytes*/) const noexcept {
     return 0;
   }
   // An idle chunk of at most a quarter more than the bytes, or a block of just
-  // those bytes; null, and nothing has changed, if there is none whose last use
-  // comes before what the borrower submits from now on.
+  // those bytes. Of memory that a driver pools (Loans::FetchKept): a block of
+  // just those bytes, for good. Null, and nothing has changed, if there is none
+  // whose last use comes before what the borrower submits from now on.
   virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
     return nullptr;
   }
-  // What Lend gave, if it was a block. Every use is over.
+  // Takes a block that Lend returned. Every use is over.
   virtual void TakeBack(Allocation* /*loan*/) noexcept {}
-  // Returns such idle chunks that are loans to their lenders; answers with
+
+  // Loans in: returns idle chunks that are loans to their lenders; answers with
   // their bytes.
   virtual std::size_t ReturnLoans(LoanRecall /*which*/) noexcept { return 0; }
-  // The layer that holds them, and its blocks, added to `blocks` as
-  // AllocatorVisitor::VisitBlocks has them.
-  //
-  // Errors: std::bad_alloc.
-  virtual const Allocator* holder_layer() const noexcept { return nullptr; }
-  virtual void AppendBlocks(std::vector<BlockInfo>& /*blocks*/) const {}
-
   // Whether nothing is lent, or borrowed; from then on, nothing will be lent.
   virtual bool EndLending() noexcept { return true; }
 
+ protected:
+  // Serves kLargestFirst by requests of kBestFit.
+  std::size_t GiveBackOneByOne(const GiveBackRequest& request) noexcept;
+
  private:
-  friend class ChunkPool;
-  std::unique_ptr<ChunkHolder> next_retired_;  // by the lock of the pool
+  friend class RetiredHolders;
+
+  const Identity identity_;
+  std::unique_ptr<ChunkHolder> next_retired_;  // by the lock of the list
 };
 
 }  // namespace strata

@@ -5,14 +5,25 @@
 namespace strata {
 
 EndedPool::EndedPool(ChunkPool& ended, ChunkPool& below)
-    : ended_(ended), below_(below) {
+    // Without stream: an ended pool serves none.
+    : ChunkHolder({.stream = Stream(), .layer = nullptr, .has_ended = true}),
+      ended_(ended),
+      below_(below) {
   below_.AddHolder(*this);
 }
 
 EndedPool::~EndedPool() { below_.RemoveHolder(*this); }
 
-std::size_t EndedPool::GiveBackAll() noexcept {
-  return ended_.GiveBackAll(SIZE_MAX);
+IdleInfo EndedPool::Idle(std::size_t /*fit_bytes*/) const noexcept {
+  IdleInfo idle = ended_.market().Idle();
+  idle.bytes = idle.bytes_with_lent;
+  return idle;
+}
+
+std::size_t EndedPool::GiveBack(const GiveBackRequest& request) noexcept {
+  return request.kind == GiveBackRequest::Kind::kAll
+             ? ended_.market().GiveBackAll(SIZE_MAX)
+             : 0;
 }
 
 }  // namespace strata

@@ -5,7 +5,6 @@
 
 #include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/chunk_pool.h"
-#include "strata/platform/stream.h"
 
 namespace strata {
 
@@ -24,24 +23,10 @@ class EndedPool final : public ChunkHolder {
   EndedPool(ChunkPool& ended, ChunkPool& below);
   ~EndedPool() override;
 
-  // No stream: an ended pool serves none.
-  Stream holder_stream() const noexcept override { return Stream(); }
-  std::size_t IdleBytes() const noexcept override {
-    return ended_.IdleBytes(/*of_limit=*/true);
-  }
-  std::size_t IdleSystemBytes() const noexcept override {
-    return ended_.IdleBytes(/*of_limit=*/false);
-  }
-  std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
-    return 0;
-  }
-  std::size_t LargestIdle() const noexcept override { return 0; }
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   // False: only a wait shows that the work is over.
   bool IdleIsDone() noexcept override { return false; }
-  std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
-  std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
-  std::size_t GiveBackAll() noexcept override;
-  std::size_t GiveBackEnded() noexcept override { return GiveBackAll(); }
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
 
  private:
   ChunkPool& ended_;

@@ -136,7 +136,7 @@ std::size_t IdleNeighbour::Reclaim(Stream /*stream*/,
   ForEachOther([&](Entry& other) {
     if (given >= bytes) return;
     other.ladder->BeginGiving();
-    const std::size_t got = other.pool.GiveBackDone(bytes - given);
+    const std::size_t got = other.pool.market().GiveBackDone(bytes - given);
     other.ladder->EndGiving(got != 0);
     given += got;
   });

@@ -66,7 +66,7 @@ std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
   // An allocation is counted after its memory is taken, but before it can be
   // freed; so one that was in use meanwhile shows in one of the three.
   const std::optional<Stats> before = ExactSum();
-  const bool is_unused = pool_->IsUnused();
+  const bool is_unused = pool_->market().IsUnused();
   const std::optional<Stats> after = ExactSum();
   if (!before || !is_unused || !after ||
       before->allocations != after->allocations) {
@@ -182,7 +182,7 @@ void PlaceState::TellOfEnd(Stream stream) {
     for (const PinnedFront& front : pinned) tell(*front);
   }
   // Chains that outlive their front hear of it here.
-  pool_->TellOfEnd(stream);
+  pool_->holders().TellHeedersOfEnd(stream);
 }
 
 std::vector<PlaceState::PinnedFront> PlaceState::PinAll() const {

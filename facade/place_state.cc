@@ -382,7 +382,7 @@ void PlaceState::Retire(Stream stream) noexcept {
   Front* front = TakeOut(stream);
   if (front == nullptr) return;
   // What streams share is idle for the others.
-  pool_->GiveUpIdleOf(stream);
+  pool_->holders().TellOwnersOfEnd(stream);
   front->chain_stream()->Retire();
   front->Drop();
 }

@@ -114,7 +114,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
         failure.IsExhaustion()) {
       // A stream that waits is better than a request that is refused.
       chunk->memory =
-          Borrow(size, LoanRequest::Effort::kOrder, ChunkPool::Asked::kAll);
+          Borrow(size, LoanRequest::Effort::kOrder, HolderList::Asked::kAll);
     }
   }
   {
@@ -147,7 +147,7 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
   const AutoGrowthPolicy::Sizes sizes = PlanGrowth(own, size, is_first);
   const bool may_give_back = !IsDuringCapture() && !IsOfGraphs();
   if (policy_.give_back_limit() > 0 && may_give_back) {
-    pool().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
+    pool().market().GiveBackBeforeGrowth(sizes[0], policy_.give_back_limit());
   }
   Allocation* memory = TakeChunk(sizes, sizes[0], failure);
   if (memory == nullptr && failure.IsExhaustion() && may_give_back &&
@@ -192,7 +192,7 @@ Allocation* AutoGrowthAllocator::TakeChunk(const AutoGrowthPolicy::Sizes& sizes,
 Allocation* AutoGrowthAllocator::ReplaceIdle(
     std::size_t size, const AutoGrowthPolicy::Sizes& sizes,
     Failure& failure) noexcept {
-  const std::size_t given = GiveBack(size);
+  const std::size_t given = GiveBack({GiveBackRequest::Kind::kBestFit, size});
   return given != 0 ? TakeChunk(sizes, given, failure) : nullptr;
 }
 
@@ -213,7 +213,7 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
 
 bool AutoGrowthAllocator::MayCut(std::size_t chunk_bytes,
                                  std::size_t size) const {
-  return policy_.MayCut(chunk_bytes, size, pool().last_room_bytes(),
+  return policy_.MayCut(chunk_bytes, size, pool().budget().last_room_bytes(),
                         unused_bytes());
 }
 

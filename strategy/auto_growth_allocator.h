@@ -39,7 +39,7 @@ namespace strata {
 //   and before growth as the policy says. Before it grows, it takes what other
 //   streams of the place have left over: an idle chunk, or a free block, which
 //   is then a chunk of its own here and a block in use there until it is idle
-//   and given back (ChunkPool::Borrow). Freed blocks of sizes that come again
+//   and given back (Loans::Borrow). Freed blocks of sizes that come again
 //   stay whole in a FrontCache, which is emptied before anybody looks at what
 //   else is free, or grows.
 // Threads: any thread.
@@ -105,18 +105,9 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   bool takes_all() const noexcept override { return true; }
 
   // ChunkHolder.
-  std::size_t IdleBytes() const noexcept override;
-  std::size_t IdleChunkBytes() const noexcept override;
-  std::size_t IdleSystemBytes() const noexcept override;
-  std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
-  std::size_t LargestIdle() const noexcept override;
-  std::size_t GiveBack(std::size_t bytes) noexcept override;
-  std::size_t GiveBackLargest(std::size_t bytes,
-                              std::size_t least) noexcept override;
-  std::size_t OfferIdle(std::size_t bytes) noexcept override;
-  std::size_t GiveBackAll() noexcept override;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
-  void GiveUpIdle() noexcept override;
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  void StreamEnds(Stream stream) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
   std::size_t SmallestLendable(std::size_t bytes) const noexcept override;
   Allocation* Lend(const LoanRequest& request) noexcept override;
@@ -273,7 +264,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // `block` if it turned up here meanwhile.
   Allocation* BorrowFor(Pool own, std::size_t size, Block** block) noexcept;
   Allocation* Borrow(std::size_t size, LoanRequest::Effort effort,
-                     ChunkPool::Asked asked) noexcept;
+                     HolderList::Asked asked) noexcept;
   // Has all others return what this has lent, if it has: chunks of which only
   // loans are in use become idle.
   void RecallLent(LoanRecall which) noexcept;
@@ -316,6 +307,11 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // unless the work that used them is done; returns the bytes it does not keep.
   std::size_t FreeChunks(Chunk* chunks, bool is_done) noexcept;
   std::size_t GiveBackIdle() noexcept;
+  // GiveBackRequest::Kind::kOffer and kDone.
+  std::size_t OfferIdle(std::size_t bytes) noexcept;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept;
+  // Parts with all idle memory, as StreamEnds of the own stream says.
+  virtual void GiveUpIdle() noexcept;
 
   // Of loans: auto_growth_loans.cc. Hold lock_.
   IdleChunks& IdleListOf(const Chunk* chunk) {

@@ -47,34 +47,32 @@ std::size_t AutoGrowthAllocator::FreeChunks(Chunk* chunks,
   return bytes;
 }
 
-std::size_t AutoGrowthAllocator::IdleBytes() const noexcept {
+IdleInfo AutoGrowthAllocator::Idle(std::size_t fit_bytes) const noexcept {
   const Joined joined(*this);
-  return idle_.bytes();
+  IdleInfo idle;
+  idle.bytes = idle_.bytes();
+  idle.bytes_with_lent = idle_.bytes() + lending_bytes_;
+  idle.system_bytes = idle_.system_bytes() + lending_system_bytes_;
+  idle_.FillInSizes(fit_bytes, idle);
+  return idle;
 }
 
-std::size_t AutoGrowthAllocator::IdleChunkBytes() const noexcept {
-  const Joined joined(*this);
-  return idle_.bytes() + lending_bytes_;
-}
-
-std::size_t AutoGrowthAllocator::IdleSystemBytes() const noexcept {
-  const Joined joined(*this);
-  return idle_.system_bytes() + lending_system_bytes_;
-}
-
-std::size_t AutoGrowthAllocator::SmallestIdle(
-    std::size_t bytes) const noexcept {
-  const Joined joined(*this);
-  return idle_.SmallestBytes(bytes);
-}
-
-std::size_t AutoGrowthAllocator::LargestIdle() const noexcept {
-  const Joined joined(*this);
-  return idle_.LargestBytes();
-}
-
-std::size_t AutoGrowthAllocator::GiveBack(std::size_t bytes) noexcept {
-  return ReturnToSystem(DetachSmallest(bytes));
+std::size_t AutoGrowthAllocator::GiveBack(
+    const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kBestFit:
+      return ReturnToSystem(DetachSmallest(request.bytes));
+    case GiveBackRequest::Kind::kOffer:
+      return OfferIdle(request.bytes);
+    case GiveBackRequest::Kind::kLargestFirst:
+      return ReturnToSystem(DetachLargest(request.bytes, request.least_bytes));
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone(request.bytes);
+    case GiveBackRequest::Kind::kAll:
+      RecallLent(LoanRecall::kWait);
+      return GiveBackIdle();
+  }
+  return 0;
 }
 
 Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
@@ -90,11 +88,6 @@ Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
     chunk->next = std::exchange(chunks, chunk);
   }
   return chunks;
-}
-
-std::size_t AutoGrowthAllocator::GiveBackLargest(std::size_t bytes,
-                                                 std::size_t least) noexcept {
-  return ReturnToSystem(DetachLargest(bytes, least));
 }
 
 std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
@@ -115,11 +108,6 @@ std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
   return offered;
 }
 
-std::size_t AutoGrowthAllocator::GiveBackAll() noexcept {
-  RecallLent(LoanRecall::kWait);
-  return GiveBackIdle();
-}
-
 std::size_t AutoGrowthAllocator::GiveBackIdle() noexcept {
   return ReturnToSystem(DetachAllIdle());
 }
@@ -131,6 +119,10 @@ Chunk* AutoGrowthAllocator::DetachAllIdle() noexcept {
     chunk->next = std::exchange(chunks, chunk);
   }
   return chunks;
+}
+
+void AutoGrowthAllocator::StreamEnds(Stream stream) noexcept {
+  if (stream == this->stream()) GiveUpIdle();
 }
 
 void AutoGrowthAllocator::GiveUpIdle() noexcept {

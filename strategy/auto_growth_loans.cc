@@ -38,7 +38,7 @@ void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   } else {
     strategy->LeaveStream();
   }
-  pool->Retire(std::unique_ptr<ChunkHolder>(strategy));
+  pool->loans().Retire(std::unique_ptr<ChunkHolder>(strategy));
 }
 
 void AutoGrowthAllocator::LeaveStream() noexcept {
@@ -298,9 +298,9 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
 }
 
 Allocation* AutoGrowthAllocator::Borrow(std::size_t size, Effort effort,
-                                        ChunkPool::Asked asked) noexcept {
-  return pool().Borrow({policy_.LoanSize(size), chain_stream(), effort}, *this,
-                       asked);
+                                        HolderList::Asked asked) noexcept {
+  return pool().loans().Borrow({policy_.LoanSize(size), chain_stream(), effort},
+                               *this, asked);
 }
 
 void AutoGrowthAllocator::RecallLent(LoanRecall which) noexcept {
@@ -308,7 +308,7 @@ void AutoGrowthAllocator::RecallLent(LoanRecall which) noexcept {
     const std::lock_guard<ChainLock> guard(lock_);
     if (loans_ == 0) return;
   }
-  pool().RecallLoans(which, ChunkPool::Asked::kAll);
+  pool().loans().Recall(which, HolderList::Asked::kAll);
 }
 
 bool AutoGrowthAllocator::IsDuringCapture() const noexcept {
@@ -328,7 +328,8 @@ Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
                                            Block** block) noexcept {
   // A block that stays would keep the loan from its lender.
   if (own == Pool::kLongLived) return nullptr;
-  if (!pool().has_lenders() || policy_.free_idle_chunk()) return nullptr;
+  if (!pool().loans().has_lenders()) return nullptr;
+  if (policy_.free_idle_chunk()) return nullptr;
   if (own == Pool::kSmall && !MayBorrowSmall()) return nullptr;
   const Effort effort = policy_.loan_effort();
   const bool may_order = effort == Effort::kOrder;
@@ -339,17 +340,19 @@ Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
         FindRecalled(size, may_order ? LoanRecall::kIdle : LoanRecall::kSpare);
     if (*block != nullptr) return nullptr;
   }
-  Allocation* memory = Borrow(size, effort, ChunkPool::Asked::kSome);
+  Allocation* memory = Borrow(size, effort, HolderList::Asked::kSome);
   if (memory != nullptr || may_order) return memory;
   // Better to take from a stream what it will need again than to grow.
   *block = FindRecalled(size, LoanRecall::kIdle);
   return *block != nullptr ? nullptr
-                           : Borrow(size, effort, ChunkPool::Asked::kSome);
+                           : Borrow(size, effort, HolderList::Asked::kSome);
 }
 
 Block* AutoGrowthAllocator::FindRecalled(std::size_t size,
                                          LoanRecall which) noexcept {
-  if (pool().RecallLoans(which, ChunkPool::Asked::kSome) == 0) return nullptr;
+  if (pool().loans().Recall(which, HolderList::Asked::kSome) == 0) {
+    return nullptr;
+  }
   const Joined joined(*this);
   Block* block = FindAndCarve(policy_.PoolOf(size), size);
   if (block != nullptr) ++untold_takes_;

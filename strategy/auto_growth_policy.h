@@ -130,7 +130,7 @@ class AutoGrowthPolicy {
   }
   // Whether a thread may own the strategy's lock.
   bool biased_lock() const { return biased_lock_; }
-  // See ChunkPool::GiveBackBeforeGrowth; 0: never.
+  // See IdleMarket::GiveBackBeforeGrowth; 0: never.
   double give_back_limit() const { return give_back_limit_; }
 
  private:

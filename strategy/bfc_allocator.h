@@ -107,15 +107,9 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   bool GiveCached(Block* block) noexcept override;
 
   // ChunkHolder.
-  std::size_t IdleBytes() const noexcept override;
-  std::size_t IdleSystemBytes() const noexcept override;
-  std::size_t SmallestIdle(std::size_t bytes) const noexcept override;
-  std::size_t LargestIdle() const noexcept override;
-  std::size_t GiveBack(std::size_t bytes) noexcept override;
-  // A region serves every stream of the place already.
-  std::size_t OfferIdle(std::size_t bytes) noexcept override;
-  std::size_t GiveBackAll() noexcept override;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
+  // Offers nothing: a region serves every stream of the place already.
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
   // R7, steps 3 and 4. Null if there is none, or if records ran out: then
@@ -154,6 +148,11 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
                    Failure& failure) noexcept;
   // Writes the memory map, if one is due.
   void WriteMap() noexcept;
+
+  // GiveBackRequest::Kind.
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
+  std::size_t GiveBackAll() noexcept;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept;
 
   // Waits for the work of the streams, if there is no other: what was freed
   // before is safe then, as if the frontier had been told.

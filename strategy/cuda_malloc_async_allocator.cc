@@ -26,7 +26,8 @@ std::shared_ptr<const CaptureGate> GateOf(const ChainStream& stream) {
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     std::shared_ptr<DriverPool> driver, const StrategyOptions& options)
-    : HitPath(options.biased_lock),
+    : ChunkHolder({.stream = stream->stream(), .layer = nullptr}),
+      HitPath(options.biased_lock),
       pool_(std::move(pool)),
       stream_(std::move(stream)),
       driver_(std::move(driver)),
@@ -166,7 +167,7 @@ std::optional<std::size_t> CudaMallocAsyncAllocator::SizeFor(
 
 DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
                                               Failure& why) noexcept {
-  if (!pool_->Claim(size, why)) {
+  if (!pool_->budget().Claim(size, why)) {
     // Idle memory is not in use: giving it back meets no such limit.
     why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
     return 0;
@@ -175,9 +176,10 @@ DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
   bool is_within_limit = true;
   const DevicePtr ptr = driver_->Allocate(
       size, stream(),
-      [&] { return is_within_limit = pool_->FitsBesideChunks(); }, why);
+      [&] { return is_within_limit = pool_->budget().FitsBesideRanges(); },
+      why);
   if (ptr == 0) {
-    pool_->Unclaim(size);
+    pool_->budget().Unclaim(size);
     if (!is_within_limit) why.reserved_bytes = pool_->reserved_bytes();
   }
   return ptr;
@@ -221,6 +223,40 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
   return answer != Status::kSuccess || status != CaptureStatus::kNone;
 }
 
+IdleInfo CudaMallocAsyncAllocator::Idle(
+    std::size_t /*fit_bytes*/) const noexcept {
+  IdleInfo idle;
+  idle.bytes = IdleBytes();
+  // With the blocks that wait.
+  idle.bytes_with_lent = idle.bytes + waiting_bytes_.load();
+  // The driver has it in pieces with others: DriverPool counts the steps.
+  idle.system_bytes = idle.bytes_with_lent;
+  return idle;
+}
+
+std::size_t CudaMallocAsyncAllocator::GiveBack(
+    const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kAll:
+      return GiveBackAll();
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone();
+    case GiveBackRequest::Kind::kBestFit:
+    case GiveBackRequest::Kind::kOffer:
+    case GiveBackRequest::Kind::kLargestFirst:
+      break;  // there are no chunks
+  }
+  return 0;
+}
+
+void CudaMallocAsyncAllocator::StreamEnds(Stream stream) noexcept {
+  if (stream == this->stream()) {
+    GiveUpIdle();
+  } else {
+    StreamDestroyed(stream);
+  }
+}
+
 std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   if (!driver_->is_open() || IsCapturing()) return 0;
   const std::size_t flushed = FlushCache();
@@ -239,8 +275,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   return flushed;  // the trim says what else it gives
 }
 
-std::size_t CudaMallocAsyncAllocator::GiveBackDone(
-    std::size_t /*bytes*/) noexcept {
+std::size_t CudaMallocAsyncAllocator::GiveBackDone() noexcept {
   if (driver_->is_open() && CanNameStream() && !IsCapturing() &&
       stream_->IsDone()) {
     FlushCache();
@@ -301,10 +336,11 @@ std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
         "allocator_strategy=cuda_malloc_async: " + ToString(place) +
         " has no stream-ordered pools");
   }
-  auto driver = std::static_pointer_cast<DriverPool>(pool->ShareDriverHeld([&] {
-    return std::make_shared<DriverPool>(device, options, pool->limit_bytes(),
-                                        pool->limit_flag());
-  }));
+  auto driver =
+      std::static_pointer_cast<DriverPool>(pool->budget().ShareDriverHeld([&] {
+        return std::make_shared<DriverPool>(
+            device, options, pool->limit_bytes(), pool->limit_flag());
+      }));
   return std::make_shared<CudaMallocAsyncAllocator>(
       std::move(pool), std::move(stream), std::move(driver), options);
 }

@@ -147,32 +147,20 @@ class CudaMallocAsyncAllocator final : public Allocator,
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
   // ChunkHolder: no chunks, but what is kept, and a part in giving memory back.
-  Stream holder_stream() const noexcept override { return stream(); }
-  std::size_t IdleBytes() const noexcept override;
-  // The driver has it in pieces with others: DriverPool counts the steps.
-  std::size_t IdleSystemBytes() const noexcept override {
-    return IdleChunkBytes();
-  }
-  // With what waits.
-  std::size_t IdleChunkBytes() const noexcept override {
-    return IdleBytes() + waiting_bytes_.load();
-  }
-  std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
-    return 0;
-  }
-  std::size_t LargestIdle() const noexcept override { return 0; }
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return true; }
-  std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
-  std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
-  Block* PartWith(std::size_t bytes) noexcept override;
-  // Makes what is freed ready to be trimmed; returns the bytes that were kept.
-  std::size_t GiveBackAll() noexcept override;
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
+  void StreamEnds(Stream stream) noexcept override;
+  Allocation* Lend(const LoanRequest& request) noexcept override;
+
+  // GiveBackRequest::Kind. Makes freed memory ready to be trimmed; returns the
+  // bytes that were kept.
+  std::size_t GiveBackAll() noexcept;
   // Frees the cached blocks, so that DriverPool can give them back.
-  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
-  void GiveUpIdle() noexcept override;
-  void OtherStreamEnds(Stream stream) noexcept override {
-    StreamDestroyed(stream);
-  }
+  std::size_t GiveBackDone() noexcept;
+  void GiveUpIdle() noexcept;
+  // Bytes in the cache.
+  std::size_t IdleBytes() const noexcept;
 
   Failure Refusal(Failure::Reason reason, const Request& request,
                   const char* detail) noexcept;

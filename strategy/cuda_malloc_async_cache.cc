@@ -134,8 +134,9 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
       driver_->is_deterministic()) {
     return nullptr;
   }
-  Block* const block = pool_->FetchKept(size, *this);
-  if (block == nullptr) return nullptr;
+  Allocation* const kept = pool_->loans().FetchKept({size, *stream_}, *this);
+  if (kept == nullptr) return nullptr;
+  Block* const block = kept->block();
   SetFlags(*block, kBlockLive);
   bool has_excess = false;
   {
@@ -145,10 +146,12 @@ Allocation* CudaMallocAsyncAllocator::FetchKept(const Request& request,
     has_excess = LimitCache();
   }
   if (has_excess) Trim();
-  return block->allocation();
+  return kept;
 }
 
-Block* CudaMallocAsyncAllocator::PartWith(std::size_t bytes) noexcept {
+Allocation* CudaMallocAsyncAllocator::Lend(
+    const LoanRequest& request) noexcept {
+  const std::size_t bytes = request.bytes;
   if (!kept_bins_.any(bytes) || !CanNameStream()) return nullptr;
   Block* kept = nullptr;
   {
@@ -170,7 +173,7 @@ Block* CudaMallocAsyncAllocator::PartWith(std::size_t bytes) noexcept {
     }
     LimitCache();
   }
-  if (is_done) return kept;
+  if (is_done) return kept->allocation();
   FreeCached(kept);
   return nullptr;
 }

@@ -181,7 +181,7 @@ bool CudaMallocAsyncAllocator::AwaitLost() noexcept {
 }
 
 void CudaMallocAsyncAllocator::Finish(Block* block) noexcept {
-  pool_->Unclaim(block->size);
+  pool_->budget().Unclaim(block->size);
   RecordSlab::Instance().Give(block);
 }
 
@@ -230,7 +230,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
 void CudaMallocAsyncAllocator::HeedEnd(const Stream& stream) {
   // Through the pool, as the chain may outlive its front.
   if (heeded_.load(std::memory_order_relaxed) == stream.uid) return;
-  pool_->HeedEnd(stream, *this);
+  pool_->holders().HeedEnd(stream, *this);
   heeded_.store(stream.uid, std::memory_order_relaxed);
 }
 

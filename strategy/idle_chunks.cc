@@ -34,6 +34,12 @@ std::size_t IdleChunks::LargestBytes() const {
   return largest;
 }
 
+void IdleChunks::FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const {
+  if (fit_bytes == 0) return;
+  idle.largest = LargestBytes();
+  if (idle.largest >= fit_bytes) idle.best_fit = SmallestBytes(fit_bytes);
+}
+
 Chunk* IdleChunks::Merge(Chunk* earlier, Chunk* later) {
   Chunk* merged = nullptr;
   Chunk** end = &merged;

@@ -35,6 +35,8 @@ class IdleChunks {
   // The sizes of that one and of the largest one; 0 if there is none.
   std::size_t SmallestBytes(std::size_t bytes) const;
   std::size_t LargestBytes() const;
+  // Fills in the sizes of IdleInfo, unless `fit_bytes` is 0.
+  void FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const;
 
   std::size_t bytes() const { return bytes_; }
   // Each chunk in whole steps of the system.

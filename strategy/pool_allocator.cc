@@ -361,14 +361,26 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
   return GiveToSystem(leaving, PoolingStrategy::IdleIsDone());
 }
 
-std::size_t PoolAllocator::IdleBytes() const noexcept {
+IdleInfo PoolAllocator::Idle(std::size_t /*fit_bytes*/) const noexcept {
   const std::lock_guard<LentLock> guard(lock_);
-  return cached_.total_bytes();
+  IdleInfo idle;
+  idle.bytes = idle.bytes_with_lent = cached_.total_bytes();
+  idle.system_bytes = cached_system_bytes_;
+  return idle;
 }
 
-std::size_t PoolAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
-  return cached_system_bytes_;
+std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kAll:
+      return GiveBackAll();
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone(request.bytes);
+    case GiveBackRequest::Kind::kBestFit:
+    case GiveBackRequest::Kind::kOffer:
+    case GiveBackRequest::Kind::kLargestFirst:
+      break;  // no piece has a size that another stream could use
+  }
+  return 0;
 }
 
 std::size_t PoolAllocator::size_limit() const {

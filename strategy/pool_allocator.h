@@ -82,18 +82,14 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
 
   // ChunkHolder. Pieces are of use to their own sizes only, so none is offered
   // to other streams.
-  std::size_t IdleBytes() const noexcept override;
-  std::size_t IdleSystemBytes() const noexcept override;
-  std::size_t SmallestIdle(std::size_t /*bytes*/) const noexcept override {
-    return 0;
-  }
-  std::size_t LargestIdle() const noexcept override { return 0; }
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return false; }
-  std::size_t GiveBack(std::size_t /*bytes*/) noexcept override { return 0; }
-  std::size_t OfferIdle(std::size_t /*bytes*/) noexcept override { return 0; }
-  std::size_t GiveBackAll() noexcept override;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
+
+  // GiveBackRequest::Kind.
+  std::size_t GiveBackAll() noexcept;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept;
 
   std::optional<std::size_t> RoundedSize(std::size_t bytes) const;
   Allocation* Refuse(Failure::Reason reason, const Request& request,

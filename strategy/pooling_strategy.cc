@@ -8,7 +8,9 @@ namespace strata {
 
 PoolingStrategy::PoolingStrategy(std::shared_ptr<ChunkPool> pool,
                                  std::shared_ptr<ChainStream> stream)
-    : pool_(std::move(pool)), stream_(std::move(stream)) {}
+    : ChunkHolder({.stream = stream->stream(), .layer = this}),
+      pool_(std::move(pool)),
+      stream_(std::move(stream)) {}
 
 Failure PoolingStrategy::Refusal(Failure::Reason reason,
                                  const Request& request) const {

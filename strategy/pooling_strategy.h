@@ -22,7 +22,9 @@ namespace strata {
 //   visitor is called.
 class PoolingStrategy : public Allocator, protected ChunkHolder {
  public:
-  std::size_t Release() noexcept final { return GiveBackAll(); }
+  std::size_t Release() noexcept final {
+    return GiveBack({GiveBackRequest::Kind::kAll});
+  }
   bool RecordStream(Allocation* /*allocation*/,
                     Stream /*stream*/) noexcept final {
     return false;
@@ -58,8 +60,6 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   std::size_t GiveToPool(Allocation* memory, bool is_done) const noexcept;
 
   // ChunkHolder.
-  Stream holder_stream() const noexcept final { return stream(); }
-  const Allocator* holder_layer() const noexcept final { return this; }
   bool IdleIsDone() noexcept override { return stream_->IsDone(); }
 
  private:

@@ -51,43 +51,43 @@ void BfcAllocator::AwaitStamps() noexcept {
   if (WaitForWork()) SetSafeFrontier(count + 1);
 }
 
-std::size_t BfcAllocator::IdleBytes() const noexcept {
+IdleInfo BfcAllocator::Idle(std::size_t fit_bytes) const noexcept {
   const std::lock_guard<LentLock> guard(lock_);
-  std::size_t bytes = 0;
-  ForEachIdle([&](const BfcRegion& one) { bytes += one.size; });
-  return bytes;
-}
-
-std::size_t BfcAllocator::IdleSystemBytes() const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
-  std::size_t bytes = 0;
+  IdleInfo idle;
   ForEachIdle([&](const BfcRegion& one) {
+    idle.bytes += one.size;
     for (const Block* piece = one.memory->block(); piece != nullptr;
          piece = piece->next) {
-      bytes += AlignUp(piece->size, kSystemStepBytes);
+      idle.system_bytes += AlignUp(piece->size, kSystemStepBytes);
+    }
+    if (fit_bytes == 0) return;
+    idle.largest = std::max(idle.largest, one.size);
+    if (one.size >= fit_bytes &&
+        (idle.best_fit == 0 || one.size < idle.best_fit)) {
+      idle.best_fit = one.size;
     }
   });
-  return bytes;
+  idle.bytes_with_lent = idle.bytes;
+  return idle;
 }
 
-std::size_t BfcAllocator::SmallestIdle(std::size_t bytes) const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
-  std::size_t best = 0;
-  ForEachIdle([&](const BfcRegion& one) {
-    if (one.size >= bytes && (best == 0 || one.size < best)) best = one.size;
-  });
-  return best;
+std::size_t BfcAllocator::GiveBack(const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kBestFit:
+      return GiveBackBestFit(request.bytes);
+    case GiveBackRequest::Kind::kOffer:
+      return 0;
+    case GiveBackRequest::Kind::kLargestFirst:
+      return GiveBackOneByOne(request);
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone(request.bytes);
+    case GiveBackRequest::Kind::kAll:
+      return GiveBackAll();
+  }
+  return 0;
 }
 
-std::size_t BfcAllocator::LargestIdle() const noexcept {
-  const std::lock_guard<LentLock> guard(lock_);
-  std::size_t largest = 0;
-  ForEachIdle(
-      [&](const BfcRegion& one) { largest = std::max(largest, one.size); });
-  return largest;
-}
-
-std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
+std::size_t BfcAllocator::GiveBackBestFit(std::size_t bytes) noexcept {
   AwaitStamps();
   Chunk* region = nullptr;
   {
@@ -96,10 +96,6 @@ std::size_t BfcAllocator::GiveBack(std::size_t bytes) noexcept {
     if (region != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
   return ReturnToSystem(region);
-}
-
-std::size_t BfcAllocator::OfferIdle(std::size_t /*bytes*/) noexcept {
-  return 0;
 }
 
 std::size_t BfcAllocator::GiveBackAll() noexcept {

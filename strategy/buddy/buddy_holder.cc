@@ -7,50 +7,51 @@
 
 namespace strata {
 
-std::size_t BuddyStrategy::IdleBytes() const noexcept {
-  std::size_t bytes = 0;
+IdleInfo BuddyStrategy::Idle(std::size_t fit_bytes) const noexcept {
+  IdleInfo idle;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    bytes += pool->IdleBytes();
+    const IdleInfo of_pool = pool->Idle(fit_bytes);
+    idle.bytes += of_pool.bytes;
+    idle.bytes_with_lent += of_pool.bytes;
+    idle.system_bytes += of_pool.system_bytes;
+    idle.largest = std::max(idle.largest, of_pool.largest);
+    const std::size_t fit = of_pool.best_fit;
+    if (fit != 0 && (idle.best_fit == 0 || fit < idle.best_fit)) {
+      idle.best_fit = fit;
+    }
   }
-  return bytes;
+  return idle;
 }
 
-std::size_t BuddyStrategy::IdleSystemBytes() const noexcept {
-  std::size_t bytes = 0;
-  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    bytes += pool->IdleSystemBytes();
+std::size_t BuddyStrategy::GiveBack(const GiveBackRequest& request) noexcept {
+  switch (request.kind) {
+    case GiveBackRequest::Kind::kBestFit:
+      return GiveBackBestFit(request.bytes);
+    case GiveBackRequest::Kind::kOffer:
+      return OfferIdle(request.bytes);
+    case GiveBackRequest::Kind::kLargestFirst:
+      return GiveBackOneByOne(request);
+    case GiveBackRequest::Kind::kDone:
+      return GiveBackDone(request.bytes);
+    case GiveBackRequest::Kind::kAll:
+      return GiveBackAll();
   }
-  return bytes;
-}
-
-std::size_t BuddyStrategy::SmallestIdle(std::size_t bytes) const noexcept {
-  std::size_t best = 0;
-  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    const std::size_t size = pool->SmallestIdle(bytes);
-    if (size != 0 && (best == 0 || size < best)) best = size;
-  }
-  return best;
-}
-
-std::size_t BuddyStrategy::LargestIdle() const noexcept {
-  std::size_t largest = 0;
-  for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    largest = std::max(largest, pool->LargestIdle());
-  }
-  return largest;
+  return 0;
 }
 
 Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
-  const std::size_t best = SmallestIdle(bytes);
+  // Chunks have at least one byte; 0 would ask for no sizes.
+  const std::size_t fit_bytes = std::max<std::size_t>(bytes, 1);
+  const std::size_t best = Idle(fit_bytes).best_fit;
   if (best == 0) return nullptr;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
-    if (pool->SmallestIdle(bytes) != best) continue;
+    if (pool->Idle(fit_bytes).best_fit != best) continue;
     if (Allocation* memory = pool->DetachIdle(bytes)) return memory;
   }
   return nullptr;
 }
 
-std::size_t BuddyStrategy::GiveBack(std::size_t bytes) noexcept {
+std::size_t BuddyStrategy::GiveBackBestFit(std::size_t bytes) noexcept {
   Allocation* memory = DetachIdle(bytes);
   if (memory == nullptr) return 0;
   return source_.Give(memory, WaitForWork());
@@ -89,7 +90,7 @@ std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes) noexcept {
   if (!IdleIsDone()) return 0;
   std::size_t given = 0;
   while (given < bytes) {
-    Allocation* const memory = DetachIdle(LargestIdle());
+    Allocation* const memory = DetachIdle(Idle(/*fit_bytes=*/1).largest);
     if (memory == nullptr) break;
     // A stream may have got, used and freed it before it was detached.
     const std::size_t got = source_.Give(memory, IdleIsDone());

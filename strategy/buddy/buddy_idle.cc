@@ -15,24 +15,13 @@ Allocation* MemoryOf(Chunk* chunk) {
 
 }  // namespace
 
-std::size_t BuddyPool::IdleBytes() const noexcept {
+IdleInfo BuddyPool::Idle(std::size_t fit_bytes) const noexcept {
   const Joined joined(*this);
-  return idle_.bytes();
-}
-
-std::size_t BuddyPool::IdleSystemBytes() const noexcept {
-  const Joined joined(*this);
-  return idle_.system_bytes();
-}
-
-std::size_t BuddyPool::SmallestIdle(std::size_t bytes) const noexcept {
-  const Joined joined(*this);
-  return idle_.SmallestBytes(bytes);
-}
-
-std::size_t BuddyPool::LargestIdle() const noexcept {
-  const Joined joined(*this);
-  return idle_.LargestBytes();
+  IdleInfo idle;
+  idle.bytes = idle.bytes_with_lent = idle_.bytes();
+  idle.system_bytes = idle_.system_bytes();
+  idle_.FillInSizes(fit_bytes, idle);
+  return idle;
 }
 
 Chunk* BuddyPool::Detach(Chunk* chunk) noexcept {

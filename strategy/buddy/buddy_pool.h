@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/allocation/allocation.h"
+#include "strata/allocation/chunk_holder.h"
 #include "strata/allocation/failure.h"
 #include "strata/allocation/front_cache.h"
 #include "strata/allocation/lent_lock.h"
@@ -91,15 +92,10 @@ class BuddyPool {
   // Takes in what waits.
   void TakeIn() noexcept;
 
-  // Chunks without a live block.
-  std::size_t IdleBytes() const noexcept;
-  // Each in whole steps of the system.
-  std::size_t IdleSystemBytes() const noexcept;
-  // The size of the smallest of at least `bytes`; 0: none.
-  std::size_t SmallestIdle(std::size_t bytes) const noexcept;
-  std::size_t LargestIdle() const noexcept;
-  // Takes that one out of the pool: its memory is the caller's. Null if there
-  // is none.
+  // Chunks without a live block, as ChunkHolder::Idle.
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept;
+  // Takes the smallest of them of at least `bytes` out of the pool: its memory
+  // is the caller's. Null if there is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;
   // The same for any one, without a search.
   Allocation* DetachAnyIdle() noexcept;

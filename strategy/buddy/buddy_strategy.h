@@ -82,14 +82,14 @@ class BuddyStrategy : public PoolingStrategy {
 
   // ChunkHolder, over all pools.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const final;
-  std::size_t IdleBytes() const noexcept final;
-  std::size_t IdleSystemBytes() const noexcept final;
-  std::size_t SmallestIdle(std::size_t bytes) const noexcept final;
-  std::size_t LargestIdle() const noexcept final;
-  std::size_t GiveBack(std::size_t bytes) noexcept final;
-  std::size_t OfferIdle(std::size_t bytes) noexcept final;
-  std::size_t GiveBackAll() noexcept final;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept final;
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept final;
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept final;
+
+  // GiveBackRequest::Kind.
+  std::size_t GiveBackBestFit(std::size_t bytes) noexcept;
+  std::size_t OfferIdle(std::size_t bytes) noexcept;
+  std::size_t GiveBackAll() noexcept;
+  std::size_t GiveBackDone(std::size_t bytes) noexcept;
 
   Allocation* DetachIdle(std::size_t bytes) noexcept;
   Allocation* TakeHuge(const Request& request, std::size_t size,

@@ -70,14 +70,8 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
                    Failure& failure) noexcept override;
 
   // ChunkHolder.
-  std::size_t IdleBytes() const noexcept override;
-  std::size_t IdleChunkBytes() const noexcept override;
-  std::size_t IdleSystemBytes() const noexcept override;
-  std::size_t GiveBack(std::size_t bytes) noexcept override;
-  std::size_t GiveBackLargest(std::size_t bytes,
-                              std::size_t least) noexcept override;
-  std::size_t GiveBackAll() noexcept override;
-  std::size_t GiveBackDone(std::size_t bytes) noexcept override;
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void GiveUpIdle() noexcept override;
   bool EndLending() noexcept override;
 

@@ -291,42 +291,37 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
   }
 }
 
-std::size_t VirtualMemoryAllocator::IdleBytes() const noexcept {
-  return AutoGrowthAllocator::IdleBytes() + FreeHandleBytes();
+IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
+  IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
+  const std::size_t page_bytes = FreeHandleBytes();
+  idle.bytes += page_bytes;
+  idle.bytes_with_lent += page_bytes;
+  idle.system_bytes += page_bytes;
+  return idle;
 }
 
-std::size_t VirtualMemoryAllocator::IdleChunkBytes() const noexcept {
-  return AutoGrowthAllocator::IdleChunkBytes() + FreeHandleBytes();
-}
-
-std::size_t VirtualMemoryAllocator::IdleSystemBytes() const noexcept {
-  return AutoGrowthAllocator::IdleSystemBytes() + FreeHandleBytes();
-}
-
-std::size_t VirtualMemoryAllocator::GiveBack(std::size_t bytes) noexcept {
-  const std::size_t given = AutoGrowthAllocator::GiveBack(bytes);
-  return given != 0 ? given : ReleaseFree(bytes, Wait::kForStream);
-}
-
-std::size_t VirtualMemoryAllocator::GiveBackLargest(
-    std::size_t bytes, std::size_t least) noexcept {
-  const std::size_t given = AutoGrowthAllocator::GiveBackLargest(bytes, least);
-  return given >= bytes ? given
-                        : given + ReleaseFree(bytes - given, Wait::kForStream);
-}
-
-std::size_t VirtualMemoryAllocator::GiveBackAll() noexcept {
-  const std::size_t given = AutoGrowthAllocator::GiveBackAll() +
-                            ReleaseFree(SIZE_MAX, Wait::kForStream);
-  UnmapRetired();
-  FreeRanges();
+std::size_t VirtualMemoryAllocator::GiveBack(
+    const GiveBackRequest& request) noexcept {
+  using Kind = GiveBackRequest::Kind;
+  const std::size_t given = AutoGrowthAllocator::GiveBack(request);
+  const std::size_t missing = request.bytes - std::min(request.bytes, given);
+  switch (request.kind) {
+    case Kind::kOffer:
+      return given;
+    case Kind::kBestFit:
+      return given != 0 ? given : ReleaseFree(request.bytes, Wait::kForStream);
+    case Kind::kLargestFirst:
+      return given + ReleaseFree(missing, Wait::kForStream);
+    case Kind::kDone:
+      return given + ReleaseFree(missing, Wait::kNever);
+    case Kind::kAll: {
+      const std::size_t released = ReleaseFree(SIZE_MAX, Wait::kForStream);
+      UnmapRetired();
+      FreeRanges();
+      return given + released;
+    }
+  }
   return given;
-}
-
-std::size_t VirtualMemoryAllocator::GiveBackDone(std::size_t bytes) noexcept {
-  const std::size_t given = AutoGrowthAllocator::GiveBackDone(bytes);
-  return given >= bytes ? given
-                        : given + ReleaseFree(bytes - given, Wait::kNever);
 }
 
 void VirtualMemoryAllocator::GiveUpIdle() noexcept {

@@ -27,13 +27,15 @@ using ::testing::IsEmpty;
 class TestHolder final : public ChunkHolder {
  public:
   TestHolder(ChunkPool& pool, std::shared_ptr<ChainStream> stream)
-      : pool_(pool), stream_(std::move(stream)) {
+      : ChunkHolder({.stream = stream->stream(), .layer = nullptr}),
+        pool_(pool),
+        stream_(std::move(stream)) {
     pool_.AddHolder(*this);
   }
   ~TestHolder() override {
     pool_.RemoveHolder(*this);
     done = true;
-    GiveBackAll();
+    GiveBack({GiveBackRequest::Kind::kAll});
   }
 
   void Hold(std::size_t bytes) {
@@ -51,65 +53,63 @@ class TestHolder final : public ChunkHolder {
     return sizes;
   }
 
-  Stream holder_stream() const noexcept override { return stream_->stream(); }
-  std::size_t IdleBytes() const noexcept override {
-    std::size_t bytes = 0;
-    for (const Allocation* chunk : chunks_) bytes += chunk->size();
-    return bytes;
-  }
-  std::size_t IdleSystemBytes() const noexcept override {
-    std::size_t bytes = 0;
-    for (const Allocation* chunk : chunks_) {
-      bytes += AlignUp(chunk->size(), kSystemStepBytes);
-    }
-    return bytes;
-  }
-  std::size_t SmallestIdle(std::size_t bytes) const noexcept override {
-    std::size_t best = 0;
+  IdleInfo Idle(std::size_t fit_bytes) const noexcept override {
+    IdleInfo idle;
     for (const Allocation* chunk : chunks_) {
       const std::size_t size = chunk->size();
-      if (size >= bytes && (best == 0 || size < best)) best = size;
+      idle.bytes += size;
+      idle.bytes_with_lent += size;
+      idle.system_bytes += AlignUp(size, kSystemStepBytes);
+      if (fit_bytes == 0) continue;
+      idle.largest = std::max(idle.largest, size);
+      if (size >= fit_bytes && (idle.best_fit == 0 || size < idle.best_fit)) {
+        idle.best_fit = size;
+      }
     }
-    return best;
-  }
-  std::size_t LargestIdle() const noexcept override {
-    std::size_t largest = 0;
-    for (const Allocation* chunk : chunks_) {
-      largest = std::max(largest, chunk->size());
-    }
-    return largest;
+    return idle;
   }
   bool IdleIsDone() noexcept override {
     if (when_asked) when_asked();
     return done;
   }
-  std::size_t GiveBack(std::size_t bytes) noexcept override {
-    Allocation* chunk = Take(bytes);
-    if (chunk == nullptr) return 0;
-    const std::size_t size = chunk->size();
-    pool_.DoFree(chunk);
-    return size;
-  }
-  std::size_t OfferIdle(std::size_t bytes) noexcept override {
-    Allocation* chunk = Take(bytes);
-    if (chunk == nullptr) return 0;
-    const std::size_t size = chunk->size();
-    pool_.Offer(chunk, *stream_);
-    return size;
-  }
-  std::size_t GiveBackAll() noexcept override {
-    const std::size_t bytes = IdleBytes();
+  std::size_t GiveBack(const GiveBackRequest& request) noexcept override {
+    switch (request.kind) {
+      case GiveBackRequest::Kind::kBestFit:
+      case GiveBackRequest::Kind::kOffer:
+        return GiveOne(request);
+      case GiveBackRequest::Kind::kLargestFirst:
+        return GiveBackOneByOne(request);
+      case GiveBackRequest::Kind::kDone:
+        return 0;
+      case GiveBackRequest::Kind::kAll:
+        break;
+    }
+    const std::size_t bytes = Idle(0).bytes;
     for (Allocation* chunk : chunks_) pool_.DoFree(chunk);
     chunks_.clear();
     return bytes;
+  }
+  std::size_t OfferIdle(std::size_t bytes) {
+    return GiveBack({GiveBackRequest::Kind::kOffer, bytes});
   }
 
   bool done = true;
   std::function<void()> when_asked;
 
  private:
+  std::size_t GiveOne(const GiveBackRequest& request) {
+    Allocation* chunk = Take(request.bytes);
+    if (chunk == nullptr) return 0;
+    const std::size_t size = chunk->size();
+    if (request.kind == GiveBackRequest::Kind::kOffer) {
+      pool_.Offer(chunk, *stream_);
+    } else {
+      pool_.DoFree(chunk);
+    }
+    return size;
+  }
   Allocation* Take(std::size_t bytes) {
-    const std::size_t size = SmallestIdle(bytes);
+    const std::size_t size = Idle(bytes).best_fit;
     const auto found =
         std::find_if(chunks_.begin(), chunks_.end(),
                      [size](const auto* c) { return c->size() == size; });
@@ -221,7 +221,8 @@ TEST_F(ChunkExchangeTest, RemovingAHolderWaitsForTheCallsInside) {
     for (int i = 0; i < 100; ++i) std::this_thread::yield();
     leaving = true;
   };
-  std::thread grower([&] { pool().GiveBackBeforeGrowth(Mebibytes(8), 1.0); });
+  std::thread grower(
+      [&] { pool().market().GiveBackBeforeGrowth(Mebibytes(8), 1.0); });
   while (!inside) std::this_thread::yield();
   pool().RemoveHolder(*holder);
   EXPECT_TRUE(leaving);
@@ -237,7 +238,7 @@ TEST(ChunkHoldersTest, OneIsRemovedWithoutHostMemory) {
   int asked = 0;
   std::optional<TestHolder> holder;
   const auto grow = [&] {
-    pool.GiveBackBeforeGrowth(Mebibytes(8), 1.0);
+    pool.market().GiveBackBeforeGrowth(Mebibytes(8), 1.0);
     return std::exchange(asked, 0) != 0;
   };
   const auto add = [&] {
@@ -253,17 +254,17 @@ TEST(ChunkHoldersTest, OneIsRemovedWithoutHostMemory) {
     pool.RemoveHolder(*holder);
   }
   EXPECT_FALSE(grow());
-  EXPECT_FALSE(pool.has_lenders());
+  EXPECT_FALSE(pool.loans().has_lenders());
   pool.RemoveHolder(*holder);
-  EXPECT_FALSE(pool.has_lenders());
+  EXPECT_FALSE(pool.loans().has_lenders());
   holder.reset();
   add();  // where the other was
   EXPECT_TRUE(grow());
   const TestHolder second(pool, stream);
-  EXPECT_TRUE(pool.has_lenders());
+  EXPECT_TRUE(pool.loans().has_lenders());
   holder.reset();
   EXPECT_FALSE(grow());
-  EXPECT_FALSE(pool.has_lenders());
+  EXPECT_FALSE(pool.loans().has_lenders());
 }
 
 TEST_F(ChunkExchangeTest, HoldersMayComeAndGoWhileOthersClimb) {
@@ -284,7 +285,8 @@ TEST_F(ChunkExchangeTest, HoldersMayComeAndGoWhileOthersClimb) {
 TEST_F(ChunkExchangeTest, GivesTheSmallestThatCoversAGrowthBack) {
   for (const std::size_t size : {20U, 12U}) holder_a_.Hold(Mebibytes(size));
   holder_b_.Hold(Mebibytes(4));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 1.0), Mebibytes(12));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 1.0),
+            Mebibytes(12));
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
   EXPECT_THAT(holder_b_.Sizes(), ElementsAre(4));
 }
@@ -292,7 +294,8 @@ TEST_F(ChunkExchangeTest, GivesTheSmallestThatCoversAGrowthBack) {
 TEST_F(ChunkExchangeTest, GivesTheLargestBackFirstWhenNoneCovers) {
   for (const std::size_t size : {5U, 6U, 2U}) holder_a_.Hold(Mebibytes(size));
   holder_b_.Hold(Mebibytes(7));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(12), 1.0), Mebibytes(13));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(12), 1.0),
+            Mebibytes(13));
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2, 5));
   EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
 }
@@ -300,7 +303,7 @@ TEST_F(ChunkExchangeTest, GivesTheLargestBackFirstWhenNoneCovers) {
 TEST_F(ChunkExchangeTest, GivesNothingBackThatDoesNotCoverAGrowth) {
   holder_a_.Hold(Mebibytes(5));
   holder_b_.Hold(Mebibytes(6));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(11) + 1, 10.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(11) + 1, 10.0), 0U);
   EXPECT_EQ(pool().reserved_bytes(), Mebibytes(11));
 }
 
@@ -308,23 +311,26 @@ TEST_F(ChunkExchangeTest, ChunksStillInUseByTheDeviceStay) {
   holder_a_.Hold(Mebibytes(20));
   holder_b_.Hold(Mebibytes(20));
   holder_a_.done = false;
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(20), 1.0), Mebibytes(20));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(20), 1.0),
+            Mebibytes(20));
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(20), 10.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(20), 10.0), 0U);
 }
 
 TEST_F(ChunkExchangeTest, AGrowthAsksAStreamOnceAndOnceMoreForEachHolderGiven) {
   int asked = 0;
   holder_a_.when_asked = [&] { ++asked; };
   // Without anything idle, a stream is not asked at all.
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(0, 1.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(0, 1.0), 0U);
   EXPECT_EQ(asked, 0);
   for (const std::size_t size : {20U, 8U, 2U}) holder_a_.Hold(Mebibytes(size));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(18), 1.0), Mebibytes(20));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(18), 1.0),
+            Mebibytes(20));
   EXPECT_EQ(asked, 1);
   // Both give something: 9, and the 8 of the second look.
   holder_b_.Hold(Mebibytes(9));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(17), 10.0), Mebibytes(17));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(17), 10.0),
+            Mebibytes(17));
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2));
 }
@@ -332,14 +338,16 @@ TEST_F(ChunkExchangeTest, AGrowthAsksAStreamOnceAndOnceMoreForEachHolderGiven) {
 TEST_F(ChunkExchangeTest, OfSeveralThatCoverAGrowthTheSmallestIsGiven) {
   holder_a_.Hold(Mebibytes(20));
   holder_b_.Hold(Mebibytes(12));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 1.0), Mebibytes(12));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 1.0),
+            Mebibytes(12));
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
 }
 
 TEST_F(ChunkExchangeTest, WhoHasTheLargestGivesNothingBelowWhatOthersHave) {
   for (const std::size_t size : {9U, 2U}) holder_a_.Hold(Mebibytes(size));
   holder_b_.Hold(Mebibytes(5));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(13), 1.0), Mebibytes(14));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(13), 1.0),
+            Mebibytes(14));
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(2));
   EXPECT_THAT(holder_b_.Sizes(), IsEmpty());
 }
@@ -349,9 +357,9 @@ TEST_F(ChunkExchangeTest, WhatIsInUseAgainBeforeItIsGivenStays) {
   holder_a_.Hold(Mebibytes(20));
   holder_b_.Hold(Mebibytes(4));
   holder_b_.when_asked = [&] { holder_a_.done = false; };
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(18), 10.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(18), 10.0), 0U);
   holder_a_.done = true;
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(22), 10.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(22), 10.0), 0U);
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(20));
 }
 
@@ -359,7 +367,7 @@ TEST_F(ChunkExchangeTest, WhatIsTakenBeforeItIsGivenIsNotReplacedByALargerOne) {
   for (const std::size_t size : {40U, 12U}) holder_a_.Hold(Mebibytes(size));
   holder_b_.Hold(Mebibytes(4));
   holder_b_.when_asked = [&] { holder_a_.OfferIdle(Mebibytes(12)); };
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 10.0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 10.0), 0U);
   EXPECT_THAT(holder_a_.Sizes(), ElementsAre(40));
 }
 
@@ -370,7 +378,8 @@ TEST_F(ChunkExchangeTest, AHolderThatIsGoneBeforeItGivesIsNotAsked) {
     TestHolder after(pool(), a_);
     after.Hold(Mebibytes(4));
     after.when_asked = [&] { passing.reset(); };
-    EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(growth), 10.0), 0U);
+    EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(growth), 10.0),
+              0U);
     EXPECT_EQ(passing, nullptr);
     EXPECT_THAT(after.Sizes(), ElementsAre(4));
   }
@@ -386,7 +395,8 @@ TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
       // The largest is given after the first look; then this one is in use.
       if (!std::exchange(is_first, false)) passing.done = false;
     };
-    EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(13), 10.0), Mebibytes(9));
+    EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(13), 10.0),
+              Mebibytes(9));
     EXPECT_THAT(passing.Sizes(), ElementsAre(4));
   }
   EXPECT_EQ(pool().reserved_bytes(), 0U);
@@ -395,12 +405,14 @@ TEST_F(ChunkExchangeTest, WhatIsInUseAgainByTheSecondLookStays) {
 TEST_F(ChunkExchangeTest, GivesBackNoMoreThanTheLimitAllows) {
   for (int i = 0; i < 4; ++i) holder_a_.Hold(Mebibytes(10));
   // 40 MiB reserved, half of which may be given back.
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), Mebibytes(10));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 0.5),
+            Mebibytes(10));
   holder_b_.Hold(Mebibytes(10));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), Mebibytes(10));
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 0.5),
+            Mebibytes(10));
   holder_b_.Hold(Mebibytes(10));
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0.5), 0U);
-  EXPECT_EQ(pool().GiveBackBeforeGrowth(Mebibytes(10), 0), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 0.5), 0U);
+  EXPECT_EQ(pool().market().GiveBackBeforeGrowth(Mebibytes(10), 0), 0U);
 }
 
 }  // namespace

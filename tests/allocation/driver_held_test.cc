@@ -77,12 +77,12 @@ class DriverHeldTest : public ::testing::Test {
   ChunkPool& pool_ = *place_.pool();
   std::shared_ptr<FakeHeld> held_ = std::make_shared<FakeHeld>();
   std::shared_ptr<DriverHeld> shared_ =
-      pool_.ShareDriverHeld([this] { return held_; });
+      pool_.budget().ShareDriverHeld([this] { return held_; });
   Stream stream_ = place_.NewStream();
 };
 
 TEST_F(DriverHeldTest, IsMadeOnceForThePlace) {
-  EXPECT_EQ(pool_.ShareDriverHeld([]() -> std::shared_ptr<DriverHeld> {
+  EXPECT_EQ(pool_.budget().ShareDriverHeld([]() -> std::shared_ptr<DriverHeld> {
     ADD_FAILURE() << "there is one already";
     return nullptr;
   }),
@@ -94,7 +94,7 @@ TEST_F(DriverHeldTest, IsNotKeptAliveByThePool) {
   held_.reset();
   EXPECT_EQ(pool_.reserved_bytes(), 0U);
   const auto next = std::make_shared<FakeHeld>();
-  EXPECT_EQ(pool_.ShareDriverHeld([&] { return next; }), next);
+  EXPECT_EQ(pool_.budget().ShareDriverHeld([&] { return next; }), next);
 }
 
 TEST_F(DriverHeldTest, CountsAsReservedBesideChunks) {
@@ -112,14 +112,14 @@ TEST_F(DriverHeldTest, CountsAsReservedBesideChunks) {
 TEST_F(DriverHeldTest, ClaimsShareTheLimitWithChunks) {
   Failure failure;
   Allocation* chunk = pool_.TryAllocate(Request{Mebibytes(40)}, failure);
-  EXPECT_TRUE(pool_.Claim(Mebibytes(24), failure));
-  EXPECT_FALSE(pool_.Claim(1, failure));
+  EXPECT_TRUE(pool_.budget().Claim(Mebibytes(24), failure));
+  EXPECT_FALSE(pool_.budget().Claim(1, failure));
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
   EXPECT_EQ(failure.limit_bytes, Mebibytes(64));
   EXPECT_EQ(failure.reserved_bytes, Mebibytes(64));
   pool_.DoFree(chunk);
-  EXPECT_TRUE(pool_.Claim(Mebibytes(40), failure));
-  pool_.Unclaim(Mebibytes(64));
+  EXPECT_TRUE(pool_.budget().Claim(Mebibytes(40), failure));
+  pool_.budget().Unclaim(Mebibytes(64));
 }
 
 TEST_F(DriverHeldTest, ExhaustionFirstMovesWhatAStreamMayWaitFor) {
@@ -162,27 +162,27 @@ TEST_F(DriverHeldTest, ChunksFitBesideWhatTheDriverHolds) {
   EXPECT_EQ(failure.reserved_bytes, Mebibytes(64));
 }
 
-TEST_F(DriverHeldTest, WhatTheDriverGrewByFitsBesideChunks) {
-  EXPECT_TRUE(pool_.FitsBesideChunks());
+TEST_F(DriverHeldTest, WhatTheDriverGrewByFitsBesideRanges) {
+  EXPECT_TRUE(pool_.budget().FitsBesideRanges());
   const AllocationPtr chunk = pool_.Allocate(Mebibytes(34));
   held_->reserved += Mebibytes(20);
-  EXPECT_TRUE(pool_.FitsBesideChunks());
+  EXPECT_TRUE(pool_.budget().FitsBesideRanges());
   EXPECT_EQ(held_->trims, 1);
   held_->reserved += Mebibytes(1);
-  EXPECT_FALSE(pool_.FitsBesideChunks());
+  EXPECT_FALSE(pool_.budget().FitsBesideRanges());
 }
 
 // What others have in a pool of the whole process is not the place's.
 TEST_F(DriverHeldTest, ASharedPoolIsNotBounded) {
   held_->own = false;
   const AllocationPtr chunk = pool_.Allocate(Mebibytes(60));
-  EXPECT_TRUE(pool_.FitsBesideChunks());
+  EXPECT_TRUE(pool_.budget().FitsBesideRanges());
   EXPECT_EQ(held_->trims, 0);
 }
 
 TEST_F(DriverHeldTest, WithoutChunksTheDriverIsNotAsked) {
   held_->reserved = Mebibytes(100);
-  EXPECT_TRUE(pool_.FitsBesideChunks());
+  EXPECT_TRUE(pool_.budget().FitsBesideRanges());
   EXPECT_EQ(held_->trims, 0);
 }
 

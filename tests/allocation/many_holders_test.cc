@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-using Asked = ChunkPool::Asked;
+using Asked = HolderList::Asked;
 
 class ManyHoldersTest : public ::testing::Test {
  protected:
@@ -24,11 +24,12 @@ class ManyHoldersTest : public ::testing::Test {
     }
   }
   void Borrow(Asked asked) {
-    EXPECT_EQ(place_.pool()->Borrow({Mebibytes(1), *stream_}, own_, asked),
-              nullptr);
+    EXPECT_EQ(
+        place_.pool()->loans().Borrow({Mebibytes(1), *stream_}, own_, asked),
+        nullptr);
   }
   void Recall(Asked asked) {
-    EXPECT_EQ(place_.pool()->RecallLoans(LoanRecall::kIdle, asked), 0U);
+    EXPECT_EQ(place_.pool()->loans().Recall(LoanRecall::kIdle, asked), 0U);
   }
   // How many were asked so often for something to borrow, or for loans.
   std::size_t WereAsked(int times) const {
@@ -49,7 +50,7 @@ class ManyHoldersTest : public ::testing::Test {
 };
 
 TEST_F(ManyHoldersTest, UpToTheBoundAllAreAskedEachTime) {
-  AddHolders(ChunkPool::kMostAsked - 1);  // and own_
+  AddHolders(HolderList::kMostAsked - 1);  // and own_
   for (int times = 1; times <= 2; ++times) {
     Borrow(Asked::kSome);
     Recall(Asked::kSome);
@@ -60,28 +61,28 @@ TEST_F(ManyHoldersTest, UpToTheBoundAllAreAskedEachTime) {
 }
 
 TEST_F(ManyHoldersTest, BeyondItTheyTakeTurns) {
-  AddHolders(2 * ChunkPool::kMostAsked - 1);
+  AddHolders(2 * HolderList::kMostAsked - 1);
   Borrow(Asked::kSome);
-  EXPECT_EQ(WereAsked(1), ChunkPool::kMostAsked - 1);
+  EXPECT_EQ(WereAsked(1), HolderList::kMostAsked - 1);
   Borrow(Asked::kSome);
   EXPECT_EQ(WereAsked(1), holders_.size());
   Borrow(Asked::kSome);
-  EXPECT_EQ(WereAsked(2), ChunkPool::kMostAsked - 1);
+  EXPECT_EQ(WereAsked(2), HolderList::kMostAsked - 1);
 }
 
 // What has come home lies with those who are asked next.
 TEST_F(ManyHoldersTest, LoansAreRecalledFromThoseWhoAreAskedNext) {
-  AddHolders(3 * ChunkPool::kMostAsked);
+  AddHolders(3 * HolderList::kMostAsked);
   Recall(Asked::kSome);
   Borrow(Asked::kSome);
   for (const auto& holder : holders_) {
     EXPECT_EQ(holder->borrows, holder->recalls);
   }
-  EXPECT_EQ(WereRecalled(1), ChunkPool::kMostAsked - 1);
+  EXPECT_EQ(WereRecalled(1), HolderList::kMostAsked - 1);
 }
 
 TEST_F(ManyHoldersTest, WhoMayNotMissAnyAsksAll) {
-  AddHolders(3 * ChunkPool::kMostAsked);
+  AddHolders(3 * HolderList::kMostAsked);
   Borrow(Asked::kAll);
   Recall(Asked::kAll);
   EXPECT_EQ(WereAsked(1), holders_.size());
@@ -89,12 +90,12 @@ TEST_F(ManyHoldersTest, WhoMayNotMissAnyAsksAll) {
 }
 
 TEST_F(ManyHoldersTest, AnEndIsToldToThoseWhoHeedIt) {
-  AddHolders(3 * ChunkPool::kMostAsked);
+  AddHolders(3 * HolderList::kMostAsked);
   const Stream stream = place_.NewChainStream()->stream();
-  place_.pool()->HeedEnd(stream, *holders_[7]);
-  place_.pool()->HeedEnd(stream, *holders_[7]);
-  place_.pool()->TellOfEnd(stream);
-  place_.pool()->TellOfEnd(stream);
+  place_.pool()->holders().HeedEnd(stream, *holders_[7]);
+  place_.pool()->holders().HeedEnd(stream, *holders_[7]);
+  place_.pool()->holders().TellHeedersOfEnd(stream);
+  place_.pool()->holders().TellHeedersOfEnd(stream);
   for (const auto& holder : holders_) {
     EXPECT_EQ(holder->ends, holder == holders_[7] ? 1 : 0);
   }
@@ -103,17 +104,17 @@ TEST_F(ManyHoldersTest, AnEndIsToldToThoseWhoHeedIt) {
 TEST_F(ManyHoldersTest, OneThatIsGoneIsNotTold) {
   AddHolders(2);
   const Stream stream = place_.NewChainStream()->stream();
-  place_.pool()->HeedEnd(stream, *holders_[0]);
-  place_.pool()->HeedEnd(stream, *holders_[1]);
+  place_.pool()->holders().HeedEnd(stream, *holders_[0]);
+  place_.pool()->holders().HeedEnd(stream, *holders_[1]);
   holders_.erase(holders_.begin());
-  place_.pool()->TellOfEnd(stream);
+  place_.pool()->holders().TellHeedersOfEnd(stream);
   EXPECT_EQ(holders_[0]->ends, 1);
 }
 
 // Those that are gone take nobody's turn for long.
 TEST_F(ManyHoldersTest, AllThatAreLeftAreAskedOnceTheyAreFew) {
-  AddHolders(3 * ChunkPool::kMostAsked);
-  holders_.resize(ChunkPool::kMostAsked - 1);
+  AddHolders(3 * HolderList::kMostAsked);
+  holders_.resize(HolderList::kMostAsked - 1);
   Borrow(Asked::kSome);
   EXPECT_EQ(WereAsked(1), holders_.size());
 }

@@ -332,9 +332,9 @@ TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
   Submit(b_);
   borrowed.reset();
   for (const DeviceCall call : kWaits) place_->device().AddFault(FailAll(call));
-  EXPECT_EQ(
-      place_->pool()->RecallLoans(LoanRecall::kWait, ChunkPool::Asked::kAll),
-      0U);
+  EXPECT_EQ(place_->pool()->loans().Recall(LoanRecall::kWait,
+                                           HolderList::Asked::kAll),
+            0U);
   place_->device().ClearFaults();
   const AllocationPtr other = a_->Allocate(11 * kMiB);
   EXPECT_NE(other->base(), used->base());

@@ -26,9 +26,9 @@ class AutoGrowthManyStreamsTest : public AutoGrowthLoansFixture {
     options.strategy_options.auto_growth_chunk_size_in_mb = 20;
     place_ = std::make_unique<TestPlace>(options);
     b_ = place_->AddChain();
-    AddOthers(2 * ChunkPool::kMostAsked - 2);
+    AddOthers(2 * HolderList::kMostAsked - 2);
     a_ = place_->AddChain();
-    AddOthers(ChunkPool::kMostAsked + 1);
+    AddOthers(HolderList::kMostAsked + 1);
   }
   void TearDown() override {
     others_.clear();

@@ -169,7 +169,7 @@ TEST_F(IdleBfcRegionTest, OfKeptBlocksGoesBack) {
 }
 
 TEST_F(IdleBfcRegionTest, OfKeptBlocksGoesBackBeforeOthersGrow) {
-  EXPECT_EQ(pool_.pool().GiveBackBeforeGrowth(kMiB, 2), kMiB);
+  EXPECT_EQ(pool_.pool().market().GiveBackBeforeGrowth(kMiB, 2), kMiB);
   EXPECT_EQ(pool_.system().held_bytes(), 0U);
 }
 

@@ -63,7 +63,7 @@ TEST(BuddyPoolAddressTest, B9ABlockThatLooksLikeAnOldChunkStays) {
   ASSERT_EQ(low->size, Mebibytes(1));
   ASSERT_EQ(high->chunk, low->chunk);
   buddies.Give(low);
-  EXPECT_EQ(buddies.IdleBytes(), 0U);
+  EXPECT_EQ(buddies.Idle(0).bytes, 0U);
   EXPECT_EQ(buddies.DetachIdle(1), nullptr);
   EXPECT_EQ(pool->reserved_bytes(), Mebibytes(3));
   buddies.Give(high);

@@ -149,13 +149,13 @@ TEST_F(BuddyCacheTest, WhatIsKeptIsListedAsFree) {
 TEST_F(BuddyCacheTest, AChunkOfKeptBlocksIsIdle) {
   Use("memory");
   for (int i = 0; i < 4; ++i) pool_->Give(Get(1000));
-  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(0).bytes, Mebibytes(1));
   pool_->Give(Get(1000));
-  EXPECT_EQ(pool_->IdleSystemBytes(), Mebibytes(2));
+  EXPECT_EQ(pool_->Idle(0).system_bytes, Mebibytes(2));
   for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
-  EXPECT_EQ(pool_->SmallestIdle(1), Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(1).best_fit, Mebibytes(1));
   for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
-  EXPECT_EQ(pool_->LargestIdle(), Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(1).largest, Mebibytes(1));
   for (int i = 0; i < 2; ++i) pool_->Give(Get(1000));
   Allocation* const memory = pool_->DetachIdle(1);
   ASSERT_NE(memory, nullptr);

@@ -168,14 +168,14 @@ TEST_F(BuddyPoolTest, Rule8OnlyWholeChunksGoBack) {
   Block* kept = Get(1000);
   Block* other = Get(Mebibytes(1));
   pool_->Give(other);
-  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(1));
-  EXPECT_EQ(pool_->IdleSystemBytes(), kSystemStepBytes);
-  EXPECT_EQ(pool_->SmallestIdle(1), Mebibytes(1));
-  EXPECT_EQ(pool_->SmallestIdle(Mebibytes(1) + 1), 0U);
-  EXPECT_EQ(pool_->LargestIdle(), Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(0).bytes, Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(0).system_bytes, kSystemStepBytes);
+  EXPECT_EQ(pool_->Idle(1).best_fit, Mebibytes(1));
+  EXPECT_EQ(pool_->Idle(Mebibytes(1) + 1).best_fit, 0U);
+  EXPECT_EQ(pool_->Idle(1).largest, Mebibytes(1));
   EXPECT_EQ(GiveIdleBack(), Mebibytes(1));
   EXPECT_EQ(GiveIdleBack(), 0U);
-  EXPECT_EQ(pool_->LargestIdle(), 0U);
+  EXPECT_EQ(pool_->Idle(1).largest, 0U);
   pool_->Give(kept);
   EXPECT_EQ(GiveIdleBack(), Mebibytes(1));
 }
@@ -184,12 +184,12 @@ TEST_F(BuddyPoolTest, TheSmallestIdleChunkThatFitsIsDetached) {
   std::vector<Block*> live;
   for (const std::size_t mib : {3U, 1U, 2U}) live.push_back(Get(mib << 20));
   for (Block* block : live) pool_->Give(block);
-  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(6));
-  EXPECT_EQ(pool_->SmallestIdle(Mebibytes(1) + 1), Mebibytes(2));
+  EXPECT_EQ(pool_->Idle(0).bytes, Mebibytes(6));
+  EXPECT_EQ(pool_->Idle(Mebibytes(1) + 1).best_fit, Mebibytes(2));
   Allocation* memory = pool_->DetachIdle(Mebibytes(1) + 1);
   EXPECT_EQ(memory->size(), Mebibytes(2));
   source_->Give(memory);
-  EXPECT_EQ(pool_->IdleBytes(), Mebibytes(4));
+  EXPECT_EQ(pool_->Idle(0).bytes, Mebibytes(4));
   EXPECT_TRUE(pool_->IsConsistent());
 }
 

@@ -269,7 +269,7 @@ TEST_F(CudaMallocAsyncBinsTest, BesideACaptureThereIsWhatWasReleasedBefore) {
 TEST_F(CudaMallocAsyncBinsTest, OfManyStreamsAllPartWithTheirsInTheEnd) {
   const Chain chain = Start();
   std::vector<Chain> others;
-  while (others.size() < ChunkPool::kMostAsked + 8) {
+  while (others.size() < HolderList::kMostAsked + 8) {
     others.push_back(NewChain());
   }
   others.back()->Allocate(Mebibytes(2)).reset();

@@ -86,7 +86,7 @@ TEST_F(CudaMallocAsyncCacheTest, CountsWhatItsCallersHold) {
   EXPECT_EQ(before.in_use_bytes, 0U);
   EXPECT_EQ(before.requested_bytes, 0U);
   EXPECT_EQ(before.live_allocations(), 0U);
-  EXPECT_TRUE(pool_->IsUnused());
+  EXPECT_TRUE(pool_->market().IsUnused());
   AllocationPtr hit = chain->Allocate(900);
   Stats stats = chain->stats();
   EXPECT_EQ(stats.in_use_bytes, 1024U);
@@ -95,7 +95,7 @@ TEST_F(CudaMallocAsyncCacheTest, CountsWhatItsCallersHold) {
   EXPECT_EQ(stats.live_allocations(), 1U);
   EXPECT_EQ(stats.cache_hits, before.cache_hits + 1);
   EXPECT_EQ(stats.cache_hits + stats.cache_misses, stats.allocations);
-  EXPECT_FALSE(pool_->IsUnused());
+  EXPECT_FALSE(pool_->market().IsUnused());
   hit.reset();
   stats = chain->stats();
   EXPECT_EQ(stats.requested_bytes, 0U);
@@ -331,12 +331,12 @@ TEST_F(CudaMallocAsyncCacheTest, WhatCannotBeFreedIsKeptForLater) {
   AllocationPtr large = chain->Allocate(Mebibytes(10));
   EXPECT_EQ(KeptIn(chain), 0U);
   EXPECT_EQ(device().Leaks().pool_blocks, 2U);
-  EXPECT_FALSE(pool_->IsUnused());
+  EXPECT_FALSE(pool_->market().IsUnused());
   device().ClearFaults();
   large.reset();
   EXPECT_EQ(chain->Release(), Mebibytes(32));
   EXPECT_EQ(device().Leaks().pool_blocks, 0U);
-  EXPECT_TRUE(pool_->IsUnused());
+  EXPECT_TRUE(pool_->market().IsUnused());
 }
 
 class CudaMallocAsyncCacheFaultsTest
@@ -387,7 +387,7 @@ TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
     device().ClearFaults();
     chain->Release();
     dying->Release();
-    EXPECT_TRUE(pool_->IsUnused());
+    EXPECT_TRUE(pool_->market().IsUnused());
     EXPECT_EQ(pool_->reserved_bytes(), 0U);
     EXPECT_EQ(chain->stats().in_use_bytes, 0U);
     EXPECT_EQ(device().Leaks().pool_blocks, 0U);

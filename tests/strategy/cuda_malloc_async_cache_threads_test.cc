@@ -71,7 +71,7 @@ TEST_P(CudaMallocAsyncCacheThreadsTest, NothingIsLostOrGivenTwice) {
       EXPECT_EQ(strategy.stats().in_use_bytes, 0U);
       EXPECT_EQ(strategy.stats().requested_bytes, 0U);
     }
-    EXPECT_TRUE(pool_->IsUnused());
+    EXPECT_TRUE(pool_->market().IsUnused());
   }
   EXPECT_EQ(device().Leaks().pool_blocks, 0U);
 }

@@ -101,7 +101,7 @@ TEST_F(CudaMallocAsyncThreadStreamTest, ReleaseByOthersGivesItBack) {
   });
   EXPECT_EQ(KeptIn(chain), 0U);
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
-  EXPECT_TRUE(pool_->IsUnused());
+  EXPECT_TRUE(pool_->market().IsUnused());
 }
 
 TEST_F(CudaMallocAsyncThreadStreamTest, TheEndOfTheStreamGivesItToTheDriver) {

@@ -1,0 +1,147 @@
+#include "strata/allocation/chunks/holder_list.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace strata {
+namespace {
+
+// Holders that are gone and still listed, beside a quarter of the others.
+constexpr std::size_t kMostGone = 16;
+
+}  // namespace
+
+void HolderList::Renew() {
+  auto list = std::make_shared<Entries>();
+  list->reserve(2 * count_ + 8);
+  for (const auto& entry : *entries_) {
+    if (!entry->gate.is_closed()) list->push_back(entry);
+  }
+  entries_ = std::move(list);
+}
+
+void HolderList::Add(ChunkHolder& holder) {
+  auto entry = std::make_shared<Entry>();
+  entry->holder = &holder;
+  const std::uint64_t uid = holder.identity().stream.uid;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (entries_->size() == entries_->capacity()) Renew();
+  const auto known = by_holder_.emplace(&holder, entry).first;
+  try {
+    if (uid != 0) by_stream_.emplace(uid, entry);
+  } catch (...) {
+    by_holder_.erase(known);
+    throw;
+  }
+  entry->number = ++added_;
+  entries_->push_back(std::move(entry));  // within its capacity
+  ++count_;
+  if (holder.identity().has_ended) ++ended_count_;
+}
+
+void HolderList::Remove(ChunkHolder& holder) noexcept {
+  std::shared_ptr<Entry> entry;
+  const std::uint64_t uid = holder.identity().stream.uid;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = by_holder_.find(&holder);
+    if (found == by_holder_.end()) return;
+    entry = std::move(found->second);
+    by_holder_.erase(found);
+    const auto [first, last] = by_stream_.equal_range(uid);
+    const auto in_stream = std::find_if(
+        first, last, [&](const auto& other) { return other.second == entry; });
+    if (in_stream != last) by_stream_.erase(in_stream);
+    for (const std::uint64_t heeded : entry->heeds) {
+      const auto heeding = heeding_.find(heeded);
+      heeding->second.erase(entry->number);
+      if (heeding->second.empty()) heeding_.erase(heeding);
+    }
+    --count_;
+    if (holder.identity().has_ended) --ended_count_;
+    entry->gate.Shut();
+    // Until then it stays on the list, and nobody passes its gate.
+    if (entries_->size() - count_ > count_ / 4 + kMostGone) {
+      try {
+        Renew();
+      } catch (const std::bad_alloc&) {
+        // The next one tries again.
+      }
+    }
+  }
+  entry->gate.Close();
+}
+
+HolderList::Round HolderList::RoundOf(Asked asked) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::size_t size = entries_->size();
+  Round round{entries_, entries_->data(), size, 0, size};
+  if (asked == Asked::kSome && count_ > kMostAsked) {
+    round.first = turn_.load(std::memory_order_relaxed);
+    round.count = kMostAsked;
+  }
+  return round;
+}
+
+void HolderList::ForEach(FunctionRef<void(ChunkHolder&)> ask,
+                         Asked asked) const noexcept {
+  const Round round = RoundOf(asked);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    const CallGate::Pass pass(round[i].gate);
+    if (pass) ask(*round[i].holder);
+  }
+}
+
+void HolderList::TellOwnersOfEnd(Stream stream) noexcept {
+  // By position, as they may change meanwhile: one of a stream, or few.
+  for (std::size_t i = 0;; ++i) {
+    std::shared_ptr<Entry> entry;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      auto [next, last] = by_stream_.equal_range(stream.uid);
+      for (std::size_t skip = i; skip != 0 && next != last; --skip) ++next;
+      if (next == last) return;
+      entry = next->second;
+    }
+    const CallGate::Pass pass(entry->gate);
+    if (pass && entry->holder->identity().stream == stream) {
+      entry->holder->StreamEnds(stream);
+    }
+  }
+}
+
+void HolderList::HeedEnd(Stream stream, ChunkHolder& holder) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = by_holder_.find(&holder);
+  if (found == by_holder_.end()) return;
+  const std::shared_ptr<Entry>& entry = found->second;
+  const auto [heeded, is_new] = entry->heeds.insert(stream.uid);
+  if (!is_new) return;
+  try {
+    heeding_[stream.uid].emplace(entry->number, entry);
+  } catch (...) {
+    entry->heeds.erase(heeded);
+    throw;
+  }
+}
+
+void HolderList::TellHeedersOfEnd(Stream stream) noexcept {
+  while (true) {
+    std::shared_ptr<Entry> entry;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      const auto found = heeding_.find(stream.uid);
+      if (found == heeding_.end()) return;
+      const auto first = found->second.begin();
+      entry = std::move(first->second);
+      found->second.erase(first);
+      if (found->second.empty()) heeding_.erase(found);
+      entry->heeds.erase(stream.uid);
+    }
+    const CallGate::Pass pass(entry->gate);
+    if (pass) entry->holder->StreamEnds(stream);
+  }
+}
+
+}  // namespace strata

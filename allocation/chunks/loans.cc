@@ -1,0 +1,127 @@
+#include "strata/allocation/chunks/loans.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "strata/allocation/chain_stream.h"
+#include "strata/allocation/streams/stream_timeline.h"
+
+namespace strata {
+namespace {
+
+using Effort = LoanRequest::Effort;
+using Round = HolderList::Round;
+
+struct Lender {
+  HolderList::Entry* entry;
+  std::size_t bytes;
+};
+
+// The holders of a round that could lend, the one with least to spare first.
+//
+// Errors: std::bad_alloc.
+std::vector<Lender> FindLenders(const Round& round, std::size_t bytes,
+                                const ChunkHolder& borrower) {
+  std::vector<Lender> lenders;
+  lenders.reserve(round.count);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    HolderList::Entry& entry = round[i];
+    if (entry.holder == &borrower) continue;
+    const CallGate::Pass pass(entry.gate);
+    const std::size_t lendable =
+        pass ? entry.holder->SmallestLendable(bytes) : 0;
+    if (lendable != 0) lenders.push_back({&entry, lendable});
+  }
+  std::stable_sort(
+      lenders.begin(), lenders.end(),
+      [](const Lender& a, const Lender& b) { return a.bytes < b.bytes; });
+  return lenders;
+}
+
+Allocation* AskInTurn(const std::vector<Lender>& lenders,
+                      const LoanRequest& request) noexcept {
+  for (const Effort effort : {Effort::kNone, Effort::kAsk, Effort::kOrder}) {
+    if (effort > request.effort) break;
+    for (const Lender& lender : lenders) {
+      const CallGate::Pass pass(lender.entry->gate);
+      if (!pass) continue;
+      if (Allocation* memory = lender.entry->holder->Lend(
+              {request.bytes, request.borrower, effort})) {
+        return memory;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Allocation* Loans::Borrow(const LoanRequest& request,
+                          const ChunkHolder& borrower, Asked asked) noexcept {
+  // Memory that a capture uses has to stay with it.
+  StreamTimeline* timeline = request.borrower.timeline();
+  if (timeline == nullptr || !timeline->MayTouch()) return nullptr;
+  const Round round = holders_.RoundOf(asked);
+  try {
+    const std::vector<Lender> lenders =
+        FindLenders(round, request.bytes, borrower);
+    if (Allocation* memory = AskInTurn(lenders, request)) return memory;
+  } catch (const std::bad_alloc&) {
+    // No host memory for the list: nobody is asked.
+  }
+  holders_.AskOthersNext();
+  return nullptr;
+}
+
+std::size_t Loans::Recall(LoanRecall which, Asked asked) noexcept {
+  std::size_t returned = 0;
+  holders_.ForEach(
+      [&](ChunkHolder& holder) { returned += holder.ReturnLoans(which); },
+      asked);
+  return returned;
+}
+
+Allocation* Loans::FetchKept(const LoanRequest& request,
+                             const ChunkHolder& asking) noexcept {
+  const Round round = holders_.RoundOf(Asked::kSome);
+  for (std::size_t i = 0; i < round.count; ++i) {
+    HolderList::Entry& entry = round[i];
+    if (entry.holder == &asking) continue;
+    const CallGate::Pass pass(entry.gate);
+    if (!pass) continue;
+    if (Allocation* kept = entry.holder->Lend(request)) return kept;
+  }
+  holders_.AskOthersNext();
+  return nullptr;
+}
+
+void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
+  // Two for one that comes, so that none is left behind for long.
+  EndRetired(/*most=*/2);
+  if (!holder->EndLending()) retired_.Push(std::move(holder));
+}
+
+std::size_t Loans::EndRetired(std::size_t most) noexcept {
+  // One by one, as each may take a while.
+  std::size_t given = 0;
+  for (most = std::min(most, retired_.size()); most != 0; --most) {
+    std::unique_ptr<ChunkHolder> holder = retired_.Pop();
+    if (holder == nullptr) break;
+    if (!holder->EndLending()) {
+      retired_.Push(std::move(holder));
+      continue;
+    }
+    const std::size_t bytes =
+        holder->IdleIsDone() ? holder->Idle(/*fit_bytes=*/0).bytes : 0;
+    const std::size_t unreturned = budget_.unreturned_bytes();
+    holder.reset();
+    // Of which the system may refuse some.
+    const std::size_t now = std::max(unreturned, budget_.unreturned_bytes());
+    given += bytes - std::min(bytes, now - unreturned);
+  }
+  return given;
+}
+
+}  // namespace strata

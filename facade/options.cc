@@ -17,6 +17,7 @@
 #include "strata/allocation/fault_allocator.h"
 #include "strata/allocation/guard_settings.h"
 #include "strata/allocation/size.h"
+#include "strata/facade/auto_strategy.h"
 #include "strata/facade/option_aliases.h"
 #include "strata/strategy/async_cache_policy.h"
 #include "strata/strategy/bfc/limits.h"
@@ -227,9 +228,12 @@ std::vector<Assignment> SplitAssignments(std::string_view text) {
   return result;
 }
 
-// Throws unless `strategy`, the value of `option`, is one of this build.
-void CheckStrategy(const char* option, const std::string& strategy) {
-  std::string known;
+// Throws unless `strategy`, the value of `option`, is one of this build or
+// `other`.
+void CheckStrategy(const char* option, const std::string& strategy,
+                   std::string_view other) {
+  if (strategy == other) return;
+  std::string known(other);
   for (const std::string& name : StrategyNames()) {
     if (name == strategy) return;
     known += (known.empty() ? "" : ", ") + name;
@@ -262,7 +266,7 @@ void CheckInitialMemory(const Options& options) {
   if (strategy == "naive_best_fit" || strategy == "thread_local") {
     check("initial_gpu_memory_in_mb", asked.initial_gpu_memory_in_mb);
     check("reallocate_gpu_memory_in_mb", asked.reallocate_gpu_memory_in_mb);
-  } else if (strategy == "auto_growth") {
+  } else if (strategy == "auto_growth" || strategy == kAutoStrategy) {
     check("auto_growth_chunk_size_in_mb", asked.auto_growth_chunk_size_in_mb);
     check("small_pool_auto_growth_chunk_size_in_mb",
           asked.small_pool_auto_growth_chunk_size_in_mb);
@@ -279,13 +283,28 @@ void CheckInitialMemory(const Options& options) {
   }
 }
 
+// Throws if programs are to share memory that cannot be shared so.
+void CheckIpc(const Options& options) {
+  if (options.ipc != "posix" && options.ipc != "legacy") {
+    throw std::invalid_argument("strata_ipc: unknown way '" + options.ipc +
+                                "' (known: posix, legacy)");
+  }
+  const std::string strategy = options.Strategy();
+  if (options.ipc == "legacy" &&
+      (strategy == "virtual_memory" || strategy == "cuda_malloc_async")) {
+    throw std::invalid_argument(
+        "strata_ipc=legacy contradicts allocator_strategy=" + strategy +
+        ": cudaIpc handles name memory of cudaMalloc only");
+  }
+}
+
 // Throws if two options about memory of the host contradict each other.
 void CheckHost(const Options& options) {
   const HostOptions& host = options.host;
   const auto check = [&options](const char* option, const std::string& value) {
-    if (value == "auto") return;
-    CheckStrategy(option, value);
-    if (options.use_system_allocator && value != "direct") {
+    CheckStrategy(option, value, kAutoStrategy);
+    if (options.use_system_allocator && value != "direct" &&
+        value != kAutoStrategy) {
       throw std::invalid_argument("use_system_allocator contradicts " +
                                   std::string(option) + "=" + value +
                                   ": it means direct at every place");
@@ -379,8 +398,9 @@ void CheckFiles(const DecoratorOptions& decorators,
 
 void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   if (!strategy_is_known) {
-    CheckStrategy("allocator_strategy", allocator_strategy);
+    CheckStrategy("allocator_strategy", allocator_strategy, kAutoStrategy);
   }
+  CheckIpc(*this);
   CheckAliases(*this, strategy_was_set);
   CheckHost(*this);
   host.Validate();

@@ -18,6 +18,7 @@ namespace strata {
 // of its option in options.def.
 struct Options {
   std::string allocator_strategy = "auto_growth";
+  std::string ipc = "posix";  // or "legacy"
   bool use_system_allocator = false;
   bool use_cuda_malloc_async_allocator = false;
   bool use_cuda_managed_memory = false;
@@ -54,7 +55,8 @@ struct Options {
   //   has it, whether or not this build does.
   void Validate(bool strategy_was_set, bool strategy_is_known = false) const;
 
-  // The strategy in force, aliases resolved.
+  // The strategy in force, aliases resolved; "auto" if each device gets its own
+  // (auto_strategy.h).
   std::string Strategy() const;
   // What allocations are filled with, if anything.
   std::optional<unsigned char> FillByte() const;

@@ -21,6 +21,7 @@
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
 #include "strata/allocation/streams/timeline_table.h"
+#include "strata/facade/auto_strategy.h"
 #include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/thread_ends.h"
@@ -183,7 +184,7 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
                                 Environment);
   }
   HostStrategy strategy;
-  strategy.name = options_.Strategy();
+  strategy.name = StrategyOn(options_, device_->caps());
   // This limit is on the memory of the device.
   if (place_.kind == PlaceKind::kDevice) {
     strategy.limit_bytes = Mebibytes(options_.gpu_memory_limit_mb);

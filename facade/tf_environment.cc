@@ -100,14 +100,12 @@ Settings TfAllocator(const std::string& text) {
 }
 
 Settings XlaAllocator(const std::string& text) {
-  if (text == "vmm") {
-    throw std::invalid_argument("there is no pool of remapped pages");
-  }
-  static constexpr std::array<Meaning, 4> kStrategies = {{
+  static constexpr std::array<Meaning, 5> kStrategies = {{
       {"default", "bfc"},
       {"bfc", "bfc"},
       {"platform", "direct"},
       {"cuda_async", "cuda_malloc_async"},
+      {"vmm", "virtual_memory"},
   }};
   return {{"allocator_strategy", Translate(text, kStrategies)}};
 }

@@ -33,6 +33,7 @@ struct Caps {
   bool peer_access = false;
   // CUDA's compute capability, before the dot; 0: it has none, or is unknown.
   int compute_major = 0;
+  int compute_minor = 0;   // the number behind the dot
   bool simulated = false;  // nothing runs on hardware; addresses may be phantom
   // Device memory keeps nothing of what is written to it.
   bool phantom_memory = false;

@@ -47,6 +47,16 @@ class DeviceWork {
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) = 0;
 
+  // Enqueue by programmatic dependent launch (cuda_semantics.md R9): the work
+  // may start before the work before it in the stream is done. It waits for
+  // that work before it reads or writes. A device without such launches, as
+  // each simulated one, runs the work in the order of the stream.
+  virtual Status EnqueueEarly(Stream stream, const WorkRange* ranges,
+                              std::size_t count, std::uint64_t busy_ns,
+                              std::uint64_t pattern) {
+    return Enqueue(stream, ranges, count, busy_ns, pattern);
+  }
+
   // Submits to `stream` work that calls `kernel`, which reads and writes the
   // ranges as they say: at most kMaxWorkRanges, none empty, and no alignment is
   // asked for. In a capture it is a node, and each launch of the graph calls it

@@ -10,6 +10,7 @@
 #include "strata/allocation/registry.h"
 #include "strata/allocation/size.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/auto_strategy.h"
 #include "strata/facade/flags.h"
 #include "strata/platform/device.h"
 #include "strata/platform/registry.h"
@@ -48,13 +49,14 @@ Json CapsJson(const Caps& caps) {
           {"user_objects", caps.user_objects},
           {"peer_access", caps.peer_access},
           {"compute_major", caps.compute_major},
+          {"compute_minor", caps.compute_minor},
           {"simulated", caps.simulated},
           {"phantom_memory", caps.phantom_memory},
           {"map_granularity_bytes", caps.map_granularity_bytes},
           {"alloc_alignment_bytes", caps.alloc_alignment_bytes}};
 }
 
-Json DeviceJson(Platform& platform, int ordinal) {
+Json DeviceJson(Platform& platform, int ordinal, const Options& options) {
   Device& device = platform.device(ordinal);
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -64,11 +66,13 @@ Json DeviceJson(Platform& platform, int ordinal) {
                              std::to_string(ordinal) +
                              " is unknown: " + StatusName(status));
   }
+  const StrategyChoice choice = ChooseStrategy(options, device.caps());
   return {
       {"name", std::string(platform.name()) + ":" + std::to_string(ordinal)},
       {"total_bytes", total_bytes},
       {"free_bytes", free_bytes},
-      {"caps", CapsJson(device.caps())}};
+      {"caps", CapsJson(device.caps())},
+      {"auto_strategy", {{"name", choice.name}, {"why", choice.why}}}};
 }
 
 // Why each platform of this build that cannot be used here cannot: name ->
@@ -104,7 +108,7 @@ Json InfoJson(AllocatorFacade& facade, const Options& options) {
   info["platform_problems"] = ProblemsJson(options.platform);
   info["devices"] = Json::array();
   for (int i = 0; i < facade.platform().device_count(); ++i) {
-    info["devices"].push_back(DeviceJson(facade.platform(), i));
+    info["devices"].push_back(DeviceJson(facade.platform(), i, options));
   }
   info["strategies"] = StrategyNames();
   info["decorators"] = DecoratorNames();
@@ -162,6 +166,11 @@ std::string InfoText(const Json& info) {
             " free of " +
             HumanBytes(device["total_bytes"].get<std::uint64_t>()) + "\n" +
             Wrapped(CapsText(device["caps"]), "    ");
+    const Json& choice = device["auto_strategy"];
+    text += Wrapped("--allocator_strategy=auto is " +
+                        choice["name"].get<std::string>() + ": " +
+                        choice["why"].get<std::string>(),
+                    "    ");
   }
   for (const auto& [name, problem] : info["platform_problems"].items()) {
     text += "  no " + name + " here\n" +

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "strata/facade/auto_strategy.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/tf_environment.h"
 #include "strata/platform/function_ref.h"
@@ -120,7 +121,7 @@ TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
   return options;
 }
 
-// What runs is what a row is named after.
+// What runs is what a row is named after: here, what the environment says.
 void NameByEnvironment(std::vector<Options>& all) {
   for (Options& options : all) {
     if (!options.host.tf_environment ||
@@ -147,10 +148,14 @@ std::vector<Options> ReplayOptions() {
                                   platform + "'");
     }
     platform = "sim";
-    // Throws if an option of the platform is wrong.
-    SimPlatform probe(options.platform);
   }
   NameByEnvironment(all);
+  for (Options& options : all) {
+    // Throws if an option of the platform is wrong.
+    SimPlatform probe(options.platform);
+    if (options.Strategy() != kAutoStrategy) continue;
+    options.allocator_strategy = StrategyOn(options, probe.device(0).caps());
+  }
   return all;
 }
 

@@ -39,11 +39,11 @@ CudaDevice::CudaDevice(CudaPlatform* platform, int ordinal, CUdevice device)
       caps_(ReadCaps()),
       context_(driver_, device) {}
 
-bool CudaDevice::Has(CUdevice_attribute attribute) const {
+int CudaDevice::ValueOf(CUdevice_attribute attribute) const {
   int value = 0;
-  return driver_.DeviceGetAttribute(&value, attribute, device_) ==
-             CUDA_SUCCESS &&
-         value != 0;
+  const CUresult result =
+      driver_.DeviceGetAttribute(&value, attribute, device_);
+  return result == CUDA_SUCCESS ? value : 0;
 }
 
 Caps CudaDevice::ReadCaps() const {
@@ -62,12 +62,8 @@ Caps CudaDevice::ReadCaps() const {
   caps.graph_mem_nodes = caps.mem_pools;
   caps.user_objects = true;
   caps.peer_access = true;
-  int major = 0;
-  if (driver_.DeviceGetAttribute(&major,
-                                 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                                 device_) == CUDA_SUCCESS) {
-    caps.compute_major = major;
-  }
+  caps.compute_major = ValueOf(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  caps.compute_minor = ValueOf(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (caps.virtual_memory) {
     caps.map_granularity_bytes = MapGranularity(driver_, device_);
   }

@@ -166,7 +166,11 @@ class CudaDevice final : public Device {
   Status RunOn(const Stream& stream, CallRecord call, Body body);
   void Enter(DeviceCall call);
   Caps ReadCaps() const;
-  bool Has(CUdevice_attribute attribute) const;
+  // 0 if the driver does not say.
+  int ValueOf(CUdevice_attribute attribute) const;
+  bool Has(CUdevice_attribute attribute) const {
+    return ValueOf(attribute) != 0;
+  }
   // The calling thread's own uid for the per-thread stream.
   std::uint64_t PerThreadUid() const;
 

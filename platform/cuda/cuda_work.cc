@@ -8,8 +8,10 @@
 
 namespace strata {
 
-// cuda_work_kernel.cu as PTX; the build makes the source that defines it.
+// cuda_work_kernel.cu as PTX, for all GPUs and for those of compute capability
+// 9.0 and newer; the build makes the sources that define it.
 extern const char* const kCudaWorkPtx;
+extern const char* const kCudaWorkPtx90;
 
 namespace {
 
@@ -40,7 +42,8 @@ CudaWork::~CudaWork() {
 }
 
 Status CudaWork::Load() {
-  CUresult result = driver_.ModuleLoadData(&module_, kCudaWorkPtx);
+  CUresult result = driver_.ModuleLoadData(
+      &module_, CanLaunchEarly() ? kCudaWorkPtx90 : kCudaWorkPtx);
   if (result == CUDA_SUCCESS) {
     result = driver_.ModuleGetFunction(&kernel_, module_, "strata_work");
   }
@@ -51,7 +54,7 @@ Status CudaWork::WarmUp() {
   CUstream stream = nullptr;
   CUresult result = driver_.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) return ToStatus(result);
-  Status status = Submit(stream, nullptr, 0, 0, 0);
+  Status status = Submit(stream, nullptr, 0, 0, 0, false);
   if (status == Status::kSuccess) {
     status = ToStatus(driver_.StreamSynchronize(stream));
   }
@@ -61,7 +64,7 @@ Status CudaWork::WarmUp() {
 
 Status CudaWork::Submit(CUstream stream, const WorkRange* ranges,
                         std::size_t count, std::uint64_t busy_ns,
-                        std::uint64_t pattern) {
+                        std::uint64_t pattern, bool is_early) {
   CudaWorkArguments arguments = {};
   arguments.busy_ns = busy_ns;
   arguments.pattern = pattern;
@@ -75,14 +78,44 @@ Status CudaWork::Submit(CUstream stream, const WorkRange* ranges,
   const auto blocks = static_cast<unsigned>(
       std::clamp<std::size_t>(most_words / kThreadsPerBlock, 1, kMaxBlocks));
   std::array<void*, 1> parameters = {&arguments};
-  return ToStatus(driver_.LaunchKernel(kernel_, blocks, 1, 1, kThreadsPerBlock,
-                                       1, 1, 0, stream, parameters.data(),
-                                       nullptr));
+  return ToStatus(LaunchKernel(stream, blocks, parameters.data(), is_early));
+}
+
+CUresult CudaWork::LaunchKernel(CUstream stream, unsigned blocks,
+                                void** parameters, bool is_early) const {
+  if (!is_early) {
+    return driver_.LaunchKernel(kernel_, blocks, 1, 1, kThreadsPerBlock, 1, 1,
+                                0, stream, parameters, nullptr);
+  }
+  CUlaunchAttribute early = {};
+  early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  early.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config = {};
+  config.gridDimX = blocks;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = kThreadsPerBlock;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  return driver_.LaunchKernelEx(&config, kernel_, parameters, nullptr);
 }
 
 Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) {
+  return Run(stream, ranges, count, busy_ns, pattern, /*is_early=*/false);
+}
+
+Status CudaWork::EnqueueEarly(Stream stream, const WorkRange* ranges,
+                              std::size_t count, std::uint64_t busy_ns,
+                              std::uint64_t pattern) {
+  return Run(stream, ranges, count, busy_ns, pattern, CanLaunchEarly());
+}
+
+Status CudaWork::Run(const Stream& stream, const WorkRange* ranges,
+                     std::size_t count, std::uint64_t busy_ns,
+                     std::uint64_t pattern, bool is_early) {
   if (loaded_ != Status::kSuccess) return loaded_;
   if (!IsValidWork(ranges, count)) return Status::kInvalidValue;
   const Status status = device_.CheckStream(stream);
@@ -90,7 +123,7 @@ Status CudaWork::Enqueue(Stream stream, const WorkRange* ranges,
   CudaContextScope scope(device_.context());
   if (scope.status() != Status::kSuccess) return scope.status();
   const Status launched =
-      Submit(ToCuda(stream), ranges, count, busy_ns, pattern);
+      Submit(ToCuda(stream), ranges, count, busy_ns, pattern, is_early);
   if (launched == Status::kSuccess) NoteUses(device_, stream, ranges, count);
   return launched;
 }

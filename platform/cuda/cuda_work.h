@@ -27,12 +27,21 @@ class CudaWork final : public DeviceWork {
 
   Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
                  std::uint64_t busy_ns, std::uint64_t pattern) override;
+  // In the order of the stream before compute capability 9.0.
+  Status EnqueueEarly(Stream stream, const WorkRange* ranges, std::size_t count,
+                      std::uint64_t busy_ns, std::uint64_t pattern) override;
 
  private:
   Status Load();
   Status WarmUp();
+  Status Run(const Stream& stream, const WorkRange* ranges, std::size_t count,
+             std::uint64_t busy_ns, std::uint64_t pattern, bool is_early);
   Status Submit(CUstream stream, const WorkRange* ranges, std::size_t count,
-                std::uint64_t busy_ns, std::uint64_t pattern);
+                std::uint64_t busy_ns, std::uint64_t pattern, bool is_early);
+  CUresult LaunchKernel(CUstream stream, unsigned blocks, void** parameters,
+                        bool is_early) const;
+  // Whether a GPU like this one launches dependent work early.
+  bool CanLaunchEarly() const { return device_.caps().compute_major >= 9; }
 
   const CudaDriver& driver_;
   CudaDevice& device_;

@@ -12,13 +12,30 @@ __device__ unsigned long long Now() {
   return ns;
 }
 
+// Programmatic dependent launch: AllowNext lets the next work of the stream
+// start, if it is launched so; AwaitPrevious returns once the work before this
+// one is done.
+__device__ void AllowNext() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+__device__ void AwaitPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 }  // namespace
 
 // Reads before it writes, as DeviceWork says.
 extern "C" __global__ void strata_work(strata::CudaWorkArguments arguments) {
+  AllowNext();
   const unsigned long long start = Now();
   while (Now() - start < arguments.busy_ns) {
   }
+  AwaitPrevious();
   const unsigned long long first =
       blockIdx.x * static_cast<unsigned long long>(blockDim.x) + threadIdx.x;
   const unsigned long long step =

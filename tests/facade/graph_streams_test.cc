@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "strata/strategy/registry.h"
 #include "strata/tests/facade/graph_fixture.h"
@@ -25,6 +26,12 @@ class GraphStreamsTest : public GraphFixture,
   const Stream first_;
   const Stream second_;
 };
+
+std::vector<std::string> NamesWithAuto() {
+  std::vector<std::string> names = StrategyNames();
+  names.emplace_back("auto");
+  return names;
+}
 
 class CountingVisitor final : public AllocatorVisitor {
  public:
@@ -118,7 +125,7 @@ TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, GraphStreamsTest,
-                         testing::ValuesIn(StrategyNames()),
+                         testing::ValuesIn(NamesWithAuto()),
                          [](const auto& instance) { return instance.param; });
 
 }  // namespace

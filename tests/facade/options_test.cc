@@ -37,6 +37,7 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "pool_rounder") return "pow2";
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_stream_lock") return "word";
+  if (name == "strata_ipc") return "legacy";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_front_cache") return "speed";

@@ -87,7 +87,7 @@ constexpr Meaning kMeanings[] = {
     {"XLA_PYTHON_CLIENT_ALLOCATOR", "platform", "allocator_strategy=direct"},
     {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async",
      "allocator_strategy=cuda_malloc_async"},
-    {"XLA_PYTHON_CLIENT_ALLOCATOR", "vmm", nullptr},
+    {"XLA_PYTHON_CLIENT_ALLOCATOR", "vmm", "allocator_strategy=virtual_memory"},
     {"XLA_PYTHON_CLIENT_ALLOCATOR", "malloc", nullptr},
     {"XLA_PYTHON_CLIENT_PREALLOCATE", "False", "bfc_allow_growth=true"},
     {"XLA_PYTHON_CLIENT_PREALLOCATE", "true", "bfc_allow_growth=false"},

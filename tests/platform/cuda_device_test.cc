@@ -290,6 +290,7 @@ TEST_F(CudaDeviceTest, SaysAtWhatGranularityItMaps) {
 
 TEST_F(CudaDeviceTest, SaysItsComputeCapability) {
   EXPECT_EQ(device().caps().compute_major, 9);
+  EXPECT_EQ(device().caps().compute_minor, 1);
 }
 
 TEST_F(CudaDeviceTest, InactiveCaptureHasNoGraph) {
@@ -411,6 +412,30 @@ TEST_F(CudaWorkTest, GoesToTheStreamInEnoughBlocks) {
             Status::kSuccess);
   EXPECT_EQ(Fake().last_stream, CU_STREAM_LEGACY);
   EXPECT_EQ(Fake().last_blocks, 5u);
+}
+
+TEST_F(CudaWorkTest, EarlyWorkIsAProgrammaticLaunch) {
+  ASSERT_EQ(platform_->work(0)->EnqueueEarly(device().LegacyStream(), nullptr,
+                                             0, 0, 0),
+            Status::kSuccess);
+  EXPECT_EQ(Fake().calls.back(), "LaunchKernelEx");
+  EXPECT_EQ(Fake().last_stream, CU_STREAM_LEGACY);
+  ASSERT_EQ(Fake().launch_attributes.size(), 1u);
+  const CUlaunchAttribute& attribute = Fake().launch_attributes[0];
+  EXPECT_EQ(attribute.id,
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  EXPECT_EQ(attribute.value.programmaticStreamSerializationAllowed, 1);
+  EXPECT_NE(Fake().module_text.find("griddepcontrol.wait"), std::string::npos);
+}
+
+TEST_F(CudaWorkTest, OlderGpusRunEarlyWorkInTheOrderOfTheStream) {
+  Fake().compute_major = 8;
+  Start();
+  ASSERT_EQ(platform_->work(0)->EnqueueEarly(device().LegacyStream(), nullptr,
+                                             0, 0, 0),
+            Status::kSuccess);
+  EXPECT_EQ(Fake().calls.back(), "LaunchKernel");
+  EXPECT_EQ(Fake().module_text.find("griddepcontrol"), std::string::npos);
 }
 
 TEST_F(CudaWorkTest, RefusesRangesThatAreNotOfWords) {

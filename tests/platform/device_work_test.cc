@@ -38,10 +38,18 @@ class KernelsOnly final : public DeviceWork {
  public:
   Status Enqueue(Stream /*stream*/, const WorkRange* /*ranges*/,
                  std::size_t /*count*/, std::uint64_t /*busy_ns*/,
-                 std::uint64_t /*pattern*/) override {
+                 std::uint64_t pattern) override {
+    last_pattern = pattern;
     return Status::kSuccess;
   }
+  std::uint64_t last_pattern = 0;
 };
+
+TEST(DeviceWorkTest, EarlyWorkIsOrdinaryWorkUnlessADeviceHasSuch) {
+  KernelsOnly work;
+  EXPECT_EQ(work.EnqueueEarly(Stream(), nullptr, 0, 0, 7), Status::kSuccess);
+  EXPECT_EQ(work.last_pattern, 7u);
+}
 
 TEST(DeviceWorkTest, HostFunctionsAreNotForEveryDevice) {
   KernelsOnly work;

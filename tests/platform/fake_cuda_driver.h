@@ -33,6 +33,10 @@ struct FakeCuda {
   unsigned stream_flags = 0;           // what streams say they are
   CUstream last_stream = nullptr;      // that work was given to
   unsigned last_blocks = 0;            // of a launch
+  std::vector<CUlaunchAttribute>
+      launch_attributes;    // of the last LaunchKernelEx
+  std::string module_text;  // of the last load
+  int compute_major = 9;
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   CUstreamCaptureMode mode_of_load = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -79,7 +83,9 @@ inline void AddFakeDevices(CudaDriver* driver) {
     if (attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) {
       *value = Fake().has_pools ? 1 : 0;
     }
-    if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = 9;
+    if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+      *value = Fake().compute_major;
+    }
     if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
       *value = Fake().has_virtual_memory ? 1 : 0;
     }
@@ -214,7 +220,8 @@ inline void AddFakeKernel(CudaDriver* driver) {
     std::swap(*mode, Fake().capture_mode);
     return CUDA_SUCCESS;
   };
-  driver->ModuleLoadData = [](CUmodule* module, const void*) {
+  driver->ModuleLoadData = [](CUmodule* module, const void* image) {
+    Fake().module_text = static_cast<const char*>(image);
     *module = FakeHandle<CUmodule>(0x9000);
     Fake().mode_of_load = Fake().capture_mode;
     return FakeCall("ModuleLoadData");
@@ -230,6 +237,14 @@ inline void AddFakeKernel(CudaDriver* driver) {
     Fake().last_stream = stream;
     Fake().last_blocks = blocks;
     return FakeCall("LaunchKernel");
+  };
+  driver->LaunchKernelEx = [](const CUlaunchConfig* config, CUfunction, void**,
+                              void**) {
+    Fake().last_stream = config->hStream;
+    Fake().last_blocks = config->gridDimX;
+    Fake().launch_attributes.assign(config->attrs,
+                                    config->attrs + config->numAttrs);
+    return FakeCall("LaunchKernelEx");
   };
 }
 

@@ -119,11 +119,10 @@ std::uint64_t* DeviceTest::NewPinned(std::size_t words) {
 
 void DeviceTest::Enqueue(const Stream& stream, const WorkRange* range,
                          std::uint64_t busy_ns, std::uint64_t word) {
-  DeviceWork* work = platform_->work(stream.device);
-  ASSERT_NE(work, nullptr);
-  ASSERT_EQ(
-      work->Enqueue(stream, range, range != nullptr ? 1 : 0, busy_ns, word),
-      Status::kSuccess);
+  ASSERT_NE(Work(stream), nullptr);
+  ASSERT_EQ(Work(stream)->Enqueue(stream, range, range != nullptr ? 1 : 0,
+                                  busy_ns, word),
+            Status::kSuccess);
 }
 
 void DeviceTest::LongWork(const Stream& stream) {
@@ -134,6 +133,20 @@ void DeviceTest::Write(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
                        const Stream& stream) {
   const WorkRange range{ptr, bytes, true};
   Enqueue(stream, &range, 0, word);
+}
+
+void DeviceTest::LongWrite(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
+                           const Stream& stream) {
+  const WorkRange range{ptr, bytes, true};
+  Enqueue(stream, &range, kLongWorkNs, word);
+}
+
+void DeviceTest::WriteEarly(DevicePtr ptr, std::size_t bytes,
+                            std::uint64_t word, const Stream& stream) {
+  const WorkRange range{ptr, bytes, true};
+  ASSERT_NE(Work(stream), nullptr);
+  ASSERT_EQ(Work(stream)->EnqueueEarly(stream, &range, 1, 0, word),
+            Status::kSuccess);
 }
 
 void DeviceTest::Read(DevicePtr ptr, std::size_t bytes, const Stream& stream) {

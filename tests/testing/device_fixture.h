@@ -69,11 +69,20 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
   // Runs `undo` when the test ends, last one first.
   void AtEnd(std::function<void()> undo) { undo_.push_back(std::move(undo)); }
 
+  DeviceWork* Work(const Stream& stream) {
+    return platform_->work(stream.device);
+  }
   // Work that takes long enough for the calls after it to find it pending.
   void LongWork(const Stream& stream);
   // Stores `word` in each word of the range, by work in `stream`.
   void Write(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
              const Stream& stream);
+  // The same by work that takes as long as LongWork first.
+  void LongWrite(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
+                 const Stream& stream);
+  // The same as Write, launched early (DeviceWork::EnqueueEarly).
+  void WriteEarly(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
+                  const Stream& stream);
   // Reads the range, by work in `stream`.
   void Read(DevicePtr ptr, std::size_t bytes, const Stream& stream);
   // Waits for the device, copies the range to the host and fails the test

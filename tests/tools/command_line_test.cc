@@ -384,6 +384,34 @@ TEST_F(CommandLineTest, InfoListsWhatTheBuildHas) {
   EXPECT_THAT(chain, Not(HasSubstr("aligned")));
 }
 
+TEST_F(CommandLineTest, InfoSaysWhichStrategyAutoIsAndWhy) {
+  const CommandResult table = RunStrata({"info", "--strata_platform=sim"});
+  EXPECT_THAT(table.out,
+              HasSubstr("    --allocator_strategy=auto is virtual_memory: the "
+                        "device is simulated\n"));
+  const CommandResult result =
+      RunStrata({"info", "--strata_platform=sim", "--format=json",
+                 "--allocator_strategy=auto", "--strata_ipc=legacy"});
+  const auto json = nlohmann::json::parse(result.out);
+  const auto choice = json["devices"][0]["auto_strategy"];
+  EXPECT_EQ(choice["name"], "auto_growth");
+  EXPECT_THAT(choice["why"].get<std::string>(),
+              StartsWith("--strata_ipc=legacy"));
+  EXPECT_THAT(json["chains"]["device:0"].dump(), HasSubstr("auto_growth"));
+}
+
+TEST_F(CommandLineTest, RowsAreNamedAfterWhatAutoIs) {
+  const auto strategy_of = [&](const std::string& option) {
+    const CommandResult result =
+        RunStrata({"replay", small_.path(), "--format=json",
+                   "--allocator_strategy=auto", option});
+    const auto json = nlohmann::json::parse(result.out);
+    return json[0]["strategy"].get<std::string>();
+  };
+  EXPECT_EQ(strategy_of("--strata_ipc=posix"), "virtual_memory");
+  EXPECT_EQ(strategy_of("--strata_ipc=legacy"), "auto_growth");
+}
+
 TEST_F(CommandLineTest, InfoSaysWhichLockAStreamHas) {
   const auto lock_of = [](const std::string& option) {
     const CommandResult result =

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import unittest.mock
 
@@ -44,7 +45,8 @@ GTEST_REPORT = {"testsuites": [{"testsuite": [
      "time": "0s"}]}]}
 
 INFO = """{"devices": [{"name": "cuda:0", "total_bytes": 8, "free_bytes": 4,
-           "caps": {"mem_pools": true, "simulated": false, "alloc_alignment_bytes": 256}}]}"""
+           "caps": {"mem_pools": true, "simulated": false, "alloc_alignment_bytes": 256},
+           "auto_strategy": {"name": "auto_growth", "why": "nobody looked"}}]}"""
 BENCH = """[{"workload": "pair", "allocator": "direct", "ns_median": 31.66, "ns_min": 7,
             "reserved_ratio": 1.5, "note": "", "status": "ok"}]"""
 
@@ -147,6 +149,50 @@ class RenderTest(unittest.TestCase):
         self.assertIn("| " + "s" * 197 + "... |", report)
 
 
+class MappedMemoryTest(unittest.TestCase):
+    """The report's word on what --allocator_strategy=auto asks."""
+
+    def setUp(self):
+        self.tests = [
+            {"program": "conformance_tests", "name": f"Devices/Some.{name}/cuda", "seconds": 0.0,
+             "outcome": "passed", "note": "", "recorded": {}}
+            for _, names in gpu_check.MAPPED_MEMORY for name in names]
+
+    def report(self):
+        return gpu_check.render({"machine": {}, "tests": self.tests, "bench": None})
+
+    def test_all_that_counts_has_to_hold(self):
+        self.assertIn("\n" + gpu_check.CAN_BE_CHOSEN + "\n", self.report())
+        self.assertEqual(self.report().count("| holds |"), 3)
+
+    def test_one_failure_is_enough(self):
+        for test in self.tests:
+            for outcome, word in (("failed", "does not hold"), ("skipped", "was not tested")):
+                test["outcome"] = outcome
+                self.assertNotIn(gpu_check.CAN_BE_CHOSEN, self.report())
+                self.assertEqual(self.report().count(f"| {word} |"), 1)
+            test["outcome"] = "passed"
+
+    def test_a_test_that_did_not_run_shows_nothing(self):
+        self.tests.pop()
+        self.assertNotIn(gpu_check.CAN_BE_CHOSEN, self.report())
+
+    def test_one_gpu_of_several_is_enough_to_fail(self):
+        self.tests.append(dict(self.tests[0], outcome="failed"))
+        self.assertIn("| does not hold |", self.report())
+
+    def test_the_tests_are_there(self):
+        folder = SCRIPT.parent.parent / "tests/conformance"
+        text = "".join(path.read_text() for path in folder.glob("*_test.cc"))
+        for _, names in gpu_check.MAPPED_MEMORY:
+            for name in names:
+                self.assertRegex(text, rf"TEST_P\(\w+,\s+{name}\)")
+
+    def test_the_line_is_the_one_that_a_row_of_the_table_needs(self):
+        table = SCRIPT.parent.parent / "facade/mapped_memory_reports.def"
+        self.assertIn(gpu_check.CAN_BE_CHOSEN, table.read_text())
+
+
 class RenderBenchTest(unittest.TestCase):
     def test_numbers_have_three_digits(self):
         for value, text in ((31.66, "31.7"), (842.9, "843"), (89777.0, "89800"), (7.5, "7.5"),
@@ -154,7 +200,7 @@ class RenderBenchTest(unittest.TestCase):
             self.assertEqual(gpu_check.rounded(value), text)
 
     def test_has_a_row_for_each_workload_and_a_column_for_each_allocator(self):
-        report = gpu_check.render_bench({"flags": ["--one"], "library": "no library", "rows": [
+        report = gpu_check.render_bench({"commands": ["--one"], "library": "no library", "rows": [
             bench_row("pair", "null", 3.333, 3.1), bench_row("pair", "bfc", 89777.0, 842.9, 1.256),
             bench_row("lifo", "bfc", 100.44, 99.0, 2)]})
         self.assertIn("`strata bench --one`\n\nno library\n", report)
@@ -168,7 +214,7 @@ class RenderBenchTest(unittest.TestCase):
         rows = [bench_row("pair", "null", 3, 3),
                 bench_row("pair", "bfc", status="failed", note="it fell"),
                 bench_row("lifo", "null", status="left_out", note="too large")]
-        report = gpu_check.render_bench({"flags": [], "library": "", "error": "pair: it fell",
+        report = gpu_check.render_bench({"commands": [], "library": "", "error": "pair: it fell",
                                          "rows": rows})
         self.assertIn("`strata bench` failed: pair: it fell\n", report)
         self.assertIn("| pair | 3 | - |", report)
@@ -284,6 +330,22 @@ class TestProgramTest(unittest.TestCase):
         done = gpu_check.run(["tail", "-f", "/dev/null"], 0.1)
         self.assertEqual(done, (None, "not done after 0.1 s", "", ""))
 
+    def test_no_program_takes_longer_than_all_may(self):
+        with unittest.mock.patch.object(gpu_check, "deadline", time.monotonic() + 0.1):
+            done = gpu_check.run(["tail", "-f", "/dev/null"], 60)
+        self.assertRegex(done.end, "^not done after 0[.0-9e-]+ s$")
+
+    def test_what_is_left_when_the_time_is_up_does_not_run(self):
+        with unittest.mock.patch.object(gpu_check, "deadline", time.monotonic()):
+            done = gpu_check.run(["false"], 60)
+            self.assertEqual(done, (None, "not run: the total time is up", "", ""))
+        names = ["Suite.A", "Suite.B"]
+        with unittest.mock.patch.object(gpu_check, "list_tests", return_value=(names, None)), \
+                unittest.mock.patch.object(gpu_check, "deadline", time.monotonic()):
+            tests = gpu_check.check_program(self.path, "*", 7)
+        self.assertEqual([(test["name"], test["outcome"], test["note"]) for test in tests],
+                         [(name, "failed", "not run: the total time is up") for name in names])
+
 
 class PytorchHeapTest(unittest.TestCase):
     """Compiles against a PyTorch, a compiler and CUDA that are there by name only."""
@@ -354,32 +416,64 @@ class PytorchHeapTest(unittest.TestCase):
                                     "does not compile: exit code 1: no member named raw_alloc"):
             self.compile()
 
-    def bench(self, compiled):
-        """The result of bench, and what the program was asked for."""
+    def bench(self, compiled, traces=None):
+        """The result of bench, and what the program was asked for, run by run."""
         strata = self.folder / "strata"
         write_program(strata, f"""
-            import sys
-            open(__file__ + ".asked", "w").write(" ".join(sys.argv))
-            print({BENCH!r})
+            import json, os, sys
+            allocators = sys.argv[-1].split("=")[1].split(",")
+            with open(__file__ + ".asked", "a") as file:
+                print(os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "-"), *sys.argv[1:], file=file)
+            row = {BENCH!r}
+            print(json.dumps([dict(json.loads(row)[0], allocator=name) for name in allocators]))
             """)
+        asked = pathlib.Path(f"{strata}.asked")
+        asked.unlink(missing_ok=True)
         with unittest.mock.patch.object(gpu_check, "compile_pytorch_heap", **compiled):
-            result = gpu_check.bench(strata, 60)
-        return result, pathlib.Path(f"{strata}.asked").read_text()
+            result = gpu_check.bench(strata, traces, 60)
+        return result, asked.read_text().splitlines()
 
     def test_is_measured_beside_the_others(self):
         result, asked = self.bench({"return_value": (pathlib.Path("/heap.so"), "PyTorch 2")})
         self.assertNotIn("error", result)
         self.assertEqual(result["library"], "PyTorch 2")
-        self.assertIn("--bench_library=/heap.so", asked)
-        self.assertRegex(asked, "--bench_allocators=null,.*,library$")
+        self.assertIn("--bench_library=/heap.so", asked[0])
+        self.assertRegex(asked[0], "^- bench .*--bench_allocators=null,.*,virtual_memory,.*,library$")
+
+    def test_is_measured_with_expandable_segments_too(self):
+        result, asked = self.bench({"return_value": (pathlib.Path("/heap.so"), "PyTorch 2")})
+        self.assertEqual(len(asked), 2)
+        self.assertRegex(asked[1], "^expandable_segments:True bench .*--bench_library=/heap.so"
+                                   ".* --bench_allocators=library$")
+        names = [row["allocator"] for row in result["rows"]]
+        self.assertEqual(names[-2:], ["library", "library_expandable"])
+        self.assertIn("virtual_memory", names)
 
     def test_without_it_the_others_are_measured(self):
         for compiled, error in (({"return_value": (None, "none")}, None),
                                 ({"side_effect": RuntimeError("it is broken")}, "it is broken")):
             result, asked = self.bench(compiled)
-            self.assertNotIn("library", asked)
-            self.assertEqual(len(result["rows"]), 1)
+            self.assertEqual(len(asked), 1)
+            self.assertNotIn("library", asked[0])
+            self.assertEqual(len(result["rows"]), len(gpu_check.BENCH_ALLOCATORS))
             self.assertEqual(result.get("error"), error)
+
+    def test_recorded_programs_have_workloads_of_their_own(self):
+        traces = self.folder / "traces"
+        traces.mkdir()
+        for name in ("b.csv.gz", "a.pickle", "gen_c.csv.gz", "README.md"):
+            (traces / name).touch()
+        result, asked = self.bench({"return_value": (pathlib.Path("/heap.so"), "")}, traces)
+        self.assertEqual(len(asked), 4)
+        for line, end in ((asked[2], "null,auto_growth,virtual_memory,.*,library"),
+                          (asked[3], "library")):
+            self.assertIn(f"--bench_trace={traces}/a.pickle,{traces}/b.csv.gz", line)
+            self.assertRegex(line, f"--bench_workloads=trace:a,trace:b .*--bench_allocators={end}$")
+        self.assertEqual(len(result["commands"]), 2)
+
+    def test_a_folder_without_traces_is_none(self):
+        for traces in (None, self.folder / "empty"):
+            self.assertEqual(len(self.bench({"return_value": (None, "")}, traces)[1]), 1)
 
 
 class RunTest(unittest.TestCase):
@@ -422,6 +516,8 @@ class RunTest(unittest.TestCase):
         self.assertIn("| Suite.First | pin_answer | 42 |", report)
         self.assertIn("| workload | direct |\n|---|---|\n| pair | 31.7 |\n", report)
         self.assertIn("mem_pools, alloc_alignment_bytes=256", report)
+        self.assertIn("| cuda:0 auto | auto_growth: nobody looked |", report)
+        self.assertIn("`virtual_memory` cannot be chosen here.", report)
 
     def test_failure_is_the_exit_code(self):
         self.program("strata", STRATA)
@@ -468,6 +564,15 @@ class RunTest(unittest.TestCase):
         for rows in ("[]", BENCH.replace('"ok"', '"left_out"'), BENCH.replace('"ok"', '"failed"')):
             self.program("strata", STRATA.replace(repr(BENCH), repr(rows)))
             self.assertEqual(self.check("--part", "bench").returncode, 1, rows)
+
+    def test_the_total_time_is_heeded(self):
+        self.program("strata", STRATA)
+        self.assertEqual(self.check("--total-time", "0").returncode, 1)
+        self.assertIn("not run: the total time is up", self.out.read_text())
+
+    def test_traces_that_are_not_there_are_wrong_usage(self):
+        self.program("strata", STRATA)
+        self.assertEqual(self.check("--traces", str(self.folder / "none")).returncode, 2)
 
     def test_no_tests_are_no_success(self):
         self.program("strata", STRATA)

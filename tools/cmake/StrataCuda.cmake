@@ -20,22 +20,28 @@ endif()
 
 # strata_cuda_platform(<target>): gives the target that compiles platform/cuda
 # what it needs. The kernel becomes PTX for the oldest GPUs that CUDA 13 knows,
-# which the driver compiles for the GPU at hand, and the PTX a source file.
+# and for those that launch dependent work early; the driver compiles one of them
+# for the GPU at hand. Each becomes a source file.
 function(strata_cuda_platform target)
   set(kernel ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_kernel.cu)
-  set(ptx ${PROJECT_BINARY_DIR}/generated/cuda_work_kernel.ptx)
-  set(source ${PROJECT_BINARY_DIR}/generated/cuda_work_ptx.cc)
   set(embed ${PROJECT_SOURCE_DIR}/tools/cmake/StrataEmbedText.cmake)
-  add_custom_command(
-    OUTPUT ${source}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_75 -std=c++17 -Werror all-warnings
-            -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
-    COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx -P ${embed}
-    DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
-    VERBATIM)
-  # clang-tidy reads the sources without building this one.
-  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  target_sources(${target} PRIVATE ${source})
+  foreach(compute IN ITEMS 75 90)
+    string(REPLACE 75 "" suffix ${compute})
+    set(ptx ${PROJECT_BINARY_DIR}/generated/cuda_work_kernel${suffix}.ptx)
+    set(source ${PROJECT_BINARY_DIR}/generated/cuda_work_ptx${suffix}.cc)
+    add_custom_command(
+      OUTPUT ${source}
+      COMMAND
+        ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_${compute} -std=c++17 -Werror
+        all-warnings -I ${STRATA_INCLUDE_ROOT}/platform -o ${ptx} ${kernel}
+      COMMAND ${CMAKE_COMMAND} -DINPUT=${ptx} -DOUTPUT=${source} -DNAME=kCudaWorkPtx${suffix}
+              -P ${embed}
+      DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
+      VERBATIM)
+    # clang-tidy reads the sources without building this one.
+    set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    target_sources(${target} PRIVATE ${source})
+  endforeach()
   # An object of its own in every build: strata_cuda_runtime() takes it.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/platform/cuda/cuda_lookup.cc
                               PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -165,9 +165,9 @@ TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
 }
 
 TEST_F(FacadeRetryTest, APartOfAChunkWakesItsOwnStream) {
-  BuildWithClock("gpu_memory_limit_mb=20");
+  BuildWithClock("gpu_memory_limit_mb=15");
   AllocationPtr first = facade().Alloc(kPlace, Mebibytes(5));
-  AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(15));
+  AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(10));
   Waiting waiting(*this, Mebibytes(5), facade().GetDefaultStream(kPlace));
   first.reset();
   EXPECT_NE(waiting.Get(), nullptr);

@@ -319,10 +319,8 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
   Block* block = blocks.TakeBestFit(size);
   if (block == nullptr) {
     if (open.least_reach() != SIZE_MAX) return nullptr;
-    Block* const tail = open.first_tail();
-    // Written so that no size overflows.
-    if (tail == nullptr || tail->size < kMinRemainderBytes ||
-        tail->size - kMinRemainderBytes < size) {
+    Block* const tail = open.FindTail(size);
+    if (tail == nullptr || tail->size - size < kMinRemainderBytes) {
       return nullptr;
     }
     // The tail stays in its list, and gets smaller.
@@ -496,6 +494,10 @@ HitPath* AutoGrowthAllocator::hit_path() {
 
 Stats AutoGrowthAllocator::stats() const {
   const Joined joined(*this);
+  return StatsLocked();
+}
+
+Stats AutoGrowthAllocator::StatsLocked() const {
   Stats stats;
   stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
   stats.cache_misses = misses_;

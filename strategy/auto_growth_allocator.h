@@ -167,6 +167,8 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     return gives_ - taken_back_ + cache_.hits();
   }
 
+  // stats() for a caller that holds the lock, with all blocks joined.
+  Stats StatsLocked() const;
   // With the lock, all blocks joined.
   std::size_t free_blocks() const {
     return blocks_.block_count() - blocks_.unusable_count() - (takes_ - gives_);

@@ -56,8 +56,9 @@ class OpenBlocks {
   // A lower bound on the reach of every block that is no tail; SIZE_MAX without
   // one. A closed block of at most this size beats all of them.
   std::size_t least_reach() const { return least_reach_; }
-  // Null if there is none.
-  Block* first_tail() const { return tails_.first(); }
+  // The smallest tail of at least `bytes`, the lowest among equals; null if
+  // there is none. O(tails): each range has at most one.
+  Block* FindTail(std::size_t bytes) const;
   // The block of at least `bytes` whose reach is the smallest and below
   // `reach`, the lowest among equals. If `reach` is SIZE_MAX and there is none,
   // the smallest tail of at least `bytes`. Null if nothing fits.
@@ -78,6 +79,18 @@ class OpenBlocks {
   BlockChain tails_;
   std::size_t least_reach_ = SIZE_MAX;
 };
+
+inline Block* OpenBlocks::FindTail(std::size_t bytes) const {
+  Block* best = nullptr;
+  for (Block* tail = tails_.first(); tail != nullptr; tail = tail->free_next) {
+    if (tail->size < bytes) continue;
+    if (best == nullptr || tail->size < best->size ||
+        (tail->size == best->size && tail->data < best->data)) {
+      best = tail;
+    }
+  }
+  return best;
+}
 
 inline void BlockChain::Insert(Block* block) {
   block->free_previous = nullptr;

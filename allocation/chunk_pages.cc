@@ -24,6 +24,17 @@ void ChunkPool::UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
   device_room_.Forget();
 }
 
+bool ChunkPool::HasRoomNow(Device& device, std::size_t bytes) noexcept {
+  for (ChunkPool* pool = this; pool != nullptr; pool = pool->below_) {
+    pool->device_room_.Forget();
+  }
+  if (RoomBytes(&device) >= bytes) return true;
+  for (ChunkPool* pool = this; pool != nullptr; pool = pool->below_) {
+    ++pool->failures_;
+  }
+  return false;
+}
+
 void ChunkPool::HoldPages(std::size_t bytes, std::size_t handles) noexcept {
   if (below_ != nullptr) below_->HoldPages(bytes, handles);
   StoreMax(peak_reserved_bytes_,
@@ -48,6 +59,8 @@ void ChunkPool::ReturnPages(std::size_t bytes,
   chunk_bytes_ -= bytes;
   claimed_bytes_ -= bytes;
   ++frees_;
+  // Others may have taken, or given back, memory meanwhile.
+  device_room_.Forget();
   NotifyIdle();
 }
 

@@ -169,6 +169,9 @@ class ChunkPool final : public Decorator {
   // Errors: as TryAllocate, in `failure`; then nothing is claimed.
   bool ClaimPages(std::size_t bytes, Failure& failure) noexcept;
   void UnclaimPages(std::size_t bytes, bool was_refused) noexcept;
+  // Whether the device has `bytes` free that the limit allows, by a new answer
+  // of the device. If not, counts a failure.
+  bool HasRoomNow(Device& device, std::size_t bytes) noexcept;
   // The claimed bytes are held from now on, in `handles` pieces.
   void HoldPages(std::size_t bytes, std::size_t handles) noexcept;
   // `give` returns a piece of held bytes to the system; false: the system

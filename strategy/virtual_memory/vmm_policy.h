@@ -33,6 +33,8 @@ class VmmPolicy {
   static std::size_t RangeBytes(std::size_t device_bytes,
                                 std::size_t last_bytes, std::size_t size,
                                 bool is_small);
+  // The smallest range that holds a block of `size`.
+  static std::size_t LeastRangeBytes(std::size_t size);
   // Most address space of a place.
   std::size_t most_address_bytes() const { return most_address_bytes_; }
   // Whether a handle may be mapped twice.

@@ -7,15 +7,15 @@ namespace strata {
 
 bool FreeHandles::Add(PageHandle& handle, Block& block) {
   if (list_.size() == list_.capacity()) return false;
-  list_.push_back({&handle, &block, block.offset_units, 0});
+  list_.push_back({&handle, &block, block.offset_units, list_.size()});
   return true;
 }
 
 void FreeHandles::Sort() {
   std::sort(list_.begin(), list_.end(),
             [](const FreeHandle& a, const FreeHandle& b) {
-              return std::tie(a.handle->bytes, b.epoch, a.handle->base) <
-                     std::tie(b.handle->bytes, a.epoch, b.handle->base);
+              return std::tie(a.handle->bytes, b.epoch, a.left) <
+                     std::tie(b.handle->bytes, a.epoch, b.left);
             });
   for (std::size_t i = 0; i < list_.size(); ++i) list_[i].left = i + 1;
 }

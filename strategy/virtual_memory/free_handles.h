@@ -15,8 +15,9 @@ struct FreeHandle {
   PageHandle* handle = nullptr;
   Block* block = nullptr;  // around it; once it is taken, just of it
   FreeEpochs::Epoch epoch = 0;
-  // For FreeHandles: of the handles up to this one, the number up to the last
-  // one that is not chosen, or up to a later one that is.
+  // For FreeHandles. Before Sort: its number in the order of Add. Afterwards:
+  // of the handles up to this one, the number up to the last one that is not
+  // chosen, or up to a later one that is.
   std::size_t left = 0;
 };
 
@@ -39,8 +40,9 @@ class FreeHandles {
   void Sort();
   // Chooses the handle to move to a hole that lacks `missing` bytes and has
   // `space`: the largest that does not exceed what is missing, or else the
-  // smallest that the hole holds; the oldest among equals. Null if there is
-  // none. The result stays where it is until Clear.
+  // smallest that the hole holds; the oldest among equals, and of those the one
+  // that was added last. Null if there is none. The result stays where it is
+  // until Clear.
   FreeHandle* Choose(std::size_t missing, std::size_t space);
 
  private:
@@ -50,7 +52,7 @@ class FreeHandles {
   // chosen; 0 if all are.
   std::size_t CountLeft(std::size_t count);
 
-  // Sorted by size; of one size the oldest is the last.
+  // Sorted by size; of one size the one to choose first is the last.
   std::vector<FreeHandle> list_;
 };
 

@@ -24,6 +24,8 @@ std::size_t VirtualMemoryAllocator::IdlePageBytes() const noexcept {
 bool VirtualMemoryAllocator::CollectFree(GrowthPlan& plan) const {
   const GrowthTarget& target = plan.target;
   bool fits = true;
+  // From the smallest blocks to the largest, which lose their handles first:
+  // from the smallest first, 16 recordings reserve 1.028 instead of 1.023.
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handle.base < target.end && handle.end() > target.begin) return;
     fits = fits && plan.free_handles.Add(handle, block);

@@ -66,6 +66,16 @@ TEST_F(FreeHandlesTest, OfOneSizeTheOldestComesFirst) {
   }
 }
 
+TEST_F(FreeHandlesTest, OfEqualsTheLastAddedComesFirst) {
+  for (int i = 0; i < 40; ++i) Add(2, 1);
+  handles_.Sort();
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    FreeHandle* const free = handles_.Choose(2 * kPageBytes, 2 * kPageBytes);
+    ASSERT_NE(free, nullptr);
+    EXPECT_EQ(free->handle, &entries_[i]->handle);
+  }
+}
+
 TEST_F(FreeHandlesTest, AFullListRefusesOneMore) {
   Add(1, 1);
   PageHandle handle;

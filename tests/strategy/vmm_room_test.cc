@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -150,6 +151,42 @@ TEST_F(VmmRoomTest, TheSmallestTailThatFitsServes) {
   EXPECT_EQ(block->base(), first->base());
 }
 
+// Stream A plans by a room of 8 MiB. Before it claims 4 MiB, stream B claims 6
+// MiB, of which the device has created 2 MiB when A goes on.
+TEST_F(VmmRoomTest, AClaimCountsWhatAnotherStreamIsCreating) {
+  options_.memory_bytes = 256 * kMiB;
+  options_.limit_bytes = 40 * kMiB;
+  options_.strategy_options.vmm_alias = false;  // A waits after its plan
+  Build();
+  b_ = place_->AddChain();
+  const std::vector<AllocationPtr> kept = LeaveHalf(a_, 8 * kMiB, 4);
+  std::latch a_has_planned(1);
+  std::latch b_has_created(1);
+  std::latch a_has_ended(1);
+  std::atomic<int> waits{0};
+  std::atomic<int> creates{0};
+  device().SetCallObserver([&](const CallRecord& call) {
+    if (call.call == DeviceCall::kStreamSynchronize && waits++ == 0) {
+      a_has_planned.count_down();
+      b_has_created.wait();
+    } else if (call.call == DeviceCall::kCreateMemory && creates++ == 0) {
+      b_has_created.count_down();
+      a_has_ended.wait();
+    }
+  });
+  AllocationPtr of_b;
+  std::thread thread([&] {
+    a_has_planned.wait();
+    of_b = TryAllocate(b_, 6 * kMiB);
+  });
+  EXPECT_EQ(TryAllocate(a_, 20 * kMiB), nullptr);
+  a_has_ended.count_down();
+  thread.join();
+  device().SetCallObserver(nullptr);
+  EXPECT_NE(of_b, nullptr);
+  EXPECT_EQ(device().peak_used_bytes(), 38 * kMiB);
+}
+
 // Four streams on a thread each, whose blocks of many sizes do not fit.
 TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
   constexpr std::size_t kLimit = 100 * kMiB;
@@ -177,7 +214,6 @@ TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
         AllocationPtr block = TryAllocate(chains[static_cast<std::size_t>(i)],
                                           (choice % 40 + 1) * kMiB / 2);
         if (block != nullptr) live.push_back(std::move(block));
-        // What is held and claimed leaves no less than no room.
         EXPECT_LE(reserved(), kLimit);
         EXPECT_LE(device().Leaks().memory_block_bytes, kLimit);
       }

@@ -83,6 +83,9 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   void UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
     budget_.UnclaimPages(bytes, was_refused);
   }
+  bool HasRoomNow(Device& device, std::size_t bytes) noexcept {
+    return budget_.HasRoomNow(device, bytes);
+  }
   void HoldPages(std::size_t bytes, std::size_t handles) noexcept {
     budget_.HoldPages(bytes, handles);
   }

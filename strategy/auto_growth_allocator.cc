@@ -267,9 +267,14 @@ Block* AutoGrowthAllocator::FindAndCarve(Pool pool, std::size_t size) noexcept {
         size, [&](const Block& other) { return MayServe(other, size); });
   }
   if (has_ranges_) {
-    Block* const open = open_[static_cast<std::size_t>(pool)].Find(
-        size, block != nullptr ? block->size : SIZE_MAX);
-    if (open != nullptr) block = open;
+    const OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
+    Block* const inner =
+        open.FindInner(size, block != nullptr ? block->size : SIZE_MAX);
+    if (inner != nullptr) {
+      block = inner;
+    } else if (block == nullptr) {
+      block = open.FindTail(size);
+    }
   }
   return block != nullptr ? Carve(block, size) : nullptr;
 }
@@ -314,15 +319,20 @@ Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
 inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
                                                 std::size_t size) noexcept {
   FreeIndex& blocks = index(pool);
-  const OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
-  if (size > open.least_reach()) return nullptr;
+  OpenBlocks& open = open_[static_cast<std::size_t>(pool)];
   Block* block = blocks.TakeBestFit(size);
+  const std::size_t closed_bytes = block != nullptr ? block->size : SIZE_MAX;
+  if (closed_bytes > open.least_reach()) [[unlikely]] {
+    Block* const inner = open.FindInner(size, closed_bytes);
+    if (inner != nullptr) {
+      if (block != nullptr) blocks.Insert(block);
+      RemoveFree(inner);
+      return CutOpen(inner, size);
+    }
+  }
   if (block == nullptr) {
-    if (open.least_reach() != SIZE_MAX) return nullptr;
-    Block* const tail = open.first_tail();
-    // Written so that no size overflows.
-    if (tail == nullptr || tail->size < kMinRemainderBytes ||
-        tail->size - kMinRemainderBytes < size) {
+    Block* const tail = open.FindTail(size);
+    if (tail == nullptr || tail->size - size < kMinRemainderBytes) {
       return nullptr;
     }
     // The tail stays in its list, and gets smaller.
@@ -330,7 +340,7 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
     block->pool = static_cast<std::uint8_t>(pool);
     return MakeLive(block);
   }
-  if (BlockList::IsWholeChunk(block) || block->size > open.least_reach()) {
+  if (BlockList::IsWholeChunk(block)) {
     blocks.Insert(block);
     return nullptr;
   }
@@ -401,7 +411,7 @@ template <bool kInRanges>
     block = previous;
   }
   if (Block* next = block->next; BlockList::IsFree(next)) {
-    if (kInRanges && next->pool >= 2 * kPools) {
+    if (kInRanges && IsInTails(*next)) {
       // The tail stays in its list, and gets larger.
       next->offset_units = std::max(epoch, next->offset_units);
       blocks_.CoalesceLow(block, next, records_);
@@ -437,17 +447,16 @@ void AutoGrowthAllocator::Insert(Block* block,
 void AutoGrowthAllocator::AddFree(Block* block) noexcept {
   if (!OpenBlocks::IsOpen(*block)) return index(*block).Insert(block);
   const std::size_t pool = block->pool;
-  const bool is_tail = OpenBlocks::IsTail(*block);
-  block->pool =
-      static_cast<std::uint8_t>(pool + (is_tail ? 2 * kPools : kPools));
-  open_[pool].Insert(block, is_tail);
+  const unsigned list = OpenBlocks::ListOf(*block);
+  block->pool = static_cast<std::uint8_t>(pool + (1 + list) * kPools);
+  open_[pool].Insert(block, list);
 }
 
 void AutoGrowthAllocator::RemoveFree(Block* block) noexcept {
   if (!IsInOpenBlocks(*block)) return index(*block).Remove(block);
-  const bool is_tail = block->pool >= 2 * kPools;
+  const unsigned list = block->pool / kPools - 1;
   block->pool = static_cast<std::uint8_t>(block->pool % kPools);
-  open_[block->pool].Remove(block, is_tail);
+  open_[block->pool].Remove(block, list);
 }
 
 Block* AutoGrowthAllocator::CutOpen(Block* block, std::size_t size) noexcept {
@@ -496,6 +505,10 @@ HitPath* AutoGrowthAllocator::hit_path() {
 
 Stats AutoGrowthAllocator::stats() const {
   const Joined joined(*this);
+  return StatsLocked();
+}
+
+Stats AutoGrowthAllocator::StatsLocked() const {
   Stats stats;
   stats.cache_hits = takes_ - untold_takes_ + cache_.hits();
   stats.cache_misses = misses_;

@@ -158,6 +158,8 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
     return gives_ - taken_back_ + cache_.hits();
   }
 
+  // stats() for a caller that holds the lock, with all blocks joined.
+  Stats StatsLocked() const;
   // With the lock, all blocks joined.
   std::size_t free_blocks() const {
     return blocks_.block_count() - blocks_.unusable_count() - (takes_ - gives_);
@@ -206,11 +208,15 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   std::size_t LargestFree() const noexcept;
 
   // For a strategy whose chunks are address ranges. Block::pool of a free block
-  // names its list: a pool's index, or, above, its open blocks.
-  static constexpr std::size_t kPools = AutoGrowthPolicy::kPoolCount;
+  // names its list: the index of a pool, or, above, a list of its open blocks.
+  static constexpr unsigned kPools = AutoGrowthPolicy::kPoolCount;
   static bool IsInOpenBlocks(const Block& block) {
     return block.pool >= kPools;
   }
+  static bool IsInTails(const Block& block) {
+    return block.pool >= (1 + OpenBlocks::kTails) * kPools;
+  }
+  static_assert((1 + OpenBlocks::kLists) * kPools <= BlockList::kPendingPool);
   // Puts a free block into the list that its neighbours say, and takes it out.
   void AddFree(Block* block) noexcept;
   void RemoveFree(Block* block) noexcept;

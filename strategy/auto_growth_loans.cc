@@ -48,7 +48,8 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   GiveBackIdle();
   if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
-  LOG_IF(ERROR, status != Status::kSuccess)
+  // Not ready: a capture was announced, or a graph may still run.
+  LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); what is left of chunks it lent is not lent";
   const Joined joined(*this);

@@ -1,74 +1,99 @@
 #include "strata/strategy/open_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace strata {
 namespace {
 
-bool IsInRun(const Block* block) {
-  return BlockList::IsFree(block) || BlockList::IsHole(block);
-}
-
-// SIZE_MAX for a run that ends its range.
 std::size_t ReachOf(const Block& block) {
-  std::size_t reach = block.size;
-  for (const Block* b = block.previous; IsInRun(b); b = b->previous) {
-    reach += b->size;
-  }
-  for (const Block* b = block.next; IsInRun(b); b = b->next) {
-    if (b->next == nullptr) return SIZE_MAX;
-    reach += b->size;
-  }
-  return reach;
-}
-
-// The block and its holes, which change only while it is in no list.
-std::size_t LeastReachOf(const Block& block) {
   std::size_t reach = block.size;
   if (BlockList::IsHole(block.previous)) reach += block.previous->size;
   if (BlockList::IsHole(block.next)) reach += block.next->size;
   return reach;
 }
 
+bool IsLower(const Block& a, const Block* b) {
+  return b == nullptr || a.data < b->data;
+}
+
 }  // namespace
 
-bool OpenBlocks::IsTail(const Block& block) {
-  return BlockList::IsHole(block.next) && block.next->next == nullptr;
+unsigned OpenBlocks::ListOfReach(std::size_t reach) {
+  const std::size_t scaled = std::max<std::size_t>(reach >> kLeastReachBits, 1);
+  const auto power = static_cast<unsigned>(std::bit_width(scaled)) - 1;
+  const std::size_t half = reach >> (power + kLeastReachBits - 1);
+  return std::min(2 * power + static_cast<unsigned>(half & 1), kReachLists - 1);
 }
 
-void OpenBlocks::Insert(Block* block, bool is_tail) {
-  if (is_tail) return tails_.Insert(block);
-  inner_.Insert(block);
-  least_reach_ = std::min(least_reach_, LeastReachOf(*block));
+unsigned OpenBlocks::ListOf(const Block& block) {
+  if (BlockList::IsHole(block.next) && block.next->next == nullptr) {
+    return kTails;
+  }
+  return ListOfReach(ReachOf(block));
 }
 
-Block* OpenBlocks::Find(std::size_t bytes, std::size_t reach) {
-  if (reach != SIZE_MAX && reach <= least_reach_) return nullptr;
-  Block* best = nullptr;
-  std::size_t best_reach = reach;
-  least_reach_ = SIZE_MAX;
-  for (Block* block = inner_.first(); block != nullptr;
-       block = block->free_next) {
-    least_reach_ = std::min(least_reach_, LeastReachOf(*block));
-    if (block->size < bytes || block->size >= best_reach) continue;
-    const std::size_t block_reach = ReachOf(*block);
-    if (block_reach < best_reach ||
-        (best != nullptr && block_reach == best_reach &&
-         block->data < best->data)) {
+void OpenBlocks::FindLeastReach() {
+  if (used_ == 0) {
+    least_reach_ = SIZE_MAX;
+    return;
+  }
+  const auto list = static_cast<unsigned>(std::countr_zero(used_));
+  // The first list has smaller ones, too: at the edges of the page.
+  least_reach_ = list == 0 ? 0
+                           : std::size_t{2 + list % 2}
+                                 << (list / 2 + kLeastReachBits - 1);
+}
+
+void OpenBlocks::Insert(Block* block, unsigned list) {
+  lists_[list].Insert(block);
+  if (list == kTails) return;
+  used_ |= std::uint64_t{1} << list;
+  FindLeastReach();
+}
+
+void OpenBlocks::Remove(Block* block, unsigned list) {
+  lists_[list].Remove(block);
+  if (list == kTails || lists_[list].first() != nullptr) return;
+  used_ &= ~(std::uint64_t{1} << list);
+  FindLeastReach();
+}
+
+Block* OpenBlocks::FindInner(std::size_t bytes, std::size_t reach) const {
+  std::uint64_t lists = used_ & (~std::uint64_t{0} << ListOfReach(bytes)) &
+                        ((std::uint64_t{2} << ListOfReach(reach)) - 1);
+  for (; lists != 0; lists &= lists - 1) {
+    Block* best = nullptr;
+    std::size_t best_reach = reach;
+    Block* block =
+        lists_[static_cast<std::size_t>(std::countr_zero(lists))].first();
+    for (; block != nullptr; block = block->free_next) {
+      if (block->size < bytes || block->size >= best_reach) continue;
+      const std::size_t block_reach = ReachOf(*block);
+      if (block_reach > best_reach) continue;
+      if (block_reach == best_reach &&
+          (best == nullptr || !IsLower(*block, best))) {
+        continue;
+      }
       best = block;
       best_reach = block_reach;
     }
+    if (best != nullptr) return best;
   }
-  if (best != nullptr || reach != SIZE_MAX) return best;
-  // Inner blocks whose run ends the range, and tails.
-  ForEach([&](Block& block) {
-    if (block.size < bytes) return;
-    if (best == nullptr || block.size < best->size ||
-        (block.size == best->size && block.data < best->data)) {
-      best = &block;
+  return nullptr;
+}
+
+Block* OpenBlocks::FindTail(std::size_t bytes) const {
+  Block* best = nullptr;
+  for (Block* tail = lists_[kTails].first(); tail != nullptr;
+       tail = tail->free_next) {
+    if (tail->size < bytes) continue;
+    if (best == nullptr || tail->size < best->size ||
+        (tail->size == best->size && IsLower(*tail, best))) {
+      best = tail;
     }
-  });
+  }
   return best;
 }
 

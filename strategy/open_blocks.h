@@ -1,6 +1,7 @@
 #ifndef STRATA_STRATEGY_OPEN_BLOCKS_H_
 #define STRATA_STRATEGY_OPEN_BLOCKS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,42 +32,50 @@ class BlockChain {
 // The open blocks of an arena: free blocks next to a hole, an unmapped part of
 // an address range.
 //
-// Model: an open block and its holes can become one larger block. The reach of
-//   a block is the size of the run of free blocks and holes around it. A search
-//   chooses the block of the smallest reach, so that long runs stay whole. A
-//   tail is an open block whose hole ends its range; its reach counts as
-//   infinite, and a search uses it last.
+// Model: an open block and its holes can become one larger block; its reach is
+//   the size of it and the holes beside it. A search chooses the block of the
+//   smallest reach, so that much room for one block stays together. A tail is
+//   an open block whose hole ends its range; a search uses it last. There are
+//   two lists per power of two of the reach, and one of tails; a block is in
+//   the list that its neighbours say, and they change only while it is in none.
 // Units: bytes.
 // Threads: none; the strategy's lock guards it.
-// Cost: O(1) to insert or remove; a search is O(open blocks and their runs).
-// Source: memory_policy.md §5.2.
+// Cost: O(1) to insert or remove; a search is O(blocks of the lists that it
+//   visits), and visits no list above the first that has a fit.
+// Source: memory_policy.md §5.2, where the reach is the whole run of free
+// blocks
+//   and holes: no recording needs less memory with that.
 class OpenBlocks {
  public:
+  // Lists, of blocks whose reach is from 2^21 bytes, a page, to 2^48.
+  static constexpr unsigned kLeastReachBits = 21;
+  static constexpr unsigned kReachLists = 2 * (48 - kLeastReachBits);
+  static constexpr unsigned kTails = kReachLists;
+  static constexpr unsigned kLists = kReachLists + 1;
+
   // Whether `block` is beside a hole.
   static bool IsOpen(const Block& block) {
     return BlockList::IsHole(block.next) || BlockList::IsHole(block.previous);
   }
-  // Whether the open block `block` is a tail.
-  static bool IsTail(const Block& block);
+  // The list of the open block `block`.
+  static unsigned ListOf(const Block& block);
 
-  void Insert(Block* block, bool is_tail);
-  void Remove(Block* block, bool is_tail) {
-    (is_tail ? tails_ : inner_).Remove(block);
-  }
+  void Insert(Block* block, unsigned list);
+  void Remove(Block* block, unsigned list);
   // A lower bound on the reach of every block that is no tail; SIZE_MAX without
   // one. A closed block of at most this size beats all of them.
   std::size_t least_reach() const { return least_reach_; }
-  // Null if there is none.
-  Block* first_tail() const { return tails_.first(); }
-  // The block of at least `bytes` whose reach is the smallest and below
-  // `reach`, the lowest among equals. If `reach` is SIZE_MAX and there is none,
-  // the smallest tail of at least `bytes`. Null if nothing fits.
-  Block* Find(std::size_t bytes, std::size_t reach);
+  // The block of at least `bytes`, no tail, whose reach is the smallest and
+  // below `reach`, the lowest among equals. Null if there is none.
+  Block* FindInner(std::size_t bytes, std::size_t reach) const;
+  // The smallest tail of at least `bytes`, the lowest among equals; null if
+  // there is none. O(tails): each range has at most one.
+  Block* FindTail(std::size_t bytes) const;
   // Calls `visit` with every block.
   template <class Visit>
   void ForEach(Visit visit) const {
-    for (const BlockChain* chain : {&inner_, &tails_}) {
-      for (Block* block = chain->first(); block != nullptr;
+    for (const BlockChain& list : lists_) {
+      for (Block* block = list.first(); block != nullptr;
            block = block->free_next) {
         visit(*block);
       }
@@ -74,8 +83,11 @@ class OpenBlocks {
   }
 
  private:
-  BlockChain inner_;
-  BlockChain tails_;
+  static unsigned ListOfReach(std::size_t reach);
+  void FindLeastReach();
+
+  std::array<BlockChain, kLists> lists_;
+  std::uint64_t used_ = 0;  // a bit per list by reach that has a block
   std::size_t least_reach_ = SIZE_MAX;
 };
 

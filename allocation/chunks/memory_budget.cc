@@ -119,6 +119,19 @@ void MemoryBudget::UnclaimPages(std::size_t bytes, bool was_refused) noexcept {
   UnclaimRange(bytes, was_refused);
 }
 
+bool MemoryBudget::HasRoomNow(Device& device, std::size_t bytes) noexcept {
+  for (MemoryBudget* budget = this; budget != nullptr;
+       budget = budget->below_) {
+    budget->device_room_.Forget();
+  }
+  if (RoomBytes(&device) >= bytes) return true;
+  for (MemoryBudget* budget = this; budget != nullptr;
+       budget = budget->below_) {
+    ++budget->failures_;
+  }
+  return false;
+}
+
 void MemoryBudget::HoldPages(std::size_t bytes, std::size_t pieces) noexcept {
   if (below_ != nullptr) below_->HoldPages(bytes, pieces);
   Hold(bytes, bytes, pieces);
@@ -126,9 +139,12 @@ void MemoryBudget::HoldPages(std::size_t bytes, std::size_t pieces) noexcept {
 
 bool MemoryBudget::ReturnPages(std::size_t bytes,
                                FunctionRef<bool()> give) noexcept {
-  return Return(bytes, [&] {
+  const bool is_returned = Return(bytes, [&] {
     return below_ != nullptr ? below_->ReturnPages(bytes, give) : give();
   });
+  // Others may have taken, or given back, memory meanwhile.
+  if (is_returned) device_room_.Forget();
+  return is_returned;
 }
 
 bool MemoryBudget::ClaimAddresses(std::size_t bytes,

@@ -72,6 +72,9 @@ class MemoryBudget {
   // The same for ranges that are mapped pages, here and in the budgets below.
   bool ClaimPages(std::size_t bytes, Failure& failure) noexcept;
   void UnclaimPages(std::size_t bytes, bool was_refused) noexcept;
+  // Whether the device has `bytes` free that the limits allow, by a new answer
+  // of the device. If not, counts a failure.
+  bool HasRoomNow(Device& device, std::size_t bytes) noexcept;
   void HoldPages(std::size_t bytes, std::size_t pieces) noexcept;
   bool ReturnPages(std::size_t bytes, FunctionRef<bool()> give) noexcept;
   // Address space that is reserved, at most `most` bytes together, in the

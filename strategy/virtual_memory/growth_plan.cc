@@ -4,27 +4,19 @@
 #include <cstdint>
 
 #include "strata/strategy/block_list.h"
+#include "strata/strategy/virtual_memory/pages.h"
 
 namespace strata {
 namespace {
 
-bool IsInRun(const Block* block) {
-  return BlockList::IsFree(block) || BlockList::IsHole(block);
-}
-
-AddressRange* RangeOf(const Block& block) {
-  return static_cast<AddressRange*>(block.chunk);
-}
-
-std::size_t WholePages(std::size_t bytes) {
-  return bytes / kPageBytes * kPageBytes;
-}
-
-std::byte* EndOf(const Block& block) { return block.data + block.size; }
+using vmm::EndOf;
+using vmm::IsInRun;
+using vmm::RangeOf;
+using vmm::WholePages;
 
 // The end of the addresses of `block` that can be mapped.
 std::byte* MapEndOf(const Block& block) {
-  return std::min(EndOf(block), RangeOf(block)->map_end());
+  return std::min(EndOf(block), RangeOf(block).map_end());
 }
 
 // A run: its lowest block, and the end of its usable addresses.
@@ -55,7 +47,7 @@ std::size_t MissingBytes(const Run& run, std::byte* begin, std::byte* end) {
   for (const Block* block = run.first; block != nullptr && block->data < end;
        block = block->next) {
     if (!BlockList::IsHole(block) || EndOf(*block) <= begin) continue;
-    const AddressRange& range = *RangeOf(*block);
+    const AddressRange& range = RangeOf(*block);
     std::byte* const from = range.PageDown(std::max(begin, block->data));
     std::byte* const to = range.PageUp(std::min(end, EndOf(*block)));
     missing += static_cast<std::size_t>(to - from);
@@ -80,7 +72,7 @@ GrowthTarget TargetIn(const Run& run, std::size_t size) {
       return;
     }
     GrowthTarget target;
-    target.range = RangeOf(*run.first);
+    target.range = &RangeOf(*run.first);
     target.first = run.first;
     target.begin = begin;
     target.end = begin + size;
@@ -97,32 +89,6 @@ GrowthTarget TargetIn(const Run& run, std::size_t size) {
   return best;
 }
 
-// The free handle to move to a hole that lacks `missing` bytes and has `space`:
-// the largest that does not exceed what is missing, or else the smallest that
-// the hole holds. Null if there is none.
-FreeHandle* ChooseFreeHandle(std::vector<FreeHandle>& handles,
-                             std::size_t missing, std::size_t space) {
-  const auto larger =
-      std::upper_bound(handles.begin(), handles.end(), missing,
-                       [](std::size_t bytes, const FreeHandle& free) {
-                         return bytes < free.handle->bytes;
-                       });
-  FreeHandle* chosen = nullptr;
-  for (auto i = larger; i != handles.begin();) {
-    --i;
-    if (i->is_chosen) continue;
-    if (chosen != nullptr && i->handle->bytes < chosen->handle->bytes) break;
-    // The oldest among equals.
-    if (chosen == nullptr || i->epoch < chosen->epoch) chosen = &*i;
-  }
-  if (chosen != nullptr) return chosen;
-  for (auto i = larger; i != handles.end(); ++i) {
-    if (i->handle->bytes > space) return nullptr;
-    if (!i->is_chosen) return &*i;
-  }
-  return nullptr;
-}
-
 // Fills one hole of the target.
 class HoleFill {
  public:
@@ -134,7 +100,8 @@ class HoleFill {
   std::size_t missing() const { return static_cast<std::size_t>(to_ - at_); }
   bool Move();
   bool Create();
-  bool Add(PageHandle* handle, std::size_t bytes);
+  // Null: a handle to be created.
+  bool Add(FreeHandle* from, std::size_t bytes);
 
   const GrowthMeans& means_;
   GrowthPlan& plan_;
@@ -153,7 +120,7 @@ HoleFill::HoleFill(const GrowthMeans& means, GrowthPlan& plan,
       end_(MapEndOf(hole)),
       is_tail_(hole.next == nullptr) {}
 
-bool HoleFill::Add(PageHandle* handle, std::size_t bytes) {
+bool HoleFill::Add(FreeHandle* from, std::size_t bytes) {
   if (plan_.pieces.size() == plan_.pieces.capacity()) {
     plan_.lacks_host_memory = true;
     return false;
@@ -161,21 +128,19 @@ bool HoleFill::Add(PageHandle* handle, std::size_t bytes) {
   GrowthPiece piece;
   piece.at = at_;
   piece.bytes = bytes;
-  piece.handle = handle;
-  piece.is_new = handle == nullptr;
+  piece.from = from;
+  if (from != nullptr) piece.handle = from->handle;
   plan_.pieces.push_back(piece);
-  (piece.is_new ? plan_.new_bytes : plan_.moved_bytes) += bytes;
+  (piece.is_new() ? plan_.new_bytes : plan_.moved_bytes) += bytes;
   at_ += bytes;
   to_ = std::max(to_, at_);
   return true;
 }
 
 bool HoleFill::Move() {
-  FreeHandle* const free = ChooseFreeHandle(
-      plan_.free_handles, missing(), static_cast<std::size_t>(end_ - at_));
-  if (free == nullptr || !Add(free->handle, free->handle->bytes)) return false;
-  free->is_chosen = true;
-  return true;
+  FreeHandle* const free = plan_.free_handles.Choose(
+      missing(), static_cast<std::size_t>(end_ - at_));
+  return free != nullptr && Add(free, free->handle->bytes);
 }
 
 bool HoleFill::Create() {
@@ -208,7 +173,7 @@ bool HoleFill::Run() {
 
 void GrowthPlan::Clear() {
   target = GrowthTarget();
-  free_handles.clear();
+  free_handles.Clear();
   pieces.clear();
   new_bytes = 0;
   moved_bytes = 0;

@@ -2,12 +2,13 @@
 #define STRATA_STRATEGY_VIRTUAL_MEMORY_GROWTH_PLAN_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "strata/allocation/record_slab.h"
-#include "strata/strategy/free_epochs.h"
 #include "strata/strategy/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
+#include "strata/strategy/virtual_memory/free_handles.h"
 
 namespace strata {
 
@@ -30,14 +31,6 @@ struct GrowthTarget {
 GrowthTarget FindGrowthTarget(const BlockChain& holes, std::size_t size,
                               bool only_tails);
 
-// A handle that lies in one free block.
-struct FreeHandle {
-  PageHandle* handle = nullptr;
-  Block* block = nullptr;  // around it; once it is taken, just of it
-  FreeEpochs::Epoch epoch = 0;
-  bool is_chosen = false;
-};
-
 // How a growth may obtain the memory that it maps.
 struct GrowthMeans {
   std::size_t budget_bytes = 0;   // that may be created
@@ -48,20 +41,29 @@ struct GrowthMeans {
 
 // One mapping of a growth.
 struct GrowthPiece {
+  // The mapping that a handle had before it moved.
+  enum class Old : std::uint8_t {
+    kUsable,
+    kGone,
+    kStuck,  // mapped, but without access; the driver refuses to unmap it
+  };
+
   std::byte* at = nullptr;
   std::size_t bytes = 0;
+  FreeHandle* from = nullptr;    // the handle that moves; null: one is created
   PageHandle* handle = nullptr;  // null until it is created
-  bool is_new = false;           // to be created
-  // How far the driver calls got.
+  // How far the driver calls got; after an undo, what it could not undo.
   bool is_mapped = false;
-  bool is_old_unmapped = false;  // with alias off
+  Old old = Old::kUsable;
+
+  bool is_new() const { return from == nullptr; }
 };
 
 // The steps of one growth: its addresses, and the handles that it maps there.
 struct GrowthPlan {
   GrowthTarget target;
-  std::vector<FreeHandle> free_handles;  // sorted by size
-  std::vector<GrowthPiece> pieces;       // sorted by address
+  FreeHandles free_handles;         // sorted
+  std::vector<GrowthPiece> pieces;  // sorted by address; they tile each hole
   std::size_t new_bytes = 0;
   std::size_t moved_bytes = 0;
   std::size_t short_bytes = 0;  // the bytes that it lacks

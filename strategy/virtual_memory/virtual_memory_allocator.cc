@@ -50,20 +50,32 @@ VirtualMemoryAllocator::~VirtualMemoryAllocator() {
       const std::lock_guard<ChainLock> guard(lock_);
       TakeRetired(/*all=*/true, retired);
     }
-    UnmapTaken(retired);
+    std::size_t released = 0;
+    UnmapTaken(retired, &released);
   }
   FreeRanges();
+  LoseRefused();
+}
+
+void VirtualMemoryAllocator::LoseRefused() noexcept {
   while (unused_ranges_ != nullptr) {
     const std::unique_ptr<AddressRange> lost(
         static_cast<AddressRange*>(unused_ranges_));
     unused_ranges_ = unused_ranges_->next;
   }
+  while (refused_ != nullptr) {
+    const std::unique_ptr<PageHandle> lost(refused_);
+    refused_ = refused_->next;
+    LOG(ERROR) << name() << ": " << lost->bytes << " bytes on "
+               << ToString(place()) << " cannot be released and are lost";
+  }
 }
 
 Stats VirtualMemoryAllocator::stats() const {
-  Stats stats = AutoGrowthAllocator::stats();
-  stats.idle_bytes += FreeHandleBytes();
-  const std::lock_guard<ChainLock> guard(lock_);
+  const Joined joined(*this);
+  Stats stats = StatsLocked();
+  stats.reserved_bytes += refused_bytes_;
+  stats.idle_bytes += IdlePageBytesLocked();
   stats.chunks = stats.chunks - range_count_ + handle_count_;
   return stats;
 }
@@ -80,11 +92,15 @@ bool VirtualMemoryAllocator::IsConsistent() const {
          block = block->next) {
       const bool is_usable = BlockList::IsUsable(*block);
       const bool is_pending = block->pool == BlockList::kPendingPool;
-      std::byte* const end = block->data + block->size;
+      const bool is_retired = block->pool == BlockList::kRetiredPool;
+      std::byte* const end = vmm::EndOf(*block);
       for (std::byte* at = range.PageDown(block->data); at < end;
            at += kPageBytes) {
         const PageHandle* handle = range.HandleAt(at);
-        if (!is_pending && (handle != nullptr) != is_usable) return false;
+        // What the driver refuses to unmap is retired with its handle.
+        if (!is_pending && !is_retired && (handle != nullptr) != is_usable) {
+          return false;
+        }
         if (handle == nullptr) continue;
         if (at < handle->base || at >= handle->end()) return false;
         // Counted at the block that holds its first byte.

@@ -12,6 +12,7 @@
 #include "strata/strategy/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"
+#include "strata/strategy/virtual_memory/pages.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {
@@ -29,7 +30,12 @@ namespace strata {
 //     serve nobody until the work that used them is done, and are then
 //     unmapped. Without aliases, a growth waits for that work first.
 //   - The limit counts bytes of handles before the driver creates them.
-//   - A growth changes nothing if a call of the driver fails.
+//   - A growth changes nothing if a call of the driver fails. Memory that the
+//     driver also refuses to unmap or to release serves nobody, stays counted
+//     as reserved and idle, and is released by a later release.
+//   - If the device refuses memory, the growth measures its free bytes again,
+//     asks for less, moves free handles, and takes idle memory of others; then
+//     it fails.
 //   Without virtual memory on the device, or when the address space of the
 //   place is used up, it grows by chunks as AutoGrowthAllocator does. Loans
 //   between streams are as there.
@@ -61,8 +67,12 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   // How an attempt may obtain memory.
   struct Effort {
     std::size_t room_bytes = 0;  // by which the place can grow
-    bool only_tails = false;
+    std::size_t most_handle_bytes = SIZE_MAX;
+    bool may_create = true;
     bool may_move = true;
+    bool only_tails = false;
+    int refusals = 0;             // of memory, to earlier attempts
+    std::size_t lacks_bytes = 0;  // an earlier attempt, whose plan was short
   };
 
   // AutoGrowthAllocator.
@@ -87,22 +97,36 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   // Calls the driver for what was planned, and commits or undoes the plan.
   Attempt Execute(Pool own, GrowthPlan& plan, Block** block,
                   Failure& failure) noexcept;
+  Attempt Undo(GrowthPlan& plan) noexcept;
+  // Whether another attempt may do with free handles at the ends of ranges, or
+  // because there is room after all. Else `failure` says why memory is short.
+  bool MayTryAgain(Effort& effort, Failure& failure) noexcept;
+  // After a refusal of memory: makes the next attempt ask for less. False:
+  // nothing less is left to ask for.
+  bool AskForLess(Effort& effort) noexcept;
   // Why a growth of `bytes` is refused. False: there is room after all.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
   // Obtains idle memory of other streams, or gives back free handles of this
   // one, so that another attempt may succeed.
-  bool MakeRoom(std::size_t bytes, bool* gave_own) noexcept;
-  // Reserves a range for a block of `size`. False if there are no addresses.
+  bool MakeRoom(std::size_t bytes, const Effort& effort,
+                bool* gave_own) noexcept;
+  // Reserves a range for a block of `size`, a smaller one if need be. False if
+  // there are no addresses.
   bool AddRange(Pool own, std::size_t size) noexcept;
+  std::unique_ptr<AddressRange> ReserveRange(std::size_t bytes) noexcept;
 
   // Driver calls: virtual_memory_driver.cc. Without the lock.
-  // Creates and maps the pieces. If a call fails, undoes the calls before it.
+  // Creates and maps the pieces. If a call fails, undoes the calls before it;
+  // the pieces say what it could not undo.
   Status MapPieces(std::vector<GrowthPiece>& pieces) noexcept;
   Status MapPiece(GrowthPiece& piece) noexcept;
   Status Create(GrowthPiece& piece) noexcept;
+  Status UnmapOld(GrowthPiece& piece) noexcept;
   Status Map(std::byte* at, const PageHandle& handle) noexcept;
   Status SetAccess(std::byte* at, std::size_t bytes) noexcept;
   void UndoPiece(GrowthPiece& piece) noexcept;
+  GrowthPiece::Old MapOldAgain(const PageHandle& handle) noexcept;
+  Status ReleaseMemory(const PageHandle& handle) noexcept;
   Status Unmap(std::byte* at, std::size_t bytes) noexcept;
 
   // Lists: virtual_memory_lists.cc. Hold lock_.
@@ -118,23 +142,34 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   void Restore(Block* block) noexcept;
   // Makes an unusable block a hole, joined with the holes beside it.
   void MakeHole(Block* block) noexcept;
-  // Restores the lists after TakePlanned.
+  // Restores the lists after TakePlanned, but for what could not be undone.
   void UndoPlan(GrowthPlan& plan) noexcept;
+  // Restores a hole of the plan, where its piece `first` begins; returns the
+  // number of the first piece after it.
+  std::size_t UndoHole(Block* block, const GrowthPlan& plan,
+                       std::size_t first) noexcept;
+  void UndoHandle(const GrowthPiece& piece, AddressRange& range) noexcept;
+  // Makes a pending block retired.
+  void Retire(Block* block, FreeEpochs::Epoch epoch) noexcept;
+  // Keeps an unmapped handle for ReleaseRefused.
+  void Refuse(PageHandle* handle) noexcept;
   // The addresses of the plan become one live block, and free rests.
   Block* CommitPlan(GrowthPlan& plan, Pool own) noexcept;
   void CommitMoves(GrowthPlan& plan) noexcept;
   template <class Visit>
   void ForEachFreeHandle(Visit visit) const;
-  // Appends the free handles that a growth of `plan` may move. False if the
-  // vector has no room.
+  // Lists the free handles that a growth of `plan` may move. False if the list
+  // has no room.
   bool CollectFree(GrowthPlan& plan) const;
-  std::size_t FreeHandleBytes() const noexcept;
-  // The range of a block in one.
-  static AddressRange& RangeOf(const Block& block) {
-    return *static_cast<AddressRange*>(block.chunk);
+  // Bytes of free handles and of those that the driver refused to return.
+  std::size_t IdlePageBytesLocked() const;
+  // The same. Takes the lock.
+  std::size_t IdlePageBytes() const noexcept;
+  VmmPolicy::Held held() const {
+    return {blocks_.chunk_bytes(), peak_taken_bytes_};
   }
   BlockChain& HolesOf(const Block& block) {
-    return holes_[RangeOf(block).pool];
+    return holes_[vmm::RangeOf(block).pool];
   }
 
   // Release: virtual_memory_idle.cc. Without the lock.
@@ -152,17 +187,31 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   // Returns an unmapped handle to the driver; if the driver refuses, keeps it
   // for ReleaseRefused. Returns the bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
+  // The same for a list, linked by `next`.
+  std::size_t ReleaseHandles(PageHandle* handles) noexcept;
+  // Tries again what the driver refused to unmap or to release.
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses whose work is done.
-  void UnmapRetired() noexcept;
+  // Unmaps retired addresses whose work is done. Returns the bytes released
+  // with them.
+  std::size_t UnmapRetired() noexcept;
   // Takes them out of their list, or `all`, as far as `retired` has room. Holds
   // lock_.
   void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
   bool ReserveForRetired(std::vector<Block*>& retired);
-  void UnmapTaken(std::vector<Block*>& retired) noexcept;
+  // Unmaps them and releases the handles that are mapped only there; adds their
+  // bytes to `released`. What the driver refuses to unmap retires again. False
+  // if there is any.
+  bool UnmapTaken(std::vector<Block*>& retired, std::size_t* released) noexcept;
+  // They are unmapped: makes them holes. Returns the handles that were mapped
+  // only there, linked by `next`. Holds lock_.
+  PageHandle* MakeHoles(Block* const* first, std::size_t count) noexcept;
+  void TellOf(Block* const* first, std::size_t count,
+              int count_change) noexcept;
   // Frees ranges that hold nothing.
   void FreeRanges() noexcept;
   void DetachRanges() noexcept;
+  // Logs and forgets what the driver still refuses when the strategy ends.
+  void LoseRefused() noexcept;
 
   const VmmPolicy vmm_;
   Device* const device_;  // null: there is no virtual memory
@@ -175,19 +224,22 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   std::array<std::size_t, AutoGrowthPolicy::kPoolCount> last_range_bytes_{};
   BlockChain retired_;
   std::size_t retired_count_ = 0;
-  PageHandle* refused_ = nullptr;   // handles that the driver did not release
+  PageHandle* refused_ = nullptr;  // handles that the driver did not release
+  // Of refused_, and of handles that are mapped only at retired addresses.
+  std::size_t refused_bytes_ = 0;
   Chunk* unused_ranges_ = nullptr;  // that are to be freed, linked by `next`
   std::size_t range_count_ = 0;
   std::size_t handle_count_ = 0;
-  std::size_t credit_bytes_ = 0;  // see VmmPolicy::PrefersFree
+  std::size_t peak_taken_bytes_ = 0;  // at growths
+  std::size_t credit_bytes_ = 0;      // see VmmPolicy::PrefersFree
 };
 
 template <class Visit>
 void VirtualMemoryAllocator::ForEachFreeHandle(Visit visit) const {
   const auto visit_block = [&](Block& block) {
     if (block.size < kPageBytes || !block.chunk->is_range) return;
-    const AddressRange& range = RangeOf(block);
-    std::byte* const end = block.data + block.size;
+    const AddressRange& range = vmm::RangeOf(block);
+    std::byte* const end = vmm::EndOf(block);
     std::byte* at = range.PageUp(block.data);
     while (at < end) {
       PageHandle* const handle = range.HandleAt(at);

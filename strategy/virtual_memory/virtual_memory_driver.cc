@@ -7,13 +7,8 @@
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
-namespace {
 
-DevicePtr AddressOf(const std::byte* at) {
-  return reinterpret_cast<DevicePtr>(at);
-}
-
-}  // namespace
+using vmm::AddressOf;
 
 Status VirtualMemoryAllocator::Create(GrowthPiece& piece) noexcept {
   piece.handle = new (std::nothrow) PageHandle();
@@ -53,7 +48,7 @@ Status VirtualMemoryAllocator::Unmap(std::byte* at,
   const Status status = device_->UnmapRange(AddressOf(at), bytes);
   LOG_IF(ERROR, status != Status::kSuccess)
       << name() << ": " << bytes << " bytes at " << static_cast<void*>(at)
-      << " cannot be unmapped (" << status << "); their addresses are lost";
+      << " cannot be unmapped (" << status << "); a later release tries again";
   return status;
 }
 
@@ -64,42 +59,79 @@ Status VirtualMemoryAllocator::SetAccess(std::byte* at,
 }
 
 Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
-  if (piece.is_new) {
-    const Status status = Create(piece);
-    if (status != Status::kSuccess) return status;
+  Status status = Status::kSuccess;
+  if (piece.is_new()) {
+    status = Create(piece);
   } else if (!vmm_.may_alias()) {
-    const Status status =
-        device_->UnmapRange(AddressOf(piece.handle->base), piece.handle->bytes);
-    if (status != Status::kSuccess) return status;
-    piece.is_old_unmapped = true;
+    status = UnmapOld(piece);
   }
-  const Status status = Map(piece.at, *piece.handle);
+  if (status != Status::kSuccess) return status;
+  status = Map(piece.at, *piece.handle);
   piece.is_mapped = status == Status::kSuccess;
   return status;
 }
 
+Status VirtualMemoryAllocator::UnmapOld(GrowthPiece& piece) noexcept {
+  const PageHandle& handle = *piece.handle;
+  pool().TellOfRange(handle.base, handle.bytes, -1);
+  const Status status =
+      device_->UnmapRange(AddressOf(handle.base), handle.bytes);
+  if (status == Status::kSuccess) {
+    piece.old = GrowthPiece::Old::kGone;
+  } else {
+    pool().TellOfRange(handle.base, handle.bytes, +1);
+  }
+  return status;
+}
+
+Status VirtualMemoryAllocator::ReleaseMemory(
+    const PageHandle& handle) noexcept {
+  const Status status = device_->ReleaseMemory(handle.memory);
+  LOG_IF(ERROR, status != Status::kSuccess)
+      << name() << ": " << handle.bytes << " bytes cannot be released ("
+      << status << "); a later release tries again";
+  return status;
+}
+
 void VirtualMemoryAllocator::UndoPiece(GrowthPiece& piece) noexcept {
-  if (piece.is_mapped) Unmap(piece.at, piece.bytes);
-  if (piece.is_new && piece.handle != nullptr) {
-    const Status status = device_->ReleaseMemory(piece.handle->memory);
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << name() << ": " << piece.bytes << " bytes cannot be released ("
-        << status << ")";
+  if (piece.is_mapped) {
+    piece.is_mapped = Unmap(piece.at, piece.bytes) != Status::kSuccess;
+  }
+  if (piece.is_mapped) {
+    // Its addresses retire, and its handle with them unless it is mapped
+    // elsewhere.
+    pool().TellOfRange(piece.at, piece.bytes, +1);
+  } else if (!piece.is_new()) {
+    if (piece.old == GrowthPiece::Old::kGone) {
+      piece.old = MapOldAgain(*piece.handle);
+    }
+  } else if (piece.handle != nullptr &&
+             ReleaseMemory(*piece.handle) == Status::kSuccess) {
     delete piece.handle;
     piece.handle = nullptr;
   }
-  if (piece.is_old_unmapped) {
-    Status status = Map(piece.handle->base, *piece.handle);
-    if (status == Status::kSuccess) {
-      status = SetAccess(piece.handle->base, piece.handle->bytes);
-    }
-    LOG_IF(ERROR, status != Status::kSuccess)
-        << name() << ": " << piece.bytes << " bytes at "
-        << static_cast<void*>(piece.handle->base) << " cannot be mapped again ("
-        << status << ")";
+}
+
+GrowthPiece::Old VirtualMemoryAllocator::MapOldAgain(
+    const PageHandle& handle) noexcept {
+  bool is_mapped = false;
+  Status status = Map(handle.base, handle);
+  if (status == Status::kSuccess) {
+    is_mapped = true;
+    status = SetAccess(handle.base, handle.bytes);
   }
-  piece.is_mapped = false;
-  piece.is_old_unmapped = false;
+  if (status != Status::kSuccess) {
+    LOG(ERROR) << name() << ": " << handle.bytes << " bytes at "
+               << static_cast<void*>(handle.base) << " cannot be mapped again ("
+               << status << "); a later release returns them";
+    if (is_mapped) {
+      is_mapped = Unmap(handle.base, handle.bytes) != Status::kSuccess;
+    }
+  }
+  if (!is_mapped) return GrowthPiece::Old::kGone;
+  pool().TellOfRange(handle.base, handle.bytes, +1);
+  return status == Status::kSuccess ? GrowthPiece::Old::kUsable
+                                    : GrowthPiece::Old::kStuck;
 }
 
 Status VirtualMemoryAllocator::MapPieces(

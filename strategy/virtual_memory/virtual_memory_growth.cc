@@ -33,39 +33,41 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
   bool gave_own = IsOfGraphs();
   bool has_new_range = false;
   for (int i = 0; i < kMostAttempts; ++i) {
-    effort.room_bytes = pool().RoomBytes(device_);
+    effort.room_bytes = effort.may_create ? pool().RoomBytes(device_) : 0;
     const Attempt attempt = TryGrow(own, size, effort, plan, block, failure);
     switch (attempt) {
       case Attempt::kServed:
         return true;
       case Attempt::kNoAddresses:
-        // Beyond the bound on address space, chunks serve.
-        if (!AddRange(own, size)) return false;
-        has_new_range = true;
-        continue;
+        if (AddRange(own, size)) {
+          has_new_range = true;
+          continue;
+        }
+        // Beyond the bound on address space, chunks serve; but not where only
+        // memory is short.
+        if (!effort.only_tails) return false;
+        if (MayTryAgain(effort, failure)) continue;
+        break;
       case Attempt::kAgain:
         if (Extend(plan)) continue;
         failure.reason = Failure::Reason::kHostMemory;
         break;
       case Attempt::kShort:
-        // At the end of a range any free handle can move.
-        if (effort.may_move && !std::exchange(effort.only_tails, true)) {
-          continue;
-        }
-        if (!ExplainShortage(plan.short_bytes + plan.new_bytes, failure)) {
-          continue;
-        }
+        effort.lacks_bytes = plan.short_bytes + plan.new_bytes;
+        if (MayTryAgain(effort, failure)) continue;
+        break;
+      case Attempt::kFailed:
+        if (failure.IsExhaustion() && AskForLess(effort)) continue;
         break;
       case Attempt::kPlanned:
-      case Attempt::kFailed:
         break;
     }
     if (!failure.IsExhaustion() || is_capturing ||
         failure.reason == Failure::Reason::kHostMemory) {
       break;
     }
-    if (!MakeRoom(AlignUp(size, kPageBytes), &gave_own)) break;
-    effort.only_tails = false;
+    if (!MakeRoom(AlignUp(size, kPageBytes), effort, &gave_own)) break;
+    effort = Effort{.may_move = effort.may_move};
   }
   if (has_new_range) FreeRanges();
   failure.layer = name();
@@ -73,23 +75,59 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
   return true;
 }
 
-bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes,
+bool VirtualMemoryAllocator::MayTryAgain(Effort& effort,
+                                         Failure& failure) noexcept {
+  // At the end of a range any free handle can move.
+  if (effort.may_move && !effort.only_tails) {
+    effort.only_tails = true;
+    return true;
+  }
+  effort.only_tails = false;
+  // The device has refused, and `failure` says so.
+  if (!effort.may_create) return false;
+  return !ExplainShortage(effort.lacks_bytes, failure);
+}
+
+bool VirtualMemoryAllocator::AskForLess(Effort& effort) noexcept {
+  if (!effort.may_create) return false;
+  effort.only_tails = false;
+  const std::size_t room = pool().RoomBytes(device_);
+  // Others may have taken the memory.
+  if (++effort.refusals == 1 || room < effort.room_bytes) return true;
+  effort.may_create = effort.most_handle_bytes > kPageBytes &&
+                      vmm_.HandleBytes(room) > kPageBytes;
+  effort.most_handle_bytes = kPageBytes;
+  return true;
+}
+
+bool VirtualMemoryAllocator::MakeRoom(std::size_t bytes, const Effort& effort,
                                       bool* gave_own) noexcept {
   if (pool().GiveBackOfOthers(bytes, *this) != 0) return true;
-  // Handles that are too large for the hole.
-  return !std::exchange(*gave_own, true) &&
+  if (std::exchange(*gave_own, true)) return false;
+  // Handles that are too large for the hole; nothing unless they suffice.
+  const std::size_t room = effort.may_create ? pool().RoomBytes(device_) : 0;
+  const std::size_t idle = IdlePageBytes();
+  return idle >= bytes - std::min(bytes, room) &&
          ReleaseFree(bytes, Wait::kForStream) != 0;
 }
 
 bool VirtualMemoryAllocator::ExplainShortage(std::size_t bytes,
                                              Failure& failure) noexcept {
   if (!pool().ClaimPages(bytes, failure)) return true;
-  // As if the device had refused: its free bytes are read again.
-  pool().UnclaimPages(bytes, /*was_refused=*/true);
-  if (pool().RoomBytes(device_) >= bytes) return false;
+  pool().UnclaimPages(bytes, /*was_refused=*/false);
+  if (pool().HasRoomNow(*device_, bytes)) return false;
   failure = Failure();
   ExplainDeviceFailure(*device_, Status::kMemoryAllocation, failure);
   return true;
+}
+
+std::unique_ptr<AddressRange> VirtualMemoryAllocator::ReserveRange(
+    std::size_t bytes) noexcept {
+  if (!pool().ClaimAddresses(bytes, vmm_.most_address_bytes())) return nullptr;
+  std::unique_ptr<AddressRange> range =
+      AddressRange::Reserve(*device_, place(), bytes);
+  if (range == nullptr) pool().UnclaimAddresses(bytes);
+  return range;
 }
 
 bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
@@ -105,16 +143,18 @@ bool VirtualMemoryAllocator::AddRange(Pool own, std::size_t size) noexcept {
       device_->MemGetInfo(&free_bytes, &device_bytes) != Status::kSuccess) {
     return false;
   }
-  const std::size_t bytes = VmmPolicy::RangeBytes(device_bytes, last_bytes,
-                                                  size, own == Pool::kSmall);
-  if (!pool().ClaimAddresses(bytes, vmm_.most_address_bytes())) return false;
   RecordSupply supply(RecordSlab::Instance());
-  std::unique_ptr<AddressRange> range;
-  if (supply.Fill(1)) range = AddressRange::Reserve(*device_, place(), bytes);
-  if (range == nullptr) {
-    pool().UnclaimAddresses(bytes);
-    return false;
+  if (!supply.Fill(1)) return false;
+  const bool is_small = own == Pool::kSmall;
+  const std::size_t least = VmmPolicy::LeastRangeBytes(size);
+  std::size_t bytes =
+      VmmPolicy::RangeBytes(device_bytes, last_bytes, size, is_small);
+  std::unique_ptr<AddressRange> range = ReserveRange(bytes);
+  while (range == nullptr && bytes > least) {
+    bytes = std::max(AlignUp(bytes / 2, kPageBytes), least);
+    range = ReserveRange(bytes);
   }
+  if (range == nullptr) return false;
   const Joined joined(*this);
   records_.TakeFrom(supply);
   range->pool = static_cast<std::uint8_t>(own);
@@ -135,7 +175,7 @@ bool VirtualMemoryAllocator::Extend(GrowthPlan& plan) const noexcept {
   }
   try {
     plan.pieces.reserve(2 * plan.pieces.capacity() + kLeast);
-    plan.free_handles.reserve(2 * plan.free_handles.capacity() + kLeast);
+    plan.free_handles.Reserve(2 * plan.free_handles.capacity() + kLeast);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -154,33 +194,38 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
   }
   *block = FindAndCarve(own, size);
   if (*block != nullptr) return Attempt::kServed;
+  peak_taken_bytes_ = std::max(peak_taken_bytes_, taken_bytes_ + size);
   plan.Clear();
   plan.target = FindGrowthTarget(holes_[static_cast<std::size_t>(own)], size,
                                  effort.only_tails);
   if (plan.target.range == nullptr) return Attempt::kNoAddresses;
-  if (effort.may_move && !CollectFree(plan)) {
-    plan.lacks_host_memory = true;
-    return Attempt::kAgain;
-  }
   GrowthMeans means;
   means.budget_bytes = effort.room_bytes;
-  means.handle_bytes =
-      own == Pool::kSmall ? kPageBytes : vmm_.HandleBytes(effort.room_bytes);
+  means.handle_bytes = own == Pool::kSmall
+                           ? kPageBytes
+                           : std::min(vmm_.HandleBytes(effort.room_bytes),
+                                      effort.most_handle_bytes);
   means.quantum_bytes =
       own == Pool::kSmall
           ? kPageBytes
           : VmmPolicy::QuantumBytes(means.handle_bytes, effort.room_bytes,
                                     blocks_.chunk_bytes());
   means.prefer_free =
-      vmm_.PrefersFree(plan.target.missing_bytes, effort.room_bytes,
-                       blocks_.chunk_bytes(), credit_bytes_);
+      vmm_.PrefersFree(plan.target.missing_bytes, effort.room_bytes, held(),
+                       credit_bytes_);
+  const bool needs_free =
+      means.prefer_free || plan.target.missing_bytes > means.budget_bytes;
+  if (effort.may_move && needs_free && !CollectFree(plan)) {
+    plan.lacks_host_memory = true;
+    return Attempt::kAgain;
+  }
   if (!ChoosePieces(means, plan)) {
     return plan.lacks_host_memory ? Attempt::kAgain : Attempt::kShort;
   }
   // Two cuts at the edges, two for the block, two for each handle.
   plan.records = 4;
-  for (const FreeHandle& free : plan.free_handles) {
-    if (free.is_chosen) plan.records += 2;
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (!piece.is_new()) plan.records += 2;
   }
   if (!records_.Has(plan.records)) return Attempt::kAgain;
   TakePlanned(plan);
@@ -191,40 +236,51 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
 
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     Pool own, GrowthPlan& plan, Block** block, Failure& failure) noexcept {
-  const auto undo = [&] {
-    const Joined joined(*this);
-    UndoPlan(plan);
-    return Attempt::kFailed;
-  };
   if (plan.moved_bytes != 0 && !vmm_.may_alias() && !AwaitStream()) {
     failure.reason = Failure::Reason::kNoGrowth;
-    return undo();
+    return Undo(plan);
   }
   if (plan.new_bytes != 0 && !pool().ClaimPages(plan.new_bytes, failure)) {
-    return undo();
+    return Undo(plan);
   }
   const Status status = MapPieces(plan.pieces);
+  std::size_t created_bytes = 0;
+  std::size_t created = 0;
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (!piece.is_new() || piece.handle == nullptr) continue;
+    created_bytes += piece.bytes;
+    ++created;
+  }
+  // After a failure, these are the handles that the driver does not take back.
+  if (created != 0) pool().HoldPages(created_bytes, created);
   if (status != Status::kSuccess) {
     if (plan.new_bytes != 0) {
-      pool().UnclaimPages(plan.new_bytes, /*was_refused=*/true);
+      pool().UnclaimPages(plan.new_bytes - created_bytes,
+                          /*was_refused=*/true);
     }
     failure = Failure();
     ExplainDeviceFailure(*device_, status, failure);
-    return undo();
+    return Undo(plan);
   }
-  const auto created = static_cast<std::size_t>(
-      std::count_if(plan.pieces.begin(), plan.pieces.end(),
-                    [](const GrowthPiece& piece) { return piece.is_new; }));
-  if (created != 0) pool().HoldPages(plan.new_bytes, created);
   for (const GrowthPiece& piece : plan.pieces) {
-    if (piece.is_old_unmapped) {
-      pool().TellOfRange(piece.handle->base, piece.bytes, -1);
-    }
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
   const Joined joined(*this);
   *block = CommitPlan(plan, own);
   return Attempt::kServed;
+}
+
+VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
+    GrowthPlan& plan) noexcept {
+  if (std::any_of(plan.pieces.begin(), plan.pieces.end(),
+                  [](const GrowthPiece& piece) { return piece.is_mapped; })) {
+    // Each is a block of its own; the slab keeps the records at hand.
+    RecordSupply supply(RecordSlab::Instance());
+    static_cast<void>(supply.Fill(plan.pieces.size()));
+  }
+  const Joined joined(*this);
+  UndoPlan(plan);
+  return Attempt::kFailed;
 }
 
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::TryGrow(

@@ -13,70 +13,7 @@
 
 namespace strata {
 
-void VirtualMemoryAllocator::TakeRetired(
-    bool all, std::vector<Block*>& retired) noexcept {
-  Block* next = nullptr;
-  for (Block* block = retired_.first();
-       block != nullptr && retired.size() < retired.capacity(); block = next) {
-    next = block->free_next;
-    if (!all && !epochs_.IsOver(block->offset_units)) continue;
-    retired_.Remove(block);
-    --retired_count_;
-    blocks_.SetUnusable(block, BlockList::kPendingPool);
-    retired.push_back(block);
-  }
-}
-
-bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired) {
-  std::size_t count = 0;
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    count = retired_count_;
-  }
-  try {
-    retired.reserve(count);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  return true;
-}
-
-void VirtualMemoryAllocator::UnmapRetired() noexcept {
-  StreamTimeline* const timeline = chain_stream().timeline();
-  if (timeline == nullptr || !timeline->MayTouch()) return;
-  std::vector<Block*> retired;
-  if (!ReserveForRetired(retired) || retired.capacity() == 0) return;
-  LookAtStream();
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    epochs_.Update(*timeline);
-    TakeRetired(/*all=*/false, retired);
-  }
-  timeline->AcquireDone();
-  UnmapTaken(retired);
-}
-
-void VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired) noexcept {
-  std::sort(retired.begin(), retired.end(),
-            [](const Block* a, const Block* b) { return a->data < b->data; });
-  for (std::size_t i = 0; i < retired.size();) {
-    const std::size_t first = i;
-    std::byte* const at = retired[first]->data;
-    std::size_t bytes = 0;
-    while (i < retired.size() && retired[i]->data == at + bytes &&
-           retired[i]->chunk == retired[first]->chunk) {
-      pool().TellOfRange(retired[i]->data, retired[i]->size, -1);
-      bytes += retired[i++]->size;
-    }
-    const Status status = Unmap(at, bytes);
-    const std::lock_guard<ChainLock> guard(lock_);
-    for (std::size_t j = first; j < i; ++j) {
-      // Otherwise its addresses stay pending: nothing uses them any more.
-      if (status == Status::kSuccess) MakeHole(retired[j]);
-    }
-    records_.Shed();
-  }
-}
+using vmm::RangeOf;
 
 void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
                                         std::vector<FreeHandle>& handles,
@@ -86,7 +23,7 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
   if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handles.size() == handles.capacity()) return;
-    handles.push_back({&handle, &block, block.offset_units, false});
+    handles.push_back({&handle, &block, block.offset_units, 0});
   });
   std::sort(handles.begin(), handles.end(),
             [](const FreeHandle& a, const FreeHandle& b) {
@@ -118,10 +55,14 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
 std::size_t VirtualMemoryAllocator::ReleaseFree(std::size_t bytes,
                                                 Wait wait) noexcept {
   if (device_ == nullptr || bytes == 0) return 0;
-  const std::size_t refused = ReleaseRefused();
-  if (refused >= bytes) return refused;
-  bytes -= refused;
-  return refused + ReleaseMapped(bytes, wait);
+  std::size_t released = ReleaseRefused();
+  while (released < bytes) {
+    const std::size_t step = ReleaseMapped(bytes - released, wait);
+    released += step;
+    // Other threads may have used up the records for the rest.
+    if (step == 0 || IdlePageBytes() == 0) break;
+  }
+  return released;
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
@@ -147,20 +88,19 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
   DetachFree(bytes, handles, retired);
   if (handles.empty()) return 0;
   // The stream may have used and freed one of them before it was detached.
+  std::size_t released = 0;
   if (wait == Wait::kForStream ? AwaitStream() : IdleIsDone()) {
-    UnmapTaken(retired);
-    return ReleaseDetached(handles);
+    if (UnmapTaken(retired, &released)) {
+      return released + ReleaseDetached(handles);
+    }
+    // Some of the memory may still be mapped elsewhere.
+    retired.clear();
   }
   const Joined joined(*this);
   for (const FreeHandle& free : handles) Restore(free.block);
-  for (Block* block : retired) {
-    blocks_.SetUnusable(block, BlockList::kRetiredPool);
-    block->offset_units = std::min(block->offset_units, epochs_.current());
-    retired_.Insert(block);
-    ++retired_count_;
-  }
+  for (Block* block : retired) Retire(block, block->offset_units);
   records_.Shed();
-  return 0;
+  return released;
 }
 
 std::size_t VirtualMemoryAllocator::ReleaseDetached(
@@ -206,39 +146,6 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     for (std::size_t j = first; j < i; ++j) {
       released += ReleaseHandle(handles[j].handle);
     }
-  }
-  return released;
-}
-
-std::size_t VirtualMemoryAllocator::ReleaseHandle(PageHandle* handle) noexcept {
-  Status status = Status::kSuccess;
-  pool().ReturnPages(handle->bytes, [&] {
-    status = device_->ReleaseMemory(handle->memory);
-    return status == Status::kSuccess;
-  });
-  if (status == Status::kSuccess) {
-    const std::size_t bytes = handle->bytes;
-    delete handle;
-    return bytes;
-  }
-  LOG(ERROR) << name() << ": " << handle->bytes << " bytes cannot be released ("
-             << status << "); a later release tries again";
-  const std::lock_guard<ChainLock> guard(lock_);
-  handle->next = std::exchange(refused_, handle);
-  return 0;
-}
-
-std::size_t VirtualMemoryAllocator::ReleaseRefused() noexcept {
-  PageHandle* handle = nullptr;
-  {
-    const std::lock_guard<ChainLock> guard(lock_);
-    handle = std::exchange(refused_, nullptr);
-  }
-  std::size_t released = 0;
-  while (handle != nullptr) {
-    PageHandle* const next = handle->next;
-    released += ReleaseHandle(handle);
-    handle = next;
   }
   return released;
 }
@@ -293,7 +200,7 @@ void VirtualMemoryAllocator::FreeRanges() noexcept {
 
 IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
   IdleInfo idle = AutoGrowthAllocator::Idle(fit_bytes);
-  const std::size_t page_bytes = FreeHandleBytes();
+  const std::size_t page_bytes = IdlePageBytes();
   idle.bytes += page_bytes;
   idle.bytes_with_lent += page_bytes;
   idle.system_bytes += page_bytes;
@@ -303,23 +210,32 @@ IdleInfo VirtualMemoryAllocator::Idle(std::size_t fit_bytes) const noexcept {
 std::size_t VirtualMemoryAllocator::GiveBack(
     const GiveBackRequest& request) noexcept {
   using Kind = GiveBackRequest::Kind;
-  const std::size_t given = AutoGrowthAllocator::GiveBack(request);
-  const std::size_t missing = request.bytes - std::min(request.bytes, given);
+  std::size_t given = AutoGrowthAllocator::GiveBack(request);
+  const auto missing = [&] {
+    return request.bytes - std::min(request.bytes, given);
+  };
   switch (request.kind) {
     case Kind::kOffer:
-      return given;
+      break;
     case Kind::kBestFit:
-      return given != 0 ? given : ReleaseFree(request.bytes, Wait::kForStream);
+      if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
+      // Chunks that are too small alone.
+      if (missing() != 0) {
+        given += AutoGrowthAllocator::GiveBack({.kind = Kind::kLargestFirst,
+                                                .bytes = missing(),
+                                                .least_bytes = 1});
+      }
+      break;
     case Kind::kLargestFirst:
-      return given + ReleaseFree(missing, Wait::kForStream);
+      given += ReleaseFree(missing(), Wait::kForStream);
+      break;
     case Kind::kDone:
-      return given + ReleaseFree(missing, Wait::kNever);
-    case Kind::kAll: {
-      const std::size_t released = ReleaseFree(SIZE_MAX, Wait::kForStream);
-      UnmapRetired();
+      given += ReleaseFree(missing(), Wait::kNever);
+      break;
+    case Kind::kAll:
+      given += ReleaseFree(SIZE_MAX, Wait::kForStream) + UnmapRetired();
       FreeRanges();
-      return given + released;
-    }
+      break;
   }
   return given;
 }

@@ -6,36 +6,31 @@
 #include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
 
 namespace strata {
-namespace {
+using vmm::EndOf;
+using vmm::RangeOf;
 
-std::byte* EndOf(const Block& block) { return block.data + block.size; }
-
-}  // namespace
-
-std::size_t VirtualMemoryAllocator::FreeHandleBytes() const noexcept {
-  const Joined joined(*this);
-  std::size_t bytes = 0;
+std::size_t VirtualMemoryAllocator::IdlePageBytesLocked() const {
+  std::size_t bytes = refused_bytes_;
   ForEachFreeHandle(
       [&](const Block&, const PageHandle& handle) { bytes += handle.bytes; });
   return bytes;
 }
 
+std::size_t VirtualMemoryAllocator::IdlePageBytes() const noexcept {
+  const Joined joined(*this);
+  return IdlePageBytesLocked();
+}
+
 bool VirtualMemoryAllocator::CollectFree(GrowthPlan& plan) const {
   const GrowthTarget& target = plan.target;
-  std::vector<FreeHandle>& handles = plan.free_handles;
   bool fits = true;
+  // From the smallest blocks to the largest, which lose their handles first:
+  // from the smallest first, 16 recordings reserve 1.028 instead of 1.023.
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handle.base < target.end && handle.end() > target.begin) return;
-    if (handles.size() == handles.capacity()) {
-      fits = false;
-      return;
-    }
-    handles.push_back({&handle, &block, block.offset_units, false});
+    fits = fits && plan.free_handles.Add(handle, block);
   });
-  std::sort(handles.begin(), handles.end(),
-            [](const FreeHandle& a, const FreeHandle& b) {
-              return a.handle->bytes < b.handle->bytes;
-            });
+  plan.free_handles.Sort();
   return fits;
 }
 
@@ -77,8 +72,8 @@ void VirtualMemoryAllocator::TakeFreeHandle(FreeHandle& free) noexcept {
 }
 
 void VirtualMemoryAllocator::TakePlanned(GrowthPlan& plan) noexcept {
-  for (FreeHandle& free : plan.free_handles) {
-    if (free.is_chosen) TakeFreeHandle(free);
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (!piece.is_new()) TakeFreeHandle(*piece.from);
   }
   Block* block = CutAt(plan.target.first, plan.low);
   plan.region = block;
@@ -115,41 +110,15 @@ void VirtualMemoryAllocator::MakeHole(Block* block) noexcept {
   Refresh(block->next);
 }
 
-void VirtualMemoryAllocator::UndoPlan(GrowthPlan& plan) noexcept {
-  const AddressRange& range = *plan.target.range;
-  std::byte* at = plan.low;
-  for (Block* block = plan.region; at < plan.high;) {
-    at = EndOf(*block);
-    Block* const next = block->next;
-    if (range.HandleAt(block->data) != nullptr) {
-      Restore(block);
-    } else {
-      MakeHole(block);
-    }
-    block = next;
-  }
-  for (FreeHandle& free : plan.free_handles) {
-    if (free.is_chosen) Restore(free.block);
-  }
-  while (!plan.spare.empty()) records_.Push(plan.spare.Pop());
-  records_.Shed();
-}
-
 void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
   bool is_current = false;
-  for (FreeHandle& free : plan.free_handles) {
-    if (!free.is_chosen) continue;
-    Block* const block = free.block;
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (piece.is_new()) continue;
+    Block* const block = piece.from->block;
     RangeOf(*block).SetHandle(block->data, block->size, nullptr);
     if (vmm_.may_alias()) {
-      blocks_.SetUnusable(block, BlockList::kRetiredPool);
-      // Epochs may have been numbered anew meanwhile.
-      block->offset_units = std::min(free.epoch, epochs_.current());
-      retired_.Insert(block);
-      ++retired_count_;
+      Retire(block, piece.from->epoch);
       is_current = is_current || block->offset_units == epochs_.current();
-      Refresh(block->previous);
-      Refresh(block->next);
     } else {
       MakeHole(block);
     }
@@ -160,8 +129,8 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
 Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   // Memory that was free here, or moved, may still be in use by past work.
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
-  for (const FreeHandle& free : plan.free_handles) {
-    if (free.is_chosen) epoch = std::max(epoch, free.epoch);
+  for (const GrowthPiece& piece : plan.pieces) {
+    if (!piece.is_new()) epoch = std::max(epoch, piece.from->epoch);
   }
   CommitMoves(plan);
   Block* block = plan.region;
@@ -171,15 +140,16 @@ Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
   }
   epoch = std::min(std::max(epoch, block->offset_units), epochs_.current());
   blocks_.SetUsable(block, static_cast<std::uint8_t>(own));
-  for (GrowthPiece& piece : plan.pieces) {
+  for (const GrowthPiece& piece : plan.pieces) {
     piece.handle->base = piece.at;
     plan.target.range->SetHandle(piece.at, piece.bytes, piece.handle);
-    if (piece.is_new) ++handle_count_;
+    if (piece.is_new()) ++handle_count_;
   }
   blocks_.AddMapped(block->size);
   taken_bytes_ += block->size;
   credit_bytes_ += vmm_.CreditFor(plan.moved_bytes);
-  credit_bytes_ -= std::min(credit_bytes_, plan.new_bytes);
+  credit_bytes_ -=
+      std::min(credit_bytes_, VmmPolicy::PriceOf(plan.new_bytes, held()));
 
   if (block->data < plan.target.begin) {
     Block* const rest = block;

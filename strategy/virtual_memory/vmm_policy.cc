@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strata/strategy/virtual_memory/address_range.h"
+#include "strata/strategy/virtual_memory/pages.h"
 
 namespace strata {
 namespace {
@@ -18,16 +18,9 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // Of the reserved bytes and of the room, the part that a growth creates at
 // least: a growth more costs a call for access, the dearest one.
 constexpr std::size_t kQuantumDivisor = 256;
-// Below this part of the reserved bytes, room is too little for the dial: a
-// growth creates while it can.
-constexpr std::size_t kLeastRoomDivisor = 1;
 // Of the device's memory, an arena's first range.
 constexpr std::size_t kFirstRangeDivisor = 8;
 constexpr std::size_t kFirstSmallRangeDivisor = 64;
-
-std::size_t WholePages(std::size_t bytes) {
-  return bytes / kPageBytes * kPageBytes;
-}
 
 std::size_t ParseDial(const std::string& text) {
   std::size_t dial = 0;
@@ -44,7 +37,7 @@ std::size_t ParseDial(const std::string& text) {
 }  // namespace
 
 VmmPolicy::VmmPolicy(const StrategyOptions& options)
-    : most_handle_bytes_(WholePages(options.vmm_handle_max_bytes)),
+    : most_handle_bytes_(vmm::WholePages(options.vmm_handle_max_bytes)),
       most_address_bytes_(options.vmm_reserve_bytes),
       may_alias_(options.vmm_alias) {
   if (most_handle_bytes_ < kPageBytes) {
@@ -65,7 +58,8 @@ std::size_t VmmPolicy::HandleBytes(std::size_t room) const {
       1.0, static_cast<double>(room) / static_cast<double>(kAmpleRoomBytes));
   const auto bytes = static_cast<std::size_t>(
       part * part * static_cast<double>(kMostHandleBytes));
-  return std::min(std::max(WholePages(bytes), kPageBytes), most_handle_bytes_);
+  return std::min(std::max(vmm::WholePages(bytes), kPageBytes),
+                  most_handle_bytes_);
 }
 
 std::size_t VmmPolicy::QuantumBytes(std::size_t handle_bytes, std::size_t room,
@@ -79,15 +73,21 @@ std::size_t VmmPolicy::RangeBytes(std::size_t device_bytes,
                                   bool is_small) {
   const std::size_t first =
       device_bytes / (is_small ? kFirstSmallRangeDivisor : kFirstRangeDivisor);
-  const std::size_t least = AlignUp(size, kPageBytes) + 2 * kPageBytes;
   const std::size_t bytes = last_bytes != 0 ? 2 * last_bytes : first;
-  return AlignUp(std::max(bytes, least), kPageBytes);
+  return AlignUp(std::max(bytes, LeastRangeBytes(size)), kPageBytes);
+}
+
+std::size_t VmmPolicy::LeastRangeBytes(std::size_t size) {
+  return AlignUp(size, kPageBytes) + 2 * kPageBytes;
 }
 
 bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
-                            std::size_t reserved, std::size_t credit) const {
+                            const Held& held, std::size_t credit) const {
   if (remap_ != Remap::kDial) return remap_ == Remap::kTight;
-  return credit < missing && room >= reserved / kLeastRoomDivisor;
+  // With little room left, a growth creates what it can.
+  if (room < held.reserved_bytes) return false;
+  return credit <
+         PriceOf(missing, {held.reserved_bytes + missing, held.peak_bytes});
 }
 
 }  // namespace strata

@@ -33,21 +33,43 @@ class VmmPolicy {
   static std::size_t RangeBytes(std::size_t device_bytes,
                                 std::size_t last_bytes, std::size_t size,
                                 bool is_small);
+  // The smallest range that holds a block of `size`.
+  static std::size_t LeastRangeBytes(std::size_t size);
   // Most address space of a place.
   std::size_t most_address_bytes() const { return most_address_bytes_; }
   // Whether a handle may be mapped twice.
   bool may_alias() const { return may_alias_; }
 
-  // Whether a growth that lacks `missing` bytes moves free handles first.
-  // `credit` are the bytes that may be created for those that were moved.
-  bool PrefersFree(std::size_t missing, std::size_t room, std::size_t reserved,
+  // A stream's memory: what it holds, and the most that was in use at a growth.
+  struct Held {
+    std::size_t reserved_bytes = 0;
+    std::size_t peak_bytes = 0;
+  };
+  // Whether a growth that lacks `missing` bytes, while the place can grow by
+  // `room` bytes, moves free handles first. `credit` is the bytes that may be
+  // created for those that were moved.
+  bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
   // What moving `bytes` adds to the credit.
   std::size_t CreditFor(std::size_t bytes) const {
     return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
   }
+  // What creating `bytes` takes from the credit, with `held` as it is then: more
+  // once much is held beside the peak, so that a program whose sizes vary for
+  // ever comes to rest.
+  static std::size_t PriceOf(std::size_t bytes, const Held& held) {
+    return IsAmple(held) ? bytes * kAmplePrice : bytes;
+  }
 
  private:
+  // Above the peak, the part of it that is ample; docs/virtual_memory.md.
+  static constexpr std::size_t kAmpleDivisor = 16;
+  static constexpr std::size_t kAmplePrice = 4;
+  static bool IsAmple(const Held& held) {
+    return held.reserved_bytes >
+           held.peak_bytes + held.peak_bytes / kAmpleDivisor;
+  }
+
   enum class Remap : std::uint8_t { kLazy, kTight, kDial };
 
   Remap remap_ = Remap::kDial;

@@ -77,6 +77,30 @@ TEST_P(IdleNeighbourStrategyTest, KeepsWhatIsInUse) {
   EXPECT_EQ(other().GetStats(kPlace).live_allocations(), 1U);
 }
 
+// The device has less than it said when the facade last asked.
+TEST_F(IdleNeighbourTest, VirtualMemoryMovesItsOwnWhereAnotherTookTheRoom) {
+  BuildBoth("allocator_strategy=virtual_memory,strata_vmm_remap=lazy");
+  std::vector<AllocationPtr> own;
+  for (int i = 0; i < 4; ++i) {
+    own.push_back(facade().Alloc(kPlace, Mebibytes(4)));
+  }
+  own[0].reset();
+  own[2].reset();
+  const AllocationPtr taken = other().Alloc(kPlace, Mebibytes(36));
+  EXPECT_TRUE(IsMet(facade(), Mebibytes(20)));
+  EXPECT_EQ(Reserved(facade()), Mebibytes(28));
+  EXPECT_EQ(Reserved(other()), Mebibytes(36));
+}
+
+TEST_F(IdleNeighbourTest, VirtualMemorySeesWhatAnotherGaveBack) {
+  BuildBoth("allocator_strategy=virtual_memory");
+  AllocationPtr taken = other().Alloc(kPlace, Mebibytes(50));
+  const AllocationPtr own = facade().Alloc(kPlace, Mebibytes(8));
+  taken.reset();
+  other().Release(kPlace);
+  EXPECT_TRUE(IsMet(facade(), Mebibytes(50)));
+}
+
 TEST_P(IdleNeighbourStrategyTest, GivesNothingForARequestThatCannotBeMet) {
   BuildStrategy();
   other().Alloc(kPlace, Mebibytes(30)).reset();

@@ -48,30 +48,45 @@ TEST(VmmPolicyTest, RangesDouble) {
             Mebibytes(66));
 }
 
+// All that is held was in use at the peak.
+VmmPolicy::Held Used(std::size_t bytes) { return {bytes, bytes}; }
+
 TEST(VmmPolicyTest, LazyNeverPrefersFreeHandles) {
   StrategyOptions options;
   options.vmm_remap = "lazy";
   const VmmPolicy policy(options);
-  EXPECT_FALSE(policy.PrefersFree(1, Gibibytes(80), 0, 0));
+  EXPECT_FALSE(policy.PrefersFree(1, Gibibytes(80), Used(0), 0));
 }
 
 TEST(VmmPolicyTest, TightAlwaysPrefersFreeHandles) {
   StrategyOptions options;
   options.vmm_remap = "tight";
   const VmmPolicy policy(options);
-  EXPECT_TRUE(policy.PrefersFree(1, 0, Gibibytes(80), Gibibytes(1)));
+  EXPECT_TRUE(policy.PrefersFree(1, 0, Used(Gibibytes(80)), Gibibytes(1)));
 }
 
 TEST(VmmPolicyTest, TheDialCreatesForCredit) {
   const VmmPolicy policy{StrategyOptions()};
   EXPECT_EQ(policy.CreditFor(Mebibytes(8)), Mebibytes(2));
-  EXPECT_TRUE(policy.PrefersFree(Mebibytes(4), Gibibytes(70), Gibibytes(10),
-                                 Mebibytes(2)));
-  EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70), Gibibytes(10),
-                                  Mebibytes(2)));
+  EXPECT_TRUE(policy.PrefersFree(Mebibytes(4), Gibibytes(70),
+                                 Used(Gibibytes(10)), Mebibytes(2)));
+  EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70),
+                                  Used(Gibibytes(10)), Mebibytes(2)));
   // More is reserved than is left.
   EXPECT_FALSE(
-      policy.PrefersFree(Mebibytes(4), Gibibytes(39), Gibibytes(41), 0));
+      policy.PrefersFree(Mebibytes(4), Gibibytes(39), Used(Gibibytes(41)), 0));
+}
+
+TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
+  const VmmPolicy policy{StrategyOptions()};
+  const VmmPolicy::Held few = {Gibibytes(17) - Mebibytes(2), Gibibytes(16)};
+  const VmmPolicy::Held ample = {Gibibytes(17) + 1, Gibibytes(16)};
+  EXPECT_EQ(VmmPolicy::PriceOf(Mebibytes(2), few), Mebibytes(2));
+  EXPECT_EQ(VmmPolicy::PriceOf(Mebibytes(2), ample), Mebibytes(8));
+  EXPECT_FALSE(
+      policy.PrefersFree(Mebibytes(2), Gibibytes(60), few, Mebibytes(2)));
+  EXPECT_TRUE(
+      policy.PrefersFree(Mebibytes(4), Gibibytes(60), few, Mebibytes(4)));
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {

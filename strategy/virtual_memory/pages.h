@@ -1,0 +1,36 @@
+#ifndef STRATA_STRATEGY_VIRTUAL_MEMORY_PAGES_H_
+#define STRATA_STRATEGY_VIRTUAL_MEMORY_PAGES_H_
+
+#include <cstddef>
+
+#include "strata/platform/device.h"
+#include "strata/strategy/block_list.h"
+#include "strata/strategy/virtual_memory/address_range.h"
+
+// Arithmetic of blocks and pages that the files of this folder share.
+namespace strata::vmm {
+
+// The largest multiple of kPageBytes that is at most `bytes`.
+inline std::size_t WholePages(std::size_t bytes) {
+  return bytes / kPageBytes * kPageBytes;
+}
+
+inline DevicePtr AddressOf(const std::byte* at) {
+  return reinterpret_cast<DevicePtr>(at);
+}
+
+inline std::byte* EndOf(const Block& block) { return block.data + block.size; }
+
+// The range of a block in one.
+inline AddressRange& RangeOf(const Block& block) {
+  return *static_cast<AddressRange*>(block.chunk);
+}
+
+// Whether `block`, which may be null, is free or a hole.
+inline bool IsInRun(const Block* block) {
+  return BlockList::IsFree(block) || BlockList::IsHole(block);
+}
+
+}  // namespace strata::vmm
+
+#endif  // STRATA_STRATEGY_VIRTUAL_MEMORY_PAGES_H_

@@ -1,0 +1,160 @@
+// Retired addresses of VirtualMemoryAllocator, and handles that the driver
+// refused to take back.
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+
+using vmm::RangeOf;
+
+void VirtualMemoryAllocator::TakeRetired(
+    bool all, std::vector<Block*>& retired) noexcept {
+  Block* next = nullptr;
+  for (Block* block = retired_.first();
+       block != nullptr && retired.size() < retired.capacity(); block = next) {
+    next = block->free_next;
+    if (!all && !epochs_.IsOver(block->offset_units)) continue;
+    retired_.Remove(block);
+    --retired_count_;
+    blocks_.SetUnusable(block, BlockList::kPendingPool);
+    retired.push_back(block);
+  }
+}
+
+bool VirtualMemoryAllocator::ReserveForRetired(std::vector<Block*>& retired) {
+  std::size_t count = 0;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    count = retired_count_;
+  }
+  try {
+    retired.reserve(count);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+std::size_t VirtualMemoryAllocator::UnmapRetired() noexcept {
+  StreamTimeline* const timeline = chain_stream().timeline();
+  if (timeline != nullptr && !timeline->MayTouch()) return 0;
+  std::vector<Block*> retired;
+  if (!ReserveForRetired(retired) || retired.capacity() == 0) return 0;
+  if (timeline != nullptr) LookAtStream();
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (timeline != nullptr) epochs_.Update(*timeline);
+    TakeRetired(/*all=*/false, retired);
+  }
+  if (timeline != nullptr) timeline->AcquireDone();
+  std::size_t released = 0;
+  UnmapTaken(retired, &released);
+  return released;
+}
+
+void VirtualMemoryAllocator::TellOf(Block* const* first, std::size_t count,
+                                    int count_change) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    pool().TellOfRange(first[i]->data, first[i]->size, count_change);
+  }
+}
+
+PageHandle* VirtualMemoryAllocator::MakeHoles(Block* const* first,
+                                              std::size_t count) noexcept {
+  PageHandle* handles = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    Block* const block = first[i];
+    AddressRange& range = RangeOf(*block);
+    if (PageHandle* const handle = range.HandleAt(block->data)) {
+      range.SetHandle(block->data, block->size, nullptr);
+      --handle_count_;
+      refused_bytes_ -= handle->bytes;
+      handle->next = std::exchange(handles, handle);
+    }
+    MakeHole(block);
+  }
+  return handles;
+}
+
+bool VirtualMemoryAllocator::UnmapTaken(std::vector<Block*>& retired,
+                                        std::size_t* released) noexcept {
+  std::sort(retired.begin(), retired.end(),
+            [](const Block* a, const Block* b) { return a->data < b->data; });
+  bool are_all_unmapped = true;
+  for (std::size_t i = 0; i < retired.size();) {
+    Block* const* const first = &retired[i];
+    std::byte* const at = first[0]->data;
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    while (i < retired.size() && retired[i]->data == at + bytes &&
+           retired[i]->chunk == first[0]->chunk) {
+      bytes += retired[i++]->size;
+      ++count;
+    }
+    TellOf(first, count, -1);
+    PageHandle* handles = nullptr;
+    if (Unmap(at, bytes) == Status::kSuccess) {
+      const std::lock_guard<ChainLock> guard(lock_);
+      handles = MakeHoles(first, count);
+      records_.Shed();
+    } else {
+      TellOf(first, count, +1);
+      are_all_unmapped = false;
+      const std::lock_guard<ChainLock> guard(lock_);
+      for (std::size_t j = 0; j < count; ++j) {
+        Retire(first[j], first[j]->offset_units);
+      }
+    }
+    *released += ReleaseHandles(handles);
+  }
+  return are_all_unmapped;
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseHandle(PageHandle* handle) noexcept {
+  Status status = Status::kSuccess;
+  pool().ReturnPages(handle->bytes, [&] {
+    status = ReleaseMemory(*handle);
+    return status == Status::kSuccess;
+  });
+  if (status == Status::kSuccess) {
+    const std::size_t bytes = handle->bytes;
+    delete handle;
+    return bytes;
+  }
+  const std::lock_guard<ChainLock> guard(lock_);
+  Refuse(handle);
+  return 0;
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseHandles(
+    PageHandle* handles) noexcept {
+  std::size_t released = 0;
+  while (handles != nullptr) {
+    released += ReleaseHandle(std::exchange(handles, handles->next));
+  }
+  return released;
+}
+
+std::size_t VirtualMemoryAllocator::ReleaseRefused() noexcept {
+  PageHandle* handles = nullptr;
+  {
+    const std::lock_guard<ChainLock> guard(lock_);
+    if (refused_bytes_ == 0) return 0;
+    handles = std::exchange(refused_, nullptr);
+    for (const PageHandle* handle = handles; handle != nullptr;
+         handle = handle->next) {
+      refused_bytes_ -= handle->bytes;
+    }
+  }
+  return ReleaseHandles(handles) + UnmapRetired();
+}
+
+}  // namespace strata

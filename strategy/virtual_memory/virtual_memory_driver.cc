@@ -21,21 +21,28 @@ Status VirtualMemoryAllocator::Create(GrowthPiece& piece) noexcept {
   piece.handle->bytes = piece.bytes;
   MemProperties properties;
   properties.location = location_;
-  Status status = Status::kNotSupported;
-  if (may_share_) {
-    properties.share = ShareType::kPosixFd;
-    status =
-        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
-    // Such a device never shares: it is asked once.
-    if (status == Status::kNotSupported || status == Status::kNotPermitted) {
-      may_share_ = false;
-      properties.share = ShareType::kNone;
-    }
+  properties.share = may_share_ ? ShareType::kPosixFd : ShareType::kNone;
+  properties.rdma = may_rdma_;
+  const auto create = [&] {
+    return device_->CreateMemory(&piece.handle->memory, piece.bytes,
+                                 properties);
+  };
+  const auto is_refused = [](Status status) {
+    return status == Status::kNotSupported || status == Status::kNotPermitted;
+  };
+  Status status = create();
+  // A property that the device refuses is not asked for again.
+  if (is_refused(status) && properties.share != ShareType::kNone) {
+    properties.share = ShareType::kNone;
+    may_share_ = false;
+    status = create();
   }
-  if (!may_share_) {
-    status =
-        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
+  if (is_refused(status) && properties.rdma) {
+    properties.rdma = false;
+    may_rdma_ = false;
+    status = create();
   }
+  piece.handle->is_shareable = properties.share != ShareType::kNone;
   if (status != Status::kSuccess) {
     delete piece.handle;
     piece.handle = nullptr;
@@ -57,10 +64,11 @@ Status VirtualMemoryAllocator::Unmap(std::byte* at,
   return status;
 }
 
-Status VirtualMemoryAllocator::SetAccess(std::byte* at,
-                                         std::size_t bytes) noexcept {
-  const AccessDescriptor access{location_, Access::kReadWrite};
-  return device_->SetAccess(AddressOf(at), bytes, &access, 1);
+Status VirtualMemoryAllocator::SetAccess(
+    std::byte* at, std::size_t bytes,
+    const PeerAccess::Grants& grants) noexcept {
+  return device_->SetAccess(AddressOf(at), bytes, grants.devices.data(),
+                            grants.devices.size());
 }
 
 Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
@@ -68,9 +76,13 @@ Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
     const Status status = Create(piece);
     if (status != Status::kSuccess) return status;
   } else if (!vmm_.may_alias()) {
+    pool().TellOfRange(piece.handle->base, piece.handle->bytes, -1);
     const Status status =
         device_->UnmapRange(AddressOf(piece.handle->base), piece.handle->bytes);
-    if (status != Status::kSuccess) return status;
+    if (status != Status::kSuccess) {
+      pool().TellOfRange(piece.handle->base, piece.handle->bytes, +1);
+      return status;
+    }
     piece.is_old_unmapped = true;
   }
   const Status status = Map(piece.at, *piece.handle);
@@ -91,12 +103,15 @@ void VirtualMemoryAllocator::UndoPiece(GrowthPiece& piece) noexcept {
   if (piece.is_old_unmapped) {
     Status status = Map(piece.handle->base, *piece.handle);
     if (status == Status::kSuccess) {
-      status = SetAccess(piece.handle->base, piece.handle->bytes);
+      const PeerAccess::GrantsPtr grants = peers_->grants();
+      status = SetAccess(piece.handle->base, piece.handle->bytes, *grants);
+      piece.handle->access_version = grants->version;
     }
     LOG_IF(ERROR, status != Status::kSuccess)
         << name() << ": " << piece.bytes << " bytes at "
         << static_cast<void*>(piece.handle->base) << " cannot be mapped again ("
         << status << ")";
+    pool().TellOfRange(piece.handle->base, piece.handle->bytes, +1);
   }
   piece.is_mapped = false;
   piece.is_old_unmapped = false;
@@ -108,6 +123,7 @@ Status VirtualMemoryAllocator::MapPieces(
   for (GrowthPiece& piece : pieces) {
     if (status == Status::kSuccess) status = MapPiece(piece);
   }
+  const PeerAccess::GrantsPtr grants = peers_->grants();
   // One call for each contiguous run: it is the dearest call.
   for (std::size_t i = 0; i < pieces.size() && status == Status::kSuccess;) {
     std::byte* const at = pieces[i].at;
@@ -115,9 +131,14 @@ Status VirtualMemoryAllocator::MapPieces(
     while (i < pieces.size() && pieces[i].at == at + bytes) {
       bytes += pieces[i++].bytes;
     }
-    status = SetAccess(at, bytes);
+    status = SetAccess(at, bytes, *grants);
   }
-  if (status == Status::kSuccess) return status;
+  if (status == Status::kSuccess) {
+    for (const GrowthPiece& piece : pieces) {
+      piece.handle->access_version = grants->version;
+    }
+    return status;
+  }
   for (GrowthPiece& piece : pieces) UndoPiece(piece);
   return status;
 }

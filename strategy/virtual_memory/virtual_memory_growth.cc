@@ -24,12 +24,18 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
                                          Block** block,
                                          Failure& failure) noexcept {
   if (device_ == nullptr) return false;
-  const bool is_capturing = IsDuringCapture();
-  if (!is_capturing) UnmapRetired();
-  GrowthPlan plan;
   Effort effort;
   // The addresses of a graph must stay what they were when it was captured.
   effort.may_move = !IsOfGraphs();
+  return GrowWith(effort, own, size, block, failure);
+}
+
+bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
+                                      Block** block,
+                                      Failure& failure) noexcept {
+  const bool is_capturing = IsDuringCapture();
+  if (!is_capturing) UnmapRetired();
+  GrowthPlan plan;
   bool gave_own = IsOfGraphs();
   bool has_new_range = false;
   for (int i = 0; i < kMostAttempts; ++i) {
@@ -152,6 +158,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     plan.records = 1;
     return Attempt::kAgain;
   }
+  if (effort.is_one_handle) return PlanHandle(own, size, effort, plan);
   *block = FindAndCarve(own, size);
   if (*block != nullptr) return Attempt::kServed;
   plan.Clear();
@@ -192,8 +199,11 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
 VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
     Pool own, GrowthPlan& plan, Block** block, Failure& failure) noexcept {
   const auto undo = [&] {
-    const Joined joined(*this);
-    UndoPlan(plan);
+    {
+      const Joined joined(*this);
+      UndoPlan(plan);
+    }
+    CatchUpGrants();
     return Attempt::kFailed;
   };
   if (plan.moved_bytes != 0 && !vmm_.may_alias() && !AwaitStream()) {
@@ -217,13 +227,13 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
                     [](const GrowthPiece& piece) { return piece.is_new; }));
   if (created != 0) pool().HoldPages(plan.new_bytes, created);
   for (const GrowthPiece& piece : plan.pieces) {
-    if (piece.is_old_unmapped) {
-      pool().TellOfRange(piece.handle->base, piece.bytes, -1);
-    }
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
-  const Joined joined(*this);
-  *block = CommitPlan(plan, own);
+  {
+    const Joined joined(*this);
+    *block = CommitPlan(plan, own);
+  }
+  CatchUpGrants();
   return Attempt::kServed;
 }
 

@@ -151,15 +151,18 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     UnmapTaken(retired);
     return ReleaseDetached(handles);
   }
-  const Joined joined(*this);
-  for (const FreeHandle& free : handles) Restore(free.block);
-  for (Block* block : retired) {
-    blocks_.SetUnusable(block, BlockList::kRetiredPool);
-    block->offset_units = std::min(block->offset_units, epochs_.current());
-    retired_.Insert(block);
-    ++retired_count_;
+  {
+    const Joined joined(*this);
+    for (const FreeHandle& free : handles) Restore(free.block);
+    for (Block* block : retired) {
+      blocks_.SetUnusable(block, BlockList::kRetiredPool);
+      block->offset_units = std::min(block->offset_units, epochs_.current());
+      retired_.Insert(block);
+      ++retired_count_;
+    }
+    records_.Shed();
   }
-  records_.Shed();
+  CatchUpGrants();
   return 0;
 }
 
@@ -188,8 +191,11 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     const Status unmapped = Unmap(at, bytes);
     if (unmapped != Status::kSuccess) {
       tell(+1);
-      const Joined joined(*this);
-      for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
+      {
+        const Joined joined(*this);
+        for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
+      }
+      CatchUpGrants();
       continue;
     }
     {
@@ -337,11 +343,14 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
 }
 
 bool VirtualMemoryAllocator::EndLending() noexcept {
-  // Pages that work may still use stay here, and can be lent meanwhile.
-  const bool has_pages = [this] {
+  bool has_pages = false;
+  {
     const std::lock_guard<ChainLock> guard(lock_);
-    return handle_count_ != 0;
-  }();
+    was_retired_ = true;
+    if (pin_count_ != 0) return false;
+    // Pages that work may still use stay here, and can be lent meanwhile.
+    has_pages = handle_count_ != 0;
+  }
   if (has_pages && !IdleIsDone()) return false;
   return AutoGrowthAllocator::EndLending();
 }

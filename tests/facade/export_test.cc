@@ -389,6 +389,14 @@ TEST_F(ExportTest, FreeHandleOfTheSizeServesAgain) {
   EXPECT_EQ(CountAll(), calls);
 }
 
+TEST_F(ExportTest, LargerFreeHandleServesNoOneHandle) {
+  Build(kMapped);
+  Alloc(3 * kPage, kOneHandle).reset();
+  const AllocationPtr block = Alloc(2 * kPage, kOneHandle);
+  EXPECT_EQ(facade().GetAddressRange(*block).begin, block->data());
+  EXPECT_EQ(facade().GetAddressRange(*block).bytes, 2 * kPage);
+}
+
 TEST_F(ExportTest, ExportedHandleServesNoOneElseAlone) {
   Build(kMapped);
   AllocationPtr block = Alloc(kPage, kOneHandle);

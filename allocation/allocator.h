@@ -2,6 +2,7 @@
 #define STRATA_ALLOCATION_ALLOCATOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "strata/allocation/allocation.h"
@@ -22,8 +23,9 @@ class Reclaimer;
 //
 // Model: users call the non-virtual functions of the outermost layer; layers
 //   call the virtual ones of the layer below. Every virtual function but
-//   returns_handles(), RecordUse() and those of unreturned memory is pure, so
-//   that a layer that forgets to forward one does not compile.
+//   returns_handles(), RecordUse(), unserved_flags() and those of unreturned
+//   memory is pure, so that a layer that forgets to forward one does not
+//   compile.
 // Threads: every function from any thread, concurrently.
 // Lifetime: outlives every Allocation it made (chains of a facade see to that
 //   themselves).
@@ -114,6 +116,9 @@ class Allocator {
   // like any other. Memory without addresses cannot be carved, so it is right
   // that only a layer that passes requests on asks the one below.
   virtual bool returns_handles() const { return false; }
+  // The RequestFlags about memory that this layer cannot serve; a request with
+  // one that any layer of the chain cannot serve is a bad request.
+  virtual std::uint32_t unserved_flags() const { return 0; }
   // Freed memory that the system below has refused to take back, and that
   // Release offers it again: it is held all the same.
   virtual std::size_t unreturned_bytes() const { return 0; }

@@ -18,6 +18,11 @@ enum RequestFlags : std::uint32_t {
   // The block will outlive its neighbours. A strategy places such blocks beside
   // each other, so that they do not pin memory that others could give back.
   kLongLived = 1U << 2,
+  // The block is a handle of physical memory of its own, whole pages, which no
+  // other block shares while it lives: for registration with a network card.
+  kOneHandle = 1U << 3,
+  // The block lies in memory that cudaIpcGetMemHandle knows.
+  kLegacyIpc = 1U << 4,
   // The caller records the allocation in the log itself (allocation_log.h).
   kWillBeLogged = 1U << 8,
   // Serve from the upper end of a pool that has two (--bfc_two_ended).

@@ -18,6 +18,8 @@
 #include "strata/platform/place.h"
 #include "strata/platform/platform.h"
 #include "strata/platform/stream.h"
+#include "strata/strategy/virtual_memory/exported_memory.h"
+#include "strata/strategy/virtual_memory/imported_memory.h"
 
 namespace strata {
 
@@ -197,6 +199,34 @@ class AllocatorFacade {
   // Errors: std::invalid_argument if there is no such pool.
   std::size_t GraphPoolReserved(GraphPoolId id) const;
 
+  // Memory for other processes and devices (facade_export.cc;
+  // docs/virtual_memory.md, "Export").
+  //
+  // Exports the handles of physical memory behind a live allocation, as
+  // descriptors to send to other processes. They see all of each handle. The
+  // handles stay, and count as reserved, until the result is closed.
+  //
+  // Errors: std::invalid_argument if the allocation lies in no handle, or if
+  // the
+  //   device cannot export its handles; DeviceError.
+  ExportedMemory Export(const Allocation& allocation);
+  // Maps what another process has exported for a device place. The memory
+  // counts there alone.
+  //
+  // Errors: std::invalid_argument for other places, and for pieces that are not
+  //   those of one export; DeviceError.
+  ImportedMemory Import(Place place, const std::vector<SharedPiece>& pieces);
+  // The addresses to register for an allocation: the handles that it lies in,
+  // or else the chunk. All are mapped, as long as the allocation lives. With
+  // kOneHandle, they are those of the allocation.
+  AddressSpan GetAddressRange(const Allocation& allocation);
+  // Lets device `peer` access the memory of `place`, also what is mapped later.
+  // It may have been enabled before.
+  //
+  // Errors: std::invalid_argument if `peer` cannot access the device;
+  //   DeviceError: then some of what is mapped may be accessible.
+  void EnablePeerAccess(Place place, int peer);
+
   // Gives idle memory back to the system, also that of graph pools whose graphs
   // are gone; returns the bytes given, exact if no other call is in flight at
   // the place. Nothing while a capture is announced.
@@ -238,7 +268,8 @@ class AllocatorFacade {
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
   // `visitor` sees every chunk of memory that `place` gets from the system
   // (count_change +1) or gives back (-1), for instance to register it with a
-  // network card. Visitors run in the order they were added for a chunk that
+  // network card; of a strategy that maps memory, every mapping, before it is
+  // unmapped again. Visitors run in the order they were added for a chunk that
   // comes, in reverse for one that goes; they may allocate, but not throw.
   // Add them before anything else is asked of the place: a host place then
   // gets a pooling strategy, so that chunks are few.

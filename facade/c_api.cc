@@ -2,8 +2,10 @@
 
 #include <glog/logging.h>
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -310,6 +312,26 @@ strata_status strata_alloc_aligned(strata_facade* facade, strata_place place,
     strata::Require(facade, "facade");
     strata::Require(pointer, "pointer");
     const Request request{bytes, alignment};
+    *pointer =
+        Keep(*facade,
+             stream == nullptr
+                 ? facade->facade.GetAllocator(PlaceOf(place)).Allocate(request)
+                 : facade->facade.Alloc(PlaceOf(place), request, stream));
+  });
+}
+
+strata_status strata_alloc_special(strata_facade* facade, strata_place place,
+                                   size_t bytes, uint32_t use, void* stream,
+                                   void** pointer) {
+  return strata::GuardCall("strata_alloc_special", [&] {
+    strata::Require(facade, "facade");
+    strata::Require(pointer, "pointer");
+    if ((use & ~std::uint32_t{STRATA_ONE_HANDLE | STRATA_LEGACY_IPC}) != 0) {
+      throw std::invalid_argument("there is no use " + std::to_string(use));
+    }
+    Request request{bytes};
+    if ((use & STRATA_ONE_HANDLE) != 0) request.flags |= strata::kOneHandle;
+    if ((use & STRATA_LEGACY_IPC) != 0) request.flags |= strata::kLegacyIpc;
     *pointer =
         Keep(*facade,
              stream == nullptr

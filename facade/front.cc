@@ -201,7 +201,31 @@ Allocation* Front::TryAllocateGated(const Request& request,
   return allocation;
 }
 
+bool Front::CanServe(const Request& request, Failure& failure) const noexcept {
+  std::uint32_t unserved = 0;
+  for (const Allocator* layer = this; layer != nullptr;
+       layer = layer->underlying()) {
+    unserved |= layer->unserved_flags();
+  }
+  unserved &= request.flags;
+  if (unserved == 0) return true;
+  failure = Failure();
+  failure.reason = Failure::Reason::kBadRequest;
+  failure.layer = name();
+  failure.detail = (unserved & kOneHandle) != 0
+                       ? "this strategy gives no allocation a handle"
+                       : "memory of this strategy is unknown to "
+                         "cudaIpcGetMemHandle";
+  failure.place = place();
+  failure.requested_bytes = request.bytes;
+  return false;
+}
+
 Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
+  if ((request.flags & (kOneHandle | kLegacyIpc)) != 0 &&
+      !CanServe(request, failure)) {
+    return nullptr;
+  }
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
     if (counts_itself()) {

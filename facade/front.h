@@ -237,6 +237,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   // tells who waits for memory.
   void EndFree(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
+  // Whether the layers serve the flags of the request; else `failure` says so.
+  bool CanServe(const Request& request, Failure& failure) const noexcept;
   void WalkFree(Allocation* allocation) noexcept;
   // While captures are announced.
   Allocation* TryAllocateGated(const Request& request,

@@ -26,6 +26,7 @@
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/thread_ends.h"
 #include "strata/strategy/registry.h"
+#include "strata/strategy/virtual_memory/peer_access.h"
 
 namespace strata {
 namespace {
@@ -52,6 +53,10 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
   settings.biased_lock = options.decorators.biased_lock();
   settings.is_managed = options.use_cuda_managed_memory;
+  if (place.kind == PlaceKind::kDevice) {
+    settings.peers = std::make_shared<PeerAccess>(
+        Location{Location::Kind::kDevice, place.index});
+  }
   if (place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged) {
     return settings;
   }

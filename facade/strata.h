@@ -102,6 +102,23 @@ STRATA_API strata_status strata_alloc_aligned(strata_facade* facade,
                                               size_t alignment, void* stream,
                                               void** pointer);
 
+// How memory is to be used; bits of strata_alloc_special's `use`.
+typedef enum strata_use {
+  // A handle of physical memory of its own, whole pages, which no other
+  // allocation shares: for registration with a network card.
+  STRATA_ONE_HANDLE = 1,
+  // Memory that cudaIpcGetMemHandle knows.
+  STRATA_LEGACY_IPC = 2
+} strata_use;
+// strata_alloc for such a use.
+//
+// Errors: STRATA_INVALID_ARGUMENT if the strategy of the place has no such
+//   memory.
+STRATA_API strata_status strata_alloc_special(strata_facade* facade,
+                                              strata_place place, size_t bytes,
+                                              uint32_t use, void* stream,
+                                              void** pointer);
+
 // Frees a pointer; work already submitted to its stream may still use it, and
 // so may work in streams marked by strata_record_stream. NULL is ignored.
 STRATA_API strata_status strata_free(strata_facade* facade, void* pointer);
@@ -161,6 +178,45 @@ STRATA_API strata_status strata_capture_end(strata_facade* facade,
 // keeps it.
 STRATA_API strata_status strata_graph_pool_remove(strata_facade* facade,
                                                   int64_t pool);
+
+// The addresses to register for a live pointer: all mapped as long as it lives.
+STRATA_API strata_status strata_address_range(strata_facade* facade,
+                                              void* pointer, void** base,
+                                              size_t* bytes);
+
+// A part of exported memory: `bytes` bytes at `offset` of a handle of
+// `handle_bytes` bytes, for which the descriptor `fd` stands.
+typedef struct strata_piece {
+  int32_t fd;
+  size_t handle_bytes;
+  size_t offset;
+  size_t bytes;
+} strata_piece;
+typedef struct strata_exported strata_exported;
+typedef struct strata_imported strata_imported;
+
+// Exports the handles behind a live pointer of virtual_memory. Another process
+// that imports them sees all of each handle. The handles stay, and count as
+// reserved, until strata_exported_close, also if the pointer is freed or the
+// facade destroyed. `pieces` belong to `exported`, and so do their descriptors;
+// send copies to other processes, in this order.
+//
+// Errors: STRATA_INVALID_ARGUMENT if the pointer lies in no such handle.
+STRATA_API strata_status strata_export(strata_facade* facade, void* pointer,
+                                       strata_exported** exported,
+                                       const strata_piece** pieces,
+                                       size_t* count);
+// Ends the export: the importers have closed. NULL is ignored.
+STRATA_API strata_status strata_exported_close(strata_exported* exported);
+// Maps what another process has exported; `pointer` and `bytes` are those of
+// the allocation. Descriptors stay the caller's, who may close them.
+STRATA_API strata_status strata_import(strata_facade* facade,
+                                       strata_place place,
+                                       const strata_piece* pieces, size_t count,
+                                       strata_imported** imported,
+                                       void** pointer, size_t* bytes);
+// Unmaps it: all work that uses it is done. NULL is ignored.
+STRATA_API strata_status strata_imported_close(strata_imported* imported);
 
 // Gives idle memory at `place` back to the system; `bytes` (may be NULL) gets
 // how much.

@@ -22,6 +22,7 @@ struct PlatformOptions {
   // "backed" (every byte) or "poison" (also marks fresh and freed memory).
   std::string sim_data = "phantom";
   bool sim_fabric = false;     // may memory be shared by fabric handles
+  bool sim_rdma = false;       // may memory be created for network cards
   std::uint64_t sim_seed = 1;  // of all that is random
   // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
   // (progress_policy.h).

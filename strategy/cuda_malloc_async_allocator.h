@@ -97,6 +97,9 @@ class CudaMallocAsyncAllocator final : public Allocator,
 
   Allocator* underlying() const override { return pool_.get(); }
   const char* name() const override { return "cuda_malloc_async"; }
+  std::uint32_t unserved_flags() const override {
+    return kOneHandle | kLegacyIpc;
+  }
   Place place() const override { return pool_->place(); }
   Stream stream() const override { return stream_->stream(); }
   std::size_t max_alignment() const override { return kAlignmentBytes; }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "strata/allocation/chain_stream.h"
@@ -34,6 +35,7 @@ class DirectAllocator final : public Decorator {
   std::size_t Release() noexcept override { return FreeKept(); }
   Stream stream() const override { return stream_->stream(); }
   const char* name() const override { return "direct"; }
+  std::uint32_t unserved_flags() const override { return kOneHandle; }
   HitPath* hit_path() override { return nullptr; }
 
  private:

@@ -2,6 +2,7 @@
 #define STRATA_STRATEGY_POOLING_STRATEGY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "strata/allocation/allocator.h"
@@ -39,6 +40,7 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   Reclaimer* reclaimer() const final { return pool_->reclaimer(); }
   void Accept(AllocatorVisitor& visitor) const final;
   void ResetPeak() override { pool_->ResetPeak(); }
+  std::uint32_t unserved_flags() const override { return kOneHandle; }
 
  protected:
   // No device call.

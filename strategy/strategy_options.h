@@ -2,11 +2,14 @@
 #define STRATA_STRATEGY_STRATEGY_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "strata/platform/require_cxx20.h"
 
 namespace strata {
+
+class PeerAccess;
 
 // The settings of every strategy; each reads those that carry its name. The
 // meaning of each is with its flag, in facade/options.def.
@@ -28,6 +31,10 @@ struct StrategyOptions {
   std::uint64_t vmm_handle_max_bytes = std::uint64_t{64} << 20;
   std::uint64_t vmm_reserve_bytes = std::uint64_t{32} << 40;
   bool vmm_alias = true;
+
+  // The devices that may access what is mapped; null: the device itself. Not an
+  // option.
+  std::shared_ptr<PeerAccess> peers;
 
   // Whether chunks are managed memory, which has no pages to map. Not an option
   // of its own.

@@ -54,6 +54,7 @@ Caps CudaDevice::ReadCaps() const {
   caps.share_fd =
       Has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
   caps.share_fabric = Has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
+  caps.rdma = Has(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
   caps.managed_memory = Has(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
   caps.pinned_memory = true;
   caps.capture = true;

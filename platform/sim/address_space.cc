@@ -98,7 +98,7 @@ std::vector<FilePart> AddressSpace::PartsOf(DevicePtr ptr,
         place ? physical_->device(place->device).store() : nullptr;
     if (store == nullptr) return {};
     const std::uint64_t count = std::min(place->run.bytes, bytes);
-    parts.push_back({store->fd(), {place->run.offset, count}});
+    store->AppendParts({place->run.offset, count}, &parts);
     ptr += count;
     bytes -= count;
   }

@@ -99,6 +99,7 @@ class DeviceMemory {
   }
   // The bytes, or null if none are kept.
   const FrameStore* store() const { return store_.get(); }
+  FrameStore* store() { return store_.get(); }
 
  private:
   using LiveMap = RecycledMap<DevicePtr, LiveAllocation>;

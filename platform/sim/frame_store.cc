@@ -20,8 +20,10 @@ SimData ParseSimData(const std::string& text) {
 }
 
 FrameStore::FrameStore(SimData data, std::uint64_t bytes)
-    : poison_(data == SimData::kPoison), bytes_(bytes) {
-  fd_ = memfd_create("strata_sim", MFD_CLOEXEC);
+    : poison_(data == SimData::kPoison),
+      bytes_(bytes),
+      fd_(memfd_create("strata_sim", MFD_CLOEXEC)),
+      exports_(fd_, bytes) {
   void* mapped = MAP_FAILED;
   if (fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(bytes)) == 0) {
     mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -39,6 +41,15 @@ FrameStore::FrameStore(SimData data, std::uint64_t bytes)
 FrameStore::~FrameStore() {
   munmap(base_, bytes_);
   close(fd_);
+}
+
+void FrameStore::AppendParts(const PhysicalRun& run,
+                             std::vector<FilePart>* parts) const {
+  if (run.offset < ForeignFrames::kBegin) {
+    parts->push_back({fd_, run});
+  } else {
+    foreign_.AppendParts(run, parts);
+  }
 }
 
 void FrameStore::Fresh(const PhysicalRun& run) {

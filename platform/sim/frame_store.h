@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "strata/platform/sim/foreign_frames.h"
+#include "strata/platform/sim/frame_exports.h"
 #include "strata/platform/sim/frame_table.h"
+#include "strata/platform/sim/host_views.h"
 
 namespace strata {
 
@@ -39,9 +43,18 @@ class FrameStore {
   FrameStore& operator=(const FrameStore&) = delete;
   ~FrameStore();
 
-  char* at(std::uint64_t offset) const { return base_ + offset; }
-  // The file, for further mappings of parts of it.
+  // Of foreign memory too, as the next two.
+  char* at(std::uint64_t offset) const {
+    return offset < ForeignFrames::kBegin ? base_ + offset
+                                          : foreign_.at(offset);
+  }
   int fd() const { return fd_; }
+  // Adds the parts of files that hold the bytes, for further mappings of them.
+  void AppendParts(const PhysicalRun& run, std::vector<FilePart>* parts) const;
+
+  // Parts of the memory as other processes get them, and theirs.
+  FrameExports& exports() { return exports_; }
+  ForeignFrames& foreign() { return foreign_; }
 
   // Whether the bytes of fresh and of freed memory are marked.
   bool marks() const { return poison_; }
@@ -54,8 +67,10 @@ class FrameStore {
  private:
   const bool poison_;
   const std::uint64_t bytes_;
-  int fd_ = -1;
+  const int fd_;
   char* base_ = nullptr;
+  FrameExports exports_;
+  ForeignFrames foreign_;
 };
 
 }  // namespace strata

@@ -14,6 +14,7 @@ Status PhysicalMemory::Check(const MemProperties& properties) const {
       location.id >= device_count()) {
     return Status::kInvalidValue;
   }
+  if (properties.rdma && !rdma_) return Status::kNotSupported;
   switch (properties.share) {
     case ShareType::kNone:
     case ShareType::kPosixFd:
@@ -31,7 +32,10 @@ Status PhysicalMemory::Create(std::uint64_t bytes,
   const Status valid = Check(properties);
   if (valid != Status::kSuccess) return valid;
   FreeClosed();
-  Block block{properties.location.id, bytes, {}, properties.share};
+  Block block;
+  block.device = properties.location.id;
+  block.bytes = bytes;
+  block.share = properties.share;
   DeviceMemory& memory = *devices_[static_cast<std::size_t>(block.device)];
   const Status taken = memory.TakeFrames(bytes, &block.frames);
   if (taken != Status::kSuccess) return taken;
@@ -58,7 +62,7 @@ Status PhysicalMemory::Export(MemHandle handle, ShareType type,
   if (type == ShareType::kFabric) {
     made.fabric = shares_.ToFabric(id);
   } else {
-    made.fd = shares_.Export(id);
+    made.fd = ExportToFile(id, *block);
     if (made.fd < 0) return Status::kUnknown;
   }
   *shareable = made;
@@ -69,7 +73,8 @@ Status PhysicalMemory::Import(ShareType type, const Shareable& shareable,
                               MemHandle* handle) {
   std::optional<BlockId> id;
   if (type == ShareType::kPosixFd) {
-    id = shares_.Find(shareable.fd);
+    id = FindByFile(shareable.fd);
+    if (!id) id = AddForeign(shareable.fd);
   } else if (type == ShareType::kFabric) {
     if (!fabric_) return Status::kNotPermitted;
     id = shares_.FromFabric(shareable.fabric);
@@ -78,6 +83,67 @@ Status PhysicalMemory::Import(ShareType type, const Shareable& shareable,
   exported_only_.erase(*id);
   *handle = NewHandle(*id);
   return Status::kSuccess;
+}
+
+FrameStore* PhysicalMemory::StoreOf(const Block& block) const {
+  return devices_[static_cast<std::size_t>(block.device)]->store();
+}
+
+int PhysicalMemory::ExportToFile(BlockId id, const Block& block) {
+  FrameStore* const store = StoreOf(block);
+  if (store == nullptr) return shares_.Export(id);
+  if (block.foreign_offset != 0) {
+    return store->foreign().Export(block.foreign_offset);
+  }
+  FrameRecord record;
+  record.device = block.device;
+  record.bytes = block.bytes;
+  for (std::uint64_t offset = 0; offset < block.bytes;) {
+    const PhysicalRun run = Locate(block, offset);
+    record.runs.push_back(run);
+    offset += run.bytes;
+  }
+  return store->exports().Export(id, record);
+}
+
+bool PhysicalMemory::IsExported(BlockId id, const Block& block) const {
+  FrameStore* const store = StoreOf(block);
+  return store == nullptr ? shares_.IsExported(id)
+                          : store->exports().IsExported(id);
+}
+
+std::optional<PhysicalMemory::BlockId> PhysicalMemory::FindByFile(
+    int fd) const {
+  for (DeviceMemory* device : devices_) {
+    if (device->store() == nullptr) continue;
+    const auto found = device->store()->exports().Find(fd);
+    if (found) return found;
+  }
+  return shares_.Find(fd);
+}
+
+std::optional<PhysicalMemory::BlockId> PhysicalMemory::AddForeign(int fd) {
+  const std::optional<FrameRecord> record = FrameRecord::Read(fd);
+  if (!record || record->device >= device_count()) return std::nullopt;
+  Block block;
+  block.device = record->device;
+  block.bytes = record->bytes;
+  block.share = ShareType::kPosixFd;
+  FrameStore* const store = StoreOf(block);
+  if (store == nullptr) return std::nullopt;
+  const auto offset = store->foreign().Add(fd, *record);
+  if (!offset) return std::nullopt;
+  block.foreign_offset = *offset;
+  blocks_.emplace(++last_block_, std::move(block));
+  return last_block_;
+}
+
+PhysicalRun PhysicalMemory::Locate(const Block& block,
+                                   std::uint64_t offset) const {
+  if (block.foreign_offset != 0) {
+    return {block.foreign_offset + offset, block.bytes - offset};
+  }
+  return device(block.device).Locate(block.frames, offset);
 }
 
 const PhysicalMemory::Block* PhysicalMemory::FindReferenced(
@@ -142,12 +208,19 @@ void PhysicalMemory::DropHandleIfUnused(std::uint64_t value) {
 void PhysicalMemory::DropBlockIfUnused(BlockId id) {
   const auto found = blocks_.find(id);
   if (found->second.handles > 0) return;
-  if (shares_.IsExported(id)) {
+  const Block& block = found->second;
+  FrameStore* const store = StoreOf(block);
+  if (block.foreign_offset != 0) {
+    store->foreign().Remove(block.foreign_offset);
+    blocks_.erase(found);
+    return;
+  }
+  if (IsExported(id, block)) {
     exported_only_.insert(id);
     return;
   }
-  devices_[static_cast<std::size_t>(found->second.device)]->GiveFrames(
-      found->second.frames);
+  if (store != nullptr) store->exports().Forget(id);
+  devices_[static_cast<std::size_t>(block.device)]->GiveFrames(block.frames);
   exported_only_.erase(id);
   blocks_.erase(found);
 }

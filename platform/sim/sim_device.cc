@@ -19,11 +19,12 @@ std::uint64_t NewInstance() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-Caps SimCaps(bool fabric, SimData data) {
+Caps SimCaps(const PhysicalMemory& memory, SimData data) {
   Caps caps;
   caps.virtual_memory = true;
   caps.share_fd = true;
-  caps.share_fabric = fabric;
+  caps.share_fabric = memory.fabric();
+  caps.rdma = memory.rdma();
   caps.map_granularity_bytes = kFrameBytes;
   caps.mem_pools = true;
   caps.managed_memory = true;
@@ -47,7 +48,7 @@ SimDevice::SimDevice(SimPlatform* platform, int ordinal,
     : platform_(platform),
       ordinal_(ordinal),
       instance_(NewInstance()),
-      caps_(SimCaps(platform->physical_memory().fabric(), data)),
+      caps_(SimCaps(platform->physical_memory(), data)),
       faults_(ordinal, fault_seed),
       capacity_(ordinal),
       mutex_(platform->mutex()),

@@ -144,8 +144,7 @@ std::optional<MappedMemory::Place> VirtualMemory::Locate(DevicePtr ptr) const {
   const PhysicalMemory::Block& block =
       physical_->Mapped(mapping->second.handle);
   const std::uint64_t offset = ptr - mapping->first;
-  PhysicalRun run =
-      physical_->device(block.device).Locate(block.frames, offset);
+  PhysicalRun run = physical_->Locate(block, offset);
   run.bytes = std::min(run.bytes, mapping->second.bytes - offset);
   return Place{block.device, run};
 }

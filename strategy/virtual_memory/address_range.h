@@ -19,6 +19,10 @@ struct PageHandle {
   MemHandle memory;
   std::size_t bytes = 0;
   std::byte* base = nullptr;
+  // Exports that keep it where it is; also while its access is changed.
+  std::uint32_t pins = 0;
+  bool is_shareable = false;         // it was created for export
+  std::uint64_t access_version = 0;  // of the PeerAccess that it is mapped with
   PageHandle* next = nullptr;  // of those that the driver refused to release
 
   std::byte* end() const { return base + bytes; }

@@ -33,14 +33,20 @@ VirtualMemoryAllocator::VirtualMemoryAllocator(
       vmm_(options),
       device_(DeviceOf(*pool, *stream, options)),
       location_{Location::Kind::kDevice, place().index},
-      may_share_(device_ != nullptr && device_->caps().share_fd) {
+      peers_(options.peers != nullptr
+                 ? options.peers
+                 : std::make_shared<PeerAccess>(location_)),
+      may_share_(device_ != nullptr && device_->caps().share_fd),
+      may_rdma_(device_ != nullptr && device_->caps().rdma) {
   has_ranges_ = device_ != nullptr;
   this->pool().AddHolder(*this);
+  peers_->Add(*this);
 }
 
 VirtualMemoryAllocator::~VirtualMemoryAllocator() {
   // From here on no call of the pool reaches this object.
   pool().RemoveHolder(*this);
+  peers_->Remove(*this);
   ReturnLoans(LoanRecall::kWait);
   GiveUpIdle();
   ReleaseFree(SIZE_MAX, Wait::kForStream);

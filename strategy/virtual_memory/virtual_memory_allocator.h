@@ -4,15 +4,19 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "strata/platform/device.h"
 #include "strata/strategy/auto_growth_allocator.h"
 #include "strata/strategy/open_blocks.h"
 #include "strata/strategy/virtual_memory/address_range.h"
+#include "strata/strategy/virtual_memory/exported_memory.h"
 #include "strata/strategy/virtual_memory/growth_plan.h"
 #include "strata/strategy/virtual_memory/pages.h"
+#include "strata/strategy/virtual_memory/peer_access.h"
 #include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {
@@ -36,6 +40,8 @@ namespace strata {
 //   - If the device refuses memory, the growth measures its free bytes again,
 //     asks for less, moves free handles, and takes idle memory of others; then
 //     it fails.
+//   - An exported handle is pinned: it does not move, and is not released.
+//   - A block of kOneHandle is all of a handle; kLegacyIpc takes a chunk.
 //   Without virtual memory on the device, or when the address space of the
 //   place is used up, it grows by chunks as AutoGrowthAllocator does. Loans
 //   between streams are as there.
@@ -43,18 +49,29 @@ namespace strata {
 // Cost: a hit is that of AutoGrowthAllocator. A growth: two device calls per
 //   handle, one per contiguous run; O(holes, free handles).
 // Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
-class VirtualMemoryAllocator final : public AutoGrowthAllocator {
+class VirtualMemoryAllocator final : public AutoGrowthAllocator,
+                                     private PeerAccess::Mapper {
  public:
   VirtualMemoryAllocator(std::shared_ptr<ChunkPool> pool,
                          std::shared_ptr<ChainStream> stream,
                          const StrategyOptions& options);
   ~VirtualMemoryAllocator() override;
 
+  Allocation* TryAllocate(const Request& request,
+                          Failure& failure) noexcept override;
+
   const char* name() const override { return "virtual_memory"; }
+  std::uint32_t unserved_flags() const override {
+    return device_ == nullptr ? std::uint32_t{kOneHandle} : 0;
+  }
   Stats stats() const override;
   bool IsConsistent() const override;
 
  private:
+  friend Status ExportMapped(const Allocation& allocation,
+                             ExportedMemory* exported);
+  friend std::optional<AddressSpan> MappedSpanOf(const Allocation& allocation);
+
   // What became of an attempt to grow.
   enum class Attempt {
     kServed,
@@ -73,6 +90,7 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
     bool only_tails = false;
     int refusals = 0;             // of memory, to earlier attempts
     std::size_t lacks_bytes = 0;  // an earlier attempt, whose plan was short
+    bool is_one_handle = false;   // see kOneHandle
   };
 
   // AutoGrowthAllocator.
@@ -85,7 +103,44 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   void GiveUpIdle() noexcept override;
   bool EndLending() noexcept override;
 
+  // Requests for special memory: virtual_memory_special.cc.
+  Allocation* AllocateHandle(const Request& request, Failure& failure) noexcept;
+  Allocation* AllocateForIpc(const Request& request, Failure& failure) noexcept;
+  // Takes a free handle of exactly `size` bytes; null if there is none. Holds
+  // lock_, with two records at hand.
+  Block* TakeWholeHandle(std::size_t size) noexcept;
+  // Cuts any free block of a pool, also an idle chunk that is better kept
+  // whole. Null if there is none. Holds lock_, with a record at hand.
+  Block* CarveAny(Pool own, std::size_t size) noexcept;
+  // Plans one new handle of `size` bytes in a hole. Holds lock_.
+  Attempt PlanHandle(Pool own, std::size_t size, const Effort& effort,
+                     GrowthPlan& plan) noexcept;
+
+  // Export: virtual_memory_export.cc.
+  class Pin;
+  // The strategy of the range that `allocation` lies in, and that range; null
+  // if it lies in none.
+  static VirtualMemoryAllocator* StrategyOf(const Allocation& allocation,
+                                            const AddressRange** range);
+  // Sets the descriptors of the pieces, as far as the device exports them.
+  Status ExportPieces(const std::vector<PageHandle*>& handles,
+                      std::vector<SharedPiece>& pieces) const noexcept;
+  // Whether the last pin of a strategy that serves nobody any more is gone:
+  // then the pool can end it.
+  bool Unpin(const std::vector<PageHandle*>& handles) noexcept;
+  // Grants of peers: as PeerAccess::Mapper. Without the lock.
+  Status ApplyGrants() noexcept override;
+  // Pins up to the capacity of `handles` mapped handles whose grants are older
+  // than `version`. Returns how many there are. Holds lock_.
+  std::size_t PinOutdated(std::uint64_t version,
+                          std::vector<PageHandle*>& handles) noexcept;
+  // Applies grants that came while handles were pending.
+  void CatchUpGrants() noexcept;
+
   // Growth: virtual_memory_growth.cc. Without the lock.
+  // As GrowByPages; false if there are no addresses.
+  bool GrowWith(Effort effort, Pool own, std::size_t size, Block** block,
+                Failure& failure) noexcept;
   Attempt TryGrow(Pool own, std::size_t size, const Effort& effort,
                   GrowthPlan& plan, Block** block, Failure& failure) noexcept;
   // Plans under the lock, and takes the blocks that the plan names out of the
@@ -123,9 +178,11 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   Status Create(GrowthPiece& piece) noexcept;
   Status UnmapOld(GrowthPiece& piece) noexcept;
   Status Map(std::byte* at, const PageHandle& handle) noexcept;
-  Status SetAccess(std::byte* at, std::size_t bytes) noexcept;
+  // Grants access to the devices of the place.
+  Status SetAccess(std::byte* at, std::size_t bytes,
+                   const PeerAccess::Grants& grants) noexcept;
   void UndoPiece(GrowthPiece& piece) noexcept;
-  GrowthPiece::Old MapOldAgain(const PageHandle& handle) noexcept;
+  GrowthPiece::Old MapOldAgain(PageHandle& handle) noexcept;
   Status ReleaseMemory(const PageHandle& handle) noexcept;
   Status Unmap(std::byte* at, std::size_t bytes) noexcept;
 
@@ -216,8 +273,11 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   const VmmPolicy vmm_;
   Device* const device_;  // null: there is no virtual memory
   const Location location_;
-  // Whether handles are created so that they can be exported.
+  const std::shared_ptr<PeerAccess> peers_;
+  // Whether handles are created so that they can be exported, and for network
+  // cards.
   std::atomic<bool> may_share_;
+  std::atomic<bool> may_rdma_;
 
   // Guarded by lock_.
   std::array<BlockChain, AutoGrowthPolicy::kPoolCount> holes_;
@@ -232,6 +292,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator {
   std::size_t handle_count_ = 0;
   std::size_t peak_taken_bytes_ = 0;  // at growths
   std::size_t credit_bytes_ = 0;      // see VmmPolicy::PrefersFree
+  std::size_t pin_count_ = 0;         // of all handles
+  bool was_retired_ = false;          // nobody allocates here any more
+  bool may_lack_grants_ = false;  // handles were pending when grants changed
 };
 
 template <class Visit>
@@ -244,7 +307,7 @@ void VirtualMemoryAllocator::ForEachFreeHandle(Visit visit) const {
     while (at < end) {
       PageHandle* const handle = range.HandleAt(at);
       if (handle->base >= block.data && handle->end() <= end) {
-        visit(block, *handle);
+        if (handle->pins == 0) visit(block, *handle);
       }
       at = handle->end();
     }

@@ -16,21 +16,28 @@ Status VirtualMemoryAllocator::Create(GrowthPiece& piece) noexcept {
   piece.handle->bytes = piece.bytes;
   MemProperties properties;
   properties.location = location_;
-  Status status = Status::kNotSupported;
-  if (may_share_) {
-    properties.share = ShareType::kPosixFd;
-    status =
-        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
-    // Such a device never shares: it is asked once.
-    if (status == Status::kNotSupported || status == Status::kNotPermitted) {
-      may_share_ = false;
-      properties.share = ShareType::kNone;
-    }
+  properties.share = may_share_ ? ShareType::kPosixFd : ShareType::kNone;
+  properties.rdma = may_rdma_;
+  const auto create = [&] {
+    return device_->CreateMemory(&piece.handle->memory, piece.bytes,
+                                 properties);
+  };
+  const auto is_refused = [](Status status) {
+    return status == Status::kNotSupported || status == Status::kNotPermitted;
+  };
+  Status status = create();
+  // A property that the device refuses is not asked for again.
+  if (is_refused(status) && properties.share != ShareType::kNone) {
+    properties.share = ShareType::kNone;
+    may_share_ = false;
+    status = create();
   }
-  if (!may_share_) {
-    status =
-        device_->CreateMemory(&piece.handle->memory, piece.bytes, properties);
+  if (is_refused(status) && properties.rdma) {
+    properties.rdma = false;
+    may_rdma_ = false;
+    status = create();
   }
+  piece.handle->is_shareable = properties.share != ShareType::kNone;
   if (status != Status::kSuccess) {
     delete piece.handle;
     piece.handle = nullptr;
@@ -52,10 +59,11 @@ Status VirtualMemoryAllocator::Unmap(std::byte* at,
   return status;
 }
 
-Status VirtualMemoryAllocator::SetAccess(std::byte* at,
-                                         std::size_t bytes) noexcept {
-  const AccessDescriptor access{location_, Access::kReadWrite};
-  return device_->SetAccess(AddressOf(at), bytes, &access, 1);
+Status VirtualMemoryAllocator::SetAccess(
+    std::byte* at, std::size_t bytes,
+    const PeerAccess::Grants& grants) noexcept {
+  return device_->SetAccess(AddressOf(at), bytes, grants.devices.data(),
+                            grants.devices.size());
 }
 
 Status VirtualMemoryAllocator::MapPiece(GrowthPiece& piece) noexcept {
@@ -113,12 +121,14 @@ void VirtualMemoryAllocator::UndoPiece(GrowthPiece& piece) noexcept {
 }
 
 GrowthPiece::Old VirtualMemoryAllocator::MapOldAgain(
-    const PageHandle& handle) noexcept {
+    PageHandle& handle) noexcept {
   bool is_mapped = false;
   Status status = Map(handle.base, handle);
   if (status == Status::kSuccess) {
     is_mapped = true;
-    status = SetAccess(handle.base, handle.bytes);
+    const PeerAccess::GrantsPtr grants = peers_->grants();
+    status = SetAccess(handle.base, handle.bytes, *grants);
+    handle.access_version = grants->version;
   }
   if (status != Status::kSuccess) {
     LOG(ERROR) << name() << ": " << handle.bytes << " bytes at "
@@ -140,6 +150,7 @@ Status VirtualMemoryAllocator::MapPieces(
   for (GrowthPiece& piece : pieces) {
     if (status == Status::kSuccess) status = MapPiece(piece);
   }
+  const PeerAccess::GrantsPtr grants = peers_->grants();
   // One call for each contiguous run: it is the dearest call.
   for (std::size_t i = 0; i < pieces.size() && status == Status::kSuccess;) {
     std::byte* const at = pieces[i].at;
@@ -147,9 +158,14 @@ Status VirtualMemoryAllocator::MapPieces(
     while (i < pieces.size() && pieces[i].at == at + bytes) {
       bytes += pieces[i++].bytes;
     }
-    status = SetAccess(at, bytes);
+    status = SetAccess(at, bytes, *grants);
   }
-  if (status == Status::kSuccess) return status;
+  if (status == Status::kSuccess) {
+    for (const GrowthPiece& piece : pieces) {
+      piece.handle->access_version = grants->version;
+    }
+    return status;
+  }
   for (GrowthPiece& piece : pieces) UndoPiece(piece);
   return status;
 }

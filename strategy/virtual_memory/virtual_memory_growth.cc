@@ -24,12 +24,18 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
                                          Block** block,
                                          Failure& failure) noexcept {
   if (device_ == nullptr) return false;
-  const bool is_capturing = IsDuringCapture();
-  if (!is_capturing) UnmapRetired();
-  GrowthPlan plan;
   Effort effort;
   // The addresses of a graph must stay what they were when it was captured.
   effort.may_move = !IsOfGraphs();
+  return GrowWith(effort, own, size, block, failure);
+}
+
+bool VirtualMemoryAllocator::GrowWith(Effort effort, Pool own, std::size_t size,
+                                      Block** block,
+                                      Failure& failure) noexcept {
+  const bool is_capturing = IsDuringCapture();
+  if (!is_capturing) UnmapRetired();
+  GrowthPlan plan;
   bool gave_own = IsOfGraphs();
   bool has_new_range = false;
   for (int i = 0; i < kMostAttempts; ++i) {
@@ -67,7 +73,8 @@ bool VirtualMemoryAllocator::GrowByPages(Pool own, std::size_t size,
       break;
     }
     if (!MakeRoom(AlignUp(size, kPageBytes), effort, &gave_own)) break;
-    effort = Effort{.may_move = effort.may_move};
+    effort = Effort{.may_move = effort.may_move,
+                    .is_one_handle = effort.is_one_handle};
   }
   if (has_new_range) FreeRanges();
   failure.layer = name();
@@ -192,6 +199,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
     plan.records = 1;
     return Attempt::kAgain;
   }
+  if (effort.is_one_handle) return PlanHandle(own, size, effort, plan);
   *block = FindAndCarve(own, size);
   if (*block != nullptr) return Attempt::kServed;
   peak_taken_bytes_ = std::max(peak_taken_bytes_, taken_bytes_ + size);
@@ -210,9 +218,8 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanUnderLock(
           ? kPageBytes
           : VmmPolicy::QuantumBytes(means.handle_bytes, effort.room_bytes,
                                     blocks_.chunk_bytes());
-  means.prefer_free =
-      vmm_.PrefersFree(plan.target.missing_bytes, effort.room_bytes, held(),
-                       credit_bytes_);
+  means.prefer_free = vmm_.PrefersFree(
+      plan.target.missing_bytes, effort.room_bytes, held(), credit_bytes_);
   const bool needs_free =
       means.prefer_free || plan.target.missing_bytes > means.budget_bytes;
   if (effort.may_move && needs_free && !CollectFree(plan)) {
@@ -265,8 +272,11 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Execute(
   for (const GrowthPiece& piece : plan.pieces) {
     pool().TellOfRange(piece.at, piece.bytes, +1);
   }
-  const Joined joined(*this);
-  *block = CommitPlan(plan, own);
+  {
+    const Joined joined(*this);
+    *block = CommitPlan(plan, own);
+  }
+  CatchUpGrants();
   return Attempt::kServed;
 }
 
@@ -278,8 +288,11 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::Undo(
     RecordSupply supply(RecordSlab::Instance());
     static_cast<void>(supply.Fill(plan.pieces.size()));
   }
-  const Joined joined(*this);
-  UndoPlan(plan);
+  {
+    const Joined joined(*this);
+    UndoPlan(plan);
+  }
+  CatchUpGrants();
   return Attempt::kFailed;
 }
 

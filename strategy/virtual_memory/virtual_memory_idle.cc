@@ -96,10 +96,13 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     // Some of the memory may still be mapped elsewhere.
     retired.clear();
   }
-  const Joined joined(*this);
-  for (const FreeHandle& free : handles) Restore(free.block);
-  for (Block* block : retired) Retire(block, block->offset_units);
-  records_.Shed();
+  {
+    const Joined joined(*this);
+    for (const FreeHandle& free : handles) Restore(free.block);
+    for (Block* block : retired) Retire(block, block->offset_units);
+    records_.Shed();
+  }
+  CatchUpGrants();
   return released;
 }
 
@@ -128,8 +131,11 @@ std::size_t VirtualMemoryAllocator::ReleaseDetached(
     const Status unmapped = Unmap(at, bytes);
     if (unmapped != Status::kSuccess) {
       tell(+1);
-      const Joined joined(*this);
-      for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
+      {
+        const Joined joined(*this);
+        for (std::size_t j = first; j < i; ++j) Restore(handles[j].block);
+      }
+      CatchUpGrants();
       continue;
     }
     {
@@ -248,11 +254,14 @@ void VirtualMemoryAllocator::GiveUpIdle() noexcept {
 }
 
 bool VirtualMemoryAllocator::EndLending() noexcept {
-  // Pages that work may still use stay here, and can be lent meanwhile.
-  const bool has_pages = [this] {
+  bool has_pages = false;
+  {
     const std::lock_guard<ChainLock> guard(lock_);
-    return handle_count_ != 0;
-  }();
+    was_retired_ = true;
+    if (pin_count_ != 0) return false;
+    // Pages that work may still use stay here, and can be lent meanwhile.
+    has_pages = handle_count_ != 0;
+  }
   if (has_pages && !IdleIsDone()) return false;
   return AutoGrowthAllocator::EndLending();
 }

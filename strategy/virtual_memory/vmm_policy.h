@@ -54,9 +54,9 @@ class VmmPolicy {
   std::size_t CreditFor(std::size_t bytes) const {
     return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
   }
-  // What creating `bytes` takes from the credit, with `held` as it is then: more
-  // once much is held beside the peak, so that a program whose sizes vary for
-  // ever comes to rest.
+  // What creating `bytes` takes from the credit, with `held` as it is then:
+  // more once much is held beside the peak, so that a program whose sizes vary
+  // for ever comes to rest.
   static std::size_t PriceOf(std::size_t bytes, const Held& held) {
     return IsAmple(held) ? bytes * kAmplePrice : bytes;
   }

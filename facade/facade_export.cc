@@ -1,0 +1,87 @@
+// What AllocatorFacade does for memory that other processes, other devices and
+// network cards use.
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "strata/allocation/error.h"
+#include "strata/allocation/streams/capture_gate.h"
+#include "strata/facade/allocator_facade.h"
+#include "strata/facade/graph_pools.h"
+#include "strata/facade/place_state.h"
+#include "strata/strategy/virtual_memory/peer_access.h"
+
+namespace strata {
+namespace {
+
+void RequireDevicePlace(const char* what, Place place) {
+  if (place.kind == PlaceKind::kDevice) return;
+  throw std::invalid_argument(std::string(what) + ": " + ToString(place) +
+                              " is no device");
+}
+
+}  // namespace
+
+ExportedMemory AllocatorFacade::Export(const Allocation& allocation) {
+  PlaceState& state = Find(allocation.place());
+  ExportedMemory exported;
+  const Status status = ExportMapped(allocation, &exported);
+  if (status == Status::kNotSupported) {
+    throw std::invalid_argument(
+        "Export: the allocation lies in no handle that can be exported; " +
+        ToString(allocation.place()) + " has strategy " +
+        state.strategy_name());
+  }
+  if (status != Status::kSuccess) throw DeviceError("Export", status);
+  exported.set_owner(state.shared_from_this());
+  return exported;
+}
+
+ImportedMemory AllocatorFacade::Import(Place place,
+                                       const std::vector<SharedPiece>& pieces) {
+  RequireDevicePlace("Import", place);
+  PlaceState& state = Find(place);
+  ImportedMemory imported;
+  const Status status = ImportedMemory::Map(
+      platform_, *state.device(), pieces,
+      state.strategy_options().peers->grants()->devices, &imported);
+  if (status != Status::kSuccess) throw DeviceError("Import", status);
+  return imported;
+}
+
+AddressSpan AllocatorFacade::GetAddressRange(const Allocation& allocation) {
+  if (const auto span = MappedSpanOf(allocation)) return *span;
+  const Block* block = allocation.block();
+  while (block->chunk != nullptr) block = block->chunk->memory->block();
+  return {block->data, block->size};
+}
+
+void AllocatorFacade::EnablePeerAccess(Place place, int peer) {
+  RequireDevicePlace("EnablePeerAccess", place);
+  PlaceState& state = Find(place);
+  if (peer < 0 || peer >= platform_->device_count() || peer == place.index) {
+    throw std::invalid_argument("EnablePeerAccess: " + ToString(place) +
+                                " has no peer " + std::to_string(peer));
+  }
+  const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
+  if (!relaxed) ThrowNotRelaxed("EnablePeerAccess");
+  Device& device = platform_->device(peer);
+  bool can_access = false;
+  Status status = device.CanAccessPeer(place.index, &can_access);
+  if (status == Status::kSuccess && !can_access) {
+    throw std::invalid_argument("EnablePeerAccess: device " +
+                                std::to_string(peer) + " cannot access " +
+                                ToString(place));
+  }
+  // Of chunks.
+  if (status == Status::kSuccess) status = device.EnablePeerAccess(place.index);
+  if (status == Status::kSuccess ||
+      status == Status::kPeerAccessAlreadyEnabled) {
+    status =
+        state.strategy_options().peers->Enable({Location::Kind::kDevice, peer});
+  }
+  if (status != Status::kSuccess) throw DeviceError("EnablePeerAccess", status);
+}
+
+}  // namespace strata

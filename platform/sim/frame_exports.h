@@ -1,0 +1,67 @@
+#ifndef STRATA_PLATFORM_SIM_FRAME_EXPORTS_H_
+#define STRATA_PLATFORM_SIM_FRAME_EXPORTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "strata/platform/sim/frame_table.h"
+
+namespace strata {
+
+// Memory of a simulated device, in any process, as a descriptor names it.
+struct FrameRecord {
+  int device = 0;
+  std::uint64_t bytes = 0;  // of all runs
+  std::vector<PhysicalRun> runs;
+
+  // The record that `fd` names, if FrameExports of any process made `fd`.
+  static std::optional<FrameRecord> Read(int fd);
+};
+
+// Descriptors that stand for parts of a device's file, for other processes.
+//
+// Model: a record behind the device's bytes lists the parts. A descriptor is
+//   the file, opened once more, at the offset of the record; it holds a lock on
+//   the record's first byte until its last copy is closed, in any process.
+// Threads: externally synchronised.
+// Cost: a few system calls.
+class FrameExports {
+ public:
+  using Object = std::uint64_t;
+
+  // Of `device`, whose file `fd` has `bytes` bytes; `fd` stays open meanwhile.
+  FrameExports(int fd, std::uint64_t bytes) : fd_(fd), bytes_(bytes) {}
+  FrameExports(const FrameExports&) = delete;
+  FrameExports& operator=(const FrameExports&) = delete;
+
+  // A descriptor for `object`, which consists of `record`; the caller closes
+  // it. -1 if the process can have no more.
+  int Export(Object object, const FrameRecord& record);
+  // The object that `fd` stands for, if this made `fd`.
+  std::optional<Object> Find(int fd) const;
+  // Whether a copy of a descriptor of the object is open.
+  bool IsExported(Object object) const;
+  // The object ends; it is not exported.
+  void Forget(Object object) { records_.erase(object); }
+
+ private:
+  struct Place {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+  };
+
+  // Writes the record; the offset, or nothing if the host refuses.
+  std::optional<std::uint64_t> Write(Object object, const FrameRecord& record);
+  // The lowest offset where a record of `bytes` fits.
+  std::uint64_t FreeOffset(std::uint64_t bytes) const;
+
+  const int fd_;
+  const std::uint64_t bytes_;
+  std::map<Object, Place> records_;
+};
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIM_FRAME_EXPORTS_H_

@@ -1,0 +1,119 @@
+#include "strata/strategy/virtual_memory/imported_memory.h"
+
+#include <glog/logging.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "strata/strategy/virtual_memory/address_range.h"
+
+namespace strata {
+namespace {
+
+// Whether the parts of the handles lie one after the other once the handles do.
+bool IsList(const std::vector<SharedPiece>& pieces) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const SharedPiece& piece = pieces[i];
+    const bool is_first = i == 0;
+    const bool is_last = i + 1 == pieces.size();
+    if (piece.fd < 0 || piece.bytes == 0 || piece.handle_bytes == 0 ||
+        piece.handle_bytes % kPageBytes != 0 ||
+        piece.offset >= piece.handle_bytes ||
+        piece.bytes > piece.handle_bytes - piece.offset ||
+        (!is_first && piece.offset != 0) ||
+        (!is_last && piece.offset + piece.bytes != piece.handle_bytes)) {
+      return false;
+    }
+  }
+  return !pieces.empty();
+}
+
+}  // namespace
+
+ImportedMemory& ImportedMemory::operator=(ImportedMemory&& other) noexcept {
+  if (this == &other) return *this;
+  Close();
+  owner_ = std::move(other.owner_);
+  device_ = std::exchange(other.device_, nullptr);
+  range_ = std::exchange(other.range_, 0);
+  range_bytes_ = std::exchange(other.range_bytes_, 0);
+  mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
+  data_ = std::exchange(other.data_, nullptr);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+Status ImportedMemory::Map(std::shared_ptr<void> owner, Device& device,
+                           const std::vector<SharedPiece>& pieces,
+                           const std::vector<AccessDescriptor>& access,
+                           ImportedMemory* imported) {
+  if (!IsList(pieces)) {
+    throw std::invalid_argument(
+        "the pieces to import are not those of one exported allocation");
+  }
+  ImportedMemory memory;
+  memory.owner_ = std::move(owner);
+  memory.device_ = &device;
+  const Status status = memory.MapAll(pieces, access);
+  if (status == Status::kSuccess) *imported = std::move(memory);
+  return status;
+}
+
+Status ImportedMemory::MapAll(const std::vector<SharedPiece>& pieces,
+                              const std::vector<AccessDescriptor>& access) {
+  std::size_t range_bytes = 0;
+  for (const SharedPiece& piece : pieces) range_bytes += piece.handle_bytes;
+  Status status = device_->ReserveRange(&range_, range_bytes, kPageBytes, 0);
+  if (status != Status::kSuccess) return status;
+  range_bytes_ = range_bytes;
+  for (const SharedPiece& piece : pieces) {
+    status = MapNext(piece);
+    if (status != Status::kSuccess) return status;
+    bytes_ += piece.bytes;
+  }
+  status =
+      device_->SetAccess(range_, range_bytes_, access.data(), access.size());
+  data_ = reinterpret_cast<std::byte*>(range_) + pieces.front().offset;
+  return status;
+}
+
+Status ImportedMemory::MapNext(const SharedPiece& piece) {
+  Shareable shareable;
+  shareable.fd = piece.fd;
+  MemHandle handle;
+  Status status =
+      device_->ImportMemory(&handle, ShareType::kPosixFd, shareable);
+  if (status != Status::kSuccess) return status;
+  status =
+      device_->MapRange(range_ + mapped_bytes_, piece.handle_bytes, 0, handle);
+  if (status == Status::kSuccess) mapped_bytes_ += piece.handle_bytes;
+  // A mapping keeps the memory. Once more, as a reference that is left over
+  // would keep it for ever.
+  Status released = device_->ReleaseMemory(handle);
+  if (released != Status::kSuccess) released = device_->ReleaseMemory(handle);
+  return status != Status::kSuccess ? status : released;
+}
+
+void ImportedMemory::Close() noexcept {
+  const auto log = [&](const char* call, Status status) {
+    LOG_IF(ERROR, status != Status::kSuccess)
+        << "imported memory: " << call << " of " << range_bytes_
+        << " bytes failed (" << status << "); they are lost";
+    return status == Status::kSuccess;
+  };
+  const bool is_unmapped =
+      mapped_bytes_ == 0 ||
+      log("unmapping", device_->UnmapRange(range_, mapped_bytes_));
+  if (is_unmapped && range_bytes_ != 0) {
+    log("freeing the addresses", device_->FreeRange(range_, range_bytes_));
+  }
+  device_ = nullptr;
+  range_ = 0;
+  range_bytes_ = 0;
+  mapped_bytes_ = 0;
+  data_ = nullptr;
+  bytes_ = 0;
+  owner_.reset();
+}
+
+}  // namespace strata

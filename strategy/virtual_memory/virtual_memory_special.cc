@@ -1,0 +1,201 @@
+// Requests of VirtualMemoryAllocator for memory of a special kind: a handle of
+// its own, or a chunk that cudaIpcGetMemHandle knows.
+
+#include <algorithm>
+#include <mutex>
+
+#include "strata/allocation/size.h"
+#include "strata/strategy/virtual_memory/virtual_memory_allocator.h"
+
+namespace strata {
+namespace {
+
+// Larger requests would wrap when rounded.
+constexpr std::size_t kMostBytes = std::size_t{1} << 47;
+// Records for the cuts at both ends of a block.
+constexpr std::size_t kCuts = 2;
+
+}  // namespace
+
+using vmm::EndOf;
+using vmm::RangeOf;
+
+Allocation* VirtualMemoryAllocator::TryAllocate(const Request& request,
+                                                Failure& failure) noexcept {
+  constexpr std::uint32_t kSpecial = kOneHandle | kLegacyIpc;
+  if (device_ == nullptr || (request.flags & kSpecial) == 0) [[likely]] {
+    return AutoGrowthAllocator::TryAllocate(request, failure);
+  }
+  if (request.bytes > kMostBytes) {
+    failure = Refusal(Failure::Reason::kTooLarge, request);
+    return nullptr;
+  }
+  if ((request.flags & kSpecial) == kSpecial ||
+      request.alignment > max_alignment()) {
+    failure = Refusal(Failure::Reason::kBadRequest, request);
+    failure.detail = request.alignment > max_alignment()
+                         ? "alignment above 256 needs the aligned layer"
+                         : "memory for cudaIpcGetMemHandle has no handle";
+    return nullptr;
+  }
+  return (request.flags & kOneHandle) != 0 ? AllocateHandle(request, failure)
+                                           : AllocateForIpc(request, failure);
+}
+
+Block* VirtualMemoryAllocator::TakeWholeHandle(std::size_t size) noexcept {
+  PageHandle* found = nullptr;
+  Block* around = nullptr;
+  ForEachFreeHandle([&](Block& block, PageHandle& handle) {
+    if (found != nullptr || handle.bytes != size) return;
+    found = &handle;
+    around = &block;
+  });
+  if (found == nullptr) return nullptr;
+  Block* const block = CutAt(around, found->base);
+  if (EndOf(*block) != found->end()) CutAt(block, found->end());
+  RemoveFree(block);
+  block->pool = RangeOf(*block).pool;
+  block->is_free = false;
+  block->flags = kBlockLive;
+  block->offset_units = 0;
+  taken_bytes_ += block->size;
+  ++takes_;
+  return block;
+}
+
+Allocation* VirtualMemoryAllocator::AllocateHandle(const Request& request,
+                                                   Failure& failure) noexcept {
+  const std::size_t size = AlignUp(request.bytes, kPageBytes);
+  Block* block = nullptr;
+  bool has_records = false;
+  do {
+    const Joined joined(*this);
+    has_records = records_.Has(kCuts);
+    if (has_records) block = TakeWholeHandle(size);
+  } while (!has_records && records_.Restock(lock_));
+  if (!has_records) {
+    failure = Refusal(Failure::Reason::kHostMemory, request);
+    return nullptr;
+  }
+  if (block == nullptr && (request.flags & kNoGrowth) != 0) {
+    failure = Refusal(Failure::Reason::kNoGrowth, request);
+    return nullptr;
+  }
+  if (block == nullptr) {
+    Effort effort;
+    effort.may_move = false;
+    effort.is_one_handle = true;
+    failure = Failure();
+    if (!GrowWith(effort, Pool::kLarge, size, &block, failure)) {
+      failure = Refusal(Failure::Reason::kTooLarge, request);
+      failure.detail = "no addresses are left (--strata_vmm_reserve)";
+    }
+    if (block == nullptr) {
+      failure.requested_bytes = request.bytes;
+      return nullptr;
+    }
+    const std::lock_guard<ChainLock> guard(lock_);
+    ++misses_;
+    ++untold_takes_;
+  }
+  block->requested = request.bytes;
+  return block->allocation();
+}
+
+VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanHandle(
+    Pool own, std::size_t size, const Effort& effort,
+    GrowthPlan& plan) noexcept {
+  plan.Clear();
+  GrowthTarget& target = plan.target;
+  std::size_t least = SIZE_MAX;
+  for (Block* hole = holes_[static_cast<std::size_t>(own)].first();
+       hole != nullptr; hole = hole->free_next) {
+    AddressRange& range = RangeOf(*hole);
+    std::byte* const begin = range.PageUp(hole->data);
+    std::byte* const end = std::min(EndOf(*hole), range.map_end());
+    const auto bytes = static_cast<std::size_t>(std::max(begin, end) - begin);
+    if (bytes < size || bytes >= least) continue;
+    least = bytes;
+    target.range = &range;
+    target.first = hole;
+    target.begin = begin;
+    target.end = begin + size;
+  }
+  if (target.range == nullptr) return Attempt::kNoAddresses;
+  target.missing_bytes = size;
+  if (effort.room_bytes < size) {
+    plan.short_bytes = size;
+    return Attempt::kShort;
+  }
+  if (plan.pieces.capacity() == 0) {
+    plan.lacks_host_memory = true;
+    return Attempt::kAgain;
+  }
+  GrowthPiece piece;
+  piece.at = target.begin;
+  piece.bytes = size;
+  plan.pieces.push_back(piece);
+  plan.new_bytes = size;
+  plan.low = target.begin;
+  plan.high = target.end;
+  // Two cuts at the edges, and two that a commit may take.
+  plan.records = 2 * kCuts;
+  if (!records_.Has(plan.records)) return Attempt::kAgain;
+  TakePlanned(plan);
+  for (std::size_t i = 0; i < kCuts; ++i) plan.spare.Push(records_.Pop());
+  return Attempt::kPlanned;
+}
+
+Block* VirtualMemoryAllocator::CarveAny(Pool own, std::size_t size) noexcept {
+  Block* const block =
+      index(own).FindBest(size, [](const Block&) { return true; });
+  return block != nullptr ? Carve(block, size) : nullptr;
+}
+
+Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
+                                                   Failure& failure) noexcept {
+  // A pool of its own: no block of it lies in a range, or in a loan.
+  constexpr Pool kChunks = Pool::kLongLived;
+  const std::size_t size = AlignUp(request.bytes, max_alignment());
+  const bool may_grow = (request.flags & kNoGrowth) == 0;
+  Block* block = nullptr;
+  bool has_records = false;
+  do {
+    const Joined joined(*this);
+    has_records = records_.Has(kCuts);
+    if (has_records) {
+      block = may_grow ? FindAndCarve(kChunks, size) : CarveAny(kChunks, size);
+    }
+  } while (!has_records && records_.Restock(lock_));
+  if (block == nullptr && !may_grow) {
+    failure = Refusal(Failure::Reason::kNoGrowth, request);
+    return nullptr;
+  }
+  if (block == nullptr) {
+    RecordSupply supply(RecordSlab::Instance());
+    ChunkPtr chunk = MakeChunk();
+    if (chunk == nullptr || !supply.Fill(kCuts)) {
+      failure = Refusal(Failure::Reason::kHostMemory, request);
+      return nullptr;
+    }
+    failure = Failure();
+    // Of its size, so that importers see few neighbours.
+    AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
+    if (sizes[0] != size) sizes[1] = size;
+    chunk->memory = TakeChunk(sizes, sizes[0], failure);
+    const Joined joined(*this);
+    records_.TakeFrom(supply);
+    block = chunk->memory != nullptr ? Publish(kChunks, chunk.release(), size)
+                                     : CarveAny(kChunks, size);
+    if (block == nullptr) {
+      failure.requested_bytes = request.bytes;
+      return nullptr;
+    }
+    ++misses_;
+    ++untold_takes_;
+  }
+  block->requested = request.bytes;
+  return block->allocation();
+}
+
+}  // namespace strata

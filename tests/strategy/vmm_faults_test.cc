@@ -353,7 +353,7 @@ TEST_F(VmmFaultsTest, RefusedHandlesAreIdleAndReclaimable) {
   EXPECT_EQ(a_.strategy->stats().reserved_bytes, 8 * kMiB);
   EXPECT_EQ(pool().ReclaimableBytes(/*of_limit=*/true), 8 * kMiB);
   EXPECT_EQ(pool().ReclaimableBytes(/*of_limit=*/false), 8 * kMiB);
-  EXPECT_TRUE(pool().IsUnused());
+  EXPECT_TRUE(pool().market().IsUnused());
   device().ClearFaults();
   EXPECT_EQ(a_->Release(), 8 * kMiB);
 }

@@ -36,7 +36,7 @@ bool WriteAt(int fd, std::uint64_t offset, const void* source,
 }
 
 // A lock of an open file, which ends with its last descriptor, on a byte.
-struct flock LockAt(std::uint64_t offset, short type) {
+struct flock LockAt(std::uint64_t offset, decltype(flock::l_type) type) {
   struct flock lock = {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;

@@ -18,6 +18,8 @@ constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
 // Of the reserved bytes and of the room, the part that a growth creates at
 // least: a growth more costs a call for access, the dearest one.
 constexpr std::size_t kQuantumDivisor = 256;
+// Of the reserved bytes, the least room for the dial while much is free.
+constexpr std::size_t kAmpleRoomDivisor = 4;
 // Of the device's memory, an arena's first range.
 constexpr std::size_t kFirstRangeDivisor = 8;
 constexpr std::size_t kFirstSmallRangeDivisor = 64;
@@ -84,10 +86,11 @@ std::size_t VmmPolicy::LeastRangeBytes(std::size_t size) {
 bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
                             const Held& held, std::size_t credit) const {
   if (remap_ != Remap::kDial) return remap_ == Remap::kTight;
+  const Held then = {held.reserved_bytes + missing, held.peak_bytes};
   // With little room left, a growth creates what it can.
-  if (room < held.reserved_bytes) return false;
-  return credit <
-         PriceOf(missing, {held.reserved_bytes + missing, held.peak_bytes});
+  const std::size_t least_room =
+      held.reserved_bytes / (IsAmple(then) ? kAmpleRoomDivisor : 1);
+  return room >= least_room && credit < PriceOf(missing, then);
 }
 
 }  // namespace strata

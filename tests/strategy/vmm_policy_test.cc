@@ -87,6 +87,9 @@ TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
       policy.PrefersFree(Mebibytes(2), Gibibytes(60), few, Mebibytes(2)));
   EXPECT_TRUE(
       policy.PrefersFree(Mebibytes(4), Gibibytes(60), few, Mebibytes(4)));
+  // There, a quarter of what is held is room enough for the dial.
+  EXPECT_TRUE(policy.PrefersFree(Mebibytes(2), Gibibytes(5), ample, 0));
+  EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(4), ample, 0));
 }
 
 TEST(VmmPolicyTest, WrongOptionsAreNamed) {

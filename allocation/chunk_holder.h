@@ -144,7 +144,8 @@ class ChunkHolder {
   // Loans in: returns idle chunks that are loans to their lenders; answers with
   // their bytes.
   virtual std::size_t ReturnLoans(LoanRecall /*which*/) noexcept { return 0; }
-  // Whether nothing is lent, or borrowed; from then on, nothing will be lent.
+  // Whether the holder can be destroyed: no loans, no exported memory, no pages
+  // that work may still use. From then on it lends nothing. False: call later.
   virtual bool EndLending() noexcept { return true; }
 
  protected:

@@ -207,8 +207,8 @@ class AllocatorFacade {
   // handles stay, and count as reserved, until the result is closed.
   //
   // Errors: std::invalid_argument if the allocation lies in no handle, or if
-  // the
-  //   device cannot export its handles; DeviceError.
+  // its
+  //   device cannot export them; DeviceError.
   ExportedMemory Export(const Allocation& allocation);
   // Maps what another process has exported for a device place. The memory
   // counts there alone.
@@ -216,12 +216,13 @@ class AllocatorFacade {
   // Errors: std::invalid_argument for other places, and for pieces that are not
   //   those of one export; DeviceError.
   ImportedMemory Import(Place place, const std::vector<SharedPiece>& pieces);
-  // The addresses to register for an allocation: the handles that it lies in,
-  // or else the chunk. All are mapped, as long as the allocation lives. With
-  // kOneHandle, they are those of the allocation.
+  // The addresses to register for a live allocation of this facade: the handles
+  // that it lies in, or else the chunk. All are mapped, as long as the
+  // allocation lives. With kOneHandle, they are those of the allocation.
   AddressSpan GetAddressRange(const Allocation& allocation);
   // Lets device `peer` access the memory of `place`, also what is mapped later.
-  // It may have been enabled before.
+  // It may have been enabled before. Allocations and imports that run at the
+  // same time may have memory without the new access.
   //
   // Errors: std::invalid_argument if `peer` cannot access the device;
   //   DeviceError: then some of what is mapped may be accessible.

@@ -286,15 +286,16 @@ void CheckInitialMemory(const Options& options) {
 // Throws if programs are to share memory that cannot be shared so.
 void CheckIpc(const Options& options) {
   if (options.ipc != "posix" && options.ipc != "legacy") {
-    throw std::invalid_argument("strata_ipc: unknown way '" + options.ipc +
-                                "' (known: posix, legacy)");
+    throw std::invalid_argument("strata_ipc: '" + options.ipc +
+                                "' is unknown (known: posix, legacy)");
   }
   const std::string strategy = options.Strategy();
   if (options.ipc == "legacy" &&
       (strategy == "virtual_memory" || strategy == "cuda_malloc_async")) {
     throw std::invalid_argument(
         "strata_ipc=legacy contradicts allocator_strategy=" + strategy +
-        ": cudaIpc handles name memory of cudaMalloc only");
+        "; use auto_growth or auto: cudaIpc handles name memory of cudaMalloc "
+        "only");
   }
 }
 

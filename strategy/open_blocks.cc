@@ -21,8 +21,10 @@ bool IsLower(const Block& a, const Block* b) {
 }  // namespace
 
 unsigned OpenBlocks::ListOfReach(std::size_t reach) {
-  const std::size_t scaled = std::max<std::size_t>(reach >> kLeastReachBits, 1);
-  const auto power = static_cast<unsigned>(std::bit_width(scaled)) - 1;
+  // The first list has what is smaller, too.
+  if (reach >> kLeastReachBits == 0) return 0;
+  const auto power =
+      static_cast<unsigned>(std::bit_width(reach >> kLeastReachBits)) - 1;
   const std::size_t half = reach >> (power + kLeastReachBits - 1);
   return std::min(2 * power + static_cast<unsigned>(half & 1), kReachLists - 1);
 }
@@ -40,7 +42,6 @@ void OpenBlocks::FindLeastReach() {
     return;
   }
   const auto list = static_cast<unsigned>(std::countr_zero(used_));
-  // The first list has smaller ones, too: at the edges of the page.
   least_reach_ = list == 0 ? 0
                            : std::size_t{2 + list % 2}
                                  << (list / 2 + kLeastReachBits - 1);

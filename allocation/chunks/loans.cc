@@ -100,10 +100,25 @@ Allocation* Loans::FetchKept(const LoanRequest& request,
 void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
   // Two for one that comes, so that none is left behind for long.
   EndRetired(/*most=*/2);
-  if (!holder->EndLending()) retired_.Push(std::move(holder));
+  const std::uint64_t calls = end_calls_;
+  if (holder->EndLending()) return;
+  retired_.Push(std::move(holder));
+  // Another call may have looked for it before.
+  if (end_calls_ != calls) EndRetired();
 }
 
 std::size_t Loans::EndRetired(std::size_t most) noexcept {
+  std::size_t given = 0;
+  for (std::uint64_t calls = ++end_calls_;;) {
+    given += EndSomeRetired(most);
+    // Another call may have looked for a holder that this one had in hand.
+    const std::uint64_t now = end_calls_;
+    if (now == calls) return given;
+    calls = now;
+  }
+}
+
+std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
   // One by one, as each may take a while.
   std::size_t given = 0;
   for (most = std::min(most, retired_.size()); most != 0; --most) {

@@ -1,6 +1,7 @@
 #ifndef STRATA_ALLOCATION_CHUNKS_LOANS_H_
 #define STRATA_ALLOCATION_CHUNKS_LOANS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,18 +49,22 @@ class Loans {
   Allocation* FetchKept(const LoanRequest& request,
                         const ChunkHolder& asking) noexcept;
 
-  // Keeps `holder`, which serves nobody any more, until its last loan has
-  // returned. May be the end of the pool, unless the caller holds it.
+  // Keeps `holder`, which serves nobody any more, until EndLending. May be the
+  // end of the pool, unless the caller holds it.
   void Retire(std::unique_ptr<ChunkHolder> holder) noexcept;
   bool has_retired() const noexcept { return retired_.size() != 0; }
-  // Destroys those of the first `most` retired holders that have no loan out.
+  // Destroys those of the first `most` retired holders that can end.
   // Returns the bytes of their idle chunks, without chunks that they offer.
   std::size_t EndRetired(std::size_t most = SIZE_MAX) noexcept;
 
  private:
+  // One round of it.
+  std::size_t EndSomeRetired(std::size_t most) noexcept;
+
   HolderList& holders_;
   const MemoryBudget& budget_;
   RetiredHolders retired_;
+  std::atomic<std::uint64_t> end_calls_{0};  // of EndRetired
 };
 
 }  // namespace strata

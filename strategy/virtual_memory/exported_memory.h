@@ -40,13 +40,15 @@ class ExportedMemory {
   ExportedMemory& operator=(ExportedMemory&& other) noexcept;
   ~ExportedMemory() { Close(); }
 
-  // Keeps `owner` until the handles are let go.
+  // Keeps `owner` until the handles are unpinned.
   void set_owner(std::shared_ptr<void> owner) { owner_ = std::move(owner); }
 
   // Empty once it is closed.
   const std::vector<SharedPiece>& pieces() const { return pieces_; }
-  // The importers have closed, or never will import: closes the descriptors,
-  // and lets the handles go.
+  // The importers have closed, or never will import: closes the descriptors and
+  // unpins the handles. If their stream or facade has ended, the memory is
+  // released, which may wait for streams: not beside a capture, nor in a
+  // visitor.
   void Close() noexcept;
 
  private:

@@ -11,7 +11,11 @@ namespace strata {
 namespace {
 
 // Whether the parts of the handles lie one after the other once the handles do.
+// More would not fit into the address space.
+constexpr std::size_t kMostBytes = std::size_t{1} << 47;
+
 bool IsList(const std::vector<SharedPiece>& pieces) {
+  std::size_t handle_bytes = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const SharedPiece& piece = pieces[i];
     const bool is_first = i == 0;
@@ -21,9 +25,11 @@ bool IsList(const std::vector<SharedPiece>& pieces) {
         piece.offset >= piece.handle_bytes ||
         piece.bytes > piece.handle_bytes - piece.offset ||
         (!is_first && piece.offset != 0) ||
-        (!is_last && piece.offset + piece.bytes != piece.handle_bytes)) {
+        (!is_last && piece.offset + piece.bytes != piece.handle_bytes) ||
+        piece.handle_bytes > kMostBytes - handle_bytes) {
       return false;
     }
+    handle_bytes += piece.handle_bytes;
   }
   return !pieces.empty();
 }

@@ -51,6 +51,7 @@ void PeerAccess::Remove(const Mapper& mapper) noexcept {
 }
 
 Status PeerAccess::Enable(Location peer) {
+  const std::lock_guard<std::mutex> guard(enable_mutex_);
   const GrantsPtr before = grants();
   const bool is_known = std::any_of(
       before->devices.begin(), before->devices.end(),

@@ -17,7 +17,8 @@ namespace strata {
 // Model: a list of devices, and the strategies that map memory there. A
 //   strategy grants the list with each mapping; a device that is added later
 //   is granted the mappings that exist.
-// Threads: any thread. No lock is held while a strategy is called.
+// Threads: any thread. While a strategy is called, a lock is held that only
+//   Enable takes.
 class PeerAccess {
  public:
   // A list; replaced, never changed.
@@ -51,7 +52,8 @@ class PeerAccess {
   void Remove(const Mapper& mapper) noexcept;
 
   // Adds `peer`, and applies the list. If a call of the device fails, `peer` is
-  // removed again; then mappings may still be granted to it.
+  // removed again; then mappings may still be granted to it. Waits for another
+  // Enable.
   Status Enable(Location peer);
 
  private:
@@ -65,6 +67,9 @@ class PeerAccess {
   void Replace(Location peer, bool access);
   Status Apply();
 
+  // So that Enable returns once the access of a peer is set, also when two
+  // threads enable it, and a failure is that of the own peer.
+  std::mutex enable_mutex_;
   mutable std::mutex mutex_;
   GrantsPtr grants_;                             // guarded by mutex_
   std::vector<std::shared_ptr<Entry>> mappers_;  // guarded by mutex_

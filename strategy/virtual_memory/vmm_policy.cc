@@ -30,8 +30,8 @@ std::size_t ParseDial(const std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), end, dial);
   if (error != std::errc() || rest != end || dial == 0) {
     throw std::invalid_argument("strata_vmm_remap: '" + text +
-                                "' is neither lazy nor tight nor a whole "
-                                "number from 1 on");
+                                "' is not lazy, tight, or a whole number of 1 "
+                                "or more");
   }
   return dial;
 }

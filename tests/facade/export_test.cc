@@ -320,6 +320,14 @@ TEST_F(ExportTest, PiecesOfNoExportAreRefused) {
   pieces = exported.pieces();
   pieces.front().handle_bytes += 1;
   EXPECT_THROW(facade().Import(kPlace, pieces), std::invalid_argument);
+  // The sum of the handles wraps.
+  SharedPiece whole = exported.pieces().front();
+  whole.offset = 0;
+  whole.bytes = whole.handle_bytes;
+  SharedPiece huge = whole;
+  huge.handle_bytes = huge.bytes = std::size_t{0} - kPage;
+  EXPECT_THROW(facade().Import(kPlace, {whole, whole, huge}),
+               std::invalid_argument);
 }
 
 TEST_F(ExportTest, DeviceThatExportsNoHandlesIsAskedOnce) {

@@ -146,7 +146,9 @@ TEST_P(MappingCostConformanceTest, RuleH4PinsMappingBesideWork) {
     }
     if (beside == "nothing" || !CanHold()) continue;
     Pin("waits_" + beside, waits);
-    if (sim() != nullptr) EXPECT_EQ(waits, 0u) << beside;
+    if (sim() != nullptr) {
+      EXPECT_EQ(waits, 0u) << beside;
+    }
   }
 }
 

@@ -615,25 +615,27 @@ TEST_F(PeerExportTest, FailedEnableLeavesLaterMappingsAlone) {
 // What a growth has mapped is nobody's yet when visitors hear of it.
 TEST_F(PeerExportTest, PeerThatIsEnabledDuringAGrowthReachesItsMemory) {
   Build(kMapped);
-  bool is_enabled = false;
-  facade().AddVisitor(kPlace, [&](Place, void*, std::size_t, int) {
-    if (!std::exchange(is_enabled, true)) {
-      facade().EnablePeerAccess(kPlace, 1);
-    }
-  });
+  const auto is_enabled = std::make_shared<bool>(false);
+  facade().AddVisitor(kPlace,
+                      [this, is_enabled](Place, void*, std::size_t, int) {
+                        if (!std::exchange(*is_enabled, true)) {
+                          facade().EnablePeerAccess(kPlace, 1);
+                        }
+                      });
   const AllocationPtr block = Alloc(4 * kPage);
-  EXPECT_TRUE(is_enabled);
+  EXPECT_TRUE(*is_enabled);
   EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
 }
 
 TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
   Build(kMapped);
-  bool is_enabled = false;
-  facade().AddVisitor(kPlace, [&](Place, void*, std::size_t, int change) {
-    if (change < 0 && !std::exchange(is_enabled, true)) {
-      facade().EnablePeerAccess(kPlace, 1);
-    }
-  });
+  const auto is_enabled = std::make_shared<bool>(false);
+  facade().AddVisitor(
+      kPlace, [this, is_enabled](Place, void*, std::size_t, int change) {
+        if (change < 0 && !std::exchange(*is_enabled, true)) {
+          facade().EnablePeerAccess(kPlace, 1);
+        }
+      });
   AllocationPtr block = Alloc(4 * kPage);
   block.reset();
   FaultRule rule;
@@ -643,7 +645,7 @@ TEST_F(PeerExportTest, PeerThatIsEnabledDuringARefusedReleaseReachesItsMemory) {
   EXPECT_EQ(facade().Release(kPlace), 0U);
   device().ClearFaults();
   block = Alloc(4 * kPage);
-  EXPECT_TRUE(is_enabled);
+  EXPECT_TRUE(*is_enabled);
   EXPECT_EQ(AccessOfPeer(block), Access::kReadWrite);
 }
 

@@ -62,7 +62,8 @@ struct GiveBackRequest {
     // The smallest idle chunk of at least `bytes`, to the system, after a wait
     // for the work that used it.
     kBestFit,
-    // The same chunk, to the ChunkPool, for another stream. Waits for nothing.
+    // As kBestFit, but the ChunkPool gets the chunk, for another stream. Waits
+    // for nothing.
     kOffer,
     // Idle chunks of at least `least_bytes`, the largest first, until they are
     // `bytes` together; to the system, after a wait for the work.
@@ -133,8 +134,9 @@ class ChunkHolder {
   }
   // An idle chunk of at most a quarter more than the bytes, or a block of just
   // those bytes. Of memory that a driver pools (Loans::FetchKept): a block of
-  // just those bytes, for good. Null, and nothing has changed, if there is none
-  // whose last use comes before what the borrower submits from now on.
+  // just those bytes, for good. The last use of the result comes before all
+  // work that the borrower submits later. Null, and nothing has changed, if
+  // the holder has no such memory.
   virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
     return nullptr;
   }

@@ -61,8 +61,8 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
-  // The same for a chunk whose first use will be on `user`: an offered one of
-  // at most twice the size if there is one.
+  // As TryAllocate, but work of `user` will be the first to use the chunk. An
+  // offered chunk of at most twice the size serves, if there is one.
   Allocation* TryAllocateFor(const Request& request, ChainStream& user,
                              Failure& failure) noexcept;
   // Every use of the chunk is complete. A loan goes to its lender.

@@ -1,8 +1,5 @@
-// A copy on a stream, a limit on device memory, the exception when a request
-// exceeds it, and statistics.
-//
-// usage: limit [any flag of `strata info`]
-
+// A copy on a stream, a limit, the exception beyond it, and statistics.
+// usage: limit [flags of `strata info`]
 #include <cstdio>
 #include <exception>
 
@@ -19,7 +16,6 @@ int main(int argc, char** argv) try {
   strata::Device& device = facade.platform().device(0);
   strata::Stream stream;  // or facade.Wrap(a cudaStream_t, 0)
   device.StreamCreate(&stream, strata::kStreamNonBlocking);
-
   const strata::Place gpu = strata::DevicePlace(0);
   auto host = facade.Alloc(strata::PinnedPlace(), 1 << 20);
   auto block = facade.Alloc(gpu, 1 << 20, stream);
@@ -40,7 +36,6 @@ int main(int argc, char** argv) try {
   block.reset();
   facade.StreamDestroyed(stream);
   device.StreamDestroy(stream);
-  return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "limit: %s\n", error.what());
   return 1;

@@ -213,8 +213,8 @@ class AllocatorFacade {
   // Maps what another process has exported for a device place. The memory
   // counts there alone.
   //
-  // Errors: std::invalid_argument for other places, and for pieces that are not
-  //   those of one export; DeviceError.
+  // Errors: std::invalid_argument for other places, and for a list of pieces
+  //   that is not the list of one export; DeviceError.
   ImportedMemory Import(Place place, const std::vector<SharedPiece>& pieces);
   // The addresses to register for a live allocation of this facade: the handles
   // that it lies in, or else the chunk. All are mapped, as long as the

@@ -1,5 +1,5 @@
-// What AllocatorFacade does for memory that other processes, other devices and
-// network cards use.
+// AllocatorFacade shares memory with other processes, other devices and network
+// cards.
 
 #include <stdexcept>
 #include <string>

@@ -69,7 +69,8 @@ class MemoryBudget {
     if (reclaimer_ != nullptr) reclaimer_->retry().NotifyFree(0);
   }
 
-  // The same for ranges that are mapped pages, here and in the budgets below.
+  // As ClaimRange, UnclaimRange, Hold and Return, for mapped pages. They also
+  // count in the budgets below.
   bool ClaimPages(std::size_t bytes, Failure& failure) noexcept;
   void UnclaimPages(std::size_t bytes, bool was_refused) noexcept;
   // Whether the device has `bytes` free that the limits allow, by a new answer

@@ -52,7 +52,7 @@ struct GrowthPiece {
   std::size_t bytes = 0;
   FreeHandle* from = nullptr;    // the handle that moves; null: one is created
   PageHandle* handle = nullptr;  // null until it is created
-  // How far the driver calls got; after an undo, what it could not undo.
+  // The state of the two mappings after the driver calls, or after an undo.
   bool is_mapped = false;
   Old old = Old::kUsable;
 

@@ -103,7 +103,7 @@ bool VirtualMemoryAllocator::IsConsistent() const {
       for (std::byte* at = range.PageDown(block->data); at < end;
            at += kPageBytes) {
         const PageHandle* handle = range.HandleAt(at);
-        // What the driver refuses to unmap is retired with its handle.
+        // A mapping that the driver refuses to unmap retires with its handle.
         if (!is_pending && !is_retired && (handle != nullptr) != is_usable) {
           return false;
         }

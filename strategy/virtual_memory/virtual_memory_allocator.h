@@ -244,9 +244,9 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Returns an unmapped handle to the driver; if the driver refuses, keeps it
   // for ReleaseRefused. Returns the bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
-  // The same for a list, linked by `next`.
+  // Returns a list of handles, linked by `next`, in the same way.
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
-  // Tries again what the driver refused to unmap or to release.
+  // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
   // Unmaps retired addresses whose work is done. Returns the bytes released
   // with them.
@@ -256,8 +256,8 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
   bool ReserveForRetired(std::vector<Block*>& retired);
   // Unmaps them and releases the handles that are mapped only there; adds their
-  // bytes to `released`. What the driver refuses to unmap retires again. False
-  // if there is any.
+  // bytes to `released`. Mappings that the driver refuses to unmap retire
+  // again. False if there is any.
   bool UnmapTaken(std::vector<Block*>& retired, std::size_t* released) noexcept;
   // They are unmapped: makes them holes. Returns the handles that were mapped
   // only there, linked by `next`. Holds lock_.

@@ -1,5 +1,5 @@
-// What VirtualMemoryAllocator shows of its handles: to other processes, to
-// other devices, and to those who register memory.
+// VirtualMemoryAllocator shares its handles with other processes, with other
+// devices, and with programs that register memory.
 
 #include <glog/logging.h>
 

@@ -20,11 +20,13 @@ namespace {
 
 constexpr unsigned kSecondsToHang = 30;
 
-// Its allocator's locks may be held by threads that the child does not have.
-#if defined(__SANITIZE_ADDRESS__)
+// The locks of a sanitizer's heap may be held by threads that the child does
+// not have.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasForkSafeHeap = false;
 #elif defined(__has_feature)
-constexpr bool kHasForkSafeHeap = !__has_feature(address_sanitizer);
+constexpr bool kHasForkSafeHeap =
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
 #else
 constexpr bool kHasForkSafeHeap = true;
 #endif
@@ -83,7 +85,7 @@ class StrategyForkTest : public ForkTest,
                          public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(StrategyForkTest, AChildOfABusyProcessMakesAFacadeOfItsOwn) {
-  if (!kHasForkSafeHeap) GTEST_SKIP() << "AddressSanitizer's heap";
+  if (!kHasForkSafeHeap) GTEST_SKIP() << "the heap of a sanitizer";
   const std::string strategy = GetParam();
   ASSERT_TRUE(Works(strategy));
   Keep(2, [strategy] { EXPECT_TRUE(Works(strategy)); });

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 namespace strata {
@@ -92,7 +93,8 @@ SecondProcess::SecondProcess(const Ends& ends, const std::string& test)
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends.theirs, kParentFd);
-  std::string program = "/proc/self/exe";
+  // The name of the file: valgrind runs no program by the link's name.
+  std::string program = std::filesystem::read_symlink("/proc/self/exe");
   std::string filter = "--gtest_filter=" + test;
   std::string disabled = "--gtest_also_run_disabled_tests";
   std::string brief = "--gtest_brief=1";

@@ -26,6 +26,10 @@ constexpr std::size_t kLeastFittedBytes = Mebibytes(12);
 constexpr std::size_t kMostFittedBytes = Mebibytes(32);
 // A smaller chunk is preferred to one that leaves less than this part unused.
 constexpr std::size_t kGoodFitDivisor = 32;
+// But two blocks of up to half of kMostPairedBytes share a chunk where a chunk
+// for one would leave more than this part of it unused.
+constexpr std::size_t kMostPairedBytes = Mebibytes(28);
+constexpr std::size_t kAloneRestDivisor = 16;
 
 constexpr std::size_t Index(AutoGrowthPolicy::Pool pool) {
   return static_cast<std::size_t>(pool);
@@ -39,6 +43,19 @@ std::size_t ChunkBytes(const AutoGrowthPolicy::Growth& growth,
   return AlignUp(bytes, kFrameBytes);
 }
 
+// The part of a chunk for `count` blocks that they leave unused.
+double RestOfChunk(const AutoGrowthPolicy::Growth& growth, std::size_t count) {
+  return 1 - static_cast<double>(count * growth.size) /
+                 static_cast<double>(ChunkBytes(growth, count));
+}
+
+// Whether two blocks of kMediumLimitBytes or more share a chunk.
+bool IsPaired(const AutoGrowthPolicy::Growth& growth) {
+  return growth.size <= kMostPairedBytes / 2 &&
+         RestOfChunk(growth, 1) * kAloneRestDivisor > 1 &&
+         RestOfChunk(growth, 2) < RestOfChunk(growth, 1);
+}
+
 // The number of blocks whose chunk, of `least` to `most` bytes, leaves little
 // unused; 1 if there is none.
 std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
@@ -49,8 +66,7 @@ std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
        ChunkBytes(growth, count) <= most; ++count) {
     const std::size_t chunk = ChunkBytes(growth, count);
     if (chunk < least) continue;
-    const double rest = 1 - static_cast<double>(count * growth.size) /
-                                static_cast<double>(chunk);
+    const double rest = RestOfChunk(growth, count);
     if (rest >= best_rest) continue;
     best = count;
     best_rest = rest;
@@ -139,7 +155,7 @@ std::size_t AutoGrowthPolicy::BlocksPerChunk(const Growth& growth) {
         kMostFittedBytes);
   }
   if (size <= kSmallLimitBytes) return kFrameBytes / size;
-  if (size >= kMediumLimitBytes) return 1;
+  if (size >= kMediumLimitBytes) return IsPaired(growth) ? 2 : 1;
   if (SharesMediumChunk(growth)) return kMediumChunkBytes / size;
   return BestFittingCount(growth, kLeastFittedBytes, kMostFittedBytes);
 }

@@ -25,7 +25,8 @@ namespace strata {
 //   - requests of up to 1 MiB have a pool with chunks of 2 MiB;
 //   - requests below 10 MiB share chunks of 20 MiB, or of up to 32 MiB where a
 //     chunk of 20 MiB would leave more than a quarter unused;
-//   - larger requests get a chunk of their own size;
+//   - larger requests get a chunk of their own size; up to 14 MiB two share
+//     one where a chunk for one would leave more than 1/16 unused;
 //   - all chunks are multiples of 2 MiB, the device's own step.
 //   Under a limit, which counts bytes, chunks of requests above 1 MiB are not
 //   rounded up. Requests with kLongLived have a pool of their own.

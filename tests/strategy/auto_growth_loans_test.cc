@@ -55,7 +55,7 @@ TEST_F(AutoGrowthLoansTest, NotWhileTheLendersWorkMayStillUseIt) {
   AllocationPtr low = a_->Allocate(8 * kMiB);
   Submit(a_);
   low.reset();
-  const AllocationPtr first = b_->Allocate(11 * kMiB);
+  const AllocationPtr first = b_->Allocate(12 * kMiB);
   EXPECT_NE(first->base(), used->base());
 
   Finish();
@@ -102,7 +102,7 @@ TEST_F(AutoGrowthLoansTest, AJoinedBlockWaitsForTheLatestOfItsParts) {
   high.reset();
   part.reset();
   // What was lent comes home between a block that is over and one that is not.
-  const AllocationPtr other = b_->Allocate(11 * kMiB);
+  const AllocationPtr other = b_->Allocate(12 * kMiB);
   EXPECT_NE(other->base(), used->base());
   EXPECT_EQ(a_.strategy->stats().largest_free_bytes, 11 * kMiB);
   Finish();

@@ -62,6 +62,22 @@ TEST(AutoGrowthPolicyTest, GradedChunksFollowTheRequest) {
 }
 
 // As PyTorch's kSmallSize and kMinLargeAlloc (pytorch.md §2.1).
+TEST(AutoGrowthPolicyTest, TwoBlocksShareAChunkThatOneWouldLeaveUnused) {
+  const AutoGrowthPolicy policy(StrategyOptions{});
+  const std::size_t wasteful = Mebibytes(12) + Kibibytes(256);
+  EXPECT_THAT(Sizes(policy, wasteful),
+              ElementsAre(Mebibytes(26), Mebibytes(14), wasteful));
+  // One alone leaves 1/16 at most, two leave no less, or both are too large.
+  EXPECT_THAT(Sizes(policy, Mebibytes(12)), ElementsAre(Mebibytes(12)));
+  const std::size_t one_rest = Mebibytes(13) + Kibibytes(512);
+  EXPECT_THAT(Sizes(policy, one_rest), ElementsAre(Mebibytes(14), one_rest));
+  const std::size_t no_better = Mebibytes(10) + 256;
+  EXPECT_THAT(Sizes(policy, no_better),
+              ElementsAre(Mebibytes(22), Mebibytes(12), no_better));
+  const std::size_t large = Mebibytes(14) + 256;
+  EXPECT_THAT(Sizes(policy, large), ElementsAre(Mebibytes(16), large));
+}
+
 TEST(AutoGrowthPolicyTest, GradedRequestsOfUpToOneMebibyteAreSmall) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   EXPECT_EQ(policy.PoolOf(256), Pool::kSmall);

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
              32},
         Case{"training_memory", "auto_growth", "training", "memory", 1.01, 32},
         Case{"jittered_memory", "auto_growth", "training_jittered", "memory",
-             1.01, 8},
+             1.01, 32},
         Case{"random_speed", "auto_growth", "random_1000", "speed", 1.05, 32},
         Case{"small_speed", "auto_growth", "random_small_1000", "speed", 1.05,
              32},

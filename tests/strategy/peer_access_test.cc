@@ -1,0 +1,56 @@
+// Threads that enable a peer at once.
+
+#include "strata/strategy/virtual_memory/peer_access.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+namespace strata {
+namespace {
+
+constexpr Location kOwner{Location::Kind::kDevice, 0};
+constexpr Location kPeer{Location::Kind::kDevice, 1};
+
+// The driver refuses the first grant, and takes its time: another thread
+// enables the peer meanwhile, if it can.
+class SlowMapper : public PeerAccess::Mapper {
+ public:
+  explicit SlowMapper(PeerAccess& access) : access_(access) {}
+
+  Status ApplyGrants() noexcept override {
+    if (++calls_ != 1) return Status::kSuccess;
+    other_ = std::async(std::launch::async,
+                        [this] { return access_.Enable(kPeer); });
+    // The other call must not get here before this one is over.
+    for (int i = 0; i < kPatience && calls_ == 1; ++i) {
+      std::this_thread::yield();
+    }
+    return Status::kUnknown;
+  }
+
+  Status other() { return other_.get(); }
+
+ private:
+  static constexpr int kPatience = 100000;
+
+  PeerAccess& access_;
+  std::atomic<int> calls_{0};
+  std::future<Status> other_;
+};
+
+TEST(PeerAccessTest, AFailureOfOneThreadLeavesThePeerOfTheOtherEnabled) {
+  PeerAccess access(kOwner);
+  SlowMapper mapper(access);
+  access.Add(mapper);
+  EXPECT_EQ(access.Enable(kPeer), Status::kUnknown);
+  EXPECT_EQ(mapper.other(), Status::kSuccess);
+  ASSERT_EQ(access.grants()->devices.size(), 2U);
+  EXPECT_EQ(access.grants()->devices.back().location.id, kPeer.id);
+  access.Remove(mapper);
+}
+
+}  // namespace
+}  // namespace strata

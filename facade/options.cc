@@ -24,6 +24,7 @@
 #include "strata/strategy/bfc/options.h"
 #include "strata/strategy/buddy/buddy_sizes.h"
 #include "strata/strategy/registry.h"
+#include "strata/strategy/virtual_memory/vmm_policy.h"
 
 namespace strata {
 namespace {
@@ -450,6 +451,7 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
                                 "' (known: own, default)");
   }
   static_cast<void>(AsyncCachePolicy(strategy));
+  static_cast<void>(VmmPolicy(strategy));
   ReadBfcOptions(strategy);
   if (strategy.pool_rounder != "none" && strategy.pool_rounder != "pow2") {
     throw std::invalid_argument("pool_rounder: unknown rounder '" +

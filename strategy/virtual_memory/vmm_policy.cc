@@ -24,6 +24,20 @@ constexpr std::size_t kAmpleRoomDivisor = 4;
 constexpr std::size_t kFirstRangeDivisor = 8;
 constexpr std::size_t kFirstSmallRangeDivisor = 64;
 
+// Less holds no block.
+constexpr std::size_t kLeastReserveBytes = 3 * kPageBytes;
+// The address space of a process on x86-64 and arm64.
+constexpr std::size_t kMostReserveBytes = std::size_t{1} << 47;
+
+void CheckBounds(const char* option, std::uint64_t bytes, std::size_t least,
+                 std::size_t most) {
+  if (bytes >= least && bytes <= most) return;
+  throw std::invalid_argument(std::string(option) + ": " +
+                              std::to_string(bytes) +
+                              " bytes are not between " + HumanBytes(least) +
+                              " and " + HumanBytes(most));
+}
+
 std::size_t ParseDial(const std::string& text) {
   std::size_t dial = 0;
   const char* const end = text.data() + text.size();
@@ -42,10 +56,10 @@ VmmPolicy::VmmPolicy(const StrategyOptions& options)
     : most_handle_bytes_(vmm::WholePages(options.vmm_handle_max_bytes)),
       most_address_bytes_(options.vmm_reserve_bytes),
       may_alias_(options.vmm_alias) {
-  if (most_handle_bytes_ < kPageBytes) {
-    throw std::invalid_argument(
-        "strata_vmm_handle_max: must be at least 2 MiB, the size of a page");
-  }
+  CheckBounds("strata_vmm_handle_max", options.vmm_handle_max_bytes, kPageBytes,
+              kMostHandleBytes);
+  CheckBounds("strata_vmm_reserve", options.vmm_reserve_bytes,
+              kLeastReserveBytes, kMostReserveBytes);
   if (options.vmm_remap == "lazy") {
     remap_ = Remap::kLazy;
   } else if (options.vmm_remap == "tight") {

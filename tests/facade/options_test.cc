@@ -38,6 +38,8 @@ std::string OtherValue(const OptionInfo& option) {
   if (name == "strata_guard_fill") return "nan";
   if (name == "strata_stream_lock") return "word";
   if (name == "strata_ipc") return "legacy";
+  if (name == "strata_vmm_remap") return "lazy";
+  if (name.starts_with("strata_vmm_") && type == "Bytes") return "8388608";
   if (name == "strata_guard_on_error") return "log";
   if (name == "strata_fault") return "nth=3";
   if (name == "strata_front_cache") return "speed";
@@ -136,6 +138,31 @@ TEST(OptionsTest, RefusesFractionsThatAreNone) {
         "fraction_of_cuda_pinned_memory_to_use"}) {
     EXPECT_THAT(RefusalOf(option + "=0"), HasSubstr(option));
     EXPECT_THAT(RefusalOf(option + "=1.5"), HasSubstr(option));
+  }
+}
+
+// Also where no place has the strategy.
+TEST(OptionsTest, RefusesVirtualMemoryOutOfBounds) {
+  for (const std::string strategy : {"auto_growth", "virtual_memory", "auto"}) {
+    const auto refusal = [&](const std::string& option) {
+      return RefusalOf("allocator_strategy=" + strategy + "," + option);
+    };
+    EXPECT_EQ(refusal("strata_vmm_reserve=1000"),
+              "strata_vmm_reserve: 1000 bytes are not between 6.0 MiB and "
+              "128.0 TiB");
+    EXPECT_EQ(refusal("strata_vmm_handle_max=65MiB"),
+              "strata_vmm_handle_max: 68157440 bytes are not between 2.0 MiB "
+              "and 64.0 MiB");
+    for (const std::string option :
+         {"strata_vmm_reserve=6291455", "strata_vmm_reserve=129TiB",
+          "strata_vmm_handle_max=2097151", "strata_vmm_remap=often"}) {
+      EXPECT_THAT(refusal(option),
+                  HasSubstr(option.substr(0, option.find('='))));
+    }
+    Options::Parse("allocator_strategy=" + strategy +
+                   ",strata_vmm_reserve=6MiB,strata_vmm_handle_max=2MiB");
+    Options::Parse("allocator_strategy=" + strategy +
+                   ",strata_vmm_reserve=128TiB,strata_vmm_handle_max=64MiB");
   }
 }
 

@@ -206,19 +206,22 @@ class AllocatorFacade {
   // descriptors to send to other processes. They see all of each handle. The
   // handles stay, and count as reserved, until the result is closed.
   //
-  // Errors: std::invalid_argument if the allocation lies in no handle, or if
-  // its
-  //   device cannot export them; DeviceError.
+  // Errors: std::invalid_argument if the allocation belongs to another facade,
+  //   if it lies in no handle, or if its device cannot export them;
+  //   DeviceError.
   ExportedMemory Export(const Allocation& allocation);
   // Maps what another process has exported for a device place. The memory
   // counts there alone.
   //
   // Errors: std::invalid_argument for other places, and for a list of pieces
-  //   that is not the list of one export; DeviceError.
+  //   that is not the list of one export; DeviceError naming the piece and the
+  //   device call.
   ImportedMemory Import(Place place, const std::vector<SharedPiece>& pieces);
   // The addresses to register for a live allocation of this facade: the handles
   // that it lies in, or else the chunk. All are mapped, as long as the
   // allocation lives. With kOneHandle, they are those of the allocation.
+  //
+  // Errors: std::invalid_argument if it belongs to another facade.
   AddressSpan GetAddressRange(const Allocation& allocation);
   // Lets device `peer` access the memory of `place`, also what is mapped later.
   // It may have been enabled before. Allocations and imports that run at the

@@ -8,6 +8,7 @@
 #include "strata/allocation/error.h"
 #include "strata/allocation/streams/capture_gate.h"
 #include "strata/facade/allocator_facade.h"
+#include "strata/facade/front.h"
 #include "strata/facade/graph_pools.h"
 #include "strata/facade/place_state.h"
 #include "strata/strategy/virtual_memory/peer_access.h"
@@ -21,10 +22,21 @@ void RequireDevicePlace(const char* what, Place place) {
                               " is no device");
 }
 
+// Throws unless `allocation` is one of the facade of `state`.
+void RequireOwn(const char* what, const Allocation& allocation,
+                const PlaceState& state) {
+  if (allocation.data() == nullptr) return;  // belongs to no layer
+  const auto* front = dynamic_cast<const Front*>(allocation.owner());
+  if (front != nullptr && &front->state() == &state) return;
+  throw std::invalid_argument(std::string(what) +
+                              ": the allocation belongs to another facade");
+}
+
 }  // namespace
 
 ExportedMemory AllocatorFacade::Export(const Allocation& allocation) {
   PlaceState& state = Find(allocation.place());
+  RequireOwn("Export", allocation, state);
   ExportedMemory exported;
   const Status status = ExportMapped(allocation, &exported);
   if (status == Status::kNotSupported) {
@@ -42,15 +54,12 @@ ImportedMemory AllocatorFacade::Import(Place place,
                                        const std::vector<SharedPiece>& pieces) {
   RequireDevicePlace("Import", place);
   PlaceState& state = Find(place);
-  ImportedMemory imported;
-  const Status status = ImportedMemory::Map(
-      platform_, *state.device(), pieces,
-      state.strategy_options().peers->grants()->devices, &imported);
-  if (status != Status::kSuccess) throw DeviceError("Import", status);
-  return imported;
+  return ImportedMemory::Map(platform_, *state.device(), pieces,
+                             state.strategy_options().peers->grants()->devices);
 }
 
 AddressSpan AllocatorFacade::GetAddressRange(const Allocation& allocation) {
+  RequireOwn("GetAddressRange", allocation, Find(allocation.place()));
   if (const auto span = MappedSpanOf(allocation)) return *span;
   const Block* block = allocation.block();
   while (block->chunk != nullptr) block = block->chunk->memory->block();

@@ -61,6 +61,8 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
   HitState& hit_state() const { return hit_; }
+  // Of its place, in its facade.
+  const PlaceState& state() const { return *state_; }
 
   // The facade lets go: the front is an orphan, and may be gone on return.
   void Drop() noexcept;

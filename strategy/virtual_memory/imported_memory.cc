@@ -3,18 +3,31 @@
 #include <glog/logging.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "strata/allocation/error.h"
+#include "strata/platform/device_call.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
 namespace strata {
 namespace {
 
-// Whether the parts of the handles lie one after the other once the handles do.
 // More would not fit into the address space.
 constexpr std::size_t kMostBytes = std::size_t{1} << 47;
 
-bool IsList(const std::vector<SharedPiece>& pieces) {
+// "piece 2 of 3", for the piece of index 1.
+std::string NameOf(std::size_t index, const std::vector<SharedPiece>& pieces) {
+  return "piece " + std::to_string(index + 1) + " of " +
+         std::to_string(pieces.size());
+}
+
+// Throws unless the parts of the handles lie one after the other once the
+// handles do.
+void CheckPieces(const std::vector<SharedPiece>& pieces) {
+  if (pieces.empty()) {
+    throw std::invalid_argument("Import: there are no pieces");
+  }
   std::size_t handle_bytes = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const SharedPiece& piece = pieces[i];
@@ -27,11 +40,16 @@ bool IsList(const std::vector<SharedPiece>& pieces) {
         (!is_first && piece.offset != 0) ||
         (!is_last && piece.offset + piece.bytes != piece.handle_bytes) ||
         piece.handle_bytes > kMostBytes - handle_bytes) {
-      return false;
+      throw std::invalid_argument("Import: " + NameOf(i, pieces) +
+                                  " is not in the list of an export");
     }
     handle_bytes += piece.handle_bytes;
   }
-  return !pieces.empty();
+}
+
+void Require(const std::string& name, DeviceCall call, Status status) {
+  if (status == Status::kSuccess) return;
+  throw DeviceError("Import: " + name + ": " + DeviceCallName(call), status);
 }
 
 }  // namespace
@@ -49,55 +67,52 @@ ImportedMemory& ImportedMemory::operator=(ImportedMemory&& other) noexcept {
   return *this;
 }
 
-Status ImportedMemory::Map(std::shared_ptr<void> owner, Device& device,
-                           const std::vector<SharedPiece>& pieces,
-                           const std::vector<AccessDescriptor>& access,
-                           ImportedMemory* imported) {
-  if (!IsList(pieces)) {
-    throw std::invalid_argument(
-        "the pieces to import are not those of one exported allocation");
-  }
+ImportedMemory ImportedMemory::Map(
+    std::shared_ptr<void> owner, Device& device,
+    const std::vector<SharedPiece>& pieces,
+    const std::vector<AccessDescriptor>& access) {
+  CheckPieces(pieces);
   ImportedMemory memory;
   memory.owner_ = std::move(owner);
   memory.device_ = &device;
-  const Status status = memory.MapAll(pieces, access);
-  if (status == Status::kSuccess) *imported = std::move(memory);
-  return status;
+  memory.MapAll(pieces, access);
+  return memory;
 }
 
-Status ImportedMemory::MapAll(const std::vector<SharedPiece>& pieces,
-                              const std::vector<AccessDescriptor>& access) {
+void ImportedMemory::MapAll(const std::vector<SharedPiece>& pieces,
+                            const std::vector<AccessDescriptor>& access) {
   std::size_t range_bytes = 0;
   for (const SharedPiece& piece : pieces) range_bytes += piece.handle_bytes;
-  Status status = device_->ReserveRange(&range_, range_bytes, kPageBytes, 0);
-  if (status != Status::kSuccess) return status;
+  const std::string all = std::to_string(pieces.size()) + " pieces";
+  Require(all, DeviceCall::kReserveRange,
+          device_->ReserveRange(&range_, range_bytes, kPageBytes, 0));
   range_bytes_ = range_bytes;
-  for (const SharedPiece& piece : pieces) {
-    status = MapNext(piece);
-    if (status != Status::kSuccess) return status;
-    bytes_ += piece.bytes;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    MapNext(pieces[i], NameOf(i, pieces));
+    bytes_ += pieces[i].bytes;
   }
-  status =
-      device_->SetAccess(range_, range_bytes_, access.data(), access.size());
+  Require(
+      all, DeviceCall::kSetAccess,
+      device_->SetAccess(range_, range_bytes_, access.data(), access.size()));
   data_ = reinterpret_cast<std::byte*>(range_) + pieces.front().offset;
-  return status;
 }
 
-Status ImportedMemory::MapNext(const SharedPiece& piece) {
+void ImportedMemory::MapNext(const SharedPiece& piece,
+                             const std::string& name) {
   Shareable shareable;
   shareable.fd = piece.fd;
   MemHandle handle;
-  Status status =
-      device_->ImportMemory(&handle, ShareType::kPosixFd, shareable);
-  if (status != Status::kSuccess) return status;
-  status =
+  Require(name, DeviceCall::kImportMemory,
+          device_->ImportMemory(&handle, ShareType::kPosixFd, shareable));
+  const Status status =
       device_->MapRange(range_ + mapped_bytes_, piece.handle_bytes, 0, handle);
   if (status == Status::kSuccess) mapped_bytes_ += piece.handle_bytes;
   // A mapping keeps the memory. Once more, as a reference that is left over
   // would keep it for ever.
   Status released = device_->ReleaseMemory(handle);
   if (released != Status::kSuccess) released = device_->ReleaseMemory(handle);
-  return status != Status::kSuccess ? status : released;
+  Require(name, DeviceCall::kMapRange, status);
+  Require(name, DeviceCall::kReleaseMemory, released);
 }
 
 void ImportedMemory::Close() noexcept {

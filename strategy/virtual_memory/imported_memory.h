@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,16 +27,15 @@ class ImportedMemory {
   ~ImportedMemory() { Close(); }
 
   // Maps `pieces`, whose descriptors the caller may close then, so that the
-  // devices of `access` may use them. `owner` keeps the device alive. On any
-  // status but kSuccess nothing has changed.
+  // devices of `access` may use them. `owner` keeps the device alive.
   //
-  // Errors: std::invalid_argument if `pieces` is no list of ExportedMemory.
+  // Errors: std::invalid_argument if `pieces` is no list of ExportedMemory;
+  //   DeviceError. Both name the piece, the second also the device call.
   // Cost: a device call for the addresses, three for each piece, one for the
   //   access.
-  static Status Map(std::shared_ptr<void> owner, Device& device,
-                    const std::vector<SharedPiece>& pieces,
-                    const std::vector<AccessDescriptor>& access,
-                    ImportedMemory* imported);
+  static ImportedMemory Map(std::shared_ptr<void> owner, Device& device,
+                            const std::vector<SharedPiece>& pieces,
+                            const std::vector<AccessDescriptor>& access);
 
   // The first byte of the exported allocation; null once it is closed.
   void* data() const { return data_; }
@@ -44,10 +44,10 @@ class ImportedMemory {
   void Close() noexcept;
 
  private:
-  // Imports and maps the next piece.
-  Status MapNext(const SharedPiece& piece);
-  Status MapAll(const std::vector<SharedPiece>& pieces,
-                const std::vector<AccessDescriptor>& access);
+  // Imports and maps the next piece, which errors call `name`.
+  void MapNext(const SharedPiece& piece, const std::string& name);
+  void MapAll(const std::vector<SharedPiece>& pieces,
+              const std::vector<AccessDescriptor>& access);
 
   std::shared_ptr<void> owner_;
   Device* device_ = nullptr;

@@ -305,6 +305,54 @@ TEST_F(ExportTest, FailedImportChangesNothing) {
   EXPECT_GE(failures, 6);
 }
 
+TEST_F(ExportTest, FailedImportNamesThePieceAndTheCall) {
+  Build(kMapped);
+  const AllocationPtr block = Alloc(kPage);
+  const ExportedMemory exported = facade().Export(*block);
+  SharedPiece whole = exported.pieces().front();
+  whole.offset = 0;
+  whole.bytes = whole.handle_bytes;
+  std::vector<SharedPiece> pieces = {whole, whole, whole};
+  const auto message = [&](DeviceCall call, std::uint64_t nth) {
+    Fault(call, nth, Status::kNotPermitted);
+    const std::string text =
+        TextOf<DeviceError>([&] { facade().Import(kPlace, pieces); });
+    device().ClearFaults();
+    return text;
+  };
+  const std::string status = ": " + ToString(Status::kNotPermitted);
+  EXPECT_EQ(message(DeviceCall::kImportMemory, 2),
+            "Import: piece 2 of 3: import_memory" + status);
+  EXPECT_EQ(message(DeviceCall::kMapRange, 3),
+            "Import: piece 3 of 3: map_range" + status);
+  EXPECT_EQ(message(DeviceCall::kReserveRange, 1),
+            "Import: 3 pieces: reserve_range" + status);
+  EXPECT_EQ(message(DeviceCall::kSetAccess, 1),
+            "Import: 3 pieces: set_access" + status);
+  pieces[1].bytes = 0;
+  EXPECT_EQ(
+      TextOf<std::invalid_argument>([&] { facade().Import(kPlace, pieces); }),
+      "Import: piece 2 of 3 is not in the list of an export");
+}
+
+TEST_F(ExportTest, AllocationOfAnotherFacadeIsRefused) {
+  for (const char* strategy : {kMapped, "allocator_strategy=auto_growth"}) {
+    Build(strategy);
+    AllocatorFacade other(Options::Parse(strategy), platform_);
+    for (const Place place : {kPlace, HostPlace()}) {
+      const AllocationPtr block = other.Alloc(place, kPage);
+      EXPECT_EQ(other.GetAddressRange(*block).begin, other.GetBasePtr(*block));
+      EXPECT_EQ(TextOf<std::invalid_argument>(
+                    [&] { facade().GetAddressRange(*block); }),
+                "GetAddressRange: the allocation belongs to another facade");
+      EXPECT_EQ(TextOf<std::invalid_argument>([&] { facade().Export(*block); }),
+                "Export: the allocation belongs to another facade");
+    }
+    const AllocationPtr nothing = other.Alloc(kPlace, 0);
+    EXPECT_EQ(facade().GetAddressRange(*nothing).bytes, 0U);
+  }
+}
+
 TEST_F(ExportTest, PiecesOfNoExportAreRefused) {
   Build(kMapped);
   const AllocationPtr block = Alloc(2 * kPage);

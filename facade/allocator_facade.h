@@ -44,7 +44,7 @@ class ThreadEnds;
 // Threads: any thread. Destroy the facade when no call is in flight; frees may
 //   still be, and may come later: each chain lives until its last allocation
 //   is freed. Streams that have such allocations, or are marked on them, and
-//   were not announced to end, outlive them. For graphs see docs/graphs.md.
+//   were not announced to end, outlive them. Graphs may outlive the facade.
 //   After a fork of a program with several threads the child makes a facade of
 //   its own; it must neither call this one nor free what that gave: a lock
 //   that another thread held stays locked there.

@@ -119,7 +119,9 @@ std::size_t GzipFile::Inflate(char* to, std::size_t bytes) {
         at_ = At::kBetween;
         break;
       case Z_BUF_ERROR:
-        throw InputError("the gzip data is cut off here");
+        is_cut_ = true;
+        at_ = At::kEnd;
+        break;
       case Z_MEM_ERROR:
         throw std::bad_alloc();
       default:

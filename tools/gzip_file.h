@@ -11,8 +11,11 @@
 
 namespace strata {
 
-// What a file holds cannot be read: it is cut off, corrupt, or the system says
-// no. what() is the reason alone; the reader that knows the place adds it.
+// The reason of an error, where GzipFile::is_cut().
+inline constexpr char kGzipCutReason[] = "the gzip data is cut off here";
+
+// What a file holds cannot be read: it is corrupt, or the system says no.
+// what() is the reason alone; the reader that knows the place adds it.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,6 +27,7 @@ class InputError : public std::runtime_error {
 // Model: gzip data is one member or several, and may be padded by zeros, as on
 //   tapes. Other bytes behind it are counted and passed over: they are lines
 //   that were appended to a compressed file, for instance.
+//   Gzip data that is cut off is read up to the cut.
 // Threads: externally synchronised.
 class GzipFile {
  public:
@@ -38,6 +42,8 @@ class GzipFile {
   //
   // Errors: InputError; std::bad_alloc; Interrupted, if a SIGINT ends a wait.
   std::size_t Read(char* to, std::size_t bytes);
+  // Whether the gzip data ends before its stream does; known at the end.
+  bool is_cut() const { return is_cut_; }
   // Bytes behind the gzip data that are no gzip data; known at the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
   // Bytes read from the system, and those that the file has; 0: unknown.
@@ -60,6 +66,7 @@ class GzipFile {
   std::vector<unsigned char> buffer_;  // of the file, as it is
   const int fd_;                       // opened last: what throws is before
   At at_ = At::kStart;
+  bool is_cut_ = false;
   std::uint64_t trailing_bytes_ = 0;
   std::uint64_t read_bytes_ = 0;
   z_stream stream_{};  // next_in, avail_in: what is not used yet

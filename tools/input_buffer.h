@@ -39,6 +39,8 @@ class InputBuffer {
   // `act` is called before each read of the file, and may throw.
   void OnFill(std::function<void()> act) { on_fill_ = std::move(act); }
 
+  // Whether the gzip data ends before its stream does; known at the end.
+  bool is_cut() const { return file_ && file_->is_cut(); }
   // Bytes behind the gzip data that are no gzip data; known at the end.
   std::uint64_t trailing_bytes() const {
     return file_ ? file_->trailing_bytes() : 0;

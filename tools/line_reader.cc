@@ -31,6 +31,10 @@ bool LineReader::Next(std::string_view* line) {
     }
     if (!Fill()) break;
   }
+  if (end == nullptr && input_.is_cut()) {
+    if (line_ == 0) throw TraceError(input_.path(), 1, kGzipCutReason);
+    return false;
+  }
   const char* const begin = input_.data();
   std::size_t bytes = input_.size();
   returned_ = bytes;

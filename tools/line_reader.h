@@ -16,7 +16,9 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // The lines of a text, without a byte order mark.
 //
 // Model: of a line above kMaxLineBytes only the first kLongLineBytes are given.
-// Errors: TraceError: the text cannot be read, is cut off or corrupt.
+//   Where gzip data is cut off, the text ends with the last whole line.
+// Errors: TraceError: the text cannot be read or is corrupt, or gzip data holds
+//   no whole line.
 // Threads: externally synchronised.
 // Cost: a line is a view into the buffer.
 class LineReader {

@@ -18,7 +18,9 @@ std::string PickleSource::Place() const {
 
 bool PickleSource::Available(std::uint64_t bytes) {
   while (input_.size() < bytes) {
-    if (!input_.Fill()) return false;
+    if (input_.Fill()) continue;
+    if (input_.is_cut()) throw InputError(kGzipCutReason);
+    return false;
   }
   return true;
 }

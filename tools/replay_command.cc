@@ -11,7 +11,6 @@
 #include <system_error>
 #include <vector>
 
-#include "strata/facade/auto_strategy.h"
 #include "strata/facade/flags.h"
 #include "strata/facade/tf_environment.h"
 #include "strata/platform/function_ref.h"
@@ -152,9 +151,7 @@ std::vector<Options> ReplayOptions() {
   NameByEnvironment(all);
   for (Options& options : all) {
     // Throws if an option of the platform is wrong.
-    SimPlatform probe(options.platform);
-    if (options.Strategy() != kAutoStrategy) continue;
-    options.allocator_strategy = StrategyOn(options, probe.device(0).caps());
+    const SimPlatform probe(options.platform);
   }
   return all;
 }

@@ -103,6 +103,7 @@ Json RowJson(const ReplayRow& row) {
   }
   AddTraceKeys(row, json);
   AddPassKeys(row, json);
+  json["chosen_by_auto"] = row.is_auto;
   return json;
 }
 

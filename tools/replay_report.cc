@@ -99,7 +99,7 @@ constexpr Table::Align kToTheRight = Table::Align::kRight;
 
 const Column kColumns[] = {
     {"strategy", kToTheLeft, Shown::kAlways,
-     [](const ReplayRow& row) { return row.strategy; },
+     [](const ReplayRow& row) { return row.Name(); },
      "the strategy or peer; `recorded` is the program that was recorded"},
     {"operations", kToTheRight, Shown::kWide,
      [](const ReplayRow& row) { return std::to_string(row.trace.operations); },

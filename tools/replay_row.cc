@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "strata/allocation/error.h"
+#include "strata/facade/auto_strategy.h"
+#include "strata/platform/sim/sim_platform.h"
 #include "strata/tools/recordings.h"
 
 namespace strata {
@@ -85,6 +87,15 @@ std::optional<double> ReplayRow::ReservedRatio() const {
   return Ratio(result.peak_reserved_bytes, trace.peak_live_bytes);
 }
 
+std::string ReplayedStrategy(const Options& options) {
+  SimPlatform probe(options.platform);
+  return StrategyOn(options, probe.device(0).caps());
+}
+
+std::string ReplayRow::Name() const {
+  return is_auto ? "auto (" + strategy + ")" : strategy;
+}
+
 std::optional<double> ReplayRow::FitRatio() const {
   if (!fit) return std::nullopt;
   return Ratio(fit->capacity_bytes, trace.peak_live_bytes);
@@ -95,10 +106,11 @@ ReplayRow MakeReplayRow(
     const std::function<void(const std::string&)>& progress) {
   ReplayRow row;
   row.trace = TraceFacts(trace);
-  row.strategy = options.Strategy();
+  row.strategy = ReplayedStrategy(options);
+  row.is_auto = options.Strategy() == kAutoStrategy;
   row.device_bytes = options.platform.sim_memory_bytes;
 
-  const std::string who = trace.path + ", " + row.strategy;
+  const std::string who = trace.path + ", " + row.Name();
   const std::string doing =
       who + (settings.check ? ": checking" : ": replaying");
   progress(doing);

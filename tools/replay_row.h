@@ -35,10 +35,14 @@ struct TraceFacts {
   SkipLog skipped;
 };
 
+// The strategy or peer that `options` get on their simulated device.
+std::string ReplayedStrategy(const Options& options);
+
 // One trace under one strategy: a row of `strata replay`.
 struct ReplayRow {
   TraceFacts trace;
   std::string strategy;
+  bool is_auto = false;      // --allocator_strategy=auto chose the strategy
   bool is_recorded = false;  // of the recorded program: nothing was replayed
   std::uint64_t device_bytes = 0;  // of the device; 0: unknown
   ReplayResult result;
@@ -50,6 +54,8 @@ struct ReplayRow {
   bool has_fit = false;                      // whether a fit was asked for
   std::optional<Fit> fit;                    // nothing: none was found
 
+  // "auto (virtual_memory)" where auto chose the strategy.
+  std::string Name() const;
   // Peak reserved over peak live bytes; nothing if that says nothing: a run
   // that did not serve all, or no bytes at all.
   std::optional<double> ReservedRatio() const;

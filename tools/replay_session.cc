@@ -179,7 +179,7 @@ class ReplaySession {
     std::vector<std::string> result;
     for (const std::string& name : names) {
       const auto is_asked = [&](const Options& options) {
-        return options.Strategy() == name;
+        return ReplayedStrategy(options) == name;
       };
       const bool is_known =
           std::any_of(request_.strategies.begin(), request_.strategies.end(),

@@ -143,7 +143,7 @@ class Sentence {
     if (!is_equal) {
       const ReplayRow& worst =
           **std::max_element(rows_.begin(), rows_.end(), &NeedsLess);
-      return Compared(bytes, NeedOf(worst), worst.strategy);
+      return Compared(bytes, NeedOf(worst), worst.Name());
     }
     if (recorded == 0) {
       return Compared(bytes, trace_.peak_live_bytes, "the peak live");
@@ -157,12 +157,11 @@ class Sentence {
 
   std::string SomeFail() const {
     const ReplayRow& first = *failing_.front();
-    const std::string text =
-        Joined({"On ", HumanBytes(report_.device_bytes), WithinLimits(), ", ",
-                Listed(failing_), Verb(failing_.size(), " runs", " run"),
-                " out of memory (", first.strategy, " at ",
-                Trace::UnitName(trace_.unit), " ",
-                std::to_string(*first.failed_line), InPass(first), ")"});
+    const std::string text = Joined(
+        {"On ", HumanBytes(report_.device_bytes), WithinLimits(), ", ",
+         Listed(failing_), Verb(failing_.size(), " runs", " run"),
+         " out of memory (", first.Name(), " at ", Trace::UnitName(trace_.unit),
+         " ", std::to_string(*first.failed_line), InPass(first), ")"});
     if (serving_.empty()) return Joined({text, "; ", WayOut("runs", "run")});
     return Joined({text, "; ", Listed(serving_),
                    Verb(serving_.size(), " runs.", " run.")});
@@ -228,7 +227,7 @@ class Sentence {
     if (!least.fit || bytes <= report_.device_bytes) {
       return "no other strategy does; --fit finds the device that it fits on.";
     }
-    return Joined({least.strategy, " fits on ", HumanBytes(bytes), ", ",
+    return Joined({least.Name(), " fits on ", HumanBytes(bytes), ", ",
                    HumanBytes(bytes - report_.device_bytes), " more."});
   }
 

@@ -62,6 +62,11 @@ Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options) {
 
 void CountInput(const InputBuffer& input, bool strict, SkipLog* log) {
   log->AddBytes(input.read_bytes());
+  if (input.is_cut()) {
+    if (strict) throw TraceError(input.path(), 0, kGzipCutReason);
+    log->AddRows(1);
+    log->Add(SkipKind::kCutRow, 0, kGzipCutReason);
+  }
   const std::uint64_t bytes = input.trailing_bytes();
   if (bytes == 0) return;
   const char* reason = "what follows the gzip data is no gzip data";

@@ -25,10 +25,10 @@ struct TraceReaderOptions {
 Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options);
 Trace ReadTrace(const std::string& path, const TraceReaderOptions& options);
 
-// Adds the bytes of `input`, which was read to its end, to `log`, and those
-// behind its gzip data.
+// Adds the bytes of `input`, which was read to its end, to `log`, those behind
+// its gzip data, and the row that was lost where that data is cut off.
 //
-// Errors: with `strict`, TraceError if there are such.
+// Errors: with `strict`, TraceError if there are such bytes or such a row.
 void CountInput(const InputBuffer& input, bool strict, SkipLog* log);
 
 }  // namespace strata

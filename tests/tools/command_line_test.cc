@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <ios>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -210,13 +212,45 @@ TEST_F(CommandLineTest, ReplayWithoutTraceIsRefused) {
   ExpectRefused(RunStrata({"replay"}), "no trace given");
 }
 
-TEST_F(CommandLineTest, CutOffGzipIsRefused) {
+TEST_F(CommandLineTest, RowOfAutoNamesTheStrategyToo) {
+  const std::string strategies = "--allocator_strategy=auto,virtual_memory";
+  const CommandResult table = RunStrata({"replay", small_.path(), strategies});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("\nauto (virtual_memory) "));
+  EXPECT_THAT(table.out, HasSubstr("\nvirtual_memory "));
+  const auto rows = nlohmann::json::parse(
+      RunStrata({"replay", small_.path(), strategies, "--format=json"}).out);
+  EXPECT_EQ(rows[0]["strategy"], "virtual_memory");
+  EXPECT_EQ(rows[0]["chosen_by_auto"], true);
+  EXPECT_EQ(rows[1]["strategy"], "virtual_memory");
+  EXPECT_EQ(rows[1]["chosen_by_auto"], false);
+  EXPECT_EQ(rows[0]["peak_reserved_bytes"], rows[1]["peak_reserved_bytes"]);
+}
+
+TEST_F(CommandLineTest, CutOffGzipLosesARow) {
+  const auto cut = [](const TempFile& whole, const std::string& path) {
+    const std::string bytes = whole.Read();
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 9);
+  };
+  const TempFile file(".csv.gz");
   const TempFile whole(".gz");
   whole.WriteGzip(kSmallTrace);
-  const std::string bytes = whole.Read();
-  const TempFile file(".csv.gz");
-  file.Write(bytes.substr(0, bytes.size() - 9));
-  ExpectRefused(RunStrata({"replay", file.path()}), "gzip data is cut off");
+  cut(whole, file.path());
+  // More than 1 % of the rows.
+  const CommandResult few = RunStrata({"replay", file.path()});
+  EXPECT_EQ(few.code, 3);
+  EXPECT_THAT(few.err,
+              HasSubstr(": 1 skipped: the last row, which is cut off (the "
+                        "gzip data is cut off here)"));
+  ExpectRefused(RunStrata({"replay", "--strict", file.path()}),
+                "gzip data is cut off");
+  std::string rows = kHeader;
+  for (int i = 0; i < 100; ++i) {
+    rows += "1,0,allocate,0x10,3145728,0\n1,0,free,0x10,0,0\n";
+  }
+  whole.WriteGzip(rows);
+  cut(whole, file.path());
+  EXPECT_EQ(RunStrata({"replay", file.path()}).code, 0);
 }
 
 TEST_F(CommandLineTest, WrongHeaderIsRefused) {

@@ -51,7 +51,7 @@ TEST(ReplayRowTest, HasTheKeysThatProgramsReadInOrder) {
                 "may_be_wrong", "device_bytes", "recorded_device_bytes",
                 "recorded_failures", "recorded_failures_served", "releases",
                 "passes", "passes_done", "jitter_percent", "first_pass",
-                "last_pass", "pass_samples"));
+                "last_pass", "pass_samples", "chosen_by_auto"));
 }
 
 TEST(ReplayRowTest, KeysOfPassesAreNullWithoutThem) {

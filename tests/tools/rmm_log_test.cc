@@ -350,21 +350,6 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(test.param.name);
     });
 
-TEST(RmmLogTest, CutOffGzipIsReportedAndNotItsLastLine) {
-  const TempFile whole(".csv.gz");
-  std::string text = kHeader;
-  for (int i = 1; i < 5000; ++i) {
-    text += "1,0,allocate," + std::to_string(i * 7919) + "," +
-            std::to_string(i) + ",0\n";
-  }
-  whole.WriteGzip(text);
-  const TempFile file(".csv.gz");
-  file.Write(whole.Read().substr(0, whole.Read().size() / 2));
-  EXPECT_THAT([&] { ReadRmmLog(file.path()); },
-              ::testing::ThrowsMessage<TraceError>(
-                  ::testing::HasSubstr("the gzip data is cut off here")));
-}
-
 // --- Rows that are skipped -------------------------------------------------
 
 struct SkippedRow {

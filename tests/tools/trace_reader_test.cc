@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <ios>
+#include <sstream>
 #include <string>
 
 #include "strata/tests/tools/pickle_text.h"
@@ -54,6 +59,41 @@ TEST(TraceReaderTest, SeesItThroughGzip) {
     const TempFile file(".gz");
     file.WriteGzip(content);
     EXPECT_EQ(ReadTrace(file.path(), {}).events.size(), 1U);
+  }
+}
+
+TEST(TraceReaderTest, CutOffGzipIsReadToItsLastWholeRow) {
+  const std::string path = BundledTrace("gen_fsdp");
+  const Trace whole = ReadTrace(path, {});
+  std::ifstream bundled(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << bundled.rdbuf();
+  const TempFile file(".csv.gz");
+  file.Write(bytes.str().substr(0, bytes.str().size() / 2));
+  const Trace trace = ReadTrace(file.path(), {});
+  ASSERT_GT(trace.events.size(), 100U);
+  ASSERT_LT(trace.events.size(), whole.events.size());
+  EXPECT_TRUE(std::equal(trace.events.begin(), trace.events.end(),
+                         whole.events.begin()));
+  EXPECT_EQ(trace.skipped.Summary(), "cut_row 1");
+  EXPECT_FALSE(trace.skipped.IsSuspect());
+  TraceReaderOptions options;
+  options.strict = true;
+  EXPECT_THAT([&] { ReadTrace(file.path(), options); },
+              ThrowsMessage<TraceError>(HasSubstr("gzip data is cut off")));
+}
+
+// Half a pickle has no value.
+TEST(TraceReaderTest, CutOffSnapshotIsAnError) {
+  const TempFile whole(".gz");
+  whole.WriteGzip(Snapshot());
+  const std::string bytes = whole.Read();
+  const TempFile file(".gz");
+  for (std::size_t size = 2; size < bytes.size(); ++size) {
+    file.Write(bytes.substr(0, size));
+    EXPECT_THAT([&] { ReadTrace(file.path(), {}); },
+                ThrowsMessage<TraceError>(HasSubstr("gzip data is cut off")))
+        << size;
   }
 }
 

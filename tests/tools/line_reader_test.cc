@@ -128,7 +128,9 @@ TEST(LineReaderTest, CutOffGzipEndsWithItsLastWholeLine) {
     ASSERT_LE(read.size(), lines.size());
     EXPECT_TRUE(std::equal(read.begin(), read.end(), lines.begin())) << size;
     // Only the end of the stream is missing.
-    if (size + 8 >= bytes.size()) EXPECT_EQ(read, lines);
+    if (size + 8 >= bytes.size()) {
+      EXPECT_EQ(read, lines);
+    }
   }
 }
 

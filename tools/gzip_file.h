@@ -14,7 +14,7 @@ namespace strata {
 // The reason of an error, where GzipFile::is_cut().
 inline constexpr char kGzipCutReason[] = "the gzip data is cut off here";
 
-// What a file holds cannot be read: it is corrupt, or the system says no.
+// The content of a file cannot be read: it is corrupt, or the system refuses.
 // what() is the reason alone; the reader that knows the place adds it.
 class InputError : public std::runtime_error {
  public:

@@ -100,8 +100,8 @@ testing::AssertionResult GrowingStepsFit(std::size_t kept_bytes) {
 // times the memory.
 TEST(AutoGrowthRoomTest, KeptBlocksOfEverySizeClassBorderPinNoLargeChunk) {
   for (const std::size_t border :
-       {Kibibytes(64), Mebibytes(1), Mebibytes(2), Mebibytes(10), Mebibytes(20),
-        Mebibytes(32)}) {
+       {Kibibytes(64), Mebibytes(1), Mebibytes(2), Mebibytes(10), Mebibytes(12),
+        Mebibytes(14), Mebibytes(20), Mebibytes(32)}) {
     for (const std::size_t kept : {border - 256, border, border + 256}) {
       EXPECT_TRUE(GrowingStepsFit(kept));
     }

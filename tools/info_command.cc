@@ -140,6 +140,13 @@ std::string CapsText(const Json& caps) {
   return text;
 }
 
+// A line if the device is a GPU's in name only.
+std::string DriverText(const Json& device) {
+  const bool stand_in = device["caps"]["simulated"].get<bool>() &&
+                        device["name"].get<std::string>().rfind("sim:", 0) != 0;
+  return stand_in ? "    the driver is simulated: nothing runs on a GPU\n" : "";
+}
+
 // `text` in lines of at most 80 characters, each behind `indent`.
 std::string Wrapped(std::string_view text, const std::string& indent) {
   constexpr std::size_t kLineWidth = 80;
@@ -165,7 +172,7 @@ std::string InfoText(const Json& info) {
             HumanBytes(device["free_bytes"].get<std::uint64_t>()) +
             " free of " +
             HumanBytes(device["total_bytes"].get<std::uint64_t>()) + "\n" +
-            Wrapped(CapsText(device["caps"]), "    ");
+            Wrapped(CapsText(device["caps"]), "    ") + DriverText(device);
     const Json& choice = device["auto_strategy"];
     text += Wrapped("--allocator_strategy=auto is " +
                         choice["name"].get<std::string>() + ": " +

@@ -68,6 +68,11 @@ Caps CudaDevice::ReadCaps() const {
   if (caps.virtual_memory) {
     caps.map_granularity_bytes = MapGranularity(driver_, device_);
   }
+  SimDriverInfo info;
+  if (driver_.simulated != nullptr && driver_.simulated(&info) == 0) {
+    caps.simulated = true;
+    caps.phantom_memory = info.phantom_memory != 0;
+  }
   return caps;
 }
 

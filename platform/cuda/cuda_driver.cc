@@ -1,13 +1,17 @@
 #include "strata/platform/cuda/cuda_driver.h"
 
+#include <dlfcn.h>
+
 #include <stdexcept>
 #include <string>
-#include <thread>
-
-#include "strata/platform/cuda/cuda_lookup.h"
 
 namespace strata {
 namespace {
+
+// The name under which every driver of Linux is installed, and its lookup since
+// CUDA 12.0.
+constexpr char kLibrary[] = "libcuda.so.1";
+constexpr char kLookup[] = "cuGetProcAddress_v2";
 
 // Null if the driver has no such function.
 void* Find(PFN_cuGetProcAddress_v12000 lookup, const char* symbol,
@@ -21,16 +25,39 @@ void* Find(PFN_cuGetProcAddress_v12000 lookup, const char* symbol,
              : nullptr;
 }
 
-// Fills `driver`; returns what is wrong, or nothing.
-std::string Load(CudaDriver* driver) {
-  PFN_cuGetProcAddress_v12000 lookup = nullptr;
-  const cudaError_t error = FindDriverLookup(&lookup);
-  if (error != cudaSuccess) return CudaReason(error);
-  const std::string missing = FindCudaFunctions(lookup, driver);
-  if (!missing.empty()) return "the driver is too old: it lacks" + missing;
-  const CUresult result = driver->Init(0);
-  return result == CUDA_SUCCESS ? std::string()
-                                : CudaReason(static_cast<cudaError_t>(result));
+SimDriverInfoFunction FindSimDriverInfo(PFN_cuGetProcAddress_v12000 lookup) {
+  return reinterpret_cast<SimDriverInfoFunction>(
+      Find(lookup, kSimDriverInfoName, CUDA_VERSION));
+}
+
+// What dlopen or dlsym says went wrong.
+std::string LoaderReason() {
+  const char* const text = dlerror();
+  return text != nullptr ? text : "unknown error of the loader";
+}
+
+// The driver's own lookup function, from which all others come; null with
+// `problem` filled if there is none. The driver is never unloaded.
+PFN_cuGetProcAddress_v12000 FindLookup(std::string* problem) {
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    *problem = "there is no driver: " + LoaderReason();
+    return nullptr;
+  }
+  void* const lookup = dlsym(library, kLookup);
+  if (lookup == nullptr) *problem = "the driver is too old: " + LoaderReason();
+  return reinterpret_cast<PFN_cuGetProcAddress_v12000>(lookup);
+}
+
+// "no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100)".
+std::string ReasonOf(const CudaDriver& driver, CUresult result) {
+  const char* text = nullptr;
+  const char* name = nullptr;
+  driver.GetErrorString(result, &text);
+  driver.GetErrorName(result, &name);
+  std::string reason(text != nullptr ? text : "unknown error");
+  reason.append(" (").append(name != nullptr ? name : "unnamed").append(", ");
+  return reason.append(std::to_string(static_cast<int>(result))).append(")");
 }
 
 }  // namespace
@@ -56,9 +83,17 @@ std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
 CudaDriver LoadCudaDriver() {
   CudaDriver driver;
   std::string problem;
-  // The runtime keeps the last error per thread: this thread's is not ours.
-  std::thread([&] { problem = Load(&driver); }).join();
-  if (!problem.empty()) throw std::runtime_error(problem);
+  const PFN_cuGetProcAddress_v12000 lookup = FindLookup(&problem);
+  if (lookup == nullptr) throw std::runtime_error(problem);
+  const std::string missing = FindCudaFunctions(lookup, &driver);
+  if (!missing.empty()) {
+    throw std::runtime_error("the driver is too old: it lacks" + missing);
+  }
+  driver.simulated = FindSimDriverInfo(lookup);
+  const CUresult result = driver.Init(0);
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error(ReasonOf(driver, result));
+  }
   return driver;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "strata/platform/simdriver/sim_driver_info.h"
 #include "strata/platform/status.h"
 
 namespace strata {
@@ -20,8 +21,7 @@ using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
 //   keeps, so the rule that a user's last error is left alone holds by
 //   construction; and the current device can be put back exactly, also where
 //   none was current. Handles are the same in both: a cudaStream_t is a
-//   CUstream. The runtime, linked statically, only finds the driver: it starts
-//   where there is none and says why.
+//   CUstream. No runtime is linked: the dynamic loader finds the driver.
 struct CudaDriver {
 #define STRATA_CUDA_FUNCTION(member, symbol, version) \
   PFN_##symbol##_v##version member = nullptr;
@@ -29,6 +29,8 @@ struct CudaDriver {
 #include "strata/platform/cuda/driver_functions.def"
 #undef STRATA_CUDA_NEWER_FUNCTION
 #undef STRATA_CUDA_FUNCTION
+  // Null unless the driver is the stand-in over the simulated device.
+  SimDriverInfoFunction simulated = nullptr;
 };
 
 // Fills `driver` with what `lookup` finds; returns the names of those it does
@@ -36,13 +38,13 @@ struct CudaDriver {
 std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
                               CudaDriver* driver);
 
-// Finds the driver and initialises it. Functions of driver_functions.def marked
-// as newer may be null in the result.
+// Finds the driver, libcuda.so.1 of the loader's path, and initialises it.
+// Functions of driver_functions.def marked as newer may be null in the result.
 //
 // Errors: std::runtime_error if there is no driver, no device, or one of the
-//   other functions is missing; its text is CUDA's reason.
-// Threads: any; what the runtime leaves behind in "last error" stays in a
-//   thread of its own.
+//   other functions is missing; its text is the loader's or the driver's
+//   reason.
+// Threads: any.
 // Cost: milliseconds; makes no context.
 CudaDriver LoadCudaDriver();
 

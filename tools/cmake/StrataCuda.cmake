@@ -42,22 +42,8 @@ function(strata_cuda_platform target)
     set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE ${source})
   endforeach()
-  # An object of its own in every build: strata_cuda_runtime() takes it.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/platform/cuda/cuda_lookup.cc
-                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  target_link_libraries(${target} PUBLIC CUDA::cudart_static)
-endfunction()
-
-# strata_cuda_runtime(<platform>): strata_cudart, a shared library of the CUDA
-# runtime and the object of <platform> that calls it. strata_shared without them
-# can be loaded by dlopen(): see cuda_lookup.h.
-function(strata_cuda_runtime platform)
-  add_library(strata_cudart SHARED
-              $<FILTER:$<TARGET_OBJECTS:${platform}>,INCLUDE,/cuda_lookup[.]cc>)
-  set_target_properties(strata_cudart PROPERTIES EXPORT_NAME cudart)
-  target_link_libraries(strata_cudart PRIVATE CUDA::cudart_static)
-  # A program's own CUDA runtime is not to be replaced by the copy in here.
-  target_link_options(strata_cudart PRIVATE -Wl,--exclude-libs,ALL)
+  # Headers only: the driver is found at run time.
+  target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
 # strata_cuda_sources(<target> <include folder> <source>...): adds objects that

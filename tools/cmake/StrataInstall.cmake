@@ -12,7 +12,8 @@ foreach(layer platform allocation strategy facade tensor adapters)
     PATTERN "*.h"
     PATTERN "*.def"
     # Its headers need CUDA's; users reach it through the registry.
-    PATTERN "cuda" EXCLUDE)
+    PATTERN "cuda" EXCLUDE
+    PATTERN "simdriver" EXCLUDE)
 endforeach()
 
 # <strata.h> for C programs: the C ABI without a folder.
@@ -20,10 +21,6 @@ configure_file(tools/cmake/strata.h.in ${PROJECT_BINARY_DIR}/package/strata.h @O
 install(FILES ${PROJECT_BINARY_DIR}/package/strata.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(TARGETS strata_static strata_shared strata_flags EXPORT StrataTargets)
-if(TARGET strata_cudart)
-  # Beside strata_shared, which looks for it there.
-  install(TARGETS strata_cudart EXPORT StrataTargets)
-endif()
 if(TARGET strata_tool)
   install(TARGETS strata_tool)
 endif()
@@ -42,10 +39,6 @@ install(FILES ${PROJECT_BINARY_DIR}/package/StrataConfig.cmake
 # Paths relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH STRATA_PC_PREFIX
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-set(STRATA_PC_PRIVATE)
-if(STRATA_PLATFORM_CUDA)
-  set(STRATA_PC_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt")
-endif()
 foreach(name strata strata-flags)
   configure_file(tools/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc

@@ -126,22 +126,16 @@ function(strata_check_table table)
 endfunction()
 
 # strata_library(<layer>... [HEADERS <layer>...]): strata_static, strata_shared,
-# strata::facade; and strata_cudart, without which strata_shared does not load,
-# if CUDA is built.
+# strata::facade.
 function(strata_library)
   cmake_parse_arguments(arg "" "" HEADERS ${ARGN})
   set(layers ${arg_UNPARSED_ARGUMENTS})
-  list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:strata_\\1>" OUTPUT_VARIABLE static_objects)
+  list(TRANSFORM layers REPLACE "(.+)" "$<TARGET_OBJECTS:strata_\\1>" OUTPUT_VARIABLE objects)
   set(roots ${layers} ${arg_HEADERS})
   list(TRANSFORM roots REPLACE "(.+)" "$<BUILD_INTERFACE:${STRATA_INCLUDE_ROOT}/\\1>")
-  set(shared_objects ${static_objects})
-  if(STRATA_PLATFORM_CUDA)
-    strata_cuda_runtime(strata_platform)
-    list(TRANSFORM shared_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,/cuda_lookup[.]cc>")
-  endif()
   foreach(kind static shared)
     string(TOUPPER ${kind} type)
-    add_library(strata_${kind} ${type} ${${kind}_objects})
+    add_library(strata_${kind} ${type} ${objects})
     add_library(strata::${kind} ALIAS strata_${kind})
     set_target_properties(strata_${kind} PROPERTIES OUTPUT_NAME strata EXPORT_NAME ${kind})
     target_compile_features(strata_${kind} PUBLIC cxx_std_20)
@@ -151,16 +145,9 @@ function(strata_library)
   target_link_libraries(strata_static PUBLIC glog::glog)
   # A project that uses the shared library needs no CMake package of glog.
   target_link_libraries(strata_shared PRIVATE $<BUILD_INTERFACE:glog::glog>)
-  set(libraries strata_static strata_shared)
-  if(STRATA_PLATFORM_CUDA)
-    target_link_libraries(strata_static PRIVATE CUDA::cudart_static)
-    target_link_libraries(strata_shared PRIVATE strata_cudart)
-    set_property(TARGET strata_shared APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
-    list(APPEND libraries strata_cudart)
-  endif()
   set_target_properties(
-    ${libraries} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
-                            SOVERSION ${PROJECT_VERSION_MAJOR})
+    strata_static strata_shared PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                                           SOVERSION ${PROJECT_VERSION_MAJOR})
   if(BUILD_SHARED_LIBS)
     add_library(strata::facade ALIAS strata_shared)
   else()

@@ -1,0 +1,191 @@
+// Captures of streams.
+
+#include <vector>
+
+#include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/types.h"
+
+namespace strata::simdriver {
+namespace {
+
+CUresult Begin(NullStream null, CUstream handle, CUstreamCaptureMode mode) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.StreamBeginCapture(stream, static_cast<CaptureMode>(mode));
+  });
+}
+
+// The results of the capture-info calls, of which all but the first may be
+// null.
+struct InfoResults {
+  CUstreamCaptureStatus* status = nullptr;
+  cuuint64_t* id = nullptr;
+  CUgraph* graph = nullptr;
+  const CUgraphNode** nodes = nullptr;
+  const CUgraphEdgeData** edges = nullptr;
+  std::size_t* count = nullptr;
+};
+
+// Arrays that the last call of a thread returned.
+struct InfoArrays {
+  std::vector<CUgraphNode> nodes;
+  std::vector<CUgraphEdgeData> edges;
+};
+
+void PutInfo(const CaptureInfo& info, const InfoResults& results) {
+  *results.status = static_cast<CUstreamCaptureStatus>(info.status);
+  if (info.status != CaptureStatus::kActive) return;
+  if (results.id != nullptr) *results.id = info.id;
+  if (results.graph != nullptr) {
+    *results.graph = static_cast<CUgraph>(info.graph.value);
+  }
+  thread_local InfoArrays arrays;
+  arrays.nodes.clear();
+  for (const GraphNode node : info.dependencies) {
+    arrays.nodes.push_back(static_cast<CUgraphNode>(node.value));
+  }
+  arrays.edges.assign(arrays.nodes.size(), CUgraphEdgeData{});
+  if (results.nodes != nullptr) *results.nodes = arrays.nodes.data();
+  if (results.edges != nullptr) *results.edges = arrays.edges.data();
+  if (results.count != nullptr) *results.count = arrays.nodes.size();
+}
+
+CUresult GetInfo(NullStream null, CUstream handle, const InfoResults& results) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (results.status == nullptr) return Status::kInvalidValue;
+    CaptureInfo info;
+    const Status status = device.StreamCaptureInfo(stream, &info);
+    if (status == Status::kSuccess) PutInfo(info, results);
+    return status;
+  });
+}
+
+CUresult UpdateDependencies(NullStream null, CUstream handle,
+                            const CUgraphNode* nodes,
+                            const CUgraphEdgeData* edges, std::size_t count,
+                            unsigned flags) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES ||
+        (nodes == nullptr && count != 0)) {
+      return Status::kInvalidValue;
+    }
+    if (!AreDefault(edges, count)) return Status::kNotSupported;
+    return device.StreamUpdateCaptureDependencies(
+        stream, ToStrata(nodes, count).data(), count,
+        flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+  });
+}
+
+}  // namespace
+
+STRATA_SIM_STREAM_FUNCTION(StreamBeginGlobalCapture, (CUstream handle), {
+  return Begin(null, handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
+})
+
+STRATA_SIM_STREAM_FUNCTION(StreamBeginCapture,
+                           (CUstream handle, CUstreamCaptureMode mode),
+                           { return Begin(null, handle, mode); })
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamBeginCaptureToGraph,
+    (CUstream handle, CUgraph graph, const CUgraphNode* nodes,
+     const CUgraphEdgeData* edges, std::size_t count, CUstreamCaptureMode mode),
+    {
+      return OnStream(null, handle,
+                      [&](SimDevice& device, const Stream& stream) {
+                        if (nodes == nullptr && count != 0)
+                          return Status::kInvalidValue;
+                        if (!AreDefault(edges, count))
+                          return Status::kNotSupported;
+                        return device.StreamBeginCaptureToGraph(
+                            stream, {graph}, ToStrata(nodes, count).data(),
+                            count, static_cast<CaptureMode>(mode));
+                      });
+    })
+
+STRATA_SIM_STREAM_FUNCTION(StreamEndCapture, (CUstream handle, CUgraph* graph),
+                           {
+                             return OnStream(
+                                 null, handle,
+                                 [&](SimDevice& device, const Stream& stream) {
+                                   if (graph == nullptr)
+                                     return Status::kInvalidValue;
+                                   Graph made;
+                                   const Status status =
+                                       device.StreamEndCapture(stream, &made);
+                                   // A capture that failed has no graph.
+                                   *graph = static_cast<CUgraph>(made.value);
+                                   return status;
+                                 });
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamIsCapturing, (CUstream handle, CUstreamCaptureStatus* status), {
+      return OnStream(
+          null, handle, [&](SimDevice& device, const Stream& stream) {
+            if (status == nullptr) return Status::kInvalidValue;
+            CaptureStatus found = CaptureStatus::kNone;
+            const Status result = device.StreamIsCapturing(stream, &found);
+            if (result == Status::kSuccess) {
+              *status = static_cast<CUstreamCaptureStatus>(found);
+            }
+            return result;
+          });
+    })
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureId,
+                           (CUstream handle, CUstreamCaptureStatus* status,
+                            cuuint64_t* id),
+                           {
+                             InfoResults results;
+                             results.status = status;
+                             results.id = id;
+                             return GetInfo(null, handle, results);
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureNodes,
+                           (CUstream handle, CUstreamCaptureStatus* status,
+                            cuuint64_t* id, CUgraph* graph,
+                            const CUgraphNode** nodes, std::size_t* count),
+                           {
+                             return GetInfo(null, handle,
+                                            InfoResults{status, id, graph,
+                                                        nodes, nullptr, count});
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetCaptureEdges,
+                           (CUstream handle, CUstreamCaptureStatus* status,
+                            cuuint64_t* id, CUgraph* graph,
+                            const CUgraphNode** nodes,
+                            const CUgraphEdgeData** edges, std::size_t* count),
+                           {
+                             return GetInfo(null, handle,
+                                            InfoResults{status, id, graph,
+                                                        nodes, edges, count});
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamUpdateCaptureDependencies,
+    (CUstream handle, CUgraphNode* nodes, std::size_t count, unsigned flags),
+    { return UpdateDependencies(null, handle, nodes, nullptr, count, flags); })
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamUpdateCaptureEdges,
+    (CUstream handle, CUgraphNode* nodes, const CUgraphEdgeData* edges,
+     std::size_t count, unsigned flags),
+    { return UpdateDependencies(null, handle, nodes, edges, count, flags); })
+
+CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto exchanged = static_cast<CaptureMode>(*mode);
+  // The mode is the thread's, whichever device is asked.
+  const Status status =
+      FindProcess()->platform.device(0).ThreadExchangeCaptureMode(&exchanged);
+  if (status == Status::kSuccess) {
+    *mode = static_cast<CUstreamCaptureMode>(exchanged);
+  }
+  return ToResult(status);
+}
+
+}  // namespace strata::simdriver

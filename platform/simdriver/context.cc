@@ -1,0 +1,217 @@
+#include "strata/platform/simdriver/context.h"
+
+#include <array>
+#include <vector>
+
+#include "strata/platform/sim/device_memory.h"
+#include "strata/platform/simdriver/stream_list.h"
+
+namespace strata::simdriver {
+namespace {
+
+std::array<Context, kMaxSimDevices> g_contexts;
+
+// The last one is current.
+std::vector<Context*>& Stack() {
+  thread_local std::vector<Context*> stack;
+  return stack;
+}
+
+CUresult CheckContext(CUcontext handle) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  return FindContext(handle) != nullptr ? CUDA_SUCCESS
+                                        : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+// CUDA_SUCCESS and the current context, which lives.
+CUresult LiveContext(Context** context) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  *context = CurrentContext();
+  if (*context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  return (*context)->retained.load(std::memory_order_acquire) > 0
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+}  // namespace
+
+Context* PrimaryContext(int ordinal) {
+  Context* const context = &g_contexts[static_cast<std::size_t>(ordinal)];
+  context->ordinal = ordinal;
+  return context;
+}
+
+Context* FindContext(CUcontext handle) {
+  auto* const context = reinterpret_cast<Context*>(handle);
+  const int devices = FindProcess()->platform.device_count();
+  for (int ordinal = 0; ordinal < devices; ++ordinal) {
+    if (context == &g_contexts[static_cast<std::size_t>(ordinal)]) {
+      return context;
+    }
+  }
+  return nullptr;
+}
+
+Context* CurrentContext() {
+  const std::vector<Context*>& stack = Stack();
+  return stack.empty() ? nullptr : stack.back();
+}
+
+CUresult CurrentDevice(SimDevice** device) {
+  Context* context = nullptr;
+  const CUresult result = LiveContext(&context);
+  if (result != CUDA_SUCCESS) return result;
+  *device = &FindProcess()->platform.sim_device(context->ordinal);
+  return CUDA_SUCCESS;
+}
+
+CUresult CheckOrdinal(CUdevice device) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  return device >= 0 && device < FindProcess()->platform.device_count()
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  const CUresult result = CheckOrdinal(device);
+  if (result != CUDA_SUCCESS) return result;
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  PrimaryContext(device)->retained.fetch_add(1, std::memory_order_acq_rel);
+  *context = HandleOf(PrimaryContext(device));
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxRelease(CUdevice device) {
+  const CUresult result = CheckOrdinal(device);
+  if (result != CUDA_SUCCESS) return result;
+  std::atomic<int>& retained = PrimaryContext(device)->retained;
+  int count = retained.load(std::memory_order_relaxed);
+  do {
+    if (count == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  } while (!retained.compare_exchange_weak(count, count - 1,
+                                           std::memory_order_acq_rel));
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
+  const CUresult result = CheckOrdinal(device);
+  if (result != CUDA_SUCCESS) return result;
+  if ((flags & ~static_cast<unsigned>(CU_CTX_FLAGS_MASK)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  PrimaryContext(device)->flags.store(flags, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags,
+                                  int* active) {
+  const CUresult result = CheckOrdinal(device);
+  if (result != CUDA_SUCCESS) return result;
+  if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Context& context = *PrimaryContext(device);
+  *flags = context.flags.load(std::memory_order_relaxed);
+  *active = context.retained.load(std::memory_order_relaxed) > 0 ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetCurrent(CUcontext* context) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *context = HandleOf(CurrentContext());
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxSetCurrent(CUcontext context) {
+  CUresult result = Ready();
+  if (result == CUDA_SUCCESS && context != nullptr) {
+    result = CheckContext(context);
+  }
+  if (result != CUDA_SUCCESS) return result;
+  if (!Stack().empty()) Stack().pop_back();
+  if (context != nullptr) Stack().push_back(FindContext(context));
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxPushCurrent(CUcontext context) {
+  const CUresult result = CheckContext(context);
+  if (result != CUDA_SUCCESS) return result;
+  Stack().push_back(FindContext(context));
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxPopCurrent(CUcontext* context) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (Stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context != nullptr) *context = HandleOf(Stack().back());
+  Stack().pop_back();
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetDevice(CUdevice* device) {
+  Context* context = nullptr;
+  const CUresult result = LiveContext(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *device = context->ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetFlags(unsigned* flags) {
+  Context* context = nullptr;
+  const CUresult result = LiveContext(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = context->flags.load(std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetId(CUcontext context, unsigned long long* id) {  // NOLINT
+  CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  Context* const found =
+      context != nullptr ? FindContext(context) : CurrentContext();
+  if (found == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *id = static_cast<unsigned>(found->ordinal) + 1u;
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetApiVersion(CUcontext context, unsigned* version) {
+  const CUresult result = context != nullptr ? CheckContext(context) : Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (context == nullptr && CurrentContext() == nullptr) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = 3020;  // of every context since CUDA 3.2
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxSynchronize() {
+  return OnCurrentDevice(
+      [](SimDevice& device) { return device.Synchronize(); });
+}
+
+CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = CheckContext(peer);
+  if (result != CUDA_SUCCESS) return result;
+  return OnCurrentDevice([&](SimDevice& device) {
+    return device.EnablePeerAccess(FindContext(peer)->ordinal);
+  });
+}
+
+CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
+  return OnCurrentDevice([&](SimDevice&) {
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
+    return Status::kSuccess;
+  });
+}
+
+}  // namespace strata::simdriver

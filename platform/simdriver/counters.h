@@ -1,0 +1,17 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_COUNTERS_H_
+#define STRATA_PLATFORM_SIMDRIVER_COUNTERS_H_
+
+#include <cuda.h>
+
+namespace strata::simdriver {
+
+// Counts a kernel of the program that was launched and does nothing.
+void CountSkippedKernel();
+
+// The result of `name` (static), a function of the driver API that the stand-in
+// lacks: CUDA_ERROR_NOT_SUPPORTED, which is counted, or as Ready() says.
+CUresult Unimplemented(const char* name);
+
+}  // namespace strata::simdriver
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_COUNTERS_H_

@@ -1,0 +1,177 @@
+// Devices and their figures.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "strata/platform/simdriver/attributes.h"
+#include "strata/platform/simdriver/context.h"
+
+namespace strata::simdriver {
+namespace {
+
+constexpr char kName[] = "Strata simulated GPU";
+
+// As a bus would number them; no other device has this domain.
+std::string PciBusId(int ordinal) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0000:%02X:00.0",
+                static_cast<unsigned>(ordinal + 1) & 0xff);
+  return text;
+}
+
+// Fits `text` into `length` characters, the terminating one included.
+CUresult PutText(const std::string& text, char* out, int length) {
+  if (out == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t count =
+      std::min(text.size(), static_cast<std::size_t>(length) - 1);
+  std::memcpy(out, text.data(), count);
+  out[count] = '\0';
+  return CUDA_SUCCESS;
+}
+
+// Runs `body()` if the result goes somewhere and there is such a device.
+template <class Body>
+CUresult OfDevice(CUdevice device, const void* out, Body body) {
+  const CUresult result = CheckOrdinal(device);
+  if (result != CUDA_SUCCESS) return result;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return body();
+}
+
+}  // namespace
+
+int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
+                    const DriverOptions& options) {
+  switch (attribute) {
+#define STRATA_SIM_ATTRIBUTE(name, value) \
+  case CU_DEVICE_ATTRIBUTE_##name:        \
+    return value;
+#include "strata/platform/simdriver/device_attributes.def"
+#undef STRATA_SIM_ATTRIBUTE
+    default:
+      return 0;
+  }
+}
+
+int FunctionAttribute(CUfunction_attribute attribute,
+                      const DriverOptions& options) {
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return kMaxThreadsPerBlock;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return 32;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return 10 * options.compute_major + options.compute_minor;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return 48 << 10;
+    default:
+      return 0;
+  }
+}
+
+CUresult DeviceGetCount(int* count) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *count = FindProcess()->platform.device_count();
+  return CUDA_SUCCESS;
+}
+
+CUresult DeviceGet(CUdevice* device, int ordinal) {
+  return OfDevice(ordinal, device, [&] {
+    *device = ordinal;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult DeviceGetName(char* name, int length, CUdevice device) {
+  return OfDevice(device, name, [&] { return PutText(kName, name, length); });
+}
+
+CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return OfDevice(device, uuid, [&] {
+    const int number =
+        FindProcess()->options.visible[static_cast<std::size_t>(device)];
+    const std::array<char, 16> bytes = DeviceUuid(number);
+    std::copy(bytes.begin(), bytes.end(), uuid->bytes);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult DeviceGetUuid2(CUuuid* uuid, CUdevice device) {
+  return DeviceGetUuid(uuid, device);
+}
+
+CUresult DeviceGetPciBusId(char* text, int length, CUdevice device) {
+  return OfDevice(device, text,
+                  [&] { return PutText(PciBusId(device), text, length); });
+}
+
+CUresult DeviceGetByPciBusId(CUdevice* device, const char* text) {
+  const CUresult result = Ready();
+  if (result != CUDA_SUCCESS) return result;
+  if (device == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (int i = 0; i < FindProcess()->platform.device_count(); ++i) {
+    if (PciBusId(i) != text) continue;
+    *device = i;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult DeviceTotalMem(std::size_t* bytes, CUdevice device) {
+  return OfDevice(device, bytes, [&] {
+    *bytes = FindProcess()->options.platform.sim_memory_bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute,
+                            CUdevice device) {
+  return OfDevice(device, value, [&] {
+    if (attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const Process& process = *FindProcess();
+    *value = DeviceAttribute(attribute, device,
+                             FindProcess()->platform.device(device).caps(),
+                             process.options);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult DeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  return OfDevice(device, major, [&] {
+    if (minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *major = FindProcess()->options.compute_major;
+    *minor = FindProcess()->options.compute_minor;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult DeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  CUresult result = CheckOrdinal(device);
+  if (result == CUDA_SUCCESS) result = CheckOrdinal(peer);
+  if (result != CUDA_SUCCESS) return result;
+  if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  bool answer = false;
+  const Status status =
+      FindProcess()->platform.device(device).CanAccessPeer(peer, &answer);
+  if (status == Status::kSuccess) *can = answer ? 1 : 0;
+  return ToResult(status);
+}
+
+CUresult DeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute,
+                               CUdevice device, CUdevice peer) {
+  int can = 0;
+  const CUresult result = DeviceCanAccessPeer(&can, device, peer);
+  if (result != CUDA_SUCCESS) return result;
+  if (value == nullptr || device == peer) return CUDA_ERROR_INVALID_VALUE;
+  *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? can : 0;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace strata::simdriver

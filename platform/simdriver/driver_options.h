@@ -1,0 +1,38 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_DRIVER_OPTIONS_H_
+#define STRATA_PLATFORM_SIMDRIVER_DRIVER_OPTIONS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strata/platform/platform_options.h"
+
+namespace strata::simdriver {
+
+// How the stand-in driver behaves, from the environment.
+//
+// Model: STRATA_SIM_DRIVER holds words `name=value` with spaces between them.
+//   The names are those of the flags --strata_sim_<name>; `compute=9.0` is the
+//   compute capability. CUDA_VISIBLE_DEVICES selects devices as CUDA does: the
+//   list ends at the first entry that names no device.
+struct DriverOptions {
+  PlatformOptions platform;  // sim_devices: visible ones, perhaps 0
+  int compute_major = 9;
+  int compute_minor = 0;
+  std::vector<int> visible;  // by ordinal, the number of the device
+};
+
+// Errors: std::invalid_argument naming the variable and the word that is wrong.
+DriverOptions ReadDriverOptions();
+
+// The same from texts; `visible` null: all devices.
+DriverOptions ParseDriverOptions(const char* options, const char* visible);
+
+// The UUID of device `number`, and the same as text: "GPU-…".
+std::array<char, 16> DeviceUuid(int number);
+std::string DeviceUuidText(int number);
+
+}  // namespace strata::simdriver
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_DRIVER_OPTIONS_H_

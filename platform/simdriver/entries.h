@@ -1,0 +1,48 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_ENTRIES_H_
+#define STRATA_PLATFORM_SIMDRIVER_ENTRIES_H_
+
+// The functions that the stand-in driver implements, as driver_entries.def
+// lists them.
+//
+// Model: each function has the type that cudaTypedefs.h gives to its symbol and
+//   version, and the name under which the library exports it. A function whose
+//   definition has another type is an undefined symbol to the linker.
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include <type_traits>
+
+namespace strata::simdriver {
+
+#define STRATA_SIM_EXPORT __attribute__((visibility("default")))
+#define STRATA_SIM_ENTRY(symbol, version, exported, function)                  \
+  std::remove_pointer_t<PFN_##symbol##_v##version> function __asm__(#exported) \
+      STRATA_SIM_EXPORT;
+#define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version, \
+                                suffix, function)                          \
+  STRATA_SIM_ENTRY(symbol, version, exported, function)                    \
+  std::remove_pointer_t<PFN_##symbol##_v##thread_version##_##suffix>       \
+      function##PerThread __asm__(#exported "_" #suffix) STRATA_SIM_EXPORT;
+#include "strata/platform/simdriver/driver_entries.def"
+#undef STRATA_SIM_STREAM_ENTRY
+#undef STRATA_SIM_ENTRY
+
+// Which stream the null handle means: the legacy one, or the calling thread's.
+enum class NullStream { kLegacy, kPerThread };
+
+// Defines `function` and its variant for programs whose null stream is the
+// thread's own; the body reads `null`.
+#define STRATA_SIM_STREAM_FUNCTION(function, parameters, ...) \
+  CUresult function parameters {                              \
+    constexpr NullStream null = NullStream::kLegacy;          \
+    __VA_ARGS__                                               \
+  }                                                           \
+  CUresult function##PerThread parameters {                   \
+    constexpr NullStream null = NullStream::kPerThread;       \
+    __VA_ARGS__                                               \
+  }
+
+}  // namespace strata::simdriver
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_ENTRIES_H_

@@ -1,0 +1,60 @@
+// Events.
+
+#include "strata/platform/simdriver/context.h"
+
+namespace strata::simdriver {
+namespace {
+
+// Runs `body(SimDevice&)` on the device that made `event`.
+template <class Body>
+CUresult OnEvent(CUevent event, Body body) {
+  return OnCurrentDevice([&](SimDevice&) {
+    SimDevice* const owner = FindProcess()->platform.OwnerOf(Event{event});
+    return owner != nullptr ? body(*owner) : Status::kInvalidResourceHandle;
+  });
+}
+
+CUresult Record(NullStream null, CUevent event, CUstream handle,
+                unsigned flags) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.EventRecord({event}, stream, flags);
+  });
+}
+
+}  // namespace
+
+CUresult EventCreate(CUevent* event, unsigned flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (event == nullptr) return Status::kInvalidValue;
+    Event made;
+    const Status status = device.EventCreate(&made, flags);
+    if (status == Status::kSuccess) *event = static_cast<CUevent>(made.value);
+    return status;
+  });
+}
+
+CUresult EventDestroy(CUevent event) {
+  return OnEvent(
+      event, [&](SimDevice& device) { return device.EventDestroy({event}); });
+}
+
+CUresult EventQuery(CUevent event) {
+  return OnEvent(event,
+                 [&](SimDevice& device) { return device.EventQuery({event}); });
+}
+
+CUresult EventSynchronize(CUevent event) {
+  return OnEvent(event, [&](SimDevice& device) {
+    return device.EventSynchronize({event});
+  });
+}
+
+STRATA_SIM_STREAM_FUNCTION(EventRecord, (CUevent event, CUstream stream), {
+  return Record(null, event, stream, CU_EVENT_RECORD_DEFAULT);
+})
+
+STRATA_SIM_STREAM_FUNCTION(EventRecordWithFlags,
+                           (CUevent event, CUstream stream, unsigned flags),
+                           { return Record(null, event, stream, flags); })
+
+}  // namespace strata::simdriver

@@ -1,0 +1,201 @@
+// Graphs, and objects that they keep.
+
+#include <algorithm>
+#include <vector>
+
+#include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/types.h"
+
+namespace strata::simdriver {
+namespace {
+
+CUresult Instantiate(CUgraphExec* exec, CUgraph graph, std::uint64_t flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (exec == nullptr || flags > ~0u) return Status::kInvalidValue;
+    GraphExec made;
+    const Status status =
+        device.GraphInstantiate(&made, {graph}, static_cast<unsigned>(flags));
+    if (status == Status::kSuccess) {
+      *exec = static_cast<CUgraphExec>(made.value);
+    }
+    return status;
+  });
+}
+
+// Writes the predecessors of `node`: with `nodes` null their number, else as
+// many as `*count` says, and null behind the last one.
+CUresult Predecessors(CUgraphNode node, CUgraphNode* nodes,
+                      CUgraphEdgeData* edges, std::size_t* count) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (count == nullptr || (nodes == nullptr && edges != nullptr)) {
+      return Status::kInvalidValue;
+    }
+    std::vector<GraphNode> found;
+    const Status status = device.GraphNodePredecessors({node}, &found);
+    if (status != Status::kSuccess) return status;
+    if (nodes == nullptr) {
+      *count = found.size();
+      return Status::kSuccess;
+    }
+    for (std::size_t i = 0; i < *count; ++i) {
+      nodes[i] =
+          i < found.size() ? static_cast<CUgraphNode>(found[i].value) : nullptr;
+      if (edges != nullptr) edges[i] = CUgraphEdgeData{};
+    }
+    *count = std::min(*count, found.size());
+    return Status::kSuccess;
+  });
+}
+
+}  // namespace
+
+CUresult GraphCreate(CUgraph* graph, unsigned flags) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (graph == nullptr || flags != 0) return Status::kInvalidValue;
+    Graph made;
+    const Status status = device.GraphCreate(&made);
+    if (status == Status::kSuccess) *graph = static_cast<CUgraph>(made.value);
+    return status;
+  });
+}
+
+CUresult GraphDestroy(CUgraph graph) {
+  return OnAnyDevice(
+      [&](SimDevice& device) { return device.GraphDestroy({graph}); });
+}
+
+CUresult GraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes,
+                                  std::size_t* count) {
+  return Predecessors(node, nodes, nullptr, count);
+}
+
+CUresult GraphNodeGetEdges(CUgraphNode node, CUgraphNode* nodes,
+                           CUgraphEdgeData* edges, std::size_t* count) {
+  return Predecessors(node, nodes, edges, count);
+}
+
+CUresult GraphInstantiateLogged(CUgraphExec* exec, CUgraph graph,
+                                CUgraphNode* error_node, char* log,
+                                std::size_t log_bytes) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_bytes != 0) *log = '\0';
+  return Instantiate(exec, graph, 0);
+}
+
+CUresult GraphInstantiateLogged2(CUgraphExec* exec, CUgraph graph,
+                                 CUgraphNode* error_node, char* log,
+                                 std::size_t log_bytes) {
+  return GraphInstantiateLogged(exec, graph, error_node, log, log_bytes);
+}
+
+CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
+                                   unsigned long long flags) {  // NOLINT
+  return Instantiate(exec, graph, flags);
+}
+
+STRATA_SIM_STREAM_FUNCTION(
+    GraphInstantiateWithParams,
+    (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
+    {
+      static_cast<void>(null);  // an upload has nothing to do
+      if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      const std::uint64_t flags =
+          params->flags &
+          ~static_cast<std::uint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+      const CUresult result = Instantiate(exec, graph, flags);
+      params->hErrNode_out = nullptr;
+      params->result_out = result == CUDA_SUCCESS
+                               ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+                               : CUDA_GRAPH_INSTANTIATE_ERROR;
+      return result;
+    })
+
+CUresult GraphExecDestroy(CUgraphExec exec) {
+  return OnAnyDevice(
+      [&](SimDevice& device) { return device.GraphExecDestroy({exec}); });
+}
+
+CUresult GraphExecUpdate(CUgraphExec exec, CUgraph graph,
+                         CUgraphExecUpdateResultInfo* info) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (info == nullptr) return Status::kInvalidValue;
+    const Status status = device.GraphExecUpdate({exec}, {graph});
+    *info = {};
+    info->result = status == Status::kSuccess ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                                              : CU_GRAPH_EXEC_UPDATE_ERROR;
+    return status;
+  });
+}
+
+STRATA_SIM_STREAM_FUNCTION(GraphLaunch, (CUgraphExec exec, CUstream handle), {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.GraphLaunch({exec}, stream);
+  });
+})
+
+// A launch finds nothing uploaded here and needs nothing.
+STRATA_SIM_STREAM_FUNCTION(GraphUpload, (CUgraphExec exec, CUstream handle), {
+  return OnStream(null, handle, [&](SimDevice&, const Stream&) {
+    return exec != nullptr ? Status::kSuccess : Status::kInvalidValue;
+  });
+})
+
+CUresult DeviceGraphMemTrim(CUdevice ordinal) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  return ToResult(FindProcess()->platform.device(ordinal).GraphMemTrim());
+}
+
+CUresult DeviceGetGraphMemAttribute(CUdevice ordinal,
+                                    CUgraphMem_attribute attribute,
+                                    void* value) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::uint64_t bytes = 0;
+  const Status status =
+      FindProcess()->platform.device(ordinal).GraphMemAttribute(
+          static_cast<GraphMemAttributeKind>(attribute), &bytes);
+  if (status == Status::kSuccess) *static_cast<cuuint64_t*>(value) = bytes;
+  return ToResult(status);
+}
+
+// The simulated device counts one reference per call.
+CUresult UserObjectCreate(CUuserObject* object, void* pointer, CUhostFn destroy,
+                          unsigned count, unsigned flags) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (object == nullptr || destroy == nullptr || count == 0 ||
+        flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) {
+      return Status::kInvalidValue;
+    }
+    if (count != 1) return Status::kNotSupported;
+    UserObject made;
+    const Status status = device.UserObjectCreate(&made, pointer, destroy);
+    if (status == Status::kSuccess) {
+      *object = static_cast<CUuserObject>(made.value);
+    }
+    return status;
+  });
+}
+
+CUresult UserObjectRelease(CUuserObject object, unsigned count) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (count == 0) return Status::kInvalidValue;
+    if (count != 1) return Status::kNotSupported;
+    return device.UserObjectRelease({object});
+  });
+}
+
+CUresult GraphRetainUserObject(CUgraph graph, CUuserObject object,
+                               unsigned count, unsigned flags) {
+  return OnAnyDevice([&](SimDevice& device) {
+    if (count == 0 || flags > CU_GRAPH_USER_OBJECT_MOVE) {
+      return Status::kInvalidValue;
+    }
+    if (count != 1) return Status::kNotSupported;
+    return device.GraphRetainUserObject({graph}, {object},
+                                        flags == CU_GRAPH_USER_OBJECT_MOVE);
+  });
+}
+
+}  // namespace strata::simdriver

@@ -1,0 +1,216 @@
+// Memory of the device and of the host, at once, copies and fills.
+
+#include "strata/platform/simdriver/context.h"
+
+namespace strata::simdriver {
+namespace {
+
+DevicePtr ToPtr(const void* ptr) { return reinterpret_cast<DevicePtr>(ptr); }
+
+CUresult CopyAsync(NullStream null, DevicePtr target, DevicePtr source,
+                   std::size_t bytes, CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    return device.MemcpyAsync(target, source, bytes, stream);
+  });
+}
+
+// In the null stream, and done when the call returns.
+CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
+              std::size_t bytes) {
+  return OnStream(null, nullptr, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    const Status status = device.MemcpyAsync(target, source, bytes, stream);
+    return status == Status::kSuccess ? device.StreamSynchronize(stream)
+                                      : status;
+  });
+}
+
+CUresult Fill(NullStream null, DevicePtr ptr, unsigned char value,
+              std::size_t bytes, CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    return device.MemsetAsync(ptr, value, bytes, stream);
+  });
+}
+
+// A hint, which nothing follows: memory of the simulated device does not move.
+CUresult Prefetch(NullStream null, DevicePtr ptr, std::size_t bytes,
+                  CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream&) {
+    PointerInfo info;
+    const Status status = device.PointerAttributes(ptr, &info);
+    if (status != Status::kSuccess) return status;
+    return bytes != 0 && info.type == MemoryType::kManaged
+               ? Status::kSuccess
+               : Status::kInvalidValue;
+  });
+}
+
+bool IsOrdinal(int device) {
+  return device >= 0 && device < FindProcess()->platform.device_count();
+}
+
+}  // namespace
+
+CUresult MemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    return device.MemGetInfo(free_bytes, total_bytes);
+  });
+}
+
+CUresult MemAlloc(CUdeviceptr* ptr, std::size_t bytes) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (ptr == nullptr || bytes == 0) return Status::kInvalidValue;
+    DevicePtr made = 0;
+    const Status status = device.MemAlloc(&made, bytes);
+    if (status == Status::kSuccess) *ptr = made;
+    return status;
+  });
+}
+
+CUresult MemFree(CUdeviceptr ptr) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    SimDevice* const owner = FindProcess()->platform.OwnerOf(DevicePtr{ptr});
+    return (owner != nullptr ? *owner : device).MemFree(ptr);
+  });
+}
+
+CUresult MemAllocManaged(CUdeviceptr* ptr, std::size_t bytes, unsigned flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (ptr == nullptr) return Status::kInvalidValue;
+    DevicePtr made = 0;
+    const Status status = device.MallocManaged(&made, bytes, flags);
+    if (status == Status::kSuccess) *ptr = made;
+    return status;
+  });
+}
+
+CUresult MemHostAlloc(void** ptr, std::size_t bytes, unsigned flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (ptr == nullptr || bytes == 0) return Status::kInvalidValue;
+    return device.MallocHost(ptr, bytes, flags);
+  });
+}
+
+CUresult MemAllocHost(void** ptr, std::size_t bytes) {
+  return MemHostAlloc(ptr, bytes, 0);
+}
+
+CUresult MemFreeHost(void* ptr) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (ptr == nullptr) return Status::kInvalidValue;
+    return device.FreeHost(ptr);
+  });
+}
+
+CUresult MemHostRegister(void* ptr, std::size_t bytes, unsigned flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    return device.HostRegister(ptr, bytes, flags);
+  });
+}
+
+CUresult MemHostUnregister(void* ptr) {
+  return OnCurrentDevice(
+      [&](SimDevice& device) { return device.HostUnregister(ptr); });
+}
+
+CUresult MemHostGetDevicePointer(CUdeviceptr* result, void* ptr,
+                                 unsigned flags) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (result == nullptr || flags != 0) return Status::kInvalidValue;
+    PointerInfo info;
+    const Status status = device.PointerAttributes(ToPtr(ptr), &info);
+    if (status != Status::kSuccess) return status;
+    if (info.type != MemoryType::kHost && info.type != MemoryType::kManaged) {
+      return Status::kInvalidValue;
+    }
+    *result = ToPtr(ptr);
+    return Status::kSuccess;
+  });
+}
+
+STRATA_SIM_STREAM_FUNCTION(Memcpy,
+                           (CUdeviceptr target, CUdeviceptr source,
+                            std::size_t bytes),
+                           { return Copy(null, target, source, bytes); })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyHtoD,
+                           (CUdeviceptr target, const void* source,
+                            std::size_t bytes),
+                           { return Copy(null, target, ToPtr(source), bytes); })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyDtoH,
+                           (void* target, CUdeviceptr source,
+                            std::size_t bytes),
+                           { return Copy(null, ToPtr(target), source, bytes); })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyDtoD,
+                           (CUdeviceptr target, CUdeviceptr source,
+                            std::size_t bytes),
+                           { return Copy(null, target, source, bytes); })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyAsync,
+                           (CUdeviceptr target, CUdeviceptr source,
+                            std::size_t bytes, CUstream stream),
+                           {
+                             return CopyAsync(null, target, source, bytes,
+                                              stream);
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyHtoDAsync,
+                           (CUdeviceptr target, const void* source,
+                            std::size_t bytes, CUstream stream),
+                           {
+                             return CopyAsync(null, target, ToPtr(source),
+                                              bytes, stream);
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemcpyDtoHAsync,
+    (void* target, CUdeviceptr source, std::size_t bytes, CUstream stream),
+    { return CopyAsync(null, ToPtr(target), source, bytes, stream); })
+
+STRATA_SIM_STREAM_FUNCTION(MemcpyDtoDAsync,
+                           (CUdeviceptr target, CUdeviceptr source,
+                            std::size_t bytes, CUstream stream),
+                           {
+                             return CopyAsync(null, target, source, bytes,
+                                              stream);
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(MemsetD8,
+                           (CUdeviceptr ptr, unsigned char value,
+                            std::size_t bytes),
+                           { return Fill(null, ptr, value, bytes, nullptr); })
+
+STRATA_SIM_STREAM_FUNCTION(MemsetD8Async,
+                           (CUdeviceptr ptr, unsigned char value,
+                            std::size_t bytes, CUstream stream),
+                           { return Fill(null, ptr, value, bytes, stream); })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemPrefetchAsync,
+    (CUdeviceptr ptr, std::size_t bytes, CUdevice device, CUstream stream), {
+      if (Ready() == CUDA_SUCCESS && device != CU_DEVICE_CPU &&
+          !IsOrdinal(device)) {
+        return CUDA_ERROR_INVALID_DEVICE;
+      }
+      return Prefetch(null, ptr, bytes, stream);
+    })
+
+STRATA_SIM_STREAM_FUNCTION(MemPrefetchToLocation,
+                           (CUdeviceptr ptr, std::size_t bytes,
+                            CUmemLocation location, unsigned flags,
+                            CUstream stream),
+                           {
+                             if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+                             if (Ready() == CUDA_SUCCESS &&
+                                 location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                                 !IsOrdinal(location.id)) {
+                               return CUDA_ERROR_INVALID_DEVICE;
+                             }
+                             return Prefetch(null, ptr, bytes, stream);
+                           })
+
+}  // namespace strata::simdriver

@@ -1,0 +1,162 @@
+// Stream-ordered pools.
+
+#include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/types.h"
+
+namespace strata::simdriver {
+namespace {
+
+// The reuse policies are ints; all other attributes have 64 bits.
+bool IsPolicy(CUmemPool_attribute attribute) {
+  return attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+Status Allocate(SimDevice& device, CUdeviceptr* ptr, std::size_t bytes,
+                MemPool pool, const Stream& stream) {
+  if (ptr == nullptr || !pool) return Status::kInvalidValue;
+  DevicePtr made = 0;
+  const Status status = device.MallocFromPoolAsync(&made, bytes, pool, stream);
+  if (status == Status::kSuccess) *ptr = made;
+  return status;
+}
+
+}  // namespace
+
+CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice ordinal) {
+  const CUresult result = CheckOrdinal(ordinal);
+  if (result != CUDA_SUCCESS) return result;
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  MemPool found;
+  const Status status =
+      FindProcess()->platform.device(ordinal).DefaultMemPool(&found);
+  if (status == Status::kSuccess) {
+    *pool = static_cast<CUmemoryPool>(found.value);
+  }
+  return ToResult(status);
+}
+
+CUresult MemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    MemProperties properties;
+    if (pool == nullptr || props == nullptr || !ToStrata(*props, &properties)) {
+      return Status::kInvalidValue;
+    }
+    MemPool made;
+    const Status status = device.PoolCreate(&made, properties, props->maxSize);
+    if (status == Status::kSuccess) {
+      *pool = static_cast<CUmemoryPool>(made.value);
+    }
+    return status;
+  });
+}
+
+CUresult MemPoolDestroy(CUmemoryPool pool) {
+  return OnCurrentDevice(
+      [&](SimDevice& device) { return device.PoolDestroy({pool}); });
+}
+
+CUresult MemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes) {
+  return OnCurrentDevice(
+      [&](SimDevice& device) { return device.PoolTrimTo({pool}, keep_bytes); });
+}
+
+CUresult MemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                             void* value) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (value == nullptr) return Status::kInvalidValue;
+    const std::uint64_t number =
+        IsPolicy(attribute)
+            ? static_cast<std::uint64_t>(*static_cast<const int*>(value) != 0)
+            : *static_cast<const cuuint64_t*>(value);
+    return device.PoolSetAttribute(
+        {pool}, static_cast<PoolAttribute>(attribute), number);
+  });
+}
+
+CUresult MemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                             void* value) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (value == nullptr) return Status::kInvalidValue;
+    std::uint64_t number = 0;
+    const Status status = device.PoolGetAttribute(
+        {pool}, static_cast<PoolAttribute>(attribute), &number);
+    if (status != Status::kSuccess) return status;
+    if (IsPolicy(attribute)) {
+      *static_cast<int*>(value) = static_cast<int>(number);
+    } else {
+      *static_cast<cuuint64_t*>(value) = number;
+    }
+    return status;
+  });
+}
+
+CUresult MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access,
+                          std::size_t count) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (access == nullptr && count != 0) return Status::kInvalidValue;
+    return device.PoolSetAccess({pool}, ToStrata(access, count).data(), count);
+  });
+}
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemAllocAsync, (CUdeviceptr * ptr, std::size_t bytes, CUstream handle), {
+      return OnStream(null, handle,
+                      [&](SimDevice& device, const Stream& stream) {
+                        MemPool pool;
+                        const Status status = device.DefaultMemPool(&pool);
+                        if (status != Status::kSuccess) return status;
+                        return Allocate(device, ptr, bytes, pool, stream);
+                      });
+    })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemAllocFromPoolAsync,
+    (CUdeviceptr * ptr, std::size_t bytes, CUmemoryPool pool, CUstream handle),
+    {
+      return OnStream(
+          null, handle, [&](SimDevice& device, const Stream& stream) {
+            return Allocate(device, ptr, bytes, MemPool{pool}, stream);
+          });
+    })
+
+STRATA_SIM_STREAM_FUNCTION(MemFreeAsync, (CUdeviceptr ptr, CUstream handle), {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    return device.FreeAsync(ptr, stream);
+  });
+})
+
+CUresult MemPoolExport(void* out, CUmemoryPool pool,
+                       CUmemAllocationHandleType type,
+                       unsigned long long flags) {  // NOLINT
+  return OnCurrentDevice([&](SimDevice& device) {
+    ShareType share = ShareType::kNone;
+    if (out == nullptr || flags != 0 || !ToStrata(type, &share)) {
+      return Status::kInvalidValue;
+    }
+    Shareable shareable;
+    const Status status = device.PoolExport({pool}, share, &shareable);
+    if (status == Status::kSuccess) PutShareable(share, shareable, out);
+    return status;
+  });
+}
+
+CUresult MemPoolImport(CUmemoryPool* pool, void* handle,
+                       CUmemAllocationHandleType type,
+                       unsigned long long flags) {  // NOLINT
+  return OnCurrentDevice([&](SimDevice& device) {
+    ShareType share = ShareType::kNone;
+    if (pool == nullptr || flags != 0 || !ToStrata(type, &share) ||
+        (share == ShareType::kFabric && handle == nullptr)) {
+      return Status::kInvalidValue;
+    }
+    MemPool made;
+    const Status status =
+        device.PoolImport(&made, share, ToShareable(share, handle));
+    if (status == Status::kSuccess) {
+      *pool = static_cast<CUmemoryPool>(made.value);
+    }
+    return status;
+  });
+}
+
+}  // namespace strata::simdriver

@@ -1,0 +1,43 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_PROCESS_H_
+#define STRATA_PLATFORM_SIMDRIVER_PROCESS_H_
+
+#include <cuda.h>
+
+#include "strata/platform/sim/sim_platform.h"
+#include "strata/platform/simdriver/driver_options.h"
+#include "strata/platform/status.h"
+
+namespace strata::simdriver {
+
+// The state of the driver in this process. cuInit makes it; nothing destroys
+// it, as a driver's functions may be called until the process ends.
+//
+// Threads: any.
+struct Process {
+  DriverOptions options;
+  SimPlatform platform;
+
+  explicit Process(const DriverOptions& given)
+      : options(given), platform(given.platform) {}
+};
+
+// Makes the state unless it exists. Writes to stderr if an option is wrong.
+CUresult StartProcess();
+
+// Null before cuInit succeeded.
+Process* FindProcess();
+
+// CUDA_SUCCESS, or CUDA_ERROR_NOT_INITIALIZED before cuInit and in a child that
+// was forked after it.
+CUresult Ready();
+// Whether the process was forked from one that had called cuInit.
+bool IsForkedChild();
+
+// Numbers of the two are the same.
+inline CUresult ToResult(Status status) {
+  return static_cast<CUresult>(status);
+}
+
+}  // namespace strata::simdriver
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_PROCESS_H_

@@ -1,0 +1,31 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_SIM_DRIVER_INFO_H_
+#define STRATA_PLATFORM_SIMDRIVER_SIM_DRIVER_INFO_H_
+
+#include <cstdint>
+
+namespace strata {
+
+// The name under which the lookup of the stand-in driver answers with a
+// SimDriverInfoFunction. A driver of a GPU does not find it.
+inline constexpr char kSimDriverInfoName[] = "cuStrataSimDriverInfo";
+
+// State of the stand-in driver in this process.
+struct SimDriverInfo {
+  // In: sizeof(SimDriverInfo) as the caller was compiled.
+  std::uint64_t bytes = sizeof(SimDriverInfo);
+  // 1 if device memory keeps nothing of what is written to it.
+  std::uint64_t phantom_memory = 0;
+  // Calls so far of functions that the stand-in does not implement.
+  std::uint64_t unimplemented_calls = 0;
+  // Kernels that were launched and did nothing.
+  std::uint64_t skipped_kernels = 0;
+  // The function of the last unimplemented call, or null. Static.
+  const char* last_unimplemented = nullptr;
+};
+
+// Returns a CUresult: 1 unless `info->bytes` is the size that it knows.
+using SimDriverInfoFunction = int (*)(SimDriverInfo* info);
+
+}  // namespace strata
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_SIM_DRIVER_INFO_H_

@@ -1,0 +1,160 @@
+// Streams, and work of the host in them.
+
+#include <algorithm>
+
+#include "strata/platform/simdriver/context.h"
+#include "strata/platform/simdriver/stream_list.h"
+
+namespace strata::simdriver {
+namespace {
+
+// What the null handle and the two explicit ones are.
+StreamRecord DefaultStream(NullStream null, CUstream handle,
+                           SimDevice& device) {
+  StreamRecord record;
+  const bool own = handle == CU_STREAM_PER_THREAD ||
+                   (handle == nullptr && null == NullStream::kPerThread);
+  record.stream = own ? device.PerThreadStream() : device.LegacyStream();
+  return record;
+}
+
+bool IsDefault(CUstream handle) {
+  return handle == nullptr || handle == CU_STREAM_LEGACY ||
+         handle == CU_STREAM_PER_THREAD;
+}
+
+CUresult FindRecord(NullStream null, CUstream handle, SimDevice** device,
+                    StreamRecord* record) {
+  const CUresult result = CurrentDevice(device);
+  if (result != CUDA_SUCCESS) return result;
+  if (IsDefault(handle)) {
+    *record = DefaultStream(null, handle, **device);
+    return CUDA_SUCCESS;
+  }
+  if (!Streams().Find(handle, record)) return CUDA_ERROR_INVALID_HANDLE;
+  *device = &FindProcess()->platform.sim_device(record->stream.device);
+  return CUDA_SUCCESS;
+}
+
+// Runs `body(record)`, which writes what was asked for.
+template <class Body>
+CUresult Describe(NullStream null, CUstream handle, const void* out,
+                  Body body) {
+  SimDevice* device = nullptr;
+  StreamRecord record;
+  const CUresult result = FindRecord(null, handle, &device, &record);
+  if (result != CUDA_SUCCESS) return result;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  body(record);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult FindStream(NullStream null, CUstream handle, SimDevice** device,
+                    Stream* stream) {
+  StreamRecord record;
+  const CUresult result = FindRecord(null, handle, device, &record);
+  if (result == CUDA_SUCCESS) *stream = record.stream;
+  return result;
+}
+
+CUresult StreamCreateWithPriority(CUstream* stream, unsigned flags,
+                                  int priority) {
+  return OnCurrentDevice([&](SimDevice& device) {
+    if (stream == nullptr) return Status::kInvalidValue;
+    StreamRecord record;
+    const Status status = device.StreamCreate(&record.stream, flags);
+    if (status != Status::kSuccess) return status;
+    record.flags = flags;
+    record.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
+    Streams().Add(record);
+    *stream = static_cast<CUstream>(record.stream.handle);
+    return Status::kSuccess;
+  });
+}
+
+CUresult StreamCreate(CUstream* stream, unsigned flags) {
+  return StreamCreateWithPriority(stream, flags, kLeastPriority);
+}
+
+CUresult StreamDestroy(CUstream handle) {
+  if (IsDefault(handle)) {
+    const CUresult result = Ready();
+    return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_HANDLE : result;
+  }
+  return OnStream(NullStream::kLegacy, handle,
+                  [](SimDevice& device, const Stream& stream) {
+                    const Status status = device.StreamDestroy(stream);
+                    if (status == Status::kSuccess) Streams().Remove(stream);
+                    return status;
+                  });
+}
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetId,
+                           (CUstream handle, unsigned long long* id), {
+                             return Describe(null, handle, id,
+                                             [&](const StreamRecord& record) {
+                                               *id = record.stream.uid;
+                                             });
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetFlags, (CUstream handle, unsigned* flags), {
+  return Describe(null, handle, flags,
+                  [&](const StreamRecord& record) { *flags = record.flags; });
+})
+
+STRATA_SIM_STREAM_FUNCTION(StreamGetPriority, (CUstream handle, int* priority),
+                           {
+                             return Describe(null, handle, priority,
+                                             [&](const StreamRecord& record) {
+                                               *priority = record.priority;
+                                             });
+                           })
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamGetCtx, (CUstream handle, CUcontext* context), {
+      return Describe(null, handle, context, [&](const StreamRecord& record) {
+        *context = HandleOf(PrimaryContext(record.stream.device));
+      });
+    })
+
+#if CUDA_VERSION >= 12080
+STRATA_SIM_STREAM_FUNCTION(StreamGetDevice, (CUstream handle, CUdevice* device),
+                           {
+                             return Describe(null, handle, device,
+                                             [&](const StreamRecord& record) {
+                                               *device = record.stream.device;
+                                             });
+                           })
+#endif
+
+STRATA_SIM_STREAM_FUNCTION(StreamSynchronize, (CUstream handle), {
+  return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
+    return device.StreamSynchronize(stream);
+  });
+})
+
+STRATA_SIM_STREAM_FUNCTION(StreamQuery, (CUstream handle), {
+  return OnStream(null, handle, [](SimDevice& device, const Stream& stream) {
+    return device.StreamQuery(stream);
+  });
+})
+
+STRATA_SIM_STREAM_FUNCTION(
+    StreamWaitEvent, (CUstream handle, CUevent event, unsigned flags), {
+      return OnStream(null, handle,
+                      [&](SimDevice& device, const Stream& stream) {
+                        return device.StreamWaitEvent(stream, {event}, flags);
+                      });
+    })
+
+STRATA_SIM_STREAM_FUNCTION(
+    LaunchHostFunc, (CUstream handle, CUhostFn function, void* argument), {
+      return OnStream(
+          null, handle, [&](SimDevice& device, const Stream& stream) {
+            return device.LaunchHostFunc(stream, function, argument);
+          });
+    })
+
+}  // namespace strata::simdriver

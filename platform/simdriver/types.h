@@ -1,0 +1,108 @@
+#ifndef STRATA_PLATFORM_SIMDRIVER_TYPES_H_
+#define STRATA_PLATFORM_SIMDRIVER_TYPES_H_
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strata/platform/memory_types.h"
+#include "strata/platform/stream.h"
+
+namespace strata::simdriver {
+
+// Values of the driver as Strata's, which have the same numbers. Functions that
+// return false refuse a field that is not zero where CUDA reserves it, or a
+// value that CUDA does not know.
+
+inline Location ToStrata(const CUmemLocation& location) {
+  return {static_cast<Location::Kind>(location.type), location.id};
+}
+
+inline bool ToStrata(CUmemAllocationHandleType type, ShareType* share) {
+  *share = static_cast<ShareType>(type);
+  return type == CU_MEM_HANDLE_TYPE_NONE ||
+         type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+         type == CU_MEM_HANDLE_TYPE_FABRIC;
+}
+
+template <std::size_t kCount>
+bool AreZero(const unsigned char (&bytes)[kCount]) {
+  return std::all_of(bytes, bytes + kCount,
+                     [](unsigned char byte) { return byte == 0; });
+}
+
+inline bool ToStrata(const CUmemAllocationProp& prop,
+                     MemProperties* properties) {
+  properties->location = ToStrata(prop.location);
+  properties->compress =
+      prop.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_GENERIC;
+  properties->rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
+  return ToStrata(prop.requestedHandleTypes, &properties->share) &&
+         prop.type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         prop.win32HandleMetaData == nullptr && prop.allocFlags.usage == 0 &&
+         AreZero(prop.allocFlags.reserved);
+}
+
+inline bool ToStrata(const CUmemPoolProps& props, MemProperties* properties) {
+  properties->location = ToStrata(props.location);
+  return ToStrata(props.handleTypes, &properties->share) &&
+         props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         props.win32SecurityAttributes == nullptr && props.usage == 0 &&
+         AreZero(props.reserved);
+}
+
+inline std::vector<AccessDescriptor> ToStrata(const CUmemAccessDesc* access,
+                                              std::size_t count) {
+  std::vector<AccessDescriptor> result(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    result[i] = {ToStrata(access[i].location),
+                 static_cast<Access>(access[i].flags)};
+  }
+  return result;
+}
+
+inline std::vector<GraphNode> ToStrata(const CUgraphNode* nodes,
+                                       std::size_t count) {
+  std::vector<GraphNode> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i].value = nodes[i];
+  return result;
+}
+
+// Edges of a simulated graph carry no data.
+inline bool AreDefault(const CUgraphEdgeData* edges, std::size_t count) {
+  return edges == nullptr ||
+         std::all_of(edges, edges + count, [](const CUgraphEdgeData& edge) {
+           return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0 &&
+                  AreZero(edge.reserved);
+         });
+}
+
+// What an import is given: a descriptor, or the address of 64 bytes.
+inline Shareable ToShareable(ShareType type, const void* handle) {
+  Shareable shareable;
+  if (type == ShareType::kFabric) {
+    const auto* bytes = static_cast<const std::uint8_t*>(handle);
+    std::copy_n(bytes, shareable.fabric.size(), shareable.fabric.begin());
+  } else {
+    shareable.fd = static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
+  }
+  return shareable;
+}
+
+// Writes what an export returns.
+inline void PutShareable(ShareType type, const Shareable& shareable,
+                         void* out) {
+  if (type == ShareType::kFabric) {
+    std::copy(shareable.fabric.begin(), shareable.fabric.end(),
+              static_cast<std::uint8_t*>(out));
+  } else {
+    *static_cast<int*>(out) = shareable.fd;
+  }
+}
+
+}  // namespace strata::simdriver
+
+#endif  // STRATA_PLATFORM_SIMDRIVER_TYPES_H_

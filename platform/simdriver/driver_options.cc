@@ -18,7 +18,7 @@ constexpr OptionText kText{kOptionsName};
 bool ReadBool(std::string_view word, std::string_view value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0") return false;
-  kText.Reject(word, "neither true nor false");
+  kText.Reject(word, "is neither true nor false");
 }
 
 void ReadCompute(std::string_view word, std::string_view value,
@@ -33,7 +33,7 @@ void ReadWord(std::string_view word, DriverOptions* options) {
   PlatformOptions& sim = options->platform;
   std::string_view value = word;
   const std::string_view name = OptionText::NextPart(&value, '=');
-  if (name.size() == word.size()) kText.Reject(word, "not name=value");
+  if (name.size() == word.size()) kText.Reject(word, "is not name=value");
   if (name == "devices") {
     sim.sim_devices =
         static_cast<int>(kText.Number(word, value, 1, kMaxSimDevices));
@@ -60,7 +60,7 @@ void ReadWord(std::string_view word, DriverOptions* options) {
   } else if (name == "compute") {
     ReadCompute(word, value, options);
   } else {
-    kText.Reject(word, "no such option");
+    kText.Reject(word, "is no option");
   }
 }
 

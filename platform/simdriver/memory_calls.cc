@@ -1,4 +1,4 @@
-// Memory of the device and of the host, at once, copies and fills.
+// Memory of the device and of the host, at once, and copies.
 
 #include "strata/platform/simdriver/context.h"
 
@@ -23,14 +23,6 @@ CUresult Copy(NullStream null, DevicePtr target, DevicePtr source,
     const Status status = device.MemcpyAsync(target, source, bytes, stream);
     return status == Status::kSuccess ? device.StreamSynchronize(stream)
                                       : status;
-  });
-}
-
-CUresult Fill(NullStream null, DevicePtr ptr, unsigned char value,
-              std::size_t bytes, CUstream handle) {
-  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
-    if (bytes == 0) return Status::kSuccess;
-    return device.MemsetAsync(ptr, value, bytes, stream);
   });
 }
 
@@ -178,16 +170,6 @@ STRATA_SIM_STREAM_FUNCTION(MemcpyDtoDAsync,
                              return CopyAsync(null, target, source, bytes,
                                               stream);
                            })
-
-STRATA_SIM_STREAM_FUNCTION(MemsetD8,
-                           (CUdeviceptr ptr, unsigned char value,
-                            std::size_t bytes),
-                           { return Fill(null, ptr, value, bytes, nullptr); })
-
-STRATA_SIM_STREAM_FUNCTION(MemsetD8Async,
-                           (CUdeviceptr ptr, unsigned char value,
-                            std::size_t bytes, CUstream stream),
-                           { return Fill(null, ptr, value, bytes, stream); })
 
 STRATA_SIM_STREAM_FUNCTION(
     MemPrefetchAsync,

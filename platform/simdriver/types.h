@@ -34,6 +34,16 @@ bool AreZero(const unsigned char (&bytes)[kCount]) {
                      [](unsigned char byte) { return byte == 0; });
 }
 
+// Whether the field `usage`, which older headers lack, asks for nothing.
+template <class Props>
+bool HasNoUsage(const Props& props) {
+  if constexpr (requires { props.usage; }) {
+    return props.usage == 0;
+  } else {
+    return true;
+  }
+}
+
 inline bool ToStrata(const CUmemAllocationProp& prop,
                      MemProperties* properties) {
   properties->location = ToStrata(prop.location);
@@ -42,7 +52,7 @@ inline bool ToStrata(const CUmemAllocationProp& prop,
   properties->rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
   return ToStrata(prop.requestedHandleTypes, &properties->share) &&
          prop.type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-         prop.win32HandleMetaData == nullptr && prop.allocFlags.usage == 0 &&
+         prop.win32HandleMetaData == nullptr && HasNoUsage(prop.allocFlags) &&
          AreZero(prop.allocFlags.reserved);
 }
 
@@ -50,7 +60,7 @@ inline bool ToStrata(const CUmemPoolProps& props, MemProperties* properties) {
   properties->location = ToStrata(props.location);
   return ToStrata(props.handleTypes, &properties->share) &&
          props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
-         props.win32SecurityAttributes == nullptr && props.usage == 0 &&
+         props.win32SecurityAttributes == nullptr && HasNoUsage(props) &&
          AreZero(props.reserved);
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
 
 #include "strata/platform/simdriver/sim_driver_info.h"
 #include "strata/tests/simdriver/driver_library.h"
@@ -57,7 +57,7 @@ TEST(SimDriverCallsTest, ReservedFieldsMustBeZero) {
     props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemoryPool pool = nullptr;
     EXPECT_EQ(pool_create(&pool, &props), CUDA_SUCCESS);
-    props.reserved[53] = 1;
+    props.reserved[sizeof(props.reserved) - 1] = 1;
     EXPECT_EQ(pool_create(&pool, &props), CUDA_ERROR_INVALID_VALUE);
     CUdeviceptr range = 0;
     EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuMemAddressReserve, 10020)(
@@ -113,6 +113,31 @@ TEST(SimDriverCallsTest, BytesComeBack) {
                   back.data(), ptr + 64, back.size()),
               CUDA_SUCCESS);
     EXPECT_EQ(back, text);
+  });
+}
+
+// One fill whose bytes are all the same, and two that no fill of bytes can do.
+TEST(SimDriverCallsTest, FillsRepeatTheirElement) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    const auto fill2 = STRATA_DRIVER_FUNCTION(driver, cuMemsetD16, 3020);
+    const auto fill4 = STRATA_DRIVER_FUNCTION(driver, cuMemsetD32, 3020);
+    CUdeviceptr ptr = 0;
+    ASSERT_EQ(STRATA_DRIVER_FUNCTION(driver, cuMemAlloc, 3020)(&ptr, 512),
+              CUDA_SUCCESS);
+    EXPECT_EQ(fill4(ptr, 0x07070707, 4), CUDA_SUCCESS);
+    EXPECT_EQ(fill4(ptr + 4, 0x01020304, 2), CUDA_SUCCESS);
+    EXPECT_EQ(fill2(ptr + 12, 0x0506, 1), CUDA_SUCCESS);
+    EXPECT_EQ(fill4(ptr + 2, 0x01020304, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(fill4(ptr, 0x01020304, ~std::size_t{0} / 2),
+              CUDA_ERROR_INVALID_VALUE);
+    std::array<std::uint32_t, 4> words = {};
+    EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuMemcpyDtoH, 3020)(words.data(),
+                                                                 ptr, 16),
+              CUDA_SUCCESS);
+    const std::array<std::uint32_t, 4> expected = {0x07070707, 0x01020304,
+                                                   0x01020304, 0x07070506};
+    EXPECT_EQ(words, expected);
   });
 }
 

@@ -1,0 +1,108 @@
+// Fills of memory.
+
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "strata/platform/device_work.h"
+#include "strata/platform/simdriver/context.h"
+
+namespace strata::simdriver {
+namespace {
+
+// `count` elements of `bytes` bytes each.
+struct Pattern {
+  std::uint32_t element = 0;
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+
+  friend bool operator<(const Pattern& a, const Pattern& b) {
+    return std::tie(a.element, a.bytes, a.count) <
+           std::tie(b.element, b.bytes, b.count);
+  }
+};
+
+// Work in streams, and each launch of a graph, reads the pattern later: one is
+// kept for each kind of fill, for ever.
+void* Keep(const Pattern& pattern) {
+  static auto* const mutex = new std::mutex();
+  static auto* const kept = new std::set<Pattern>();
+  std::lock_guard lock(*mutex);
+  return const_cast<Pattern*>(&*kept->insert(pattern).first);
+}
+
+// HostKernel.
+void Write(void* argument, void* const* ranges) {
+  const Pattern& pattern = *static_cast<const Pattern*>(argument);
+  auto* out = static_cast<char*>(ranges[0]);
+  for (std::size_t i = 0; i < pattern.count; ++i, out += pattern.bytes) {
+    std::memcpy(out, &pattern.element, pattern.bytes);
+  }
+}
+
+CUresult Fill(NullStream null, DevicePtr ptr, unsigned char value,
+              std::size_t bytes, CUstream handle) {
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (bytes == 0) return Status::kSuccess;
+    return device.MemsetAsync(ptr, value, bytes, stream);
+  });
+}
+
+// The same for elements of two or four bytes.
+CUresult FillElements(NullStream null, DevicePtr ptr, const Pattern& pattern,
+                      CUstream handle) {
+  const auto byte = static_cast<unsigned char>(pattern.element);
+  const std::uint32_t ones = pattern.bytes == 2 ? 0x0101u : 0x01010101u;
+  const std::size_t bytes = pattern.count * pattern.bytes;
+  const bool is_valid =
+      ptr % pattern.bytes == 0 && bytes / pattern.bytes == pattern.count;
+  return OnStream(null, handle, [&](SimDevice& device, const Stream& stream) {
+    if (!is_valid) return Status::kInvalidValue;
+    if (bytes == 0) return Status::kSuccess;
+    if (pattern.element == byte * ones) {
+      return device.MemsetAsync(ptr, byte, bytes, stream);
+    }
+    const WorkRange range{ptr, bytes, true};
+    return FindProcess()
+        ->platform.work(stream.device)
+        ->Launch(stream, &range, 1, &Write, Keep(pattern));
+  });
+}
+
+}  // namespace
+
+STRATA_SIM_STREAM_FUNCTION(MemsetD8,
+                           (CUdeviceptr ptr, unsigned char value,
+                            std::size_t count),
+                           { return Fill(null, ptr, value, count, nullptr); })
+
+STRATA_SIM_STREAM_FUNCTION(MemsetD8Async,
+                           (CUdeviceptr ptr, unsigned char value,
+                            std::size_t count, CUstream stream),
+                           { return Fill(null, ptr, value, count, stream); })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemsetD16, (CUdeviceptr ptr, unsigned short value, std::size_t count), {
+      return FillElements(null, ptr, Pattern{value, 2, count}, nullptr);
+    })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemsetD16Async,
+    (CUdeviceptr ptr, unsigned short value, std::size_t count, CUstream stream),
+    {
+      return FillElements(null, ptr, Pattern{value, 2, count}, stream);
+    })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemsetD32, (CUdeviceptr ptr, unsigned value, std::size_t count), {
+      return FillElements(null, ptr, Pattern{value, 4, count}, nullptr);
+    })
+
+STRATA_SIM_STREAM_FUNCTION(
+    MemsetD32Async,
+    (CUdeviceptr ptr, unsigned value, std::size_t count, CUstream stream), {
+      return FillElements(null, ptr, Pattern{value, 4, count}, stream);
+    })
+
+}  // namespace strata::simdriver

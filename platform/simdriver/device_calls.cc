@@ -1,9 +1,12 @@
 // Devices and their figures.
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "strata/platform/simdriver/attributes.h"
 #include "strata/platform/simdriver/context.h"
@@ -44,15 +47,15 @@ CUresult OfDevice(CUdevice device, const void* out, Body body) {
 
 int DeviceAttribute(CUdevice_attribute attribute, int ordinal, const Caps& caps,
                     const DriverOptions& options) {
-  switch (attribute) {
-#define STRATA_SIM_ATTRIBUTE(name, value) \
-  case CU_DEVICE_ATTRIBUTE_##name:        \
-    return value;
+  const std::pair<CUdevice_attribute, int> rows[] = {
+#define STRATA_SIM_ATTRIBUTE(name, value) {CU_DEVICE_ATTRIBUTE_##name, value},
 #include "strata/platform/simdriver/device_attributes.def"
 #undef STRATA_SIM_ATTRIBUTE
-    default:
-      return 0;
-  }
+  };
+  const auto* const found =
+      std::find_if(std::begin(rows), std::end(rows),
+                   [&](const auto& row) { return row.first == attribute; });
+  return found != std::end(rows) ? found->second : 0;
 }
 
 int FunctionAttribute(CUfunction_attribute attribute,

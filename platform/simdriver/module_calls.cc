@@ -198,7 +198,7 @@ CUresult ModuleGetFunction(CUfunction* function, CUmodule module,
                            const char* name) {
   return OnCurrentDevice([&](SimDevice&) {
     if (function == nullptr || name == nullptr) return Status::kInvalidValue;
-    CUfunction const found = Modules().Get(module, name);
+    auto* const found = Modules().Get(module, name);
     if (found == nullptr) return Status::kInvalidResourceHandle;
     *function = found;
     return Status::kSuccess;

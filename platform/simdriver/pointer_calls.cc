@@ -1,6 +1,6 @@
 // What an address is.
 
-#include <cstring>
+#include <cstdint>
 
 #include "strata/platform/simdriver/context.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 template <class Value>
 Status Put(void* out, Value value) {
-  std::memcpy(out, &value, sizeof(value));
+  *static_cast<Value*>(out) = value;
   return Status::kSuccess;
 }
 

@@ -16,17 +16,20 @@
 namespace strata::simdriver {
 
 #define STRATA_SIM_EXPORT __attribute__((visibility("default")))
-#define STRATA_SIM_ENTRY(symbol, version, exported, function)                  \
-  std::remove_pointer_t<PFN_##symbol##_v##version> function __asm__(#exported) \
-      STRATA_SIM_EXPORT;
+// Names that cuda.h may define as macros are pasted or quoted before.
+#define STRATA_SIM_DECLARE(pointer, function, exported) \
+  std::remove_pointer_t<pointer> function __asm__(exported) STRATA_SIM_EXPORT;
+#define STRATA_SIM_ENTRY(symbol, version, exported, function) \
+  STRATA_SIM_DECLARE(PFN_##symbol##_v##version, function, #exported)
 #define STRATA_SIM_STREAM_ENTRY(symbol, version, exported, thread_version, \
                                 suffix, function)                          \
-  STRATA_SIM_ENTRY(symbol, version, exported, function)                    \
-  std::remove_pointer_t<PFN_##symbol##_v##thread_version##_##suffix>       \
-      function##PerThread __asm__(#exported "_" #suffix) STRATA_SIM_EXPORT;
+  STRATA_SIM_DECLARE(PFN_##symbol##_v##version, function, #exported)       \
+  STRATA_SIM_DECLARE(PFN_##symbol##_v##thread_version##_##suffix,          \
+                     function##PerThread, #exported "_" #suffix)
 #include "strata/platform/simdriver/driver_entries.def"
 #undef STRATA_SIM_STREAM_ENTRY
 #undef STRATA_SIM_ENTRY
+#undef STRATA_SIM_DECLARE
 
 // Which stream the null handle means: the legacy one, or the calling thread's.
 enum class NullStream { kLegacy, kPerThread };

@@ -16,7 +16,7 @@ cp -r "$source/platform" "$scratch/include/strata/platform"
 cd "$scratch/include/strata/platform"
 
 # CUDA needs more than a compiler: its build option is off here.
-rm -rf cuda
+rm -rf cuda simdriver
 sed -i '/^STRATA_PLATFORM(cuda,/d' devices.def
 
 # The folder …

@@ -1,5 +1,8 @@
 // Captures of streams.
 
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "strata/platform/simdriver/context.h"
@@ -25,20 +28,32 @@ struct InfoResults {
   std::size_t* count = nullptr;
 };
 
-// Arrays that the last call of a thread returned.
+// Arrays that the last call about a stream returned, good until the next one.
 struct InfoArrays {
   std::vector<CUgraphNode> nodes;
   std::vector<CUgraphEdgeData> edges;
 };
 
-void PutInfo(const CaptureInfo& info, const InfoResults& results) {
+InfoArrays& ArraysOf(const Stream& stream) {
+  static auto* const mutex = new std::mutex();
+  static auto* const arrays =
+      new std::unordered_map<std::uint64_t, InfoArrays>();
+  // Handles come back, so that there are few; that of the own stream of a
+  // thread is shared.
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream.handle);
+  std::lock_guard lock(*mutex);
+  return (*arrays)[handle == kPerThreadHandle ? stream.uid : handle];
+}
+
+void PutInfo(const Stream& stream, const CaptureInfo& info,
+             const InfoResults& results) {
   *results.status = static_cast<CUstreamCaptureStatus>(info.status);
   if (info.status != CaptureStatus::kActive) return;
   if (results.id != nullptr) *results.id = info.id;
   if (results.graph != nullptr) {
     *results.graph = static_cast<CUgraph>(info.graph.value);
   }
-  thread_local InfoArrays arrays;
+  InfoArrays& arrays = ArraysOf(stream);
   arrays.nodes.clear();
   for (const GraphNode node : info.dependencies) {
     arrays.nodes.push_back(static_cast<CUgraphNode>(node.value));
@@ -54,7 +69,7 @@ CUresult GetInfo(NullStream null, CUstream handle, const InfoResults& results) {
     if (results.status == nullptr) return Status::kInvalidValue;
     CaptureInfo info;
     const Status status = device.StreamCaptureInfo(stream, &info);
-    if (status == Status::kSuccess) PutInfo(info, results);
+    if (status == Status::kSuccess) PutInfo(stream, info, results);
     return status;
   });
 }

@@ -1,7 +1,7 @@
 #include "strata/platform/simdriver/context.h"
 
 #include <array>
-#include <vector>
+#include <cstddef>
 
 #include "strata/platform/sim/device_memory.h"
 #include "strata/platform/simdriver/stream_list.h"
@@ -11,9 +11,26 @@ namespace {
 
 std::array<Context, kMaxSimDevices> g_contexts;
 
-// The last one is current.
-std::vector<Context*>& Stack() {
-  thread_local std::vector<Context*> stack;
+// The contexts that a thread pushed; the last one is current. It has no
+// destructor, so that destructors of other thread-locals may call the driver.
+struct ContextStack {
+  static constexpr std::size_t kMost = 16;
+
+  bool empty() const { return count == 0; }
+  Context* back() const { return contexts[count - 1]; }
+  bool Push(Context* context) {
+    if (count == kMost) return false;
+    contexts[count++] = context;
+    return true;
+  }
+  void Pop() { --count; }
+
+  std::array<Context*, kMost> contexts{};
+  std::size_t count = 0;
+};
+
+ContextStack& Stack() {
+  thread_local constinit ContextStack stack;
   return stack;
 }
 
@@ -38,9 +55,11 @@ CUresult LiveContext(Context** context) {
 }  // namespace
 
 Context* PrimaryContext(int ordinal) {
-  Context* const context = &g_contexts[static_cast<std::size_t>(ordinal)];
-  context->ordinal = ordinal;
-  return context;
+  return &g_contexts[static_cast<std::size_t>(ordinal)];
+}
+
+int OrdinalOf(const Context& context) {
+  return static_cast<int>(&context - g_contexts.data());
 }
 
 Context* FindContext(CUcontext handle) {
@@ -55,7 +74,7 @@ Context* FindContext(CUcontext handle) {
 }
 
 Context* CurrentContext() {
-  const std::vector<Context*>& stack = Stack();
+  const ContextStack& stack = Stack();
   return stack.empty() ? nullptr : stack.back();
 }
 
@@ -63,7 +82,7 @@ CUresult CurrentDevice(SimDevice** device) {
   Context* context = nullptr;
   const CUresult result = LiveContext(&context);
   if (result != CUDA_SUCCESS) return result;
-  *device = &FindProcess()->platform.sim_device(context->ordinal);
+  *device = &FindProcess()->platform.sim_device(OrdinalOf(*context));
   return CUDA_SUCCESS;
 }
 
@@ -131,16 +150,16 @@ CUresult CtxSetCurrent(CUcontext context) {
     result = CheckContext(context);
   }
   if (result != CUDA_SUCCESS) return result;
-  if (!Stack().empty()) Stack().pop_back();
-  if (context != nullptr) Stack().push_back(FindContext(context));
+  if (!Stack().empty()) Stack().Pop();
+  if (context != nullptr) Stack().Push(FindContext(context));
   return CUDA_SUCCESS;
 }
 
 CUresult CtxPushCurrent(CUcontext context) {
   const CUresult result = CheckContext(context);
   if (result != CUDA_SUCCESS) return result;
-  Stack().push_back(FindContext(context));
-  return CUDA_SUCCESS;
+  return Stack().Push(FindContext(context)) ? CUDA_SUCCESS
+                                            : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult CtxPopCurrent(CUcontext* context) {
@@ -148,7 +167,7 @@ CUresult CtxPopCurrent(CUcontext* context) {
   if (result != CUDA_SUCCESS) return result;
   if (Stack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   if (context != nullptr) *context = HandleOf(Stack().back());
-  Stack().pop_back();
+  Stack().Pop();
   return CUDA_SUCCESS;
 }
 
@@ -157,7 +176,7 @@ CUresult CtxGetDevice(CUdevice* device) {
   const CUresult result = LiveContext(&context);
   if (result != CUDA_SUCCESS) return result;
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *device = context->ordinal;
+  *device = OrdinalOf(*context);
   return CUDA_SUCCESS;
 }
 
@@ -177,7 +196,7 @@ CUresult CtxGetId(CUcontext context, unsigned long long* id) {  // NOLINT
       context != nullptr ? FindContext(context) : CurrentContext();
   if (found == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *id = static_cast<unsigned>(found->ordinal) + 1u;
+  *id = static_cast<unsigned>(OrdinalOf(*found)) + 1u;
   return CUDA_SUCCESS;
 }
 
@@ -202,7 +221,7 @@ CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   const CUresult result = CheckContext(peer);
   if (result != CUDA_SUCCESS) return result;
   return OnCurrentDevice([&](SimDevice& device) {
-    return device.EnablePeerAccess(FindContext(peer)->ordinal);
+    return device.EnablePeerAccess(OrdinalOf(*FindContext(peer)));
   });
 }
 

@@ -19,13 +19,14 @@ namespace strata::simdriver {
 //   with an ended context as the current one are refused.
 // Threads: any.
 struct Context {
-  int ordinal = 0;
   std::atomic<int> retained{0};
   std::atomic<unsigned> flags{0};
 };
 
 // The primary context of device `ordinal`, which exists.
 Context* PrimaryContext(int ordinal);
+// The device of a primary context.
+int OrdinalOf(const Context& context);
 // Null if `handle` is none.
 Context* FindContext(CUcontext handle);
 inline CUcontext HandleOf(Context* context) {
@@ -56,7 +57,7 @@ CUresult OnAnyDevice(Body body) {
   if (result != CUDA_SUCCESS) return result;
   const Context* const context = CurrentContext();
   return ToResult(body(FindProcess()->platform.sim_device(
-      context != nullptr ? context->ordinal : 0)));
+      context != nullptr ? OrdinalOf(*context) : 0)));
 }
 
 // The stream that `handle` names, and its device. The null handle and the two

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "strata/platform/sim/sim_platform.h"
@@ -207,6 +208,42 @@ TEST(SimDriverProcessTest, ContextsStackUpPerThread) {
     EXPECT_EQ(current, 0);
     EXPECT_EQ(push(reinterpret_cast<CUcontext>(&second)),
               CUDA_ERROR_INVALID_CONTEXT);
+  });
+}
+
+// Calls the driver when its thread ends.
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    if (synchronize != nullptr) *result = synchronize();
+  }
+  PFN_cuCtxSynchronize_v2000 synchronize = nullptr;
+  CUresult* result = nullptr;
+};
+
+TEST(SimDriverProcessTest, AThreadThatEndsMayCallIt) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Init(), CUDA_SUCCESS);
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    std::thread([&] {
+      // Made before the driver's own thread-locals, so destroyed after them.
+      thread_local AtThreadEnd at_end;
+      at_end.result = &result;
+      EXPECT_EQ(driver.Start(1), CUDA_SUCCESS);
+      at_end.synchronize =
+          STRATA_DRIVER_FUNCTION(driver, cuCtxSynchronize, 2000);
+    }).join();
+    EXPECT_EQ(result, CUDA_SUCCESS);
+  });
+}
+
+TEST(SimDriverProcessTest, ContextsStackUpSixteenDeep) {
+  WithDriver([](const DriverLibrary& driver) {
+    ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    STRATA_DRIVER_FUNCTION(driver, cuCtxGetCurrent, 4000)(&context);
+    const auto push = STRATA_DRIVER_FUNCTION(driver, cuCtxPushCurrent, 4000);
+    for (int i = 1; i < 16; ++i) EXPECT_EQ(push(context), CUDA_SUCCESS) << i;
+    EXPECT_EQ(push(context), CUDA_ERROR_OUT_OF_MEMORY);
   });
 }
 

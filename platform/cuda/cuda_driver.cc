@@ -30,7 +30,7 @@ SimDriverInfoFunction FindSimDriverInfo(PFN_cuGetProcAddress_v12000 lookup) {
       Find(lookup, kSimDriverInfoName, CUDA_VERSION));
 }
 
-// What dlopen or dlsym says went wrong.
+// The reason of the last failure of dlopen or dlsym.
 std::string LoaderReason() {
   const char* const text = dlerror();
   return text != nullptr ? text : "unknown error of the loader";

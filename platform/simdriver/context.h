@@ -49,8 +49,8 @@ CUresult OnCurrentDevice(Body body) {
   return result == CUDA_SUCCESS ? ToResult(body(*device)) : result;
 }
 
-// The same without a current context on device 0: for state that all devices
-// share.
+// Runs `body(SimDevice&)` on the device of the current context, or on device 0
+// if there is none: for state that all devices share.
 template <class Body>
 CUresult OnAnyDevice(Body body) {
   const CUresult result = Ready();

@@ -26,7 +26,7 @@ struct DriverOptions {
 // Errors: std::invalid_argument naming the variable and the word that is wrong.
 DriverOptions ReadDriverOptions();
 
-// The same from texts; `visible` null: all devices.
+// Reads the options from texts. If `visible` is null, all devices are visible.
 DriverOptions ParseDriverOptions(const char* options, const char* visible);
 
 // The UUID of device `number`, and the same as text: "GPU-…".

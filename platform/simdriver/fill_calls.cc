@@ -49,7 +49,7 @@ CUresult Fill(NullStream null, DevicePtr ptr, unsigned char value,
   });
 }
 
-// The same for elements of two or four bytes.
+// Fills elements of two or four bytes.
 CUresult FillElements(NullStream null, DevicePtr ptr, const Pattern& pattern,
                       CUstream handle) {
   const auto byte = static_cast<unsigned char>(pattern.element);

@@ -18,7 +18,7 @@ int DescribeSimDriver(SimDriverInfo* info) __asm__("cuStrataSimDriverInfo")
 
 namespace {
 
-// What the names of unimplemented functions are, as indices.
+// Indices of the names of unimplemented functions.
 enum UnimplementedName {
 #define STRATA_SIM_UNIMPLEMENTED_NAME(name) kIndexOf_##name,
 #include "strata/platform/simdriver/unimplemented.def"

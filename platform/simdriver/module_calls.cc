@@ -118,7 +118,7 @@ bool IsValid(const LaunchShape& shape) {
              static_cast<unsigned>(kMaxThreadsPerBlock);
 }
 
-// What the kernel of CudaWork was launched with.
+// Enqueues the work that a launch of the kernel of CudaWork describes.
 Status Work(DeviceWork& work, const Stream& stream, void** parameters) {
   if (parameters == nullptr || parameters[0] == nullptr) {
     return Status::kInvalidValue;
@@ -149,7 +149,7 @@ CUresult Launch(NullStream null, CUfunction handle, const LaunchShape& shape,
   });
 }
 
-// Of a kernel that takes little: as many blocks as the threads allow.
+// The kernel needs few registers: the threads alone limit the blocks.
 CUresult CountBlocks(int* blocks, CUfunction function, int threads) {
   return OnFunction(function, [&](const Function&) {
     if (blocks == nullptr || threads <= 0) return CUDA_ERROR_INVALID_VALUE;

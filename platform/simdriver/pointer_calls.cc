@@ -1,4 +1,4 @@
-// What an address is.
+// Queries of addresses.
 
 #include <cstdint>
 
@@ -96,7 +96,7 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
       status = info.type == MemoryType::kUnregistered
                    ? PutNothing(data[i], attributes[i])
                    : PutAttribute(data[i], attributes[i], ptr, info);
-      // Of an attribute that the memory has not, a null value.
+      // An attribute that the memory lacks has the value zero.
       if (status == Status::kInvalidValue) {
         status = PutNothing(data[i], attributes[i]);
       }

@@ -8,7 +8,7 @@
 namespace strata::simdriver {
 namespace {
 
-// What the null handle and the two explicit ones are.
+// The streams that the null handle and the two explicit handles name.
 StreamRecord DefaultStream(NullStream null, CUstream handle,
                            SimDevice& device) {
   StreamRecord record;

@@ -90,7 +90,7 @@ inline bool AreDefault(const CUgraphEdgeData* edges, std::size_t count) {
          });
 }
 
-// What an import is given: a descriptor, or the address of 64 bytes.
+// The argument of an import: a descriptor, or the address of 64 bytes.
 inline Shareable ToShareable(ShareType type, const void* handle) {
   Shareable shareable;
   if (type == ShareType::kFabric) {
@@ -102,7 +102,7 @@ inline Shareable ToShareable(ShareType type, const void* handle) {
   return shareable;
 }
 
-// Writes what an export returns.
+// Writes the result of an export to `out`.
 inline void PutShareable(ShareType type, const Shareable& shareable,
                          void* out) {
   if (type == ShareType::kFabric) {

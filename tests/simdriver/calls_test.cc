@@ -1,4 +1,4 @@
-// What the functions of the stand-in driver do beyond the CUDA platform's
+// Functions of the stand-in driver beyond the CUDA platform's
 // needs; the conformance suite runs over it for the rest.
 
 #include <gtest/gtest.h>

@@ -24,6 +24,11 @@ install(TARGETS strata_static strata_shared strata_flags EXPORT StrataTargets)
 if(TARGET strata_tool)
   install(TARGETS strata_tool)
 endif()
+if(TARGET strata_sim_driver)
+  # In no library path: a program names the folder in LD_LIBRARY_PATH.
+  install(TARGETS strata_sim_driver LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/strata/sim
+                                            NAMELINK_SKIP)
+endif()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Strata)
 install(EXPORT StrataTargets NAMESPACE strata:: DESTINATION ${package_folder})

@@ -109,7 +109,7 @@ CUresult Find(const char* symbol, void** function, int version,
   if (flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) {
     row = FindRow(symbol, version, Variant::kPerThread, &known);
   }
-  // Also what takes no stream.
+  // A function without a stream has the legacy variant alone.
   if (!known) row = FindRow(symbol, version, Variant::kLegacy, &known);
   *function = row != nullptr ? row->function : nullptr;
   if (status != nullptr) {

@@ -13,7 +13,7 @@ inline constexpr char kSimDriverInfoName[] = "cuStrataSimDriverInfo";
 struct SimDriverInfo {
   // In: sizeof(SimDriverInfo) as the caller was compiled.
   std::uint64_t bytes = sizeof(SimDriverInfo);
-  // 1 if device memory keeps nothing of what is written to it.
+  // 1 if device memory does not store written bytes.
   std::uint64_t phantom_memory = 0;
   // Calls so far of functions that the stand-in does not implement.
   std::uint64_t unimplemented_calls = 0;

@@ -36,7 +36,7 @@ CUresult FindRecord(NullStream null, CUstream handle, SimDevice** device,
   return CUDA_SUCCESS;
 }
 
-// Runs `body(record)`, which writes what was asked for.
+// Runs `body(record)`, which writes the result.
 template <class Body>
 CUresult Describe(NullStream null, CUstream handle, const void* out,
                   Body body) {

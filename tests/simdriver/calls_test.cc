@@ -116,7 +116,7 @@ TEST(SimDriverCallsTest, BytesComeBack) {
   });
 }
 
-// One fill whose bytes are all the same, and two that no fill of bytes can do.
+// One fill with equal bytes, and two that no fill of bytes can do.
 TEST(SimDriverCallsTest, FillsRepeatTheirElement) {
   WithDriver([](const DriverLibrary& driver) {
     ASSERT_EQ(driver.Start(), CUDA_SUCCESS);
@@ -173,7 +173,7 @@ TEST(SimDriverCallsTest, KernelsOfTheProgramAreWorkThatDoesNothing) {
     EXPECT_EQ(Launch(driver, function, stream, 1025), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(Launch(driver, function, stream, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(Launch(driver, function, stream), CUDA_SUCCESS);
-    // Lazy progress: it waits for somebody who waits for it.
+    // Lazy progress: work runs when a call waits for it.
     EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuStreamQuery, 2000)(stream),
               CUDA_ERROR_NOT_READY);
     EXPECT_EQ(STRATA_DRIVER_FUNCTION(driver, cuStreamSynchronize, 2000)(stream),

@@ -17,14 +17,14 @@ int HeldLocks() noexcept {
   return t_held_words + (BiasedLockMachine::IsInside() ? 1 : 0);
 }
 
-// The slots that no thread has.
+// The slots that no thread uses.
 //
-// Threads: any thread. A slot goes from one thread to the next under lock_, so
-//   all that the first did as an owner is done for the second, which inherits
-//   its locks.
+// Threads: any thread. A slot passes from one thread to the next under lock_.
+//   So all actions of the former thread as an owner happen before those of the
+//   next thread, which inherits its locks.
 class BiasedLockMachine::IdleSlots {
  public:
-  // Null if there is none.
+  // Null if no slot is left.
   Slot* Take() noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     Slot* slot = idle_;
@@ -49,8 +49,8 @@ class BiasedLockMachine::IdleSlots {
   SpinLock lock_;
   // Guarded by lock_.
   std::array<Slot, kSlots> slots_;
-  std::size_t used_ = 0;  // of slots_, ever
-  Slot* idle_ = nullptr;  // given back
+  std::size_t used_ = 0;  // slots of slots_ that were ever used
+  Slot* idle_ = nullptr;  // list of returned slots
 };
 
 constinit BiasedLockMachine::IdleSlots BiasedLockMachine::idle_slots_;
@@ -63,7 +63,8 @@ class BiasedLockMachine::OwnSlot {
   OwnSlot& operator=(const OwnSlot&) = delete;
   ~OwnSlot() {
     has_ended = true;
-    // Other destructors of the thread may lock, but own nothing any more.
+    // Destructors that run later in this thread may lock, but they no longer
+    // own a lock.
     Slot* const slot = std::exchange(t_slot, nullptr);
     if (slot != nullptr) idle_slots_.Give(slot);
   }
@@ -74,7 +75,7 @@ class BiasedLockMachine::OwnSlot {
 thread_local constinit bool BiasedLockMachine::OwnSlot::has_ended = false;
 
 BiasedLockMachine::Slot* BiasedLockMachine::TakeSlot() noexcept {
-  // Threads may end later than static objects.
+  // Static objects may be destroyed before the last thread ends.
   static_assert(std::is_trivially_destructible_v<IdleSlots>);
   idle_slots_.KeepFreeInForks();
   if (!OwnSlot::has_ended) {

@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// What a BiasedLock is made of in a running program. Names as in
+// The machine of a BiasedLock in a running program. Names as in
 // biased_lock_core.h.
 class BiasedLockMachine {
  public:
@@ -21,22 +21,26 @@ class BiasedLockMachine {
   template <class T>
   using Guarded = T;
 
-  // A thread's. Whole cache lines, two because cores fetch neighbours too.
+  // The slot of one thread. It occupies whole cache lines: two, because cores
+  // also fetch the neighbouring line.
   struct alignas(128) Slot {
-    std::atomic<const void*> held{nullptr};  // the lock held by bias
-    Slot* next = nullptr;                    // idle slots
+    std::atomic<const void*> held{nullptr};  // the lock held by bias; null:
+                                             // none
+    Slot* next = nullptr;                    // next idle slot
   };
 
-  // So few that a stream of its own gains soon, so many that a look from
-  // another thread does not count.
+  // Low enough that a lock used by one thread is biased soon. High enough that
+  // an occasional use by another thread costs little.
   static constexpr std::uint32_t kFirstRun = 64;
-  // A removal costs 40 us, the lock word 8 ns: from 5000 uses on it pays.
+  // A removal costs 40 us, an acquisition of the lock word 8 ns: a bias pays
+  // off from 5000 uses on.
   static constexpr std::uint32_t kMostRun = 65536;
-  // So few that threads which share a lock soon have it plain, so many that who
-  // looks now and then at a lock that is little used does not bring that about.
+  // Low enough that threads that share a lock soon get a plain lock. High
+  // enough that occasional uses of a rarely used lock do not make it plain.
   static constexpr std::uint32_t kMostTurns = 4096;
 
-  // `barrier`: of locks that may be biased; null, or not available: of others.
+  // Locks with an available `barrier` may be biased. Locks with a null or
+  // unavailable one are never biased.
   explicit BiasedLockMachine(ProcessBarrier* barrier)
       : barrier_(barrier != nullptr && barrier->is_available() ? barrier
                                                                : nullptr) {}
@@ -45,9 +49,10 @@ class BiasedLockMachine {
   static Slot* Nobody() { return &nobody_; }
   static Slot* MySlot() { return t_slot; }
   static const void* Self() { return &t_slot; }
-  // There are kSlots; a thread that got none when it asked first stays without.
-  // A thread gives its slot back when it ends, and whoever gets it owns what
-  // the thread owned. A thread's first call takes memory of the C library.
+  // There are kSlots slots. A thread that receives no slot at its first call
+  // never receives one. A thread returns its slot when it ends; the next thread
+  // with this slot inherits the locks that the former thread owned. The first
+  // call of a thread allocates memory of the C library.
   static Slot* TakeSlot() noexcept;
   class Wait {
    public:
@@ -60,7 +65,7 @@ class BiasedLockMachine {
     SpinWait wait_;
   };
   void Barrier() noexcept { barrier_->Run(); }
-  // Whether the calling thread holds a lock as its owner.
+  // True if the calling thread holds a lock as its owner.
   static bool IsInside() noexcept {
     return t_slot != nullptr &&
            t_slot->held.load(std::memory_order_relaxed) != nullptr;
@@ -83,31 +88,35 @@ class BiasedLockMachine {
 // without an atomic read-modify-write. For locks that a thread uses many times
 // in a row.
 //
-// Model: as SpinLock, which it is unless biased: while no thread owns it, where
-//   the system has no ProcessBarrier, and for an owner that holds another
-//   biased lock. A thread becomes the owner when it took the lock 64 times in a
-//   row, and after each removal twice as many, up to 65536; any other thread
-//   that locks removes it. Once it went from one thread to another 4096 times
-//   without an owner in between, it is a spin lock, until Renew. Meets
-//   BasicLockable and Lockable; try_lock of another thread may remove an owner.
-//   Not recursive, not fair. Unlocking touches the lock last, so the last user
-//   of an object may delete it then.
-// Cost: 1 to 2 ns a pair for the owner, 8 ns for an uncontended pair otherwise;
-//   a removal 20 to 40 us, for the thread that removes. 48 bytes.
-// Threads: any thread. How the thread sanitizer sees it: biased_lock_core.h.
-// Source: hotpath.md §2, §5; `BiasedLockModelTest` looks at all orders.
+// Model: behaves as SpinLock unless it is biased. It is not biased while no
+//   thread owns it, where the system has no ProcessBarrier, and for an owner
+//   that holds another biased lock.
+//   A thread becomes the owner when it has acquired the lock 64 times in a row.
+//   Each removal of an owner doubles this number, up to 65536. Any other thread
+//   that locks removes the owner.
+//   After the lock has passed from one thread to another 4096 times without an
+//   owner in between, it stays a spin lock until Renew.
+//   Meets BasicLockable and Lockable; try_lock of another thread may remove an
+//   owner. Not recursive, not fair. Unlocking accesses the lock last, so the
+//   last user of an object may delete the object then.
+// Cost: 1 to 2 ns per pair for the owner, 8 ns for an uncontended pair
+//   otherwise. A removal costs the thread that removes 20 to 40 us. 48 bytes.
+// Threads: any thread. For the view of the thread sanitizer see
+//   biased_lock_core.h.
+// Source: hotpath.md §2, §5; `BiasedLockModelTest` checks all interleavings.
 class BiasedLock {
  public:
   // Never biased.
   BiasedLock() : BiasedLock(nullptr) {}
   explicit BiasedLock(bool may_bias)
       : BiasedLock(may_bias ? &ProcessBarrier::Instance() : nullptr) {}
-  // `barrier` outlives this. Null, or not available: never biased.
+  // `barrier` outlives this. If it is null or not available, the lock is never
+  // biased.
   explicit BiasedLock(ProcessBarrier* barrier)
       : core_(BiasedLockMachine(barrier)) {}
 
-  // Holds a lock, and remembers how: a few instructions less than lock() and
-  // unlock(), which ask again.
+  // Holds a lock and remembers how it was acquired. A few instructions cheaper
+  // than lock() and unlock(), which determine that again.
   class Guard {
    public:
     explicit Guard(BiasedLock& lock) : lock_(lock), slot_(lock.core_.Lock()) {
@@ -119,16 +128,17 @@ class BiasedLock {
 
    private:
     BiasedLock& lock_;
-    BiasedLockMachine::Slot* const slot_;  // null: has the lock word
+    BiasedLockMachine::Slot* const slot_;  // null: holds the lock word
   };
 
-  // Two ways to hold a lock over a few instructions that call nothing, so that
-  // HeldLocks need not count it and nothing is left to ask at their end. What
-  // was taken at once is released in the same way, or kept: then it is held as
-  // after lock(), to be unlocked, or to be no longer kept and released.
+  // Two ways to hold a lock over a few instructions that make no call. So
+  // HeldLocks need not count the lock, and the release needs no check. A lock
+  // acquired by TakeAtOnce is either released by the same struct, or kept with
+  // Keep: then it is held as after lock(). A kept lock is unlocked by unlock(),
+  // or by Unkeep and Release.
 
-  // With its word: a lock that may not be biased, and is not renewed meanwhile,
-  // or IsAll says that it was not.
+  // By the lock word: for a lock that may not be biased. IsAll returns false if
+  // the lock was renewed meanwhile and the word alone does not hold it.
   struct ByWord {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.TakeWordAtOnce();
@@ -138,7 +148,7 @@ class BiasedLock {
     static void Keep() { ++t_held_words; }
     static void Unkeep() { --t_held_words; }
   };
-  // As its owner.
+  // As the owner of the lock.
   struct AsOwner {
     static bool TakeAtOnce(BiasedLock& lock) {
       return lock.core_.EnterAtOnce();
@@ -147,7 +157,7 @@ class BiasedLock {
     static void Release(BiasedLock& /*lock*/) {
       BiasedLockCore<BiasedLockMachine>::Leave(BiasedLockMachine::MySlot());
     }
-    // HeldLocks knows anyway.
+    // Nothing to do: HeldLocks counts the lock of an owner.
     static void Keep() {}
     static void Unkeep() {}
   };
@@ -160,7 +170,8 @@ class BiasedLock {
     if (core_.Entered() == nullptr) ++t_held_words;
     return true;
   }
-  // The same, but false too if another thread owns it, which stays the owner.
+  // Like try_lock(), but also returns false if another thread owns the lock.
+  // That thread stays the owner.
   bool try_lock_unowned() {
     if (!core_.TryLockUnowned()) return false;
     if (core_.Entered() == nullptr) ++t_held_words;
@@ -168,13 +179,13 @@ class BiasedLock {
   }
   void unlock() { Unlock(core_.Entered()); }
 
-  // As what it guards begins anew: how often threads took it is forgotten, and
-  // what was made to be biased may be that again. An owner stays. Waits for who
-  // has the word; calls nothing.
+  // Call this when the guarded object is reused. Resets the counts of
+  // acquisitions; a lock constructed as biasable may be biased again. An owner
+  // stays. Waits for the thread that holds the word; calls nothing.
   void Renew() { core_.Renew(); }
-  // Whether it can have an owner now.
+  // True if the lock can have an owner now.
   bool may_be_biased() const { return core_.is_biasable(); }
-  // Whether the calling thread owns it.
+  // True if the calling thread owns the lock.
   bool is_mine() const { return core_.is_mine(); }
 
  private:

@@ -9,40 +9,53 @@
 
 namespace strata {
 
-// The steps of BiasedLock, over a `Machine`: the real one, or one that a test
-// steps through in every order.
+// The steps of BiasedLock, over a `Machine`: the real one, or one with which a
+// test runs the steps in every order.
 //
-// Model: a lock word (`taken_`), and an owner whose slot stands in for it. Each
-//   thread has at most one slot; the slot names the one lock that the thread
-//   holds by bias. Its owner enters with plain stores: it names the lock, then
-//   makes sure that it is still the owner. Everybody else takes the lock word
-//   and, if there is an owner, removes it, has all threads pass a barrier, and
-//   waits until the former owner's slot does not name the lock. After the
-//   barrier the former owner either has seen that it is none, or what it wrote
-//   in its slot can be seen. Only a thread itself, with the lock word, makes
-//   itself the owner, so an owner that is seen again was owner all the time.
-//   It becomes that when it took the lock word so many times in a row; each
-//   removal doubles how many, up to a bound at which the time of a barrier does
-//   not count any more. A lock that went from thread to thread so often that it
-//   cannot be expected to have an owner again is not biasable from then on,
-//   until Renew. Who takes the lock word looks after that whether it is enough.
-//   What an owner writes last when it unlocks is its slot, so the last user of
-//   an object may delete the lock right after.
+// Model: a lock word (`taken_`), and an owner whose slot replaces the lock
+//   word. Each thread has at most one slot. The slot names the one lock that
+//   the thread holds by bias.
+//   Enter: the owner enters with plain stores. It stores the lock in its slot,
+//   then checks that it is still the owner.
 //
-// Machine: Atomic<T> is std::atomic<T>, or looks like it; Guarded<T> a T that
-//   only who holds the lock word touches. A Slot has `held`, an Atomic<const
-//   void*>. MySlot() is the thread's, null if it has none; TakeSlot() then gets
-//   it one, or null. Nobody() owns the locks without owner, and is the slot of
-//   no thread. Self() is an address of the thread's own. Wait().While(atomic,
-//   value) waits, and acquires what it saw last. Barrier() is the
-//   ProcessBarrier, if has_barrier().
+//   Remove: any other thread acquires the lock word. If there is an owner, it
+//   removes the owner, runs a barrier in all threads, and waits until the slot
+//   of the former owner does not name the lock. After the barrier the former
+//   owner either has seen that it is not the owner, or its store to the slot is
+//   visible.
+//
+//   Become owner: only a thread itself makes itself the owner, while it holds
+//   the lock word. So an owner that is read again was the owner all the time. A
+//   thread becomes the owner after enough acquisitions of the lock word in a
+//   row. Each removal doubles this number, up to a bound at which the cost of a
+//   barrier is negligible.
+//
+//   Not biasable: a lock that passed between threads too often without an owner
+//   is not biasable until Renew. A thread that acquired the lock word checks
+//   afterwards whether the word is enough.
+//
+//   An unlocking owner writes its slot last, so the last user of an object may
+//   delete the lock right after.
+//
+// Members of Machine:
+// - Atomic<T>: std::atomic<T>, or a class with its interface.
+// - Guarded<T>: a T that only the holder of the lock word accesses.
+// - Slot: has `held`, an Atomic<const void*>.
+// - MySlot(): the slot of the thread; null if it has none.
+// - TakeSlot(): acquires a slot for the thread; null if none is left.
+// - Nobody(): the owner of locks without owner. No thread uses this slot.
+// - Self(): an address that is unique to the thread.
+// - Wait().While(atomic, value): waits while `atomic` is `value`; acquires the
+//   value that it read last.
+// - Barrier(): the ProcessBarrier, if has_barrier().
+//
 // Source: hotpath.md §5; the asymmetric fences of C++ proposal P1202.
 template <class Machine>
 class BiasedLockCore {
  public:
   using Slot = typename Machine::Slot;
 
-  // Without a barrier it is a spin lock.
+  // Without a barrier the lock is a spin lock.
   explicit BiasedLockCore(Machine machine)
       : owner_(machine.has_barrier() ? Machine::Nobody() : nullptr),
         machine_(machine),
@@ -50,22 +63,24 @@ class BiasedLockCore {
   BiasedLockCore(const BiasedLockCore&) = delete;
   BiasedLockCore& operator=(const BiasedLockCore&) = delete;
 
-  // The lock word, for Release; false if somebody has it. It is the lock if
-  // that is not biasable: for who cannot know that from before, to ask then.
+  // Acquires the lock word, to be released by Release. Returns false if another
+  // thread holds it. The word is the whole lock if the lock is not biasable. A
+  // caller that does not know this before checks it after the call.
   bool TakeWordAtOnce() {
     return !taken_.exchange(true, std::memory_order_acquire);
   }
-  // As the owner, for Leave with MySlot(); false, and nothing is done, if that
-  // takes more.
+  // Enters as the owner, to be left by Leave(MySlot()). Returns false, and
+  // changes nothing, if that is not possible at once.
   bool EnterAtOnce() {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     Slot* const slot = Machine::MySlot();
-    // Of what is not biasable and a thread without a slot, both are null.
+    // For a lock that is not biasable and a thread without a slot, both are
+    // null.
     return owner == slot && slot != nullptr && TryEnter(slot);
   }
 
-  // The thread's slot, for Leave, if it entered as the owner; null if it took
-  // the lock word, for Release.
+  // Returns the slot of the thread, for Leave, if it entered as the owner.
+  // Returns null if it acquired the lock word, for Release.
   Slot* Lock() {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) [[likely]] {
@@ -81,7 +96,8 @@ class BiasedLockCore {
     return nullptr;
   }
 
-  // False if somebody holds it. May wait for an owner that enters meanwhile.
+  // Returns false if another thread holds the lock. May wait for an owner that
+  // enters meanwhile.
   bool TryLock() {
     Slot* const slot = Machine::MySlot();
     Slot* const owner = owner_.load(std::memory_order_relaxed);
@@ -96,7 +112,8 @@ class BiasedLockCore {
     return true;
   }
 
-  // False too if another thread owns it: that one stays the owner.
+  // Also returns false if another thread owns the lock. That thread stays the
+  // owner.
   bool TryLockUnowned() {
     Slot* const slot = Machine::MySlot();
     Slot* const owner = owner_.load(std::memory_order_relaxed);
@@ -111,8 +128,8 @@ class BiasedLockCore {
     return true;
   }
 
-  // The slot with which the thread entered, null if it took the lock word. Of
-  // who holds the lock.
+  // The slot with which the calling thread entered; null if it acquired the
+  // lock word. The caller holds the lock.
   Slot* Entered() const {
     if (owner_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
       return nullptr;
@@ -128,7 +145,7 @@ class BiasedLockCore {
   }
   void Release() { taken_.store(false, std::memory_order_release); }
 
-  // As new, but for its owner, which stays.
+  // Resets the lock to its initial state, except for its owner, which stays.
   void Renew() {
     if (!machine_.has_barrier()) return;
     if (taken_.exchange(true, std::memory_order_acquire)) TakeSlow();
@@ -148,17 +165,18 @@ class BiasedLockCore {
   bool is_biasable() const {
     return owner_.load(std::memory_order_relaxed) != nullptr;
   }
-  // Whether the calling thread owns it.
+  // True if the calling thread owns the lock.
   bool is_mine() const {
     Slot* const slot = Machine::MySlot();
     return slot != nullptr && owner_.load(std::memory_order_relaxed) == slot;
   }
 
  private:
-  // As the owner, unless the slot is in use for another lock.
+  // Enters as the owner, unless the slot is in use for another lock.
   bool TryEnter(Slot* slot) {
     if (slot->held.load(std::memory_order_relaxed) != nullptr) return false;
-    // Who removed it from another lock may see this, and not that it was left.
+    // A thread that removes this owner from another lock may read this store
+    // instead of the earlier one in Leave. So this is a release, too.
     slot->held.store(this, std::memory_order_release);
     // The processor may still do the load first; see Remove.
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -179,20 +197,22 @@ class BiasedLockCore {
     Settle(slot);
   }
 
-  // Whether who has `slot` may take the lock word without removing `owner`.
+  // True if the thread of `slot` may acquire the lock word without removing
+  // `owner`.
   static bool IsOpenTo(const Slot* owner, const Slot* slot) {
     return owner == nullptr || owner == slot || owner == Machine::Nobody();
   }
 
-  // The rest of these are for who has the lock word.
+  // The caller of each function below holds the lock word.
 
-  // After this the lock word is the lock.
+  // After this call the lock word alone holds the lock.
   void Settle(Slot* slot) {
     Slot* const owner = owner_.load(std::memory_order_relaxed);
     if (owner == nullptr) return;
     if (owner == slot) {
-      // Its own, but the slot was in use: the lock word keeps others out. Who
-      // locks twice waits for itself, as with a spin lock.
+      // The thread owns the lock, but its slot was in use: the lock word
+      // excludes others. A thread that locks twice waits for itself, as with a
+      // spin lock.
       typename Machine::Wait().While(owner->held,
                                      static_cast<const void*>(this));
       return;
@@ -204,9 +224,9 @@ class BiasedLockCore {
   void Remove(Slot* owner) {
     owner_.store(Machine::Nobody(), std::memory_order_relaxed);
     machine_.Barrier();
-    // What the thread sanitizer sees of the hand-over: the release in Leave
-    // and the acquire here. The barrier only makes sure that what is read here
-    // is not from before the owner entered.
+    // The thread sanitizer sees the hand-over as the release in Leave and the
+    // acquire here. The barrier only ensures that the value read here is not
+    // older than the entry of the owner.
     typename Machine::Wait().While(owner->held, static_cast<const void*>(this));
     run_to_own_ = std::min(2 * run_to_own_, Machine::kMostRun);
   }
@@ -218,7 +238,7 @@ class BiasedLockCore {
       run_ = 0;
       turns_ = turns_ + 1;
       if (turns_ == Machine::kMostTurns) {
-        // Nobody is inside but who has the word, and nobody can enter again.
+        // Only the holder of the word is inside, and no owner can enter again.
         owner_.store(nullptr, std::memory_order_relaxed);
         return;
       }
@@ -232,17 +252,20 @@ class BiasedLockCore {
     owner_.store(slot, std::memory_order_release);
   }
 
-  // What every use reads lies in one cache line; without a bias, that is all.
+  // The members that every use reads are in one cache line. An unbiased lock
+  // uses no other member.
   alignas(16) typename Machine::template Atomic<bool> taken_{false};
-  // Null: not biasable. Written with the lock word.
+  // Null: not biasable. Written with the lock word held.
   typename Machine::template Atomic<Slot*> owner_;
   [[no_unique_address]] Machine machine_;
 
   // Guarded by taken_.
-  // Who took the lock word last, and how many times in a row.
+  // The last thread that acquired the lock word, and its number of acquisitions
+  // in a row.
   typename Machine::template Guarded<const void*> last_{nullptr};
   typename Machine::template Guarded<std::uint32_t> run_{0};
-  // How often another one took it than before since it had an owner.
+  // Number of times since the last owner that another thread acquired the word
+  // than the one before.
   typename Machine::template Guarded<std::uint32_t> turns_{0};
   typename Machine::template Guarded<std::uint32_t> run_to_own_;
 };

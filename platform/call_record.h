@@ -11,13 +11,12 @@
 namespace strata {
 
 // One call that reached a device, or an event beside the calls
-// (device_events.def), as an observer sees it. Fields that it has no use for
-// are 0.
+// (device_events.def), as an observer sees it. Unused fields are 0.
 struct CallRecord {
   DeviceCall call = DeviceCall::kMemGetInfo;
   std::int32_t device = 0;
-  // The address, handle or event the call acts on; for calls that make one, the
-  // new one (0 if the call failed). For copies, the target.
+  // The address, handle or event that the call acts on. For calls that create
+  // one: the new one (0 if the call failed). For copies: the target.
   std::uint64_t ptr = 0;
   std::uint64_t bytes = 0;
   // The call's other operand: flags, the byte a memset writes, the source of a
@@ -25,16 +24,17 @@ struct CallRecord {
   std::uint64_t value = 0;
   std::uint64_t stream_uid = 0;
   // The node that the call became, if its stream was capturing and the device
-  // says so.
+  // reports nodes.
   std::uint64_t node = 0;
   Status status = Status::kSuccess;
-  // When the call returned, on the device's clock: virtual for a simulated
-  // device, else time since an arbitrary origin.
+  // The time at which the call returned, on the device's clock. The clock is
+  // virtual for a simulated device, else it counts from an arbitrary origin.
   std::uint64_t time_ns = 0;
-  std::uint64_t thread = 0;  // the caller; small, unique for the process's life
+  std::uint64_t thread = 0;  // number of the calling thread; small, unique for
+                             // the life of the process
 };
 
-// A record of `call`, to be completed.
+// Returns a record of `call`; the caller fills in the remaining fields.
 CallRecord RecordOf(DeviceCall call, std::uint64_t ptr = 0,
                     std::uint64_t bytes = 0, std::uint64_t value = 0);
 

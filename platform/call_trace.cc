@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-// In any locale the same digits.
+// Writes the same digits in every locale.
 template <class Number>
 void Append(std::string* line, Number number, int base = 10) {
   std::array<char, 24> digits{};

@@ -16,13 +16,13 @@ inline constexpr const char* kCallTraceHeader =
 std::string ToCsv(const CallRecord& record);
 
 // A file with one line for each call that reached a device, in the order in
-// which they were observed.
+// which the calls were observed.
 //
-// Model: comma-separated values, kCallTraceHeader first. Pointer and Value are
-//   hexadecimal ("0x0": none), as is Node, the node of a graph that the call
-//   became; all else is decimal. Call is a name of device_calls.def or
-//   device_events.def, which explains its fields, and Status a number. What
-//   Pointer, Bytes and Value of a call are:
+// Model: comma-separated values, kCallTraceHeader first. Pointer, Value and
+//   Node are hexadecimal ("0x0": none); the rest is decimal. Node is the graph
+//   node that the call became. Call is a name of device_calls.def or
+//   device_events.def, which explains its fields. Status is a number. The
+//   meaning of Pointer, Bytes and Value per call:
 //
 //   calls                           | Pointer | Bytes  | Value
 //   --------------------------------|---------|--------|---------------------
@@ -51,8 +51,8 @@ std::string ToCsv(const CallRecord& record);
 //   graph_*, user_object_*          | handle  | amount | other handle
 //
 // Errors: as RecordingFile.
-// Threads: any. The lines of one thread are in the order of its calls.
-// Cost: a formatted line in a buffer, under a lock.
+// Threads: any thread. The lines of one thread are in the order of its calls.
+// Cost: one formatted line in a buffer, under a lock.
 class CallTrace {
  public:
   explicit CallTrace(const std::string& path);
@@ -65,7 +65,7 @@ class CallTrace {
 };
 
 // Makes the devices of `platform` write their calls to `path` from now on. The
-// file is complete when the devices are gone.
+// file is complete when the devices are destroyed.
 //
 // Errors: as CallTrace.
 void TraceCalls(Platform& platform, const std::string& path);

@@ -18,7 +18,7 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 Clock& Clock::Steady() {
-  // Never destroyed: destructors of static objects may still ask.
+  // Never destroyed: destructors of static objects may still use it.
   static SteadyClock* const clock = new SteadyClock;
   return *clock;
 }

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-// What time it is, and waiting for it: the seam through which tests control
+// Returns the time and waits for points in time. Tests replace it to control
 // both.
 //
 // Threads: any thread.
@@ -23,14 +23,14 @@ class Clock {
   // Time since an arbitrary origin; never decreases.
   virtual std::chrono::nanoseconds Now() const = 0;
 
-  // Waits until `wake` is notified or Now() reaches `deadline`, with `lock`
-  // (held before and after) released meanwhile. May return earlier: the caller
-  // looks again at what it waits for.
+  // Waits until `wake` is notified or Now() reaches `deadline`. `lock` is held
+  // before and after the call, and released while it waits. The call may return
+  // earlier: the caller checks its condition again.
   virtual void WaitUntil(std::condition_variable& wake,
                          std::unique_lock<std::mutex>& lock,
                          std::chrono::nanoseconds deadline) = 0;
 
-  // The machine's steady clock. Lives as long as the process.
+  // The machine's steady clock. It lives as long as the process.
   static Clock& Steady();
 };
 

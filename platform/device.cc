@@ -19,7 +19,8 @@ void Device::CountCall(DeviceCall call) {
 
 template <class Change>
 void Device::ChangeObservers(Change change) {
-  std::shared_ptr<const Observers> former;  // dies after the lock
+  std::shared_ptr<const Observers> former;  // destroyed after the lock is
+                                            // released
   std::lock_guard lock(observer_mutex_);
   former = observers_;
   Observers observers =

@@ -17,14 +17,15 @@
 
 namespace strata {
 
-// What a device can do. Code above `platform` asks this, never which backend
-// it talks to.
+// The capabilities of a device. Code above `platform` checks these; it never
+// checks which backend it runs on.
 struct Caps {
   bool mem_pools = false;       // stream-ordered pools
   bool virtual_memory = false;  // ReserveRange, CreateMemory, MapRange …
   bool share_fd = false;
   bool share_fabric = false;
-  bool rdma = false;  // MemProperties::rdma: network cards reach mapped memory
+  bool rdma = false;  // MemProperties::rdma: network cards can access mapped
+                      // memory
   bool managed_memory = false;
   bool pinned_memory = false;
   bool capture = false;
@@ -32,23 +33,24 @@ struct Caps {
   bool graph_mem_nodes = false;
   bool user_objects = false;
   bool peer_access = false;
-  // CUDA's compute capability, before the dot; 0: it has none, or is unknown.
+  // CUDA's compute capability, the number before the dot. 0 if the device has
+  // none or if it is unknown.
   int compute_major = 0;
   int compute_minor = 0;   // the number behind the dot
   bool simulated = false;  // nothing runs on hardware; addresses may be phantom
-  // Device memory keeps nothing of what is written to it.
+  // Device memory does not store the data that is written to it.
   bool phantom_memory = false;
   std::size_t map_granularity_bytes = 0;    // 0 without virtual memory
   std::size_t alloc_alignment_bytes = 256;  // of every MemAlloc result
 };
 
-// One device: CUDA's vocabulary for memory, streams, events, capture and graphs
-// behind one interface, so that everything above runs on any of them.
+// One device. It offers CUDA's vocabulary for memory, streams, events, capture
+// and graphs behind one interface, so that the layers above run on any backend.
 //
 // Errors: every entry point returns a Status with CUDA's number and never
-//   throws; on any Status but kSuccess nothing has changed and no out-parameter
-//   is written. An entry point that a device lacks returns kNotSupported
-//   without being counted. No "last error" is left behind in the driver.
+//   throws. On any Status but kSuccess nothing has changed and no out-parameter
+//   is written. An entry point that the device lacks returns kNotSupported; the
+//   call is not counted. The driver keeps no "last error".
 // Threads: any thread, concurrently. Never call a Device with a lock held.
 // Cost: a driver call (microseconds) unless said otherwise.
 // Lifetime: owned by its Platform.
@@ -63,26 +65,31 @@ class Device {
   // No driver call.
   virtual int ordinal() const = 0;
   virtual const Caps& caps() const = 0;
-  // The hardware behind this object: devices of one identity share its memory.
+  // Identifies the hardware behind this object: devices of one identity share
+  // its memory.
   virtual std::uintptr_t identity() const {
     return reinterpret_cast<std::uintptr_t>(this);
   }
-  // How often `call` reached this device, refused calls included; 0 for an
-  // event. No driver call; exact when no call is in flight.
+  // Number of times that `call` reached this device, refused calls included; 0
+  // for an event. No driver call. Exact when no call is in flight.
   std::uint64_t CallCount(DeviceCall call) const;
-  // `observer` is told of each call after it happened, in the calling thread
-  // and with no lock held; null ends it. Calls that another thread has under
-  // way may still reach the previous observer. No driver call.
+  // Sets the observer; null removes it. Each call is reported to `observer`
+  // after it happened, in the calling thread and with no lock held. Calls that
+  // are in flight in other threads may still be reported to the previous
+  // observer. No driver call.
   void SetCallObserver(CallObserver observer);
-  // The same for one that is told beside it, as long as the device is there.
+  // Adds an observer beside the one of SetCallObserver, for the life of the
+  // device.
   void AddCallObserver(CallObserver observer);
-  // Whether there is an observer: what is only for it need not be made.
+  // True if there is an observer. If not, skip work that only an observer
+  // needs.
   bool observed() const { return observed_.load(std::memory_order_acquire); }
-  // Whether one of them stays: what no other call shows is worth noting.
+  // True if AddCallObserver was called. Then also note facts that no other call
+  // shows.
   bool observed_for_life() const {
     return observed_for_life_.load(std::memory_order_acquire);
   }
-  // Tells the observer of an event (device_events.def). No driver call.
+  // Reports an event (device_events.def) to the observers. No driver call.
   void Note(const CallRecord& event) { Observe(event); }
 
   virtual Status MemGetInfo(std::size_t* free_bytes,
@@ -94,14 +101,15 @@ class Device {
   virtual Status StreamDestroy(Stream stream) = 0;
   virtual Stream LegacyStream() = 0;
   virtual Stream PerThreadStream() = 0;
-  // Whether the calling thread can name the stream: not the own one of another
-  // thread, of which every call is refused.
+  // False if `stream` is the per-thread stream of another thread. The calling
+  // thread cannot name that stream: every call on it is refused.
   bool CanName(const Stream& stream) {
     return reinterpret_cast<std::uintptr_t>(stream.handle) !=
                kPerThreadHandle ||
            stream == PerThreadStream();
   }
-  // Fills in device and uid for a driver's handle. Not while it is capturing.
+  // Fills in device and uid for a driver's handle. Do not call while the stream
+  // is capturing.
   virtual Status WrapStream(void* handle, Stream* stream) = 0;
   virtual Status StreamSynchronize(Stream stream) = 0;
   virtual Status StreamQuery(Stream stream) = 0;
@@ -117,8 +125,9 @@ class Device {
   virtual Status EventQuery(Event event) = 0;
   virtual Status EventSynchronize(Event event) = 0;
 
-  // Memory, at once (cudaMalloc, cudaFree). MemFree(0) succeeds; the caller has
-  // waited for every use of the memory (cuda_semantics.md M6).
+  // Memory that is allocated and freed at once (cudaMalloc, cudaFree).
+  // MemFree(0) succeeds. Before MemFree the caller waits for every use of the
+  // memory (cuda_semantics.md M6).
   virtual Status MemAlloc(DevicePtr* ptr, std::size_t bytes) = 0;
   virtual Status MemFree(DevicePtr ptr) = 0;
   virtual Status MallocHost(void** ptr, std::size_t bytes, unsigned flags);
@@ -154,8 +163,8 @@ class Device {
   virtual Status PoolImport(MemPool* pool, ShareType type,
                             const Shareable& shareable);
 
-  // Virtual memory: address ranges, physical memory, and mappings of the second
-  // into the first.
+  // Virtual memory: address ranges, physical memory, and mappings of physical
+  // memory into the ranges.
   virtual Status Granularity(const MemProperties& properties, bool recommended,
                              std::size_t* bytes);
   virtual Status ReserveRange(DevicePtr* ptr, std::size_t bytes,
@@ -207,34 +216,35 @@ class Device {
   virtual Status UserObjectRelease(UserObject object);
 
  protected:
-  // Every implemented entry point calls this once, first.
+  // Every implemented entry point calls this exactly once, first.
   void CountCall(DeviceCall call);
-  // Every implemented entry point ends in this, with no lock held. The cost is
-  // one load without an observer.
+  // Every implemented entry point ends with this, with no lock held. Without an
+  // observer it costs one load.
   void Observe(const CallRecord& record) {
     if (observed()) TellObserver(record);
   }
 
-  // Tells the observer of the nodes that the next call is given.
+  // Reports to the observers the nodes that are operands of the next call.
   void NoteDependencies(const GraphNode* nodes, std::size_t count);
 
   // The clock of CallRecord::time_ns.
   virtual std::uint64_t NowNs() const;
 
  private:
-  // The one that is set, or an empty function, and then those added.
+  // First the observer of SetCallObserver, which may be empty, then the added
+  // observers.
   using Observers = std::vector<CallObserver>;
 
   void TellObserver(CallRecord record);
-  // Gives the observers the form that `change` makes of them.
+  // Replaces the observers by a copy that `change` has modified.
   template <class Change>
   void ChangeObservers(Change change);
 
   std::array<std::atomic<std::uint64_t>, kDeviceCallCount> call_counts_{};
-  std::atomic<bool> observed_{false};  // whether there is an observer
+  std::atomic<bool> observed_{false};  // true if there is an observer
   std::atomic<bool> observed_for_life_{false};
   std::mutex observer_mutex_;
-  // Null: none. Guarded by observer_mutex_.
+  // Null if there is no observer. Guarded by observer_mutex_.
   std::shared_ptr<const Observers> observers_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// The entry points of Device, one enumerator each (device_calls.def), and after
-// them what else an observer is told (device_events.def).
+// The entry points of Device, one enumerator each (device_calls.def), then the
+// other events that observers receive (device_events.def).
 enum class DeviceCall : std::uint8_t {
 #define STRATA_DEVICE_CALL(method, name) k##method,
 #include "strata/platform/device_calls.def"
@@ -34,10 +34,11 @@ inline constexpr bool IsEntryPoint(DeviceCall call) {
 // "mem_alloc" for DeviceCall::kMemAlloc, "use" for kUse. The result is static.
 const char* DeviceCallName(DeviceCall call);
 
-// Returns false and leaves `call` alone if no entry point has this name.
+// Parses the name of an entry point. Returns false and leaves `call` unchanged
+// if there is none of this name.
 bool ParseDeviceCall(std::string_view name, DeviceCall* call);
 
-// The same for entry points and events.
+// Like ParseDeviceCall, for entry points and events.
 bool ParseObservedCall(std::string_view name, DeviceCall* call);
 
 }  // namespace strata

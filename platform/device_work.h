@@ -12,26 +12,27 @@ namespace strata {
 
 class Device;
 
-// Memory that a piece of work reads or, if `write`, writes.
+// A memory range that work reads or, if `write`, writes.
 struct WorkRange {
   DevicePtr ptr = 0;
   std::size_t bytes = 0;
   bool write = false;
 };
 
-// A function that stands in for a kernel. ranges[i] is where the host finds the
-// i-th range of the work. It computes, and calls no device and no allocator.
+// A function that stands in for a kernel. ranges[i] is the host address of the
+// i-th range of the work. The function only computes: it calls no device and no
+// allocator.
 using HostKernel = void (*)(void* argument, void* const* ranges);
 
-// Work whose accesses are known: what tests, benchmarks and examples put into
-// streams in place of kernels.
+// Work whose memory accesses are known. Tests, benchmarks and examples submit
+// it in place of kernels.
 //
-// Errors: as Device: all or nothing; a bad argument is kInvalidValue. Memory
-//   that the device may not access shows when the work runs, as a sticky
-//   kIllegalAddress.
-// Threads: any thread. The device's observer is told of each range once the
-//   work is submitted (DeviceCall::kUse).
-// Cost: that of a kernel launch.
+// Errors: as Device: all or nothing; a bad argument is kInvalidValue. An access
+//   to memory that the device may not access fails when the work runs, as a
+//   sticky kIllegalAddress.
+// Threads: any thread. Each range is reported to the device's observers once
+//   the work is submitted (DeviceCall::kUse).
+// Cost: a kernel launch.
 // Lifetime: owned by its Platform.
 class DeviceWork {
  public:
@@ -40,46 +41,47 @@ class DeviceWork {
   DeviceWork& operator=(const DeviceWork&) = delete;
   virtual ~DeviceWork() = default;
 
-  // Submits to `stream` work that takes about `busy_ns`, then reads each range
-  // that is read, then stores `pattern` in every 8-byte word of those that are
-  // written. kInvalidValue unless the ranges are IsValidWork.
+  // Submits work to `stream`. The work takes about `busy_ns`, then reads each
+  // range without `write`, then stores `pattern` in every 8-byte word of the
+  // other ranges. kInvalidValue unless IsValidWork(ranges).
   virtual Status Enqueue(Stream stream, const WorkRange* ranges,
                          std::size_t count, std::uint64_t busy_ns,
                          std::uint64_t pattern) = 0;
 
-  // Enqueue by programmatic dependent launch (cuda_semantics.md R9): the work
-  // may start before the work before it in the stream is done. It waits for
-  // that work before it reads or writes. A device without such launches, as
-  // each simulated one, runs the work in the order of the stream.
+  // Like Enqueue, by programmatic dependent launch (cuda_semantics.md R9): the
+  // work may start before the preceding work of the stream is complete. It
+  // waits for that work before it reads or writes. A device without such
+  // launches, for example each simulated device, runs the work in stream order.
   virtual Status EnqueueEarly(Stream stream, const WorkRange* ranges,
                               std::size_t count, std::uint64_t busy_ns,
                               std::uint64_t pattern) {
     return Enqueue(stream, ranges, count, busy_ns, pattern);
   }
 
-  // Submits to `stream` work that calls `kernel`, which reads and writes the
-  // ranges as they say: at most kMaxWorkRanges, none empty, and no alignment is
-  // asked for. In a capture it is a node, and each launch of the graph calls it
-  // again. Not called where the device keeps no bytes (Caps::phantom_memory),
-  // nor where one of the ranges is not to be accessed. If the host has no way
-  // left to show it a range, the process aborts. It runs as a function of
-  // LaunchHostFunc does.
+  // Submits work to `stream` that calls `kernel`. The kernel reads and writes
+  // the ranges as they say. At most kMaxWorkRanges ranges, none empty, with any
+  // alignment.
+  // In a capture the work becomes a node, and each launch of the graph calls
+  // `kernel` again. `kernel` runs as a function of LaunchHostFunc does.
+  // `kernel` is not called on a device that stores no bytes
+  // (Caps::phantom_memory), nor if the device may not access one of the ranges.
+  // If the host cannot map a range for `kernel`, the process aborts.
   //
   // Errors: kNotSupported on a device that has kernels of its own.
-  // Lifetime: `argument` is good until the work is done, in a capture until the
-  //   graph and what was made of it are gone.
+  // Lifetime: `argument` stays valid until the work is complete; in a capture,
+  //   until the graph and every executable graph made from it are destroyed.
   virtual Status Launch(Stream stream, const WorkRange* ranges,
                         std::size_t count, HostKernel kernel, void* argument);
 };
 
 inline constexpr std::size_t kMaxWorkRanges = 8;
 
-// Whether there are at most kMaxWorkRanges, each of one or more whole words of
-// 8 bytes, and so aligned.
+// True if there are at most kMaxWorkRanges ranges, each of one or more whole
+// 8-byte words and aligned to 8 bytes.
 bool IsValidWork(const WorkRange* ranges, std::size_t count);
 
-// Tells the observer of `device` that work in `stream`, in a capture the node
-// `node`, uses the ranges.
+// Reports to the observers of `device` that work in `stream` uses the ranges.
+// In a capture `node` is the node of the work.
 void NoteUses(Device& device, const Stream& stream, const WorkRange* ranges,
               std::size_t count, std::uint64_t node = 0);
 

@@ -8,8 +8,8 @@ namespace strata {
 namespace {
 
 constinit std::atomic<ForkLock*> g_last{nullptr};
-// The last of those that this thread holds while it forks. Threads that fork at
-// the same time take what they have in common in one order.
+// The last of the locks that this thread holds while it forks. Threads that
+// fork at the same time acquire their common locks in the same order.
 thread_local constinit ForkLock* t_held = nullptr;
 
 }  // namespace
@@ -17,8 +17,8 @@ thread_local constinit ForkLock* t_held = nullptr;
 ForkLock::ForkLock(void* lock, OnLock take, OnLock leave,
                    void (*in_child)()) noexcept
     : lock_(lock), take_(take), leave_(leave), in_child_(in_child) {
-  // Fails for want of memory only; then a child of a busy parent may wait for
-  // ever, as it would without.
+  // pthread_atfork fails only if memory is exhausted. Then a child of a busy
+  // parent may wait forever, as it would without fork locks.
   static const int status = pthread_atfork(&Prepare, &Parent, &Child);
   static_cast<void>(status);
   next_ = g_last.load(std::memory_order_relaxed);

@@ -5,20 +5,21 @@
 
 namespace strata {
 
-// A lock of the whole process that a forked child finds free: the child has
-// the forking thread only, so what another thread held would stay held.
+// A lock of the whole process that is free in a forked child. The child has
+// only the forking thread, so a lock that another thread held would stay held
+// forever.
 //
-// Model: who forks takes every such lock first, and leaves them all afterwards,
-//   in the parent and in the child. So what they guard is whole in the child.
-//   Locks of objects are not kept so: see docs/host_memory.md for what a child
-//   may do.
-// Threads: any thread. No thread takes one of these locks, or waits for another
-//   thread, while it holds one.
-// Cost: none but to make it, and to fork.
+// Model: a fork first acquires all fork locks, and releases them afterwards in
+//   the parent and in the child. So the data that they guard is consistent in
+//   the child. Locks of objects are not handled like this: see
+//   docs/host_memory.md for the calls that a child may make.
+// Threads: any thread. While a thread holds one of these locks it acquires no
+//   other one and waits for no other thread.
+// Cost: only at construction and at fork.
 class ForkLock {
  public:
-  // `lock`, which is BasicLockable, and this live for ever. In the child,
-  // `in_child`, unless that is null, is called before the lock is left.
+  // `lock` is BasicLockable. `lock` and this object are never destroyed. In the
+  // child, a non-null `in_child` is called before the lock is released.
   template <class Lock>
   explicit ForkLock(Lock& lock, void (*in_child)() = nullptr) noexcept
       : ForkLock(
@@ -39,7 +40,7 @@ class ForkLock {
   const OnLock take_;
   const OnLock leave_;
   void (*const in_child_)();
-  ForkLock* next_ = nullptr;  // one that was made before
+  ForkLock* next_ = nullptr;  // a lock that was constructed earlier
 };
 
 }  // namespace strata

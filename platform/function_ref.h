@@ -12,12 +12,11 @@ namespace strata {
 template <class Signature>
 class FunctionRef;
 
-// A callable that somebody else owns, to be called while a function runs that
-// has it as a parameter: `ForEach([&](Chunk& chunk) { … })`.
+// A reference to a callable that the caller owns, for a parameter that a
+// function calls before it returns: `ForEach([&](Chunk& chunk) { … })`.
 //
-// Model: two pointers. What std::function would copy, to the heap if it is
-//   larger than two words, stays where it is: so functions that must not fail
-//   can take one.
+// Model: two pointers. Unlike std::function, it never copies the callable to
+//   the heap. So functions that must not fail can take one.
 // Lifetime: the callable outlives this.
 // Threads: as the callable.
 // Source: std::function_ref of C++26 (P0792).

@@ -8,14 +8,14 @@
 
 namespace strata {
 
-// Tells the checker that one thread of the host acts after another one: at the
-// start of a thread, at its join, or behind a queue of the program.
+// Tells the hazard checker that one host thread acts after another: at the
+// start of a thread, at its join, or through a queue of the program.
 //
-// Model: a thread that calls Acquire knows the work to be done that any thread
-//   knew to be done when it called Release before. Each object is a tag of its
-//   own in the events host_release and host_acquire.
+// Model: after Acquire(), a thread knows all completed work that any thread
+//   knew when it called Release() before. Each object is a tag of its own in
+//   the events host_release and host_acquire.
 // Threads: any thread.
-// Cost: a load if nothing observes the device. No driver call.
+// Cost: one load if nothing observes the device. No driver call.
 // Lifetime: the device outlives it.
 class HostHandOver {
  public:

@@ -18,9 +18,11 @@
 namespace strata {
 namespace {
 
-// The most that the kernel can be built for (CONFIG_NODES_SHIFT).
+// The largest number of nodes that a kernel can be built for
+// (CONFIG_NODES_SHIFT).
 constexpr int kMaxNodes = 1024;
-using MaskWord = unsigned long;  // NOLINT(google-runtime-int): as mbind has it
+using MaskWord = unsigned long;  // NOLINT(google-runtime-int): the type in
+                                 // mbind's signature
 constexpr std::size_t kMaskBits = sizeof(MaskWord) * CHAR_BIT;
 
 std::string FirstLine(const std::string& path) {
@@ -30,7 +32,7 @@ std::string FirstLine(const std::string& path) {
   return line;
 }
 
-// Reads a number off the front of `text`.
+// Parses a number at the start of `text` and removes it from `text`.
 template <class Number>
 bool TakeNumber(std::string_view& text, Number& number) {
   const auto parsed =
@@ -68,7 +70,7 @@ class LinuxHost final : public HostSystem {
     std::array<MaskWord, kMaxNodes / kMaskBits> mask{};
     const auto bit = static_cast<std::size_t>(node);
     mask[bit / kMaskBits] = MaskWord{1} << (bit % kMaskBits);
-    // The kernel reads one bit less than it is told.
+    // The kernel reads one bit less than the number passed.
     return syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(),
                    kMaxNodes + 1, 0) == 0
                ? 0

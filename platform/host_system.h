@@ -11,8 +11,8 @@
 
 namespace strata {
 
-// What Strata asks of the host's operating system, besides plain memory. A test
-// hands in its own.
+// The services of the host's operating system that Strata uses, besides plain
+// memory. Tests may pass their own implementation.
 //
 // Errors: as errno values; 0 is success.
 // Threads: any thread.
@@ -23,26 +23,30 @@ class HostSystem {
   HostSystem& operator=(const HostSystem&) = delete;
   virtual ~HostSystem() = default;
 
-  // Memory that this process may hope for: the machine's, or what its control
-  // group (container) is allowed if that is less. 0: unknown.
+  // Memory that this process may use, in bytes: the memory of the machine, or
+  // the limit of its control group (container) if that is less. 0: unknown.
   virtual std::uint64_t MemoryBytes() const = 0;
-  // The NUMA nodes that have memory, ascending; empty: the system tells none.
+  // The NUMA nodes that have memory, ascending. Empty if the system does not
+  // report them.
   virtual std::vector<int> NumaNodes() const = 0;
 
-  // Asks for the pages of [data, data + bytes), which nobody has touched yet,
-  // to come from `node` as long as it has some. `data` is the start of a page.
+  // Asks the system to back [data, data + bytes) with pages of `node` as long
+  // as the node has free pages. No byte of the range has been touched yet.
+  // `data` is the start of a page.
   virtual int PreferNode(void* data, std::size_t bytes, int node) noexcept = 0;
-  // Keeps the pages in memory. Locks do not nest; `data` and `bytes` are
+  // Locks the pages into memory. Locks do not nest. `data` and `bytes` are
   // multiples of the page size.
   virtual int Lock(void* data, std::size_t bytes) noexcept = 0;
   virtual int Unlock(void* data, std::size_t bytes) noexcept = 0;
 };
 
-// Linux: /sys, mbind(2), mlock(2). `sys_root` is where /sys is, for tests.
+// Linux: /sys, mbind(2), mlock(2). `sys_root` is the path of /sys; tests pass
+// another one.
 std::shared_ptr<HostSystem> MakeHostSystem(
     const std::string& sys_root = "/sys");
 
-// "0-2,5" as the kernel writes it; empty if `text` is not such a list.
+// Parses a list as the kernel writes it: "0-2,5". Returns an empty vector if
+// `text` is not such a list.
 std::vector<int> ParseNodeList(const std::string& text);
 
 std::size_t HostPageBytes();

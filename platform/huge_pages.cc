@@ -5,7 +5,7 @@
 namespace strata {
 
 void AdviseHugePages(void* data, std::size_t bytes) noexcept {
-  // It is advice: a kernel without huge pages refuses it.
+  // The result is ignored: a kernel without huge pages refuses the advice.
   madvise(data, bytes, MADV_HUGEPAGE);
 }
 

@@ -3,9 +3,9 @@
 
 #include "strata/platform/require_cxx20.h"
 
-// Marks a thread-local variable that is at a fixed distance from the thread
-// pointer, so that no access is a call. nvcc warns of the attribute; the model
-// that it then compiles for reaches the same variable.
+// Marks a thread-local variable at a fixed distance from the thread pointer, so
+// that no access is a call. nvcc warns about the attribute. The model that nvcc
+// then compiles for reaches the same variable.
 #ifdef __CUDACC__
 #define STRATA_INITIAL_EXEC
 #else

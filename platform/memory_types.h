@@ -27,7 +27,7 @@ struct MemHandle {
 };
 
 enum class CaptureMode : std::int32_t { kGlobal, kThreadLocal, kRelaxed };
-// Whether `mode` is one of them, which a driver does not check.
+// True if `mode` is an enumerator. A driver does not check this.
 constexpr bool IsKnown(CaptureMode mode) {
   return mode >= CaptureMode::kGlobal && mode <= CaptureMode::kRelaxed;
 }
@@ -40,7 +40,8 @@ struct CaptureInfo {
   std::vector<GraphNode> dependencies;
 };
 
-// Who owns or reaches physical memory; values as in CUmemLocationType.
+// The device or host memory that owns or accesses physical memory; values as in
+// CUmemLocationType.
 struct Location {
   enum class Kind : std::int32_t { kDevice = 1, kHost = 2, kHostNuma = 3 };
   Kind kind = Kind::kDevice;
@@ -63,7 +64,8 @@ struct MemProperties {
   bool compress = false;
 };
 
-// What an exported handle travels as: a descriptor or 64 opaque bytes.
+// The form in which an exported handle travels: a file descriptor or 64 opaque
+// bytes.
 struct Shareable {
   int fd = -1;
   std::array<std::uint8_t, 64> fabric{};
@@ -90,14 +92,15 @@ enum class GraphMemAttributeKind : std::int32_t {
 // How a graph is instantiated; values as in CUDA.
 enum GraphInstantiateFlags : unsigned {
   kGraphDefault = 0,
-  // A launch first frees what earlier ones allocated and nobody freed.
+  // A launch first frees the allocations of earlier launches that are still
+  // live.
   kGraphAutoFreeOnLaunch = 1,
-  // Launches run each node with the priority of the node, not of the stream. A
-  // hint, which the simulated device accepts and does not follow.
+  // Launches run each node with the priority of the node, not of the stream.
+  // This is a hint; the simulated device accepts and ignores it.
   kGraphUseNodePriority = 8,
 };
 
-// What a pointer is; values as in cudaMemoryType.
+// The kind of memory behind a pointer; values as in cudaMemoryType.
 enum class MemoryType : std::int32_t {
   kUnregistered = 0,
   kHost = 1,
@@ -110,7 +113,7 @@ struct PointerInfo {
   std::int32_t device = -1;
 };
 
-// Who may use managed memory from the start; values as in CUDA.
+// The streams or host that may use new managed memory; values as in CUDA.
 enum ManagedFlags : unsigned {
   kManagedGlobal = 1,  // any stream of any device
   kManagedHost = 2,    // the host, until it is attached to a stream

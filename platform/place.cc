@@ -22,7 +22,7 @@ constexpr Row kIndexed[] = {
 };
 
 bool ParseIndex(std::string_view text, std::uint16_t* index) {
-  // One way to write each number, so that ToString gives the text back.
+  // Each number has one spelling, so that ToString returns the same text.
   if (text.size() > 1 && text.front() == '0') return false;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, *index);

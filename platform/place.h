@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// The kinds of memory that Strata hands out.
+// The kinds of memory that Strata allocates.
 enum class PlaceKind : std::uint16_t {
   kHost,     // pageable host memory
   kDevice,   // memory of one device
@@ -18,16 +18,17 @@ enum class PlaceKind : std::uint16_t {
   kManaged,  // memory that migrates between the host and the devices
 };
 
-// Where memory lives: a kind and the ordinal of the device it belongs to; for
-// kHost that of the NUMA node, and 0 where nodes are not told apart.
+// The location of memory: a kind and an index. The index is the ordinal of the
+// device. For kHost it is the NUMA node, or 0 where nodes are not
+// distinguished.
 //
-// Model: a value of four bytes, none of them padding: compared as one word.
-//   Ordered by kind, then index.
+// Model: a value of four bytes without padding, compared as one word. Ordered
+//   by kind, then index.
 struct Place {
   PlaceKind kind = PlaceKind::kHost;
   std::uint16_t index = 0;
 
-  // One comparison, where the members would be two.
+  // One comparison of a word instead of two of the members.
   friend constexpr bool operator==(const Place& a, const Place& b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
   }
@@ -50,8 +51,8 @@ constexpr Place ManagedPlace(int device) {
 // "host", "host:1", "device:0", "pinned:0", "managed:0".
 std::string ToString(Place place);
 
-// Reads what ToString(Place) writes. Returns false and leaves `place` alone if
-// `text` is not a place.
+// Parses the text that ToString(Place) writes. Returns false and leaves `place`
+// unchanged if `text` is not a place.
 bool ParsePlace(const std::string& text, Place* place);
 
 }  // namespace strata

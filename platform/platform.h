@@ -30,12 +30,12 @@ class Platform {
   virtual Device& device(int ordinal) = 0;
   // For tests and benchmarks; null if the platform has none.
   virtual DeviceWork* work(int /*ordinal*/) { return nullptr; }
-  // How many uses of memory that nothing orders were found so far; nothing if
-  // the calls of the devices are not checked.
+  // Number of hazards found so far: uses of one memory range that nothing
+  // orders. nullopt if the calls of the devices are not checked.
   virtual std::optional<std::uint64_t> hazard_count() const {
     return std::nullopt;
   }
-  // The host that the devices are attached to.
+  // The host to which the devices are attached.
   virtual std::shared_ptr<HostSystem> host() { return MakeHostSystem(); }
 };
 

@@ -8,24 +8,26 @@
 
 namespace strata {
 
-// How to build a Platform. A platform reads the fields that carry its name.
+// The options of a Platform. A platform reads the fields that start with its
+// name.
 struct PlatformOptions {
   std::string platform = "auto";  // "auto" or a name in devices.def
-  // Where to write every call of every device (call_trace.h); empty: nowhere.
+  // Path of the file that records every call of every device (call_trace.h).
+  // Empty: none.
   std::string device_trace_path;
 
   int sim_devices = 1;
   std::uint64_t sim_memory_bytes = std::uint64_t{80} << 30;  // of each device
   // Calls to fail, as in fault_injector.h: "mem_alloc:nth=3,status=2;…".
   std::string sim_faults;
-  // What a simulated device keeps of what is written: "phantom" (nothing),
-  // "backed" (every byte) or "poison" (also marks fresh and freed memory).
+  // The data that a simulated device stores: "phantom" (none), "backed" (every
+  // byte written) or "poison" (also marks fresh and freed memory).
   std::string sim_data = "phantom";
-  bool sim_fabric = false;     // may memory be shared by fabric handles
-  bool sim_rdma = false;       // may memory be created for network cards
-  std::uint64_t sim_seed = 1;  // of all that is random
-  // When work in streams runs: "inline", "lazy", "seeded", "timed" or "manual"
-  // (progress_policy.h).
+  bool sim_fabric = false;  // true if fabric handles may share memory
+  bool sim_rdma = false;    // true if memory may be created for network cards
+  std::uint64_t sim_seed = 1;  // seed of everything random
+  // The time at which work in streams runs: "inline", "lazy", "seeded", "timed"
+  // or "manual" (progress_policy.h).
   std::string sim_progress = "inline";
   // Whether calls that free memory at once wait for work: "sync", "nosync" or
   // "seeded" (free_policy.h).
@@ -33,7 +35,7 @@ struct PlatformOptions {
   // Whether calls are checked for hazards: "off", "report" or "abort"
   // (hazard_monitor.h).
   std::string sim_check_hazards = "off";
-  // Memory that another process takes and gives back, as in capacity_steps.h:
+  // Memory that another process allocates and frees, as in capacity_steps.h:
   // "mem_alloc:nth=100,take=10GiB;…".
   std::string sim_capacity_steps;
 };

@@ -21,7 +21,7 @@ ProcessBarrier& ProcessBarrier::Instance() {
 void ProcessBarrier::Run() noexcept {
   if (call_(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
   if (Register() && call_(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
-  // Slow, but needs no registration.
+  // Slow, but works without registration.
   if (call_(MEMBARRIER_CMD_GLOBAL) == 0) return;
   std::fputs(
       "strata: the system takes membarrier away from this process, with biased "

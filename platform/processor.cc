@@ -23,7 +23,7 @@ bool AskThisOne() noexcept {
   std::array<char, sizeof(words)> vendor{};
   std::memcpy(vendor.data(), words.data(), vendor.size());
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return false;
-  // The extended family counts only on top of the largest other one.
+  // The extended family counts only if the family is the largest value.
   constexpr unsigned kLargest = 15;
   unsigned family = (eax >> 8) & kLargest;
   if (family == kLargest) family += (eax >> 20) & 0xff;

@@ -7,23 +7,22 @@
 
 namespace strata {
 
-// What a processor is, as CPUID tells; "" and 0 of one that has none.
+// The model of a processor as CPUID reports it; "" and 0 if there is no CPUID.
 struct ProcessorModel {
   std::string_view vendor;  // "GenuineIntel", "AuthenticAMD"
   unsigned family = 0;
 };
 
-// Whether the program is faster where a thread owns its locks than with an
-// atomic exchange for each: so on a processor that stands still at one until
-// all that was stored before has left the core, as Intel's and AMD's do since
-// Zen 5. Zen 3 and 4 go on meanwhile, and there an exchange is cheaper than the
-// steps that it takes to do without. False for makers of whom none was
-// measured.
+// Returns true if locks that a thread owns are faster than one atomic exchange
+// per lock operation. That holds for processors that stall at an atomic
+// exchange until all earlier stores have left the core: Intel's, and AMD's
+// since Zen 5. Zen 3 and 4 do not stall, and an exchange is cheaper there than
+// the steps that replace it. False for vendors that were not measured.
 //
 // Cost: CPUID, once; then a load.
-// Source: docs/bench.md (Zen 3, 4 and 5, and of Intel's a Granite Rapids).
+// Source: docs/bench.md (Zen 3, 4 and 5, and Intel's Granite Rapids).
 bool IsFasterWithOwnedLocks(const ProcessorModel& model) noexcept;
-bool IsFasterWithOwnedLocks() noexcept;  // this one
+bool IsFasterWithOwnedLocks() noexcept;  // this processor
 
 }  // namespace strata
 

@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// `text` in quotes for a message of one line: its beginning, and no byte that a
-// terminal might act on.
+// Returns the beginning of `text` in quotes, for a message of one line. The
+// result has no byte that a terminal might interpret.
 std::string Quoted(std::string_view text);
 
 }  // namespace strata

@@ -12,8 +12,8 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
-// What waits in the buffer is written at the end of an entry, never within one,
-// while entries are smaller than the rest of the buffer.
+// EndEntry flushes the buffer once this many bytes wait in it. Thus no flush
+// splits an entry that is smaller than the rest of the buffer.
 constexpr std::size_t kWaitingBytes = std::size_t{4} << 10;
 
 std::atomic<std::uint64_t> incomplete_files{0};

@@ -11,39 +11,38 @@
 
 namespace strata {
 
-// A file in which what a program does is recorded until it ends.
+// A file that records the activity of a program until the program ends.
 //
-// Model: what cannot be written, as when a disk is full, shows at the latest
-//   when the file is closed. That is too late for an exception, so stderr says
-//   it then, and the process counts it for whoever answers for the recording.
-//   The file of a process that is killed ends with a whole entry; the last few
-//   KiB are missing.
-// Threads: none, but incomplete(): any.
-// Cost: that of stdio.
+// Model: a failed write, for example on a full disk, may be reported only when
+//   the file is closed. That is too late for an exception: the destructor then
+//   writes a message to stderr and increments incomplete(). If the process is
+//   killed, its file ends with a whole entry, and the last few KiB are missing.
+// Threads: not thread-safe; incomplete(): any thread.
+// Cost: as stdio.
 class RecordingFile {
  public:
   // Creates or truncates the file.
   //
-  // Errors: std::invalid_argument naming `option`, the file, and the system's
-  //   reason.
+  // Errors: std::invalid_argument that names `option`, the file, and the
+  //   system's reason.
   RecordingFile(const char* option, const std::string& path);
   RecordingFile(const RecordingFile&) = delete;
   RecordingFile& operator=(const RecordingFile&) = delete;
   ~RecordingFile();
 
   std::FILE* get() const { return file_; }
-  // What was written so far is a whole entry, or several. One of more than
-  // 60 KiB may be in the file in part.
+  // Marks the end of one or several whole entries. An entry of more than 60 KiB
+  // may be partly in the file.
   void EndEntry() noexcept;
-  // Something is missing in it, as the host had no memory.
+  // Notes that an entry is lost because the host has no memory for it.
   void NoteLost() noexcept { ++lost_; }
 
-  // Files of this process that were closed although something is missing.
+  // Number of files of this process that were closed with entries missing.
   static std::uint64_t incomplete() noexcept;
 
  private:
   const std::string path_;
-  const std::unique_ptr<char[]> buffer_;  // of file_
+  const std::unique_ptr<char[]> buffer_;  // the stdio buffer of file_
   std::FILE* const file_;
   std::uint64_t lost_ = 0;
 };

@@ -38,7 +38,8 @@ std::shared_ptr<Platform> MakeFirst(const PlatformOptions& options) {
       if (platform->device_count() > 0) return platform;
       reasons += std::string("; ") + entry.name + ": no device";
     } catch (const std::runtime_error& error) {
-      // A machine without this kind of device; wrong options go to the caller.
+      // The machine lacks this kind of device. Wrong options throw another
+      // exception, which the caller receives.
       reasons += std::string("; ") + entry.name + ": " + error.what();
     }
   }

@@ -10,16 +10,16 @@
 
 namespace strata {
 
-// The platforms of this build, in the order `auto` tries them: the lines of
-// devices.def whose build option is on.
+// The platforms of this build, in the order in which `auto` tries them: the
+// lines of devices.def whose build option is on.
 std::vector<std::string> PlatformNames();
 
-// Builds the platform `options.platform` names; `auto` takes the first of
-// PlatformNames() that has a device.
+// Builds the platform that `options.platform` names. `auto` selects the first
+// platform of PlatformNames() that has a device.
 //
-// Errors: std::invalid_argument naming the known platforms, or the option that
-//   is wrong; std::runtime_error if the platform has no usable device, with the
-//   platform's reason.
+// Errors: std::invalid_argument that names the known platforms or the wrong
+//   option. std::runtime_error with the platform's reason if the platform has
+//   no usable device.
 std::shared_ptr<Platform> MakePlatform(const PlatformOptions& options);
 
 }  // namespace strata

@@ -17,8 +17,8 @@ void SpinWait::Once() {
 }
 
 void SpinLock::LockSlow() {
-  // Waiters read, and write only when the lock looks free: their copies of the
-  // line stay shared.
+  // Waiters only read, and write once the lock looks free. So the copies of the
+  // cache line stay shared.
   for (SpinWait wait; locked_.load(std::memory_order_relaxed) ||
                       locked_.exchange(true, std::memory_order_acquire);) {
     wait.Once();

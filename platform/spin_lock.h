@@ -7,35 +7,35 @@
 
 namespace strata {
 
-// Locks of Strata that the calling thread holds now. A device may assert that
-// it is 0: no driver call is made with a lock held.
+// Number of Strata's locks that the calling thread holds now. A device may
+// assert that it is 0: no driver call is made with a lock held.
 int HeldLocks() noexcept;
 
-// Those of them that count themselves; the one that the thread holds as its
-// owner (biased_lock.h) need not, and HeldLocks adds it.
+// The held locks that count themselves. The lock that the thread holds as its
+// owner (biased_lock.h) does not count itself; HeldLocks adds it.
 //
-// Cost: one thread-local load; initial-exec, because the general model costs
-// 4 ns a use in a shared library (hotpath.md §2).
+// Cost: one thread-local load. initial-exec, because the general model costs 4
+//   ns per use in a shared library (hotpath.md §2).
 STRATA_INITIAL_EXEC extern thread_local constinit int t_held_words;
 
-// How to wait for another core to leave a critical section: for about as long
-// as one takes, then the holder has probably lost its core, and may need this
-// one.
+// Waits for another core to leave a critical section. Spins for about as long
+// as a critical section takes. After that the holder has probably lost its
+// core, so the waiter yields its own.
 class SpinWait {
  public:
-  // Between two looks at what is waited for.
+  // Called between two checks of the condition.
   void Once();
 
  private:
   int spins_ = 0;
 };
 
-// A lock for critical sections of a few dozen instructions: no system call, no
-// callback and no allocation that may wait belongs inside one.
+// A lock for critical sections of a few dozen instructions. A section contains
+// no system call, no callback and no allocation that may wait.
 //
 // Model: test-and-test-and-set; a waiter spins briefly, then yields its core.
 //   Meets BasicLockable and Lockable. Not recursive, not fair.
-// Cost: 8 ns for an uncontended pair (hotpath.md §2). The unlocking store is
+// Cost: 8 ns for an uncontended pair (hotpath.md §2). The store in unlock() is
 //   the last access, so the last user of an object may delete it right after.
 class SpinLock {
  public:

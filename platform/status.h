@@ -9,10 +9,10 @@
 
 namespace strata {
 
-// Result of a device call. The numbers are those of `cudaError_t`, so that a
-// report from the simulated device can be looked up in CUDA's documentation. A
-// GPU may answer with a number that is not listed here; it is kept, as it says
-// more than kUnknown would.
+// Result of a device call. The numbers are the numbers of `cudaError_t`, so
+// that a report from the simulated device can be looked up in CUDA's
+// documentation. A GPU may return a number that is not listed here. Such a
+// number is kept, because it says more than kUnknown.
 //
 // Source: CUDA 13.0 driver_types.h.
 enum class Status : std::int32_t {
@@ -49,11 +49,11 @@ const char* StatusName(Status status);
 
 // "MemoryAllocation (2)".
 std::string ToString(Status status);
-// The same, without the heap.
+// Writes the text of ToString() without a heap allocation.
 std::ostream& operator<<(std::ostream& out, Status status);
 
-// The status with this number or this name (with or without the leading `k`).
-// Returns false and leaves `status` alone if there is none.
+// Finds the status with this number or this name (with or without the leading
+// `k`). Returns false and leaves `status` unchanged if there is none.
 bool ParseStatus(const std::string& text, Status* status);
 
 }  // namespace strata

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-// Raises `target` to `value`, unless it is higher.
+// Raises `target` to `value`, unless `target` is higher.
 template <class T>
 void StoreMax(std::atomic<T>& target, T value) noexcept {
   T seen = target.load();
@@ -15,8 +15,9 @@ void StoreMax(std::atomic<T>& target, T value) noexcept {
   }
 }
 
-// Has `peak` begin again at `current`, which goes on changing: whoever raises
-// it stores its new value as a maximum, so that the peak is never below it.
+// Resets `peak` to `current`, which other threads may change meanwhile. A
+// thread that raises `current` then calls StoreMax on `peak`, so that the peak
+// is never below it.
 template <class T>
 void ResetPeak(std::atomic<T>& peak, const std::atomic<T>& current) noexcept {
   peak.store(current.load());

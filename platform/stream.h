@@ -8,11 +8,11 @@
 namespace strata {
 
 // A stream: the device's handle for it, its device, and an identity that is
-// never used again.
+// never reused.
 //
-// Model: a value. Handles are recycled by the driver, so two streams are the
-// same only if their `uid`s are (cuda_semantics.md S7). A default-constructed
-// Stream names no stream; Device::LegacyStream() gives the legacy one.
+// Model: a value. The driver recycles handles, so two streams are equal only if
+//   their `uid`s are (cuda_semantics.md S7). A default-constructed Stream names
+//   no stream. Device::LegacyStream() returns the legacy stream.
 struct Stream {
   void* handle = nullptr;  // the driver's handle
   std::int32_t device = -1;
@@ -23,20 +23,21 @@ struct Stream {
   }
 };
 
-// The uid of every device's legacy stream: it is keyed by its device alone.
+// The uid of the legacy stream of every device. The device alone distinguishes
+// these streams.
 inline constexpr std::uint64_t kLegacyStreamUid = 1;
 
-// The handle of every thread's own default stream, as in CUDA: what it means
-// depends on who says it.
+// The handle of the per-thread default stream, as in CUDA. It names another
+// stream in each thread that uses it.
 inline constexpr std::uintptr_t kPerThreadHandle = 2;
 
 // How a stream is created; values as in CUDA.
 enum StreamFlags : unsigned {
   kStreamDefault = 0,      // ordered with the legacy stream
-  kStreamNonBlocking = 1,  // takes no part in the legacy stream's ordering
+  kStreamNonBlocking = 1,  // not ordered with the legacy stream
 };
 
-// A handle of the device, told apart from other kinds by its tag.
+// A handle of the device. The tag makes each kind of handle a type of its own.
 template <class Tag>
 struct Handle {
   void* value = nullptr;

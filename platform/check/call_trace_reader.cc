@@ -50,7 +50,7 @@ Number ToNumber(std::string_view text, int base = 10) {
   return number;
 }
 
-// Whether Bytes of a call are those from Pointer on.
+// True if Bytes of the call is the size of a range that starts at Pointer.
 bool HasRange(DeviceCall call) {
   switch (call) {
     case DeviceCall::kMemAlloc:
@@ -86,7 +86,7 @@ CallTraceReader::LineSource LinesOf(const std::string& path) {
     std::ifstream file;
     std::string line;
   };
-  // A function can be copied, a file cannot.
+  // Shared, because the function must be copyable and a file is not.
   const auto lines = std::make_shared<Lines>();
   lines->file.open(path);
   if (!lines->file) {

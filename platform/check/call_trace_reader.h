@@ -11,36 +11,37 @@
 
 namespace strata {
 
-// What is wrong with a recorded call trace: "calls.csv:12: 'x' is no number".
+// An error in a recorded call trace: "calls.csv:12: 'x' is no number".
 class CallTraceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The record of one line of a call trace (call_trace.h), without its end.
+// Parses one line of a call trace (call_trace.h), without its line end.
 //
-// Errors: std::invalid_argument saying what is wrong.
+// Errors: std::invalid_argument that describes the fault.
 CallRecord ParseCallRecord(std::string_view line);
 
-// The calls of a file that CallTrace has written.
+// Reads the calls of a file that CallTrace has written.
 //
-// Model: lines end in LF or CRLF. Their number is that of their call, plus one.
-//   Blank lines at the end are no calls.
-// Errors: CallTraceError: the file cannot be opened or read, its header is
-//   another one, or a line is wrong (cut off, for instance). Also what a line
-//   source throws.
+// Model: lines end in LF or CRLF. The line number of a call is the number of
+//   the call plus one. Blank lines at the end are ignored.
+// Errors: CallTraceError if the file cannot be opened or read, if its header is
+//   different, or if a line is wrong (for instance cut off). Exceptions of a
+//   line source pass through.
 // Threads: externally synchronised.
 class CallTraceReader {
  public:
-  // Gives the next line, without its end and valid until the next call; false
-  // after the last.
+  // Returns the next line, without its end and valid until the next call.
+  // Returns false after the last line.
   using LineSource = std::function<bool(std::string_view* line)>;
 
   explicit CallTraceReader(const std::string& path);
-  // For a trace that is compressed, say: errors call it `path`.
+  // For lines from another source, for instance a compressed trace. Errors call
+  // it `path`.
   CallTraceReader(std::string path, LineSource lines);
 
-  // The next call; false at the end of the file.
+  // Reads the next call. Returns false at the end of the file.
   bool Next(CallRecord* record);
 
  private:

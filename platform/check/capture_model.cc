@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// After the nodes with these handles.
+// The clock after the nodes with these handles.
 OrderClock After(const GraphModel& graph,
                  const std::vector<std::uint64_t>& handles) {
   OrderClock clock;
@@ -91,7 +91,7 @@ void CaptureModel::Begin(std::uint64_t stream, std::uint64_t graph,
   auto capture = std::make_shared<Capture>();
   capture->origin = stream;
   const auto found = graphs_.find(graph);
-  // A copy: a capture that fails leaves the graph as it was.
+  // A copy, so that a failed capture leaves the graph unchanged.
   capture->graph = graph != 0 && found != graphs_.end()
                        ? std::make_shared<GraphModel>(*found->second)
                        : NewGraph();
@@ -144,7 +144,7 @@ GraphNodeModel& CaptureModel::AddNode(const Place& place,
       graph.nodes[known->second].epoch == member.last) {
     return graph.nodes[known->second];
   }
-  // A chain goes on only with what comes after all of it.
+  // A chain continues only with a node that comes after the whole chain.
   const bool goes_on =
       member.chain != kNoChain &&
       member.frontier.At(member.chain) == graph.chains[member.chain];

@@ -14,59 +14,61 @@
 
 namespace strata {
 
-// Memory that a node uses, as it was when the node was captured.
+// A memory range that a node uses, with the state at the time of capture.
 struct NodeUse {
   std::uint64_t ptr = 0;
   std::uint64_t bytes = 0;
   bool write = false;
   AccessSite access;
-  std::shared_ptr<MemoryRegion> region;  // null: the memory was gone
-  std::shared_ptr<BlockLife> life;       // null: of no block
-  bool was_freed = false;                // `life` was over
-  std::uint64_t capture = 0;             // the graph it was captured into
-  // Of what can be launched: ExecModel::StageOf its node, and the events that
+  std::shared_ptr<MemoryRegion> region;  // null: the range had no memory
+  std::shared_ptr<BlockLife> life;       // null: the range is in no block
+  bool was_freed = false;                // `life` had ended
+  std::uint64_t capture = 0;             // id of the graph of the capture
+  // In an ExecModel only: the stage of the node (StageOf), and the events that
   // the node waits for.
   std::size_t stage = 0;
   std::vector<std::uint64_t> waits;
 };
 
 struct GraphNodeModel {
-  Epoch epoch;                // among the nodes of its graph
-  OrderClock before;          // covers the nodes that it comes after
-  std::uint64_t waits = 0;    // the event that it waits for, when it runs
-  std::uint64_t records = 0;  // the event that it records
+  Epoch epoch;              // its position among the nodes of its graph
+  OrderClock before;        // covers the nodes that precede it
+  std::uint64_t waits = 0;  // the event that it waits for at run time; 0: none
+  std::uint64_t records = 0;  // the event that it records; 0: none
   std::vector<NodeUse> uses;
 };
 
 // The nodes of a graph, in an order that respects its edges.
 //
-// Model: nodes that follow each other in a stream are a chain, the component of
-//   their epochs.
+// Model: successive nodes of one stream are a chain. A chain is the component
+//   of the epochs of its nodes.
 struct GraphModel {
-  std::uint64_t id = 0;  // never used again
+  std::uint64_t id = 0;  // never reused
   std::vector<GraphNodeModel> nodes;
-  std::vector<std::uint64_t> chains;  // how many nodes each has
-  // The last node that `handle` named.
+  std::vector<std::uint64_t> chains;  // number of nodes per chain
+  // By handle, the last node with this handle.
   std::unordered_map<std::uint64_t, std::size_t> by_handle;
-  // What its nodes allocate; freed by nodes of it but allocated elsewhere.
+  // The memory that nodes of the graph allocate, and the memory that they free
+  // although it was allocated elsewhere.
   std::vector<std::shared_ptr<MemoryRegion>> allocates;
   std::vector<std::shared_ptr<MemoryRegion>> frees;
-  ShadowMemory shadow;                // of its nodes alone
-  std::vector<HazardReport> hazards;  // told when it is instantiated
-  // What may launch lives of this graph, or of one that it contains, has it.
+  ShadowMemory shadow;                // of the nodes of this graph only
+  std::vector<HazardReport> hazards;  // reported at instantiation
+  // Shared by each graph that contains this one and by each executable graph
+  // made from it. They expire when nothing can launch this graph any more.
   std::vector<std::shared_ptr<const void>> tokens;
 
   OrderClock AfterAll() const;
 };
 
-// What can be launched: a graph as it was.
+// An executable graph: a copy of the graph at instantiation.
 //
-// Model: an event that a node records stands for the nodes before that one. So
-//   the nodes of a launch are one operation for each such event, in the order
-//   of the events, and one for the rest. An event of nodes beside those of an
-//   earlier one counts as one that comes after them.
+// Model: an event that a node records covers the nodes before that node. So a
+//   launch consists of one operation for each such event, in the order of the
+//   events, and one operation for the remaining nodes. If the nodes of two
+//   events are parallel, the later event counts as after the earlier one.
 struct ExecModel {
-  // A node that records an event: what comes before it, and the events that it
+  // A node that records an event, with its predecessors and the events that it
   // waits for.
   struct Recorded {
     std::uint64_t event = 0;
@@ -81,37 +83,39 @@ struct ExecModel {
 
   std::vector<GraphNodeModel> nodes;
   std::vector<std::uint64_t> chains;
-  std::vector<NodeUse> uses;  // of all nodes, each once
+  std::vector<NodeUse> uses;  // of all nodes, without duplicates
   std::vector<Recorded> recorded;
   std::vector<Awaited> awaited;
   std::vector<std::shared_ptr<MemoryRegion>> allocates;
   std::vector<std::shared_ptr<MemoryRegion>> frees;
   std::vector<std::shared_ptr<const void>> tokens;
   std::uint64_t graph = 0;  // id
-  OrderClock launched;      // after the last launch
+  OrderClock launched;      // covers the last launch
 
-  // Becomes `from` as it is now.
+  // Replaces the contents by the current state of `from`.
   void Take(const GraphModel& from);
-  // The first in `recorded` that comes after the node, or how many there are.
+  // Index of the first element of `recorded` that comes after the node;
+  // recorded.size() if there is none.
   std::size_t StageOf(const Epoch& node) const;
-  // The events of `awaited` nodes that `before` covers.
+  // The events of the `awaited` nodes that `before` covers.
   std::vector<std::uint64_t> WaitsIn(const OrderClock& before) const;
 };
 
-// Captures in progress, and the graphs that came of them, rebuilt from calls.
+// The captures in progress and the finished graphs, rebuilt from calls.
 //
-// Model: cuda_semantics.md C1-C14 for calls that succeeded; a capture that
-//   failed leaves nothing. An edge from a node that no record has named (a GPU
-//   does not say which node a call became) counts as one from all nodes so far.
+// Model: cuda_semantics.md C1-C14 for calls that succeeded. A failed capture
+//   leaves nothing. A GPU does not report which node a call became: an edge
+//   from a node that no record has named counts as an edge from all nodes so
+//   far.
 // Threads: externally synchronised.
-// Cost: linear in the chains of the graph, for each node.
+// Cost: per node, linear in the chains of the graph.
 class CaptureModel {
  public:
-  // A stream in a capture.
+  // A stream that takes part in a capture.
   struct Member {
-    OrderClock frontier;  // what its next node comes after
+    OrderClock frontier;  // covers the predecessors of its next node
     std::uint32_t chain = kNoChain;
-    Epoch last;  // its last node; a count of 0: none yet
+    Epoch last;  // its last node; count 0: none yet
   };
   struct Place {
     GraphModel* graph = nullptr;
@@ -121,23 +125,26 @@ class CaptureModel {
   };
   static constexpr std::uint32_t kNoChain = ~std::uint32_t{0};
 
-  // `graph` is 0 for a graph that only the end of the capture names.
+  // `graph` is 0 if only the end of the capture names the graph.
   void Begin(std::uint64_t stream, std::uint64_t graph,
              const std::vector<std::uint64_t>& dependencies);
   void End(std::uint64_t stream, std::uint64_t graph);
-  // The capture of which `stream` is the origin failed.
+  // Ends the capture whose origin is `stream`, without a graph.
   void Abandon(std::uint64_t stream);
   void Update(std::uint64_t stream, const std::vector<std::uint64_t>& nodes,
               bool replace);
-  // Where the next call on `stream` goes; false: it is not capturing.
+  // The place of the next call on `stream`; false if the stream is not
+  // capturing.
   Place Find(std::uint64_t stream);
-  // The node with this handle if it is the stream's last, else a new one.
+  // Returns the node with this handle if it is the last node of the stream;
+  // otherwise adds one.
   static GraphNodeModel& AddNode(const Place& place, std::uint64_t handle);
 
   // Events of captures.
   void Record(std::uint64_t event, std::uint64_t stream);
   bool IsCaptured(std::uint64_t event) const;
-  // The capture of the event goes on in `stream`. False: it has ended.
+  // `stream` joins the capture of the event. Returns false if that capture has
+  // ended.
   bool Join(std::uint64_t stream, std::uint64_t event);
   void ForgetEvent(std::uint64_t event) { events_.erase(event); }
 

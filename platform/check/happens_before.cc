@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// How many places of destroyed streams a creation looks at.
+// Number of idle components that the creation of a stream checks.
 constexpr std::size_t kPlacesTried = 8;
 
 }  // namespace
@@ -19,8 +19,9 @@ bool HappensBefore::IsLegacy(const StreamName& stream) {
 
 std::uint64_t HappensBefore::KeyOf(const StreamName& stream) {
   if (!IsLegacy(stream)) return stream.uid;
-  // Those of all devices have one uid. Other uids, counted up from 2 and, for
-  // threads on a GPU, from 2^63, do not come near the last ones.
+  // The legacy streams of all devices have one uid. Other uids count up from 2,
+  // and from 2^63 for threads on a GPU, so that they never reach the largest
+  // values.
   return ~static_cast<std::uint64_t>(stream.device);
 }
 

@@ -10,18 +10,18 @@
 
 namespace strata {
 
-// What comes before what, by the rules of streams, events and threads alone:
-// clocks of each, moved by the calls that order them.
+// The order of operations by the rules of streams, events and threads alone.
+// Each of them has a clock, which the ordering calls advance.
 //
-// Model: cuda_semantics.md R1-R5. An operation completes before another starts
-//   if the clock of the other's stream, after it was submitted, covers its
-//   epoch. Work in a stream starts after the stream was created, and so after
-//   all that its creator had waited for. A stream that was neither created nor
-//   wrapped, as those of threads, is a blocking one.
+// Model: cuda_semantics.md R1-R5. An operation completes before another one
+//   starts if the clock of the other's stream covers its epoch after the other
+//   was submitted. Work in a stream starts after the creation of the stream, so
+//   after all work that the creator had waited for. A stream that was neither
+//   created nor wrapped, for example a per-thread stream, is a blocking stream.
 // Threads: externally synchronised.
-// Cost: linear in the streams that live at a time; squared for the legacy
-//   stream and for a wait for a device. A stream's component goes to a later
-//   stream once the creator of that has seen all work of the former.
+// Cost: linear in the number of live streams; quadratic for the legacy stream
+//   and for a wait for a device. A later stream reuses the component of a
+//   destroyed stream once its creator has waited for all work of that stream.
 // Source: cuda_semantics.md §5.1, §5.4.
 class HappensBefore {
  public:
@@ -32,61 +32,66 @@ class HappensBefore {
 
   void CreateStream(const StreamName& stream, bool blocking,
                     std::uint64_t thread);
-  // One that somebody else created; nothing if it is known.
+  // Adds a stream that was created elsewhere. Does nothing if the stream is
+  // known.
   void WrapStream(const StreamName& stream, bool blocking);
-  // Its work goes on, and is part of what a wait for the device covers.
+  // The work of the stream continues. A wait for the device still covers it.
   void DestroyStream(const StreamName& stream);
 
-  // An operation that `thread` submits to `stream`.
+  // Adds an operation that `thread` submits to `stream`.
   Epoch Submit(const StreamName& stream, std::uint64_t thread);
-  // The stream's latest operation; a count of 0 if there is none.
+  // The latest operation of the stream; count 0 if there is none.
   Epoch Last(const StreamName& stream);
-  // Its latest that the event stands for; the same.
+  // The latest operation of the stream that the event covers; count 0 if there
+  // is none.
   Epoch LastBefore(std::uint64_t event, const StreamName& stream);
-  // What comes before the end of the stream's latest operation, and that
-  // itself.
+  // The operations that complete before the end of the stream's latest
+  // operation, and that operation.
   const OrderClock& OfStream(const StreamName& stream);
-  // What would come before an operation that `thread` submitted now.
+  // The clock of an operation that `thread` would submit now.
   OrderClock BeforeNext(const StreamName& stream, std::uint64_t thread);
   const OrderClock& OfThread(std::uint64_t thread);
 
   void Record(std::uint64_t event, const StreamName& stream,
               std::uint64_t thread);
-  // The event stands for what `clock` covers.
+  // The event covers the operations in `clock`.
   void Record(std::uint64_t event, OrderClock clock);
   void Wait(const StreamName& stream, std::uint64_t event,
             std::uint64_t thread);
-  // `clock` covers what the event stands for, too.
+  // Adds the operations that the event covers to `clock`.
   void JoinEvent(std::uint64_t event, OrderClock* clock) const;
   void ForgetEvent(std::uint64_t event) { events_.erase(event); }
-  // What is submitted to `stream` from now on comes after `clock`.
+  // Later operations of `stream` come after `clock`.
   void Order(const StreamName& stream, const OrderClock& clock);
 
-  // `thread` has seen the work done.
+  // `thread` has waited for the work to complete.
   void AwaitStream(const StreamName& stream, std::uint64_t thread);
   void AwaitEvent(std::uint64_t event, std::uint64_t thread);
   void AwaitDevice(std::int32_t device, std::uint64_t thread);
 
-  // What `thread` did comes before what others do after they acquire the tag.
+  // The earlier actions of the releasing thread come before the actions of
+  // threads that acquire the tag later.
   void Release(std::uint64_t tag, std::uint64_t thread);
   void Acquire(std::uint64_t tag, std::uint64_t thread);
-  // The tag of what allocators of a device do under their locks (R5).
+  // The tag that orders the actions of a device's allocators under their locks
+  // (R5).
   void ReleaseDevice(std::int32_t device, std::uint64_t thread);
   void AcquireDevice(std::int32_t device, std::uint64_t thread);
 
  private:
   struct Thread {
     OrderClock clock;
-    std::uint64_t version = 1;  // of the clock
+    std::uint64_t version = 1;  // increases with each change of `clock`
   };
   struct Stream {
     StreamName name;
     bool blocking = true;
     std::uint32_t component = 0;
     std::uint64_t count = 0;  // operations of the component
-    std::uint64_t first = 0;  // how many of them are a former stream's
+    std::uint64_t first = 0;  // number of these that belong to a former stream
     OrderClock clock;
-    // The thread that submitted last, and the version of its clock then.
+    // The thread that submitted last, and the version of its clock at that
+    // time.
     std::uint64_t thread = 0;
     std::uint64_t thread_version = 0;
   };
@@ -95,7 +100,7 @@ class HappensBefore {
     std::uint32_t component;
     std::uint64_t count;
   };
-  // What destroyed streams of a device have left.
+  // The clocks of the destroyed streams of a device.
   struct Retired {
     OrderClock all;
     OrderClock blocking;
@@ -107,10 +112,11 @@ class HappensBefore {
   Stream& Add(const StreamName& stream, bool blocking, const Idle& place);
   Idle TakePlace(const OrderClock& creator);
   void JoinThread(Thread& thread, const OrderClock& clock);
-  // The order that every submission brings with it.
+  // Applies the order that every submission implies.
   void Enter(Stream& stream, std::uint64_t thread);
-  // The legacy stream waits for blocking ones, and their next work for it. A
-  // wait for a blocking stream is none for the legacy one.
+  // The legacy stream waits for the blocking streams, and their later work
+  // waits for it. A wait for a blocking stream does not cover the legacy
+  // stream.
   void JoinLegacyRule(const Stream& stream, OrderClock* clock);
   void JoinBlocking(std::int32_t device, OrderClock* clock);
 

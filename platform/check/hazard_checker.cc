@@ -20,14 +20,14 @@ void HazardChecker::Observe(const CallRecord& record) {
   now_.ptr = record.ptr;
   now_.bytes = record.bytes;
   now_.time_ns = record.time_ns;
-  // A call that failed did nothing, except for the end of a capture.
+  // A failed call changed nothing, except for the end of a capture.
   if (record.status != Status::kSuccess) {
     const bool ended = record.call == DeviceCall::kStreamEndCapture &&
                        (record.status == Status::kStreamCaptureInvalidated ||
                         record.status == Status::kStreamCaptureUnjoined ||
                         record.status == Status::kStreamCaptureWrongThread);
     if (ended) captures_.Abandon(record.stream_uid);
-    // The nodes that were named were for this call, and not for the next.
+    // The named nodes were operands of this call only.
     if (record.call == DeviceCall::kStreamBeginCaptureToGraph ||
         record.call == DeviceCall::kStreamUpdateCaptureDependencies) {
       dependencies_.erase(record.thread);

@@ -17,21 +17,24 @@
 
 namespace strata {
 
-// Finds uses of device memory that nothing orders as they need to be, from
-// nothing but the calls that a program made and the events beside them.
+// Finds uses of device memory that lack a required order. Its only input is the
+// calls of a program and the events beside them.
 //
 // Model: predictive. A hazard is reported if no rule of streams, events, host
-//   waits and graphs orders two uses, however the work happened to run. Uses
-//   are copies, fills, kUse events, and, for what no event tells (kernels of a
-//   GPU), the work of a stream at the moment a block is marked for it, or of
-//   the event that the mark names, or freed in it. Memory without blocks is one
-//   block per allocation. Uses of one block are the program's affair, and of
-//   memory that no call has made, nobody's.
-// Threads: externally synchronised; records come in the order in which the
+//   waits and graphs orders two uses, however the work happened to run.
+//   Uses are copies, fills and kUse events. Kernels of a GPU cause no event:
+//   when a block is marked for a stream or freed in it, the work of that stream
+//   so far counts as a use. If the mark names an event, only the work up to
+//   that event counts.
+//   Memory without blocks counts as one block per allocation. The checker
+//   ignores the order of uses of one block, and memory that no call has
+//   created.
+// Threads: externally synchronised. Records come in the order in which the
 //   calls took effect.
-// Cost: per call, linear in the streams for each piece of memory used; a launch
-//   counts as one call that uses all that its nodes use. Memory: a few uses per
-//   stream, block and former block of the same bytes; copies of graphs.
+// Cost: per call and piece of memory used, linear in the streams. A launch
+//   counts as one call that uses all memory of its nodes.
+//   Memory: a few uses per stream, block and former block of the same bytes;
+//   copies of graphs.
 // Source: cuda_semantics.md §5 (rules R, M, K), §2, §3 P13-P17, §4.
 class HazardChecker {
  public:
@@ -40,21 +43,22 @@ class HazardChecker {
 
   void Observe(const CallRecord& record);
 
-  // The first HazardLog::kMaxKept hazards, and how many there are.
+  // The first HazardLog::kMaxKept hazards, and the number of all hazards.
   const std::vector<HazardReport>& hazards() const { return log_.kept(); }
   std::uint64_t hazard_count() const { return log_.count(); }
   std::uint64_t record_count() const { return records_; }
 
  private:
   using StreamName = HappensBefore::StreamName;
-  // What a call uses.
+  // A memory range that a call uses.
   struct Range {
     std::uint64_t ptr = 0;
     std::uint64_t bytes = 0;
     bool write = false;
   };
 
-  // Each returns whether the call was one of its kind. hazard_checker.cc:
+  // Each of the next functions returns true if the call is of its kind.
+  // hazard_checker.cc:
   bool ObserveStreams(const CallRecord& record);
   bool ObserveEvents(const CallRecord& record);
   void ObserveEventRecord(const CallRecord& record);
@@ -76,7 +80,7 @@ class HazardChecker {
                 const OrderClock& before);
   void UsePiece(const MemoryMap::Piece& piece, bool write, const Epoch& epoch,
                 const OrderClock& before);
-  // Pool and graph memory is there only from a point on.
+  // Memory of pools and graphs exists only from a point of a stream on.
   void CheckBegins(const MemoryRegion& region, const OrderClock& before);
   void GiveBack(std::uint64_t ptr, HazardKind kind, const OrderClock& before);
   void GiveBackRegion(const std::shared_ptr<MemoryRegion>& region,
@@ -87,11 +91,11 @@ class HazardChecker {
                     const std::shared_ptr<BlockLife>& life);
   void TakeBack(const CallRecord& record);
   void Mark(const CallRecord& record);
-  // Notes that the block was freed in a capture, or marked in it: a graph may
-  // name it for as long as nobody else gets it (K5).
+  // Notes that the block was freed or marked in a capture. A graph may use the
+  // block until it is allocated again (K5).
   void KeepForCapture(const CallRecord& record, BlockLife& life);
-  // The work of `record`'s stream so far, or up to the event that a mark names,
-  // counts as a use of the block.
+  // The work so far of `record`'s stream counts as a use of the block. If a
+  // mark names an event, only the work up to the event counts.
   void UseByStream(const CallRecord& record,
                    const std::shared_ptr<BlockLife>& life, bool host_too);
 
@@ -100,7 +104,8 @@ class HazardChecker {
                     const std::vector<Range>& ranges);
   void UsePieceInCapture(GraphModel* graph, const MemoryMap::Piece& piece,
                          bool write, std::size_t node);
-  // The rules among nodes of a graph; what they find waits for instantiation.
+  // Checks the rules among nodes of a graph. Hazards are reported at
+  // instantiation.
   void CheckNodeUse(GraphModel* graph, const GraphNodeModel& node,
                     const NodeUse& use);
   void AllocateInCapture(const CaptureModel::Place& place,
@@ -115,12 +120,12 @@ class HazardChecker {
                  const OrderClock& before);
   void LaunchPiece(const NodeUse& use, const MemoryMap::Piece& piece,
                    const Epoch& epoch, const OrderClock& before);
-  // Why the block that a node was captured with is not its to use any more, or
-  // null.
+  // The access after which the node must no longer use the block that it was
+  // captured with; null if it may.
   const AccessSite* WhyDangling(const NodeUse& use,
                                 const MemorySegment& segment);
 
-  // A hazard of the present call.
+  // Returns a report about the current call.
   HazardReport Report(HazardKind kind, const AccessSite& first,
                       const ReportedRange& range, std::string missing) const;
   HazardSink ToLog();
@@ -130,12 +135,12 @@ class HazardChecker {
   ShadowMemory shadow_;
   CaptureModel captures_;
   HazardLog log_;
-  // Blocks that are handed out, by address.
+  // Live blocks, by address.
   std::map<std::uint64_t, std::shared_ptr<BlockLife>> blocks_;
-  // The nodes that each thread named for its next call.
+  // The nodes that each thread named for its next call, by thread.
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> dependencies_;
   std::uint64_t records_ = 0;
-  AccessSite now_;  // the present call
+  AccessSite now_;  // the current call
 };
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-// Blocks that allocators carve from the memory of a device.
+// Blocks that allocators split off the memory of a device.
 
 #include <algorithm>
 #include <utility>
@@ -66,7 +66,8 @@ void HazardChecker::HandOutPiece(const MemoryMap::Piece& piece,
   const auto range = [&](std::uint64_t begin, std::uint64_t end) {
     return ReportedRange{piece.ptr + (begin - offset), end - begin};
   };
-  // What the stream comes after, or the host has seen done.
+  // The predecessors of the stream's next operation, or the work that the host
+  // has waited for.
   const OrderClock before =
       is_host || place || stream == 0
           ? order_.OfThread(now_.thread)
@@ -88,7 +89,7 @@ void HazardChecker::HandOutPiece(const MemoryMap::Piece& piece,
   shadow_.VisitRange(
       piece.region->space, offset, offset + piece.bytes,
       [&](MemorySegment& segment, std::uint64_t begin, std::uint64_t end) {
-        // What runs when a graph does comes after what its launch comes after.
+        // The nodes of a graph come after the predecessors of its launch.
         if (!place) {
           CheckHandOut(segment, now_, before, is_host, range(begin, end),
                        [&](HazardReport report) {
@@ -136,16 +137,16 @@ void HazardChecker::UseByStream(const CallRecord& record,
     life->streams.push_back(stream);
   }
   const CaptureModel::Place place = captures_.Find(stream);
-  // In a capture nothing has run: only the graph's own blocks are concerned.
+  // In a capture nothing has run: only blocks of the same graph count.
   if (place && life->capture != place.graph->id) return;
   const StreamName name{record.device, stream};
-  // What a graph does again at each launch, no event ends.
+  // No event ends a use that a graph repeats at each launch.
   const Epoch last = place               ? place.member->last
                      : record.value != 0 ? order_.LastBefore(record.value, name)
                                          : order_.Last(name);
   if (last.count == 0) return;
   for (const MemoryMap::Piece& piece : memory_.Pieces(life->ptr, life->bytes)) {
-    // The host may have used host memory alone.
+    // The use of host memory may be by the host alone.
     if (piece.region->kind == RegionKind::kHost && !host_too) continue;
     const MemoryUse use{last, life, piece.region->id, false, now_};
     ShadowMemory& shadow = place ? place.graph->shadow : shadow_;

@@ -58,7 +58,7 @@ bool HazardChecker::ObserveGraphs(const CallRecord& record) {
     case DeviceCall::kGraphLaunch:
       exec = captures_.FindExec(record.ptr);
       if (exec == nullptr) {
-        Use(record, {});  // of before the records began
+        Use(record, {});  // created before the records began
       } else {
         Launch(exec, record);
       }
@@ -155,7 +155,7 @@ void HazardChecker::AllocateInCapture(const CaptureModel::Place& place,
                                       const CallRecord& record) {
   GraphModel& graph = *place.graph;
   const Epoch node = CaptureModel::AddNode(place, record.node).epoch;
-  // Nodes that share addresses are the driver's to order: P16.
+  // The driver orders nodes that share addresses: P16.
   shadow_.Erase(0, record.ptr, record.ptr + record.bytes);
   graph.shadow.Erase(0, record.ptr, record.ptr + record.bytes);
   const auto region =
@@ -203,7 +203,7 @@ void HazardChecker::Instantiate(ExecModel* exec, std::uint64_t graph) {
 
 void HazardChecker::Launch(ExecModel* exec, const CallRecord& record) {
   const StreamName stream{record.device, record.stream_uid};
-  // Launches of one graph come after each other: R6.
+  // Launches of one graph are ordered: R6.
   order_.Order(stream, exec->launched);
   const OrderClock first = order_.BeforeNext(stream, record.thread);
   std::vector<Epoch> epochs;  // by stage
@@ -213,7 +213,8 @@ void HazardChecker::Launch(ExecModel* exec, const CallRecord& record) {
   const OrderClock own = order_.OfStream(stream);
   for (const auto& region : exec->allocates) {
     if (region->freed_in_graph) continue;
-    // A launch that succeeds frees first what is left of the one before: P14.
+    // A successful launch first frees the remaining memory of the previous
+    // launch: P14.
     if (region->begins) {
       GiveBackRegion(region, HazardKind::kUseAfterFree, first);
     }
@@ -228,7 +229,7 @@ void HazardChecker::Launch(ExecModel* exec, const CallRecord& record) {
       LaunchUse(*exec, use, epoch, AfterEvents(own, use.waits));
     }
   }
-  std::vector<OrderClock> recorded;  // the waits are for what was before
+  std::vector<OrderClock> recorded;  // the waits cover earlier records only
   for (std::size_t i = 0; i < exec->recorded.size(); ++i) {
     recorded.push_back(AfterEvents(first, exec->recorded[i].waits));
     recorded.back().Raise(epochs[i].component, epochs[i].count);
@@ -258,7 +259,8 @@ void HazardChecker::LaunchUse(const ExecModel& exec, const NodeUse& use,
   const auto pieces = memory_.Pieces(use.ptr, use.bytes);
   std::uint64_t there = 0;
   for (const MemoryMap::Piece& piece : pieces) there += piece.bytes;
-  // Graph memory is the driver's, and comes back with each launch.
+  // Memory of the graph itself belongs to the driver, which restores it at each
+  // launch.
   const bool is_own = use.region != nullptr &&
                       use.region->kind == RegionKind::kGraph &&
                       use.region->graph == exec.graph;
@@ -298,8 +300,8 @@ const AccessSite* HazardChecker::WhyDangling(const NodeUse& use,
   if (use.life->freed && (use.was_freed || (is_eager && !is_kept))) {
     return &*use.life->freed;
   }
-  // Private memory of a graph that was handed to somebody outside (K1), or what
-  // was kept for it that was handed to anybody (K5).
+  // Private memory of the graph was allocated to a caller outside it (K1), or
+  // memory that was kept for the graph was allocated again (K5).
   const std::shared_ptr<BlockLife>& now = segment.life;
   const bool is_taken = now != nullptr && now != use.life &&
                         (is_eager ? is_kept : now->capture == 0);
@@ -311,7 +313,7 @@ void HazardChecker::LaunchPiece(const NodeUse& use,
                                 const Epoch& epoch, const OrderClock& before) {
   CheckBegins(*piece.region, before);
   const bool same = piece.region == use.region;
-  // New memory behind the same addresses is a program's right: T74.
+  // A program may map new memory at the same addresses: T74.
   const bool is_remapped =
       !same && piece.region->kind == RegionKind::kMapping &&
       (use.region == nullptr || use.region->kind == RegionKind::kMapping);

@@ -1,4 +1,4 @@
-// Memory that calls make and free, and what work uses of it.
+// Memory that calls allocate and free, and its uses by work.
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,7 @@ bool HazardChecker::ObserveUses(const CallRecord& record) {
       if (record.bytes == 0) return true;
       Use(record, {{record.value, record.bytes, false},
                    {record.ptr, record.bytes, true}});
-      // A copy to pageable memory is done when the call returns: H6.
+      // A copy to pageable memory is complete when the call returns: H6.
       if (!captures_.Find(record.stream_uid) &&
           memory_.Pieces(record.ptr, record.bytes).empty() &&
           !memory_.Pieces(record.value, record.bytes).empty()) {
@@ -76,7 +76,7 @@ bool HazardChecker::ObservePools(const CallRecord& record) {
     GiveBack(record.ptr, HazardKind::kUseAfterFree, order_.OfStream(stream));
     return true;
   }
-  // The pool has seen to the order with former uses of its memory: R7.
+  // The pool has ordered this after the former uses of its memory: R7.
   shadow_.Erase(0, record.ptr, record.ptr + record.bytes);
   memory_.Add(RegionKind::kPool, record.ptr, record.bytes, now_)->begins =
       epoch;
@@ -201,8 +201,8 @@ void HazardChecker::GiveBackRegion(const std::shared_ptr<MemoryRegion>& region,
                        range, ToLog());
       });
   if (region->kind == RegionKind::kGraph) {
-    // The next launch makes it again, at the same addresses; the driver sees to
-    // the order with former uses: R7.
+    // The next launch allocates it again, at the same addresses. The driver
+    // orders that after the former uses: R7.
     shadow_.Erase(0, first, last);
     region->begins.reset();
     region->life.freed = now_;

@@ -14,9 +14,10 @@ using HazardHandler = std::function<void(const HazardReport&)>;
 
 // The hazards found so far.
 //
-// Model: one for each kind and pair of records; the first kMaxKept are kept,
-//   all are counted, and the handler is told of all.
-// Threads: externally synchronised. The handler runs where the hazard is found.
+// Model: one hazard for each kind and pair of records. The first kMaxKept are
+//   stored; all are counted and reported to the handler.
+// Threads: externally synchronised. The handler runs in the thread that finds
+//   the hazard.
 class HazardLog {
  public:
   static constexpr std::size_t kMaxKept = 64;
@@ -39,7 +40,7 @@ class HazardLog {
   const HazardHandler handler_;
   std::vector<HazardReport> kept_;
   std::uint64_t count_ = 0;
-  std::vector<Pair> latest_;  // those of one second record
+  std::vector<Pair> latest_;  // the pairs of the latest second record
 };
 
 }  // namespace strata

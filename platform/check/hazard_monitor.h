@@ -14,26 +14,26 @@ namespace strata {
 
 // A HazardChecker for calls as they happen.
 //
-// Model: what it finds goes to stderr, the first HazardLog::kMaxKept of it,
-//   unless a handler is set. The checker needs the calls in the order in which
-//   they took effect: who makes them holds Hold() from before a call to after
-//   Observe. Records of a platform that cannot do that (a GPU) come in an order
-//   that may be wrong for calls of different threads at the same time.
-// Threads: any. The handler runs in the thread whose call shows the hazard,
-//   with Hold() held: it makes no call of the platform, and waits for nobody
-//   who does.
+// Model: writes the first HazardLog::kMaxKept hazards to stderr, unless a
+//   handler is set. The checker needs the calls in the order in which they took
+//   effect. So the calling thread holds Hold() from before a call until after
+//   Observe. A platform that cannot do that (a GPU) may report simultaneous
+//   calls of different threads in the wrong order.
+// Threads: any thread. The handler runs in the thread whose call shows the
+//   hazard, with Hold() held. The handler must not call the platform, nor wait
+//   for a thread that does.
 class HazardMonitor {
  public:
   enum class Action : std::uint8_t { kReport, kAbort };
 
-  // kAbort: the first hazard ends the process, after it was told.
+  // With kAbort the first hazard ends the process, after it was reported.
   explicit HazardMonitor(Action action);
 
   void Observe(const CallRecord& record);
   std::unique_lock<std::recursive_mutex> Hold() const {
     return std::unique_lock<std::recursive_mutex>(mutex_);
   }
-  // In place of stderr.
+  // Called for each hazard, instead of the output to stderr.
   void SetHandler(HazardHandler handler);
 
   // As HazardChecker.
@@ -49,9 +49,9 @@ class HazardMonitor {
   HazardChecker checker_;  // guarded by mutex_
 };
 
-// Null for "off"; "report" or "abort".
+// Returns null for "off", a monitor for "report" and "abort".
 //
-// Errors: std::invalid_argument naming strata_sim_check_hazards.
+// Errors: std::invalid_argument that names strata_sim_check_hazards.
 std::shared_ptr<HazardMonitor> MakeHazardMonitor(const std::string& text);
 
 }  // namespace strata

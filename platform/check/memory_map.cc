@@ -58,7 +58,7 @@ std::uint64_t MemoryMap::Remove(const std::shared_ptr<MemoryRegion>& region,
                                 const AccessSite& by) {
   region->life.freed = by;
   live_.erase(region->life.ptr);
-  // Addresses of the host are soon used for what nobody reports.
+  // Host addresses are soon reused for memory that is not reported.
   if (region->kind != RegionKind::kHost) {
     gone_[region->life.ptr] = region;
     gone_order_.push_back(region);

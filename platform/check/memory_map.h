@@ -16,25 +16,26 @@
 namespace strata {
 
 enum class RegionKind : std::uint8_t {
-  kDevice,   // of MemAlloc or MallocManaged
-  kHost,     // pinned or registered: the host touches it at once
-  kPool,     // of MallocFromPoolAsync: there from a point of a stream on
-  kGraph,    // of a node of a graph: there from each launch on
+  kDevice,   // from MemAlloc or MallocManaged
+  kHost,     // pinned or registered: the host accesses it without a stream
+  kPool,     // from MallocFromPoolAsync: exists from a point of a stream on
+  kGraph,    // from a node of a graph: exists from each launch on
   kMapping,  // physical memory behind reserved addresses
 };
 
-// Addresses behind which there is, or was, memory.
+// An address range with memory, or with memory in the past.
 struct MemoryRegion {
-  std::uint64_t id = 0;  // never used again
+  std::uint64_t id = 0;  // never reused
   RegionKind kind = RegionKind::kDevice;
   Lifetime life;
   // The physical memory: an offset in a space (shadow_memory.h).
   std::uint64_t space = 0;
   std::uint64_t offset = 0;
-  // kPool and, while it is there, kGraph: the operation that makes it.
+  // The operation that allocates the memory: for kPool, and for kGraph while
+  // the memory exists.
   std::optional<Epoch> begins;
-  // kGraph: which graph's, the node of it that makes the memory, and whether
-  // another one frees it.
+  // kGraph: the id of the graph, the node that allocates the memory, and
+  // whether another node of the graph frees it.
   std::uint64_t graph = 0;
   Epoch node;
   bool freed_in_graph = false;
@@ -42,13 +43,13 @@ struct MemoryRegion {
   std::uint64_t end() const { return life.ptr + life.bytes; }
 };
 
-// What is behind which addresses, rebuilt from the calls that say so.
+// The memory behind each address, rebuilt from the calls that create and map
+// it.
 //
-// Model: memory known by its addresses is its own physical memory; what is
-//   mapped is that of its handle, also at two addresses at once. An imported
-//   handle counts as memory of its own. Addresses whose memory is gone are
-//   remembered, the latest kMaxGone of them, for as long as nobody else gets
-//   them.
+// Model: memory known by its addresses is its own physical memory. Mapped
+//   memory is the memory of its handle, also at two addresses at once. An
+//   imported handle counts as memory of its own. The latest kMaxGone freed
+//   regions are remembered, until their addresses are reused.
 // Threads: externally synchronised.
 // Cost: the depth of a tree.
 class MemoryMap {
@@ -66,7 +67,7 @@ class MemoryMap {
     }
   };
 
-  // Replaces what is known of the addresses.
+  // Replaces the regions at these addresses.
   std::shared_ptr<MemoryRegion> Add(RegionKind kind, std::uint64_t ptr,
                                     std::uint64_t bytes, const AccessSite& by);
   // The region that starts at `ptr`, or null.
@@ -74,22 +75,22 @@ class MemoryMap {
   // The regions of mappings in the range.
   std::vector<std::shared_ptr<MemoryRegion>> FindMappings(
       std::uint64_t ptr, std::uint64_t bytes) const;
-  // The memory is gone. Returns the space that died with it, or 0.
+  // Removes the memory. Returns the space that this destroyed, or 0.
   std::uint64_t Remove(const std::shared_ptr<MemoryRegion>& region,
                        const AccessSite& by);
 
-  // The parts of the range behind which there is memory, by address.
+  // The parts of the range that have memory, by address.
   std::vector<Piece> Pieces(std::uint64_t ptr, std::uint64_t bytes) const;
-  // A region that was behind any of the range last, or null.
+  // The last region that overlapped the range, or null.
   std::shared_ptr<const MemoryRegion> FindGone(std::uint64_t ptr,
                                                std::uint64_t bytes) const;
 
-  // Physical memory for mappings. Retain makes `handle` one of what is mapped
-  // at `ptr`; Release returns the space that died, or 0.
+  // Physical memory for mappings. Retain makes `handle` a handle of the memory
+  // mapped at `ptr`. Release returns the space that it destroyed, or 0.
   void CreatePhysical(std::uint64_t handle);
   void RetainPhysical(std::uint64_t handle, std::uint64_t ptr);
   std::uint64_t ReleasePhysical(std::uint64_t handle);
-  // Null if there is no such memory.
+  // Returns null if there is no such memory.
   std::shared_ptr<MemoryRegion> Map(std::uint64_t ptr, std::uint64_t bytes,
                                     std::uint64_t handle, const AccessSite& by);
 

@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// One operation: the `count`-th of its component, a stream or a chain of nodes
-// of a graph. Count 0 is before everything.
+// One operation: the `count`-th operation of its component. A component is a
+// stream or a chain of graph nodes. Count 0 is before every operation.
 struct Epoch {
   std::uint32_t component = 0;
   std::uint64_t count = 0;
@@ -18,24 +18,26 @@ struct Epoch {
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
-// How many of the first operations of each component come before something.
+// A set of operations: for each component the number of its first operations
+// that are in the set.
 //
 // Threads: externally synchronised.
 // Cost: Join is linear in the components, the rest constant. The simulator's
-//   VectorClock names streams by their uids; here they are few and dense.
+//   VectorClock names streams by their uids; components are few and dense.
 // Source: cuda_semantics.md §5.4.
 class OrderClock {
  public:
   std::uint64_t At(std::uint32_t component) const {
     return component < counts_.size() ? counts_[component] : 0;
   }
-  // Whether the operation comes before what this is the clock of.
+  // True if the operation is in the set.
   bool Covers(const Epoch& epoch) const {
     return At(epoch.component) >= epoch.count;
   }
-  // At(component) becomes at least `count`.
+  // Raises At(component) to at least `count`.
   void Raise(std::uint32_t component, std::uint64_t count);
-  // Each becomes the larger of the two. Returns whether any changed.
+  // Raises each component to the larger value of the two clocks. Returns true
+  // if any changed.
   bool Join(const OrderClock& other);
 
   std::size_t size() const { return counts_.size(); }

@@ -12,60 +12,63 @@
 
 namespace strata {
 
-// The life of a block, as an allocator above the device reported it.
+// The life of a block, as reported by an allocator above the device.
 struct BlockLife : Lifetime {
-  std::uint64_t capture = 0;  // in which it was allocated; 0: in none
-  // Captures of other blocks' graphs in which it was freed, or marked for one
-  // of their streams: its allocator keeps it for them.
+  std::uint64_t capture = 0;  // the capture in which it was allocated; 0: none
+  // Captures of other graphs in which the block was freed, or marked for one of
+  // their streams. The allocator keeps the block for them.
   std::vector<std::uint64_t> kept_for;
-  // Of the graph that was captured; gone once nothing can launch it any more.
+  // The graph of the capture. Expires once nothing can launch the graph any
+  // more.
   std::weak_ptr<const void> graph;
 
-  // Whether no more use in it can come.
+  // True if no further use of the block can follow.
   bool IsOver() const { return freed && (capture == 0 || graph.expired()); }
 };
 
-// A use of memory that later ones have to come after.
+// A use of memory that later uses have to come after.
 struct MemoryUse {
   Epoch epoch;
-  std::shared_ptr<BlockLife> life;  // null: of no block
-  std::uint64_t region = 0;         // through whose addresses; 0: gone ones
+  std::shared_ptr<BlockLife> life;  // null: in no block
+  std::uint64_t region = 0;  // the region whose addresses it used; 0: removed
   bool write = false;
   AccessSite access;
-  bool concluded = false;  // from work of its stream: no record tells of it
-  bool own = false;        // by a launch of the graph whose block it is
+  bool concluded = false;  // inferred from the work of its stream; no record
+                           // reports it
+  bool own = false;        // by a launch of the graph that owns the block
 };
 
-// What is remembered of some physical bytes.
+// The recorded uses of some physical bytes.
 struct MemorySegment {
-  std::shared_ptr<BlockLife> life;  // the last one; null: never a block
+  std::shared_ptr<BlockLife> life;  // the last block there; null: never a block
   std::vector<MemoryUse> uses;
 
-  // Adds a use in place of those that it makes superfluous: of the same stream,
-  // life and addresses.
+  // Adds a use. It replaces earlier uses of the same stream, life and
+  // addresses, which it makes superfluous.
   void Add(const MemoryUse& use);
-  // The same for a use that is only concluded from work of its stream, in place
-  // of what was concluded before: nothing is added if that work, or later one,
-  // is known to use it.
+  // Adds a use that is inferred from the work of its stream. It replaces
+  // earlier inferred uses. Nothing is added if a recorded use of that work, or
+  // of later work, exists.
   void AddConcluded(MemoryUse use);
   // A new life begins. Of the uses in freed lives that no graph can repeat,
-  // only each stream's last through the same addresses is kept.
+  // only the last one per stream and addresses is kept.
   void Begin(const std::shared_ptr<BlockLife>& fresh);
-  // The addresses of the region are gone: of uses through such ones, only a
-  // stream's last in a life is kept.
+  // The addresses of the region are removed. Of the uses through removed
+  // addresses, only the last one per stream and life is kept.
   void EndRegion(std::uint64_t region);
 };
 
-// Segments of physical memory, named by a space (0: memory known by its
-// addresses; others: memory that can be mapped) and an offset in it.
+// Segments of physical memory, named by a space and an offset in it. Space 0 is
+// memory known by its addresses; the others are memory that can be mapped.
 //
 // Threads: externally synchronised.
-// Cost: the depth of a tree per segment. A segment keeps a few uses per stream.
+// Cost: the depth of a tree per segment. A segment stores a few uses per
+//   stream.
 // Source: cuda_semantics.md §5.4.
 class ShadowMemory {
  public:
-  // Calls `visit(MemorySegment&, begin, end)` for each segment of the range,
-  // which is cut out of what is larger, and made where there is none.
+  // Calls `visit(MemorySegment&, begin, end)` for each segment of the range.
+  // Splits larger segments at the ends of the range, and creates missing ones.
   template <class Visit>
   void VisitRange(std::uint64_t space, std::uint64_t begin, std::uint64_t end,
                   Visit visit) {
@@ -77,8 +80,8 @@ class ShadowMemory {
       ++at;
     }
   }
-  // The same for what there is, and without cuts: begin and end are the
-  // segment's own.
+  // Like VisitRange, for existing segments only and without splits: begin and
+  // end are the ends of the whole segment.
   template <class Visit>
   void VisitKnown(std::uint64_t space, std::uint64_t begin, std::uint64_t end,
                   Visit visit) const {
@@ -103,9 +106,9 @@ class ShadowMemory {
   };
   using Rows = std::map<Key, Row>;
 
-  // Makes segments end at `at`.
+  // Splits the segment that contains `at`, so that segments end at `at`.
   void CutAt(std::uint64_t space, std::uint64_t at);
-  // The first segment of the range, all of which has segments now.
+  // Fills and splits the range with segments. Returns the first one.
   Rows::iterator Cut(std::uint64_t space, std::uint64_t begin,
                      std::uint64_t end);
   Rows::iterator CoalesceWithPrevious(Rows::iterator row);

@@ -27,7 +27,7 @@ std::string StreamText(std::uint64_t uid) {
   return std::string("stream ").append(std::to_string(uid));
 }
 
-// What the allocator of a block was told of the stream of a use.
+// The text about the marks of a block for the stream of a use.
 std::string MarkText(const BlockLife& life, std::uint64_t uid) {
   const bool known = std::find(life.streams.begin(), life.streams.end(), uid) !=
                      life.streams.end();

@@ -12,10 +12,10 @@
 
 namespace strata {
 
-// Where hazards go.
+// Receives the hazards.
 using HazardSink = std::function<void(HazardReport)>;
 
-// The bytes that a report is about.
+// The bytes of a report.
 struct ReportedRange {
   std::uint64_t ptr = 0;
   std::uint64_t bytes = 0;
@@ -24,24 +24,25 @@ struct ReportedRange {
 // The rules for two uses of the same physical bytes, in streams or among the
 // nodes of a graph.
 //
-// Model: a use comes after every use in another life of the bytes (§5.2), and
-//   after those of its own life through other addresses if one of the two
-//   writes (V9). The order of uses of one life at one address is the program's
-//   affair, except for those by launches of the graph whose block it is (K6).
-// Cost: linear in the uses that the segment remembers.
+// Model: a use comes after every use in another life of the bytes (§5.2). If
+//   one of the two writes, a use also comes after the uses of its own life
+//   through other addresses (V9). The order of uses of one life at one address
+//   is not checked, except for uses by launches of the graph that owns the
+//   block (K6).
+// Cost: linear in the uses that the segment stores.
 // Source: cuda_semantics.md §5.2, V9, K6.
 
-// `before` covers what comes before `use`.
+// `before` covers the predecessors of `use`.
 void CheckUse(const MemorySegment& segment, const MemoryUse& use,
               const OrderClock& before, const ReportedRange& range,
               const HazardSink& sink);
-// The hand-out of a block: after all that any use of the bytes so far. For host
-// memory only what the host has seen counts (M7).
+// The allocation of a block comes after all uses of the bytes so far. For host
+// memory, only uses that the host has waited for are before it (M7).
 void CheckHandOut(const MemorySegment& segment, const AccessSite& hand_out,
                   const OrderClock& before, bool is_host,
                   const ReportedRange& range, const HazardSink& sink);
-// Memory that is given back, with `kind` for what is still in use: what was
-// used through `region`, or anything if that is 0.
+// The free of memory. `kind` is the hazard if the memory is still in use.
+// Checks the uses through `region`; all uses if `region` is 0.
 void CheckGivenBack(const MemorySegment& segment, const AccessSite& free,
                     const OrderClock& before, HazardKind kind,
                     std::uint64_t region, const ReportedRange& range,
@@ -51,7 +52,7 @@ void CheckGivenBack(const MemorySegment& segment, const AccessSite& free,
 // stream 5 without RecordStream(3)".
 std::string MissingOrder(const MemoryUse& first, const AccessSite& second);
 
-// A copy of what a report says of a life.
+// A copy of the life for a report.
 std::optional<Lifetime> LifeOf(const std::shared_ptr<BlockLife>& life);
 
 }  // namespace strata

@@ -11,22 +11,22 @@
 
 namespace strata {
 
-// The primary context of one device: the one that the runtime uses, so that
-// memory, streams and events of its users are valid here.
+// The primary context of one device: the context that the runtime uses, so that
+// memory, streams and events of the runtime's users are valid here.
 //
-// Model: made at the first use, as a context takes hundreds of MiB of a device
-//   that the process may never touch.
-// Threads: any.
+// Model: created at the first use, because a context takes hundreds of MiB of
+//   the device, and the process may never use the device.
+// Threads: any thread.
 class CudaContext {
  public:
   CudaContext(const CudaDriver& driver, CUdevice device)
       : driver_(driver), device_(device) {}
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;
-  // A driver that is already shutting down has nothing left to release.
+  // Releases nothing if the driver is already shutting down.
   ~CudaContext();
 
-  // The context, or why there is none.
+  // Returns the context, or the reason why there is none.
   Status Get(CUcontext* context);
 
   const CudaDriver& driver() const { return driver_; }
@@ -34,15 +34,16 @@ class CudaContext {
  private:
   const CudaDriver& driver_;
   const CUdevice device_;
-  std::mutex mutex_;  // held while the driver makes the context: others wait
-  std::atomic<CUcontext> context_{nullptr};  // null: not made yet
+  std::mutex mutex_;  // held while the driver creates the context: other
+                      // threads wait
+  std::atomic<CUcontext> context_{nullptr};  // null: not created yet
 };
 
-// While one lives, the context is the calling thread's current one; afterwards
-// what was current before, if only "none", is so again.
+// Makes the context the calling thread's current one for the life of this
+// object. The destructor restores the previous context, also if there was none.
 //
-// Cost: one driver call that reads a thread-local variable if the context was
-//   current already, else three such calls.
+// Cost: if the context is already current, one driver call that reads a
+//   thread-local variable; else three such calls.
 class CudaContextScope {
  public:
   explicit CudaContextScope(CudaContext& context);
@@ -50,7 +51,7 @@ class CudaContextScope {
   CudaContextScope& operator=(const CudaContextScope&) = delete;
   ~CudaContextScope();
 
-  // Whether the context is current.
+  // kSuccess if the context is current, else the reason.
   Status status() const { return status_; }
 
  private:

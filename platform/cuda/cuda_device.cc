@@ -17,7 +17,7 @@ std::uint64_t NewCudaInstance() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// 0 if the driver does not say.
+// Returns 0 if the driver does not report it.
 std::size_t MapGranularity(const CudaDriver& driver, CUdevice device) {
   MemProperties properties;
   properties.location.id = device;
@@ -59,7 +59,7 @@ Caps CudaDevice::ReadCaps() const {
   caps.pinned_memory = true;
   caps.capture = true;
   caps.graphs = true;
-  // Memory nodes take their memory as the pools do.
+  // Memory nodes allocate as the pools do.
   caps.graph_mem_nodes = caps.mem_pools;
   caps.user_objects = true;
   caps.peer_access = true;

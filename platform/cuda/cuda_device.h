@@ -18,28 +18,29 @@ class CudaPlatform;
 
 // A GPU, through its driver.
 //
-// Model: works in the device's primary context, the one that the runtime uses,
-//   and leaves the calling thread's current device and last error as they were
-//   (cuda_context.h, cuda_driver.h). Handles are CUDA's own, and streams and
-//   events of the runtime can be passed in. The null handle means the legacy
-//   stream here, whatever the caller was compiled with (cuda_semantics.md S5);
-//   Streams carry the two explicit handles instead. Where the runtime and the
-//   driver differ (no bytes, a null address), calls do what the runtime does.
-// Errors: a Stream of another device, or of another thread if it is a
-//   per-thread one, is kInvalidResourceHandle: its handle would mean a stream
-//   of this device, or of this thread. So is a null event. Other handles that
-//   are gone are undefined behaviour, as in CUDA. A Status may be a number that
+// Model: works in the device's primary context, the one that the runtime uses.
+//   Leaves the current device and last error of the calling thread as they were
+//   (cuda_context.h, cuda_driver.h). Handles are CUDA's own, so streams and
+//   events of the runtime can be passed in. The null handle always means the
+//   legacy stream here, however the caller was compiled (cuda_semantics.md S5).
+//   A Stream carries one of the two explicit handles instead. Where the runtime
+//   and the driver differ (no bytes, a null address), calls behave as the
+//   runtime.
+// Errors: kInvalidResourceHandle for a Stream of another device, for a
+//   per-thread Stream of another thread, and for a null event. The handle of
+//   such a Stream would name a stream of this device or thread. Other destroyed
+//   handles are undefined behaviour, as in CUDA. A Status may be a number that
 //   Status does not name. After cudaDeviceReset every call fails.
-// Threads: any; a call made with a Strata lock held aborts the process.
-// Cost: the driver's, and some tens of nanoseconds. The first call that needs
-//   the context makes it: hundreds of milliseconds.
+// Threads: any thread. A call made with a Strata lock held aborts the process.
+// Cost: as the driver's, plus some tens of nanoseconds. The first call that
+//   needs the context creates it: hundreds of milliseconds.
 // Source: cuda_semantics.md §1-4; CUDA 13.0 cuda.h.
 class CudaDevice final : public Device {
  public:
   CudaDevice(CudaPlatform* platform, int ordinal, CUdevice device);
 
   int ordinal() const override { return ordinal_; }
-  // Of every CudaPlatform of the process; no address is that low.
+  // Shared by every CudaPlatform of the process. No address is that low.
   std::uintptr_t identity() const override {
     return static_cast<std::uintptr_t>(ordinal_) + 1;
   }
@@ -151,27 +152,27 @@ class CudaDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
-  // For CudaWork. kSuccess, or kInvalidResourceHandle if this thread cannot
-  // mean this stream by its handle.
+  // For CudaWork. Returns kSuccess, or kInvalidResourceHandle if the handle
+  // does not name this stream in this thread.
   Status CheckStream(const Stream& stream) const;
   CudaContext& context() { return context_; }
 
  private:
   // The frame of every entry point: counts the call, runs `body(CallRecord*)`
-  // with the context current, and tells the observer.
+  // with the context current, and reports to the observers.
   template <class Body>
   Status Run(CallRecord call, Body body);
-  // The same for calls on a stream, which is checked before `body` runs.
+  // Like Run, for a call on a stream. The stream is checked before `body` runs.
   template <class Body>
   Status RunOn(const Stream& stream, CallRecord call, Body body);
   void Enter(DeviceCall call);
   Caps ReadCaps() const;
-  // 0 if the driver does not say.
+  // Returns 0 if the driver does not report the attribute.
   int ValueOf(CUdevice_attribute attribute) const;
   bool Has(CUdevice_attribute attribute) const {
     return ValueOf(attribute) != 0;
   }
-  // The calling thread's own uid for the per-thread stream.
+  // The calling thread's uid for its per-thread stream.
   std::uint64_t PerThreadUid() const;
 
   CudaPlatform* const platform_;

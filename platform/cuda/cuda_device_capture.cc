@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-// `value` of a call is the mode, or whether dependencies are replaced.
+// `value` is the capture mode, or 1 if dependencies are replaced.
 CallRecord CallAbout(DeviceCall device_call, std::uint64_t value = 0) {
   CallRecord call;
   call.call = device_call;
@@ -90,7 +90,7 @@ Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
         cuuint64_t id = 0;
         CUgraph graph = nullptr;
         const CUgraphNode* nodes = nullptr;
-        // Asked for, so that edges with data are no error.
+        // Without this argument, edges with data are an error.
         const CUgraphEdgeData* edges = nullptr;
         std::size_t count = 0;
         const CUresult result =
@@ -100,7 +100,7 @@ Status CudaDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
         *info = CaptureInfo();
         info->status = static_cast<CaptureStatus>(status);
         seen->value = static_cast<std::uint64_t>(status);
-        // The rest means something in an active capture only.
+        // The other results are defined in an active capture only.
         if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
           return Status::kSuccess;
         }

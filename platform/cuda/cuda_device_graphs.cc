@@ -1,5 +1,5 @@
-// Graphs of a GPU. In call records the graph, executable graph, node or user
-// object that a call is about is `ptr`; the other handle, if any, is `value`.
+// Graphs of a GPU. In call records `ptr` is the graph, executable graph, node
+// or user object that a call acts on. `value` is the other handle, if any.
 
 #include "strata/platform/cuda/cuda_device_run.h"
 #include "strata/platform/cuda/cuda_types.h"
@@ -55,7 +55,7 @@ Status CudaDevice::GraphNodePredecessors(GraphNode node,
                    ToCuda(node), nullptr, nullptr, &count);
                if (result != CUDA_SUCCESS) return ToStatus(result);
                std::vector<CUgraphNode> nodes(count);
-               // Asked for, so that edges with data are no error.
+               // Without this argument, edges with data are an error.
                std::vector<CUgraphEdgeData> edges(count);
                if (count != 0) {
                  result = driver_.GraphNodeGetDependencies(

@@ -1,4 +1,5 @@
-// Memory of a GPU and of the host, at once, and work on it.
+// Device and host memory that is allocated and freed at once, and copies and
+// fills.
 
 #include <array>
 
@@ -30,7 +31,7 @@ Status CudaDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
   return Run(RecordOf(DeviceCall::kMemAlloc, 0, bytes), [&](CallRecord* seen) {
     if (ptr == nullptr) return Status::kInvalidValue;
     CUdeviceptr memory = 0;
-    // The driver refuses to allocate nothing; the runtime does it.
+    // The driver refuses to allocate 0 bytes; the runtime accepts it.
     if (bytes != 0) {
       const CUresult result = driver_.MemAlloc(&memory, bytes);
       if (result != CUDA_SUCCESS) return ToStatus(result);
@@ -132,7 +133,7 @@ Status CudaDevice::PointerAttributes(DevicePtr ptr, PointerInfo* info) {
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
         CU_POINTER_ATTRIBUTE_IS_MANAGED};
     std::array<void*, 3> values = {&type, &device, &managed};
-    // Asked for several attributes, the driver answers for any address.
+    // A query of several attributes succeeds for any address.
     const CUresult result =
         driver_.PointerGetAttributes(static_cast<unsigned>(attributes.size()),
                                      attributes.data(), values.data(), ptr);

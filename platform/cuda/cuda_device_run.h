@@ -5,8 +5,8 @@
 
 namespace strata {
 
-// For the sources of CudaDevice only. The observer runs when what the caller
-// had as current device is so again.
+// For the sources of CudaDevice only. The observers run after the current
+// device of the caller is restored.
 template <class Body>
 Status CudaDevice::Run(CallRecord call, Body body) {
   Enter(call.call);

@@ -6,17 +6,17 @@
 namespace strata {
 namespace {
 
-// The driver numbers streams from a start that it does not document; ours
-// begins above 0, no stream, and 1, the legacy one.
+// The driver numbers streams from a start value that it does not document. Uids
+// 0 (no stream) and 1 (the legacy stream) are reserved.
 std::uint64_t UidOfId(DriverNumber id) { return std::uint64_t{id} + 2; }
 
-// Uids of per-thread streams are ours: asking the driver would end a capture
-// (cuda_semantics.md S8). The driver's numbers do not get this far, nor do the
-// numbers of threads to those of devices.
+// Strata assigns the uids of per-thread streams: a query of the driver would
+// end a capture (cuda_semantics.md S8). The driver's numbers never reach bit
+// 63. Thread numbers never reach the bits of the device instance.
 constexpr std::uint64_t kPerThreadUids = std::uint64_t{1} << 63;
 constexpr unsigned kThreadBits = 40;
 
-// `value` of a call about an event is its flags.
+// `value` of a call about an event: the flags of the event.
 CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
                           unsigned flags = 0) {
   CallRecord call;
@@ -29,7 +29,7 @@ CallRecord CallAboutEvent(DeviceCall device_call, Event event = {},
 }  // namespace
 
 std::uint64_t CudaDevice::PerThreadUid() const {
-  // The system's number of a thread would not do, as it is used again.
+  // Not the system's thread id, which is reused.
   return kPerThreadUids | instance_ << kThreadBits | CallingThreadNumber();
 }
 
@@ -66,7 +66,7 @@ Status CudaDevice::StreamCreate(Stream* stream, unsigned flags) {
 Status CudaDevice::StreamDestroy(Stream stream) {
   return RunOn(stream, CallAboutEvent(DeviceCall::kStreamDestroy),
                [&](CallRecord*) {
-                 // The two that exist by themselves cannot be destroyed.
+                 // The legacy and per-thread streams cannot be destroyed.
                  if (stream.handle == CU_STREAM_LEGACY ||
                      stream.handle == CU_STREAM_PER_THREAD) {
                    return Status::kInvalidResourceHandle;

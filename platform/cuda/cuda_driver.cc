@@ -62,8 +62,9 @@ std::string ReasonOf(const CudaDriver& driver, CUresult result) {
 
 }  // namespace
 
-// cuda.h makes macros of some names (cuMemAlloc is cuMemAlloc_v2), and the
-// driver knows none of what they stand for: # has to come before any expansion.
+// cuda.h defines macros for some names (cuMemAlloc is cuMemAlloc_v2). The
+// driver does not know the expanded names, so # has to apply before any
+// expansion.
 std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
                               CudaDriver* driver) {
   std::string missing;

@@ -18,10 +18,10 @@ using DriverNumber = unsigned long long;  // NOLINT(google-runtime-int)
 //
 // Model: the CUDA platform calls the driver, not the runtime. A driver call
 //   neither reads nor sets the calling thread's "last error", which the runtime
-//   keeps, so the rule that a user's last error is left alone holds by
-//   construction; and the current device can be put back exactly, also where
-//   none was current. Handles are the same in both: a cudaStream_t is a
-//   CUstream. No runtime is linked: the dynamic loader finds the driver.
+//   keeps. So the user's last error never changes. The current device can also
+//   be restored exactly, even where none was current. Handles are the same in
+//   both: a cudaStream_t is a CUstream. No runtime is linked: the dynamic loader
+//   finds the driver.
 struct CudaDriver {
 #define STRATA_CUDA_FUNCTION(member, symbol, version) \
   PFN_##symbol##_v##version member = nullptr;
@@ -33,8 +33,9 @@ struct CudaDriver {
   SimDriverInfoFunction simulated = nullptr;
 };
 
-// Fills `driver` with what `lookup` finds; returns the names of those it does
-// not, each after a space, without the newer ones.
+// Fills `driver` with the functions that `lookup` finds. Returns the names of
+// the missing functions, each after a space. Missing functions marked as newer
+// are not listed.
 std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
                               CudaDriver* driver);
 
@@ -48,8 +49,8 @@ std::string FindCudaFunctions(PFN_cuGetProcAddress_v12000 lookup,
 // Cost: milliseconds; makes no context.
 CudaDriver LoadCudaDriver();
 
-// The driver's numbers are those of the runtime and so of Status. One that
-// Status does not name is kept: it is what a report should say.
+// The driver's numbers are those of the runtime, so also those of Status. A
+// number that Status does not name is kept, so that reports show it.
 inline Status ToStatus(CUresult result) { return static_cast<Status>(result); }
 
 }  // namespace strata

@@ -16,8 +16,8 @@ namespace strata {
 // The GPUs that the process sees.
 //
 // Errors: the constructor throws std::runtime_error if the driver sees none.
-// Threads: any.
-// Lifetime: a device is reset neither before nor after.
+// Threads: any thread.
+// Lifetime: neither the constructor nor the destructor resets a device.
 class CudaPlatform final : public Platform {
  public:
   explicit CudaPlatform(const CudaDriver& driver);
@@ -28,7 +28,7 @@ class CudaPlatform final : public Platform {
     return static_cast<int>(devices_.size());
   }
   Device& device(int ordinal) override { return cuda_device(ordinal); }
-  // The first call for a device makes its context and loads the kernel.
+  // The first call for a device creates its context and loads the kernel.
   DeviceWork* work(int ordinal) override;
 
   // `ordinal` is in [0, device_count()).
@@ -41,7 +41,7 @@ class CudaPlatform final : public Platform {
   const CudaDriver driver_;
   std::vector<std::unique_ptr<CudaDevice>> devices_;
   std::mutex mutex_;
-  // By ordinal, null until asked for; guarded by mutex_.
+  // By ordinal; null until the first work() call. Guarded by mutex_.
   std::vector<std::unique_ptr<CudaWork>> works_;
 };
 

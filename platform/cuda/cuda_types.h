@@ -12,8 +12,8 @@
 
 namespace strata {
 
-// Strata's value types as the driver's, and back. Enumerators have the driver's
-// values, so that a cast converts them.
+// Conversions between Strata's value types and the driver's. Enumerators have
+// the driver's values, so that a cast converts them.
 
 inline CUstream ToCuda(const Stream& stream) {
   return static_cast<CUstream>(stream.handle);
@@ -50,8 +50,8 @@ std::vector<CUmemAccessDesc> ToCuda(const AccessDescriptor* access,
 std::vector<CUgraphNode> ToCuda(const GraphNode* nodes, std::size_t count);
 std::vector<GraphNode> FromCuda(const CUgraphNode* nodes, std::size_t count);
 
-// What the driver's import calls take: the descriptor itself, or the address of
-// the 64 bytes in `shareable`.
+// The operand of the driver's import calls: the descriptor itself, or the
+// address of the 64 bytes in `shareable`.
 inline void* OsHandle(ShareType type, Shareable* shareable) {
   if (type == ShareType::kFabric) return shareable->fabric.data();
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(shareable->fd));

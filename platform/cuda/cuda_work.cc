@@ -9,15 +9,15 @@
 namespace strata {
 
 // cuda_work_kernel.cu as PTX, for all GPUs and for those of compute capability
-// 9.0 and newer; the build makes the sources that define it.
+// 9.0 and newer. The build generates the sources that define them.
 extern const char* const kCudaWorkPtx;
 extern const char* const kCudaWorkPtx90;
 
 namespace {
 
 constexpr unsigned kThreadsPerBlock = 256;
-// Enough to keep the memory of a large GPU busy, few enough that the work of
-// several streams fits beside each other.
+// Enough to saturate the memory of a large GPU. Low enough that the work of
+// several streams runs at the same time.
 constexpr std::size_t kMaxBlocks = 128;
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
@@ -28,7 +28,7 @@ CudaWork::CudaWork(const CudaDriver& driver, CudaDevice& device)
   CudaContextScope scope(device_.context());
   loaded_ = scope.status();
   if (loaded_ != Status::kSuccess) return;
-  // The first work may be wanted while the thread captures, in which nothing
+  // The constructor may run while the thread captures. During a capture nothing
   // is loaded unless the thread is relaxed (cuda_semantics.md C17).
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   driver_.ThreadExchangeStreamCaptureMode(&mode);

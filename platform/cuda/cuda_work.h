@@ -11,15 +11,16 @@
 
 namespace strata {
 
-// Work on a GPU: one kernel that waits on the GPU's clock and then touches the
+// Work on a GPU: one kernel that waits on the GPU's clock and then accesses the
 // ranges.
 //
-// Model: the constructor loads the kernel and runs it once on nothing, as the
-//   driver would otherwise load it at the first launch, which waits for other
-//   work and is refused during a capture. Reads of one part of a range may come
-//   after writes to another; what is read goes nowhere.
-// Errors: as DeviceWork; if the kernel could not be loaded, why.
-// Lifetime: not longer than the device.
+// Model: the constructor loads the kernel and runs it once without ranges.
+//   Otherwise the driver would load it at the first launch, which waits for
+//   other work and is refused during a capture. Reads of one part of a range
+//   may run after writes to another part. The values read are discarded.
+// Errors: as DeviceWork. If the kernel could not be loaded, every call returns
+//   that error.
+// Lifetime: the device outlives it.
 class CudaWork final : public DeviceWork {
  public:
   CudaWork(const CudaDriver& driver, CudaDevice& device);
@@ -27,7 +28,7 @@ class CudaWork final : public DeviceWork {
 
   Status Enqueue(Stream stream, const WorkRange* ranges, std::size_t count,
                  std::uint64_t busy_ns, std::uint64_t pattern) override;
-  // In the order of the stream before compute capability 9.0.
+  // Runs in stream order before compute capability 9.0.
   Status EnqueueEarly(Stream stream, const WorkRange* ranges, std::size_t count,
                       std::uint64_t busy_ns, std::uint64_t pattern) override;
 
@@ -40,14 +41,14 @@ class CudaWork final : public DeviceWork {
                 std::uint64_t busy_ns, std::uint64_t pattern, bool is_early);
   CUresult LaunchKernel(CUstream stream, unsigned blocks, void** parameters,
                         bool is_early) const;
-  // Whether a GPU like this one launches dependent work early.
+  // True if this GPU can launch dependent work early.
   bool CanLaunchEarly() const { return device_.caps().compute_major >= 9; }
 
   const CudaDriver& driver_;
   CudaDevice& device_;
   CUmodule module_ = nullptr;
   CUfunction kernel_ = nullptr;
-  Status loaded_ = Status::kSuccess;  // how Load went
+  Status loaded_ = Status::kSuccess;  // result of Load
 };
 
 }  // namespace strata

@@ -5,8 +5,8 @@
 
 namespace strata {
 
-// What the kernel of CudaWork is launched with, by value; read by the host's
-// compiler and by the device's.
+// The arguments of CudaWork's kernel, passed by value. The host's compiler and
+// the device's compiler both read this file.
 struct CudaWorkArguments {
   struct Range {
     std::uint64_t ptr;

@@ -1,5 +1,5 @@
-// The kernel of CudaWork. The build makes PTX of it and puts that into the
-// library as text, so that neither the build nor a program that links the
+// The kernel of CudaWork. The build compiles it to PTX and puts the PTX into
+// the library as text. So neither the build nor a program that links the
 // library needs CUDA's own linker.
 
 #include "strata/platform/cuda/cuda_work_arguments.h"
@@ -12,9 +12,9 @@ __device__ unsigned long long Now() {
   return ns;
 }
 
-// Programmatic dependent launch: AllowNext lets the next work of the stream
-// start, if it is launched so; AwaitPrevious returns once the work before this
-// one is done.
+// Programmatic dependent launch. AllowNext lets the next work of the stream
+// start, if it is launched early. AwaitPrevious returns once the previous work
+// is complete.
 __device__ void AllowNext() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

@@ -24,8 +24,7 @@ class BiasedLockMachine {
   // The slot of one thread. It occupies whole cache lines: two, because cores
   // also fetch the neighbouring line.
   struct alignas(128) Slot {
-    std::atomic<const void*> held{nullptr};  // the lock held by bias; null:
-                                             // none
+    std::atomic<const void*> held{nullptr};  // null: no lock held by bias
     Slot* next = nullptr;                    // next idle slot
   };
 

@@ -30,8 +30,8 @@ struct CallRecord {
   // The time at which the call returned, on the device's clock. The clock is
   // virtual for a simulated device, else it counts from an arbitrary origin.
   std::uint64_t time_ns = 0;
-  std::uint64_t thread = 0;  // number of the calling thread; small, unique for
-                             // the life of the process
+  // Number of the calling thread; small, unique for the life of the process.
+  std::uint64_t thread = 0;
 };
 
 // Returns a record of `call`; the caller fills in the remaining fields.

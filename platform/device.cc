@@ -19,8 +19,7 @@ void Device::CountCall(DeviceCall call) {
 
 template <class Change>
 void Device::ChangeObservers(Change change) {
-  std::shared_ptr<const Observers> former;  // destroyed after the lock is
-                                            // released
+  std::shared_ptr<const Observers> former;  // destroyed after the unlock
   std::lock_guard lock(observer_mutex_);
   former = observers_;
   Observers observers =

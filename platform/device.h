@@ -24,8 +24,7 @@ struct Caps {
   bool virtual_memory = false;  // ReserveRange, CreateMemory, MapRange …
   bool share_fd = false;
   bool share_fabric = false;
-  bool rdma = false;  // MemProperties::rdma: network cards can access mapped
-                      // memory
+  bool rdma = false;  // MemProperties::rdma: memory for network cards
   bool managed_memory = false;
   bool pinned_memory = false;
   bool capture = false;

@@ -21,8 +21,7 @@ namespace {
 // The largest number of nodes that a kernel can be built for
 // (CONFIG_NODES_SHIFT).
 constexpr int kMaxNodes = 1024;
-using MaskWord = unsigned long;  // NOLINT(google-runtime-int): the type in
-                                 // mbind's signature
+using MaskWord = unsigned long;  // NOLINT(google-runtime-int): as in mbind
 constexpr std::size_t kMaskBits = sizeof(MaskWord) * CHAR_BIT;
 
 std::string FirstLine(const std::string& path) {

@@ -30,11 +30,10 @@ struct BlockLife : Lifetime {
 struct MemoryUse {
   Epoch epoch;
   std::shared_ptr<BlockLife> life;  // null: in no block
-  std::uint64_t region = 0;  // the region whose addresses it used; 0: removed
+  std::uint64_t region = 0;  // by the addresses of this region; 0: removed
   bool write = false;
   AccessSite access;
-  bool concluded = false;  // inferred from the work of its stream; no record
-                           // reports it
+  bool concluded = false;  // inferred from the work of its stream
   bool own = false;        // by a launch of the graph that owns the block
 };
 

@@ -34,8 +34,8 @@ class CudaContext {
  private:
   const CudaDriver& driver_;
   const CUdevice device_;
-  std::mutex mutex_;  // held while the driver creates the context: other
-                      // threads wait
+  // Held while the driver creates the context; other threads wait.
+  std::mutex mutex_;
   std::atomic<CUcontext> context_{nullptr};  // null: not created yet
 };
 

@@ -13,7 +13,7 @@ AddressLane::AddressLane(std::uint64_t begin, std::uint64_t bytes)
 std::optional<std::uint64_t> AddressLane::Take(std::uint64_t bytes,
                                                std::uint64_t alignment) {
   auto gap = free_.upper_bound(cursor_);
-  // Two more than there are gaps: the gap at the cursor is looked at twice,
+  // Two more than the number of gaps: the gap at the cursor is checked twice,
   // from the cursor and, after starting over, from its beginning.
   const std::size_t tries =
       std::min<std::size_t>(kMaxGapsTried, free_.size() + 2);

@@ -10,32 +10,33 @@
 
 namespace strata {
 
-// An interval of addresses from which ranges are handed out so that a stale
-// address stays stale for long: in rising order, starting over at the end of
-// the interval (next fit), and never a range among the last
-// kQuarantinedFrees freed ones.
+// An interval of addresses for ranges. It delays the reuse of addresses, so
+// that stale addresses stay invalid for long. Ranges are allocated in rising
+// order, starting over at the end of the interval (next fit). The last
+// kQuarantinedFrees freed ranges are not reused.
 //
 // Model: addresses only; deterministic.
 // Threads: externally synchronised.
-// Cost: O(log free ranges); a search looks at no more than kMaxGapsTried.
+// Cost: O(log free ranges); a search checks at most kMaxGapsTried gaps.
 class AddressLane {
  public:
   static constexpr std::size_t kQuarantinedFrees = 4096;
   static constexpr int kMaxGapsTried = 256;
 
-  // `begin` and `bytes` are multiples of every alignment asked for later.
+  // `begin` and `bytes` are multiples of every alignment that is requested
+  // later.
   AddressLane(std::uint64_t begin, std::uint64_t bytes);
 
-  // `bytes` > 0 addresses from a multiple of `alignment` (a power of two) on.
-  // Nothing if no gap tried is large enough; the next search goes on from
-  // there.
+  // Allocates `bytes` > 0 addresses that start at a multiple of `alignment` (a
+  // power of two). Returns nullopt if no checked gap is large enough; the next
+  // search continues from there.
   std::optional<std::uint64_t> Take(std::uint64_t bytes,
                                     std::uint64_t alignment);
-  // The same from the lowest gap that is large enough, however many there are,
-  // with the quarantine cut short.
+  // Like Take, from the lowest gap that is large enough. Checks all gaps, and
+  // ends the quarantine first.
   std::optional<std::uint64_t> TakeLowest(std::uint64_t bytes,
                                           std::uint64_t alignment);
-  // Gives a range back to the lane it came from.
+  // Frees a range of this lane.
   void Give(std::uint64_t begin, std::uint64_t bytes);
 
   bool Contains(std::uint64_t address) const {
@@ -47,7 +48,8 @@ class AddressLane {
     std::uint64_t begin;
     std::uint64_t bytes;
   };
-  // Free ranges by their end, so that taking the front of one moves no node.
+  // Free ranges by their end, so that allocating the front of one moves no
+  // node.
   using FreeMap = RecycledMap<std::uint64_t, std::uint64_t>;  // end -> begin
 
   std::optional<std::uint64_t> TakeFrom(FreeMap::iterator gap,
@@ -58,7 +60,7 @@ class AddressLane {
 
   const std::uint64_t begin_;
   const std::uint64_t bytes_;
-  std::uint64_t cursor_;  // where the next search starts
+  std::uint64_t cursor_;  // start of the next search
   FreeMap free_;
   std::deque<Range> quarantine_;  // oldest first
 };

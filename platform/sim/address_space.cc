@@ -82,7 +82,7 @@ PointerInfo AddressSpace::Describe(DevicePtr ptr) const {
 
 AddressSpace::Piece AddressSpace::At(DevicePtr ptr) const {
   const auto place = Locate(ptr);
-  // Memory of the host is of one piece as far as it goes.
+  // Host memory is contiguous to the end of its range.
   if (!place) return {reinterpret_cast<char*>(ptr), UINT64_MAX};
   const FrameStore* store = physical_->device(place->device).store();
   return {store == nullptr ? nullptr : store->at(place->run.offset),

@@ -15,15 +15,19 @@
 
 namespace strata {
 
-// Every address that the devices of one platform know: whose memory it is, who
-// may touch it, and where its bytes are.
+// All addresses of the devices of one platform: the owner of the memory, the
+// rights of each device, and the place of the bytes.
 //
-// Model: a copy may touch memory of MemAlloc on any device, what its device
-//   has been given access to of virtual memory and pools, and host memory. A
-//   fill may touch the same but pageable host memory. Work (a kernel) may touch
-//   memory of MemAlloc on its own device and on enabled peers, what its device
-//   has been given access to, and pinned, registered and managed memory.
-//   Memory is asked for twice: when work is submitted, and at its turn.
+// Model: the memory that an operation of a device may access:
+// - Copy: memory of MemAlloc on any device; virtual memory and pools that the
+//   device has access to; host memory.
+// - Fill: as a copy, without pageable host memory.
+// - Work (a kernel): memory of MemAlloc on its own device and on enabled peers;
+//   virtual memory and pools that the device has access to; pinned, registered
+//   and managed memory.
+//
+// Copies and fills are checked at submission and when they run, work only when
+// it runs.
 // Threads: externally synchronised.
 // Cost: O(log ranges), plus the mappings in the range.
 // Source: cuda_semantics.md H11, H13, V6, V10, P10.
@@ -36,42 +40,42 @@ class AddressSpace {
   // `memory` outlives this.
   void Add(const MappedMemory* memory) { mapped_.push_back(memory); }
 
-  // kCaptured: by a capture, to run at replays.
+  // kCaptured: submitted to a capture, to run at replays.
   enum class When { kSubmitted, kCaptured, kRuns };
 
-  // What `device` may do with all of [ptr, ptr + bytes); `bytes` > 0. Work is
+  // True if `device` may access all of [ptr, ptr + bytes); `bytes` > 0. Work is
   // not checked before it runs.
   bool MayCopy(When when, int device, DevicePtr ptr, std::uint64_t bytes,
                bool write) const;
   bool MayFill(When when, int device, DevicePtr ptr, std::uint64_t bytes) const;
   bool MayWork(int device, const std::set<int>& peers, DevicePtr ptr,
                std::uint64_t bytes, bool write) const;
-  // Whether the bytes are memory of the host that no device knows of, as far
-  // as their addresses tell.
+  // True if the addresses can be host memory and no device knows the memory.
   bool IsPageable(DevicePtr ptr, std::uint64_t bytes) const;
 
-  // Whether all of the range is memory that some device may have access to:
-  // one allocation, mappings without a hole, or one range of the host.
+  // True if all of the range is memory that a device may be able to access: one
+  // allocation, mappings without a hole, or one range of host memory.
   bool IsMemory(DevicePtr ptr, std::uint64_t bytes) const;
 
   PointerInfo Describe(DevicePtr ptr) const;
 
-  // Bytes from an address on.
+  // Consecutive bytes from an address on.
   struct Piece {
-    char* bytes;  // null if they are not kept
+    char* bytes;  // null if the bytes are not stored
     std::uint64_t count;
   };
-  // The first piece of memory that one of the above allows.
+  // The first piece of a range that a function above allows.
   Piece At(DevicePtr ptr) const;
-  // The same as parts of files; empty if the bytes of any are not kept there.
+  // The bytes of the range as parts of files. Empty if any byte is not stored
+  // in a file.
   std::vector<FilePart> PartsOf(DevicePtr ptr, std::uint64_t bytes) const;
-  // Which memory of a device is behind `ptr`, if any.
+  // The device memory behind `ptr`, if any.
   std::optional<MappedMemory::Place> Locate(DevicePtr ptr) const;
 
  private:
   const MappedMemory* MappedAt(DevicePtr ptr) const;
   bool IsLive(DevicePtr ptr, std::uint64_t bytes) const;
-  // The device whose MemAlloc addresses `ptr` is among, or -1.
+  // The device with `ptr` in its MemAlloc window, or -1.
   int OwnerOf(DevicePtr ptr) const;
 
   const PhysicalMemory* const physical_;

@@ -11,17 +11,17 @@
 
 namespace strata {
 
-// Another process takes memory of a device, or gives some back, just before the
-// `nth` call of one kind is made.
+// Another process allocates memory of a device, or frees some, just before the
+// `nth` call of one kind.
 struct CapacityStep {
   DeviceCall call = DeviceCall::kMemAlloc;
   std::uint64_t nth = 0;         // counted on each device, from 1
-  std::uint64_t take_bytes = 0;  // one of these two is not 0
+  std::uint64_t take_bytes = 0;  // exactly one of the two sizes is not 0
   std::uint64_t give_bytes = 0;
   int device = -1;  // an ordinal; -1: every device
 };
 
-// Reads steps from text:
+// Parses steps from text:
 //
 //   steps  = [ step { ";" step } [ ";" ] ]
 //   step   = call ":" option { "," option }
@@ -31,19 +31,19 @@ struct CapacityStep {
 // for example "mem_alloc:nth=100,take=10GiB;mem_alloc:nth=200,give=10GiB". Each
 // step has nth, and one of take and give. Spaces are not allowed.
 //
-// Errors: std::invalid_argument naming the flag strata_sim_capacity_steps and
-//   the part of the text that is wrong.
+// Errors: std::invalid_argument that names the flag strata_sim_capacity_steps
+//   and the wrong part of the text.
 std::vector<CapacityStep> ParseCapacitySteps(const std::string& text);
 
-// Says for one device which steps are due.
+// Returns the steps of one device that are due.
 //
-// Threads: any thread; calls are numbered in the order in which they are told.
+// Threads: any thread; calls are numbered in the order of Next().
 // Cost: one load while there are no steps.
 class CapacitySchedule {
  public:
   explicit CapacitySchedule(int device) : device_(device) {}
 
-  // A step for another device is ignored.
+  // Ignores a step for another device.
   void Add(const CapacityStep& step);
 
   // Calls `apply(step)` for each step that is due before this call.
@@ -56,13 +56,13 @@ class CapacitySchedule {
  private:
   struct Pending {
     CapacityStep step;
-    std::uint64_t calls = 0;  // of its kind, since it was added
+    std::uint64_t calls = 0;  // of its kind since it was added
   };
 
   std::vector<CapacityStep> Due(DeviceCall call);
 
   const int device_;
-  std::atomic<bool> armed_{false};  // whether pending_ has steps
+  std::atomic<bool> armed_{false};  // true if pending_ has steps
   std::mutex mutex_;
   std::vector<Pending> pending_;  // guarded by mutex_
 };

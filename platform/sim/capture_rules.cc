@@ -14,7 +14,7 @@ constexpr CaptureRule kRules[] = {
 #undef STRATA_CAPTURE_RULE
 };
 
-// The rows are those of device_calls.def, in its order.
+// Checks that the rows are the entries of device_calls.def, in its order.
 constexpr bool InOrder() {
   std::size_t next = 0;
   for (const CaptureRule& rule : kRules) {

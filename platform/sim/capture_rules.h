@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// Which captures a call cannot go with.
+// The captures that a call conflicts with (capture_rules.def).
 enum class CaptureConflict : std::uint8_t {
   kNone,
   kDevice,
@@ -18,10 +18,10 @@ enum class CaptureConflict : std::uint8_t {
   kAsk,
 };
 
-// Whether a call is potentially unsafe while something captures.
+// Whether a call is potentially unsafe during a capture.
 enum class CaptureUnsafe : std::uint8_t { kNever, kAlways, kOutside };
 
-// A row of capture_rules.def, which explains it.
+// A row of capture_rules.def, which explains the fields.
 struct CaptureRule {
   DeviceCall call;
   CaptureConflict conflict;

@@ -93,7 +93,8 @@ Status CaptureSet::CheckEvent(const CaptureRule& rule, Event event) {
   const auto found = events_.find(event.value);
   if (found == events_.end()) return Status::kSuccess;
   SimCapture* capture = found->second.capture.get();
-  if (capture->graph == nullptr) return Status::kInvalidValue;  // it is over
+  // the capture has ended
+  if (capture->graph == nullptr) return Status::kInvalidValue;
   if (capture->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;
   }
@@ -237,7 +238,7 @@ Status CaptureSet::Wait(const Stream& stream, bool blocking, Event event,
   }
   const CapturedEvent& captured = found->second;
   SimCapture* other = captured.capture.get();
-  if (other->graph == nullptr) {  // the capture is over
+  if (other->graph == nullptr) {  // the capture has ended
     if (own != nullptr) Invalidate(own);
     return Status::kInvalidValue;
   }
@@ -245,7 +246,7 @@ Status CaptureSet::Wait(const Stream& stream, bool blocking, Event event,
     if (other->status == CaptureStatus::kInvalidated) {
       return Status::kInvalidValue;  // C8
     }
-    if (stream.uid == kLegacyStreamUid) {  // it cannot be captured
+    if (stream.uid == kLegacyStreamUid) {  // it cannot take part in a capture
       Invalidate(other);
       return Status::kStreamCaptureUnsupported;
     }

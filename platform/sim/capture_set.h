@@ -19,37 +19,36 @@
 
 namespace strata {
 
-// A capture that is under way: what its streams have been given becomes nodes
-// of a graph.
+// A capture in progress. The calls on its streams become nodes of a graph.
 struct SimCapture {
   using StreamKey = std::pair<std::int32_t, std::uint64_t>;  // device, uid
   struct Member {
     bool blocking = false;                // ordered with the legacy stream
-    std::vector<NodeIndex> dependencies;  // of what comes next
+    std::vector<NodeIndex> dependencies;  // of the next node
   };
 
   std::uint64_t id = 0;
   CaptureMode mode = CaptureMode::kGlobal;
-  std::uint64_t thread = 0;  // that began it
+  std::uint64_t thread = 0;  // the thread that began it
   StreamKey origin;
   Graph handle;
-  SimGraph* graph = nullptr;  // null when the capture is over
-  bool owns_graph = true;     // made for the capture, not the caller's
+  SimGraph* graph = nullptr;  // null after the end of the capture
+  bool owns_graph = true;     // false: the caller passed the graph
   CaptureStatus status = CaptureStatus::kActive;
   std::map<StreamKey, Member> members;
-  // Nodes that a stream no longer depends on because it was told so; nobody has
-  // to join them (cuda_semantics.md C4).
+  // Nodes that an update removed from the dependencies of a stream. They need
+  // not be joined (cuda_semantics.md C4).
   NodeSet forgiven;
 };
 
-// The captures of a platform, and which calls they refuse.
+// The captures of a platform, and the calls that they refuse.
 //
-// Model: as CUDA's, see capture_rules.def. What a capture is invalidated by is
-//   refused; it stays, and refuses on, until its end. Invalidated captures
-//   count as captures for potentially unsafe calls too.
-// Errors: the Status of the Device entry point that each method serves.
-// Threads: externally synchronised, but for watches().
-// Cost: Check looks at each capture and its streams.
+// Model: as in CUDA, see capture_rules.def. A call that invalidates a capture
+//   is refused. The invalidated capture continues to refuse calls until its
+//   end. It also counts as a capture for potentially unsafe calls.
+// Errors: the Status of the Device entry point that each method implements.
+// Threads: externally synchronised, except watches().
+// Cost: Check visits each capture and its streams.
 // Source: cuda_semantics.md §2.1, §2.2.
 class CaptureSet {
  public:
@@ -57,73 +56,73 @@ class CaptureSet {
   CaptureSet(const CaptureSet&) = delete;
   CaptureSet& operator=(const CaptureSet&) = delete;
 
-  // Whether there is anything that a call could be refused for. Any thread.
+  // True if a call may be refused at all. Any thread.
   bool watches() const { return watched_.load(std::memory_order_acquire) != 0; }
 
-  // What a call is about, as far as captures are concerned.
+  // The operands of a call that matter to captures.
   struct Subject {
     Stream stream;  // or no stream
     Event event;    // or no event
     std::int32_t device = 0;
     std::uint64_t thread = 0;
   };
-  // kSuccess, or what the call is refused with; then the captures that it hits
-  // are invalidated.
+  // Returns kSuccess, or the status of the refusal. A refusal invalidates the
+  // captures that it concerns.
   Status Check(const CaptureRule& rule, const Subject& subject);
 
-  // `capture.origin`, mode, thread, handle and graph say which. kIllegalState
-  // if the stream captures already.
+  // The caller sets origin, mode, thread, handle and graph of `capture`.
+  // Returns kIllegalState if the stream already captures.
   Status Begin(SimCapture capture, bool blocking,
                std::vector<NodeIndex> dependencies);
-  // kSuccess and the capture if this call ends it, however: `outcome` is then
-  // kSuccess, kStreamCaptureInvalidated, kStreamCaptureUnjoined or
-  // kStreamCaptureWrongThread. Else why it goes on; if the stream is not the
-  // one it began in, it is invalidated.
+  // Returns kSuccess and the capture if this call ends it in any way. Then
+  // `outcome` is kSuccess, kStreamCaptureInvalidated, kStreamCaptureUnjoined or
+  // kStreamCaptureWrongThread. Otherwise returns the reason why the capture
+  // continues. If `stream` is not its origin, the capture is invalidated.
   Status End(const Stream& stream, std::uint64_t thread,
              std::shared_ptr<const SimCapture>* ended, Status* outcome);
-  // That `stream` takes part in, or null.
+  // The capture that `stream` takes part in, or null.
   SimCapture* Find(const Stream& stream) const;
-  // That began in `stream`, or null.
+  // The capture with the origin `stream`, or null.
   SimCapture* FindBegun(const Stream& stream) const {
     SimCapture* const capture = Find(stream);
     return capture != nullptr && capture->origin == KeyOf(stream) ? capture
                                                                   : nullptr;
   }
-  // The dependencies of what comes next in a stream that takes part.
+  // The dependencies of the next node of a stream that takes part.
   static std::vector<NodeIndex>& DependenciesOf(SimCapture* capture,
                                                 const Stream& stream);
   Status UpdateDependencies(const Stream& stream,
                             const std::vector<NodeIndex>& nodes, bool replace);
 
-  // `event` is recorded in a stream that takes part.
+  // Records `event` in a stream that takes part.
   Status RecordEvent(Event event, const Stream& stream);
-  // `event` was recorded elsewhere, or is gone.
+  // `event` was recorded outside captures, or destroyed.
   void ForgetEvent(Event event);
-  // Whether `event` was last recorded in a capture.
+  // True if `event` was last recorded in a capture.
   bool IsCaptured(Event event) const { return events_.count(event.value) != 0; }
-  // `stream` waits for `event`, one of which has to do with a capture: the
-  // stream joins it, or goes on in it. To wait for an event that was never
-  // recorded is no error.
+  // `stream` waits for `event`; the stream or the event belongs to a capture.
+  // The stream joins that capture or stays in it. A wait for an event that was
+  // never recorded succeeds.
   Status Wait(const Stream& stream, bool blocking, Event event,
               bool is_recorded);
 
   void Invalidate(SimCapture* capture) {
     capture->status = CaptureStatus::kInvalidated;
   }
-  // Those that `device` takes part in.
+  // Invalidates the captures that `device` takes part in.
   void InvalidateOn(std::int32_t device);
 
-  // Sets the thread's mode to `*mode` and `*mode` to what it was.
+  // Sets the mode of the thread to `*mode`, and `*mode` to the former mode.
   void ExchangeMode(std::uint64_t thread, CaptureMode* mode);
 
-  // Captures that began on `device`.
+  // Number of captures that began on `device`.
   std::uint64_t CountOf(std::int32_t device) const;
 
  private:
   using StreamKey = SimCapture::StreamKey;
-  // What an event was recorded after.
+  // The nodes after which an event was recorded.
   struct CapturedEvent {
-    std::shared_ptr<SimCapture> capture;  // may be over
+    std::shared_ptr<SimCapture> capture;  // may have ended
     std::vector<NodeIndex> nodes;
   };
 

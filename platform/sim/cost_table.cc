@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNever = 0;  // no unit, or no cap
-// Calls on ranges are charged for the mappings after the first, not for bytes.
+// Calls on ranges cost per mapping after the first, not per byte.
 constexpr std::uint64_t kEach = 1;
 
 constexpr const char* kH200 = "H200, docs/gpu/2026-11-26.md";
 
-// "H200": medians of calls on one, driver 580.159. Else public figures for
-// other GPUs; "default": the values of cuda_semantics.md §1.4; "estimate": a
-// placeholder without a source, of the size of its neighbours.
+// "H200": medians of calls on an H200, driver 580.159. Other sources: public
+// figures for other GPUs; "default": the values of cuda_semantics.md §1.4;
+// "estimate": without a source, similar to its neighbours.
 constexpr CallCost kCosts[] = {
     {DeviceCall::kMemGetInfo, 6'800, 0, kNever, kNever, kH200},
     {DeviceCall::kSynchronize, 2'300, 0, kNever, kNever,
@@ -105,7 +105,7 @@ constexpr CallCost kCosts[] = {
     {DeviceCall::kPoolImport, 10'000, 0, kNever, kNever, "estimate"},
 };
 
-// The row of each entry point, so that a call does not search for its own.
+// The row of each entry point, so that a call needs no search.
 constexpr std::uint8_t kNoRow = 0xff;
 static_assert(std::size(kCosts) < kNoRow);
 
@@ -120,13 +120,14 @@ constexpr std::array<std::uint8_t, kDeviceCallCount> MakeRows() {
 }
 constexpr std::array<std::uint8_t, kDeviceCallCount> kRows = MakeRows();
 
-// A start and then so many bytes a nanosecond, which is 10^9 bytes a second.
+// A fixed part, and a rate: n bytes per nanosecond are n * 10^9 bytes per
+// second.
 struct OperationCost {
   std::uint64_t fixed_ns;
-  std::uint64_t bytes_per_ns;  // 0: the size does not matter
+  std::uint64_t bytes_per_ns;  // 0: independent of the size
 };
 
-// Estimates, of the size that data sheets give.
+// Estimates of the order given in data sheets.
 constexpr OperationCost CostOf(OperationKind kind) {
   switch (kind) {
     case OperationKind::kCopyOnDevice:
@@ -136,7 +137,7 @@ constexpr OperationCost CostOf(OperationKind kind) {
     case OperationKind::kFill:
       return {2'000, 2'000};
     case OperationKind::kHostFunction:
-      return {10'000, 0};  // to wake a thread of the driver
+      return {10'000, 0};  // wakes a thread of the driver
   }
   return {};
 }
@@ -162,7 +163,7 @@ std::uint64_t CallCostNs(DeviceCall call, std::size_t bytes) {
   if (cost->unit_bytes != 0) {
     const std::uint64_t units =
         bytes / cost->unit_bytes + (bytes % cost->unit_bytes != 0 ? 1 : 0);
-    // More units than this reach any cap; the product cannot overflow.
+    // More units than this reach any cap; the limit prevents overflow.
     constexpr std::uint64_t kMostUnits = std::uint64_t{1} << 40;
     ns += std::min(units, kMostUnits) * cost->per_unit_ns;
   }

@@ -34,7 +34,7 @@ std::unique_ptr<FrameStore> MakeStore(SimData data, std::uint64_t frames) {
   return std::make_unique<FrameStore>(data, frames * kFrameBytes);
 }
 
-// Calls `visit` with every run of the share's memory.
+// Calls `visit` for every run of the share's memory.
 template <class Visit>
 void VisitRuns(const FrameTable& frames, const FrameShare& share, Visit visit) {
   const std::uint64_t bytes = AddressBytes(share);
@@ -143,7 +143,7 @@ void DeviceMemory::Give(const FrameShare& share) {
   const std::uint64_t free_before = frames_.free_frames();
   frames_.Give(share);
   if (store_ == nullptr) return;
-  // Locate still knows the frames: nothing has been taken since.
+  // The frames are still valid for Locate: nothing was allocated since.
   VisitRuns(frames_, share, [&](PhysicalRun run) {
     store_->Freed(run);
     if (frames_.free_frames() == free_before) return;
@@ -188,7 +188,7 @@ std::optional<PhysicalRun> DeviceMemory::Locate(DevicePtr ptr) const {
   return run;
 }
 
-// The live allocation that `ptr` lies in.
+// The live allocation that contains `ptr`.
 DeviceMemory::LiveMap::const_iterator DeviceMemory::FindLarge(
     DevicePtr ptr) const {
   auto live = live_.upper_bound(ptr);
@@ -199,7 +199,7 @@ DeviceMemory::LiveMap::const_iterator DeviceMemory::FindLarge(
 
 std::optional<DevicePtr> DeviceMemory::AddLarge(LiveAllocation& live) {
   const auto ptr = frame_lane_.Take(AddressBytes(live.share), kFrameBytes);
-  // Addresses mostly rise, so the end of the map is mostly the right place.
+  // Addresses mostly rise, so the end of the map is mostly the right hint.
   if (ptr) live_.Add(live_.end(), *ptr, std::move(live));
   return ptr;
 }

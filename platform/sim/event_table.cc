@@ -3,7 +3,7 @@
 namespace strata {
 namespace {
 
-// As for streams (stream_table.cc), above another base.
+// Handles as in stream_table.cc, with another base.
 constexpr std::uintptr_t kEventHandleBase = std::uintptr_t{0xE7} << 48;
 constexpr std::uintptr_t kHandleBytes = 64;
 constexpr int kDeviceShift = 38;

@@ -10,13 +10,14 @@
 
 namespace strata {
 
-// The device that made an event, read from its handle; -1 if none can have.
+// The device that created an event, read from the handle; -1 if no device can
+// have created it.
 int DeviceOfEvent(Event event);
 
-// The events of one device, and what each was recorded after.
+// The events of one device, and the work that each was recorded after.
 //
-// Model: handles are never used again, so that a use after destruction is
-//   always seen.
+// Model: handles are never reused, so a use after destruction is always
+//   detected.
 // Threads: externally synchronised.
 class EventTable {
  public:
@@ -25,8 +26,8 @@ class EventTable {
   Event Create();
   // Returns false if there is no such event.
   bool Destroy(Event event) { return live_.erase(event.value) == 1; }
-  // What the event was last recorded after, until Destroy; null if there is no
-  // such event. Nothing, if it was never recorded.
+  // The snapshot of the last record of the event, valid until Destroy. Null if
+  // there is no such event. Empty if the event was never recorded.
   StreamSnapshot* Find(Event event) {
     const auto found = live_.find(event.value);
     return found == live_.end() ? nullptr : &found->second;

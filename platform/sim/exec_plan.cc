@@ -5,7 +5,7 @@
 
 namespace strata {
 
-// Deals the nodes of a graph to lanes.
+// Assigns the nodes of a graph to lanes.
 class ExecPlan::Builder {
  public:
   Builder(ExecPlan* plan, const SimGraph& graph) : plan_(plan), graph_(graph) {}

@@ -14,14 +14,14 @@
 
 namespace strata {
 
-// What an instantiated graph runs, frozen: the nodes of the graph, dealt to
-// lanes.
+// The immutable work of an instantiated graph: the nodes of the graph, assigned
+// to lanes.
 //
-// Model: nodes are in a topological order. A lane is a stream of its own at a
-//   launch: each node in it comes after the one before, in the graph too, so
-//   that lanes add no order. Lane 0 is that of the launch itself.
+// Model: nodes are in a topological order. At a launch, each lane is a stream
+//   of its own. Each node of a lane comes after the previous one in the graph
+//   too, so lanes add no order. Lane 0 belongs to the launch itself.
 // Threads: immutable.
-// Cost: making it looks, for each node, at its lanes.
+// Cost: the constructor checks the lanes for each node.
 class ExecPlan {
  public:
   struct Node {
@@ -29,11 +29,11 @@ class ExecPlan {
     std::uint64_t cost_ns = 0;
     GraphAction action;
     std::uint32_t lane = 0;
-    std::vector<NodeIndex> waits;  // nodes of other lanes to come after
-    bool is_awaited = false;       // by a node of another lane
+    std::vector<NodeIndex> waits;  // nodes of other lanes that it waits for
+    bool is_awaited = false;       // a node of another lane waits for it
   };
 
-  // `device` is that of lane 0.
+  // `device` is the device of lane 0.
   ExecPlan(const SimGraph& graph, const GraphMemoryUse& memory, int device,
            std::vector<UserObjectRef> objects);
 
@@ -43,7 +43,7 @@ class ExecPlan {
   // The devices of the lanes.
   const std::vector<int>& lanes() const { return lanes_; }
   const std::vector<UserObjectRef>& objects() const { return objects_; }
-  // What memory nodes allocate; what they free of other graphs.
+  // The allocations of memory nodes, and their frees of other graphs' memory.
   const std::vector<GraphHeapUse>& heaps() const { return heaps_; }
   const std::vector<DevicePtr>& foreign_frees() const { return foreign_frees_; }
 

@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// Writes "strata sim: <message>" to stderr and aborts: for errors of the code
-// above that no Status may hide.
+// Writes "strata sim: <message>" to stderr and aborts. For errors of the
+// calling code that no Status may hide.
 [[noreturn]] void SimFatal(const std::string& message);
 
 }  // namespace strata

@@ -20,7 +20,7 @@ constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
 
 double ParseProbability(std::string_view option, std::string_view value) {
   // from_chars for doubles is missing from older standard libraries, and strtod
-  // reads as the program's locale says.
+  // depends on the program's locale.
   std::istringstream text{std::string(value)};
   text.imbue(std::locale::classic());
   double number = 0;
@@ -98,7 +98,7 @@ FaultRule ParseRule(std::string_view text) {
   return rule;
 }
 
-// kSuccess for a rule that lets the call go on.
+// kSuccess for a rule that lets the call proceed.
 Status StatusOf(const FaultRule& rule) {
   if (rule.status != Status::kSuccess) return rule.status;
   if (rule.sticky) return Status::kIllegalAddress;
@@ -145,7 +145,7 @@ void FaultInjector::Add(const FaultRule& rule) {
   std::lock_guard lock(mutex_);
   ActiveRule active;
   active.rule = rule;
-  // Rules and devices draw from sequences of their own.
+  // Each rule and device draws from its own sequence.
   active.random_state =
       seed_ ^ (static_cast<std::uint64_t>(device_) << 32) ^ ++rules_added_;
   NextRandom(&active.random_state);
@@ -180,7 +180,8 @@ FaultEffect FaultInjector::NextSlow(DeviceCall call, std::size_t bytes) {
     const FaultRule& rule = active.rule;
     if (rule.call != call || bytes < rule.min_bytes) continue;
     if (rule.device >= 0 && rule.device != device_) continue;
-    // Every rule counts the call; the first failure that picks it decides.
+    // Every rule counts the call. The first rule that selects the call
+    // determines the status.
     if (!Picks(&active)) continue;
     if (effect.status != Status::kSuccess) continue;
     ++active.failures;

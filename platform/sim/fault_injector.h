@@ -13,36 +13,37 @@
 
 namespace strata {
 
-// Which calls of a simulated device fail, and how.
+// A rule that makes calls of a simulated device fail.
 //
-// Model: a call matches if it is `call`, is made on `device` and is about at
-//   least `min_bytes`. Of the matching calls, counted on each device from when
-//   the rule was added, at most one of `nth`, `every` and `probability` picks
-//   those that fail; if none is set, all do.
+// Model: a call matches if it is `call`, is made on `device` and has at least
+//   `min_bytes`. Each device counts its matches from the time the rule was
+//   added. At most one of `nth`, `every` and `probability` selects the matches
+//   that fail; if none is set, all fail.
 struct FaultRule {
   DeviceCall call = DeviceCall::kMemAlloc;
-  std::uint64_t nth = 0;     // from the nth match on, `count` matches in a row
-  std::uint64_t every = 0;   // each match whose number `every` divides
+  // The first match that fails. Later matches fail until there are `count`.
+  std::uint64_t nth = 0;
+  std::uint64_t every = 0;   // each match with a multiple of it as number
   double probability = 0.0;  // of each match, drawn from the device's seed
   std::size_t min_bytes = 0;
-  std::uint64_t count =
-      0;  // failures at most; 0: one with `nth`, else no limit
+  // Maximum number of failures; 0: one with `nth`, else no limit.
+  std::uint64_t count = 0;
   Status status = Status::kSuccess;  // kSuccess: DefaultFaultStatus(call)
   int device = -1;                   // an ordinal; -1: every device
-  // The failure stays: every later call of the device returns its status, which
-  // is then kIllegalAddress unless `status` says otherwise.
+  // The failure stays: every later call of the device returns its status. That
+  // is kIllegalAddress unless `status` is set.
   bool sticky = false;
-  // What the call takes longer.
+  // Extra time that the call takes.
   std::uint64_t delay_ns = 0;
-  // The captures that the device takes part in are invalidated first.
+  // Before the call, invalidates the captures that the device takes part in.
   bool invalidate = false;
-  // With `delay_ns` or `invalidate`, the call itself goes on unless `status` or
-  // `sticky` is set.
+  // With `delay_ns` or `invalidate`, the call itself proceeds unless `status`
+  // or `sticky` is set.
 };
 
-// What happens to a call.
+// The effect of the rules on a call.
 struct FaultEffect {
-  Status status = Status::kSuccess;  // kSuccess: it is made
+  Status status = Status::kSuccess;  // kSuccess: the call is made
   bool sticky = false;
   std::uint64_t delay_ns = 0;
   bool invalidate = false;
@@ -51,7 +52,7 @@ struct FaultEffect {
 // kMemoryAllocation for calls that allocate, kUnknown for the others.
 Status DefaultFaultStatus(DeviceCall call);
 
-// Reads rules from text:
+// Parses rules from text:
 //
 //   rules  = [ rule { ";" rule } [ ";" ] ]
 //   rule   = call [ ":" option { "," option } ]
@@ -60,14 +61,14 @@ Status DefaultFaultStatus(DeviceCall call);
 //          | "count=" N | "status=" (number or name) | "device=" ordinal
 //          | "sticky=" (0 or 1) | "delay_ns=" N | "invalidate=" (0 or 1)
 //
-// for example "mem_alloc:nth=3,status=MemoryAllocation;event_record:every=2".
-// N is a positive decimal number and P is in (0, 1]. Spaces are not allowed.
+// for example "mem_alloc:nth=3,status=MemoryAllocation;event_record:every=2". N
+// is a positive decimal number and P is in (0, 1]. Spaces are not allowed.
 //
-// Errors: std::invalid_argument naming the flag strata_sim_fault and the part
-//   of the text that is wrong.
+// Errors: std::invalid_argument that names the flag strata_sim_fault and the
+//   wrong part of the text.
 std::vector<FaultRule> ParseFaultRules(const std::string& text);
 
-// Decides for one device which calls fail.
+// Selects the calls of one device that fail.
 //
 // Threads: any thread; matches are numbered in the order of the calls.
 // Cost: one load while there are no rules.
@@ -80,7 +81,7 @@ class FaultInjector {
   void Add(const FaultRule& rule);
   void Clear();
 
-  // What happens to this call.
+  // Returns the effect on this call.
   FaultEffect Next(DeviceCall call, std::size_t bytes) {
     if (!armed_.load(std::memory_order_acquire)) return {};
     return NextSlow(call, bytes);
@@ -99,7 +100,7 @@ class FaultInjector {
 
   const int device_;
   const std::uint64_t seed_;
-  std::atomic<bool> armed_{false};  // whether active_ has rules
+  std::atomic<bool> armed_{false};  // true if active_ has rules
   std::mutex mutex_;
   std::vector<ActiveRule> active_;  // guarded by mutex_
   std::uint64_t rules_added_ = 0;   // guarded by mutex_

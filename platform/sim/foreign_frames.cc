@@ -10,7 +10,8 @@
 namespace strata {
 namespace {
 
-// Maps the parts of `record` next to each other; null if the host refuses.
+// Maps the parts of `record` at consecutive addresses; null if the host
+// refuses.
 char* MapAll(int fd, const FrameRecord& record) {
   void* const reserved =
       mmap(nullptr, record.bytes, PROT_NONE,
@@ -82,7 +83,7 @@ void ForeignFrames::AppendParts(const PhysicalRun& run,
   }
 }
 
-// The import that `offset` lies in.
+// The import that contains `offset`.
 ForeignFrames::Imports::const_iterator ForeignFrames::Find(
     std::uint64_t offset) const {
   return std::prev(imports_.upper_bound(offset));

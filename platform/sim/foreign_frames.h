@@ -11,16 +11,15 @@
 
 namespace strata {
 
-// Memory of devices of other processes, or platforms, as one of this device
-// sees it.
+// Memory of devices of other processes or platforms, imported into this device.
 //
-// Model: each import has offsets of its own, above those of any device's
-//   memory, that are never used again.
+// Model: each import has its own offsets, above those of any device's memory.
+//   Offsets are never reused.
 // Threads: externally synchronised.
-// Cost: Add: a system call for each run; else O(log imports).
+// Cost: Add: one system call per run; else O(log imports).
 class ForeignFrames {
  public:
-  // Offsets from here on are foreign.
+  // Offsets from this value on are foreign.
   static constexpr std::uint64_t kBegin = std::uint64_t{1} << 62;
 
   ForeignFrames() = default;
@@ -28,15 +27,16 @@ class ForeignFrames {
   ForeignFrames& operator=(const ForeignFrames&) = delete;
   ~ForeignFrames();
 
-  // Maps the memory that `fd` stands for, whose record is `record`; the offset
-  // of its first byte. Nothing if the host refuses. `fd` may be closed then.
+  // Maps the memory that `fd` exports; `record` is its record. Returns the
+  // offset of the first byte. Nullopt if the host refuses. `fd` may be closed
+  // after the call.
   std::optional<std::uint64_t> Add(int fd, const FrameRecord& record);
-  // One more descriptor of the import; the caller closes it. -1 if the process
-  // can have no more.
+  // Returns another descriptor of the import, which the caller closes. -1 if
+  // the process has no descriptor left.
   int Export(std::uint64_t offset) const;
   void Remove(std::uint64_t offset);
 
-  // Bytes of an import; `offset` lies in one.
+  // The bytes of an import from `offset` on; `offset` lies in an import.
   char* at(std::uint64_t offset) const;
   void AppendParts(const PhysicalRun& run, std::vector<FilePart>* parts) const;
 

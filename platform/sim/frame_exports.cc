@@ -35,7 +35,8 @@ bool WriteAt(int fd, std::uint64_t offset, const void* source,
          static_cast<ssize_t>(bytes);
 }
 
-// A lock of an open file, which ends with its last descriptor, on a byte.
+// A lock on one byte that belongs to the open file and ends with its last
+// descriptor.
 struct flock LockAt(std::uint64_t offset, decltype(flock::l_type) type) {
   struct flock lock = {};
   lock.l_type = type;
@@ -49,7 +50,7 @@ std::uint64_t BytesOf(const FrameRecord& record) {
   return sizeof(Header) + record.runs.size() * sizeof(PhysicalRun);
 }
 
-// Whether the parts lie in a file of `file_bytes` and are what the header says.
+// True if the parts lie in a file of `file_bytes` and match the header.
 bool IsWhole(const FrameRecord& record, std::uint64_t file_bytes) {
   std::uint64_t bytes = 0;
   for (const PhysicalRun& run : record.runs) {

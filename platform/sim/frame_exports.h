@@ -10,20 +10,20 @@
 
 namespace strata {
 
-// Memory of a simulated device, in any process, as a descriptor names it.
+// The memory of a simulated device in any process that a descriptor exports.
 struct FrameRecord {
   int device = 0;
   std::uint64_t bytes = 0;  // of all runs
   std::vector<PhysicalRun> runs;
 
-  // The record that `fd` names, if FrameExports of any process made `fd`.
+  // Reads the record of `fd`, if FrameExports of any process created `fd`.
   static std::optional<FrameRecord> Read(int fd);
 };
 
-// Descriptors that stand for parts of a device's file, for other processes.
+// Descriptors for parts of a device's file, for other processes.
 //
 // Model: a record behind the device's bytes lists the parts. A descriptor is
-//   the file, opened once more, at the offset of the record; it holds a lock on
+//   the file, opened once more, at the offset of the record. It holds a lock on
 //   the record's first byte until its last copy is closed, in any process.
 // Threads: externally synchronised.
 // Cost: a few system calls.
@@ -31,19 +31,20 @@ class FrameExports {
  public:
   using Object = std::uint64_t;
 
-  // Of `device`, whose file `fd` has `bytes` bytes; `fd` stays open meanwhile.
+  // `fd` is the file of the device and has `bytes` bytes. It stays open for the
+  // life of this object.
   FrameExports(int fd, std::uint64_t bytes) : fd_(fd), bytes_(bytes) {}
   FrameExports(const FrameExports&) = delete;
   FrameExports& operator=(const FrameExports&) = delete;
 
-  // A descriptor for `object`, which consists of `record`; the caller closes
-  // it. -1 if the process can have no more.
+  // Returns a descriptor for `object`, which consists of `record`. The caller
+  // closes it. -1 if the process has no descriptor left.
   int Export(Object object, const FrameRecord& record);
-  // The object that `fd` stands for, if this made `fd`.
+  // The object that `fd` exports, if this object created `fd`.
   std::optional<Object> Find(int fd) const;
-  // Whether a copy of a descriptor of the object is open.
+  // True if a copy of a descriptor of the object is open.
   bool IsExported(Object object) const;
-  // The object ends; it is not exported.
+  // Removes the object; it is not exported.
   void Forget(Object object) { records_.erase(object); }
 
  private:
@@ -52,9 +53,9 @@ class FrameExports {
     std::uint64_t bytes;
   };
 
-  // Writes the record; the offset, or nothing if the host refuses.
+  // Writes the record. Returns its offset; nullopt if the host refuses.
   std::optional<std::uint64_t> Write(Object object, const FrameRecord& record);
-  // The lowest offset where a record of `bytes` fits.
+  // The lowest offset at which a record of `bytes` fits.
   std::uint64_t FreeOffset(std::uint64_t bytes) const;
 
   const int fd_;

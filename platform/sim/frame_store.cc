@@ -62,7 +62,7 @@ void FrameStore::Freed(const PhysicalRun& run) {
 
 void FrameStore::FreeFrames(const PhysicalRun& run) {
   if (poison_) return;
-  // On failure the pages merely stay with this process.
+  // On failure the pages stay with this process, which is harmless.
   static_cast<void>(fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                               static_cast<off_t>(run.offset),
                               static_cast<off_t>(run.bytes)));

@@ -12,16 +12,16 @@
 
 namespace strata {
 
-// What a simulated device keeps of what is written to its memory.
+// The data of device memory that a simulated device stores.
 enum class SimData {
-  kPhantom,  // nothing
-  kBacked,   // every byte; memory that has been freed goes back to the host
+  kPhantom,  // none
+  kBacked,   // every byte; freed memory is returned to the host
   kPoison,   // every byte; fresh memory is 0xA5, freed memory 0xDD
 };
 
-// Reads "phantom", "backed" or "poison".
+// Parses "phantom", "backed" or "poison".
 //
-// Errors: std::invalid_argument naming strata_sim_data.
+// Errors: std::invalid_argument that names strata_sim_data.
 SimData ParseSimData(const std::string& text);
 
 inline constexpr unsigned char kFreshByte = 0xA5;
@@ -29,12 +29,13 @@ inline constexpr unsigned char kFreedByte = 0xDD;
 
 // The bytes of one device's memory: a sparse file in memory, mapped as a whole.
 //
-// Model: offsets count from the start of the device's memory. The host gives
-//   pages when they are first touched and, except with poison, takes them back
-//   when their frame is freed. What fresh memory holds is not defined.
-// Errors: the constructor throws std::runtime_error naming strata_sim_data and
-//   the size if the host has no room for the mapping.
-// Threads: externally synchronised; bytes are the business of who uses them.
+// Model: offsets count from the start of the device's memory. The host
+//   allocates pages at their first touch. Except with poison, it releases them
+//   when their frame is freed. The contents of fresh memory are undefined.
+// Errors: the constructor throws std::runtime_error that names strata_sim_data
+//   and the size if the host has no room for the mapping.
+// Threads: externally synchronised. Users synchronise their accesses to the
+//   bytes.
 class FrameStore {
  public:
   // `data` is not kPhantom; `bytes` is a positive multiple of kFrameBytes.
@@ -43,25 +44,25 @@ class FrameStore {
   FrameStore& operator=(const FrameStore&) = delete;
   ~FrameStore();
 
-  // Of foreign memory too, as the next two.
+  // This and the next two functions also accept foreign memory.
   char* at(std::uint64_t offset) const {
     return offset < ForeignFrames::kBegin ? base_ + offset
                                           : foreign_.at(offset);
   }
   int fd() const { return fd_; }
-  // Adds the parts of files that hold the bytes, for further mappings of them.
+  // Appends the parts of files that hold the bytes, for further mappings.
   void AppendParts(const PhysicalRun& run, std::vector<FilePart>* parts) const;
 
-  // Parts of the memory as other processes get them, and theirs.
+  // Exports to other processes, and imports from them.
   FrameExports& exports() { return exports_; }
   ForeignFrames& foreign() { return foreign_; }
 
-  // Whether the bytes of fresh and of freed memory are marked.
+  // True if the bytes of fresh and of freed memory are marked.
   bool marks() const { return poison_; }
-  // The bytes have been handed out, or have been given back.
+  // The bytes were allocated, or freed.
   void Fresh(const PhysicalRun& run);
   void Freed(const PhysicalRun& run);
-  // Whole frames are free: their pages go back to the host.
+  // Whole frames are free: returns their pages to the host.
   void FreeFrames(const PhysicalRun& run);
 
  private:

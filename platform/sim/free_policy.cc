@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-// Apart from what else is drawn from the same seed.
+// Separates this sequence from others with the same seed.
 constexpr std::uint64_t kSeedOffset = 0xF4EE;
 
 }  // namespace

@@ -8,18 +8,19 @@
 
 namespace strata {
 
-// Whether a call that frees memory at once waits for the device's work first
-// (the option strata_sim_free): "sync", as drivers mostly do, "nosync", which
-// nobody may rely on not to happen, or "seeded", now this and now that.
+// Decides whether a call that frees memory at once first waits for the device's
+// work (the option strata_sim_free). "sync": it waits, as most drivers do.
+// "nosync": it does not; a program must work with this too. "seeded": chosen
+// per call.
 //
 // Threads: externally synchronised.
 // Source: cuda_semantics.md H3, H5, D11.
 class FreePolicy {
  public:
-  // Errors: std::invalid_argument naming the option and the values there are.
+  // Errors: std::invalid_argument that names the option and its values.
   FreePolicy(const std::string& text, std::uint64_t seed);
 
-  // For the call that is made now.
+  // True if the current call waits.
   bool Waits();
 
  private:

@@ -16,12 +16,12 @@ namespace strata {
 
 class SimGraph;
 
-// Who may do what with the memory of an allocation, by device.
+// The access of each device to the memory of an allocation, by device.
 using GraphRights = std::shared_ptr<const std::map<int, Access>>;
 
-// What the node of a graph does at its turn. Operands are by value: addresses,
-// not what is there (cuda_semantics.md C25). Where an operand's device counts,
-// it is that at the capture; -1: the host.
+// The action of a graph node when it runs. Operands are values: addresses, not
+// the bytes at them (cuda_semantics.md C25). The device of an operand is its
+// device at the capture; -1: the host.
 struct EmptyAction {};
 struct CopyAction {
   DevicePtr target = 0;

@@ -17,42 +17,41 @@ namespace strata {
 using FrameNumber = std::uint64_t;
 inline constexpr FrameNumber kNoFrame = ~FrameNumber{0};
 
-// The frames that graphs of one device have between them.
+// The frames shared by the graphs of one device.
 //
-// Model: a frame may be behind many chunks of addresses, one after the other.
-// It
-//   is usable for a chunk if no other pins it, and all uses by others are done
-//   or come before the stream in question.
+// Model: a frame may serve many chunks of addresses, one after the other. It is
+//   usable for a chunk if no other chunk pins it, and if all uses by other
+//   chunks are complete or ordered before the stream.
 // Threads: externally synchronised.
 // Lifetime: `memory` outlives it.
 class GraphFrames {
  public:
   explicit GraphFrames(DeviceMemory* memory) : memory_(memory) {}
 
-  // New ones, or nothing if the device has too few.
+  // Allocates new frames; nullopt if the device has too few.
   std::optional<std::vector<FrameNumber>> Take(std::uint64_t count);
   void Give(FrameNumber frame);
 
-  // All there are, by number.
+  // All frames of the graphs, by number.
   std::vector<FrameNumber> All() const;
   std::uint64_t size() const { return frames_.size(); }
   bool IsUsable(FrameNumber frame, DevicePtr chunk, const Stream& stream,
                 const StreamOrder& order) const;
-  // `chunk` uses the frame, which is usable for it, until `point`: so all uses
-  // so far come before.
+  // `chunk` uses the frame until `point`. The frame is usable for the chunk, so
+  // all earlier uses come before.
   void SetUse(FrameNumber frame, DevicePtr chunk, const StreamPoint& point) {
     frames_.at(frame).uses = {{chunk, point}};
   }
-  // And until `point`, too.
+  // Adds a use of the frame by `chunk` until `point`.
   void AddUse(FrameNumber frame, DevicePtr chunk, const StreamPoint& point) {
     frames_.at(frame).uses.push_back({chunk, point});
   }
-  // Nobody but `chunk` may have the frame until it is unpinned.
+  // Only `chunk` may use the frame until it is unpinned.
   void Pin(FrameNumber frame, DevicePtr chunk) {
     frames_.at(frame).pinned_by = chunk;
   }
   void Unpin(FrameNumber frame) { frames_.at(frame).pinned_by = 0; }
-  // Whether nothing needs the frame any more.
+  // True if nothing needs the frame any more.
   bool IsIdle(FrameNumber frame, const StreamOrder& order) const;
 
  private:

@@ -65,7 +65,7 @@ std::optional<GraphHeap::Row> GraphHeap::FindRow(
   return best;
 }
 
-// Makes the front of the row one open block.
+// Makes one open block of the front of the row.
 void GraphHeap::Take(const Row& row, std::uint64_t bytes, NodeIndex node,
                      const GraphRights& rights) {
   auto it = layout_.blocks.find(row.ptr);

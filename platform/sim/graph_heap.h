@@ -18,7 +18,7 @@ namespace strata {
 
 class GraphMemory;
 
-// What a node of a graph allocates.
+// An allocation by a node of a graph.
 struct GraphAllocation {
   DevicePtr ptr = 0;
   std::uint64_t bytes = 0;
@@ -26,19 +26,19 @@ struct GraphAllocation {
   GraphRights rights;
 };
 
-// The addresses that one graph's allocations on one device have.
+// The addresses of one graph's allocations on one device.
 //
-// Model: an address is that of its node for the node's life. Addresses come in
-//   chunks, which are cut into blocks; a block that a free node has freed
-//   serves an allocation that comes after that node in the graph, as do
-//   neighbours of which all may serve. Of blocks that are large enough the
-//   smallest is taken, of equals the lowest.
+// Model: an address belongs to its node for the node's life. Chunks of
+//   addresses are split into blocks. A block freed by a free node can serve an
+//   allocation that comes after that node in the graph. Neighbouring blocks
+//   that can all serve the allocation may serve it together. The smallest
+//   sufficient block is used; among equals, the lowest.
 // Threads: externally synchronised.
-// Cost: looks at every block.
+// Cost: visits every block.
 // Source: cuda_semantics.md P13, P16.
 class GraphHeap {
  public:
-  // An address range of at least so many bytes; nothing if there is none.
+  // A new address range of at least `bytes`; nullopt if there is none.
   struct Chunk {
     DevicePtr ptr = 0;
     std::uint64_t bytes = 0;
@@ -49,30 +49,32 @@ class GraphHeap {
 
   GraphMemory& memory() const { return *memory_; }
 
-  // An address for a node that comes after the nodes `before` of `graph` and
-  // will be `node` there, with these rights. Nothing if `grow` gives none.
+  // Returns an address for a node that comes after the nodes `before` of
+  // `graph` and becomes `node` there, with these rights. Nullopt if `grow`
+  // fails.
   std::optional<DevicePtr> Allocate(std::uint64_t bytes, const SimGraph& graph,
                                     const std::vector<NodeIndex>& before,
                                     NodeIndex node, const GraphRights& rights,
                                     const Grow& grow);
-  // What starts at `ptr` and no node frees, if there is such a thing.
+  // The allocation that starts at `ptr` and that no node frees, if there is
+  // one.
   std::optional<GraphAllocation> FindOpen(DevicePtr ptr) const;
-  // `node` frees what FindOpen has found.
+  // `node` frees the allocation that FindOpen returned.
   void Free(DevicePtr ptr, NodeIndex node);
 
-  // All that no node frees.
+  // All allocations that no node frees.
   std::vector<GraphAllocation> open() const;
-  // Where its chunks start.
+  // The start addresses of its chunks.
   const std::vector<DevicePtr>& chunks() const { return layout_.chunks; }
   bool Contains(DevicePtr ptr) const;
 
-  // What nodes have done to it so far, to undo later ones.
+  // The effect of all nodes so far; used to undo later nodes.
   struct Block {
     std::uint64_t bytes = 0;
-    DevicePtr chunk = 0;              // where its chunk starts
+    DevicePtr chunk = 0;              // start address of its chunk
     bool open = false;                // allocated, and no node frees it
-    NodeIndex node = 0;               // that allocates it, if open
-    std::vector<NodeIndex> freed_by;  // else; empty: never used
+    NodeIndex node = 0;               // the node that allocates it, if open
+    std::vector<NodeIndex> freed_by;  // if not open; empty: never used
     GraphRights rights;               // if open
   };
   struct Layout {
@@ -82,11 +84,11 @@ class GraphHeap {
   const Layout& layout() const { return layout_; }
   void Restore(Layout layout) { layout_ = std::move(layout); }
 
-  // Lives as long as the last instance of the graph.
+  // Expires with the last instance of the graph.
   std::weak_ptr<const void> instance;
 
  private:
-  // Blocks that together have `bytes` or more.
+  // Adjacent blocks with `bytes` or more in total.
   struct Row {
     DevicePtr ptr = 0;
     std::uint64_t bytes = 0;
@@ -101,18 +103,18 @@ class GraphHeap {
   Layout layout_;
 };
 
-// What a graph has of memory.
+// The memory of a graph.
 struct GraphMemoryUse {
   std::map<int, std::shared_ptr<GraphHeap>> heaps;  // by device
-  // What nodes free that another graph allocates.
+  // Frees by its nodes of memory that another graph allocates.
   std::vector<DevicePtr> foreign_frees;
 };
 
-// What an instantiated graph has of the memory of one device, frozen.
+// The memory of an instantiated graph on one device; immutable.
 struct GraphHeapUse {
   std::shared_ptr<GraphHeap> heap;
   std::vector<DevicePtr> chunks;
-  std::vector<GraphAllocation> escaping;  // that no node of it frees
+  std::vector<GraphAllocation> escaping;  // not freed by its nodes
 };
 
 }  // namespace strata

@@ -121,7 +121,8 @@ std::uint64_t GraphMemory::MissingFrames(const GraphHeapUse& use,
   return Missing(Reuse(use, stream, order));
 }
 
-// What a launch can have without new frames; kNoFrame where it needs one.
+// The frames that a launch can use without new ones; kNoFrame where it needs a
+// new frame.
 GraphMemory::Binding GraphMemory::Reuse(const GraphHeapUse& use,
                                         const Stream& stream,
                                         const StreamOrder& order) const {
@@ -218,7 +219,7 @@ void GraphMemory::End(DevicePtr ptr) {
   const auto found = std::prev(chunks_.upper_bound(ptr));
   Chunk& chunk = found->second;
   const auto present = chunk.present.find(ptr);
-  if (present == chunk.present.end()) return;  // the launch had failed
+  if (present == chunk.present.end()) return;  // the launch failed before
   VisitRuns(chunk, ptr - found->first, present->second.bytes,
             [this](const PhysicalRun& run) { memory_->NoteFreed(run); });
   chunk.present.erase(present);
@@ -272,7 +273,7 @@ std::uint64_t GraphMemory::Attribute(GraphMemAttributeKind kind,
   return reserved_high_ * kFrameBytes;
 }
 
-// Frames behind what is live and what instantiated graphs allocate.
+// Frames of live allocations and of allocations of instantiated graphs.
 std::uint64_t GraphMemory::UsedFrames(const StreamOrder& order) const {
   std::set<FrameNumber> used;
   for (const auto& [ptr, chunk] : chunks_) {
@@ -302,7 +303,7 @@ void GraphMemory::Sweep(const StreamOrder& order) {
   }
 }
 
-// Returns the chunk above.
+// Returns the next chunk.
 GraphMemory::Chunks::iterator GraphMemory::Forget(Chunks::iterator chunk) {
   memory_->DropViews(chunk->first, chunk->second.bytes);
   lane_.Give(chunk->first, chunk->second.bytes);

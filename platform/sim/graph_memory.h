@@ -21,34 +21,35 @@
 
 namespace strata {
 
-// The graphs' memory of device d has the addresses [kGraphWindowBegin +
-// d * kGraphWindowBytes, … + kGraphWindowBytes): between those of pools and
-// reservations.
+// The graphs' memory of device d has the addresses [kGraphWindowBegin + d *
+// kGraphWindowBytes, … + kGraphWindowBytes). They are between the addresses of
+// pools and of reservations.
 inline constexpr DevicePtr kGraphWindowBegin =
     kPoolWindowBegin + kMaxSimDevices * kPoolWindowBytes;
 inline constexpr std::uint64_t kGraphWindowBytes = std::uint64_t{1} << 41;
 static_assert(kGraphWindowBegin + kMaxSimDevices * kGraphWindowBytes <=
               DevicePtr{3} << 51);
 
-// The device whose window of graphs' memory holds `ptr`, or -1.
+// The device with `ptr` in its window for graph memory, or -1.
 int DeviceOfGraphAddress(DevicePtr ptr);
 
-// The memory that nodes of graphs allocate on one device: addresses, which
-// belong to the nodes, and frames, which are put behind them when a graph is
-// launched.
+// The memory that nodes of graphs allocate on one device. Addresses belong to
+// the nodes. Frames are bound to them when a graph is launched.
 //
-// Model: a chunk of addresses is all in frames or not at all. A launch keeps
-// the
-//   frames of the one before if nobody else has them who is not ordered before
-//   it; else it takes other frames of the graphs', else new ones. So launches
-//   that are ordered share frames and those that are not do not. Which frames
-//   is decided at the call of the launch; they change when it runs. Frames stay
-//   with the graphs until a trim. What a launch allocated and did not free is
-//   live until a stream, a call or another graph frees it, also when graphs are
-//   gone; its chunk keeps its frames. Addresses go back when the graph, its
-//   instances and launches, and what is live are gone.
+// Model: either all of a chunk of addresses has frames or none of it.
+//   A launch keeps the frames of the previous launch, if every other user of
+//   those frames is ordered before it. Otherwise it uses other frames of the
+//   graphs, then new ones. So ordered launches share frames, and unordered
+//   launches do not.
+//   The launch call selects the frames; the binding changes when the launch
+//   runs. Frames stay with the graphs until a trim.
+//   An allocation that a launch does not free is live until a stream, a call or
+//   another graph frees it, even when the graphs are destroyed. Its chunk keeps
+//   its frames.
+//   Addresses are released when the graph, its instances, its launches and its
+//   live allocations have ended.
 // Threads: externally synchronised.
-// Cost: a launch looks at the frames of all graphs.
+// Cost: a launch visits the frames of all graphs.
 // Lifetime: `memory` outlives it.
 // Source: cuda_semantics.md P13-P16, D17.
 class GraphMemory final : public MappedMemory {
@@ -57,59 +58,61 @@ class GraphMemory final : public MappedMemory {
 
   int device() const { return device_; }
 
-  // Addresses for more allocations of `heap`, at least `bytes` of them and at
-  // most what the device has of memory.
+  // Allocates addresses for more allocations of `heap`: at least `bytes`, and
+  // at most the size of the device's memory.
   std::optional<GraphHeap::Chunk> Grow(std::uint64_t bytes,
                                        const std::shared_ptr<GraphHeap>& heap,
                                        const StreamOrder& order);
-  // Takes back what Grow has given and no launch has used.
+  // Releases a chunk from Grow that no launch has used.
   void Shrink(DevicePtr chunk);
-  // The heap that has allocated `ptr`, or null: there is none (any more).
+  // The heap that allocated `ptr`; null if there is none.
   std::shared_ptr<GraphHeap> HeapOf(DevicePtr ptr) const;
 
-  // Whether `ptr` starts what a launch has allocated and nobody has freed.
+  // True if `ptr` starts a live allocation of a launch.
   bool HasLive(DevicePtr ptr) const { return live_.count(ptr) != 0; }
-  // Those that launches of the graph have left, whatever its nodes free now.
+  // The live allocations of the graph's launches, even if its nodes free them
+  // now.
   std::vector<DevicePtr> LiveOf(const GraphHeapUse& use) const;
-  // It is free from `point` on; work that may use it comes before.
+  // The allocation is free from `point` on. Work that may use it comes before.
   void FreeLive(DevicePtr ptr, const StreamSnapshot& point);
   std::uint64_t live_count() const { return live_.size(); }
   std::uint64_t live_bytes() const;
 
-  // Frames for a launch in `stream`, still to be bound.
+  // Frames for a launch in `stream`, not yet bound.
   struct Binding {
     struct Part {
       DevicePtr chunk = 0;
       std::vector<FrameNumber> frames;
     };
     std::vector<Part> parts;
-    std::vector<FrameNumber> fresh;  // taken from the device for it
+    std::vector<FrameNumber> fresh;  // allocated for this launch
   };
-  // Nothing if the device has too few frames; then nothing has changed.
+  // Returns nullopt and changes nothing if the device has too few frames.
   std::optional<Binding> Plan(const GraphHeapUse& use, const Stream& stream,
                               const StreamOrder& order);
-  // Gives back what Plan has taken.
+  // Frees the frames that Plan allocated.
   void Undo(const Binding& binding);
-  // How many frames Plan lacks.
+  // Number of frames that Plan lacks.
   std::uint64_t MissingFrames(const GraphHeapUse& use, const Stream& stream,
                               const StreamOrder& order) const;
-  // What the launch has to come after, besides earlier launches of its exec.
+  // The work that the launch has to come after, besides earlier launches of its
+  // exec.
   std::vector<StreamSnapshot> UsesOf(const GraphHeapUse& use) const;
-  // The launch has been submitted, and is done at `end`.
+  // The launch has been submitted. It is complete at `end`.
   void Commit(const GraphHeapUse& use, const Binding& binding,
               const StreamSnapshot& end, const StreamOrder& order);
 
-  // What work does at its turn: binds frames, allocates and frees.
+  // The effects of work when it runs: binds frames, allocates and frees.
   void Bind(const Binding& binding);
   void Begin(DevicePtr ptr, std::uint64_t bytes, const GraphRights& rights);
   void End(DevicePtr ptr);
 
-  // Gives frames back that no launch under way and nothing live needs.
+  // Frees the frames that no running launch and no live allocation needs.
   void Trim(const StreamOrder& order);
-  // In bytes, of whole frames.
+  // In bytes of whole frames.
   std::uint64_t Attribute(GraphMemAttributeKind kind,
                           const StreamOrder& order) const;
-  // Forgets addresses that nothing needs any more.
+  // Releases addresses that nothing needs any more.
   void Sweep(const StreamOrder& order);
 
   bool Contains(DevicePtr ptr) const override {
@@ -121,13 +124,13 @@ class GraphMemory final : public MappedMemory {
   bool IsPromised(DevicePtr ptr, std::uint64_t bytes) const override;
   std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                  int device) const override;
-  // Of what is live, whether or not its launch has run.
+  // For live allocations, even if their launch has not run yet.
   std::optional<Access> AccessOnSubmission(DevicePtr ptr, std::uint64_t bytes,
                                            int device) const override;
   std::optional<Place> Locate(DevicePtr ptr) const override;
 
  private:
-  // What is there while work runs.
+  // An allocation that exists while work runs.
   struct Present {
     std::uint64_t bytes;
     GraphRights rights;
@@ -135,10 +138,10 @@ class GraphMemory final : public MappedMemory {
   struct Chunk {
     std::uint64_t bytes = 0;
     std::weak_ptr<GraphHeap> heap;
-    std::vector<FrameNumber> bound;   // by the last launch submitted, or none
-    std::vector<FrameNumber> mapped;  // by the last that began, or none
+    std::vector<FrameNumber> bound;   // by the last submitted launch, if any
+    std::vector<FrameNumber> mapped;  // by the last launch that began, if any
     std::map<DevicePtr, Present> present;
-    std::vector<StreamSnapshot> uses;  // what a launch has to come after
+    std::vector<StreamSnapshot> uses;  // work that a launch comes after
     std::uint64_t live = 0;            // allocations
   };
   struct Live {
@@ -150,7 +153,7 @@ class GraphMemory final : public MappedMemory {
 
   Chunks::iterator Forget(Chunks::iterator chunk);
   Chunks::const_iterator ChunkAt(DevicePtr ptr) const;
-  // The live allocation that has all of the range, or null.
+  // The live allocation that contains the whole range, or null.
   const Live* LiveAt(DevicePtr ptr, std::uint64_t bytes) const;
   Binding Reuse(const GraphHeapUse& use, const Stream& stream,
                 const StreamOrder& order) const;

@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// As for streams (stream_table.cc), above other bases.
+// Handles as in stream_table.cc, with other bases.
 constexpr std::uintptr_t kGraphHandleBase = std::uintptr_t{0x61} << 48;
 constexpr std::uintptr_t kExecHandleBase = std::uintptr_t{0x62} << 48;
 constexpr std::uintptr_t kNodeHandleBase = std::uintptr_t{0x63} << 48;
@@ -18,7 +18,7 @@ void* MakeHandle(std::uintptr_t base, std::uintptr_t number) {
   return reinterpret_cast<void*>(base + number * kGraphHandleBytes);
 }
 
-// Chunks that have come since are given back.
+// Releases the chunks that were added since.
 void Restore(GraphHeap* heap, GraphHeap::Layout before) {
   const std::vector<DevicePtr>& chunks = heap->chunks();
   for (std::size_t i = before.chunks.size(); i < chunks.size(); ++i) {

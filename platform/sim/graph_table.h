@@ -18,15 +18,15 @@
 
 namespace strata {
 
-// A graph that has a handle.
+// A graph with a handle.
 struct GraphEntry {
-  int device = 0;          // that it was made on
-  bool capturing = false;  // a capture adds to it
+  int device = 0;          // the device that created it
+  bool capturing = false;  // a capture adds nodes to it
   SimGraph graph;
   std::vector<UserObjectRef> objects;
-  std::weak_ptr<const void> instance;  // the last one of it that was made
+  std::weak_ptr<const void> instance;  // its last executable graph
   GraphMemoryUse memory;
-  // As it was before the capture that adds to it.
+  // State before the capture that adds nodes to the graph.
   struct Before {
     std::size_t nodes = 0;
     std::size_t objects = 0;
@@ -37,35 +37,37 @@ struct GraphEntry {
 
 // An instantiated graph.
 struct SimExec {
-  int device = 0;  // that it was made on
+  int device = 0;  // the device that instantiated it
   bool frees_leftovers = false;
   std::shared_ptr<const ExecPlan> plan;
   std::vector<Stream> lanes;          // by lane of the plan
-  StreamSnapshot last;                // when the last launch is done
+  StreamSnapshot last;                // completion of the last launch
   std::shared_ptr<const void> token;  // GraphEntry::instance refers to it
 };
 
 // The graphs and instantiated graphs of a platform.
 //
-// Model: handles are never used again.
+// Model: handles are never reused.
 // Threads: externally synchronised.
 class GraphTable {
  public:
   Graph Create(int device);
-  // `graph` was made here.
+  // `graph` was created by this table.
   void Destroy(Graph graph);
   // The graph with this handle, or null.
   GraphEntry* Find(Graph graph);
-  // Adds a node to `graph`, which is one of these, and gives it a handle.
+  // Adds a node to `graph`, which is in this table, and creates its handle.
   GraphNode Add(SimGraph* graph, SimNode node,
                 std::vector<NodeIndex> predecessors);
-  // A capture begins to add to the graph; its end takes back what it added.
+  // A capture begins to add nodes to the graph; UndoCapture removes these
+  // nodes.
   void BeginCapture(GraphEntry* entry);
   void UndoCapture(GraphEntry* entry);
 
-  // The graph that has `node`, and its position there; null if there is none.
+  // The graph that contains `node`, and its index there; null if there is none.
   const SimGraph* Find(GraphNode node, NodeIndex* index) const;
-  // Returns whether all `nodes` are of `graph`; then `indices` says which.
+  // Returns true if all `nodes` belong to `graph`; then sets `indices` to their
+  // indices.
   bool Resolve(const SimGraph* graph, const GraphNode* nodes, std::size_t count,
                std::vector<NodeIndex>* indices) const;
 
@@ -73,7 +75,8 @@ class GraphTable {
   SimExec* Find(GraphExec exec);
   void Destroy(GraphExec exec) { execs_.erase(exec.value); }
 
-  // Those made on `device` and not destroyed; not those of captures.
+  // Number of graphs created on `device` and not destroyed, without those of
+  // captures.
   std::uint64_t graph_count(int device) const;
   std::uint64_t exec_count(int device) const;
 

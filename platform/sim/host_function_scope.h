@@ -5,8 +5,8 @@
 
 namespace strata {
 
-// While one lives, the calling thread runs a function that a stream called, and
-// may not call a device (cuda_semantics.md S11).
+// During its life, the calling thread runs a function of a stream and may not
+// call a device (cuda_semantics.md S11).
 class HostFunctionScope {
  public:
   HostFunctionScope() { ++Depth(); }

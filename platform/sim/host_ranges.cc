@@ -99,14 +99,14 @@ bool HostRanges::AnyOverlap(const Ranges& ranges, std::uintptr_t begin,
   return begin - previous->first < previous->second.bytes;
 }
 
-// The pages go back to the host at once, the addresses later.
+// Returns the pages to the host at once, the addresses later.
 void HostRanges::Quarantine(Ranges::iterator range) {
   const std::uintptr_t address = range->first;
   auto* memory = reinterpret_cast<void*>(address);
   const std::size_t bytes = range->second.bytes;
   quarantined_.insert(ranges_.extract(range));
   quarantine_.push_back(address);
-  // On failure the memory stays as long as its addresses.
+  // On failure the memory stays until its addresses are released.
   static_cast<void>(
       mmap(memory, bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));

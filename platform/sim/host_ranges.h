@@ -12,29 +12,29 @@
 
 namespace strata {
 
-// What processes can have: above what Linux keeps unmapped (mmap_min_addr), and
-// below the end of AArch64's default address space, which is above x86-64's.
+// The addresses that a process can use: above the part that Linux keeps
+// unmapped (mmap_min_addr), and below the end of AArch64's default address
+// space, which is above x86-64's.
 inline constexpr std::uintptr_t kHostBegin = std::uintptr_t{1} << 16;
 inline constexpr std::uintptr_t kHostEnd = std::uintptr_t{1} << 48;
 
-// Whether [address, address + bytes) is memory of a host, as far as its
-// addresses tell.
+// True if the addresses [address, address + bytes) can be host memory.
 constexpr bool IsHostRange(std::uintptr_t address, std::uint64_t bytes) {
   return address >= kHostBegin && address < kHostEnd &&
          bytes <= kHostEnd - address;
 }
 
-// What a range of host memory is to the devices.
+// The kind of a host memory range.
 enum class HostRangeKind { kPinned, kRegistered, kManaged };
 
-// The host memory that the devices of one platform can reach. Pinned and
-// managed ranges are mapped here; registered ones belong to the caller.
+// The host memory that the devices of one platform can access. Pinned and
+// managed ranges are mapped here; registered ranges belong to the caller.
 //
-// Model: no two ranges overlap. Pages are taken from the host when they are
-//   first touched. The addresses of the last kQuarantinedFrees unmapped ranges
-//   stay taken, without memory, so that a stale one is known for what it is.
-//   All that is still there at the end is unmapped.
-// Errors: the Status of the Device entry point that each method serves.
+// Model: ranges do not overlap. The host allocates pages at their first touch.
+//   The addresses of the last kQuarantinedFrees unmapped ranges stay reserved,
+//   without memory, so that stale addresses are detected. The destructor unmaps
+//   all remaining ranges.
+// Errors: the Status of the Device entry point that each method implements.
 // Threads: any thread.
 class HostRanges {
  public:
@@ -47,23 +47,23 @@ class HostRanges {
 
   // Maps `bytes` > 0 of zeroed memory as `kind`, kPinned or kManaged.
   Status Map(HostRangeKind kind, int device, std::size_t bytes, void** ptr);
-  // kInvalidValue unless `ptr` starts a range of this kind.
+  // Returns kInvalidValue unless `ptr` starts a range of this kind.
   Status Unmap(HostRangeKind kind, void* ptr);
-  // kInvalidValue unless IsHostRange, kHostMemoryAlreadyRegistered if any of
-  // the bytes are in a range.
+  // Returns kInvalidValue unless IsHostRange, and kHostMemoryAlreadyRegistered
+  // if any of the bytes is in a range.
   Status Register(int device, void* ptr, std::size_t bytes);
-  // kHostMemoryNotRegistered unless `ptr` starts a registered range.
+  // Returns kHostMemoryNotRegistered unless `ptr` starts a registered range.
   Status Unregister(void* ptr);
 
-  // Whether one range covers [address, address + bytes); then `kind` and
-  // `device` say which, unless they are null.
+  // True if one range covers [address, address + bytes). Then sets `kind` and
+  // `device` to those of the range, unless they are null.
   bool Find(std::uintptr_t address, std::size_t bytes, HostRangeKind* kind,
             int* device) const;
-  // Whether any of the bytes are in a range or in quarantine.
+  // True if any of the bytes is in a range or in quarantine.
   bool Touches(std::uintptr_t address, std::size_t bytes) const;
-  // The most managed memory that `device` had at once, in bytes.
+  // Peak of the managed memory of `device`, in bytes.
   std::uint64_t peak_managed_bytes(int device) const;
-  // Adds what `device` made and still has.
+  // Adds the ranges that `device` created and that still exist.
   void AddLeaks(int device, SimLeaks* leaks) const;
 
  private:

@@ -15,7 +15,7 @@ std::uint64_t UpToPage(std::uint64_t bytes) {
   return (bytes + PageBytes() - 1) / PageBytes() * PageBytes();
 }
 
-// Maps the pages of `part` at `target`. Returns how many bytes that are, or 0.
+// Maps the pages of `part` at `target`. Returns their size in bytes, or 0.
 std::uint64_t MapPart(char* target, const FilePart& part) {
   const std::uint64_t inside = part.run.offset % PageBytes();
   const std::uint64_t bytes = UpToPage(inside + part.run.bytes);

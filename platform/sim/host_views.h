@@ -18,14 +18,14 @@ struct FilePart {
   PhysicalRun run;
 };
 
-// Ranges of device memory whose frames are scattered, mapped once more so that
-// they lie next to each other on the host.
+// Ranges of device memory with scattered frames, mapped once more at contiguous
+// addresses of the host.
 //
-// Model: a view is made when it is first asked for and kept until any of its
-//   addresses is dropped. Then the host's addresses fault, or belong to another
+// Model: the first request creates a view. It exists until any of its addresses
+//   is dropped. After that its host addresses fault, or belong to another
 //   mapping.
 // Threads: externally synchronised.
-// Cost: Make: a system call for each part; Drop: O(views), nothing without.
+// Cost: Make: one system call per part. Drop: O(views); nothing without views.
 class HostViews {
  public:
   HostViews() = default;
@@ -33,19 +33,19 @@ class HostViews {
   HostViews& operator=(const HostViews&) = delete;
   ~HostViews();
 
-  // The view of [ptr, ptr + bytes) made before, or null.
+  // The existing view of [ptr, ptr + bytes), or null.
   void* Find(DevicePtr ptr, std::uint64_t bytes) const;
-  // Makes it of `parts`, which have `bytes` bytes in all and lie like `ptr` in
-  // their pages but for the first one's start and the last one's end. Null if
-  // the host refuses.
+  // Creates the view from `parts`, which have `bytes` bytes in total. Only the
+  // first part may start within a page, at the page offset of `ptr`, and only
+  // the last may end within one. Null if the host refuses.
   void* Make(DevicePtr ptr, std::uint64_t bytes,
              const std::vector<FilePart>& parts);
-  // The memory behind [ptr, ptr + bytes) is gone.
+  // The memory behind [ptr, ptr + bytes) was freed.
   void Drop(DevicePtr ptr, std::uint64_t bytes);
 
  private:
   struct View {
-    char* base;  // of the first page
+    char* base;  // start of the first page
     std::uint64_t mapped_bytes;
   };
   using Range = std::pair<DevicePtr, std::uint64_t>;  // address, bytes

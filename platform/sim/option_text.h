@@ -9,30 +9,30 @@
 
 namespace strata {
 
-// Reads the parts of an option's text and refuses what it cannot take: what
-// fault rules and capacity steps share.
+// Parses the parts of an option's text and rejects wrong ones. Used by fault
+// rules and capacity steps.
 //
-// Errors: std::invalid_argument naming the option, the part and the reason.
+// Errors: std::invalid_argument that names the option, the part and the reason.
 class OptionText {
  public:
-  // `name` is that of the option, static.
+  // `name` is the name of the option, a static string.
   constexpr explicit OptionText(const char* name) : name_(name) {}
 
   [[noreturn]] void Reject(std::string_view part,
                            std::string_view reason) const;
 
-  // The value of "key=value", a decimal number in [least, most].
+  // Parses the value of "key=value", a decimal number in [least, most].
   std::uint64_t Number(std::string_view option, std::string_view value,
                        std::uint64_t least, std::uint64_t most) const;
-  // The same for a positive number of bytes: digits and KiB, MiB, GiB, TiB or
-  // nothing.
+  // Parses a positive number of bytes: digits and KiB, MiB, GiB, TiB or no
+  // unit.
   std::uint64_t Bytes(std::string_view option, std::string_view value) const;
 
-  // The entry point of Device that has this name. Names all that there are if
-  // none has it.
+  // The entry point of Device with this name. The error lists all names.
   DeviceCall Call(std::string_view name) const;
 
-  // The text before the first `separator`, which leaves `text` with it.
+  // Removes the text before the first `separator`, and the separator, from
+  // `text`. Returns the removed text without the separator.
   static std::string_view NextPart(std::string_view* text, char separator);
 
  private:

@@ -9,7 +9,7 @@ namespace strata {
 
 Status PhysicalMemory::Check(const MemProperties& properties) const {
   const Location& location = properties.location;
-  // Memory of the host cannot be made (cuda_semantics.md V3: a bad location).
+  // Host memory cannot be created (cuda_semantics.md V3: a bad location).
   if (location.kind != Location::Kind::kDevice || location.id < 0 ||
       location.id >= device_count()) {
     return Status::kInvalidValue;

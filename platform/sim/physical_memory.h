@@ -20,47 +20,48 @@ namespace strata {
 class DeviceMemory;
 class FrameStore;
 
-// The physical memory that the devices of one platform have for mapping, and
-// the handles to it.
+// The physical memory for mappings of one platform's devices, and its handles.
 //
-// Model: a handle is good until each of its references has been released
-//   (CreateMemory, ImportMemory and RetainMemory give one each). Memory is
-//   there until its handles have no references and no mappings and all
-//   descriptors that it was exported as are closed (cuda_semantics.md V4, V11,
-//   V12). Values of handles are never used again. Where a device keeps bytes,
-//   a descriptor is good in other processes, and their imports keep the memory
-//   too; it is memory of the device that made it, and counts there alone.
-// Errors: the Status of the Device entry point that each method serves.
+// Model: a handle is valid until each of its references is released.
+//   CreateMemory, ImportMemory and RetainMemory add one reference each.
+//   Memory exists until its handles have no references and no mappings, and all
+//   exported descriptors are closed (cuda_semantics.md V4, V11, V12). Handle
+//   values are never reused.
+//   If a device stores bytes, its descriptors are valid in other processes, and
+//   their imports keep the memory too. The memory belongs to the device that
+//   created it, and counts only there.
+// Errors: the Status of the Device entry point that each method implements.
 // Threads: externally synchronised.
-// Cost: O(1), plus what taking frames costs.
+// Cost: O(1), plus the allocation of frames.
 class PhysicalMemory {
  public:
-  // What a handle stands for.
+  // The memory of a handle.
   struct Block {
     int device = 0;
     std::uint64_t bytes = 0;
     FrameShare frames;
     ShareType share = ShareType::kNone;
-    std::uint64_t handles = 0;  // with references or mappings
-    // Where the memory of another process is: ForeignFrames; 0: it is ours.
+    std::uint64_t handles = 0;  // handles with references or mappings
+    // Offset in ForeignFrames of another process's memory; 0: own memory.
     std::uint64_t foreign_offset = 0;
   };
 
-  // With `fabric`, memory may be shared by fabric handles; with `rdma`, it may
-  // be created for network cards.
+  // `fabric`: fabric handles may share memory. `rdma`: memory may be created
+  // for network cards.
   explicit PhysicalMemory(bool fabric, bool rdma = false)
       : fabric_(fabric), rdma_(rdma) {}
   bool fabric() const { return fabric_; }
   bool rdma() const { return rdma_; }
 
-  // The memory of the next device, which is there until the last call.
+  // Adds the memory of the next device; it outlives the last call of this
+  // object.
   void AddDevice(DeviceMemory* memory) { devices_.push_back(memory); }
   int device_count() const { return static_cast<int>(devices_.size()); }
   const DeviceMemory& device(int ordinal) const {
     return *devices_[static_cast<std::size_t>(ordinal)];
   }
 
-  // kSuccess, or why no memory can have these properties.
+  // kSuccess, or the reason why memory cannot have these properties.
   Status Check(const MemProperties& properties) const;
   Status Create(std::uint64_t bytes, const MemProperties& properties,
                 MemHandle* handle);
@@ -68,22 +69,21 @@ class PhysicalMemory {
   Status Export(MemHandle handle, ShareType type, Shareable* shareable);
   Status Import(ShareType type, const Shareable& shareable, MemHandle* handle);
 
-  // The memory of a handle that has references, or null.
+  // The memory of a handle with references, or null.
   const Block* FindReferenced(MemHandle handle) const;
-  // The same for a handle that may only have mappings.
+  // The memory of a handle with references or mappings.
   const Block& Mapped(MemHandle handle) const;
-  // Where the block's bytes from `offset` on are, as far as they lie next to
-  // each other.
+  // The contiguous bytes of the block from `offset` on.
   PhysicalRun Locate(const Block& block, std::uint64_t offset) const;
-  // A mapping begins, or ends; an ended one may end the memory.
+  // A mapping begins or ends. The end of the last one may free the memory.
   void AddMapping(MemHandle handle);
   void DropMapping(MemHandle handle);
-  // One more reference to a handle that has mappings.
+  // Adds a reference to a handle that has mappings.
   void AddReference(MemHandle handle);
 
-  // Frees memory that only descriptors closed since were keeping.
+  // Frees exported memory after its last descriptor was closed.
   void FreeClosed();
-  // Adds what `device` has been asked for and still has.
+  // Adds the memory that `device` created and that still exists.
   void AddLeaks(int device, SimLeaks* leaks) const;
 
  private:
@@ -96,10 +96,10 @@ class PhysicalMemory {
 
   MemHandle NewHandle(BlockId block);
   FrameStore* StoreOf(const Block& block) const;
-  // -1 if the process can have no more descriptors.
+  // -1 if the process has no descriptor left.
   int ExportToFile(BlockId id, const Block& block);
   bool IsExported(BlockId id, const Block& block) const;
-  // The block of a descriptor of this platform, or of another one; nothing if
+  // The block of a descriptor of this platform, or of another one; nullopt if
   // it is neither.
   std::optional<BlockId> FindByFile(int fd) const;
   std::optional<BlockId> AddForeign(int fd);

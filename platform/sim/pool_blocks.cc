@@ -66,7 +66,7 @@ std::optional<DevicePtr> PoolBlocks::FindRow(std::uint64_t bytes,
 
 void PoolBlocks::FindRowIn(Chunk* chunk, std::uint64_t bytes,
                            const ReuseRule& rule, std::optional<Row>* best) {
-  std::uint64_t free_bytes = 0;  // of the row that anybody might have
+  std::uint64_t free_bytes = 0;  // of the row, for any stream
   chunk->most_row_bytes = 0;
   Row row{0, chunk->memory.ptr};
   const auto end_row = [&] {
@@ -119,7 +119,7 @@ std::uint64_t PoolBlocks::Free(DevicePtr ptr,
   Chunk& chunk = *block->chunk;
   --chunk.live;
   chunk.free_bytes += bytes;
-  // At best it joins two of the longest.
+  // At best the block joins two rows of maximum length.
   chunk.most_row_bytes =
       std::min(2 * chunk.most_row_bytes + bytes, chunk.free_bytes);
   --live_count_;
@@ -134,7 +134,8 @@ void PoolBlocks::NoteWait(WaitedFor waited) {
   free_.ForEach([&](Block& block) {
     if (block.freed && waited(*block.freed)) known.push_back(&block);
   });
-  // A neighbour that joins has been met here already, so each is still there.
+  // A neighbour that is joined away was visited before, so each block still
+  // exists.
   for (Block* block : known) {
     Unindex(*block);
     block->freed.reset();
@@ -142,8 +143,8 @@ void PoolBlocks::NoteWait(WaitedFor waited) {
   }
 }
 
-// Joins a free block that is not indexed with its neighbours. Returns what it
-// is part of, which is not indexed either.
+// Joins a free block that is not indexed with its neighbours. Returns the
+// resulting block, which is not indexed either.
 PoolBlocks::Block* PoolBlocks::Coalesce(Block* block) {
   if (AreOne(block, block->above)) {
     Unindex(*block->above);
@@ -156,8 +157,8 @@ PoolBlocks::Block* PoolBlocks::Coalesce(Block* block) {
   return below;
 }
 
-// Whether two neighbours (null: there is none) are free, and both were freed in
-// one stream or are both everybody's.
+// True if both neighbours are free, and both were freed in one stream or
+// neither has a point. Null: there is no neighbour.
 bool PoolBlocks::AreOne(const Block* low, const Block* high) {
   if (low == nullptr || high == nullptr || low->live || high->live) {
     return false;
@@ -169,7 +170,7 @@ bool PoolBlocks::AreOne(const Block* low, const Block* high) {
 void PoolBlocks::JoinAbove(Block* block) {
   Block* const part = block->above;
   block->bytes += part->bytes;
-  // Who may have it may have all of it.
+  // A stream that may reuse the block may reuse all of it.
   if (part->freed && block->freed && part->freed->count > block->freed->count) {
     block->freed = part->freed;
   }
@@ -178,8 +179,8 @@ void PoolBlocks::JoinAbove(Block* block) {
   DropBlock(part);
 }
 
-// Leaves `bytes` to a block that is not indexed; the rest is a free block with
-// the same point.
+// Shortens a block that is not indexed to `bytes`. The rest becomes a free
+// block with the same point.
 void PoolBlocks::CutFront(Block* block, std::uint64_t bytes) {
   if (block->bytes == bytes) return;
   Block* const rest = AddBlock(block->ptr + bytes, block->chunk);

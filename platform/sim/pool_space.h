@@ -12,18 +12,18 @@
 
 namespace strata {
 
-// The pools of device d have the addresses [kPoolWindowBegin +
-// d * kPoolWindowBytes, … + kPoolWindowBytes): above the windows of MemAlloc,
-// and as large as the largest device.
+// The pools of device d have the addresses [kPoolWindowBegin + d *
+// kPoolWindowBytes, … + kPoolWindowBytes). They are above the windows of
+// MemAlloc, and as large as the largest device.
 inline constexpr DevicePtr kPoolWindowBegin =
     (DevicePtr{1} << 52) + (DevicePtr{1} << 49);
 inline constexpr std::uint64_t kPoolWindowBytes = std::uint64_t{1} << 42;
 static_assert(kPoolWindowBytes >= kMaxDeviceMemoryBytes);
 
-// The device whose window of pool memory holds `ptr`, or -1.
+// The device with `ptr` in its window for pool memory, or -1.
 int DeviceOfPoolAddress(DevicePtr ptr);
 
-// What a pool gets from its device at a time: whole frames, mapped at
+// The unit that a pool allocates from its device: whole frames, mapped at
 // consecutive addresses.
 struct PoolChunk {
   DevicePtr ptr = 0;
@@ -33,20 +33,20 @@ struct PoolChunk {
 
 // Memory with addresses for the pools of one device.
 //
-// Model: frames are those of the device; an address comes back late, as for
-//   every AddressLane.
+// Model: the frames are the device's. Addresses are reused late, as in every
+//   AddressLane.
 // Threads: externally synchronised.
 // Lifetime: `memory` outlives it.
 class PoolSpace {
  public:
   PoolSpace(int device, DeviceMemory* memory);
 
-  // `bytes` is a positive multiple of kFrameBytes. Nothing if the device has
-  // too few frames left.
+  // `bytes` is a positive multiple of kFrameBytes. Nullopt if the device has
+  // too few free frames.
   std::optional<PoolChunk> Take(std::uint64_t bytes);
   void Give(const PoolChunk& chunk);
 
-  // What the device has left for anyone.
+  // Free memory of the device, in bytes.
   std::uint64_t free_bytes() const { return memory_->free_bytes(); }
   std::uint64_t total_bytes() const { return memory_->total_bytes(); }
 

@@ -5,7 +5,7 @@
 namespace strata {
 namespace {
 
-// As for streams (stream_table.cc), above another base.
+// Handles as in stream_table.cc, with another base.
 constexpr std::uintptr_t kPoolHandleBase = std::uintptr_t{0xB0} << 48;
 constexpr std::uintptr_t kPoolHandleBytes = 64;
 constexpr int kPoolDeviceShift = 38;
@@ -107,7 +107,8 @@ bool PoolTable::MakeRoom(std::uint64_t bytes, const StreamOrder& order) {
   return true;
 }
 
-// Lets `pool` grow by `bytes`: within its limit and within the device.
+// Makes room for `pool` to grow by `bytes`, within the limits of the pool and
+// the device.
 bool PoolTable::MakeRoomIn(StreamPool* pool, std::uint64_t bytes,
                            const StreamOrder& order) {
   if (bytes > space_.total_bytes()) return false;
@@ -144,7 +145,7 @@ bool PoolTable::HasName(const StreamPool* pool) const {
   });
 }
 
-// Ends the pools that nobody can name any more, as far as work allows.
+// Destroys the pools without a handle, as far as pending work allows.
 void PoolTable::Sweep(const StreamOrder& order) {
   for (auto it = pools_.begin(); it != pools_.end();) {
     StreamPool* pool = it->get();
@@ -188,7 +189,7 @@ void PoolTable::MarkNow(const Mark& mark) {
   const DevicePtr end = mark.ptr + mark.bytes;
   for (DevicePtr ptr = mark.ptr; ptr < end;) {
     const auto place = Locate(ptr);
-    if (!place) return;  // the program has freed it too early
+    if (!place) return;  // the program freed it too early
     PhysicalRun run = place->run;
     run.bytes = std::min(run.bytes, end - ptr);
     if (mark.fresh) {

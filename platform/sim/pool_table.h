@@ -19,16 +19,17 @@
 
 namespace strata {
 
-// The device whose table made a pool's handle; -1 if none can have.
+// The device that created the handle of a pool; -1 if no device can have
+// created it.
 int DeviceOfPool(MemPool pool);
 
-// The pools of one device: the default one, those created, and handles that
-// were imported.
+// The pools of one device: the default pool, created pools, and imported
+// handles.
 //
-// Model: handles are never used again. A pool lives until its handles and its
-//   blocks are gone; what it holds then goes back as soon as no work is pending
-//   on it. An imported handle is another name of the pool it was exported from
-//   that cannot allocate.
+// Model: handles are never reused. A pool lives until its handles and its
+//   blocks are gone. After that its memory is released as soon as no work is
+//   pending on it. An imported handle is another name of the exported pool; it
+//   cannot allocate.
 // Threads: externally synchronised.
 // Lifetime: `memory` outlives it.
 // Source: cuda_semantics.md P5, P6, P8, P9, P11, P12.
@@ -38,45 +39,46 @@ class PoolTable final : public MappedMemory {
 
   MemPool default_pool() const { return default_pool_; }
   MemPool Create(std::uint64_t max_bytes, ShareType share);
-  // Another handle of the same pool; `pool` is one of this table.
+  // Returns another handle of `pool`, which is in this table.
   MemPool Import(MemPool pool);
-  // kSuccess, or kInvalidValue for the default pool and for what is no handle.
+  // kSuccess, or kInvalidValue for the default pool and for an invalid handle.
   Status Destroy(MemPool pool, const StreamOrder& order);
 
   // The pool with this handle, or null.
   StreamPool* Find(MemPool pool) const;
-  // Whether Find is not null and the handle was not imported.
+  // True if the handle is valid and was not imported.
   bool Owns(MemPool pool) const;
 
-  // kSuccess or kMemoryAllocation: `bytes` > 0 from a pool that Find returned.
-  // Tries in turn what is free for the stream, growth, growth after idle chunks
-  // of all pools have been released, and free memory that has to be waited for.
-  // Idle chunks are released only if growth then succeeds.
+  // Allocates `bytes` > 0 from a pool that Find returned. kSuccess or
+  // kMemoryAllocation. Tries in turn: memory that is free for the stream;
+  // growth; growth after a release of idle chunks of all pools; free memory
+  // that the stream has to wait for. Idle chunks are released only if growth
+  // then succeeds.
   Status Allocate(StreamPool* pool, std::uint64_t bytes, const Stream& stream,
                   StreamOrder* order, DevicePtr* ptr);
-  // Returns whether `ptr` starts a live block of any pool; it is then free from
-  // `point` on, or at once. No mark that was added before touches what is free
-  // at once.
+  // Returns true if `ptr` starts a live block of any pool. The block is then
+  // free from `point` on; without a point, at once. Marks that were added
+  // before do not touch memory that is free at once.
   bool Free(DevicePtr ptr, const std::optional<StreamPoint>& point,
             const StreamOrder& order);
 
-  // What every pool does when the host has waited for a stream, an event or the
+  // Updates every pool after the host has waited for a stream, an event or the
   // device (cuda_semantics.md P5, P6).
   void OnSynchronize(const StreamOrder& order, WaitedFor waited);
   // Releases idle chunks until the device has `bytes` free. Returns false and
-  // releases none if there are too few, or if as much is free already.
+  // releases none if there are too few, or if that much is free already.
   bool MakeRoom(std::uint64_t bytes, const StreamOrder& order);
 
-  // Of the live block that starts at `ptr`, or 0.
+  // Bytes of the live block that starts at `ptr`, or 0.
   std::uint64_t BlockBytes(DevicePtr ptr) const;
 
-  // The live block at `ptr` is fresh, or else freed, when work has its turn
-  // that then calls RunMark with the number; 0 if bytes are not marked
-  // (frame_store.h).
+  // Plans to mark the live block at `ptr` as fresh or as freed. The work calls
+  // RunMark with the returned number when it runs. Returns 0 if bytes are not
+  // marked (frame_store.h).
   std::uint64_t AddMark(DevicePtr ptr, bool fresh);
   void RunMark(std::uint64_t number);
 
-  // MappedMemory. What was freed in the order of a stream stays mapped for the
+  // MappedMemory. Memory that was freed in stream order stays mapped for the
   // work that was submitted before.
   bool Contains(DevicePtr ptr) const override {
     return DeviceOfPoolAddress(ptr) == device_;
@@ -84,16 +86,17 @@ class PoolTable final : public MappedMemory {
   std::optional<Access> AccessOf(DevicePtr ptr, std::uint64_t bytes,
                                  int device) const override;
   std::optional<Place> Locate(DevicePtr ptr) const override;
-  // Whether one live block covers the range.
+  // True if one live block covers the range.
   bool IsLive(DevicePtr ptr, std::uint64_t bytes) const override;
-  // The same for a block that work before its free may still use.
+  // True if a freed block covers the range and work before its free may still
+  // use it.
   bool AwaitsFree(DevicePtr ptr, std::uint64_t bytes,
                   const StreamOrder& order) const;
 
-  // Of all pools, destroyed ones included.
+  // Of all pools, including destroyed ones.
   std::uint64_t live_count() const;
   std::uint64_t live_bytes() const;
-  // Created or imported, and not destroyed.
+  // Number of handles that were created or imported, and not destroyed.
   std::uint64_t handle_count() const { return handles_.size() - 1; }
 
  private:

@@ -26,7 +26,8 @@ class InlineProgress final : public ProgressPolicy {
 
   bool RunsAtOnce() const override { return true; }
 
-  // What became ready while a host function ran in another thread runs too.
+  // Also runs work that became ready while a host function ran in another
+  // thread.
   void AfterSubmit(SimLock* lock) override {
     while (SimStream* stream = FirstReady()) runner().RunFirst(stream, lock);
   }
@@ -39,11 +40,11 @@ class LazyProgress final : public ProgressPolicy {
   bool PollsCountAsWaits() const override { return true; }
 };
 
-// Streams have priorities that change now and then, so that both long runs of
-// one stream and close interleavings occur; so do times in which nothing runs,
-// in which work piles up.
+// Streams have priorities that change now and then. So both long runs of one
+// stream and close interleavings occur. There are also periods in which nothing
+// runs and work accumulates.
 //
-// Source: the idea is that of PCT (Burckhardt et al., 2010).
+// Source: the idea is from PCT (Burckhardt et al., 2010).
 class SeededProgress final : public ProgressPolicy {
  public:
   SeededProgress(std::uint64_t seed, StreamSet* streams, WorkRunner* runner)
@@ -70,7 +71,7 @@ class SeededProgress final : public ProgressPolicy {
   }
 
   bool MoveTowards(const StreamPoint& point, SimLock* lock) override {
-    // Half of the steps are those that are needed, so that the wait ends.
+    // Half of the steps run work that the wait needs, so that the wait ends.
     if (Draw(2) == 0) return RunSome(lock);
     return ProgressPolicy::MoveTowards(point, lock);
   }
@@ -105,8 +106,9 @@ class SeededProgress final : public ProgressPolicy {
   }
 
   std::uint64_t random_state_;
-  std::uint64_t quiet_calls_ = 0;  // how many calls nothing runs after
-  std::vector<SimStream*> ready_;  // used by RunSome alone
+  // Number of the next calls after which nothing runs.
+  std::uint64_t quiet_calls_ = 0;
+  std::vector<SimStream*> ready_;  // used by RunSome only
 };
 
 }  // namespace

@@ -9,31 +9,31 @@
 
 namespace strata {
 
-// When work in streams runs (the option strata_sim_progress):
+// The time at which work in streams runs (the option strata_sim_progress):
 //
 //   inline  when it is submitted
-//   lazy    when somebody waits for it, and then no more than that needs; a
-//           poll that fails again and again counts as waiting in the end
+//   lazy    when a thread waits for it, and only as much as the wait needs;
+//           many failed polls in a row count as a wait
 //   seeded  some of it after each call, in an order drawn from the seed
-//   timed   when the clock of the platform passes the time that it takes
-//   manual  when it is told to, or somebody waits for it; never by polls
+//   timed   when the clock of the platform passes the end of its duration
+//   manual  when it is stepped, or a thread waits for it; never by polls
 enum class ProgressKind { kInline, kLazy, kSeeded, kTimed, kManual };
 
-// Errors: std::invalid_argument naming the option and the kinds there are.
+// Errors: std::invalid_argument that names the option and its values.
 ProgressKind ParseProgress(const std::string& text);
 
-// Runs work of streams.
+// Runs the work of streams.
 //
 // Threads: externally synchronised, by the lock that is passed on.
 class WorkRunner {
  public:
   virtual ~WorkRunner() = default;
-  // Runs the first of the queue, which is ready. May release the lock, after
-  // which `stream` may be gone.
+  // Runs the first operation of the queue, which is ready. May release the
+  // lock; after that `stream` may be destroyed.
   virtual void RunFirst(SimStream* stream, SimLock* lock) = 0;
 };
 
-// Decides when work runs and in which order, as far as that is free.
+// Decides when work runs, and its order where the order is free.
 //
 // Threads: externally synchronised, by the lock that is passed on.
 class ProgressPolicy {
@@ -44,31 +44,30 @@ class ProgressPolicy {
   ProgressPolicy& operator=(const ProgressPolicy&) = delete;
   virtual ~ProgressPolicy() = default;
 
-  // Whether work that is ready when it is submitted runs there and then.
+  // True if work that is ready at submission runs in the submitting call.
   virtual bool RunsAtOnce() const { return false; }
-  // Whether AfterCall does anything.
+  // True if AfterCall has an effect.
   virtual bool MovesAfterCalls() const { return false; }
   virtual void OnNewStream(SimStream* /*stream*/) {}
   virtual void AfterSubmit(SimLock* /*lock*/) {}
-  // After a call that takes `ns`.
+  // Called after a call that takes `ns`.
   virtual void AfterCall(std::uint64_t /*ns*/, SimLock* /*lock*/) {}
-  // Runs something that brings `point` nearer, which is not reached. Returns
-  // false if nothing can be run now.
+  // Runs work that brings `point` nearer, which is not reached. Returns false
+  // if no work can run now.
   virtual bool MoveTowards(const StreamPoint& point, SimLock* lock);
-  // Runs the first of the queue of `stream`, which is ready.
+  // Runs the first operation of the queue of `stream`, which is ready.
   virtual void RunNow(SimStream* stream, SimLock* lock) {
     runner_->RunFirst(stream, lock);
   }
-  // Whether somebody who was told often enough that the stream is not ready is
-  // taken to wait for it.
+  // True if many failed polls of a stream count as a wait for it.
   virtual bool PollsCountAsWaits() const { return false; }
-  // The time of the platform, if it has one of its own.
+  // The time of the platform, if it has its own clock.
   virtual std::uint64_t NowNs() const { return 0; }
 
  protected:
   StreamSet& streams() const { return *streams_; }
   WorkRunner& runner() const { return *runner_; }
-  // The ready stream whose first work was submitted first, or null.
+  // The ready stream whose first operation was submitted first, or null.
   SimStream* FirstReady() const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// The next number of the sequence that `state` stands for, which moves on: the
-// same on every machine. Any state is as good as another.
+// Returns the next number of the sequence of `state`, and advances `state`. The
+// sequence is the same on every machine. Any start value is valid.
 //
 // Source: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
 //   generators, 2014).

@@ -9,12 +9,12 @@
 
 namespace strata {
 
-// An ordered map whose erased entries make room for those added next, without
+// An ordered map that reuses the nodes of erased entries for new ones, without
 // the heap.
 //
 // Threads: externally synchronised.
-// Memory: that of as many entries as there were at most, and three words for
-//   each that is not in use.
+// Memory: the maximum number of entries so far, plus three words for each
+// unused node.
 template <class Key, class Value>
 class RecycledMap : private std::map<Key, Value> {
  private:
@@ -32,7 +32,8 @@ class RecycledMap : private std::map<Key, Value> {
   using Base::size;
   using Base::upper_bound;
 
-  // `key` is not there yet; it goes before `hint`, or costs a search.
+  // `key` is not in the map. The entry is inserted before `hint` if that fits;
+  // else the map searches.
   iterator Add(const_iterator hint, const Key& key, Value value) {
     if (spare_.empty()) return Base::emplace_hint(hint, key, std::move(value));
     Node node = std::move(spare_.back());
@@ -41,7 +42,7 @@ class RecycledMap : private std::map<Key, Value> {
     node.mapped() = std::move(value);
     return Base::insert(hint, std::move(node));
   }
-  // What is left of the value is there until its node is used again.
+  // The remains of the value live until its node is reused.
   void Erase(const_iterator position) {
     Node& spare = spare_.emplace_back();
     spare = Base::extract(position);

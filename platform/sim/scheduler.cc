@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-// Polls of one stream without progress after which lazy progress gives in, so
-// that a loop that polls ends.
+// Number of polls of one stream without progress after which lazy progress runs
+// work, so that a polling loop ends.
 constexpr std::uint64_t kPatientPolls = 1000;
 
 }  // namespace
@@ -54,7 +54,7 @@ bool Scheduler::IsIn(const StreamSnapshot& snapshot,
   if (point.device == last.device && point.stream_uid == last.stream_uid) {
     return point.count <= last.count;
   }
-  // A stream of which nothing is kept comes before everything.
+  // A forgotten stream comes before everything.
   const SimStream* stream = streams_.Find(point);
   return stream == nullptr || snapshot.clock.At(stream->key) >= point.count;
 }
@@ -78,8 +78,8 @@ void Scheduler::Wait(const Stream& stream, const StreamPoint& point) {
 void Scheduler::Await(StreamPoint point, SimLock* lock) {
   while (!streams_.IsDone(point)) {
     if (progress_->MoveTowards(point, lock)) continue;
-    // Every piece of work waits only for earlier ones, so what is left to do
-    // can be started, unless a host function is in the way.
+    // Each operation waits only for earlier ones. So some remaining operation
+    // can start, unless a host function blocks it.
     if (running_ == 0) {
       SimFatal("nothing can run, but stream " +
                std::to_string(point.stream_uid) +
@@ -147,7 +147,7 @@ bool Scheduler::Step(const Stream& stream, SimLock* lock) {
   return true;
 }
 
-// The stream to run the first piece of work of, or null.
+// The stream whose first operation to run, or null.
 SimStream* Scheduler::NextOf(SimStream* stream) const {
   if (streams_.IsReady(*stream)) return stream;
   if (stream->queue.empty()) return nullptr;
@@ -169,7 +169,8 @@ void Scheduler::RunFirst(SimStream* stream, SimLock* lock) {
   Operation& operation = stream->queue.front();
   operation.running = true;
   ++running_;
-  // While it runs the stream stays, as its queue is not empty.
+  // The stream is not destroyed while the operation runs, because its queue is
+  // not empty.
   const std::function<void(SimLock*)> run = std::move(operation.run);
   run(lock);
   --running_;

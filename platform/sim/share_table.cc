@@ -20,7 +20,8 @@ ShareTable::~ShareTable() {
 }
 
 int ShareTable::Export(Object object) {
-  // Else the reading ends of closed descriptors would use up the process's.
+  // Releases the read ends of closed descriptors first; otherwise they would
+  // use up the descriptors of the process.
   Collect();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;

@@ -14,15 +14,15 @@
 
 namespace strata {
 
-// What exported objects travel as within the process: descriptors that stand
-// for an object until the last copy of them is closed, and 64 opaque bytes that
-// stand for it as long as it lives.
+// Exported forms of objects within the process: descriptors that name an object
+// until their last copy is closed, and 64 opaque bytes that name it as long as
+// it lives.
 //
-// Model: a descriptor is the writing end of a pipe: its inode tells which
-//   object it is, and the reading end, kept here, tells when no copy is left.
-//   Objects are the caller's numbers.
+// Model: a descriptor is the write end of a pipe. Its inode identifies the
+//   object. The read end stays here and shows when no copy is left. The caller
+//   numbers the objects.
 // Threads: externally synchronised.
-// Cost: a system call or a few.
+// Cost: a few system calls.
 class ShareTable {
  public:
   using Object = std::uint64_t;
@@ -33,18 +33,18 @@ class ShareTable {
   ShareTable& operator=(const ShareTable&) = delete;
   ~ShareTable();
 
-  // A descriptor for the object, which the caller closes; -1 if the process
-  // can have no more.
+  // Returns a descriptor for the object, which the caller closes. -1 if the
+  // process has no descriptor left.
   int Export(Object object);
-  // The object that `fd` is a copy of a descriptor of, if it is one.
+  // The object of the descriptor that `fd` is a copy of, if any.
   std::optional<Object> Find(int fd) const;
-  // Whether the object has descriptors, as far as Collect has found out.
+  // True if the object has descriptors, as of the last Collect.
   bool IsExported(Object object) const { return counts_.count(object) != 0; }
-  // Forgets the descriptors that have been closed.
+  // Removes the descriptors that were closed.
   void Collect();
 
   Fabric ToFabric(Object object) const;
-  // The number in the bytes, if ToFabric of this table made them.
+  // The object that the bytes name, if ToFabric of this table created them.
   std::optional<Object> FromFabric(const Fabric& bytes) const;
 
  private:
@@ -55,7 +55,8 @@ class ShareTable {
   using Inode = std::pair<dev_t, ino_t>;
 
   std::map<Inode, Entry> entries_;
-  std::unordered_map<Object, std::uint64_t> counts_;  // entries of an object
+  // Number of entries per object.
+  std::unordered_map<Object, std::uint64_t> counts_;
 };
 
 }  // namespace strata

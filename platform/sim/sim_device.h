@@ -32,29 +32,30 @@ namespace strata {
 
 class SimPlatform;
 
-// A device that exists only on the host: addresses, accounting and rules are
+// A device that exists only on the host. Addresses, accounting and rules are
 // those of a GPU; nothing is computed.
 //
-// Model: addresses are none that the host maps. Memory is phantom unless the
+// Model: the host maps none of the addresses. Memory is phantom unless the
 //   platform's options say otherwise (frame_store.h): a device of any size
-//   costs only its bookkeeping, and bytes written to it are gone. Work runs in
-//   the order of streams, in threads that call, when the platform's progress
-//   says (progress_policy.h): by default before its call returns. Work that
-//   fails leaves an error that every later call returns. Free memory moves in
-//   frames of 2 MiB, and an allocation fails exactly when no frame is left for
-//   it (device_memory.h).
+//   costs only its bookkeeping, and bytes written to it are lost.
+//   Work runs in stream order, in the calling threads, at a time that the
+//   platform's progress selects (progress_policy.h). By default it runs before
+//   its call returns. Work that fails leaves an error that every later call
+//   returns.
+//   Free memory changes in frames of 2 MiB. An allocation fails exactly when
+//   not enough frames are left for it (device_memory.h).
 // Errors: stricter than a driver: a stream used after its destruction, or with
 //   a recycled handle, is kInvalidResourceHandle. A call made by a function of
-//   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held
-//   aborts the process.
+//   LaunchHostFunc is kNotPermitted. A call made with a Strata lock held aborts
+//   the process.
 // Threads: any thread; each call takes effect at once.
-// Cost: under a microsecond; none grows with the number of live allocations
-//   faster than the depth of a tree. Each completion of work that was queued
-//   looks at all streams that have work.
+// Cost: under a microsecond. The cost grows with the number of live allocations
+//   at most as the depth of a tree. Each completion of queued work visits all
+//   streams that have work.
 // Source: cuda_semantics.md §1, §6.1-6.4.
 class SimDevice final : public Device {
  public:
-  // `memory_bytes` is at least a frame and at most kMaxDeviceMemoryBytes.
+  // `memory_bytes` is at least one frame and at most kMaxDeviceMemoryBytes.
   SimDevice(SimPlatform* platform, int ordinal, std::uint64_t memory_bytes,
             std::uint64_t fault_seed, SimData data);
   ~SimDevice() override;
@@ -73,9 +74,9 @@ class SimDevice final : public Device {
   Status StreamSynchronize(Stream stream) override;
   Status StreamQuery(Stream stream) override;
   Status StreamWaitEvent(Stream stream, Event event, unsigned flags) override;
-  // `function` runs in a thread that calls the platform, not necessarily this
-  // one: what it locks must not be held by a caller. While calls are checked
-  // for hazards, other threads' calls wait for it.
+  // `function` runs in any thread that calls the platform. So a calling thread
+  // must not hold a lock that `function` acquires. While calls are checked for
+  // hazards, other threads' calls wait for it.
   Status LaunchHostFunc(Stream stream, HostFunction function,
                         void* argument) override;
 
@@ -85,9 +86,9 @@ class SimDevice final : public Device {
   Status EventQuery(Event event) override;
   Status EventSynchronize(Event event) override;
 
-  // No bytes: kSuccess and a null address.
+  // 0 bytes: kSuccess and a null address.
   Status MemAlloc(DevicePtr* ptr, std::size_t bytes) override;
-  // Takes the start of an allocation of this device, managed memory or 0.
+  // `ptr` is the start of an allocation of this device, managed memory, or 0.
   Status MemFree(DevicePtr ptr) override;
   Status MallocHost(void** ptr, std::size_t bytes, unsigned flags) override;
   Status FreeHost(void* ptr) override;
@@ -95,10 +96,11 @@ class SimDevice final : public Device {
   Status HostUnregister(void* ptr) override;
   Status MallocManaged(DevicePtr* ptr, std::size_t bytes,
                        unsigned flags) override;
-  // Each end is what AddressSpace allows, or pageable host memory; any other
-  // range is kInvalidValue. What is copied from pageable memory is read at the
-  // call (kMemoryAllocation if the host has no room to keep it); a copy to it
-  // is done when the call returns. Bytes move if those of both ends are kept.
+  // Each end is memory that AddressSpace allows, or pageable host memory; any
+  // other range is kInvalidValue. Pageable sources are read at the call
+  // (kMemoryAllocation if the host has no memory to store them). A copy to
+  // pageable memory is complete when the call returns. Bytes move if both ends
+  // store bytes.
   Status MemcpyAsync(DevicePtr target, DevicePtr source, std::size_t bytes,
                      Stream stream) override;
   Status MemsetAsync(DevicePtr ptr, int value, std::size_t bytes,
@@ -107,8 +109,8 @@ class SimDevice final : public Device {
   Status EnablePeerAccess(int peer) override;
   Status CanAccessPeer(int peer, bool* can) override;
 
-  // Virtual memory: addresses and memory are the platform's, whichever device
-  // is asked. Granularities are kFrameBytes.
+  // Virtual memory: all devices of a platform share addresses and memory.
+  // Granularities are kFrameBytes.
   Status Granularity(const MemProperties& properties, bool recommended,
                      std::size_t* bytes) override;
   Status ReserveRange(DevicePtr* ptr, std::size_t bytes, std::size_t alignment,
@@ -123,16 +125,17 @@ class SimDevice final : public Device {
   Status SetAccess(DevicePtr ptr, std::size_t bytes,
                    const AccessDescriptor* access, std::size_t count) override;
   Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
-  // A descriptor is the caller's to close, and is good within the process.
+  // The caller closes the descriptor. The descriptor is valid within the
+  // process.
   Status ExportMemory(MemHandle handle, ShareType type,
                       Shareable* shareable) override;
   Status ImportMemory(MemHandle* handle, ShareType type,
                       const Shareable& shareable) override;
   Status RetainMemory(DevicePtr ptr, MemHandle* handle) override;
-  // Pools (sim_device_pools.cc). Each call takes pools and streams of any
+  // Pools (sim_device_pools.cc). Each call accepts pools and streams of any
   // device of the platform.
   Status DefaultMemPool(MemPool* pool) override;
-  // The pool is on the device that the properties name.
+  // Creates the pool on the device in the properties.
   Status PoolCreate(MemPool* pool, const MemProperties& properties,
                     std::size_t max_bytes) override;
   Status PoolDestroy(MemPool pool) override;
@@ -143,10 +146,10 @@ class SimDevice final : public Device {
                           std::uint64_t* value) override;
   Status PoolSetAccess(MemPool pool, const AccessDescriptor* access,
                        std::size_t count) override;
-  // No bytes: kSuccess and a null address.
+  // 0 bytes: kSuccess and a null address.
   Status MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes, MemPool pool,
                              Stream stream) override;
-  // Takes the start of pool memory or of a MemAlloc.
+  // `ptr` is the start of pool memory or of a MemAlloc.
   Status FreeAsync(DevicePtr ptr, Stream stream) override;
   Status PoolExport(MemPool pool, ShareType type,
                     Shareable* shareable) override;
@@ -154,7 +157,7 @@ class SimDevice final : public Device {
                     const Shareable& shareable) override;
 
   // Capture (sim_device_capture.cc). A call that a capture refuses, or that
-  // ends one without a graph, does that and nothing else.
+  // ends a capture without a graph, has no other effect.
   Status StreamBeginCapture(Stream stream, CaptureMode mode) override;
   Status StreamBeginCaptureToGraph(Stream stream, Graph graph,
                                    const GraphNode* dependencies,
@@ -169,7 +172,7 @@ class SimDevice final : public Device {
                                          bool replace) override;
   Status ThreadExchangeCaptureMode(CaptureMode* mode) override;
 
-  // Graphs (sim_device_graphs.cc). Handles are good on any device of the
+  // Graphs (sim_device_graphs.cc). Handles are valid on any device of the
   // platform.
   Status GraphCreate(Graph* graph) override;
   Status GraphDestroy(Graph graph) override;
@@ -191,32 +194,33 @@ class SimDevice final : public Device {
                                bool move) override;
   Status UserObjectRelease(UserObject object) override;
 
-  // The bytes of [ptr, ptr + bytes) as the host sees them, for functions of
-  // LaunchHostFunc that stand in for kernels. Null if no bytes are kept, or if
-  // there is no such memory: that of a pool is memory until the work before its
-  // FreeAsync is done. Rights of devices are not asked for. Not an entry point:
-  // neither counted nor refused.
+  // The host address of the bytes of [ptr, ptr + bytes), for functions of
+  // LaunchHostFunc that stand in for kernels. Null if bytes are not stored, or
+  // if there is no such memory. Memory of a pool exists until the work before
+  // its FreeAsync is complete. Rights of devices are not checked. Not an entry
+  // point: neither counted nor refused.
   //
-  // Threads: any thread.        Cost: as HostViews if the frames are scattered.
-  // Lifetime: the pointer is good until any of the range is freed or unmapped,
-  //   and is the same each time.
+  // Threads: any thread.
+  // Cost: as HostViews if the frames are scattered.
+  // Lifetime: the pointer is valid until any of the range is freed or unmapped.
+  //   Repeated calls return the same pointer.
   void* HostView(DevicePtr ptr, std::size_t bytes);
 
-  // What DeviceWork does at its turn: kIllegalAddress, and nothing done, if
-  // this device may not do it with each of the ranges. Under the platform's
-  // mutex.
+  // The effect of DeviceWork when it runs. Returns kIllegalAddress, without any
+  // effect, if this device may not access one of the ranges as required. Under
+  // the platform's mutex.
   Status ExecuteWork(const WorkRange* ranges, std::size_t count,
                      std::uint64_t pattern);
 
-  // Time that the successful calls so far would have taken (cost_table.h).
+  // Modelled time of the successful calls so far (cost_table.h).
   std::uint64_t modelled_ns() const;
-  // The most device memory since the last reset that MemGetInfo would have
-  // shown as taken, without the memory of other processes.
+  // Maximum since the last reset of the device memory in use, as MemGetInfo
+  // would show it, without the memory of other processes.
   std::uint64_t peak_used_bytes() const;
-  // Sets that peak to the bytes that are used now.
+  // Sets that peak to the bytes in use now.
   void ResetPeakUsedBytes();
-  // The most managed memory that was there at once, wherever it was: no limit
-  // but the host's.
+  // Peak of the managed memory, wherever its pages were. Only the host limits
+  // managed memory.
   std::uint64_t peak_managed_bytes() const;
 
   // Makes calls fail from now on. An injected failure is counted and observed,
@@ -225,34 +229,34 @@ class SimDevice final : public Device {
   // Errors: as FaultInjector::Add.
   void AddFault(const FaultRule& rule);
   void ClearFaults();
-  // Another process takes or gives back memory, as the step says: at most what
-  // is free, or what others have taken.
+  // Another process allocates or frees memory, as the step says: at most the
+  // free memory, or the memory of other processes.
   void AddCapacityStep(const CapacityStep& step) { capacity_.Add(step); }
 
-  // Runs the first piece of work of `stream`, whatever the progress. Returns
-  // false if there is none that can run, or `stream` is not of this device.
+  // Runs the first operation of `stream`, for any kind of progress. Returns
+  // false if none can run, or if `stream` is not of this device.
   bool Step(const Stream& stream);
-  // Runs all work of this device that has been submitted.
+  // Runs all submitted work of this device.
   void StepAll();
-  // Pieces of work of this device that are not done.
+  // Number of incomplete operations of this device.
   std::uint64_t PendingCount() const;
-  // The error that work has left, or kSuccess.
+  // The error of failed work, or kSuccess.
   Status sticky_error() const {
     return sticky_error_.load(std::memory_order_acquire);
   }
 
   // DeviceWork::Enqueue. Not an entry point of Device: neither counted nor
-  // observed, and no fault makes it fail.
+  // observed, and no fault affects it.
   Status EnqueueWork(const Stream& stream, const WorkRange* ranges,
                      std::size_t count, std::uint64_t busy_ns,
                      std::uint64_t pattern);
 
-  // DeviceWork::Launch, likewise.
+  // DeviceWork::Launch, under the rules of EnqueueWork.
   Status LaunchKernel(const Stream& stream, const KernelAction& kernel);
 
-  // Live device allocations, pools and what was allocated from them, host
-  // ranges and reservations made by this device, memory of it that is there to
-  // be mapped, streams, events.
+  // Live objects of this device: allocations, pools and their allocations, host
+  // ranges and reservations that it made, its memory for mapping, streams,
+  // events.
   SimLeaks Leaks() const;
 
  protected:
@@ -260,56 +264,61 @@ class SimDevice final : public Device {
 
  private:
   // The frame of every entry point: counts the call, refuses it or runs
-  // `body(CallRecord*)`, charges it for `*charged_bytes` (null: call.bytes) and
-  // tells the observer. `stream_device` is that of the call's stream.
+  // `body(CallRecord*)`, charges the cost of `*charged_bytes` (null:
+  // call.bytes) and reports to the observers. `stream_device` is the device of
+  // the call's stream.
   template <class Body>
   Status Run(CallRecord call, Body body,
              const std::size_t* charged_bytes = nullptr,
              std::int32_t stream_device = -1);
-  // The same for a call that takes only streams of this device.
+  // Like Run, for a call that accepts only streams of this device.
   template <class Body>
   Status Run(const Stream& stream, CallRecord call, Body body);
-  // While calls are checked, observers see them in the order in which they took
-  // effect: nobody else's takes effect while this is held.
+  // While calls are checked, observers receive them in the order in which they
+  // took effect: no call of another thread takes effect while this is held.
   std::unique_lock<std::recursive_mutex> HoldOrder();
   void Enter(DeviceCall call);
   void Apply(const CapacityStep& step);
   Status Refusal(const CallRecord& call, std::int32_t stream_device);
-  // What captures refuse the call with; its device and thread are filled in.
+  // The status with which captures refuse the call. Fills in device and thread
+  // of `subject`.
   Status CheckCaptures(const CaptureRule& rule, CaptureSet::Subject subject);
   void Charge(DeviceCall call, std::size_t bytes);
   void PassTime(std::uint64_t ns);
 
   // kSuccess, or kInvalidResourceHandle.
   Status CheckStream(const Stream& stream) const;
-  // The same for a stream of any device of the platform. Under mutex_.
+  // True for a valid stream of any device of the platform. Under mutex_.
   bool AcceptsAnyStream(const Stream& stream) const;
   // The pool of any device with this handle, or null. Under mutex_.
   StreamPool* FindPool(MemPool pool) const;
-  // Makes pools give back what they keep, if that is enough.
+  // Makes pools release idle memory, if that provides enough. Returns true if
+  // it does.
   bool MakeRoomIn(const Location& location, std::size_t bytes);
-  // kSuccess if `pool` can be given these rights.
+  // kSuccess if these rights can be set for `pool`.
   Status CheckPoolAccess(const StreamPool& pool,
                          const AccessDescriptor& access) const;
-  // Submits what a call of a pool is in its stream: work that takes no time,
-  // but has its place in the order. The live block of `pools` at `ptr` is then
-  // fresh, or else freed.
+  // Submits the part of a pool call that runs in its stream. It takes no time,
+  // but has its place in the order. It marks the live block of `pools` at `ptr`
+  // as fresh or as freed.
   void SubmitMark(const Stream& stream, PoolTable* pools, DevicePtr ptr,
                   bool fresh, SimLock* lock);
-  // What `event` of any device was recorded after, or null. Under mutex_.
+  // The snapshot of the last record of `event`, of any device, or null. Under
+  // mutex_.
   StreamSnapshot* FindEvent(Event event) const;
-  // The host has waited for `waited`, and the pools of this device learn it.
+  // Reports to the pools of this device that the host has waited for `waited`.
   void TellPools(const StreamSnapshot& waited);
 
-  // Submits `work`, which returns a Status and takes no lock. Nothing runs on a
-  // device with a sticky error (sim_device_run.h).
+  // Submits `work`, which returns a Status and acquires no lock. Nothing runs
+  // on a device with a sticky error (sim_device_run.h).
   template <class Work>
   void Submit(const Stream& stream, std::uint64_t cost_ns, Work work,
               SimLock* lock);
   Status SubmitCopy(DevicePtr target, DevicePtr source, std::size_t bytes,
                     const Stream& stream, SimLock* lock);
   void NoteOutcome(Status status);
-  // For calls that free memory at once: what they return if not kSuccess.
+  // For calls that free memory at once: waits if the policy requires it.
+  // Returns the status of the call if not kSuccess.
   Status AwaitBeforeFree(SimLock* lock);
 
   // The capture that `stream` takes part in, or null. Under mutex_.
@@ -322,10 +331,10 @@ class SimDevice final : public Device {
   Status BeginCapture(const Stream& stream, CaptureMode mode, Graph graph,
                       const GraphNode* dependencies, std::size_t count,
                       CallRecord* seen);
-  // The device whose memory `ptr` is, or -1. Under mutex_.
+  // The device that owns the memory at `ptr`, or -1. Under mutex_.
   int OwnerOfMemory(DevicePtr ptr) const;
 
-  // Submits what an instantiated graph does (sim_device_launch.cc).
+  // Submits the work of an instantiated graph (sim_device_launch.cc).
   Status Launch(SimExec* exec, const Stream& stream, SimLock* lock);
   bool HasItsEvents(const ExecPlan& plan) const;
   StreamSnapshot BeginLaunch(const SimExec& exec, const Stream& stream,
@@ -334,15 +343,15 @@ class SimDevice final : public Device {
   void RunAction(const GraphAction& action, SimLock* lock);
   // Releases the lock while the function runs.
   void CallHostFunction(HostFunction function, void* argument, SimLock* lock);
-  // What EnqueueWork and LaunchKernel have in common (sim_work.cc).
+  // Common part of EnqueueWork and LaunchKernel (sim_work.cc).
   template <class Body>
   Status RunLaunch(const Stream& stream, const WorkRange* ranges,
                    std::size_t count, Body submit);
   void RunKernel(const KernelAction& kernel, SimLock* lock);
-  // HostView of what is memory, also for work before a free in its stream.
+  // HostView for existing memory, also for work before a free in its stream.
   // Under the platform's mutex.
   void* ViewOf(DevicePtr ptr, std::size_t bytes);
-  // Whether work of this device may use the ranges. Under the platform's mutex.
+  // True if work of this device may use the ranges. Under the platform's mutex.
   bool MayWork(const WorkRange* ranges, std::size_t count) const;
 
   // Memory nodes (sim_device_graph_memory.cc). Under mutex_.
@@ -355,11 +364,11 @@ class SimDevice final : public Device {
   bool MayFreeOwn(const SimCapture& capture, const Stream& stream,
                   const GraphHeap& heap, DevicePtr ptr) const;
   bool MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const;
-  // Frees what a launch has allocated: in a stream, or at once.
+  // Frees an allocation of a launch: in a stream, or at once.
   Status FreeGraphMemory(DevicePtr ptr, const Stream& stream, SimLock* lock);
   Status FreeGraphMemoryNow(DevicePtr ptr);
-  // The frames of a launch: planned, which may fail; put to use when it begins;
-  // and kept.
+  // The frames of a launch: planned, which may fail; bound when the launch
+  // begins; and kept.
   Status PlanMemory(const SimExec& exec, const Stream& stream,
                     std::vector<GraphMemory::Binding>* bindings);
   std::optional<GraphMemory::Binding> PlanHeap(const GraphHeapUse& use,
@@ -371,9 +380,9 @@ class SimDevice final : public Device {
   void BeginAllocation(const AllocAction& alloc);
   void EndAllocation(DevicePtr ptr);
 
-  // Copies and fills (sim_device_copy.cc): the check when they are
-  // submitted, and what they do when their turn comes: nothing but
-  // kIllegalAddress if a range is no longer what it has to be. Under mutex_.
+  // Copies and fills (sim_device_copy.cc): the check at submission, and the
+  // effect when they run. The effect is kIllegalAddress and nothing else if a
+  // range is no longer valid. Under mutex_.
   Status CheckCopy(AddressSpace::When when, DevicePtr target, DevicePtr source,
                    std::size_t bytes) const;
   Status ExecuteCopy(DevicePtr target, DevicePtr source, std::size_t bytes);

@@ -12,8 +12,8 @@
 namespace strata {
 namespace {
 
-// `value` of a call is the mode, the status or whether dependencies are
-// replaced; `ptr` is the graph.
+// `value` is the mode, the status, or 1 if dependencies are replaced; `ptr` is
+// the graph.
 CallRecord CaptureCall(DeviceCall device_call, std::uint64_t value = 0) {
   return RecordOf(device_call, 0, 0, value);
 }
@@ -49,7 +49,7 @@ Status SimDevice::StreamBeginCaptureToGraph(Stream stream, Graph graph,
   });
 }
 
-// Without a graph, makes one.
+// Creates a graph if `graph` is null.
 Status SimDevice::BeginCapture(const Stream& stream, CaptureMode mode,
                                Graph graph, const GraphNode* dependencies,
                                std::size_t count, CallRecord* seen) {
@@ -138,7 +138,7 @@ Status SimDevice::StreamCaptureInfo(Stream stream, CaptureInfo* info) {
         if (capture == nullptr) return Status::kSuccess;
         info->status = capture->status;
         seen->value = static_cast<std::uint64_t>(info->status);
-        // The rest means something in an active capture only: C11.
+        // The other results are defined in an active capture only: C11.
         if (info->status != CaptureStatus::kActive) return Status::kSuccess;
         info->id = capture->id;
         info->graph = capture->handle;
@@ -200,7 +200,7 @@ SimCapture* SimDevice::CaptureOf(const Stream& stream) const {
 Status SimDevice::AddNode(SimCapture* capture, const Stream& stream,
                           std::uint64_t cost_ns, GraphAction action,
                           CallRecord* seen) {
-  // Another thread may have done it since the call was checked.
+  // Another thread may have invalidated it since the check of the call.
   if (capture->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;
   }

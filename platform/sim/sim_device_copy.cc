@@ -1,6 +1,6 @@
-// What copies, fills and work of the simulated device may touch, and what they
-// do. A range that is wrong when the call is made is the call's error; one that
-// is gone by the time the work runs is an illegal address.
+// Access checks and effects of copies, fills and work of the simulated device.
+// A range that is wrong at the call is an error of the call. A range that is
+// freed by the time the work runs is an illegal address.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 
 using When = AddressSpace::When;
 
-// Calls `visit(bytes, count)` for each piece of a range whose bytes are kept.
+// Calls `visit(bytes, count)` for each piece of a range whose bytes are stored.
 template <class Visit>
 void VisitPieces(const AddressSpace& space, DevicePtr ptr, std::uint64_t bytes,
                  Visit visit) {
@@ -108,7 +108,7 @@ void* SimDevice::HostView(DevicePtr ptr, std::size_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes == 0) return nullptr;
   if (!platform_->address_space().IsMemory(ptr, bytes)) {
-    // Of a pool: functions that were submitted before its free still use it.
+    // Pool memory: functions that were submitted before its free still use it.
     const SimDevice* owner = platform_->OwnerOf(ptr);
     if (owner == nullptr || !owner->pools_.AwaitsFree(ptr, bytes, scheduler_)) {
       return nullptr;

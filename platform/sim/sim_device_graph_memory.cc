@@ -44,7 +44,7 @@ Status SimDevice::CaptureAlloc(SimCapture* capture, const Stream& stream,
   return AddNode(capture, stream, 0, AllocAction{*ptr, bytes, rights}, seen);
 }
 
-// As they are now: P13.
+// The rights at the time of the call: P13.
 GraphRights SimDevice::RightsOf(const StreamPool& pool) const {
   std::map<int, Access> rights;
   for (int device = 0; device < platform_->device_count(); ++device) {
@@ -78,7 +78,7 @@ Status SimDevice::CaptureFree(SimCapture* capture, const Stream& stream,
   return AddNode(capture, stream, 0, FreeAction{ptr}, seen);
 }
 
-// Whether nobody frees `ptr` yet, and the free comes after its allocation.
+// True if no node frees `ptr` yet and the free comes after its allocation.
 bool SimDevice::MayFreeOwn(const SimCapture& capture, const Stream& stream,
                            const GraphHeap& heap, DevicePtr ptr) const {
   const auto open = heap.FindOpen(ptr);
@@ -92,7 +92,7 @@ bool SimDevice::MayFreeOwn(const SimCapture& capture, const Stream& stream,
   });
 }
 
-// Whether another graph leaves `ptr` allocated.
+// True if another graph leaves `ptr` allocated.
 bool SimDevice::MayFreeForeign(const GraphMemoryUse& use, DevicePtr ptr) const {
   const auto& frees = use.foreign_frees;
   if (std::find(frees.begin(), frees.end(), ptr) != frees.end()) return false;
@@ -152,7 +152,7 @@ Status SimDevice::PlanMemory(const SimExec& exec, const Stream& stream,
   return Status::kSuccess;
 }
 
-// Memory that pools keep for later is not worth a failure: P12.
+// Idle memory of pools is released before the launch fails: P12.
 std::optional<GraphMemory::Binding> SimDevice::PlanHeap(const GraphHeapUse& use,
                                                         const Stream& stream) {
   GraphMemory& memory = use.heap->memory();

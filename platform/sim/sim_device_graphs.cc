@@ -1,6 +1,6 @@
-// Graphs of the simulated device. In call records the graph, instantiated
-// graph, node or user object that a call is about is `ptr`; the other handle,
-// if any, is `value`.
+// Graphs of the simulated device. In call records `ptr` is the graph,
+// instantiated graph, node or user object that a call acts on. `value` is the
+// other handle, if any.
 
 #include <memory>
 #include <utility>
@@ -46,7 +46,8 @@ Status SimDevice::GraphDestroy(Graph graph) {
                std::lock_guard lock(mutex_);
                GraphTable& graphs = platform_->graphs();
                const GraphEntry* entry = graphs.Find(graph);
-               // A graph that a capture adds to may not be destroyed: C11.
+               // A graph to which a capture adds nodes cannot be destroyed:
+               // C11.
                if (entry == nullptr || entry->capturing) {
                  return Status::kInvalidValue;
                }
@@ -83,7 +84,7 @@ Status SimDevice::GraphInstantiate(GraphExec* exec, Graph graph,
     }
     std::lock_guard lock(mutex_);
     GraphEntry* entry = platform_->graphs().Find(graph);
-    // A capture may be adding to it: what it has now is what is launched.
+    // A capture may be adding to the graph: its current nodes are instantiated.
     if (entry == nullptr) return Status::kInvalidValue;
     if (entry->graph.HasMemoryNodes() && !entry->instance.expired()) {
       return Status::kNotSupported;  // P15
@@ -115,7 +116,7 @@ Status SimDevice::GraphExecDestroy(GraphExec exec) {
                std::lock_guard lock(mutex_);
                const SimExec* found = platform_->graphs().Find(exec);
                if (found == nullptr) return Status::kInvalidValue;
-               // What was launched still runs: C27.
+               // Launches in progress continue: C27.
                for (const Stream& lane : found->lanes) {
                  scheduler_.DestroyStream(lane);
                }
@@ -131,7 +132,7 @@ Status SimDevice::GraphLaunch(GraphExec exec, Stream stream) {
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     SimExec* found = platform_->graphs().Find(exec);
     if (found == nullptr) return Status::kInvalidValue;
-    // Another thread may have begun since the call was checked.
+    // Another thread may have begun a capture since the check of the call.
     if (CaptureOf(stream) != nullptr) return Status::kStreamCaptureUnsupported;
     return Launch(found, stream, &lock);
   });
@@ -151,7 +152,7 @@ Status SimDevice::GraphExecUpdate(GraphExec exec, Graph graph) {
                if (!before.IsLike(entry->graph) || before.HasMemoryNodes()) {
                  return Status::kGraphExecUpdateFailure;
                }
-               // Launches under way keep the old one: C28.
+               // Launches in progress keep the old plan: C28.
                found->plan = std::make_shared<const ExecPlan>(
                    entry->graph, entry->memory, found->device, entry->objects);
                return Status::kSuccess;

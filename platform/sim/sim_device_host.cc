@@ -1,4 +1,5 @@
-// Host memory that the simulated device can reach: pinned, registered, managed.
+// Host memory that the simulated device can access: pinned, registered,
+// managed.
 
 #include "strata/platform/sim/host_ranges.h"
 #include "strata/platform/sim/sim_device.h"
@@ -48,7 +49,7 @@ Status SimDevice::MallocHost(void** ptr, std::size_t bytes, unsigned flags) {
 Status SimDevice::FreeHost(void* ptr) {
   return Run(CallAbout(DeviceCall::kFreeHost, ptr, 0, 0), [&](CallRecord*) {
     if (ptr == nullptr) return Status::kSuccess;
-    // Held while the range goes: work that runs may be about to touch it.
+    // Held while the range is unmapped, because running work may access it.
     SimLock lock(mutex_);
     const Status status = AwaitBeforeFree(&lock);
     if (status != Status::kSuccess) return status;

@@ -1,11 +1,11 @@
-// How a graph that is launched on the simulated device becomes work in streams.
+// Converts the launch of a graph on the simulated device to work in streams.
 //
-// A launch is work in its exec's lanes, which are streams of their own. Lane 0
-// waits for what was submitted to the launch stream and for the exec's launch
-// before; the other lanes wait for lane 0; nodes wait for nodes of other lanes
-// as the graph says; what comes next in the launch stream waits for all lanes.
-// So the order is the graph's, each node is a piece of work of its own, and
-// progress sees nothing but streams.
+// The lanes of the exec are streams of their own. Lane 0 waits for the work
+// submitted to the launch stream and for the previous launch of the exec. The
+// other lanes wait for lane 0. Nodes wait for nodes of other lanes as the graph
+// requires. Later work of the launch stream waits for all lanes. So the order
+// is the order of the graph, each node is an operation, and progress sees only
+// streams.
 
 #include <algorithm>
 #include <memory>
@@ -22,7 +22,8 @@
 namespace strata {
 namespace {
 
-// The event that an action records or waits for, or none.
+// The event that an action records or waits for; a null event for other
+// actions.
 Event EventOf(const GraphAction& action) {
   if (const auto* record = std::get_if<RecordAction>(&action)) {
     return record->event;
@@ -50,7 +51,7 @@ Status SimDevice::Launch(SimExec* exec, const Stream& stream, SimLock* lock) {
   }
   scheduler_.Snapshot(stream, &exec->last);
   CommitMemory(*exec, bindings);
-  // From here on `exec` may be gone: host functions run without the lock.
+  // `exec` may be destroyed from here on: host functions run without the lock.
   scheduler_.RunQueued(lock);
   return Status::kSuccess;
 }
@@ -63,7 +64,7 @@ bool SimDevice::HasItsEvents(const ExecPlan& plan) const {
                      });
 }
 
-// When the launch may start.
+// The snapshot after which the launch may start.
 StreamSnapshot SimDevice::BeginLaunch(
     const SimExec& exec, const Stream& stream,
     const std::vector<GraphMemory::Binding>& bindings) {
@@ -80,7 +81,7 @@ StreamSnapshot SimDevice::BeginLaunch(
 
 void SimDevice::SubmitNodes(const SimExec& exec) {
   const std::vector<ExecPlan::Node>& nodes = exec.plan->nodes();
-  std::vector<StreamSnapshot> done(nodes.size());  // of those awaited
+  std::vector<StreamSnapshot> done(nodes.size());  // of awaited nodes
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const ExecPlan::Node& node = nodes[i];
     const Stream& lane = exec.lanes[node.lane];
@@ -93,7 +94,7 @@ void SimDevice::SubmitNodes(const SimExec& exec) {
       scheduler_.WaitFor(lane, *FindEvent(EventOf(node.action)));
     } else if (!std::holds_alternative<EmptyAction>(node.action)) {
       SimDevice& device = platform_->sim_device(node.device);
-      // The plan is there for as long as the launch is under way.
+      // The plan lives as long as the launch is in progress.
       scheduler_.Queue(lane, node.cost_ns,
                        [&device, &node, plan = exec.plan](SimLock* lock) {
                          device.RunAction(node.action, lock);

@@ -32,7 +32,7 @@ Status SimDevice::MemAlloc(DevicePtr* ptr, std::size_t bytes) {
         platform_->physical_memory().FreeClosed();
         std::uint64_t free_before = memory_.free_bytes();
         Status status = memory_.Allocate(bytes, ptr);
-        // Memory that pools keep for later is not worth a failure: P12.
+        // Idle memory of pools is released before the call fails: P12.
         if (status == Status::kMemoryAllocation &&
             pools_.MakeRoom(bytes, scheduler_)) {
           free_before = memory_.free_bytes();
@@ -54,7 +54,7 @@ Status SimDevice::MemFree(DevicePtr ptr) {
     if (ptr == 0) return Status::kSuccess;
     SimLock lock(mutex_);
     if (DeviceOfPoolAddress(ptr) == ordinal_) {
-      // At once and without a wait, as for any pool memory: H3.
+      // At once and without a wait, as for all pool memory: H3.
       return pools_.Free(ptr, std::nullopt, scheduler_) ? Status::kSuccess
                                                         : Status::kInvalidValue;
     }

@@ -132,8 +132,8 @@ Status SimDevice::PoolSetAccess(MemPool pool, const AccessDescriptor* access,
   });
 }
 
-// The owner's rights were tried on an H200, driver 580.159; the other numbers
-// are those that tests of AMD's expect of NVIDIA's runtime.
+// The status for the owner's rights was seen on an H200, driver 580.159. The
+// others are those that AMD's tests expect of NVIDIA's runtime.
 Status SimDevice::CheckPoolAccess(const StreamPool& pool,
                                   const AccessDescriptor& access) const {
   if (access.location.kind != Location::Kind::kDevice) {
@@ -167,7 +167,7 @@ Status SimDevice::MallocFromPoolAsync(DevicePtr* ptr, std::size_t bytes,
   call.bytes = bytes;
   call.value = reinterpret_cast<std::uintptr_t>(pool.value);
   call.stream_uid = stream.uid;
-  std::size_t new_bytes = 0;  // what is already reserved costs no frames
+  std::size_t new_bytes = 0;  // memory that is already reserved costs no frames
   return Run(
       call,
       [&](CallRecord* seen) {
@@ -226,7 +226,7 @@ Status SimDevice::FreeAsync(DevicePtr ptr, Stream stream) {
                      ? Status::kSuccess
                      : Status::kInvalidValue;
         }
-        // MemAlloc's memory is accepted too, and waited for: P2.
+        // Memory of MemAlloc is accepted too, after a wait: P2.
         if (!owner->memory_.Covers(ptr, 1)) return Status::kInvalidValue;
         scheduler_.AwaitStream(stream, &lock);
         return owner->memory_.Free(ptr);

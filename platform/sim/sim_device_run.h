@@ -7,8 +7,8 @@
 
 namespace strata {
 
-// For the sources of SimDevice only. `body` takes the locks it needs; none is
-// held when the observer runs, but for HoldOrder's.
+// For the sources of SimDevice only. `body` acquires the locks it needs. No
+// lock is held while the observers run, except HoldOrder's.
 template <class Body>
 Status SimDevice::Run(CallRecord call, Body body,
                       const std::size_t* charged_bytes,
@@ -18,7 +18,7 @@ Status SimDevice::Run(CallRecord call, Body body,
   call.status = Refusal(call, stream_device);
   if (call.status == Status::kSuccess) {
     call.status = body(&call);
-    // "Not ready" is an answer, which takes its time too; a refusal does not.
+    // "Not ready" is a result, which costs time too; a refusal costs none.
     if (call.status == Status::kSuccess || call.status == Status::kNotReady) {
       Charge(call.call, charged_bytes != nullptr
                             ? *charged_bytes
@@ -29,7 +29,7 @@ Status SimDevice::Run(CallRecord call, Body body,
   return call.status;
 }
 
-// Captures know nothing of a stream that is not this device's.
+// Captures do not check a stream of another device.
 template <class Body>
 Status SimDevice::Run(const Stream& stream, CallRecord call, Body body) {
   call.stream_uid = stream.uid;

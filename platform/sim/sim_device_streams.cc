@@ -12,8 +12,9 @@ namespace {
 constexpr unsigned kKnownEventFlags =
     1u | kEventDisableTiming | kEventInterprocess;  // 1: blocking wait
 
-// The calling thread's own stream of the device that it asked last. Without a
-// destructor: destructors of a thread's or the program's end may ask, too.
+// The calling thread's stream on the device of its last call. Without a
+// destructor, because destructors at the end of a thread or of the program may
+// use it.
 struct LastPerThread {
   std::uint64_t instance = 0;
   std::uint64_t uid = 0;
@@ -58,8 +59,8 @@ Status SimDevice::StreamDestroy(Stream stream) {
   return Run(stream, RecordOf(DeviceCall::kStreamDestroy), [&](CallRecord*) {
     std::lock_guard lock(mutex_);
     CaptureSet& captures = platform_->captures();
-    // A driver lets it go, and dies at the next wait for the device. What a
-    // fork has captured stays.
+    // A driver allows this, and the process dies at the next wait for the
+    // device. The nodes that a fork captured stay.
     if (SimCapture* const begun = captures.FindBegun(stream)) {
       captures.Invalidate(begun);
       return Status::kStreamCaptureUnsupported;
@@ -121,7 +122,7 @@ Status SimDevice::StreamSynchronize(Stream stream) {
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
     const StreamSnapshot waited = scheduler_.Submitted(stream);
     scheduler_.AwaitStream(stream, &lock);
-    // Reports say that the legacy stream does not do it: P6.
+    // According to reports, the legacy stream does not do this: P6.
     if (stream.uid != kLegacyStreamUid) TellPools(waited);
     return sticky_error();
   });
@@ -157,7 +158,7 @@ Status SimDevice::StreamWaitEvent(Stream stream, Event event, unsigned flags) {
   });
 }
 
-// kEventExternal has a meaning only in a capture (cuda_semantics.md E9).
+// kEventExternal is valid only in a capture (cuda_semantics.md E9).
 Status SimDevice::AddEventNode(SimCapture* capture, const Stream& stream,
                                unsigned flags, GraphAction action,
                                CallRecord* seen) {
@@ -233,7 +234,7 @@ Status SimDevice::EventRecord(Event event, Stream stream, unsigned flags) {
   return Run(stream, call, [&](CallRecord* seen) {
     std::lock_guard lock(mutex_);
     if (!streams_.Accepts(stream)) return Status::kInvalidResourceHandle;
-    // Only an event of this device: E4.
+    // The event must be of this device: E4.
     StreamSnapshot* recorded = events_.Find(event);
     if (recorded == nullptr) return Status::kInvalidResourceHandle;
     SimCapture* capture = CaptureOf(stream);

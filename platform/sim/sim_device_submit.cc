@@ -1,10 +1,10 @@
-// Copies and fills of the simulated device: what happens when they are
-// submitted. What they touch and do is in sim_device_copy.cc.
+// Submission of copies and fills of the simulated device. Their checks and
+// effects are in sim_device_copy.cc.
 //
-// Pageable host memory is none that a device can reach, so that the driver goes
-// through memory of its own (cuda_semantics.md H6): what is copied from it is
-// read when the call is made, if the target keeps it, and a copy to it is done
-// when the call returns. A captured copy reads and writes it at each replay.
+// A device cannot access pageable host memory, so a driver copies through its
+// own memory (cuda_semantics.md H6). A pageable source is read at the call, if
+// the target stores bytes. A copy to pageable memory is complete when the call
+// returns. A captured copy reads and writes pageable memory at each replay.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -93,7 +93,7 @@ Status SimDevice::SubmitCopy(DevicePtr target, DevicePtr source,
   const bool to_pageable = space.IsPageable(target, bytes);
   const bool keeps = target < kDeviceWindowBegin || !caps_.phantom_memory;
   std::shared_ptr<char[]> staged;
-  // Work that is done when the call returns reads in time.
+  // Work that is complete when the call returns reads the source directly.
   if (space.IsPageable(source, bytes) && !to_pageable && keeps &&
       !scheduler_.RunsAtOnce()) {
     staged.reset(new (std::nothrow) char[bytes]);

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-// Costs of calls on ranges grow with the mappings after the first.
+// The cost of calls on ranges grows with the mappings after the first.
 std::size_t ExtraMappings(std::uint64_t mappings) {
   return static_cast<std::size_t>(mappings > 0 ? mappings - 1 : 0);
 }
@@ -58,7 +58,7 @@ Status SimDevice::CreateMemory(MemHandle* handle, std::size_t bytes,
                std::lock_guard lock(mutex_);
                PhysicalMemory& memory = platform_->physical_memory();
                Status status = memory.Create(bytes, properties, handle);
-               // Memory that pools keep is not worth a failure: P12.
+               // Idle memory of pools is released before the call fails: P12.
                if (status == Status::kMemoryAllocation &&
                    MakeRoomIn(properties.location, bytes)) {
                  status = memory.Create(bytes, properties, handle);

@@ -11,36 +11,36 @@
 
 namespace strata {
 
-// A node of a graph, and what comes before it.
+// A node of a graph, and its predecessors.
 struct SimNode {
   GraphNode handle;
   int device = 0;
   std::uint64_t cost_ns = 0;
   GraphAction action;
-  std::vector<NodeIndex> predecessors;  // the edges, rising, each once
+  std::vector<NodeIndex> predecessors;  // the edges; ascending, unique
   NodeSet ancestors;
 };
 
-// Work and its order, to be instantiated: what a capture makes.
+// Work and its order, to be instantiated; the result of a capture.
 //
-// Model: nodes are only added, each after those it depends on.
+// Model: nodes are only added, each after the nodes that it depends on.
 // Threads: externally synchronised.
-// Cost: adding a node joins the ancestors of its predecessors.
+// Cost: Add joins the ancestors of the predecessors.
 class SimGraph {
  public:
-  // `predecessors` may name a node more than once.
+  // `predecessors` may contain duplicates.
   NodeIndex Add(SimNode node, std::vector<NodeIndex> predecessors);
-  // Takes out all nodes from `count` on.
+  // Removes all nodes from `count` on.
   void Truncate(std::size_t count) { nodes_.resize(count); }
 
   const std::vector<SimNode>& nodes() const { return nodes_; }
-  // Whether `node` is one of `later` or an ancestor of one.
+  // True if `node` is in `later` or an ancestor of a node in it.
   bool IsBefore(NodeIndex node, const std::vector<NodeIndex>& later) const;
-  // Whether the nodes are of the same kinds, in the same order and with the
-  // same edges as those of `other`, and copies and fills are about the same
-  // devices: what an update of an instantiated graph needs.
+  // True if the nodes have the same kinds, order and edges as the nodes of
+  // `other`, and copies and fills use the same devices. An update of an
+  // instantiated graph requires this.
   bool IsLike(const SimGraph& other) const;
-  // Whether any node allocates or frees.
+  // True if any node allocates or frees.
   bool HasMemoryNodes() const;
 
  private:

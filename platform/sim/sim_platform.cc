@@ -29,7 +29,7 @@ void CheckMemory(std::uint64_t bytes) {
                               std::to_string(kMaxDeviceMemoryBytes) + "]");
 }
 
-// `device` is what a rule of `option` is for.
+// `device` is the ordinal in a rule of `option`.
 void CheckRuleDevice(const char* option, int device, int devices) {
   if (device < devices) return;
   std::string text(option);

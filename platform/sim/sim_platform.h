@@ -30,14 +30,14 @@ namespace strata {
 
 // Simulated devices that share one address space and one host.
 //
-// Errors: the constructor throws std::invalid_argument naming the flag that is
-//   wrong: strata_sim_devices, strata_sim_memory, strata_sim_data,
+// Errors: the constructor throws std::invalid_argument that names the wrong
+//   flag: strata_sim_devices, strata_sim_memory, strata_sim_data,
 //   strata_sim_fault, strata_sim_progress, strata_sim_free,
-//   strata_sim_check_hazards or strata_sim_capacity_steps, and
-//   std::runtime_error naming strata_sim_data if the host has no room for the
-//   devices' bytes.
+//   strata_sim_check_hazards or strata_sim_capacity_steps. It throws
+//   std::runtime_error that names strata_sim_data if the host has no room for
+//   the devices' bytes.
 // Threads: any thread.
-// Lifetime: two platforms know nothing of each other.
+// Lifetime: platforms are independent of each other.
 class SimPlatform final : public Platform {
  public:
   explicit SimPlatform(const PlatformOptions& options);
@@ -51,17 +51,17 @@ class SimPlatform final : public Platform {
   // `ordinal` is in [0, device_count()).
   SimDevice& sim_device(int ordinal);
 
-  // Checks the calls of all devices; null unless the options ask for it.
+  // The checker of the calls of all devices; null unless the options enable it.
   HazardMonitor* hazard_monitor() { return hazard_monitor_.get(); }
 
-  // One line for each device with leaks ("sim:0: 1 event"), or nothing.
+  // One line for each device with leaks ("sim:0: 1 event"), or "".
   std::string LeakReport() const;
 
-  // The device with a window of addresses that holds `ptr`, or null.
+  // The device with `ptr` in one of its address windows, or null.
   SimDevice* OwnerOf(DevicePtr ptr);
-  // The device that made `event`, or null; the event may be gone.
+  // The device that created `event`, or null. The event may be destroyed.
   SimDevice* OwnerOf(Event event);
-  // The device that has `pool`, or null; the pool may be gone.
+  // The device that owns `pool`, or null. The pool may be destroyed.
   SimDevice* OwnerOf(MemPool pool);
   HostRanges& host_ranges() { return host_ranges_; }
   // Under mutex().
@@ -71,12 +71,13 @@ class SimPlatform final : public Platform {
   // Exported pools, by their handles.
   ShareTable& shared_pools() { return shared_pools_; }
   HostViews& host_views() { return host_views_; }
-  // Guards all state of all devices: work of one may touch any other.
+  // Guards all state of all devices, because work of one device may access any
+  // other.
   std::mutex& mutex() { return mutex_; }
-  // Guarded by mutex(), but for what its header says.
+  // Guarded by mutex(), except as their headers say.
   Scheduler& scheduler() { return scheduler_; }
   FreePolicy& free_policy() { return free_policy_; }
-  // Under mutex(), but for what their headers say.
+  // Guarded by mutex(), except as their headers say.
   CaptureSet& captures() { return captures_; }
   GraphTable& graphs() { return graphs_; }
   UserObjectTable& user_objects() { return user_objects_; }

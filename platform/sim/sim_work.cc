@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// To launch a kernel; an estimate, as cost_table.cc says.
+// Time of a kernel launch; an estimate, as cost_table.cc says.
 constexpr std::uint64_t kLaunchNs = 2'500;
 
 using Ranges = std::array<WorkRange, kMaxWorkRanges>;
@@ -44,17 +44,17 @@ Status SimWork::Launch(Stream stream, const WorkRange* ranges,
   return device_->LaunchKernel(stream, action);
 }
 
-// `submit(capture, seen, lock)` submits, or adds a node to the capture if there
-// is one.
+// `submit(capture, seen, lock)` submits the work. If `capture` is not null, it
+// adds a node to it instead.
 template <class Body>
 Status SimDevice::RunLaunch(const Stream& stream, const WorkRange* ranges,
                             std::size_t count, Body submit) {
   if (HostFunctionScope::Active()) return Status::kNotPermitted;
   if (sticky_error() != Status::kSuccess) return sticky_error();
   const auto order = HoldOrder();
-  // Captures know nothing of it.
+  // Captures do not check a stream of another device.
   if (stream.device != ordinal_) return Status::kInvalidResourceHandle;
-  // As for any launch (capture_rules.def).
+  // The rule of all launches (capture_rules.def).
   const Status refusal = CheckCaptures(CaptureRuleOf(DeviceCall::kMemsetAsync),
                                        {stream, {}, 0, 0});
   if (refusal != Status::kSuccess) return refusal;

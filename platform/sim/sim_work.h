@@ -11,8 +11,8 @@ namespace strata {
 
 class SimDevice;
 
-// Work on a simulated device: what it touches is checked, and its bytes move
-// where the device keeps bytes.
+// Work on a simulated device. Its accesses are checked, and its bytes move if
+// the device stores bytes.
 class SimWork final : public DeviceWork {
  public:
   explicit SimWork(SimDevice* device) : device_(device) {}

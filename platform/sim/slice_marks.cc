@@ -12,7 +12,7 @@ std::size_t SliceMarks::LastUpTo(std::size_t slice) const {
   if (const Word bits = UpTo(words_[word], slice)) {
     return word * kBits + Highest(bits);
   }
-  // In a lower word: at most, this one has marks above `slice`.
+  // In a lower word: the marks of this word, if any, are above `slice`.
   std::size_t row = word / kBits;
   Word rest = UpTo(used_[row], word) & ~Bit(word);
   while (rest == 0) rest = used_[--row];

@@ -9,11 +9,12 @@
 
 namespace strata {
 
-// A mark for each slice of a range of memory.
+// A mark for each slice of a memory range.
 //
-// Model: bits in words, and a bit in a second row for each word that has any.
+// Model: one bit per slice in words, and a second row with one bit per word
+//   that is not 0.
 // Threads: externally synchronised.
-// Memory: a bit for each slice.
+// Memory: one bit per slice.
 class SliceMarks {
  public:
   explicit SliceMarks(std::size_t slices);
@@ -28,8 +29,8 @@ class SliceMarks {
       used_[slice / kBits / kBits] &= ~Bit(slice / kBits);
     }
   }
-  // The last mark that is not above `slice`; there is one. O(slices between
-  // them / 4096).
+  // The last mark at or below `slice`; there is one. Cost: O(slices in between
+  // / 4096).
   std::size_t LastUpTo(std::size_t slice) const;
 
  private:
@@ -37,7 +38,7 @@ class SliceMarks {
   static constexpr std::size_t kBits = 64;
 
   static Word Bit(std::size_t index) { return Word{1} << (index % kBits); }
-  // The bits of `word` that are not above bit `index`.
+  // The bits of `word` up to bit `index`.
   static Word UpTo(Word word, std::size_t index) {
     const Word bit = Bit(index);
     return word & (bit | (bit - 1));

@@ -79,7 +79,7 @@ bool SliceSpace::MoveToFreePage() {
     next_slice_ = 0;
     return true;
   }
-  // The page now at the cursor is not free: nothing more may go into it.
+  // The page at the cursor is not free: it accepts no new slice.
   next_slice_ = SharedFrame::kSlices;
   return false;
 }
@@ -98,7 +98,8 @@ const SliceSpace::Slice* SliceSpace::SliceAt(DevicePtr ptr) const {
   return slice->live ? &*slice : nullptr;
 }
 
-// Only when half are dead, so that each is moved a constant number of times.
+// Only when half of the slices are dead, so that each is moved a constant
+// number of times.
 void SliceSpace::DropDead(Page* page) {
   std::vector<Slice>& slices = page->slices;
   if (slices.size() < 2 * std::size_t{page->live} + 8) return;

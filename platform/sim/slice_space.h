@@ -13,20 +13,21 @@
 
 namespace strata {
 
-// One live allocation: what was asked for, and the memory it has.
+// One live allocation: the requested size, and its memory.
 struct LiveAllocation {
   std::uint64_t bytes = 0;  // as requested
   FrameShare share;
 };
 
-// The addresses of allocations that are slices, and which of them are live.
+// The addresses of allocations that are slices, and the live allocations at
+// them.
 //
-// Model: addresses rise and start over at the end. A page of addresses is used
-//   again when all its slices have been free for kQuarantinedFrees frees, and
-//   never in part: addresses are plenty. This keeps the cost of a call the same
-//   for ten live slices and for millions.
+// Model: addresses rise and start over at the end. A page of addresses is
+//   reused only as a whole, after all its slices have been free for
+//   kQuarantinedFrees frees. So the cost of a call is the same for ten live
+//   slices and for millions.
 // Threads: externally synchronised.
-// Cost: O(1) but for a binary search among the slices of one page.
+// Cost: O(1), plus a binary search among the slices of one page.
 class SliceSpace {
  public:
   static constexpr std::size_t kQuarantinedFrees = 4096;
@@ -38,15 +39,15 @@ class SliceSpace {
   bool Contains(DevicePtr ptr) const {
     return ptr >= begin_ && ptr - begin_ < pages_in_all_ * kFrameBytes;
   }
-  // An address for the live allocation, which is made of slices; nothing if
+  // Returns an address for the allocation, which consists of slices. Nullopt if
   // none of the next pages is free.
   std::optional<DevicePtr> Add(const LiveAllocation& live);
-  // Takes the allocation that starts at `ptr` out; nothing if there is none.
+  // Removes the allocation that starts at `ptr`. Nullopt if there is none.
   std::optional<LiveAllocation> Remove(DevicePtr ptr);
-  // Whether one live allocation covers [ptr, ptr + bytes).
+  // True if one live allocation covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const;
-  // The live allocation that `ptr` lies in, and where in it; nothing if there
-  // is none.
+  // The live allocation that contains `ptr`, and the offset of `ptr` in it.
+  // Nullopt if there is none.
   std::optional<LiveAllocation> Find(DevicePtr ptr,
                                      std::uint64_t* offset) const;
 
@@ -61,7 +62,7 @@ class SliceSpace {
     std::uint32_t bytes;
   };
   struct Page {
-    std::vector<Slice> slices;  // by offset; live, or to be dropped
+    std::vector<Slice> slices;  // by offset; live, or dead and not yet removed
     std::uint32_t live = 0;
     std::uint32_t held = 0;  // live or in quarantine
   };
@@ -76,7 +77,7 @@ class SliceSpace {
 
   const DevicePtr begin_;
   const std::uint64_t pages_in_all_;
-  PageIndex current_ = 0;         // where new slices go
+  PageIndex current_ = 0;         // the page for new slices
   std::uint32_t next_slice_ = 0;  // the first unused one of current_
   std::unordered_map<PageIndex, Page> pages_;  // those with held > 0
   std::deque<PageIndex> quarantine_;           // of freed slices, oldest first

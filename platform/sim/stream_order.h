@@ -8,20 +8,20 @@
 
 namespace strata {
 
-// A moment in a stream's work: when its first `count` pieces are done.
+// A point in a stream's work: the completion of its first `count` operations.
 struct StreamPoint {
   std::int32_t device = -1;
   std::uint64_t stream_uid = 0;
-  std::uint64_t count = 0;  // 0: at once
+  std::uint64_t count = 0;  // 0: reached at once
 
   friend bool operator==(const StreamPoint&, const StreamPoint&) = default;
 };
 
-// Whether the host has waited for the work up to a point.
+// Returns true if the host has waited for the work up to a point.
 using WaitedFor = FunctionRef<bool(const StreamPoint&)>;
 
-// What is known about the order of work in streams, for who has to decide on it
-// when a call is made: memory pools.
+// The known order of work in streams, for decisions at the time of a call.
+// Memory pools use it.
 //
 // Model: happens-before among work on devices, by streams, events and the
 //   legacy stream's rule (cuda_semantics.md §5.1 R1-R3, R7).
@@ -33,14 +33,14 @@ class StreamOrder {
   StreamOrder& operator=(const StreamOrder&) = delete;
   virtual ~StreamOrder() = default;
 
-  // When all that was submitted to `stream` so far is done.
+  // The point at which all work submitted to `stream` so far is complete.
   virtual StreamPoint Last(const Stream& stream) const = 0;
-  // Whether what is submitted to `stream` from now on starts after `point`.
+  // True if work submitted to `stream` from now on starts after `point`.
   virtual bool IsBefore(const StreamPoint& point,
                         const Stream& stream) const = 0;
-  // Whether the work up to `point` is done.
+  // True if the work up to `point` is complete.
   virtual bool IsDone(const StreamPoint& point) const = 0;
-  // Makes what is submitted to `stream` from now on start after `point`.
+  // Work submitted to `stream` from now on starts after `point`.
   virtual void Wait(const Stream& stream, const StreamPoint& point) = 0;
 };
 

@@ -20,7 +20,8 @@ StreamPool::StreamPool(const StreamPoolOptions& options, PoolSpace* space)
 
 std::uint64_t StreamPool::room_bytes() const {
   if (options_.max_bytes == 0) return kNoLimit;
-  // No device has more than this, and rounding it up does not overflow.
+  // No device has more memory than this limit, and rounding it up does not
+  // overflow.
   const std::uint64_t most =
       std::min(options_.max_bytes, kMaxDeviceMemoryBytes);
   return RoundUp(most, kFrameBytes) - blocks_.reserved_bytes();

@@ -15,10 +15,10 @@
 
 namespace strata {
 
-// A pool grows by this much, or by the request if that is larger; seen on an
-// H200, driver 580.159 (D16).
+// Growth step of a pool; a larger request grows the pool by its own size. Seen
+// on an H200, driver 580.159 (D16).
 inline constexpr std::uint64_t kPoolGrowthBytes = std::uint64_t{32} << 20;
-// Sizes are rounded up to this; so aligned is every block.
+// Sizes are rounded up to this value, and every block is aligned to it.
 inline constexpr std::uint64_t kPoolBlockBytes = kSliceBytes;
 
 struct StreamPoolOptions {
@@ -30,14 +30,15 @@ struct StreamPoolOptions {
 
 // A stream-ordered pool of the simulated device.
 //
-// Model: a call decides at once, as the host side of a driver does, from what
-//   the streams have been given so far; nothing is decided again when the work
-//   runs. A request takes free memory that its stream may have (what it has
-//   freed itself or the host has waited for; the reuse attributes say what
-//   else), else the pool grows, else nothing. Memory goes back to the device in
-//   whole chunks, and only when no work is pending on any part of them.
+// Model: a call decides at once, as the host side of a driver does, from the
+//   work submitted so far. Running work changes no decision.
+//   A request uses free memory that its stream may reuse: memory that the
+//   stream freed itself, or that the host has waited for, or that the reuse
+//   attributes allow. Otherwise the pool grows; otherwise the request fails.
+//   The pool returns memory to the device in whole chunks, and only when no
+//   work is pending on any part of them.
 // Threads: externally synchronised.
-// Lifetime: `space` outlives it. What it holds then is not given back.
+// Lifetime: `space` outlives it. The destructor does not return the chunks.
 // Source: cuda_semantics.md §3 P1-P11, D16.
 class StreamPool {
  public:
@@ -46,34 +47,35 @@ class StreamPool {
   int device() const { return options_.device; }
   ShareType share() const { return options_.share; }
   std::uint64_t reserved_bytes() const { return blocks_.reserved_bytes(); }
-  // How much more it may reserve.
+  // Number of bytes by which the reservation may still grow.
   std::uint64_t room_bytes() const;
   std::uint64_t live_count() const { return blocks_.live_count(); }
   std::uint64_t live_bytes() const { return blocks_.live_bytes(); }
 
-  // kSuccess or kMemoryAllocation: `bytes` > 0 for work of `stream` from now
-  // on, without making it wait.
+  // Allocates `bytes` > 0 for later work of `stream`, which need not wait.
+  // kSuccess or kMemoryAllocation.
   Status Allocate(std::uint64_t bytes, const Stream& stream,
                   const StreamOrder& order, DevicePtr* ptr);
-  // The same, with free memory of other streams, for which `stream` then waits;
+  // Allocates free memory of other streams; `stream` then waits for them.
   // kMemoryAllocation if the pool may not do that.
   Status AllocateWithWaits(std::uint64_t bytes, const Stream& stream,
                            StreamOrder* order, DevicePtr* ptr);
-  // Returns whether `ptr` starts a live block; it is then free from `point` on,
-  // or at once.
+  // Returns true if `ptr` starts a live block. The block is then free from
+  // `point` on; without a point, at once.
   bool Free(DevicePtr ptr, const std::optional<StreamPoint>& point);
 
-  // Gives idle chunks back for as long as `keep_bytes` stay reserved.
+  // Returns idle chunks to the device while at least `keep_bytes` stay
+  // reserved.
   void TrimTo(std::uint64_t keep_bytes, const StreamOrder& order) {
     TrimTo(keep_bytes, &order);
   }
-  // What the host has waited for serves every stream from now on, and chunks
-  // above the release threshold go back: those of which all was waited for, or,
-  // with opportunistic reuse, is done.
+  // Memory that the host has waited for serves every stream from now on. Chunks
+  // above the release threshold are returned to the device if the host has
+  // waited for all of them, or, with opportunistic reuse, if all is complete.
   void OnSynchronize(const StreamOrder& order, WaitedFor waited);
-  // Gives one idle chunk back, if there is any.
+  // Returns one idle chunk to the device, if there is any.
   bool ReleaseChunk(const StreamOrder& order);
-  // What giving all idle chunks back would bring.
+  // Bytes of all idle chunks.
   std::uint64_t IdleBytes(const StreamOrder& order) const {
     return blocks_.IdleBytes(order);
   }
@@ -82,24 +84,25 @@ class StreamPool {
   Status SetAttribute(PoolAttribute attribute, std::uint64_t value);
   Status GetAttribute(PoolAttribute attribute, std::uint64_t* value) const;
 
-  // Of blocks that exist and blocks to come. `device` is not the owner.
+  // Applies to existing and later blocks. `device` is not the owner.
   void SetAccess(int device, Access access) { access_[device] = access; }
   Access AccessOf(int device) const;
 
-  // Of the live block that starts at `ptr`, or 0.
+  // Bytes of the live block that starts at `ptr`, or 0.
   std::uint64_t BlockBytes(DevicePtr ptr) const {
     return blocks_.BlockBytes(ptr);
   }
-  // Whether one live block covers [ptr, ptr + bytes).
+  // True if one live block covers [ptr, ptr + bytes).
   bool Covers(DevicePtr ptr, std::uint64_t bytes) const {
     return blocks_.Covers(ptr, bytes);
   }
-  // The same for a block that work before its free may still use.
+  // True if a freed block covers the range and work before its free may still
+  // use it.
   bool CoversFreed(DevicePtr ptr, std::uint64_t bytes,
                    const StreamOrder& order) const {
     return blocks_.CoversFreed(ptr, bytes, order);
   }
-  // The chunk that has all of [ptr, ptr + bytes), or null.
+  // The chunk that contains all of [ptr, ptr + bytes), or null.
   const PoolChunk* FindChunk(DevicePtr ptr, std::uint64_t bytes) const {
     return blocks_.FindChunk(ptr, bytes);
   }

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-// Devices are fewer than 256 and uids count from 1.
+// There are fewer than 256 devices, and uids count from 1.
 std::uint64_t KeyOf(std::int32_t device, std::uint64_t uid) {
   return uid << 8 | static_cast<std::uint64_t>(device);
 }
@@ -34,7 +34,7 @@ void StreamSet::Destroy(const Stream& stream) {
 
 SimStream& StreamSet::At(const Stream& stream) const {
   const std::uint64_t key = KeyOf(stream.device, stream.uid);
-  // A call asks several times.
+  // A call looks up its stream several times.
   if (last_found_ == nullptr || last_found_->key != key) {
     last_found_ = streams_.find(key)->second.get();
   }
@@ -242,8 +242,8 @@ SimStream* StreamSet::NextTowards(StreamPoint point) const {
         std::find_if(first.waits.begin(), first.waits.end(),
                      [this](const StreamPoint& p) { return !IsDone(p); });
     if (wait == first.waits.end()) return stream;
-    // The path ends: what a piece of work waits for was submitted before it,
-    // so no stream is met twice.
+    // The path ends: an operation waits only for operations submitted before
+    // it. So no stream is visited twice.
     point = *wait;
   }
 }

@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-// Handles look like pointers but point nowhere: each device has 2^32 of them,
+// Handles look like pointers but address nothing. Each device has 2^32 of them,
 // 64 apart, above its base.
 constexpr std::uintptr_t kStreamHandleBase = std::uintptr_t{0x57} << 48;
 constexpr std::uintptr_t kStreamHandleBytes = 64;

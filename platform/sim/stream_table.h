@@ -13,30 +13,32 @@ namespace strata {
 // A stream uid that this process has not used before.
 std::uint64_t NewStreamUid();
 
-// The handles of the two streams that exist without being created; as in CUDA.
+// The handles of the legacy and per-thread streams, which need no creation; as
+// in CUDA.
 inline void* const kLegacyStreamHandle = reinterpret_cast<void*>(0x1);
 inline void* const kPerThreadStreamHandle = reinterpret_cast<void*>(0x2);
 
 // The streams of one device.
 //
-// Model: like the driver's, the handle of a destroyed stream is the first to be
-//   used again (cuda_semantics.md S7); a uid never is.
+// Model: as in the driver, the handle of a destroyed stream is the first to be
+//   reused (cuda_semantics.md S7). A uid is never reused.
 // Threads: externally synchronised.
 class StreamTable {
  public:
   explicit StreamTable(int device) : device_(device) {}
 
   Stream Create();
-  // Returns false and does nothing unless `stream` was created here and lives.
+  // Returns false and does nothing unless `stream` was created here and is not
+  // destroyed.
   bool Destroy(const Stream& stream);
-  // The uid of the own stream of a thread, which CallingThreadNumber() names;
-  // `is_new`: nobody has asked for it before.
+  // The uid of the per-thread stream of a thread, which CallingThreadNumber()
+  // identifies. Sets `is_new` to true at the first call for this thread.
   std::uint64_t PerThread(std::uint64_t thread, bool* is_new);
 
-  // Whether work can be given to `stream`.
+  // True if work can be submitted to `stream`.
   bool Accepts(const Stream& stream) const;
   // Completes a stream of which only the handle is known. Returns false and
-  // leaves `stream` alone if no created stream has it.
+  // leaves `stream` unchanged if no created stream has the handle.
   bool Find(void* handle, Stream* stream) const;
 
   std::size_t live_count() const { return created_.size(); }

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-// The clock stops at its end.
+// The clock saturates at its maximum.
 std::uint64_t Later(std::uint64_t now_ns, std::uint64_t ns) {
   return ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + ns;
 }

@@ -11,17 +11,17 @@
 
 namespace strata {
 
-// Pieces of work that a device does at the same time. An estimate: a GPU runs a
-// few kernels next to each other and has a few engines for copies.
+// Number of operations that a device runs at the same time. An estimate: a GPU
+// runs a few kernels concurrently and has a few copy engines.
 inline constexpr int kConcurrentWork = 8;
 
 // Work takes the time that it costs.
 //
-// Model: one clock for the platform. Calls move it by what they cost; work
-//   starts when what it waits for is done and its device has one of
-//   kConcurrentWork slots free, first submitted first; its effect happens when
-//   the clock reaches its end. Who waits moves the clock to the end of the work
-//   that is done next.
+// Model: one clock for the platform. Calls advance the clock by their cost. An
+//   operation starts when its waits are reached and its device has one of
+//   kConcurrentWork slots free, in the order of submission. Its effect happens
+//   when the clock reaches its end. A thread that waits advances the clock to
+//   the end of the next operation.
 class TimedProgress final : public ProgressPolicy {
  public:
   using ProgressPolicy::ProgressPolicy;
@@ -38,7 +38,7 @@ class TimedProgress final : public ProgressPolicy {
  private:
   struct Running {
     std::uint64_t end_ns;
-    std::uint64_t number;  // of the operation: decides between equal ends
+    std::uint64_t number;  // number of the operation; orders equal ends
     SimStream* stream;
 
     friend bool operator<(const Running& a, const Running& b) {

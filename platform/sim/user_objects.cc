@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// As for streams (stream_table.cc), above another base.
+// Handles as in stream_table.cc, with another base.
 constexpr std::uintptr_t kObjectHandleBase = std::uintptr_t{0x64} << 48;
 constexpr std::uintptr_t kObjectHandleBytes = 64;
 
@@ -24,7 +24,7 @@ UserObject UserObjectTable::Create(int device, void* pointer,
     queue->due.push_back({gone, destroy});
     ++queue->count;
   };
-  // A null pointer is kept like any other.
+  // A null pointer is a valid pointer of an object.
   Entry entry{device, 1, UserObjectRef(pointer, std::move(due)), {}};
   entry.alive = entry.held;
   entries_.emplace(object.value, std::move(entry));

@@ -14,20 +14,19 @@
 
 namespace strata {
 
-// A reference to a user object. Its destructor is due when the last one is
-// gone.
+// A reference to a user object. The destructor of the object is due after the
+// last reference is dropped.
 using UserObjectRef = std::shared_ptr<const void>;
 
 // Objects of callers that graphs keep alive.
 //
-// Model: a caller has a count of references under the object's handle; graphs,
-//   their instances and launches under way have references of their own. When
-//   the last of all is gone, the object's destructor is put into a queue, which
-//   is emptied at the next call that anyone makes. Handles are never used
-//   again.
-// Errors: the Status of the Device entry point that each method serves.
-// Threads: externally synchronised; references may be dropped under the same
-//   lock, and RunDestructors is called without it.
+// Model: a caller holds a number of references under the object's handle.
+//   Graphs, their instances and running launches hold references of their own.
+//   When the last reference is dropped, the object's destructor enters a queue.
+//   The next call on any device empties the queue. Handles are never reused.
+// Errors: the Status of the Device entry point that each method implements.
+// Threads: externally synchronised. References may be dropped under the same
+//   lock. RunDestructors is called without the lock.
 // Source: cuda_semantics.md C29.
 class UserObjectTable {
  public:
@@ -35,19 +34,19 @@ class UserObjectTable {
   UserObjectTable(const UserObjectTable&) = delete;
   UserObjectTable& operator=(const UserObjectTable&) = delete;
 
-  // An object with one reference, the caller's.
+  // Creates an object with one reference, which the caller holds.
   UserObject Create(int device, void* pointer, HostFunction destroy);
-  // kInvalidValue unless the caller has a reference; `move` takes it from the
-  // caller.
+  // kInvalidValue unless the caller holds a reference. `move` moves the
+  // reference of the caller.
   Status Retain(UserObject object, bool move, UserObjectRef* reference);
   Status Release(UserObject object);
 
-  // Whether RunDestructors has something to do. Any thread.
+  // True if RunDestructors has destructors to run. Any thread.
   bool has_due() const { return queue_->count.load() != 0; }
-  // Takes `mutex` only to empty the queue. Devices refuse calls meanwhile.
+  // Acquires `mutex` only to empty the queue. Devices refuse calls meanwhile.
   void RunDestructors(std::mutex* mutex);
 
-  // Objects made on `device` whose destructors are not due.
+  // Number of objects created on `device` whose destructors are not due.
   std::uint64_t live_count(int device) const;
 
  private:
@@ -55,7 +54,7 @@ class UserObjectTable {
     void* pointer;
     HostFunction destroy;
   };
-  // Outlives the table for as long as there are references.
+  // Outlives the table while references exist.
   struct Queue {
     std::vector<Due> due;
     std::atomic<std::size_t> count{0};

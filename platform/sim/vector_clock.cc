@@ -29,7 +29,7 @@ void VectorClock::Raise(std::uint64_t key, std::uint64_t count) {
 }
 
 void VectorClock::Join(const VectorClock& other) {
-  // Mostly both name the same streams, so that nothing is inserted.
+  // Mostly both clocks have the same streams, so that nothing is inserted.
   std::size_t at = 0;
   for (const Entry& entry : other.entries_) {
     while (at < entries_.size() && entries_[at].key < entry.key) ++at;

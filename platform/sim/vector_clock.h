@@ -9,21 +9,21 @@
 
 namespace strata {
 
-// How much of each stream's work comes before something: for each stream, named
-// by its key, how many of its first pieces. A stream that is not named: none.
+// A set of operations: for each stream, named by its key, the number of its
+// first operations in the set. Streams without entry: 0.
 //
 // Threads: externally synchronised.
-// Cost: Join is linear in both, the others in the logarithm; memory is taken
-//   only when a stream is named for the first time.
+// Cost: Join is linear in both clocks, the others are logarithmic. Memory is
+//   allocated only at the first entry for a stream.
 // Source: cuda_semantics.md §5.4.
 class VectorClock {
  public:
   std::uint64_t At(std::uint64_t key) const;
-  // At(key) becomes at least `count`.
+  // Raises At(key) to at least `count`.
   void Raise(std::uint64_t key, std::uint64_t count);
-  // Each becomes the larger of the two.
+  // Raises each entry to the larger value of the two clocks.
   void Join(const VectorClock& other);
-  // At(key) becomes 0 for each key that `is_gone` returns true for. Linear.
+  // Sets At(key) to 0 for each key for which `is_gone` returns true. Linear.
   template <class Predicate>
   void ForgetIf(Predicate is_gone) {
     std::erase_if(entries_,

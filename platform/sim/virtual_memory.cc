@@ -31,7 +31,8 @@ Status VirtualMemory::Reserve(int device, std::uint64_t bytes,
     return Status::kInvalidValue;
   }
   const std::uint64_t aligned = std::max(alignment, kFrameBytes);
-  // No address of the window is a multiple of more than its size.
+  // No address of the window is a multiple of an alignment above the window's
+  // size.
   if (bytes >= kMaxReservationBytes || aligned > kReservedWindowBytes) {
     return Status::kMemoryAllocation;
   }
@@ -58,7 +59,7 @@ Status VirtualMemory::Map(DevicePtr ptr, std::uint64_t bytes,
                           std::uint64_t offset, MemHandle handle) {
   const PhysicalMemory::Block* block = physical_->FindReferenced(handle);
   if (block == nullptr || bytes == 0) return Status::kInvalidValue;
-  // Said before the address is looked at (cuda_semantics.md V5).
+  // Checked before the address (cuda_semantics.md V5).
   if (offset != 0 || bytes != block->bytes) return Status::kNotSupported;
   if (ptr % kFrameBytes != 0 || !InOneReservation(ptr, bytes) ||
       AnyMapped(ptr, bytes)) {
@@ -171,7 +172,7 @@ bool VirtualMemory::InOneReservation(DevicePtr ptr, std::uint64_t bytes) const {
   return offset < size && bytes <= size - offset;
 }
 
-// The mapping that `ptr` lies in.
+// The mapping that contains `ptr`.
 VirtualMemory::Mappings::const_iterator VirtualMemory::MappingAt(
     DevicePtr ptr) const {
   auto found = mappings_.upper_bound(ptr);

@@ -93,7 +93,7 @@ Status CaptureSet::CheckEvent(const CaptureRule& rule, Event event) {
   const auto found = events_.find(event.value);
   if (found == events_.end()) return Status::kSuccess;
   SimCapture* capture = found->second.capture.get();
-  // the capture has ended
+  // The capture has ended.
   if (capture->graph == nullptr) return Status::kInvalidValue;
   if (capture->status == CaptureStatus::kInvalidated) {
     return Status::kStreamCaptureInvalidated;

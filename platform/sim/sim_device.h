@@ -126,7 +126,7 @@ class SimDevice final : public Device {
                    const AccessDescriptor* access, std::size_t count) override;
   Status GetAccess(DevicePtr ptr, Location location, Access* access) override;
   // The caller closes the descriptor. The descriptor is valid within the
-  // process.
+  // process; if the device stores bytes, in every process of the machine.
   Status ExportMemory(MemHandle handle, ShareType type,
                       Shareable* shareable) override;
   Status ImportMemory(MemHandle* handle, ShareType type,

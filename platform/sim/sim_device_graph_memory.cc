@@ -60,7 +60,7 @@ Status SimDevice::CaptureFree(SimCapture* capture, const Stream& stream,
   }
   const int device = DeviceOfGraphAddress(ptr);
   if (device < 0 || device >= platform_->device_count()) {
-    return Status::kInvalidValue;  // the capture goes on
+    return Status::kInvalidValue;  // the capture continues
   }
   GraphMemoryUse& use = platform_->graphs().Find(capture->handle)->memory;
   const auto own = use.heaps.find(device);

@@ -264,8 +264,8 @@ class BiasedLockCore {
   // in a row.
   typename Machine::template Guarded<const void*> last_{nullptr};
   typename Machine::template Guarded<std::uint32_t> run_{0};
-  // Number of times since the last owner that another thread acquired the word
-  // than the one before.
+  // Number of times that the word passed to another thread since the last
+  // owner.
   typename Machine::template Guarded<std::uint32_t> turns_{0};
   typename Machine::template Guarded<std::uint32_t> run_to_own_;
 };

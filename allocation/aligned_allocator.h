@@ -7,14 +7,15 @@
 
 namespace strata {
 
-// Serves alignments that the underlying allocator does not promise by asking
-// for more and moving the address up.
+// Serves alignments above those of the underlying allocator: it requests more
+// bytes and moves the address up.
 //
-// Model: what the underlying allocator promises passes through untouched.
-//   Otherwise up to `alignment - natural alignment` bytes are lost per block;
-//   the offset is kept in the record, and size() is what follows it.
+// Model: requests that the underlying allocator can align pass through
+//   unchanged. Otherwise up to `alignment - natural alignment` bytes are lost
+//   per block. The record stores the offset; size() is the number of bytes
+//   after it.
 // Errors: kBadRequest for an alignment above kMaxAlignment.
-// Cost: nothing for a request that passes through.
+// Cost: none for a request that passes through.
 class AlignedAllocator final : public Decorator {
  public:
   explicit AlignedAllocator(std::shared_ptr<Allocator> underlying);

@@ -12,22 +12,21 @@ namespace strata {
 
 class Allocator;
 
-// A file that says what memory was allocated for: which step, which operation,
-// which tensor.
+// A file that records the purpose of allocations: step, operation and tensor.
 //
 // Model: one JSON object per line. Key `event` is one of
 //     step                 `handle`
 //     tensor_allocation    all keys below, `dtype` and `shape`
 //     raw_allocation       all keys below
 //     tensor_deallocation, raw_deallocation   all but the sizes
-//   and every line has `step_id` and `op`, the calling thread's (annotation.h).
-//   Further keys: `allocator` (the layer that carves the memory), `place`,
-//   `bytes` (as rounded), `requested_bytes`, `address`, and `allocation_id`,
-//   the log's own number of the allocation: from 1, never used again. A
-//   deallocation has the number of its allocation.
-// Threads: any thread. A deallocation is recorded before the memory is free, so
+//   Every line has `step_id` and `op`, those of the calling thread
+//   (annotation.h). Further keys: `allocator` (the layer that splits chunks),
+//   `place`, `bytes` (rounded), `requested_bytes`, `address`, and
+//   `allocation_id`. The log numbers the allocations from 1 and never uses a
+//   number again. A deallocation has the number of its allocation.
+// Threads: any thread. A deallocation is recorded before the memory is free. So
 //   an address is not allocated again before its line.
-// Cost: a formatted line under the log's lock; no heap call.
+// Cost: a formatted line under the lock of the log; no heap call.
 // Source: tf_bfc.md §2 (LogMemory).
 class AllocationLog {
  public:
@@ -36,10 +35,12 @@ class AllocationLog {
   // Errors: as RecordingFile.
   explicit AllocationLog(const std::string& path);
 
-  // The calling thread begins a step; `handle` names what runs, for people.
+  // Records that the calling thread begins a step. `handle` is a readable name
+  // of the step.
   void RecordStep(const char* handle) noexcept;
 
-  // Both return the allocation_id. `allocator` is any layer of the chain.
+  // Record an allocation and return its allocation_id. `allocator` is any layer
+  // of the chain.
   std::uint64_t RecordTensorAllocation(const Allocation& allocation,
                                        const Allocator& allocator,
                                        const char* dtype,
@@ -54,7 +55,7 @@ class AllocationLog {
                              const Allocator& allocator) noexcept;
 
  private:
-  // Hold mutex_.
+  // The functions below need mutex_.
   void Begin(const char* event);
   void End();
   void Text(const char* key, const char* value);
@@ -71,8 +72,8 @@ class AllocationLog {
   std::uint64_t last_id_ = 0;  // guarded by mutex_
 };
 
-// The name of the layer of a chain that carves memory into what it returns: the
-// strategy, or the bottom of a chain without one.
+// Returns the name of the layer of a chain that splits chunks into blocks: the
+// strategy, or the bottom of a chain without a strategy.
 const char* CarvingLayer(const Allocator& chain);
 
 }  // namespace strata

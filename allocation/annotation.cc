@@ -11,7 +11,7 @@ namespace {
 thread_local const ScopedAnnotation* innermost = nullptr;
 thread_local std::int64_t current_step = -1;
 
-// Writes text from its end towards its start.
+// Writes text from the end of a buffer towards its start.
 class BackwardText {
  public:
   BackwardText(char* begin, char* end) : begin_(begin), at_(end) {}
@@ -19,7 +19,7 @@ class BackwardText {
   char* at() const { return at_; }
   bool full() const { return at_ == begin_; }
 
-  // As much of the end of `text` as fits.
+  // Writes the end of `text`, as much as fits.
   void Prepend(std::string_view text) {
     const auto room = static_cast<std::size_t>(at_ - begin_);
     const std::size_t count = std::min(room, text.size());

@@ -9,17 +9,18 @@
 
 namespace strata {
 
-// What the calling thread is doing, for reports on memory: who allocated this?
+// Describes the work of the calling thread, for reports about the origin of
+// memory.
 //
 // Model: frames form a stack per thread: "train{step=3} / conv1 / MatMul". The
-//   innermost one is the operation; the step is the thread's. Layers that keep
-//   notes copy CurrentAnnotation() at allocation.
-// Threads: each thread has its own.
-// Cost: a frame is two pointer writes; the text is only made when asked for.
+//   innermost frame is the operation. The step belongs to the thread. Layers
+//   that store descriptions copy CurrentAnnotation() at allocation.
+// Threads: each thread has its own stack.
+// Cost: a frame is two pointer writes; the text is built on request.
 // Source: tf_bfc.md R57 (ScopedAllocationTrace), R4 (op name, step id).
 class ScopedAnnotation {
  public:
-  // `name` and `detail` must outlive this object; `detail` is printed in braces
+  // `name` and `detail` must outlive this object. `detail` is printed in braces
   // and may be null.
   explicit ScopedAnnotation(const char* name,
                             const char* detail = nullptr) noexcept;
@@ -37,19 +38,21 @@ class ScopedAnnotation {
   const ScopedAnnotation* outer_;
 };
 
-// The step (batch, iteration) the calling thread works on; -1: none.
+// Step (batch, iteration) of the calling thread; -1: none.
 void SetAnnotationStep(std::int64_t step) noexcept;
 std::int64_t AnnotationStep() noexcept;
 
-// The name of the innermost frame; "" without one. Valid as long as the frame.
+// Name of the innermost frame; "" if there is none. Valid while the frame
+// exists.
 const char* AnnotationOp() noexcept;
 
-// "train{step=3} / conv1 / MatMul", outermost first; "" without a frame.
+// All frames, outermost first: "train{step=3} / conv1 / MatMul"; "" if there is
+// none.
 std::string CurrentAnnotation();
 
-// The same without a heap call, for layers that must not make one: writes it to
-// `text`, ended by a 0, and returns its length. What does not fit is cut off at
-// the start, where the outer frames are. `capacity` is not 0.
+// Like CurrentAnnotation(), without a heap call. Writes the text to `text`,
+// ended by a 0, and returns its length. If it does not fit, cuts off the start,
+// which holds the outer frames. `capacity` is not 0.
 std::size_t CopyCurrentAnnotation(char* text, std::size_t capacity) noexcept;
 
 }  // namespace strata

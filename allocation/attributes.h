@@ -9,24 +9,24 @@
 
 namespace strata {
 
-// What memory must be good for, whatever place that makes it: which allocator
-// to take.
+// Uses that memory must support, independent of the place. They select an
+// allocator.
 //
-// Model: a set of bits, and the number of a scope that only one party names.
-//   The default asks for nothing: memory of the device.
+// Model: a set of bits and the number of a scope. A default object requires
+//   nothing and selects device memory.
 // Source: tf_bfc.md §2 (AllocatorAttributes).
 class AllocatorAttributes {
  public:
   bool on_host() const { return Has(kOnHost); }
-  // A network card reads and writes it.
+  // A network card reads and writes the memory.
   bool nic_compatible() const { return Has(kNicCompatible); }
-  // Work on a GPU reads and writes it.
+  // Work on a GPU reads and writes the memory.
   bool gpu_compatible() const { return Has(kGpuCompatible); }
-  // Eight bits that mean something to one kind of device alone.
+  // Eight bits with a meaning private to one kind of device.
   std::uint8_t device_bits() const {
     return static_cast<std::uint8_t>(bits_ >> kDeviceShift);
   }
-  // 0: no scope.
+  // Number of the scope; 0: no scope.
   int scope_id() const { return scope_id_; }
 
   AllocatorAttributes& set_on_host(bool on) { return Set(kOnHost, on); }
@@ -39,14 +39,14 @@ class AllocatorAttributes {
   AllocatorAttributes& set_device_bits(std::uint8_t bits);
   AllocatorAttributes& set_scope_id(int scope_id);
 
-  // Asks for what `other` asks for as well.
+  // Adds the requirements of `other` to this object.
   //
-  // Errors: std::invalid_argument, and nothing has changed, if both name a
-  //   scope and not the same one.
+  // Errors: std::invalid_argument if both name a scope and the scopes differ.
+  //   Then nothing has changed.
   void Merge(const AllocatorAttributes& other);
 
-  // Whether memory that satisfies `other` satisfies this too: its bits are a
-  // subset of the other's. Scopes are not compared.
+  // True if memory that satisfies `other` satisfies this object too: its bits
+  // are a subset of the bits of `other`. Scopes are not compared.
   bool IsEqualOrLessRestrictiveThan(const AllocatorAttributes& other) const {
     return (bits_ | other.bits_) == other.bits_;
   }
@@ -70,22 +70,20 @@ class AllocatorAttributes {
   int scope_id_ = 0;
 };
 
-// How one allocation is made.
-//
-// Source: tf_bfc.md R42 (AllocationAttributes).
+// Options of one allocation.
 struct AllocationAttributes {
-  // Whether exhaustion is worth a reaction: giving idle memory back, callbacks,
-  // waiting. Without, the caller has something else to try.
+  // Run the Reclaimer when memory is exhausted: release idle memory, call
+  // callbacks, wait. False for a caller that has an alternative.
   bool retry_on_failure = true;
-  // The caller records it in the allocation log, with what it is for; the chain
-  // need not.
+  // The caller records the allocation and its purpose in the allocation log;
+  // the chain does not.
   bool allocation_will_be_logged = false;
-  // Asked before every attempt for Request::freed_before; null: any memory will
-  // do. Not owned, and must not throw.
+  // Called before every attempt for the value of Request::freed_before; null:
+  // any memory may be reused. Not owned. Must not throw.
   const std::function<std::uint64_t()>* freed_by = nullptr;
 };
 
-// The request for `bytes` made in this way.
+// Returns the request for `bytes` with these options.
 Request ToRequest(std::size_t bytes, const AllocationAttributes& attributes);
 
 }  // namespace strata

@@ -9,11 +9,12 @@
 
 namespace strata {
 
-// Flags of a block, which a memory map may read at any time. Several threads
-// may mark a live one at once; who allocates or frees it has it alone.
+// Functions for the flags of a block. A memory map may read them at any time.
+// Several threads may mark a live block at once. The thread that allocates or
+// frees a block has exclusive access.
 
 inline unsigned FlagsOf(const Block& block) noexcept {
-  // There is no reference to a constant.
+  // std::atomic_ref does not accept a constant object.
   auto& flags = const_cast<std::uint8_t&>(block.flags);  // NOLINT
   return std::atomic_ref(flags).load(std::memory_order_relaxed);
 }
@@ -31,26 +32,26 @@ inline void RemoveFlag(Block& block, BlockFlags flag) noexcept {
       .fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed);
 }
 
-// Whether it is live and nothing else is to be known of it: no mark, no offset.
-// By who has the block alone.
+// True if the block is live and has no mark and no offset. Needs exclusive
+// access.
 inline bool IsPlain(const Block& block) noexcept {
   return FlagsOf(block) == kBlockLive;
 }
 
-// By who has the block alone.
+// Needs exclusive access.
 inline void SetFlags(Block& block, unsigned flags) noexcept {
   std::atomic_ref(block.flags)
       .store(static_cast<std::uint8_t>(flags), std::memory_order_relaxed);
 }
 
-// Whether it is handed out. By who has the block alone: no atomic operation, as
-// that waits for a line which may be far away.
+// Sets or clears kBlockLive. Needs exclusive access. A plain store, because an
+// atomic exchange waits for a cache line that may be far away.
 inline void SetLive(Block& block, bool is_live) noexcept {
   const unsigned others = FlagsOf(block) & ~unsigned{kBlockLive};
   SetFlags(block, others | (is_live ? unsigned{kBlockLive} : 0));
 }
 
-// Has a live block begin so far behind its start. By who has it alone.
+// Sets the offset of a live block in bytes. Needs exclusive access.
 inline void SetOffset(Block& block, std::size_t bytes) noexcept {
   block.offset_units =
       static_cast<std::uint16_t>(bytes / Block::kOffsetUnitBytes);

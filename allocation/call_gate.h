@@ -7,12 +7,12 @@
 
 namespace strata {
 
-// Lets calls into an object pass until the object goes away, which waits for
-// those inside. Not a lock: calls pass side by side, and one inside may enter
-// again.
+// Lets calls into an object pass until the object is destroyed. The destruction
+// waits for the calls inside. Not a lock: calls run concurrently, and a call
+// inside may enter again.
 //
-// Threads: any thread. A call that is inside uses Shut, as Close would wait for
-// itself.
+// Threads: any thread. A call that is inside must use Shut(), because Close()
+//   would wait for the call itself.
 class CallGate {
  public:
   // Holds the gate open for one call.
@@ -32,9 +32,10 @@ class CallGate {
   };
 
   bool is_closed() const { return closed_.load(); }
-  // No call enters after this returns.
+  // Closes the gate: after this returns, no call enters.
   void Shut() { closed_.store(true); }
-  // No call enters after this returns, and none is inside.
+  // Closes the gate and waits: after this returns, no call enters and none is
+  // inside.
   void Close() {
     Shut();
     for (int inside = inside_.load(); inside != 0; inside = inside_.load()) {

@@ -47,7 +47,7 @@ bool CaptureFrontier(Device& device, const Stream& stream,
                      std::vector<GraphNode>* nodes, bool* unknown) noexcept {
   CaptureInfo info;
   const Status status = device.StreamCaptureInfo(stream, &info);
-  // The legacy stream takes part in no capture (cuda_semantics.md C12).
+  // The legacy stream never captures (cuda_semantics.md C12).
   if (status != Status::kSuccess && status != Status::kStreamCaptureImplicit &&
       unknown != nullptr) {
     *unknown = true;
@@ -77,7 +77,7 @@ bool CaptureOrderAllocator::RecordStream(Allocation* allocation,
       made.push_back({allocation, {}, {}, false});
       found = by_block_.emplace(block, made.begin()).first;
       marked_.splice(marked_.end(), made);
-      // Other layers may have set it, too.
+      // Another layer may have set the flag too.
       AddFlag(*block, kBlockMarked);
     }
     std::vector<Stream>& streams = found->second->streams;
@@ -166,7 +166,7 @@ void CaptureOrderAllocator::DoFree(Allocation* allocation) noexcept {
   try {
     std::vector<GraphNode> nodes;
     for (const Stream& stream : mark.streams) {
-      // Of a stream that is not capturing nothing is in the graph.
+      // A stream that is not capturing has no nodes in the graph.
       if (!CaptureFrontier(device, stream, &nodes, &mark.unknown)) continue;
       mark.frontier.insert(mark.frontier.end(), nodes.begin(), nodes.end());
     }
@@ -205,7 +205,7 @@ void CaptureOrderAllocator::TakeReady(List* ready) noexcept {
     mark = next;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
-  // What the end of a capture has not seen, it would have given.
+  // A capture that ended in between did not see these blocks: free them now.
   if (ended == ended_) {
     parked_.splice(parked_.begin(), parked);
   } else {

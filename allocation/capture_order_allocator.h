@@ -15,34 +15,35 @@
 
 namespace strata {
 
-// Whether every node of `earlier` is one of `later` or comes before one, by the
-// edges of their graph: what is submitted after `later` then runs after
-// `earlier` at every launch.
+// True if every node of `earlier` is a node of `later`, or precedes one by the
+// edges of the graph. Then work submitted after `later` runs after `earlier` at
+// every launch.
 //
-// Errors: false if the device cannot tell, or the host is out of memory.
+// Errors: false if the device calls fail or the host is out of memory.
 // Cost: a device call per node between the two.
 bool AllPrecede(Device& device, const std::vector<GraphNode>& earlier,
                 const std::vector<GraphNode>& later) noexcept;
 
-// What is submitted to `stream` next would depend on `nodes`. False if the
-// stream is not capturing, or if the device cannot tell, which `unknown` says.
+// Sets `nodes` to the nodes on which the next work in `stream` would depend.
+// Returns false if the stream is not capturing or if a device call failed; the
+// latter sets `unknown`.
 bool CaptureFrontier(Device& device, const Stream& stream,
                      std::vector<GraphNode>* nodes,
                      bool* unknown = nullptr) noexcept;
 
-// Orders reuse of memory inside captures: the layer of a graph pool's chain in
-// the place that StreamSafe has outside.
+// Orders the reuse of memory inside captures. This layer of a graph pool's
+// chain replaces StreamSafe, which other chains have.
 //
 // Model: the chain serves one stream. A block that only this stream used may be
-//   used again at once. One that other capturing streams were recorded for is
-//   used again when all they had captured at the free comes before what this
-//   stream captures next; at the latest when the capture has ended, as all
-//   streams have joined by then. No event is recorded or asked for.
+//   reused at once. A block recorded for other capturing streams is reused when
+//   their captured work at the free precedes the next work of this stream. At
+//   the latest it is reused at the end of the capture, because all streams have
+//   joined by then. No event is recorded or queried.
 // Threads: any thread.
-// Cost: nothing for blocks without marks. A marked one is looked at again by
-//   each request that finds no other block.
-// Lifetime: as the pool. Gives nothing back to the system before it is
-//   destroyed: launches may use what is free here.
+// Cost: none for blocks without marks. Each request that finds no other block
+//   checks the marked blocks again.
+// Lifetime: as the pool. Releases nothing to the system before it is destroyed,
+//   because launches may use memory that is free here.
 // Source: cuda_semantics.md K2, K3.
 class CaptureOrderAllocator final : public Decorator {
  public:
@@ -53,51 +54,53 @@ class CaptureOrderAllocator final : public Decorator {
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // 0: see above.
+  // Always 0; see Lifetime.
   std::size_t Release() noexcept override { return 0; }
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
-  // An event says nothing of what is captured.
+  // Records the stream: an event does not order captured work.
   bool RecordUse(Allocation* allocation, Stream stream,
                  Event /*event*/) noexcept override {
     return RecordStream(allocation, stream);
   }
   void EraseStream(Allocation* allocation, Stream stream) noexcept override;
-  // Marks of it stay valid: what it captured is asked for now. Waits for frees
-  // of other threads that ask it.
+  // Marks of the stream stay valid: its captured work is read now. Waits for
+  // frees of other threads that are querying the stream.
   void StreamDestroyed(Stream stream) noexcept override;
   const char* name() const override { return "capture_order"; }
 
-  // The capture that this stream took part in has ended: every stream of it has
-  // joined, or nothing of it will ever run.
+  // Call it when the capture of this stream has ended: all its streams have
+  // joined, or none of its work will ever run.
   void CaptureEnded() noexcept;
 
  private:
   struct Marked {
     Allocation* allocation = nullptr;
     std::vector<Stream> streams;
-    // Of `streams`, at the free, and of those that are gone.
+    // Nodes of `streams` at the free, and of streams destroyed before.
     std::vector<GraphNode> frontier;
-    // The frontier could not be read: wait for the end of the capture.
+    // The nodes could not be read: wait for the end of the capture.
     bool unknown = false;
   };
   using List = std::list<Marked>;
 
-  // Asks `stream`, which is about to go, for those that it is a mark of.
+  // Reads the captured work of `stream`, which is about to be destroyed, for
+  // the blocks it marked.
   void NoteEnd(const Stream& stream) noexcept;
-  // Keeps what was freed after the end of capture `ended`, unless nothing has
-  // to be waited for or another capture has ended since.
+  // Parks blocks freed after the end of capture number `ended`. Frees them at
+  // once if there is nothing to wait for, or another capture has ended since.
   void Park(List* freed, std::uint64_t ended) noexcept;
-  // Moves to `ready` what may be used again.
+  // Moves to `ready` the blocks that may be reused.
   void TakeReady(List* ready) noexcept;
   void GiveAll(List* ready) noexcept;
 
   const std::shared_ptr<ChainStream> own_;
   std::mutex mutex_;
   List marked_;  // live; guarded by mutex_
-  std::unordered_map<const Block*, List::iterator> by_block_;  // by mutex_
+  // guarded by mutex_
+  std::unordered_map<const Block*, List::iterator> by_block_;
   List parked_;              // freed; guarded by mutex_
-  std::uint64_t ended_ = 0;  // captures; guarded by mutex_
-  // Frees that may still ask the streams of a mark that is not listed any more.
+  std::uint64_t ended_ = 0;  // number of ended captures; guarded by mutex_
+  // Number of frees that may still query streams of a mark that left the lists.
   std::atomic<int> asking_{0};
 };
 

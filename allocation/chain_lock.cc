@@ -10,7 +10,8 @@ namespace strata {
 void ChainLock::Open(RemoteFrees& frees) noexcept {
   if (is_open()) return;
   frees_ = &frees;
-  // First: a block that is left, and is known to be, is not overlooked.
+  // Set first, so that a thread that knows of a block left here sees the queue
+  // as open.
   ways_.store(own_bit() | kOpenBit, std::memory_order_relaxed);
   frees.Open();
 }

@@ -10,15 +10,15 @@
 
 namespace strata {
 
-// The lock of a chain, at which frees can wait in place of their threads.
+// The lock of a chain. Frees by other threads can be queued in it.
 //
-// Model: who frees a block of another thread's chain may leave it among the
-//   RemoteFrees and go on. Whoever locks takes in all that waits before
-//   anything else, as one batch: so he sees every free that ended before. Who
-//   holds it in one of the ways of a hit does not, as that calls nothing:
-//   TakeIn is for him to call before he looks for memory, or says how much is
-//   in use.
-//   One look says whether the lock word is all there is to take: is_simple().
+// Model: a thread that frees a block of another thread's chain may leave the
+//   block in RemoteFrees and continue. A thread that locks first takes in all
+//   queued blocks, as one batch. So it sees every free that ended before. The
+//   ways of a hit (ByWord, AsOwner, AsLocked) do not take in blocks, because
+//   they call no function. Their users call TakeIn() before they search for
+//   memory or report bytes in use. One load (is_simple()) says whether the lock
+//   word alone must be acquired.
 // Threads: as BiasedLock.
 // Cost: as BiasedLock, and one load of the same cache line. 64 bytes, one cache
 //   line.
@@ -36,8 +36,8 @@ class alignas(64) ChainLock {
    private:
     const BiasedLock::Guard guard_;
   };
-  // The ways of a hit to hold it, as those of BiasedLock. IsAll: for who may
-  // have come too late (Lasting).
+  // The ways in which a hit holds the lock, as in BiasedLock. IsAll() is for
+  // threads that may have locked after the end of the chain (Lasting).
   struct ByWord {
     static bool TakeAtOnce(ChainLock& lock) {
       return lock.is_simple() && BiasedLock::ByWord::TakeAtOnce(lock.lock_);
@@ -64,8 +64,8 @@ class alignas(64) ChainLock {
     static void Keep() { BiasedLock::AsOwner::Keep(); }
     static void Unkeep() { BiasedLock::AsOwner::Unkeep(); }
   };
-  // As after lock(), whichever way that went. TryTake: false if somebody has
-  // it, or another thread owns it, which stays the owner.
+  // Holds the lock as after lock(). TryTake() fails if a thread holds the lock
+  // or another thread owns it. That thread stays the owner.
   struct AsLocked {
     static void Take(ChainLock& lock) {
       lock.lock_.lock();
@@ -80,7 +80,7 @@ class alignas(64) ChainLock {
     static void Keep() {}
     static void Unkeep() {}
   };
-  // Whether no thread can own it.
+  // True if no thread can own the lock.
   bool is_simple() const noexcept {
     return (ways_.load(std::memory_order_acquire) & kOwnBit) == 0;
   }
@@ -92,27 +92,29 @@ class alignas(64) ChainLock {
   bool try_lock() { return lock_.try_lock() && TakeIn(); }
   void unlock() { lock_.unlock(); }
 
-  // Whether blocks may be left. Without the lock it may change meanwhile; but
-  // who knows of a block that was left, and not taken in, sees it.
+  // True if blocks may be left. Without the lock the result may be outdated.
+  // But a thread that knows of a block that was left and not taken in always
+  // sees true.
   bool is_open() const noexcept {
     return (ways_.load(std::memory_order_relaxed) & kOpenBit) != 0;
   }
-  // The rest is for who has the lock.
+  // The functions below need the lock.
 
   bool has_waiting() const noexcept { return is_open() && frees_->any(); }
-  // Takes in what waits.
+  // Takes in the queued blocks.
   bool TakeIn() noexcept {
     if (ways_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       TakeInSlowly();
     }
     return true;
   }
-  // Blocks may be left at `frees` from now on, which is there until Close.
+  // Opens the queue: other threads may now leave blocks at `frees`. `frees`
+  // must live until Close().
   void Open(RemoteFrees& frees) noexcept;
-  // Takes in what waits, and has no more wait.
+  // Takes in the queued blocks and closes the queue.
   void Close() noexcept;
 
-  // As that of BiasedLock, of a lock that is closed, for who has it not.
+  // Like BiasedLock::Renew(), for a closed lock that the caller does not hold.
   void Renew() noexcept {
     lock_.Renew();
     ways_.store(own_bit(), std::memory_order_relaxed);
@@ -123,7 +125,7 @@ class alignas(64) ChainLock {
   static constexpr std::uint8_t kOpenBit = 2;  // blocks may be left
 
   std::uint8_t own_bit() const { return lock_.may_be_biased() ? kOwnBit : 0; }
-  // It may be that it can have no owner any more.
+  // Clears kOwnBit if no thread can own the lock any more.
   void NoteWays() noexcept {
     if (!is_simple() && own_bit() == 0) {
       ways_.store(ways_.load(std::memory_order_relaxed) & kOpenBit,
@@ -134,7 +136,8 @@ class alignas(64) ChainLock {
 
   BiasedLock lock_;
   std::atomic<std::uint8_t> ways_;
-  RemoteFrees* frees_ = nullptr;  // while it is open
+  // while the queue is open; else null or unused
+  RemoteFrees* frees_ = nullptr;
 };
 
 static_assert(sizeof(ChainLock) == 64, "one cache line");

@@ -14,8 +14,8 @@ Status ChainStream::Synchronize() noexcept {
   if (retired()) return Status::kSuccess;
   const Status status = device_->StreamSynchronize(stream_);
   if (status == Status::kSuccess) return status;
-  // A stream destroyed without notice, or a passing fault: the device's own
-  // synchronisation covers its work too (cuda_semantics.md M9).
+  // The stream was destroyed without notice, or the fault is transient. The
+  // synchronisation of the device covers its work too (cuda_semantics.md M9).
   LOG(ERROR) << "stream " << stream_.uid << ": cannot synchronise (" << status
              << "); waiting for the device";
   return device_->Synchronize();

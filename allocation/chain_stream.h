@@ -13,16 +13,17 @@ namespace strata {
 
 class StreamTimeline;
 
-// The stream a chain serves, as its layers share it: it may die before the
-// chain does.
+// The stream that a chain serves. The layers of the chain share this object.
+// The stream may be destroyed before the chain.
 //
-// Model: with a timeline, work that is under way when the stream is retired is
-//   known by its last event; without one, retire it only when its work is done.
+// Model: with a timeline, the last event of the stream shows when work that was
+//   running at Retire() completes. Without a timeline, retire the stream only
+//   after its work has completed.
 // Threads: any thread.
 class ChainStream : public std::enable_shared_from_this<ChainStream> {
  public:
-  // `device` is null for host memory, which no stream orders; otherwise it
-  // outlives this object.
+  // `device` must outlive this object. It is null for host memory, which no
+  // stream orders.
   ChainStream() = default;
   ChainStream(Device& device, Stream stream,
               std::shared_ptr<StreamTimeline> timeline = nullptr)
@@ -32,32 +33,33 @@ class ChainStream : public std::enable_shared_from_this<ChainStream> {
   virtual ~ChainStream() = default;
 
   Device* device() const { return device_; }
-  // The device whose memory the chain hands out; null for host memory.
+  // Device of the memory that the chain allocates; null for host memory.
   virtual Device* memory_device() const { return device_; }
   Stream stream() const { return stream_; }
-  // What is known of the stream's progress; null: nothing.
+  // Timeline of the stream's progress; null: none.
   StreamTimeline* timeline() const { return timeline_.get(); }
   const std::shared_ptr<StreamTimeline>& shared_timeline() const {
     return timeline_;
   }
   bool retired() const { return retired_.load(std::memory_order_acquire); }
 
-  // Waits until all work submitted so far is done, so that its memory may go to
-  // the host or the system (cuda_semantics.md M6). At once if there is no
-  // stream. If the stream is gone, waits for the device.
+  // Waits until all work submitted so far completes, so that the memory may be
+  // used by the host or released (cuda_semantics.md M6). Returns at once if
+  // there is no stream. Waits for the device if the stream was destroyed.
   virtual Status Synchronize() noexcept;
-  // Whether that wait would end at once. Never waits.
+  // True if Synchronize() would return at once. Never waits.
   virtual bool IsDone() noexcept;
 
-  // The stream is about to be destroyed: nothing more is submitted to it. Its
-  // timeline, if there is one, ends before the stream does.
+  // Announces that the stream is about to be destroyed. No more work is
+  // submitted to it. Its timeline, if there is one, ends before the stream.
   void Retire() noexcept;
 
  private:
   Device* device_ = nullptr;
   Stream stream_;
   std::shared_ptr<StreamTimeline> timeline_;  // null: none
-  std::uint64_t last_tick_ = 0;  // of its work; written before retired_ is set
+  // of the stream's work; written before retired_ is set
+  std::uint64_t last_tick_ = 0;
   std::atomic<bool> retired_{false};
 };
 

@@ -15,64 +15,64 @@ namespace strata {
 class Allocator;
 class ChainStream;
 
-// Memory moves between the system and us in steps of this size on every known
-// device (cuda_semantics.md D5, V3), so a chunk may free up to one step more
-// than its size.
+// Step in which memory moves between Strata and the system on every known
+// device (cuda_semantics.md D5, V3). So the release of a chunk may free up to
+// one step more than its size.
 inline constexpr std::size_t kSystemStepBytes = std::size_t{2} << 20;
 
-// A request for memory that another stream has left over.
+// A request for idle memory of another stream.
 struct LoanRequest {
-  // What may be done to have it.
+  // Work allowed to obtain the memory.
   enum class Effort {
-    kNone,   // no device call: what is known to be free
-    kAsk,    // an event is recorded and asked for
-    kOrder,  // the borrower's stream is made to wait for the lender's
+    kNone,   // no device call: only memory known to be free
+    kAsk,    // record and query an event
+    kOrder,  // make the borrower's stream wait for the lender's
   };
 
-  std::size_t bytes;      // at least
-  ChainStream& borrower;  // whose work will use it
+  std::size_t bytes;      // minimum size
+  ChainStream& borrower;  // chain whose work will use the memory
   Effort effort = Effort::kNone;
 };
 
-// Which of its idle loans a borrower returns.
+// The idle loans that a borrower returns.
 enum class LoanRecall {
-  kSpare,  // of those of kIdle what it is not likely to need again soon
-  kIdle,   // those whose last use is over
-  kWait,   // all, after waiting for their last use
+  kSpare,  // loans as for kIdle that are unlikely to be used again soon
+  kIdle,   // loans whose last use has completed
+  kWait,   // all idle loans, after a wait for their last use
 };
 
-// The idle memory of a holder, in bytes. The chunks of a strategy that maps
-// pages include its free pages in the three sums.
+// Idle memory of a holder, in bytes. For a strategy that maps pages, the three
+// sums include the free pages of its chunks.
 struct IdleInfo {
   std::size_t bytes = 0;  // in idle chunks
-  // The same, with the chunks in which only loans are in use.
+  // Like `bytes`, plus the chunks in which only loans are in use.
   std::size_t bytes_with_lent = 0;
-  // An upper bound on the bytes that the system gains once all of them are
-  // given back: each chunk counts in whole steps of kSystemStepBytes.
+  // Upper bound of the bytes that the system gains when all idle chunks are
+  // released: each chunk counts in whole steps of kSystemStepBytes.
   std::size_t system_bytes = 0;
-  // The smallest idle chunk of at least the bytes asked for, and the largest
+  // The smallest idle chunk of at least the requested bytes, and the largest
   // idle chunk; 0: none.
   std::size_t best_fit = 0;
   std::size_t largest = 0;
 };
 
-// A request to a holder to give up idle memory.
+// A request to a holder to release idle memory.
 struct GiveBackRequest {
   enum class Kind : std::uint8_t {
-    // The smallest idle chunk of at least `bytes`, to the system, after a wait
-    // for the work that used it.
+    // Release the smallest idle chunk of at least `bytes` to the system, after
+    // a wait for the work that used it.
     kBestFit,
-    // As kBestFit, but the ChunkPool gets the chunk, for another stream. Waits
-    // for nothing.
+    // Like kBestFit, but offer the chunk to the ChunkPool, for another stream.
+    // No wait.
     kOffer,
-    // Idle chunks of at least `least_bytes`, the largest first, until they are
-    // `bytes` together; to the system, after a wait for the work.
+    // Release idle chunks of at least `least_bytes`, the largest first, until
+    // their sum is `bytes`. To the system, after a wait for the work.
     kLargestFirst,
-    // Idle memory until it is `bytes`, to the system, if the work that used it
-    // is done. Waits for nothing.
+    // Release idle memory whose work has completed to the system, until the sum
+    // is `bytes`. No wait.
     kDone,
-    // All idle memory, to the system, after a wait for the work; loans that
-    // lie idle with their borrowers return first.
+    // Release all idle memory to the system, after a wait for the work. Idle
+    // loans are returned to their lenders first.
     kAll,
   };
 
@@ -81,23 +81,23 @@ struct GiveBackRequest {
   std::size_t least_bytes = 1;
 };
 
-// A strategy as the ChunkPool of its place sees it: it keeps idle memory, and
-// gives it up on request.
+// A strategy as the ChunkPool of its place sees it: a holder of idle memory
+// that it releases on request.
 //
-// Model: besides idle chunks, a holder may lend a free block. The borrower has
-//   it as a chunk from the pool; to the lender it is a block in use until it
-//   comes back by TakeBack, when the borrower frees the chunk.
-// Threads: every function from any thread, with no lock held.
+// Model: besides idle chunks, a holder may lend a free block. To the borrower
+//   the block is a chunk from the pool. To the lender it is a block in use
+//   until the borrower frees the chunk, which calls TakeBack().
+// Threads: any thread may call any function, with no lock held.
 class ChunkHolder {
  public:
-  // Constant facts of a holder.
+  // Constant properties of a holder.
   struct Identity {
-    // The stream whose work used the idle memory; one without uid if the
-    // strategy serves all streams of the place.
+    // Stream whose work used the idle memory; without uid if the strategy
+    // serves all streams of the place.
     Stream stream;
-    // The layer that holds the memory; null if no chain contains it.
+    // Layer that holds the memory; null if no chain contains it.
     const Allocator* layer = nullptr;
-    // Nobody allocates from it any more.
+    // True if there are no further allocations from it.
     bool has_ended = false;
   };
 
@@ -108,57 +108,62 @@ class ChunkHolder {
 
   const Identity& identity() const { return identity_; }
 
-  // `fit_bytes` 0: without best_fit and largest, which cost a search.
+  // Returns the idle memory. If `fit_bytes` is 0, does not search for best_fit
+  // and largest.
   //
   // Cost: one lock of the strategy.
   virtual IdleInfo Idle(std::size_t fit_bytes) const noexcept = 0;
-  // Whether the work that used the idle memory is done. Never waits.
+  // True if the work that used the idle memory has completed. Never waits.
   virtual bool IdleIsDone() noexcept = 0;
-  // Returns the bytes that left. A holder that cannot serve a kind returns 0.
+  // Returns the bytes released. A holder that does not support a kind returns
+  // 0.
   virtual std::size_t GiveBack(const GiveBackRequest& request) noexcept = 0;
-  // `stream` is about to go. If it is the stream of the holder: parts with all
-  // idle memory, and waits for nothing if the stream has a timeline. Memory
-  // that work may still use goes to the ChunkPool, and loans stay until they
-  // are recalled. Other streams are told to holders that heed their ends, also
-  // after the chain has ended.
+  // Announces that `stream` is about to be destroyed. If it is the stream of
+  // the holder, the holder gives up all idle memory. It does not wait if the
+  // stream has a timeline. Memory that work may still use is offered to the
+  // ChunkPool. Loans stay until they are recalled. Holders that heed the end of
+  // another stream are notified of it, even after their chain has ended.
   virtual void StreamEnds(Stream /*stream*/) noexcept {}
-  // Adds the blocks of the holder as AllocatorVisitor::VisitBlocks lists them.
+  // Appends the blocks of the holder, as AllocatorVisitor::VisitBlocks lists
+  // them.
   //
   // Errors: std::bad_alloc.
   virtual void AppendBlocks(std::vector<BlockInfo>& /*blocks*/) const {}
 
-  // Loans out. The size of the smallest block of at least `bytes` that could
-  // be lent once its last use is over; 0: none.
+  // For lenders: size of the smallest block of at least `bytes` that could be
+  // lent after its last use completes; 0: none.
   virtual std::size_t SmallestLendable(std::size_t /*bytes*/) const noexcept {
     return 0;
   }
-  // An idle chunk of at most a quarter more than the bytes, or a block of just
-  // those bytes. Of memory that a driver pools (Loans::FetchKept): a block of
-  // just those bytes, for good. The last use of the result comes before all
-  // work that the borrower submits later. Null, and nothing has changed, if
-  // the holder has no such memory.
+  // Lends an idle chunk of at most a quarter more than the requested bytes, or
+  // a block of exactly those bytes. For memory that a driver pools
+  // (Loans::FetchKept), gives away a block of exactly those bytes. The last use
+  // of the result is ordered before all work that the borrower submits later.
+  // If the holder has no such memory, returns null and changes nothing.
   virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
     return nullptr;
   }
-  // Takes a block that Lend returned. Every use is over.
+  // Takes back a block that Lend() returned. All its uses have completed.
   virtual void TakeBack(Allocation* /*loan*/) noexcept {}
 
-  // Loans in: returns idle chunks that are loans to their lenders; answers with
+  // For borrowers: returns idle chunks that are loans to their lenders. Returns
   // their bytes.
   virtual std::size_t ReturnLoans(LoanRecall /*which*/) noexcept { return 0; }
-  // Whether the holder can be destroyed: no loans, no exported memory, no pages
-  // that work may still use. From then on it lends nothing. False: call later.
+  // True if the holder can be destroyed: no loans, no exported memory, no pages
+  // that work may still use. After that it lends nothing. False: call again
+  // later.
   virtual bool EndLending() noexcept { return true; }
 
  protected:
-  // Serves kLargestFirst by requests of kBestFit.
+  // Serves kLargestFirst with requests of kBestFit.
   std::size_t GiveBackOneByOne(const GiveBackRequest& request) noexcept;
 
  private:
   friend class RetiredHolders;
 
   const Identity identity_;
-  std::unique_ptr<ChunkHolder> next_retired_;  // by the lock of the list
+  // guarded by the lock of the list
+  std::unique_ptr<ChunkHolder> next_retired_;
 };
 
 }  // namespace strata

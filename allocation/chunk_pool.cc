@@ -13,7 +13,7 @@ namespace strata {
 class ChunkPool::TakeStep final : public ReclaimSource {
  public:
   explicit TakeStep(ChunkPool& pool) : pool_(pool) {}
-  // Moving a chunk gives the system nothing.
+  // Moving a chunk releases nothing to the system.
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return 0;
   }
@@ -105,7 +105,7 @@ std::size_t ChunkPool::Give(const OfferedChunk& offered,
                             bool is_over) noexcept {
   Allocation* const chunk = offered.chunk;
   if (!is_over && below_ != nullptr && offered.stream != nullptr) {
-    // There it waits for the same work, as long as the place lasts.
+    // The pool below waits for the same work; it lives as long as the place.
     GiveBelow(chunk, [&] { below_->Offer(chunk, *offered.stream); });
     return 0;
   }

@@ -22,61 +22,61 @@ namespace strata {
 
 class EndedPool;
 
-// The edge between the strategies of one place and the system.
+// The boundary between the strategies of one place and the system.
 //
-// Model: a strategy takes memory here as chunks, or maps pages and reports
-//   them. Three parts share the work:
+// Model: a strategy allocates chunks here, or maps pages and reports them. When
+//   memory is exhausted, two steps of the Reclaimer of the place run: move an
+//   idle chunk of another stream within reach, then release all idle memory to
+//   the system. The parts of the pool are:
 //   - MemoryBudget counts every byte held and enforces the limit;
-//   - Loans has one strategy use what another one has left over;
-//   - IdleMarket moves idle memory to other streams and to the system.
-//   HolderList knows the strategies. When memory is exhausted, two rungs of the
-//   ladder of the place move an idle chunk of another stream within reach, then
-//   give all idle memory to the system.
+//   - Loans lets one strategy use idle memory of another;
+//   - IdleMarket moves idle memory to other streams and to the system;
+//   - HolderList lists the strategies.
 // Threads: any thread. No lock is held during a call of the device, of the
 //   layer below, of a holder or of a visitor.
 // Source: paddle.md §2 gpu_memory_limit_mb, §3.13; cuda_semantics.md §5.2 M3,
 //   M6.
 class ChunkPool final : public Decorator, private IdleMarket::Sink {
  public:
-  // `limit_bytes` 0: no limit. `reclaimer` is the ladder of the place.
-  // `limit_flag` is the name for failures: Failure::limit_flag.
+  // `limit_bytes` 0: no limit. `reclaimer` belongs to the place. `limit_flag`
+  // is the flag named in failures: Failure::limit_flag.
   ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
             std::shared_ptr<Reclaimer> reclaimer, const char* limit_flag = "");
-  // On another one, which gets the chunks that this one cannot wait for when it
-  // ends.
+  // A pool on top of another pool. When this pool ends, `below` receives the
+  // chunks whose work cannot be waited for.
   ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
             std::shared_ptr<Reclaimer> reclaimer);
   ~ChunkPool() override;
 
-  // The parts.
+  // The parts of the pool.
   MemoryBudget& budget() { return budget_; }
   const MemoryBudget& budget() const { return budget_; }
   HolderList& holders() { return holders_; }
   Loans& loans() { return loans_; }
   IdleMarket& market() { return market_; }
-  // A strategy that may have idle memory, until it is removed; RemoveHolder
+  // Adds a strategy that may have idle memory. RemoveHolder() removes it and
   // waits for calls in flight.
   void AddHolder(ChunkHolder& holder) { holders_.Add(holder); }
   void RemoveHolder(ChunkHolder& holder) noexcept { holders_.Remove(holder); }
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
-  // As TryAllocate, but work of `user` will be the first to use the chunk. An
-  // offered chunk of at most twice the size serves, if there is one.
+  // Like TryAllocate(), but work of `user` will be the first to use the chunk.
+  // May return an offered chunk of at most twice the size.
   Allocation* TryAllocateFor(const Request& request, ChainStream& user,
                              Failure& failure) noexcept;
-  // Every use of the chunk is complete. A loan goes to its lender.
+  // Frees `chunk`; every use of it must be complete. A loan goes to its lender.
   void DoFree(Allocation* chunk) noexcept override;
-  // The same; the bytes that the system took (0 if it refused to), or that went
-  // home to their lender.
+  // Like DoFree(). Returns the bytes that the system (0 if it refused) or the
+  // lender received.
   std::size_t Return(Allocation* chunk) noexcept;
   // Takes over a chunk that work of `last_user` may still use: see IdleMarket.
   void Offer(Allocation* chunk, ChainStream& last_user) noexcept {
     market_.Offer(chunk, last_user);
   }
 
-  // Memory that a strategy creates and maps by itself, in place of chunks: see
-  // MemoryBudget.
+  // Accounts for memory that a strategy creates and maps itself instead of
+  // allocating chunks: see MemoryBudget.
   bool ClaimPages(std::size_t bytes, Failure& failure) noexcept {
     return budget_.ClaimPages(bytes, failure);
   }
@@ -101,37 +101,38 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   std::size_t RoomBytes(Device* device) noexcept {
     return budget_.RoomBytes(device);
   }
-  // Tells the visitors, here and below, that `bytes` at `data` were mapped
-  // (+1), or are about to be unmapped (-1).
+  // Notifies the visitors of this pool and of the pool below that `bytes` at
+  // `data` were mapped (+1), or are about to be unmapped (-1).
   void TellOfRange(void* data, std::size_t bytes, int count_change) noexcept;
-  // Gives idle memory of all holders but `asking`, here and below, to the
-  // system whose last use is over, until it is `bytes`; returns the bytes
-  // given. Waits for nothing.
+  // Releases idle memory whose last use has completed, of all holders but
+  // `asking`, here and in the pool below, until the sum is `bytes`. Returns the
+  // bytes released. Never waits.
   std::size_t GiveBackOfOthers(std::size_t bytes,
                                const ChunkHolder& asking) noexcept;
 
-  // Ranges that exist already are not visited.
+  // Adds a visitor. It is not called for ranges that exist already.
   using Visitor = ChunkVisitors::Visitor;
   void AddVisitor(Visitor visitor) { visitors_.Add(std::move(visitor)); }
-  // The blocks of the place that belong to none of the layers `listed`: blocks
-  // of strategies whose chains are gone, offered chunks, and memory that the
-  // system refused to take back. With the blocks of `listed` they are all that
-  // is reserved.
+  // Lists the blocks of the place that belong to none of the layers `listed`:
+  // blocks of strategies whose chains are destroyed, offered chunks, and memory
+  // that the system refused to take back. Together with the blocks of `listed`
+  // they are all reserved memory.
   //
   // Errors: std::bad_alloc.
   std::vector<BlockInfo> BlocksBeside(
       const std::set<const Allocator*>& listed) const;
 
-  // An upper bound on the bytes that the system gains if all idle memory is
-  // given back; `of_limit`: on the bytes that the limit gains.
+  // Upper bound of the bytes that the system gains if all idle memory is
+  // released; if `of_limit`, of the bytes that the limit gains.
   std::size_t ReclaimableBytes(bool of_limit) const noexcept;
   std::size_t Release() noexcept override { return market_.Release(); }
-  // Nobody allocates here any more: releases all. A chunk that cannot be waited
-  // for goes to the pool below; without one, to the system, which is logged.
+  // Releases all memory after the last allocation. A chunk whose work cannot be
+  // waited for goes to the pool below. Without one it goes to the system, which
+  // is logged.
   void Close() noexcept { market_.Close(); }
-  // Of a pool on another one: nobody allocates here any more, but blocks may be
-  // live. Gives all idle memory back; the pool below asks for what is idle
-  // later.
+  // For a pool on top of another: releases all idle memory after the last
+  // allocation. Blocks may still be live. The pool below later releases memory
+  // that becomes idle.
   void EndAllocations() noexcept;
 
   std::size_t limit_bytes() const { return budget_.limit_bytes(); }
@@ -143,7 +144,7 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   Stats stats() const override;
   void ResetPeak() override { budget_.ResetPeak(); }
   Reclaimer* reclaimer() const override { return reclaimer_.get(); }
-  // Adds a rung to the ladder of the place; there is one.
+  // Adds a source to the Reclaimer of the place, which must exist.
   Reclaimer::Registration RegisterReclaim(ReclaimStep step,
                                           ReclaimSource& source,
                                           int priority = 0) const {
@@ -152,7 +153,7 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   HitPath* hit_path() override { return nullptr; }
 
  private:
-  // The two rungs of the ladder that the pool stands for.
+  // The two reclaim steps of the pool.
   class TakeStep;
   class ReleaseStep;
 
@@ -162,17 +163,19 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   // IdleMarket::Sink.
   std::size_t Give(const OfferedChunk& offered, bool is_over) noexcept override;
   std::size_t ReleaseBelow() noexcept override;
-  // The layer below gets the chunk, by `give`; it is held here no more.
+  // Passes the chunk to the layer below, by `give`, and no longer counts it
+  // here.
   void GiveBelow(const Allocation* chunk, FunctionRef<void()> give) noexcept;
 
   const std::shared_ptr<Reclaimer> reclaimer_;
-  ChunkPool* const below_;  // null: the layer below is the system's
+  ChunkPool* const below_;  // null: the layer below belongs to the system
   ChunkVisitors visitors_;
   MemoryBudget budget_;
   HolderList holders_;
   Loans loans_;
   IdleMarket market_;
-  // This one as a holder of below_, once it has ended; else null. Written once.
+  // This pool as a holder of below_ after it has ended; else null. Written
+  // once.
   std::unique_ptr<EndedPool> ended_;
 
   std::unique_ptr<ReclaimSource> take_step_;

@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Passes an allocation from one hold to the next; the last gives it back.
+// Passes an allocation from one hold to the next. The last one frees it.
 class NextHold final : public Decorator {
  public:
   NextHold(std::shared_ptr<Allocator> layer,
@@ -74,7 +74,7 @@ void CudaGraphAllocator::NoteUses(Block& block, const Stream& stream,
   try {
     uses.reserve(uses.size() + holds.size());
   } catch (const std::bad_alloc&) {
-    // Who has the record next must not find it.
+    // The next user of the record must not find it.
     if (uses.empty()) uses_.erase(&block);
     throw;
   }
@@ -107,7 +107,7 @@ bool CudaGraphAllocator::RecordStream(Allocation* allocation,
 
 bool CudaGraphAllocator::RecordUse(Allocation* allocation, Stream stream,
                                    Event event) noexcept {
-  // What a graph does again at each launch, no event ends.
+  // A graph repeats the use at each launch, so an event does not end it.
   if (any() && stream != this->stream() && IsHeld(stream)) {
     return RecordStream(allocation, stream);
   }
@@ -126,7 +126,7 @@ void CudaGraphAllocator::EraseStream(Allocation* allocation,
   if (uses.empty()) {
     uses_.erase(entry);
   } else {
-    // Whatever the layers below have made of it.
+    // Set again, because the layers below may have cleared it.
     AddFlag(*allocation->block(), kBlockMarked);
   }
 }

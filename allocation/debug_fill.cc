@@ -15,7 +15,8 @@ Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
     std::memset(allocation.data(), *value_, allocation.size());
   } else if (value_ && device_ != nullptr) {
     const Stream order = stream.uid != 0 ? stream : device_->LegacyStream();
-    // It would end the captures of blocking streams (cuda_semantics.md C16).
+    // A fill would end the captures of blocking streams (cuda_semantics.md
+    // C16).
     const bool is_forbidden =
         gate_ != nullptr && gate_->any() && order.uid == kLegacyStreamUid;
     if (is_forbidden) return Status::kSuccess;
@@ -25,7 +26,7 @@ Status DebugFill::Apply(Allocation& allocation, Stream stream) const noexcept {
     if (status != Status::kSuccess) return status;
   }
   if (!sync_ || device_ == nullptr) return Status::kSuccess;
-  // It would end the capture (cuda_semantics.md C16).
+  // A wait would end the capture (cuda_semantics.md C16).
   if (gate_ != nullptr && gate_->any()) return Status::kSuccess;
   return device_->Synchronize();
 }

@@ -10,22 +10,22 @@
 
 namespace strata {
 
-// What to do with every new allocation while hunting a bug: fill it with a
-// byte, wait for the device, or both.
+// A debug action on every new allocation: fill it with a byte, wait for the
+// device, or both.
 //
-// Model: once per allocation, in the order of the allocation's stream, so that
-//   it neither hides nor causes a race. Host memory is filled by the CPU. While
-//   a capture is announced, what the legacy stream gets stays as it is, and
-//   nobody waits: both could end the capture.
+// Model: runs once per allocation, in the order of its stream, so that it
+//   neither hides nor causes a race. The CPU fills host memory. While a capture
+//   is announced, memory of the legacy stream is not filled, and no wait takes
+//   place: both could end the capture.
 // Threads: any thread.
 class DebugFill {
  public:
-  // `device` is null for a host place and outlives this object. `value` is the
-  // byte to write, if any.
+  // `device` is null for a host place. It must outlive this object. `value` is
+  // the byte to write, if any.
   DebugFill(Device* device, std::optional<unsigned char> value, bool sync,
             const CaptureGate* gate = nullptr);
 
-  // Returns what the first failing device call returned.
+  // Returns the status of the first device call that failed.
   Status Apply(Allocation& allocation, Stream stream) const noexcept;
 
  private:

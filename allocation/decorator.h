@@ -9,10 +9,11 @@
 
 namespace strata {
 
-// A layer that adds one promise to another allocator: it owns the underlying
-// allocator and forwards every call. Override what differs.
+// A layer that adds one promise to an underlying allocator. It owns the
+// underlying allocator and forwards every call. Override the functions that
+// differ.
 //
-// Cost: one predicted virtual call per call forwarded.
+// Cost: one predicted virtual call per forwarded call.
 class Decorator : public Allocator {
  public:
   // Errors: std::invalid_argument if `underlying` is null.

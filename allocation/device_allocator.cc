@@ -42,7 +42,7 @@ void* DeviceAllocator::Obtain(const Request& request,
 
 Status DeviceAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  // Another thread may have seen the last use end.
+  // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   return scope ? device_.MemFree(reinterpret_cast<DevicePtr>(data))
                : Status::kNotReady;

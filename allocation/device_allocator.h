@@ -11,14 +11,14 @@
 
 namespace strata {
 
-// A Device seen as an Allocator: MemAlloc and MemFree per request.
+// A Device as an Allocator: one MemAlloc and one MemFree per request.
 //
-// Model: a failure carries what the device says is free.
+// Model: a failure contains the free bytes that the device reports.
 // Lifetime: keeps the platform alive.
 class DeviceAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`. With a gate its calls harm no capture
-  // that is announced there.
+  // `device` is an ordinal of `platform`. With `gate`, device calls do not
+  // disturb a capture that is announced there.
   DeviceAllocator(std::shared_ptr<Platform> platform, int device,
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 
@@ -34,8 +34,8 @@ class DeviceAllocator final : public SystemAllocator {
   std::shared_ptr<const CaptureGate> gate_;  // null: none
 };
 
-// Fills in what a device call that refused memory means: reason, status and the
-// device's own numbers.
+// Sets reason, status and memory numbers of `failure` for a device call that
+// refused memory.
 void ExplainDeviceFailure(Device& device, Status status, Failure& failure);
 
 }  // namespace strata

@@ -8,12 +8,12 @@
 
 namespace strata {
 
-// An estimate of the device's free bytes that seldom asks the device.
+// An estimate of the free bytes of a device, with few device calls.
 //
-// Model: the device is asked at the first call, after Forget(), and once the
-//   bytes reserved since the last answer changed by kStepBytes. In between, the
-//   answer is corrected by that change. Memory that other processes take is
-//   seen at the next answer.
+// Model: queries the device at the first call, after Forget(), and when the
+//   reserved bytes have changed by kStepBytes since the last query. In between,
+//   adds that change to the last answer. Memory that other processes allocate
+//   shows at the next query.
 // Units: bytes.
 // Threads: any thread. No lock is held during a device call.
 // Cost: one MemGetInfo per kStepBytes of growth, 7 us on an H200
@@ -22,15 +22,16 @@ class DeviceRoom {
  public:
   static constexpr std::size_t kStepBytes = std::size_t{1} << 30;
 
-  // `reserved_bytes` are held from the device now. SIZE_MAX if the device does
-  // not answer.
+  // Returns the estimate. `reserved_bytes` is the number of bytes now held from
+  // the device. SIZE_MAX if the device call fails.
   std::size_t Estimate(Device& device, std::size_t reserved_bytes) noexcept;
-  // The next Estimate asks. For a caller that the device refused memory.
+  // Forces a query at the next Estimate(). Call it after the device refused
+  // memory.
   void Forget() noexcept;
 
  private:
   SpinLock lock_;
-  // All below guarded by lock_.
+  // The members below are guarded by lock_.
   bool is_known_ = false;
   std::size_t free_bytes_ = 0;      // at the last answer
   std::size_t reserved_bytes_ = 0;  // at the last answer

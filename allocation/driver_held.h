@@ -7,12 +7,12 @@
 
 namespace strata {
 
-// Memory that the driver itself pools for the strategies of a place, as the
-// ChunkPool of that place sees it: reserved, though in no chunk.
+// Memory that the driver pools for the strategies of a place, as seen by the
+// ChunkPool of that place. It is reserved, but belongs to no chunk.
 //
 // Units: bytes, as the driver counts them.
-// Threads: every function from any thread, with no lock held.
-// Cost: a driver call or more each.
+// Threads: any thread, with no lock held.
+// Cost: at least one driver call per function.
 class DriverHeld {
  public:
   DriverHeld() = default;
@@ -20,22 +20,24 @@ class DriverHeld {
   DriverHeld& operator=(const DriverHeld&) = delete;
   virtual ~DriverHeld() = default;
 
-  // Held from the system, now and at most since the last ResetPeak. If the
-  // driver does not say, what it said last.
+  // Bytes held from the system now. PeakReservedBytes() is the maximum since
+  // the last ResetPeak(). If the driver call fails, returns the last known
+  // value.
   virtual std::size_t ReservedBytes() noexcept = 0;
-  // Whether that is of this place alone, so that its limit bounds it. No driver
-  // call.
+  // True if the memory belongs to this place alone, so that the limit of the
+  // place bounds it. No driver call.
   virtual bool is_own() const noexcept = 0;
   virtual std::size_t PeakReservedBytes() noexcept = 0;
   virtual void ResetPeak() noexcept = 0;
-  // An upper bound on what GiveBack could give once all work is done.
+  // Upper bound of the bytes that GiveBack() could release after all work
+  // completes.
   virtual std::size_t IdleBytes() noexcept = 0;
 
-  // Lets `stream` have what was freed elsewhere, by making it wait on the
-  // device; returns the bytes that this concerns.
+  // Makes memory that other streams freed available to `stream`, by a wait on
+  // the device. Returns the bytes made available.
   virtual std::size_t MoveWithinReach(Stream stream) noexcept = 0;
-  // Gives idle memory to the system without waiting for any stream of a chain;
-  // returns the bytes given.
+  // Releases idle memory to the system without a wait for any stream of a
+  // chain. Returns the bytes released.
   virtual std::size_t GiveBack() noexcept = 0;
 };
 

@@ -5,7 +5,7 @@
 namespace strata {
 
 EndedPool::EndedPool(ChunkPool& ended, ChunkPool& below)
-    // Without stream: an ended pool serves none.
+    // No stream: an ended pool serves none.
     : ChunkHolder({.stream = Stream(), .layer = nullptr, .has_ended = true}),
       ended_(ended),
       below_(below) {

@@ -8,13 +8,13 @@
 
 namespace strata {
 
-// A ChunkPool from which nobody allocates any more, as a holder of the pool
-// below it. Live blocks keep such a pool and its chunks; the idle chunks among
-// them are given back here.
+// A ChunkPool without further allocations, as a holder of the pool below it.
+// Live blocks keep such a pool and its chunks alive. Its idle chunks are
+// released here.
 //
-// Model: idle bytes are the bytes that the holders of the ended pool have idle
-//   and the chunks that it offers. None of them moves to another stream: they
-//   go to the system, after a wait for the work that used them.
+// Model: idle bytes are the idle bytes of the holders of the ended pool, and
+//   the chunks that it offers. They do not move to another stream. They go to
+//   the system after a wait for the work that used them.
 // Threads: any thread.
 // Lifetime: both pools outlive it.
 class EndedPool final : public ChunkHolder {
@@ -24,7 +24,7 @@ class EndedPool final : public ChunkHolder {
   ~EndedPool() override;
 
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
-  // False: only a wait shows that the work is over.
+  // Returns false: only a wait shows that the work has completed.
   bool IdleIsDone() noexcept override { return false; }
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
 

@@ -54,10 +54,10 @@ std::string Advice(const Failure& failure) {
       failure.device_total_bytes == 0) {
     return "";
   }
-  // It says what there is to it beside the numbers.
+  // The detail names the reason; a higher limit would not help.
   if (failure.detail[0] != '\0') return "";
   const std::size_t needed = failure.reserved_bytes + failure.rounded_bytes;
-  // A limit of something else, that another number does not lift.
+  // The limit that failed counts other bytes: a higher limit would not help.
   if (needed <= failure.limit_bytes) return "";
   if (failure.device_free_bytes < failure.rounded_bytes) return "";
   const std::size_t missing = needed - failure.limit_bytes;

@@ -13,7 +13,7 @@ namespace strata {
 
 class Allocator;
 
-// A request that was not met. Carries the failure as data.
+// The exception for a request that was not met. Holds the failure as data.
 class BadAlloc : public std::bad_alloc {
  public:
   explicit BadAlloc(const Failure& failure);
@@ -29,7 +29,7 @@ class BadAlloc : public std::bad_alloc {
   std::string text_;
 };
 
-// What one layer of the chain held when memory ran out.
+// Numbers of one layer of the chain when memory ran out.
 struct LayerReport {
   std::string layer;  // Allocator::name()
   Stats stats;
@@ -41,9 +41,10 @@ class OutOfMemory : public BadAlloc {
   OutOfMemory(const Failure& failure, std::vector<LayerReport> layers,
               const std::string& advice);
 
-  // Outermost first.
+  // Reports of the layers, outermost first.
   const std::vector<LayerReport>& layers() const { return layers_; }
-  // One sentence that the state proves would have helped, or "".
+  // One sentence that names a change that would have met the request, if the
+  // state proves it; otherwise "".
   const std::string& advice() const { return advice_; }
 
  private:
@@ -51,7 +52,7 @@ class OutOfMemory : public BadAlloc {
   std::string advice_;
 };
 
-// A device call failed for another reason than lack of memory.
+// A device call failed for a reason other than lack of memory.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const Failure& failure, const std::string& text);
@@ -65,12 +66,12 @@ class DeviceError : public std::runtime_error {
   Failure failure_;
 };
 
-// The one sentence of advice that the failure's own numbers prove, or "":
-// raising a limit helps if the device has room for the rest.
+// One sentence of advice that the numbers of `failure` prove, or "". It names a
+// higher limit if the device has memory for the request.
 std::string Advice(const Failure& failure);
 
-// Throws the exception that `failure` calls for: OutOfMemory, BadAlloc,
-// DeviceError or std::invalid_argument. `outermost` gives the layers' numbers.
+// Throws the exception for `failure`: OutOfMemory, BadAlloc, DeviceError or
+// std::invalid_argument. The layer reports come from `outermost`.
 [[noreturn]] void ThrowFailure(const Failure& failure,
                                const Allocator& outermost);
 

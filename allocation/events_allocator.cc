@@ -25,7 +25,7 @@ int ThreadNumber() {
   return number;
 }
 
-// tf_bfc.md R51; a strategy that keeps no free blocks has nothing to fragment.
+// tf_bfc.md R51. -1 for a strategy that holds no free blocks.
 double FragmentationOf(const Stats& stats) {
   const std::uint64_t free_bytes =
       stats.reserved_bytes - std::min(stats.reserved_bytes, stats.in_use_bytes);

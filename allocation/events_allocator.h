@@ -15,33 +15,37 @@
 
 namespace strata {
 
-// What an event says beside the allocation itself. Bytes.
+// Numbers in an event in addition to the allocation. Bytes.
 struct MemoryLevels {
   const char* allocator_name = "";  // of the strategy
   std::uint64_t reserved_bytes = 0;
   std::uint64_t limit_bytes = 0;  // 0: none
-  double fragmentation = -1;      // of the strategy's free bytes; -1: unknown
+  double fragmentation = -1;  // of the free bytes of the strategy; -1: unknown
 };
 
-// The file that every Events layer of a facade writes to: Chrome trace events,
-// as chrome://tracing and Perfetto show them.
+// The file that every Events layer of a facade writes: Chrome trace events, for
+// chrome://tracing and Perfetto.
 //
-// Model: instants `MemoryAllocation` and `MemoryDeallocation` with the fields
-//   of TensorFlow's, as far as they are known here: allocator_name, place, id
-//   (links the two of one allocation), addr, requested_bytes, allocation_bytes,
-//   bytes_allocated and peak_bytes_in_use (live blocks of the place, this event
-//   included), bytes_reserved (held from the system), bytes_available (limit
-//   minus bytes_allocated; absent without a limit), fragmentation (absent if
-//   unknown), op and step (of the calling thread, see annotation.h; absent
-//   without). Events are in an order in which no address is allocated before
-//   it was freed. The file is complete once the sink is gone; viewers also
-//   read it before.
+// Model: instants `MemoryAllocation` and `MemoryDeallocation` with the known
+//   fields of TensorFlow's events:
+//     allocator_name, place, addr, requested_bytes, allocation_bytes
+//     id                    the same for both events of an allocation
+//     bytes_allocated, peak_bytes_in_use   live blocks of the place, this
+//                           event included
+//     bytes_reserved        held from the system
+//     bytes_available       limit minus bytes_allocated; absent if no limit
+//     fragmentation         absent if unknown
+//     op, step              of the calling thread (annotation.h); absent if
+//     none
+//   In the order of events no address is allocated before it was freed. The
+//   file is complete after the sink is destroyed; viewers can also read it
+//   before.
 // Units: bytes; `ts` in microseconds of the clock.
 // Threads: any thread.
 // Source: tf_bfc.md R56; "Trace Event Format", instant events.
 class EventSink {
  public:
-  // Creates or truncates the file. `clock` outlives the sink.
+  // Creates or truncates the file. `clock` must outlive the sink.
   //
   // Errors: as RecordingFile.
   EventSink(const std::string& path, const Clock& clock);
@@ -49,8 +53,9 @@ class EventSink {
   EventSink& operator=(const EventSink&) = delete;
   ~EventSink();
 
-  // Call it after the allocation, and before the free. An event is lost, and
-  // counted, if the host has no memory to note its allocation.
+  // Call Allocated() after the allocation and Freed() before the free. If the
+  // host has no memory to store the id of an allocation, its event is lost and
+  // counted.
   void Allocated(const Allocation& allocation,
                  const MemoryLevels& levels) noexcept;
   void Freed(const Allocation& allocation, const MemoryLevels& levels) noexcept;
@@ -62,27 +67,27 @@ class EventSink {
     std::uint64_t peak_bytes = 0;
   };
 
-  // Hold mutex_.
+  // The functions below need mutex_.
   PlaceUse& UseOf(Place place);
   void Write(const char* name, std::uint64_t id, const Allocation& allocation,
              const PlaceUse& use, const MemoryLevels& levels) noexcept;
   void WriteAnnotation() noexcept;
 
   const Clock& clock_;
-  const int process_;  // its id
+  const int process_;  // process id
   std::mutex mutex_;
   RecordingFile file_;         // guarded by mutex_
   bool is_first_ = true;       // guarded by mutex_
   std::uint64_t next_id_ = 1;  // guarded by mutex_
-  // The ids of live allocations. Guarded by mutex_.
+  // Ids of live allocations. Guarded by mutex_.
   std::unordered_map<const Allocation*, std::uint64_t> ids_;
   std::vector<PlaceUse> uses_;  // guarded by mutex_
 };
 
 // Records every allocation and free in an EventSink.
 //
-// Cost: a formatted event per call, under the sink's lock, and the statistics
-//   of the strategy and the chunk pool.
+// Cost: a formatted event per call, under the lock of the sink, and the
+//   statistics of the strategy and the chunk pool.
 class EventsAllocator final : public Decorator {
  public:
   EventsAllocator(std::shared_ptr<Allocator> underlying,
@@ -99,7 +104,7 @@ class EventsAllocator final : public Decorator {
 
   std::shared_ptr<EventSink> sink_;
   const Allocator* strategy_;  // above the chunk pool; else the layer below
-  const Allocator* pool_;      // null: this chain has none
+  const Allocator* pool_;      // null: the chain has none
 };
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-// Writes all sizes of one text in one unit, so that they compare.
+// Writes all sizes of a text in one unit, so that a reader can compare them.
 class Sizes {
  public:
   explicit Sizes(const Failure& f) : in_gib_(IsLarge(f)) {}
@@ -19,7 +19,7 @@ class Sizes {
         static_cast<double>(bytes) /
         static_cast<double>(in_gib_ ? Gibibytes(1) : Mebibytes(1));
     std::array<char, 32> text{};
-    // Never 0 for what is not.
+    // Shows at least 0.001 for a size above 0.
     const int digits = in_gib_ ? 2 : size < 0.1 && bytes != 0 ? 3 : 1;
     std::snprintf(text.data(), text.size(), "%.*f", digits,
                   digits == 3 ? std::max(size, 0.001) : size);
@@ -27,8 +27,9 @@ class Sizes {
   }
 
  private:
-  // Whether request and device are of GiB, and all sizes at least a tenth of
-  // one. Limits are set in MiB.
+  // True if the request and the device are at least 1 GiB, and all other sizes
+  // at least a tenth of that. False with a limit, because limits are set in
+  // MiB.
   static bool IsLarge(const Failure& f) {
     if (f.limit_bytes != 0 || f.requested_bytes < Gibibytes(1) ||
         (f.device_total_bytes != 0 && f.device_total_bytes < Gibibytes(1))) {
@@ -74,7 +75,7 @@ std::string ReasonText(const Failure& f, const Sizes& size) {
   return "unknown reason";
 }
 
-// The known numbers of the place, and of the device.
+// The known numbers of the place and of the device.
 std::string MemoryText(const Failure& f, const Sizes& size) {
   std::string text;
   const auto add = [&](const char* label, std::size_t bytes) {
@@ -104,7 +105,7 @@ std::string MemoryText(const Failure& f, const Sizes& size) {
 
 std::string Failure::ToString() const {
   const Sizes size(*this);
-  // Alone it needs no common unit.
+  // A size that stands alone needs no common unit.
   const std::string asked =
       IsExhaustion() ? size(requested_bytes) : HumanBytes(requested_bytes);
   std::string text = std::string(layer) + ": cannot allocate " + asked +

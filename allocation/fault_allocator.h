@@ -10,23 +10,23 @@
 
 namespace strata {
 
-// Which requests fail. A request fails if any of the rules says so.
+// Rules that select the requests to fail. A request fails if any rule matches.
 struct FaultPlan {
-  std::uint64_t nth = 0;    // this request, counted from 1; 0: none
-  std::uint64_t every = 0;  // every this many requests; 0: none
+  std::uint64_t nth = 0;    // number of the request, from 1; 0: none
+  std::uint64_t every = 0;  // every n-th request; 0: none
   double probability = 0;   // of each request, drawn from `seed`
   std::uint64_t seed = 1;
 
-  // Reads "nth=3", "every=10", "probability=0.01,seed=7" or several of them.
+  // Parses "nth=3", "every=10", "probability=0.01,seed=7" or several of them.
   //
-  // Errors: std::invalid_argument naming the part that is wrong.
+  // Errors: std::invalid_argument with the name of the wrong part.
   static FaultPlan Parse(const std::string& text);
 };
 
-// Refuses requests on purpose, as if the memory below were exhausted, so that
-// the layers above can be tested on any device.
+// Fails requests on purpose, as if the memory below were exhausted. So the
+// layers above can be tested on any device.
 //
-// Threads: any thread; with one thread the same plan refuses the same requests.
+// Threads: any thread; with one thread, the same plan fails the same requests.
 class FaultAllocator final : public Decorator {
  public:
   FaultAllocator(std::shared_ptr<Allocator> underlying, const FaultPlan& plan);

@@ -21,14 +21,14 @@ void FrontCache::Touch(std::size_t bytes) noexcept {
       Admit(candidate, bytes);
       return;
     }
-    // Sizes that have blocks stay until a sweep finds them unused.
+    // Sizes with cached blocks stay until a sweep finds them unused.
     if (candidate.first != nullptr) continue;
     if (entry == nullptr || candidate.touches < entry->touches) {
       entry = &candidate;
     }
   }
   if (entry == nullptr) return;
-  // One that has earned its place loses it step by step.
+  // An entry with many touches loses one of them instead of its place.
   if (entry->touches > 1) {
     --entry->touches;
     Admit(*entry, entry->key);

@@ -11,40 +11,41 @@
 
 namespace strata {
 
-// Freed blocks of sizes that come again and again, kept whole for the next
-// request of the same size: no search, no cut, no join.
+// Keeps freed blocks whole, so that a request of the same size skips search,
+// split and coalesce.
 //
-// Model: a set-associative table from an exact size to a list of blocks, last
-//   in, first out. A size is admitted once searches met it often enough, and
-//   given up when it went unused through kSweep searches. A block in here is
-//   free for everybody but the indices of its strategy: which calls TakeAll
-//   before it looks at what is free, takes more from below, or fails.
-// Threads: none; the strategy's hit lock guards it.
-// Cost: a hit or a free: a line of the table and the block's. 8 KiB. TakeAll
-//   and TakeStale: 256 entries, if anything is kept.
+// Model: a set-associative table maps an exact size to a LIFO list of blocks. A
+//   size enters the table after `searches` searches for it, and leaves it after
+//   kSweep searches without a use. Cached blocks count as free. The strategy
+//   calls TakeAll() before it reads its free index, grows, or fails.
+// Threads: not thread-safe. The hit lock of the strategy guards it.
+// Cost: a hit or a free touches one line of the table and the line of the
+//   block. 8 KiB. TakeAll() and TakeStale() visit 256 entries if any block is
+//   cached.
 // Source: hotpath.md §6 (second-touch admission, decay, flush before growth),
 //   §7 (128 sets of 2).
 class FrontCache {
  public:
-  // Searches after which sizes that were not used are given up.
+  // Number of searches after which unused sizes are removed.
   static constexpr std::uint32_t kSweep = 1024;
 
-  // Keeps blocks of at most `max_block_bytes`, which requests get whose size,
-  // rounded up to the power of two `granule_bytes`, 2 or more, is theirs, once
-  // `searches` have met it. 0 bytes: keeps none.
+  // Caches blocks of at most `max_block_bytes`; 0: caches none. A request is
+  // rounded up to a multiple of `granule_bytes`, a power of two, 2 or more. It
+  // gets a cached block of exactly that size. A size enters the table after
+  // `searches` searches.
   FrontCache(std::size_t max_block_bytes, std::size_t granule_bytes,
              std::uint8_t searches = 2);
   FrontCache(const FrontCache&) = delete;
   FrontCache& operator=(const FrontCache&) = delete;
 
-  // Most bytes to keep from now on; there is no limit at first.
+  // Sets the most bytes to cache. Without a call there is no limit.
   void set_limit_bytes(std::size_t bytes) {
     const std::size_t kept = this->bytes();
     limit_bytes_ = std::min(bytes, kNoLimit);
     room_bytes_ = Signed(limit_bytes_) - Signed(kept);
   }
 
-  // A live block for a request of `bytes`; null if none is kept.
+  // Returns a live block for a request of `bytes`; null if none is cached.
   Block* Take(std::size_t bytes) noexcept {
     if (bytes > max_bytes_) return nullptr;
     const std::size_t rounded = (bytes + granule_mask_) & size_mask_;
@@ -60,11 +61,12 @@ class FrontCache {
     }
     return nullptr;
   }
-  // A request for `bytes`, a multiple of the granule, was met by a search.
+  // Counts a search that met a request for `bytes`, a multiple of the granule.
   void NoteSearch(std::size_t bytes) noexcept {
     if (bytes <= max_bytes_) Touch(bytes);
   }
-  // False, and nothing is done, if it is not kept. `block` has no offset.
+  // Caches `block`, which has no offset. Returns false, and does nothing, if it
+  // cannot be cached.
   bool Give(Block* block) noexcept {
     const std::size_t bytes = block->size;
     if (bytes > max_bytes_) return false;
@@ -82,36 +84,39 @@ class FrontCache {
   }
 
   bool empty() const { return bytes() == 0; }
-  // Takes out every block; linked by free_next. What is admitted stays so.
+  // Removes every block; linked by free_next. The sizes stay in the table.
   Block* TakeAll() noexcept { return empty() ? nullptr : TakeIf(false); }
-  // Takes out one block of `bytes`, which is no hit; null if none is kept.
+  // Removes one block of `bytes`; null if none is cached. Does not count as a
+  // hit.
   Block* TakeOut(std::size_t bytes) noexcept;
-  // Whether it is time to call TakeStale.
+  // True if TakeStale() is due.
   bool is_sweep_due() const { return searches_ >= kSweep; }
-  // Gives up the sizes that were not used since the last call, and takes out
-  // their blocks.
+  // Removes the sizes without a use since the last call, and returns their
+  // blocks.
   Block* TakeStale() noexcept;
 
   std::size_t bytes() const {
     return limit_bytes_ - static_cast<std::size_t>(room_bytes_);
   }
-  // How often Take gave a block. O(entries).
+  // Number of blocks that Take() returned. O(entries).
   std::uint64_t hits() const;
 
-  // Whether lists and counters agree. For tests; O(blocks).
+  // True if lists and counters agree. For tests; O(blocks).
   bool IsConsistent() const;
 
  private:
   static constexpr std::size_t kSetBits = 7;
-  // A size that is not admitted has a key that is no size.
+  // Bit in the key of a size that is not yet in the table. No size has this
+  // bit.
   static constexpr std::size_t kCandidate = 1;
   static constexpr std::size_t kNoLimit = PTRDIFF_MAX;
   struct Entry {
-    // The size, and kCandidate unless enough searches have met it; 0: unused.
+    // The size, with kCandidate until enough searches have counted it; 0:
+    // unused.
     std::size_t key = 0;
     Block* first = nullptr;
     std::uint64_t hits = 0;     // since the last sweep
-    std::uint8_t touches = 0;   // searches for it, up to enough_touches_
+    std::uint8_t touches = 0;   // searches for the size, up to enough_touches_
     bool was_searched = false;  // since the last sweep
   };
   struct alignas(64) Set {  // a cache line
@@ -127,22 +132,24 @@ class FrontCache {
     return sets_[(bytes * 0x9e3779b97f4a7c15U) >> (64 - kSetBits)].entries;
   }
   void Touch(std::size_t bytes) noexcept;
-  // As far as its touches say.
+  // Sets the key of `entry`, with kCandidate if it has too few touches.
   void Admit(Entry& entry, std::size_t bytes) const noexcept {
     entry.key = bytes | (entry.touches < enough_touches_ ? kCandidate : 0);
   }
-  // Of the entries that were not used, or of all.
+  // Removes the blocks of all entries, or only of unused entries.
   Block* TakeIf(bool unused) noexcept;
 
-  // Here, not behind a pointer: a hit waits for each load on the way to it.
+  // In the object and not behind a pointer: a hit waits for each dependent
+  // load.
   Sets sets_;
   const std::size_t max_bytes_;
   const std::size_t granule_mask_;
-  const std::size_t size_mask_;  // the other bits
-  // How many bytes may still be kept; negative if there are too many now.
+  const std::size_t size_mask_;  // complement of granule_mask_
+  // Bytes that may still be cached; negative if the limit was lowered below
+  // bytes().
   std::ptrdiff_t room_bytes_ = Signed(kNoLimit);
   std::size_t limit_bytes_ = kNoLimit;
-  std::uint64_t swept_hits_ = 0;  // of entries, before the last sweep
+  std::uint64_t swept_hits_ = 0;  // hits counted before the last sweep
   std::uint32_t searches_ = 0;    // since the last sweep
   const std::uint8_t enough_touches_;
 };

@@ -21,14 +21,14 @@ const std::byte* Bytes(const void* data) {
   return static_cast<const std::byte*>(data);
 }
 
-// `settings` with zones that keep the natural alignment of an address.
+// `settings` with zones that preserve the natural alignment of an address.
 GuardSettings Rounded(GuardSettings settings, std::size_t alignment) {
   settings.red_zone_bytes = AlignUp(
       settings.red_zone_bytes, std::max(alignment, Block::kOffsetUnitBytes));
   return settings;
 }
 
-// What lies around and in a block, in order of address.
+// Zones around and in a block, in address order.
 struct Layout {
   Layout(const GuardRecord& record, const GuardSettings& settings,
          unsigned char contents) {
@@ -46,7 +46,7 @@ struct Layout {
   GuardZone back;
 };
 
-// What the chunk pool at the bottom of a chain holds; 0 without one.
+// Bytes held by the chunk pool at the bottom of a chain; 0 if there is none.
 std::size_t ReservedBelow(const Allocator* layer) {
   while (layer != nullptr && std::string_view(layer->name()) != "chunk_pool") {
     layer = layer->underlying();
@@ -90,7 +90,7 @@ Allocation* GuardAllocator::TryAllocate(const Request& request,
     ledger_.CountFailure();
     return nullptr;
   };
-  // Around what is no memory nothing can be written.
+  // A handle is not memory: there are no zones around it.
   const std::size_t zone_bytes =
       returns_handles() ? 0 : settings_.red_zone_bytes;
   const std::size_t front_bytes =
@@ -120,8 +120,8 @@ Allocation* GuardAllocator::TakeMemory(const Request& padded,
                                        Failure& failure) noexcept {
   Allocation* memory = underlying()->TryAllocate(padded, failure);
   if (memory != nullptr) return memory;
-  // A request that may not climb the ladder does not fail for memory that only
-  // the quarantine keeps from it.
+  // A request without reclaim steps must not fail for memory that only the
+  // quarantine holds.
   const bool exhausted =
       failure.IsExhaustion() || failure.reason == Failure::Reason::kNoGrowth;
   if (!exhausted || Drain(0) == 0) return nullptr;
@@ -142,7 +142,7 @@ void GuardAllocator::Lay(GuardRecord& record, Allocation* memory,
   block.requested = bytes;
   block.guard = &record;
   block.data = record.data;
-  // Without a chunk, base() is where the block's data starts.
+  // Without a chunk, base() is the start of the block's data.
   std::byte* base = memory->block()->data;
   const auto offset = static_cast<std::size_t>(record.data - base);
   if (block.chunk == nullptr && offset % Block::kOffsetUnitBytes == 0 &&
@@ -194,11 +194,11 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
     Report(record, /*freed=*/true, std::move(error));
     return;
   }
-  // The record stays live, and a second free comes here at once: the layers
-  // above have done with the block.
+  // The record stays live and a second free is detected here, because the
+  // layers above have finished with the block.
   block->owner = this;
-  // The layers below find out now which graphs may use it; not later. What a
-  // graph does with it, no order tells.
+  // The layers below must see now which graphs may use the block. The guard
+  // cannot order itself after the uses of a graph.
   if (memory_.IsCapturing() || ledger_.IsOfGraph(record)) {
     ledger_.BeginDrop(record);
     underlying()->DoFree(record.memory);
@@ -209,7 +209,7 @@ void GuardAllocator::DoFree(Allocation* allocation) noexcept {
   record.poisoned = record.ordered && Poison(record);
   const std::size_t bytes = record.memory->size();
   ledger_.Quarantine(record);
-  // Who waits for memory empties the quarantine when it tries again.
+  // A waiting request empties the quarantine when it tries again.
   if (reclaimer() != nullptr) reclaimer()->retry().NotifyFree(bytes);
   DrainAboveLimit();
 }
@@ -229,7 +229,7 @@ std::size_t GuardAllocator::Drain(std::size_t keep_bytes) noexcept {
 void GuardAllocator::DrainAboveLimit() noexcept {
   const std::size_t limit = settings_.quarantine_bytes;
   if (ledger_.quarantine_bytes() <= limit) return;
-  // A quarter at once: one wait for the stream serves them all.
+  // A quarter at once: one wait for the stream serves all these blocks.
   Drain(limit - limit / 4);
 }
 
@@ -248,7 +248,7 @@ void GuardAllocator::Check(const GuardRecord& record, GuardRecord::State state,
                                            GuardError::Kind::kOverrun,
                                            GuardError::Kind::kOverrun};
   std::size_t count = 2;
-  // A block that never rests cannot be written to while it does.
+  // Without a quarantine the contents of a freed block are not checked.
   if (freed && record.poisoned && settings_.quarantine_bytes != 0) {
     zones = {layout.front, layout.block, layout.back};
     kinds[1] = GuardError::Kind::kUseAfterFree;
@@ -264,7 +264,7 @@ void GuardAllocator::Check(const GuardRecord& record, GuardRecord::State state,
   for (std::size_t i = 0; i < count; ++i) {
     if (changes[i].count == 0) continue;
     ++result.errors;
-    // What comes next is news again.
+    // Restore the zone, so that the next change is reported again.
     Did(memory_.Fill(zones[i]), "write a red zone");
     GuardError error;
     error.kind = kinds[i];
@@ -298,7 +298,7 @@ MemoryCheck GuardAllocator::CheckAll() noexcept {
        record = ledger_.PinOlder(record)) {
     Check(*record, ledger_.StateOf(*record), result);
   }
-  // Blocks freed meanwhile may have had to stay.
+  // Blocks freed during the check may have been pinned.
   DrainAboveLimit();
   return result;
 }
@@ -330,7 +330,7 @@ bool GuardAllocator::BeginMark(Allocation* allocation, Stream stream) noexcept {
       if (memory_.IsCapturing(stream)) ledger_.NoteGraph(record);
       ledger_.AddMark(record, stream);
     } catch (const std::bad_alloc&) {
-      // The mark cannot be kept, so that use is waited for now.
+      // No memory for the mark: wait for that use now.
       Did(memory_.OrderAfter(stream), "wait for a stream");
     }
   }

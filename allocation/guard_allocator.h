@@ -14,42 +14,42 @@
 
 namespace strata {
 
-// Finds writes before and after a block, writes to a freed one, and double
-// frees, and says where the block was allocated and freed (annotation.h).
+// Detects writes before and after a block, writes to a freed block, and double
+// frees. Reports where the block was allocated and freed (annotation.h).
 //
-// Model: a block lies between red zones of known bytes; what the strategy gave
-//   beyond the request belongs to the one behind, so size() is what was asked
-//   for. A freed block is filled and kept in quarantine, first in, first out;
-//   when it leaves, and whenever CheckAll is called, its bytes and zones are
-//   compared. All of that is ordered after the work in the chain's stream and
-//   in the streams that RecordStream named. stats() counts what users asked for
-//   and hold; the layers below count zones and quarantine too. Of handles that
-//   are no memory it finds double frees alone.
-// Errors: a device call that fails costs the check of a block, never an
-//   allocation or a free; GuardReporter says so once.
+// Model: a block lies between red zones of known bytes. Bytes of the strategy
+//   beyond the request belong to the back zone, so size() is the requested
+//   size. A freed block is filled and kept in a FIFO quarantine. When it leaves
+//   the quarantine, and at each CheckAll(), its bytes and zones are compared.
+//   All of this is ordered after the work in the stream of the chain and in the
+//   streams of RecordStream(). stats() counts bytes that users requested and
+//   hold. The layers below also count zones and quarantine. For handles without
+//   memory, only double frees are detected.
+// Errors: if a device call fails, the check of a block is skipped. No
+//   allocation or free fails for that. GuardReporter logs it once.
 // Threads: any thread.
 // Cost: three fills per allocation and one per free, on the stream. When the
 //   quarantine is full, a free waits for the stream and copies a quarter of the
-//   quarantine to the host; without one, every free waits. 408 bytes of host
-//   memory per block. When memory is exhausted the
-//   quarantine is emptied first.
+//   quarantine to the host. Without a quarantine every free waits. 408 bytes of
+//   host memory per block. When memory is exhausted, the quarantine is emptied
+//   first.
 // Source: tf_bfc.md §2 GPUDebugAllocator, GPUNanResetAllocator; paddle.md
-// §6.10.
+//   §6.10.
 class GuardAllocator final : public Decorator, private ReclaimSource {
  public:
-  // Of `context`: the platform, stream, reporter and reclaimer.
+  // Uses the platform, stream, reporter and reclaimer of `context`.
   GuardAllocator(std::shared_ptr<Allocator> underlying,
                  const GuardSettings& settings, const ChainContext& context);
-  // Compares and frees what is in quarantine.
+  // Compares and frees the blocks in quarantine.
   ~GuardAllocator() override;
 
   // Compares the zones of every live block, and the zones and contents of every
-  // block in quarantine. Waits for the chain's stream.
+  // block in quarantine. Waits for the stream of the chain.
   MemoryCheck CheckAll() noexcept;
-  // Watched on each side of a block: as asked, rounded up so that the address
+  // Bytes on each side of a block: the option, rounded up so that the address
   // stays aligned.
   std::size_t red_zone_bytes() const { return settings_.red_zone_bytes; }
-  // Freed and kept back; zones included.
+  // Bytes of freed blocks in quarantine, including zones.
   std::size_t quarantine_bytes() const { return ledger_.quarantine_bytes(); }
 
   Allocation* TryAllocate(const Request& request,
@@ -67,31 +67,33 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   HitPath* hit_path() override { return nullptr; }
 
  private:
-  // Notes a use in `stream` for the checks. False if there is nothing to mark.
+  // Records a use in `stream` for the checks. Returns false if no mark is
+  // needed.
   bool BeginMark(Allocation* allocation, Stream stream) noexcept;
   std::size_t ReclaimableBytes(bool of_limit) const noexcept override;
   std::size_t Reclaim(Stream stream, std::size_t bytes) noexcept override;
 
-  // The record of a live block. Null for a block of no bytes, which has none;
-  // and for a freed one, which is reported.
+  // Returns the record of a live block. Null for a block of 0 bytes, which has
+  // no record, and for a freed block, which is reported.
   GuardRecord* LiveRecord(const Allocation& allocation) noexcept;
   Allocation* TakeMemory(const Request& padded, Failure& failure) noexcept;
-  // Makes `record` the user's view of `memory`.
+  // Makes `record` the view that the user has of `memory`.
   void Lay(GuardRecord& record, Allocation* memory, std::size_t front_bytes,
            std::size_t bytes) const noexcept;
   bool WriteZones(const GuardRecord& record) noexcept;
-  // False if the work in a stream that uses the block could not be awaited.
+  // Returns false if the work in a stream that uses the block cannot be waited
+  // for.
   bool OrderAfterMarks(const GuardRecord& record) noexcept;
   bool Poison(const GuardRecord& record) noexcept;
   bool Did(Status status, const char* what) noexcept;
 
-  // Frees the oldest blocks of the quarantine until at most `keep_bytes` are
-  // in it; returns the bytes freed.
+  // Frees the oldest blocks of the quarantine until at most `keep_bytes`
+  // remain. Returns the bytes freed.
   std::size_t Drain(std::size_t keep_bytes) noexcept;
   void DrainAboveLimit() noexcept;
   void Check(const GuardRecord& record, GuardRecord::State state,
              MemoryCheck& result) noexcept;
-  // Fills in whose block it is.
+  // Adds the data of the block to `error` and reports it.
   void Report(const GuardRecord& record, bool freed, GuardError error) noexcept;
 
   const GuardSettings settings_;
@@ -101,7 +103,7 @@ class GuardAllocator final : public Decorator, private ReclaimSource {
   Reclaimer::Registration registration_;
 };
 
-// The Guard layer of a chain; null if it has none.
+// Returns the Guard layer of a chain; null if there is none.
 GuardAllocator* FindGuard(Allocator* layer);
 
 }  // namespace strata

@@ -75,7 +75,7 @@ void GuardReporter::NoteUnreadable(Place place) noexcept {
                     "block can be found; double frees are (see "
                     "--strata_sim_data)";
   } catch (const std::bad_alloc&) {
-    unreadable_ = false;  // said next time
+    unreadable_ = false;  // logged at the next call
   }
 }
 
@@ -88,7 +88,7 @@ void GuardReporter::NoteSkipped(Place place, const char* what,
                << "; the block goes unchecked, as do later ones without a "
                   "message";
   } catch (const std::bad_alloc&) {
-    // It was counted.
+    // The counter was already increased.
   }
 }
 

@@ -14,27 +14,28 @@
 
 namespace strata {
 
-// A misuse of memory that the Guard layer found.
+// An invalid use of memory that the Guard layer detected.
 //
 // Units: bytes.
 struct GuardError {
   enum class Kind : std::uint8_t {
     kUnderrun,      // bytes before the block changed
-    kOverrun,       // bytes after what was asked for changed
-    kUseAfterFree,  // a freed block was written to, or named to the allocator
+    kOverrun,       // bytes after the requested size changed
+    kUseAfterFree,  // a freed block was written to, or passed to the allocator
     kDoubleFree,    // a freed block was freed again
   };
 
   Kind kind = Kind::kUnderrun;
   Place place;
-  const void* data = nullptr;  // of the block, as its user knows it
-  std::size_t bytes = 0;       // as asked for
+  const void* data = nullptr;  // of the block, as returned to the user
+  std::size_t bytes = 0;       // requested size
   std::size_t changed_bytes =
-      0;                      // how many; 0: no byte is known to have changed
-  std::ptrdiff_t offset = 0;  // from `data` to the first that changed
+      0;  // Number of changed bytes; 0: no byte is known to have changed.
+  std::ptrdiff_t offset = 0;  // from `data` to the first changed byte
   unsigned char found = 0;    // its value
   unsigned char expected = 0;
-  // What the program was doing (annotation.h); freed_by is "" while live.
+  // Annotations at the allocation and at the free (annotation.h); freed_by is
+  // "" while the block is live.
   std::string allocated_by;
   std::string freed_by;
 
@@ -43,17 +44,17 @@ struct GuardError {
   std::string ToString() const;
 };
 
-// The result of a check on demand.
+// Result of CheckAll().
 struct MemoryCheck {
   std::size_t checked = 0;  // blocks compared
-  std::size_t skipped = 0;  // blocks that could not be
-  std::size_t errors = 0;   // changes found, each of them reported
+  std::size_t skipped = 0;  // blocks that could not be compared
+  std::size_t errors = 0;   // changes found and reported
 };
 
-// Where the Guard layers of a place report to.
+// The receiver of the errors of all Guard layers of a place.
 //
-// Model: either ends the process with the error, or logs it and tells the
-//   callbacks. What could not be checked is logged once and counted.
+// Model: either terminates the process with the error, or logs it and calls the
+//   callbacks. Skipped checks are logged once and counted.
 // Threads: any thread; no lock is held during a callback.
 class GuardReporter {
  public:
@@ -62,13 +63,13 @@ class GuardReporter {
   explicit GuardReporter(bool abort_on_error)
       : abort_on_error_(abort_on_error) {}
 
-  // `callback` may allocate, and free what it allocated.
+  // `callback` may allocate, and may free its own allocations.
   void AddCallback(Callback callback);
   void Report(const GuardError& error) noexcept;
 
-  // Copies from the memory of `place` give nothing.
+  // Records that memory of `place` cannot be copied back for checks.
   void NoteUnreadable(Place place) noexcept;
-  // `what` could not be done for a block.
+  // Records that the action `what` failed for a block.
   void NoteSkipped(Place place, const char* what, Status status) noexcept;
 
   std::uint64_t errors() const { return errors_; }
@@ -78,7 +79,7 @@ class GuardReporter {
   const bool abort_on_error_;
   std::atomic<std::uint64_t> errors_{0};
   std::atomic<std::uint64_t> skipped_{0};
-  std::atomic<bool> unreadable_{false};  // was noted
+  std::atomic<bool> unreadable_{false};  // NoteUnreadable() was logged
   std::mutex mutex_;
   std::vector<Callback> callbacks_;  // guarded by mutex_
 };

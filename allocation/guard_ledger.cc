@@ -11,8 +11,8 @@
 namespace strata {
 namespace {
 
-// What a block counts for in quarantine: something, even a handle of no bytes,
-// or it would stay for ever.
+// Bytes of a block in quarantine. At least 1, so that a handle of 0 bytes does
+// not stay for ever.
 std::size_t WeightOf(const GuardRecord& record) {
   return std::max<std::size_t>(record.memory->size(), 1);
 }
@@ -71,7 +71,7 @@ void GuardLedger::Give(GuardRecord* record) noexcept {
   RecordSlab::Instance().Give(record->block);
   record->block = nullptr;
   record->memory = nullptr;
-  record->marks.clear();  // the room is kept
+  record->marks.clear();  // the capacity is kept
   record->state = GuardRecord::State::kLive;
   record->zoned = record->ordered = record->poisoned = false;
   const std::lock_guard<SpinLock> guard(lock_);
@@ -201,7 +201,7 @@ bool GuardLedger::AddMark(GuardRecord& record, Stream stream) {
       }
       room = 2 * marks.size() + 2;
     }
-    // Without the lock, which no heap call belongs under.
+    // Outside the lock: no heap call under a lock.
     larger.reserve(room);
   }
 }

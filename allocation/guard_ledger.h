@@ -14,37 +14,42 @@
 
 namespace strata {
 
-// What a thread was doing, written down without a heap call.
+// Annotation of a thread, stored without a heap call.
 struct GuardNote {
   std::int64_t step = -1;
-  std::array<char, 120> text{};  // the inner frames, if it is too short for all
+  std::array<char, 120> text{};  // the inner frames, if not all fit
 
   void Write() noexcept;
-  // "step 3: train / MatMul"; "(no annotation)" if there was none.
+  // "step 3: train / MatMul"; "(no annotation)" if there is none.
   std::string ToString() const;
 };
 
-// What the Guard layer knows of one block: its user's record and the memory
-// behind it.
+// Data of the Guard layer about one block: the record that the user holds, and
+// the memory.
 struct GuardRecord {
   enum class State : std::uint8_t { kLive, kFreeing, kQuarantined, kDropped };
 
-  Block* block = nullptr;        // what the user holds
+  Block* block = nullptr;        // record that the user holds
   Allocation* memory = nullptr;  // from the layer below
-  std::byte* data = nullptr;     // of the user, within `memory`
-  std::size_t bytes = 0;         // as asked for
-  // All blocks of the ledger; guarded by its lock, as `state` and `pins`.
+  std::byte* data = nullptr;     // address of the user, inside `memory`
+  std::size_t bytes = 0;         // requested size
+  // Links of the list of all blocks. Guarded by the lock of the ledger, as are
+  // `state` and `pins`.
   GuardRecord* newer = nullptr;
   GuardRecord* older = nullptr;
-  GuardRecord* next = nullptr;  // in the quarantine, or among the spare ones
-  // Streams that RecordStream named; guarded by the same lock.
+  // in the quarantine, or in the list of spare records
+  GuardRecord* next = nullptr;
+  // Streams of RecordStream(); guarded by the same lock.
   std::vector<Stream> marks;
-  std::uint32_t pins = 0;  // checks under way: the memory must stay
+  // checks in progress, during which the memory must stay
+  std::uint32_t pins = 0;
   State state = State::kLive;
-  bool of_graph = false;  // a stream of the marks captured; by the same lock
-  bool zoned = false;     // the zones around the block are written
-  // Of a block in quarantine: the work in all its streams is ordered before
-  // what the guard does; it was filled when it was freed.
+  // a marked stream was capturing; guarded by the same lock
+  bool of_graph = false;
+  bool zoned = false;  // the zones around the block are written
+  // For a block in quarantine. `ordered`: the work in all its streams is
+  // ordered before the next operation of the guard. `poisoned`: the block was
+  // filled at its free.
   bool ordered = false;
   bool poisoned = false;
   GuardNote allocated;
@@ -53,14 +58,14 @@ struct GuardRecord {
 
 static_assert(sizeof(GuardRecord) - 2 * sizeof(GuardNote) <= 128);
 
-// The blocks of one Guard layer: all of them by age, the freed ones in
-// quarantine in the order of their frees, and what users hold in numbers.
+// The blocks of one Guard layer: a list of all blocks by age, the quarantine in
+// the order of the frees, and the counts of the user's allocations.
 //
 // Model: a block is live, then being freed, then in quarantine until
-//   TakeOldest, or dropped. A pinned one is passed over by TakeOldest.
+//   TakeOldest(), or dropped. TakeOldest() skips pinned blocks.
 // Threads: any thread.
-// Cost: one short lock per call. Records come from pages that are kept; only
-//   Take and AddMark may ask the heap.
+// Cost: one short lock per call. Records come from pages that are never freed.
+//   Only Take() and AddMark() may call the heap.
 class GuardLedger {
  public:
   GuardLedger() = default;
@@ -68,45 +73,50 @@ class GuardLedger {
   GuardLedger& operator=(const GuardLedger&) = delete;
   ~GuardLedger();
 
-  // A record with a Block of its own; null if the host is out of memory.
+  // Returns a record with a Block of its own; null if the host is out of
+  // memory.
   GuardRecord* Take() noexcept;
-  // Of a record that is in no list: its Block goes back too.
+  // Returns a record that is in no list to the spare records, and its Block to
+  // the slab.
   void Give(GuardRecord* record) noexcept;
 
   void AddLive(GuardRecord* record) noexcept;
   void CountFailure() noexcept;
-  // Notes who frees it. False if it is not live: it was freed before.
+  // Stores the annotation of the freeing thread. Returns false if the record is
+  // not live: it was freed before.
   bool BeginFree(GuardRecord& record) noexcept;
   void Quarantine(GuardRecord& record) noexcept;
-  // Instead, around giving the memory below: checks that begin meanwhile pass
-  // the block over. Its record goes back when no check has it any more.
+  // Alternative to the quarantine: call them around the free of the memory
+  // below. Checks that begin in between skip the block. The record becomes
+  // spare when no check pins it.
   void BeginDrop(GuardRecord& record) noexcept;
   void EndDrop(GuardRecord& record) noexcept;
-  // The block that was freed first, out of all lists, if more than `keep_bytes`
-  // are in quarantine; else null.
+  // Removes and returns the block that was freed first, if more than
+  // `keep_bytes` are in quarantine; else returns null.
   GuardRecord* TakeOldest(std::size_t keep_bytes) noexcept;
   std::size_t quarantine_bytes() const noexcept;
 
-  // A graph may use the block of the record, which is live, from now on.
+  // Marks a live record: a graph may use its block from now on.
   void NoteGraph(GuardRecord& record) noexcept;
   bool IsOfGraph(const GuardRecord& record) const noexcept;
-  // False if the record is not live. Errors: std::bad_alloc.
+  // Returns false if the record is not live. Errors: std::bad_alloc.
   bool AddMark(GuardRecord& record, Stream stream);
   void RemoveMark(GuardRecord& record, Stream stream) noexcept;
-  // The mark number `index`; false if there are fewer.
+  // Stores the mark number `index` in `stream`. Returns false if there are
+  // fewer.
   bool MarkAt(const GuardRecord& record, std::size_t index,
               Stream* stream) const noexcept;
-  // Of all live records.
+  // AnyMark() and RemoveMarks() apply to the marks of all live records.
   bool AnyMark(Stream stream) const noexcept;
   void RemoveMarks(Stream stream) noexcept;
 
-  // A walk over all blocks from the newest to the oldest: each is pinned until
-  // the next call. Ends with null. Later blocks are not met.
+  // Visit all blocks from the newest to the oldest. Each is pinned until the
+  // next call. The end is null. Blocks added during the visit are skipped.
   GuardRecord* PinNewest() noexcept;
   GuardRecord* PinOlder(GuardRecord* pinned) noexcept;
   GuardRecord::State StateOf(const GuardRecord& record) const noexcept;
 
-  // Requests and bytes as users made them and hold them.
+  // Requests and bytes of users.
   Stats stats() const noexcept;
   void ResetPeak() noexcept;
 
@@ -118,12 +128,13 @@ class GuardLedger {
   };
 
   bool AddPage() noexcept;
-  // Hold lock_ for both. The second says whether the record is to be given.
+  // Need lock_. Unpin() returns true if the record is to be given to the spare
+  // records.
   void Unlink(GuardRecord& record) noexcept;
   bool Unpin(GuardRecord& record) noexcept;
 
   mutable SpinLock lock_;
-  Page* pages_ = nullptr;          // guarded by lock_, as all below
+  Page* pages_ = nullptr;          // guarded by lock_, as are the members below
   GuardRecord* spare_ = nullptr;   // linked by `next`
   GuardRecord* newest_ = nullptr;  // of all blocks
   GuardRecord* first_freed_ = nullptr;

@@ -19,14 +19,14 @@ DevicePtr PtrOf(const std::byte* data) {
 
 const std::byte* EndOf(const GuardZone& zone) { return zone.data + zone.bytes; }
 
-// The zones from `zone` on follow each other up to here.
+// End of the contiguous zones that start with `zone`.
 const std::byte* EndOfRun(const GuardZone* zone, const GuardZone* end) {
   const std::byte* run = EndOf(*zone);
   for (++zone; zone != end && zone->data == run; ++zone) run = EndOf(*zone);
   return run;
 }
 
-// Notes in `change` which bytes differ from `zone`; `bytes` is a copy of
+// Stores in `change` the bytes that differ from `zone`. `bytes` is a copy of
 // [data, data + count).
 void CountChanges(const GuardZone& zone, const std::byte* data,
                   const std::byte* bytes, std::size_t count,
@@ -35,7 +35,7 @@ void CountChanges(const GuardZone& zone, const std::byte* data,
   const std::byte* to = std::min(EndOf(zone), data + count);
   const std::byte value{zone.value};
   if (from >= to) return;
-  // All bytes are alike if each is like the one before it.
+  // If each byte equals its predecessor, all bytes are equal.
   const std::byte* copy = bytes + (from - data);
   if (copy[0] == value &&
       std::memcmp(copy, copy + 1, static_cast<std::size_t>(to - from - 1)) ==
@@ -65,7 +65,7 @@ Device* FindDevice(Place place, const std::shared_ptr<Platform>& platform,
   return known ? &platform->device(place.index) : nullptr;
 }
 
-// An error if what is submitted to `stream` becomes part of a graph.
+// Returns an error if work submitted to `stream` becomes part of a graph.
 Status NotCapturing(Device& device, Stream stream) {
   if (!device.caps().capture) return Status::kSuccess;
   CaptureStatus capture = CaptureStatus::kNone;
@@ -75,7 +75,7 @@ Status NotCapturing(Device& device, Stream stream) {
                                          : Status::kStreamCaptureUnsupported;
 }
 
-// Makes `stream` of `device` wait for what was submitted to `other` of `from`.
+// Makes `stream` of `device` wait for the work submitted to `other` of `from`.
 Status OrderByEvent(Device& from, Stream other, Device& device, Stream stream) {
   Event event;
   Status status = from.EventCreate(&event, kEventDisableTiming);
@@ -84,8 +84,8 @@ Status OrderByEvent(Device& from, Stream other, Device& device, Stream stream) {
   if (status == Status::kSuccess) {
     status = device.StreamWaitEvent(stream, event, 0);
   }
-  // An event may go while it is pending (cuda_semantics.md E6). One that does
-  // not is lost to the device, but the order holds.
+  // An event may be destroyed while it is pending (cuda_semantics.md E6). If
+  // that fails, the event leaks, but the order holds.
   from.EventDestroy(event);
   return status;
 }
@@ -108,7 +108,7 @@ GuardMemory::GuardMemory(Place place, std::shared_ptr<Platform> platform,
 template <class Act>
 Status GuardMemory::InTurn(Act act) const noexcept {
   const auto run = [&](const Turn& turn) {
-    // Before anything is submitted that would have to be waited for.
+    // Before any work is submitted that would need a wait.
     const DriverCallScope scope(
         timelines_ != nullptr ? &timelines_->gate() : nullptr, *device_);
     if (!scope) return Status::kNotReady;
@@ -119,7 +119,7 @@ Status GuardMemory::InTurn(Act act) const noexcept {
     const Turn own{stream_->stream(), false};
     StreamTimeline* const timeline = stream_->timeline();
     if (timeline == nullptr) return run(own);
-    // The stream does not go meanwhile.
+    // The stream is not destroyed while `pass` is held.
     const CallGate::Pass pass = timeline->Use();
     if (pass) return run(own);
   }
@@ -132,7 +132,7 @@ Status GuardMemory::InTurn(Act act) const noexcept {
 
 Status GuardMemory::Await(const Turn& turn) const noexcept {
   const Status status = device_->StreamSynchronize(turn.stream);
-  // Another thread may free the block for good.
+  // Another thread may release the block.
   ReleaseHostOrder(*device_);
   return status;
 }
@@ -157,8 +157,8 @@ Status GuardMemory::Read(const std::byte* data, std::byte* to,
     const Status status =
         device_->MemcpyAsync(PtrOf(to), PtrOf(data), bytes, turn.stream);
     if (status != Status::kSuccess) return status;
-    // A copy to pageable memory is done when it returns (cuda_semantics.md H6),
-    // except where the device reaches such memory by itself.
+    // A copy to pageable memory is complete when it returns (cuda_semantics.md
+    // H6), unless the device can access such memory itself.
     return Await(turn);
   });
 }
@@ -171,7 +171,7 @@ Status GuardMemory::ComparePieces(const GuardZone* zones, std::size_t count,
   const std::byte* at = nullptr;
   while (zone != end) {
     at = std::max(at, zone->data);
-    // What lies between zones is the user's, and may be in use.
+    // Bytes between zones belong to the user and may be in use.
     const std::size_t bytes = std::min(
         buffer_bytes, static_cast<std::size_t>(EndOfRun(zone, end) - at));
     if (bytes != 0) {

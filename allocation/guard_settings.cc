@@ -9,10 +9,10 @@
 namespace strata {
 namespace {
 
-// As much as the largest alignment: more would only slow a program down.
+// The largest alignment. Larger zones would only slow down a program.
 constexpr std::size_t kMaxRedZoneBytes = Mebibytes(16);
 
-// Whether `value` is `one`; throws if it is neither `one` nor `other`.
+// True if `value` is `one`. Throws if it is neither `one` nor `other`.
 bool IsFirst(const char* option, const std::string& value, const char* one,
              const char* other) {
   if (value == one) return true;

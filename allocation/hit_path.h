@@ -12,23 +12,24 @@
 
 namespace strata {
 
-// The short way past the layers: how the front of a chain takes a cached block
-// from a strategy and gives it back without a walk.
+// The short path past the layers: the front of a chain allocates a cached block
+// from the strategy, and frees it, without a walk through the layers.
 //
-// Model: a layer that must see every call has no hit path, and hides that of
-//   the layers below it. What cannot be served this way is declined, and walks.
-//   A strategy puts into the front cache what users of its chain freed, whole,
-//   and nothing else: who hands it out again knows where it is.
-// Threads: hold shared_lock() around Take and Give, if there is one, or else
-//   hit_lock(), if there is one. Of a strategy that is nobody's but one
-//   chain's, and so never lent, both are the same.
+// Model: a layer that must see every call has no hit path, and hides the hit
+//   path of the layers below it. A call that cannot be served here is declined
+//   and walks the layers. The front cache holds only whole blocks that users of
+//   this chain freed. So the chain that allocates one again knows its location.
+// Threads: hold shared_lock() around Take() and Give(). If it is null, hold
+//   hit_lock() unless that is null too. Both are equivalent for a strategy that
+//   serves a single chain, because such a strategy is never lent.
 // Cost: no heap call, no device call.
 class HitPath {
  public:
-  // Take and Give lock by themselves.
+  // Take() and Give() lock by themselves.
   HitPath() = default;
-  // With a lock, which a thread may own if `may_bias`, and a front cache, where
-  // Take looks first: `cache` is as for HitState::Begin.
+  // Creates a hit state with a lock and a front cache. A thread may own the
+  // lock if `may_bias`. Take() searches the front cache first. `cache` is as
+  // for HitState::Begin().
   //
   // Errors: std::bad_alloc.
   template <class... Cache>
@@ -38,32 +39,35 @@ class HitPath {
   HitPath& operator=(const HitPath&) = delete;
   virtual ~HitPath() = default;
 
-  // Null: Take and Give lock by themselves. Always the same one.
+  // The hit state; null if Take() and Give() lock by themselves. Never changes.
   HitState* hit_state() const { return state_; }
-  // That of hit_state(), or null.
+  // The lock of hit_state(), or null.
   ChainLock* hit_lock() const {
     return state_ != nullptr ? &state_->lock : nullptr;
   }
-  // Of a strategy that streams share: its hit_lock(), or what that is lent to.
+  // Lock of a strategy that several streams share: its hit_lock(), or the lock
+  // of the chain it is lent to. Null for other strategies.
   virtual LentLock* shared_lock() noexcept { return nullptr; }
-  // A live block of at least `bytes` (not 0), aligned as the layer aligns by
-  // itself; null if none is cached.
+  // Returns a live block of at least `bytes` (not 0), with the natural
+  // alignment of the layer. Returns null if no such block is cached.
   Block* Take(std::size_t bytes) noexcept {
     Block* block = state_ != nullptr ? state_->cache.Take(bytes) : nullptr;
     return block != nullptr ? block : TakeCached(bytes);
   }
-  // Takes back a live block without mark or offset. False, and nothing is done,
-  // if this free has to walk; never for what Take gave under the same lock.
+  // Frees a live block without mark or offset. Returns false, and does nothing,
+  // if this free must walk the layers. Never returns false for a block that
+  // Take() returned under the same hold of the lock.
   bool Give(Block* block) noexcept {
     return (state_ != nullptr && state_->cache.Give(block)) ||
            GiveCached(block);
   }
-  // Whether Give never declines.
+  // True if Give() never returns false.
   virtual bool takes_all() const noexcept { return false; }
-  // Whether Take finds whatever a walk would find without growing.
+  // True if Take() finds every block that a walk without growth would find.
   virtual bool finds_all() const noexcept { return true; }
 
-  // For who asks the front cache by itself: what Take and Give do then.
+  // The parts of Take() and Give() behind the front cache, for callers that
+  // search the front cache themselves.
   virtual Block* TakeCached(std::size_t bytes) noexcept = 0;
   virtual bool GiveCached(Block* block) noexcept = 0;
 
@@ -72,7 +76,7 @@ class HitPath {
   HitState* const state_ = nullptr;
 };
 
-// That of a strategy that streams share, with a lock that can be lent.
+// The hit path of a strategy that several streams share. Its lock can be lent.
 class SharedHitPath : public HitPath {
  public:
   // Errors: std::bad_alloc.
@@ -84,7 +88,7 @@ class SharedHitPath : public HitPath {
   LentLock lock_{hit_state()->lock};
 };
 
-// Holds the lock of a hit path, if it has one.
+// Holds the lock of a hit path, if there is one.
 class HitGuard {
  public:
   explicit HitGuard(HitPath& path)

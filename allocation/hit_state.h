@@ -13,33 +13,35 @@
 
 namespace strata {
 
-// What a hit of a chain reads and writes: in one piece of memory, whichever
-// layer it belongs to.
+// All data of a chain that a hit reads and writes, in one piece of memory.
 //
-// Model: a load waits for the exchange that takes the lock before it, so a hit
-//   must not have to fetch an address first: all of this has the lock's.
-// Threads: `lock` guards the rest.
-// Cost: 8.5 KiB. Where each layer kept its own, a hot pair took 13.3 ns in
-//   place of 11.7 (docs/bench.md).
+// Model: after the atomic exchange that acquires the lock, a load waits. So the
+//   data lies beside the lock, and a hit need not load an address first.
+// Threads: `lock` guards the other members.
+// Cost: 8.5 KiB. Separate pieces per layer cost 1.6 ns more per pair
+//   (docs/bench.md).
 struct alignas(64) HitState {
   explicit HitState(bool may_bias) : lock(may_bias) {}
-  // As FrontCache; by default it keeps nothing.
+  // Resets the members. The parameters are as for FrontCache; by default the
+  // cache keeps no blocks.
   void Begin(std::size_t max_block_bytes = 0, std::size_t granule_bytes = 2,
              std::uint8_t searches = 2);
 
   ChainLock lock;
-  // What users of the chain hold: of its Stat layer, or else of its front.
+  // Numbers of the memory that users of the chain hold: of its Stat layer, or
+  // of its front if there is no such layer. Guarded by `lock`.
   UseCounts counts;
-  // Not 0: a hit has to do more than take a block and count it.
+  // Points to a word that is not 0 if a hit must do more than take and count a
+  // block.
   const std::atomic<std::uint32_t>* attention = &kNeverPlain;
   FrontCache cache{0, 2};  // of the strategy
 
-  // That of a lock which is one's.
+  // Returns the HitState whose `lock` member is `lock`.
   static HitState& Of(ChainLock& lock) {
     return reinterpret_cast<HitState&>(lock);  // its first member
   }
 
-  // The word of a chain of which that is always so.
+  // A word that is never 0, for a chain whose hits must always do more.
   static const std::atomic<std::uint32_t> kNeverPlain;
 };
 

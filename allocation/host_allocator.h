@@ -9,15 +9,15 @@
 
 namespace strata {
 
-// Pageable host memory from the C heap, one call per request; so another malloc
-// that is preloaded serves it.
+// Pageable host memory from the C heap, one call per request. So a preloaded
+// malloc serves it.
 //
-// Model: aligned to a cache line, whatever less is asked for. A piece that is
-//   locked has its pages for itself.
+// Model: aligned at least to a cache line. A locked piece does not share its
+//   pages.
 class HostAllocator final : public SystemAllocator {
  public:
   HostAllocator() : HostAllocator(nullptr, HostMemoryOptions()) {}
-  // `host` null: without warnings and locks.
+  // `host` null: no warnings and no locks.
   HostAllocator(std::shared_ptr<HostSystem> host,
                 const HostMemoryOptions& options);
 

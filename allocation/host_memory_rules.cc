@@ -11,8 +11,8 @@
 namespace strata {
 namespace {
 
-// "12.0 MiB ... more than 10.0 MiB": the two numbers, in bytes where they would
-// read alike.
+// Two sizes for a message: "12.0 MiB ... more than 10.0 MiB". In bytes if both
+// would read the same.
 struct Comparison {
   Comparison(std::uint64_t larger_bytes, std::uint64_t smaller_bytes)
       : larger(HumanBytes(larger_bytes)), smaller(HumanBytes(smaller_bytes)) {
@@ -28,7 +28,7 @@ struct Comparison {
 std::uint64_t FractionOf(std::uint64_t bytes, double fraction) {
   if (bytes == 0 || !(fraction > 0)) return UINT64_MAX;
   const double limit = fraction * static_cast<double>(bytes);
-  // What no host has is never exceeded.
+  // A limit above the memory of any host is never exceeded.
   return limit < 0x1p63 ? static_cast<std::uint64_t>(limit) : UINT64_MAX;
 }
 
@@ -67,7 +67,7 @@ void HostMemoryRules::Obtained(Place place, void* data, std::size_t bytes,
 
 void HostMemoryRules::Warn(Place place, std::size_t bytes,
                            std::uint64_t in_use) noexcept {
-  // Compared first, so that the count cannot wrap.
+  // Compares before the increment, so that the count cannot wrap.
   if (bytes > large_bytes_ && large_warnings_.load() < kMostLargeWarnings &&
       large_warnings_.fetch_add(1) < kMostLargeWarnings) {
     const Comparison sizes(bytes, large_bytes_);
@@ -84,7 +84,7 @@ void HostMemoryRules::Warn(Place place, std::size_t bytes,
 }
 
 void HostMemoryRules::Returning(void* data, std::size_t bytes) noexcept {
-  // Harmless if it was not locked.
+  // Harmless if the piece was not locked.
   if (Locks(bytes)) host_->Unlock(data, AlignUp(bytes, HostPageBytes()));
 }
 

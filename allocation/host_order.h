@@ -5,18 +5,20 @@
 
 namespace strata {
 
-// What one thread of the host hands another goes through locks that no observer
-// of a device sees: these say it, so that a checker of recorded calls knows
-// what a thread knows to be done.
+// Host threads pass objects through locks that no observer of a device sees.
+// These functions report such a transfer. So a checker of recorded calls knows
+// which work a thread knows to be complete.
 //
-// Cost: a load without an observer. No driver call.
+// Cost: one load if there is no observer. No driver call.
 
-// Who takes something now knows what the calling thread knows to be done.
+// Reports that the calling thread passes an object on. The next thread that
+// acquires it knows all work that this thread knows to be complete.
 inline void ReleaseHostOrder(Device& device) noexcept {
   if (device.observed()) device.Note(RecordOf(DeviceCall::kHostRelease));
 }
 
-// The calling thread has taken something from whoever released.
+// Reports that the calling thread acquired an object that another thread
+// released.
 inline void AcquireHostOrder(Device& device) noexcept {
   if (device.observed()) device.Note(RecordOf(DeviceCall::kHostAcquire));
 }

@@ -12,17 +12,18 @@ unsigned Byte(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
 }
 
-// The bytes that the first character should have; 0: no character starts so.
+// Length in bytes of a UTF-8 character by its first byte; 0 if no character
+// starts with it.
 std::size_t Utf8Length(unsigned first) {
   if (first < 0x80) return 1;
-  if (first < 0xC2) return 0;  // a continuation, or longer than it need be
+  if (first < 0xC2) return 0;  // a continuation, or an overlong form
   if (first < 0xE0) return 2;
   if (first < 0xF0) return 3;
-  return first < 0xF5 ? 4 : 0;  // above is beyond U+10FFFF
+  return first < 0xF5 ? 4 : 0;  // larger values exceed U+10FFFF
 }
 
-// Whether the second byte is one that may follow the first: the others spell
-// too long a form, a surrogate, or a number beyond U+10FFFF.
+// True if `second` may follow `first`. Other values encode an overlong form, a
+// surrogate, or a number beyond U+10FFFF.
 bool MayFollow(unsigned first, unsigned second) {
   switch (first) {
     case 0xE0:
@@ -38,7 +39,7 @@ bool MayFollow(unsigned first, unsigned second) {
   }
 }
 
-// The length of the character that `text` starts with; 0 if it is no UTF-8.
+// Length of the first character of `text`; 0 if it is not UTF-8.
 std::size_t CharacterLength(std::string_view text) {
   const std::size_t length = Utf8Length(Byte(text, 0));
   if (length > text.size()) return 0;
@@ -53,8 +54,8 @@ bool IsPlain(unsigned character) {
   return character >= 0x20 && character != '"' && character != '\\';
 }
 
-// Takes the first character off `text` and returns its spelling, which may be
-// in `room`.
+// Removes the first character of `text` and returns its JSON spelling, which
+// may be stored in `room`.
 std::string_view TakeCharacter(std::string_view& text,
                                std::array<char, 6>& room) {
   const unsigned first = Byte(text, 0);

@@ -9,13 +9,14 @@
 
 namespace strata {
 
-// `text` as a JSON string, quotes included, whatever bytes are in it: those
-// that are not UTF-8 become U+FFFD.
+// Returns `text` as a JSON string with quotes. Bytes that are not UTF-8 become
+// U+FFFD.
 //
 // Source: RFC 8259 §7, §8.1.
 std::string JsonString(std::string_view text);
 
-// The same, written to `file` without a heap call. Errors are the file's.
+// Writes the same string to `file` without a heap call. Errors are stored in
+// `file`.
 void WriteJsonString(std::FILE* file, std::string_view text) noexcept;
 
 }  // namespace strata

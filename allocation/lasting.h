@@ -10,16 +10,16 @@
 
 namespace strata {
 
-// A T in memory whose lock is one for ever: for who may come to the lock when
-// what it guarded is gone.
+// A T whose memory always contains a valid lock, for threads that may reach the
+// lock after the guarded object is gone.
 //
-// Model: Ts are recycled, never freed. Who found the lock of one while it had
-//   an owner may take it afterwards, too, and then see whose it is now: at
-//   worst he keeps another owner waiting for as long as he looks. A T has a
-//   ChainLock `lock`, which its constructor makes, and which is renewed for its
-//   next owner, and Begin, which makes everything else anew.
+// Model: Ts are recycled, never freed. A thread that found the lock of a T
+//   while it had an owner may still acquire the lock later. It then checks the
+//   present owner. At worst it makes another owner wait for this check. A T has
+//   a ChainLock `lock`, made by its constructor and renewed for each next
+//   owner, and Begin(), which resets all other members.
 // Threads: any thread.
-// Cost: to make one, the heap where none is left over, and Begin.
+// Cost: Begin(), and a heap call if no unused T is in stock.
 template <class T>
 class Lasting {
  public:
@@ -36,7 +36,7 @@ class Lasting {
   }
   Lasting(const Lasting&) = delete;
   Lasting& operator=(const Lasting&) = delete;
-  // The lock is closed, and nobody's but for such a look.
+  // The lock must be closed, and not held except by such late threads.
   ~Lasting() { stock_.Give(shell_); }
 
   T& operator*() const { return shell_->value; }
@@ -50,8 +50,8 @@ class Lasting {
     Shell* next = nullptr;  // in the stock
   };
 
-  // Those that have no owner; of one kind, because what may be biased was made
-  // so.
+  // The Ts without owner. One stock per kind of lock, because a lock that may
+  // be biased is built differently.
   class Stock {
    public:
     Shell* Take() {
@@ -79,7 +79,7 @@ class Lasting {
   Shell* shell_;
 };
 
-// Nothing but a lock.
+// A T that consists of a lock.
 struct LoneLock {
   explicit LoneLock(bool may_bias) : lock(may_bias) {}
   void Begin() {}

@@ -7,7 +7,8 @@
 namespace strata {
 namespace {
 
-// Bytes of a budget that go back unless the allocation is made.
+// A reservation in a budget. The destructor undoes it unless Commit() was
+// called.
 class Reservation {
  public:
   Reservation(Budget& budget, std::size_t bytes)
@@ -66,7 +67,7 @@ Allocation* LimitAllocator::TryAllocate(const Request& request,
     return allocation;
   }
   reservation.Undo();
-  // Meanwhile the budget may have refused another request.
+  // The budget may have refused another request meanwhile.
   if (ladder_ != nullptr) {
     ladder_->retry().NotifyReturn(request.bytes, Failure::Reason::kBudget);
   }
@@ -78,7 +79,7 @@ void LimitAllocator::DoFree(Allocation* allocation) noexcept {
   underlying()->DoFree(allocation);
   held_bytes_ -= bytes;
   budget_->Return(bytes);
-  // The layers below told of their part before this one was done.
+  // The layers below notified the queue before this budget was returned.
   if (ladder_ != nullptr) ladder_->retry().NotifyFree(bytes);
 }
 

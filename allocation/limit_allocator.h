@@ -10,14 +10,16 @@
 
 namespace strata {
 
-// Bytes that may be in use at once, shared by the chains of a place.
+// A limit on the bytes in use, shared by the chains of a place.
 //
-// Threads: any thread; reserving is atomic, so the sum never exceeds the limit.
+// Threads: any thread; a reservation is atomic, so the sum never exceeds the
+//   limit.
 class Budget {
  public:
   explicit Budget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // False, and nothing changes, if `bytes` more would exceed the limit.
+  // Reserves `bytes`. Returns false, and changes nothing, if that would exceed
+  // the limit.
   bool Reserve(std::size_t bytes);
   void Return(std::size_t bytes) { in_use_bytes_ -= bytes; }
   std::size_t in_use_bytes() const { return in_use_bytes_; }
@@ -28,10 +30,10 @@ class Budget {
   std::atomic<std::size_t> in_use_bytes_{0};
 };
 
-// A budget on what may be in use at once.
+// Limits the bytes that may be in use at once.
 //
-// Model: counts bytes as requested, not as rounded below. (The limit on what is
-//   held from the device is the ChunkPool's.)
+// Model: counts requested bytes, not rounded bytes. (The ChunkPool limits the
+//   bytes held from the device.)
 // Cost: one atomic exchange per call.
 class LimitAllocator final : public Decorator {
  public:
@@ -47,8 +49,9 @@ class LimitAllocator final : public Decorator {
 
  private:
   std::shared_ptr<Budget> budget_;
-  Reclaimer* const ladder_;                 // null: nobody waits for the budget
-  std::atomic<std::size_t> held_bytes_{0};  // of the budget, by this layer
+  Reclaimer* const ladder_;  // null: no request waits for the budget
+  // bytes of the budget held by this layer
+  std::atomic<std::size_t> held_bytes_{0};
   std::atomic<std::uint64_t> failures_{0};
 };
 

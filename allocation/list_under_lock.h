@@ -8,9 +8,9 @@
 
 namespace strata {
 
-// Calls `list` under `lock` once there is room for the `count()` things that it
-// lists. `reserve(n)` makes room for n of them, without the lock: so nothing is
-// allocated while it is held.
+// Calls `list` under `lock` when there is room for the `count()` objects that
+// it lists. Calls `reserve(n)` without the lock to make room for n objects. So
+// no memory is allocated under the lock.
 template <class Lock, class Count, class Reserve, class List>
 void ListUnderLock(Lock& lock, const Count& count, const Reserve& reserve,
                    const List& list) {
@@ -22,7 +22,7 @@ void ListUnderLock(Lock& lock, const Count& count, const Reserve& reserve,
       list();
       return;
     }
-    room = 2 * count();  // there may be more by then
+    room = 2 * count();  // the count may grow meanwhile
   }
 }
 

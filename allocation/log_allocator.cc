@@ -15,7 +15,7 @@ LogAllocator::LogAllocator(std::shared_ptr<Allocator> underlying,
 LogAllocator::Ids::node_type LogAllocator::MakeEntry() noexcept {
   try {
     Ids one;
-    // The number is the log's, which the line is written for.
+    // The log sets the number when it writes the line.
     one.emplace(nullptr, 0);
     return one.extract(one.begin());
   } catch (const std::bad_alloc&) {
@@ -28,7 +28,7 @@ Allocation* LogAllocator::TryAllocate(const Request& request,
   if ((request.flags & kWillBeLogged) != 0) {
     return underlying()->TryAllocate(request, failure);
   }
-  // Before there is anything to give back.
+  // First, while there is no allocation to undo.
   Ids::node_type entry = MakeEntry();
   if (!entry) {
     failure = Failure();

@@ -11,11 +11,11 @@
 
 namespace strata {
 
-// Records in the allocation log what its callers do not record themselves
-// (kWillBeLogged), as raw allocations.
+// Records an allocation in the allocation log, as a raw allocation, unless its
+// caller records it (kWillBeLogged).
 //
-// Errors: a request whose record the host has no memory for fails with
-//   kHostMemory.
+// Errors: a request fails with kHostMemory if the host has no memory for its
+//   entry.
 // Cost: a line of the log, a table entry and a lock per call.
 class LogAllocator final : public Decorator {
  public:
@@ -29,15 +29,15 @@ class LogAllocator final : public Decorator {
   HitPath* hit_path() override { return nullptr; }
 
  private:
-  // A tree, whose entries can be made ahead.
+  // A tree, because its nodes can be allocated in advance.
   using Ids = std::map<const Allocation*, std::uint64_t>;
 
-  // Empty without host memory.
+  // Empty if there is no host memory.
   static Ids::node_type MakeEntry() noexcept;
 
   std::shared_ptr<AllocationLog> log_;
-  std::mutex mutex_;  // never held while writing
-  // The numbers of live allocations that are in the log. Guarded by mutex_.
+  std::mutex mutex_;  // never held during a write
+  // allocation_id of live allocations in the log. Guarded by mutex_.
   Ids ids_;
 };
 

@@ -9,26 +9,27 @@
 
 namespace strata {
 
-// A use of a block that a layer cannot note, for want of host memory.
+// Marks a block because a layer cannot record a use of it for lack of host
+// memory.
 //
-// Model: whoever can waits for the use at once. Where nobody can, as a wait
-//   would end a capture, or as a graph repeats the use, the block is lost: no
-//   layer gives its memory back any more, and the log says so.
+// Model: a caller that can wait for the use waits at once. It cannot wait if
+//   that would end a capture, or if a graph repeats the use. Then the block is
+//   lost: no layer reuses or releases its memory, and the log says so.
 // Threads: as for the flags of a block.
 
 inline void LoseUse(Block& block) noexcept { AddFlag(block, kBlockUseLost); }
 
-// Waits for what was submitted to `stream` of `device`, so that there is
-// nothing to note; else loses the use. False if it is lost. `gate` is null if
+// Waits for the work submitted to `stream` of `device`, so that no record is
+// needed. If that fails, calls LoseUse() and returns false. `gate` is null if
 // there are no captures.
 bool AwaitOrLoseUse(Block& block, Device& device, const Stream& stream,
                     const CaptureGate* gate, const char* layer) noexcept;
 
-// Whether `block` must not be given back when it is freed, but kept for ever.
+// True if the memory of `block` must not be reused after the free.
 inline bool IsUseLost(const Block& block) noexcept {
   return HasFlag(block, kBlockUseLost);
 }
-// Has it freed for its user, and for nobody else.
+// Counts the block as freed, but never reuses its memory.
 void KeepForEver(Block& block, const char* layer) noexcept;
 
 }  // namespace strata

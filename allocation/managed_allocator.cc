@@ -39,7 +39,7 @@ void* ManagedAllocator::Obtain(const Request& request,
 
 Status ManagedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  // Another thread may have seen the last use end.
+  // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   return scope ? device_.MemFree(reinterpret_cast<DevicePtr>(data))
                : Status::kNotReady;

@@ -11,16 +11,17 @@
 
 namespace strata {
 
-// The system allocator of memory that migrates between host and device:
-// MallocManaged and MemFree per request.
+// The system allocator of memory that migrates between host and device: one
+// MallocManaged and one MemFree per request.
 //
-// Errors: std::invalid_argument when built for a device without such memory.
+// Errors: std::invalid_argument from the constructor if the device has no such
+//   memory.
 // Lifetime: keeps the platform alive.
 class ManagedAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`. What is served is
-  // ManagedPlace(device), or DevicePlace(device) from managed memory. With a
-  // gate its calls harm no capture that is announced there.
+  // `device` is an ordinal of `platform`. The place served is
+  // ManagedPlace(device), or DevicePlace(device) in managed memory. With
+  // `gate`, device calls do not disturb a capture that is announced there.
   ManagedAllocator(std::shared_ptr<Platform> platform, int device,
                    PlaceKind serves = PlaceKind::kManaged,
                    std::shared_ptr<const CaptureGate> gate = nullptr);

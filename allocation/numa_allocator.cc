@@ -14,10 +14,10 @@
 namespace strata {
 namespace {
 
-// `bytes` bytes aligned to `alignment`, both multiples of the page; null if the
-// kernel has none.
+// Maps `bytes` bytes aligned to `alignment`, both multiples of the page.
+// Returns null if the kernel has no memory.
 std::byte* Map(std::size_t bytes, std::size_t alignment) {
-  // Mappings start at any page, so map more and cut both ends off.
+  // A mapping can start at any page, so map more and unmap both ends.
   const std::optional<std::size_t> padded =
       CheckedAdd(bytes, alignment - HostPageBytes());
   if (!padded) return nullptr;
@@ -76,8 +76,8 @@ std::size_t NumaAllocator::SizeOf(std::size_t bytes) const {
 Status NumaAllocator::Return(void* data, std::size_t bytes) noexcept {
   // Unmapping unlocks.
   if (munmap(data, bytes) == 0) return Status::kSuccess;
-  // To unmap what lies inside a mapping takes one more mapping, of which a
-  // process may have so many; then at least the pages go back.
+  // An unmap in the middle of a mapping creates one more mapping, and their
+  // number per process is limited. If it fails, release at least the pages.
   munlock(data, bytes);
   madvise(data, bytes, MADV_DONTNEED);
   return Status::kMemoryAllocation;

@@ -10,15 +10,15 @@
 
 namespace strata {
 
-// Pageable host memory of one NUMA node, in whole pages mapped per request:
-// that is its size.
+// Pageable host memory of one NUMA node. Each request maps whole pages; the
+// size is rounded up to them.
 //
-// Model: the kernel is told to take the pages from the node while it has some,
-//   from others after that. If it refuses to be told, as it does in many
-//   containers, that is warned of once, and pages come from the node of the
-//   thread that touches them first.
-// Cost: three system calls per request and the faults of fresh pages; meant to
-//   be below a strategy that keeps memory.
+// Model: asks the kernel to take the pages from the node while it has free
+//   pages, and then from other nodes. In many containers the kernel refuses
+//   this. Then the layer warns once, and a page comes from the node of the
+//   thread that touches it first.
+// Cost: three system calls per request and the faults of fresh pages. Use it
+//   below a strategy that holds memory.
 // Source: tf_bfc.md §2 (BasicCPUAllocator: NUMAMalloc).
 class NumaAllocator final : public SystemAllocator {
  public:

@@ -38,7 +38,7 @@ Allocation* ObserveAllocator::TryAllocate(const Request& request,
   NoteHost(DeviceCall::kHostAcquire);
   Allocation* allocation = underlying()->TryAllocate(request, failure);
   if (allocation != nullptr) {
-    // What another thread has given since, too.
+    // Includes memory that another thread freed meanwhile.
     NoteHost(DeviceCall::kHostAcquire);
     NoteBlock(DeviceCall::kBlockAlloc, *allocation, chain_stream_);
   }

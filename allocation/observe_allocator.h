@@ -10,22 +10,22 @@
 
 namespace strata {
 
-// Tells the observers of the device which blocks there are, and for which
-// streams they are marked (device_events.def), so that a checker or a recorded
-// trace knows what becomes of memory above the device.
+// Reports the blocks and their stream marks to the observers of the device
+// (device_events.def). So a checker or a recorded trace knows the use of memory
+// above the device.
 //
-// Model: a block is the user's size from after the layers below have given it
-//   to before they take it back. Blocks of layers above, as those that the
-//   guard keeps, are blocks until those let them go. What threads do in the
-//   layers below is in the order of the device's tag: their locks see to that
-//   (cuda_semantics.md R5). Events of a block are told by the device of the
-//   stream that they name, which for a mark may be another one. Handles without
-//   addresses are not told.
+// Model: a block has the size that the user requested. It exists from the end
+//   of the allocation below to the begin of the free below. A block that a
+//   layer above holds, such as the guard, exists until that layer frees it.
+//   Operations of threads in the layers below are in the order of the device's
+//   tag, because of the locks there (cuda_semantics.md R5). The device of the
+//   stream in an event reports the event. For a mark this may be another
+//   device. Handles without addresses are not reported.
 // Cost: up to three events per call.
 class ObserveAllocator final : public Decorator {
  public:
-  // For memory of the platform's device `ordinal`. Blocks are for work in
-  // `stream`, if that has a uid.
+  // Observes memory of the device `ordinal` of the platform. Blocks are for
+  // work in `stream`, if it has a uid.
   ObserveAllocator(std::shared_ptr<Allocator> underlying,
                    std::shared_ptr<Platform> platform, int ordinal,
                    Stream stream);

@@ -37,7 +37,7 @@ void* PinnedAllocator::Obtain(const Request& request,
 
 Status PinnedAllocator::Return(void* data, std::size_t /*bytes*/) noexcept {
   const DriverCallScope scope(gate_.get(), device_);
-  // Another thread may have seen the last use end.
+  // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   return scope ? device_.FreeHost(data) : Status::kNotReady;
 }

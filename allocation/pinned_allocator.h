@@ -11,15 +11,16 @@
 
 namespace strata {
 
-// The system allocator of page-locked host memory: MallocHost and FreeHost
-// per request.
+// The system allocator of page-locked host memory: one MallocHost and one
+// FreeHost per request.
 //
-// Errors: std::invalid_argument when built for a device without such memory.
+// Errors: std::invalid_argument from the constructor if the device has no such
+//   memory.
 // Lifetime: keeps the platform alive.
 class PinnedAllocator final : public SystemAllocator {
  public:
-  // `device` is an ordinal of `platform`. With a gate its calls harm no capture
-  // that is announced there.
+  // `device` is an ordinal of `platform`. With `gate`, device calls do not
+  // disturb a capture that is announced there.
   PinnedAllocator(std::shared_ptr<Platform> platform, int device,
                   std::shared_ptr<const CaptureGate> gate = nullptr);
 

@@ -15,8 +15,8 @@
 namespace strata {
 namespace {
 
-// A climb of this thread. One that a source starts on the ladder it stands on
-// would never end.
+// A climb of this thread. A source must not start a climb on the Reclaimer that
+// is running it: such climbs would never end.
 struct Climbing {
   explicit Climbing(const Reclaimer* on);
   Climbing(const Climbing&) = delete;
@@ -45,15 +45,16 @@ bool Climbing::IsOn(const Reclaimer* reclaimer) {
   return climb != nullptr;
 }
 
-// What our own layers can do. What callbacks freed may be idle in the chain of
-// another stream, so these steps run again after them.
+// The steps of our own layers. They run again after callbacks, because memory
+// that a callback freed may be idle in the chain of another stream.
 constexpr std::array kOwnSteps = {
     ReclaimStep::kDrainFrees,     ReclaimStep::kFlushCaches,
     ReclaimStep::kTakeIdleChunks, ReclaimStep::kReleaseIdleChunks,
     ReclaimStep::kAwaitFrees,
 };
 
-// What may reach the memory that kAwaitFrees freed: kTakeIdleChunks.
+// Index of the first step that can move memory freed by kAwaitFrees:
+// kTakeIdleChunks.
 constexpr std::size_t kFirstAfterAwait = 2;
 static_assert(kOwnSteps[kFirstAfterAwait] == ReclaimStep::kTakeIdleChunks);
 
@@ -62,8 +63,8 @@ constexpr bool GivesToSystem(ReclaimStep step) {
          step == ReclaimStep::kReleaseIdleChunks;
 }
 
-// Whether the failure says what the system has besides what we hold: of its own
-// memory a device does, while the host says nothing, which has a share in
+// True if `failure` contains the free bytes of the system. A device reports the
+// free bytes of its own memory. The host does not, and it has a share in
 // managed memory.
 bool KnowsFreeBytes(const Failure& failure) {
   const PlaceKind kind = failure.place.kind;
@@ -73,11 +74,11 @@ bool KnowsFreeBytes(const Failure& failure) {
   return kind != PlaceKind::kManaged;
 }
 
-// How long to wait for other threads: far longer than they need, unless one of
-// them waits for us.
+// Bound of the wait for other threads. They need far less time, unless one of
+// them waits for this thread.
 constexpr int kMostYields = 1 << 20;
 
-// Rounds of callbacks in a row that may change nothing. One is not enough: a
+// Most rounds of callbacks in a row without a change. One is not enough: a
 // callback may free the last block of a chunk only in its second round.
 constexpr int kMostFruitlessRounds = 2;
 
@@ -87,7 +88,7 @@ std::size_t AddUpTo(std::size_t a, std::size_t b) {
              : a + b;
 }
 
-// The bytes that the system, or a limit, has left.
+// Bytes left to the system or to the limit.
 std::size_t RoomOf(const Failure& failure) {
   return failure.reason == Failure::Reason::kLimit
              ? failure.limit_bytes -
@@ -97,7 +98,7 @@ std::size_t RoomOf(const Failure& failure) {
 
 }  // namespace
 
-// A call of a source by this thread, and those around it.
+// A call of a source by this thread, linked to the calls around it.
 class Reclaimer::Registration::Calling {
  public:
   explicit Calling(const Entry& entry) : entry_(entry), outer_(innermost_) {
@@ -107,7 +108,7 @@ class Reclaimer::Registration::Calling {
   Calling& operator=(const Calling&) = delete;
   ~Calling() { innermost_ = outer_; }
 
-  // Whether this thread is inside a call of the source of `entry`.
+  // True if this thread is inside a call of the source of `entry`.
   static bool IsInside(const Entry& entry) {
     const Calling* call = innermost_;
     while (call != nullptr && &call->entry_ != &entry) call = call->outer_;
@@ -127,8 +128,8 @@ thread_local constinit const Reclaimer::Registration::Calling*
 struct Reclaimer::Registration::Entry {
   ReclaimSource* source;
   ReclaimStep step;
-  Order order;    // among those of its step
-  CallGate gate;  // closed once unregistered
+  Order order;    // in its step
+  CallGate gate;  // closed after unregistration
 
   std::size_t Available(bool of_limit) {
     const CallGate::Pass pass(gate);
@@ -208,9 +209,10 @@ std::size_t Reclaimer::IdleBytes(bool of_limit) const {
 
 struct Reclaimer::Supply {
   std::size_t in_use_bytes;
-  std::size_t free_bytes;  // idle here, or what the system or a limit has left
+  std::size_t free_bytes;  // idle here, or left to the system or the limit
 
-  // Takes the better of the two for each number. Whether `now` has one.
+  // Keeps the better of both values for each number. Returns true if `now` has
+  // a better one.
   bool RaiseTo(const Supply& now) {
     const bool is_better =
         now.in_use_bytes < in_use_bytes || now.free_bytes > free_bytes;
@@ -226,7 +228,7 @@ Reclaimer::Supply Reclaimer::SupplyFor(const Failure& failure) const {
 }
 
 bool Reclaimer::IsWorthReleasing(const Failure& failure) const {
-  // Idle memory is not in use: giving it back meets no budget.
+  // Idle memory is not in use: its release does not help a budget.
   if (failure.reason == Failure::Reason::kBudget) return false;
   const bool of_limit = failure.reason == Failure::Reason::kLimit;
   const std::size_t idle = IdleBytes(of_limit);
@@ -267,7 +269,7 @@ bool Reclaimer::RunSteps(Stream stream, Failure& failure,
   bool awaited = false;
   for (std::size_t i = 0; i < kOwnSteps.size(); ++i) {
     const ReclaimStep step = kOwnSteps[i];
-    // Deferred frees are not in use either.
+    // Deferred frees do not count in the budget either.
     if (step == ReclaimStep::kAwaitFrees &&
         (awaited || failure.reason == Failure::Reason::kBudget)) {
       break;
@@ -298,7 +300,8 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
   const bool is_counted = callback_rounds_ >= 0;
   Supply best = {};
   if (!is_counted) best = SupplyFor(failure);
-  std::int64_t round = 0;  // or of those in a row that changed nothing
+  // or the number of consecutive rounds without a change
+  std::int64_t round = 0;
   const std::int64_t most =
       is_counted ? callback_rounds_ : kMostFruitlessRounds;
   do {
@@ -347,7 +350,8 @@ bool Reclaimer::SearchBehindOthers(const Failure& failure,
 
 bool Reclaimer::AskOthers(Stream stream, Failure& failure,
                           FunctionRef<bool()> search, std::uint64_t& seen) {
-  // A limit of this place is not theirs, nor is the host's memory.
+  // Other facades have no share in a limit of this place or in the memory of
+  // the host.
   if (failure.reason != Failure::Reason::kDeviceMemory ||
       failure.during_capture) {
     return false;
@@ -404,7 +408,7 @@ bool Reclaimer::Climb(Stream stream, Failure& failure,
     return retry_.MayWait(stream, failure) &&
            Retry(stream, failure, search, seen);
   } catch (const std::bad_alloc&) {
-    // A list of sources, or of chains, could not be copied: nothing was taken.
+    // No host memory to copy a list of sources or chains: nothing was changed.
     return false;
   }
 }

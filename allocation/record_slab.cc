@@ -27,7 +27,8 @@ bool RecordSlab::AddPage() noexcept {
       static_cast<std::byte*>(::operator new(bytes, alignment, std::nothrow));
   if (page == nullptr) return false;
   if (is_huge) AdviseHugePages(page, bytes);
-  // So that the lock is not held while the system clears it.
+  // Writes a byte here, so that the system clears the page while the lock is
+  // not held.
   *page = std::byte{0};
   {
     const std::lock_guard<SpinLock> guard(lock_);
@@ -37,7 +38,7 @@ bool RecordSlab::AddPage() noexcept {
       return true;
     }
   }
-  // Another thread was first.
+  // Another thread added a page first.
   ::operator delete(page, alignment);
   return true;
 }

@@ -9,12 +9,13 @@
 
 namespace strata {
 
-// Records linked through Block::next; a value without a lock of its own.
+// A list of records linked by Block::next. It has no lock of its own.
 class RecordList {
  public:
   bool empty() const { return head_ == nullptr; }
   std::size_t size() const { return size_; }
-  // The one that Pop takes, linked by `next` to those behind it; null: empty.
+  // The record that Pop() returns next, linked by `next` to the others; null if
+  // empty.
   const Block* first() const { return head_; }
 
   void Push(Block* record) {
@@ -38,48 +39,48 @@ class RecordList {
 
 // The source of every record in the process.
 //
-// Model: pages of records, carved once and recycled for ever, so that the last
-//   free of a dropped chain still has its record. They are of 1024 records, and
-//   of 2 MiB, huge ones if the system has them, once there are as many records
-//   as would fill one: which record comes next is anybody's guess then, and an
-//   entry of the address cache covers 512 times as many. There are two: one of
-//   bare records, one whose records have a note behind them, for holders that
-//   must remember more of a block than its record says. A record goes back to
-//   the slab it came from.
+// Model: pages of records that are split once and never freed. So the last free
+//   of a destroyed chain still finds its record. A page holds 1024 records.
+//   When there are enough records to fill 2 MiB, new pages are 2 MiB, huge
+//   pages if the system has them. An entry of the address cache then covers 512
+//   times as many records. There are two slabs: one of bare records, and one of
+//   records with a note, for holders that store more about a block. A record
+//   returns to the slab it came from.
 // Threads: any thread.
-// Cost: one lock; a page from the heap when no record is left. Layers that
-//   serve hits keep a RecordList of their own, filled ahead.
+// Cost: one lock; a heap call if no record is left. Layers that serve hits fill
+//   a RecordList of their own in advance.
 class RecordSlab {
  public:
   static RecordSlab& Instance();
   static RecordSlab& Noted();
 
-  // The note behind a record of Noted(): raw memory, for its holder to make
-  // something of. On the line that the processor fetches together with the
-  // record's.
+  // The note behind a record of Noted(): raw memory for the holder of the
+  // record. It is on the cache line that the processor fetches together with
+  // the record.
   static constexpr std::size_t kNoteBytes = 64;
   static void* NoteOf(Block* record) { return record + 1; }
   static const void* NoteOf(const Block* record) { return record + 1; }
 
-  // A blank record, or null if the host is out of memory.
+  // Returns a blank record, or null if the host is out of memory.
   Block* Take() noexcept;
-  // Blanks `record` and keeps it.
+  // Blanks `record` and stores it.
   void Give(Block* record) noexcept;
 
-  // The memory of a record, for its holder to make something of; null if the
-  // host is out of memory. And back, when nothing is in it any more.
+  // TakeMemory() returns the memory of a record, in which the caller may
+  // construct an object; null if the host is out of memory. GiveMemory()
+  // returns the memory after the object is destroyed.
   void* TakeMemory() noexcept { return Take(); }
   void GiveMemory(void* memory) noexcept;
 
-  // Moves records into `list` until it holds `count`. False if the host is out
-  // of memory; `list` keeps what it got.
+  // Moves records into `list` until it holds `count`. Returns false if the host
+  // is out of memory; `list` then keeps the records it received.
   bool Fill(RecordList& list, std::size_t count) noexcept;
-  // The same without asking the heap: what the slab has.
+  // Like Fill(), but makes no heap call: moves the records that the slab has.
   void FillFromStock(RecordList& list, std::size_t count) noexcept;
-  // Takes back what is in `list`, blank.
+  // Returns the records of `list`, which must be blank, to the slab.
   void Drain(RecordList& list) noexcept;
 
-  // Records handed out and not given back. For leak checks.
+  // Records taken and not returned. For leak checks.
   std::size_t taken() const;
 
  private:
@@ -87,15 +88,16 @@ class RecordSlab {
 
   explicit RecordSlab(std::size_t note_bytes)
       : stride_bytes_(sizeof(Allocation) + note_bytes) {}
-  // For who found neither stock nor page. False: no memory.
+  // Allocates a page. Call it if the stock and the current page are empty.
+  // Returns false if there is no memory.
   bool AddPage() noexcept;
 
   const std::size_t stride_bytes_;  // from one record to the next
   mutable SpinLock lock_;
   const ForkLock fork_lock_{lock_};
-  // All below: guarded by lock_.
+  // The members below are guarded by lock_.
   RecordList stock_;
-  // What is left of the newest page: records that were never used.
+  // Unused rest of the newest page: records that were never taken.
   std::byte* page_ = nullptr;
   std::size_t page_bytes_ = 0;
   std::size_t taken_ = 0;

@@ -13,20 +13,21 @@ namespace strata {
 // The decorators of this build, outermost first (decorators.def).
 std::vector<std::string> DecoratorNames();
 
-// Wraps `strategy` in the decorators above a strategy that `options` ask for.
+// Wraps `strategy` in the decorators above a strategy that `options` select.
 //
-// Errors: std::invalid_argument naming the option that is wrong.
+// Errors: std::invalid_argument with the name of the wrong option.
 std::shared_ptr<Allocator> Decorate(std::shared_ptr<Allocator> strategy,
                                     const DecoratorOptions& options,
                                     const ChainContext& context);
 
-// The same for the decorators between the chunk pool and the system.
+// Wraps `system` in the selected decorators between the chunk pool and the
+// system.
 std::shared_ptr<Allocator> DecorateSystem(std::shared_ptr<Allocator> system,
                                           const DecoratorOptions& options,
                                           const ChainContext& context);
 
-// Every factory: returns `underlying` itself if `options` do not ask for the
-// layer. One per line of decorators.def.
+// The factories, one per line of decorators.def. A factory returns `underlying`
+// itself if `options` do not select its layer.
 #define STRATA_DECORATOR(name, Class)                                         \
   std::shared_ptr<Allocator> Make##Class(                                     \
       std::shared_ptr<Allocator> underlying, const DecoratorOptions& options, \

@@ -12,7 +12,7 @@ bool RemoteFrees::Leave(Block& block) noexcept {
     seen_taken_ = taken_.load(std::memory_order_acquire);
     if (Between(seen_taken_, left) == kMost) return false;
   }
-  // From here on it counts as freed: who frees it once more is found out.
+  // From here on the block counts as freed, so that a double free is detected.
   SetFlags(block, 0);
   blocks_[left % kMost] = &block;
   left_.store(static_cast<Count>(left + 1), std::memory_order_release);
@@ -33,7 +33,8 @@ void RemoteFrees::TakeIn() noexcept {
   const Count left = left_.load(std::memory_order_acquire);
   const Count taken = taken_.load(std::memory_order_relaxed);
   if (left == taken) return;
-  // Others may come as soon as their places are free.
+  // Copies the blocks first: other threads may reuse the slots as soon as
+  // taken_ advances.
   std::array<Block*, kMost> blocks;
   const Count count = Between(taken, left);
   for (Count i = 0; i != count; ++i) blocks[i] = blocks_[(taken + i) % kMost];

@@ -9,19 +9,19 @@
 
 namespace strata {
 
-// How a request may be met; bits of Request::flags.
+// Rules for how a request may be met; bits of Request::flags.
 enum RequestFlags : std::uint32_t {
-  // Fail at once when memory is exhausted: the Reclaimer is not asked.
+  // Fail at once when memory is exhausted; do not run the Reclaimer.
   kNoRetry = 1U << 0,
-  // Serve from what the strategy holds; never ask the system for more.
+  // Allocate from the chunks that the strategy holds; never grow.
   kNoGrowth = 1U << 1,
-  // The block will outlive its neighbours. A strategy places such blocks beside
-  // each other, so that they do not pin memory that others could give back.
+  // The block outlives its neighbours. A strategy places such blocks together,
+  // so that they do not pin memory that could be released.
   kLongLived = 1U << 2,
-  // The block is a handle of physical memory of its own, whole pages, which no
-  // other block shares while it lives: for registration with a network card.
+  // The block is one handle of physical memory: whole pages that no other block
+  // shares while it lives. Used to register memory with a network card.
   kOneHandle = 1U << 3,
-  // The block lies in memory that cudaIpcGetMemHandle knows.
+  // The block lies in memory that cudaIpcGetMemHandle accepts.
   kLegacyIpc = 1U << 4,
   // The caller records the allocation in the log itself (allocation_log.h).
   kWillBeLogged = 1U << 8,
@@ -29,23 +29,25 @@ enum RequestFlags : std::uint32_t {
   kUpperEnd = 1U << 9,
 };
 
-// What a caller asks of an Allocator.
+// A request to an Allocator.
 struct Request {
-  std::size_t bytes = 0;      // 0 gives an Allocation of null and size 0
-  std::size_t alignment = 0;  // of the address: a power of two; 0: the layer's
-  std::uint32_t flags = 0;    // RequestFlags
-  // Only memory freed before this count of the strategy's timestamp counter
-  // may be reused; 0: any. Strategies without such a counter have no memory
-  // with a later count and ignore it.
+  // 0 returns an Allocation with a null address and size 0
+  std::size_t bytes = 0;
+  // of the address: a power of two; 0: natural_alignment()
+  std::size_t alignment = 0;
+  std::uint32_t flags = 0;  // RequestFlags
+  // Reuse only memory that was freed before this value of the strategy's
+  // timestamp counter; 0: any memory. A strategy without such a counter ignores
+  // it.
   std::uint64_t freed_before = 0;
-  // If not null, asked before every attempt for the count to use as
-  // `freed_before`: more memory may have become safe since the last one. Must
-  // not throw. Layers never see it.
+  // If not null, called before every attempt for the value of `freed_before`,
+  // because more memory may have become safe since the last attempt. Must not
+  // throw. Layers never see it.
   const std::function<std::uint64_t()>* freed_by = nullptr;
-  // How much of `bytes` a layer added, so that the address can be moved.
+  // Bytes of `bytes` that a layer added so that it can move the address.
   std::size_t padding_bytes = 0;
 
-  // What the caller of that layer asked for.
+  // Bytes that the caller of that layer requested.
   std::size_t unpadded_bytes() const { return bytes - padding_bytes; }
 };
 

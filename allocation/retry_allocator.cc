@@ -18,7 +18,7 @@ Allocation* RetryAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
   if (ladder_ != nullptr) ladder_->retry().CountThread();
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  // A layer below may have held memory for a moment and given it up again.
+  // A layer below may have allocated memory and freed it again.
   if (allocation == nullptr && failure.reason == Failure::Reason::kDevice) {
     Notify(request.bytes);
   }
@@ -41,7 +41,7 @@ std::size_t RetryAllocator::Release() noexcept {
 std::shared_ptr<Allocator> MakeRetryAllocator(
     std::shared_ptr<Allocator> underlying, const DecoratorOptions& options,
     const ChainContext& /*context*/) {
-  // What the host has left is not ours to say, so nobody waits for it.
+  // The free memory of the host is not ours, so no request waits for it.
   if (options.retry_time_ms <= 0 ||
       underlying->place().kind == PlaceKind::kHost) {
     return underlying;

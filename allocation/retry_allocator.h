@@ -9,15 +9,15 @@
 
 namespace strata {
 
-// Lets requests that fail for lack of memory wait until another thread frees
-// some: it tells the place's RetryQueue of every free. The waiting itself is
-// the last rung of the place's ladder (reclaimer.h), above this layer.
+// Notifies the RetryQueue of the place of every free, so that requests which
+// failed for lack of memory can wait for it. The wait is the last step of the
+// Reclaimer (reclaimer.h), above this layer.
 //
-// Model: hits go past this layer; the front does the telling for them. Without
-//   a ladder, or with one whose queue is off, the layer only forwards.
+// Model: hits bypass this layer; the front notifies the queue for them. Without
+//   a Reclaimer, or if its queue is off, the layer only forwards.
 // Threads: any thread.
-// Cost: while nobody waits, one load per free and one per call to count the
-//   thread.
+// Cost: while no request waits, one load per free, and one per call to count
+//   the thread.
 // Source: paddle.md §3.5 without its faults §5-B6 and B7.
 class RetryAllocator final : public Decorator {
  public:

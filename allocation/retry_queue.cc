@@ -12,13 +12,13 @@
 namespace strata {
 namespace {
 
-// The stay whose search this thread is making; null: none.
+// Entry whose search this thread is making; null: none.
 thread_local constinit RetryQueue::Stay* t_searching = nullptr;
 
 constexpr std::uint64_t kSearching = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
-// The most that can be live at once for such a request to be met.
+// Most bytes that can be live at once for such a request to succeed.
 std::size_t CeilingOf(const Failure& failure) {
   std::size_t ceiling = kUnknown;
   if (failure.limit_bytes != 0) ceiling = failure.limit_bytes;
@@ -33,7 +33,7 @@ std::size_t CeilingOf(const Failure& failure) {
 
 std::chrono::nanoseconds DeadlineOf(const RetryOptions& options) {
   const auto now = options.clock->Now();
-  // A wait without end, in effect, must not overflow.
+  // Avoids an overflow for a wait without end.
   const auto most = std::chrono::nanoseconds::max() - now;
   return options.time >
                  std::chrono::duration_cast<std::chrono::milliseconds>(most)
@@ -59,7 +59,8 @@ bool RetryQueue::IsCapturing(Stream stream) const noexcept {
   CaptureStatus capture = CaptureStatus::kNone;
   const Status status = options_.platform->device(stream.device)
                             .StreamIsCapturing(stream, &capture);
-  // The legacy stream does not say while another one is capturing.
+  // The legacy stream does not report its state while another stream is
+  // capturing.
   if (status == Status::kStreamCaptureImplicit) return true;
   return status == Status::kSuccess && capture != CaptureStatus::kNone;
 }
@@ -131,7 +132,7 @@ bool RetryQueue::Stay::CouldFit() const {
 }
 
 bool RetryQueue::Stay::CouldFitBeside(std::size_t live_bytes) const {
-  // A budget counts bytes as requested, which are fewer than those live.
+  // A budget counts requested bytes, which are fewer than live bytes.
   return reason_ == Failure::Reason::kBudget ||
          bytes_ <= ceiling_bytes_ - std::min(ceiling_bytes_, live_bytes);
 }
@@ -167,8 +168,8 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   const bool is_budget = failure.reason == Failure::Reason::kBudget;
   std::size_t live = 0;
   std::optional<std::uint64_t> count_if_unused;
-  // A budget is still in use for a moment after the memory is not; without any
-  // use it refuses only what exceeds it.
+  // A budget is updated shortly after the memory is free. When nothing is in
+  // use, it refuses only requests that exceed it.
   if (usage != nullptr && !is_budget) {
     live = usage->LiveBytes();
     count_if_unused = usage->CountIfUnused();
@@ -186,8 +187,8 @@ bool RetryQueue::Stay::Wait(const Failure& failure) noexcept {
   was_signalled_ = false;
   is_last_search_ = queue_.options_.clock->Now() >= deadline_;
   if (signalled_ || is_last_search_) return true;
-  // If nothing was in use while it searched, there is nothing to wait for. What
-  // became free meanwhile is for another search.
+  // If no memory was in use during the search, there is no reason to wait.
+  // Search once more if memory was freed meanwhile.
   const auto before = std::exchange(count_if_unused_, count_if_unused);
   if (count_if_unused) return before != count_if_unused;
   const bool may_search = WaitForSignal(lock);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<const char*, 7> kUnits = {"B",   "KiB", "MiB", "GiB",
                                                "TiB", "PiB", "EiB"};
 
-// The power of 1024 that a unit stands for; nothing if it is no unit.
+// Power of 1024 of a unit; nothing if `unit` is not a unit.
 std::optional<int> UnitPower(std::string_view unit) {
   if (unit.empty()) return 0;
   std::string lower;

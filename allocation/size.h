@@ -20,8 +20,8 @@ constexpr bool IsPowerOfTwo(std::size_t n) {
   return n != 0 && (n & (n - 1)) == 0;
 }
 
-// The next multiple of `alignment` (a power of two) at or above `n`; wraps to 0
-// if there is none. CheckedAlignUp tells.
+// Returns the next multiple of `alignment` (a power of two) at or above `n`.
+// Wraps to 0 if there is none; CheckedAlignUp() detects that.
 constexpr std::size_t AlignUp(std::size_t n, std::size_t alignment) {
   return (n + alignment - 1) & ~(alignment - 1);
 }
@@ -38,11 +38,11 @@ constexpr std::optional<std::size_t> CheckedAlignUp(std::size_t n,
   return *sum & ~(alignment - 1);
 }
 
-// "3.0 MiB", "512 B": a size for people, to one decimal.
+// A size in readable form with one decimal: "3.0 MiB", "512 B".
 std::string HumanBytes(std::uint64_t bytes);
 
-// Reads "4096", "80GiB", "1.5 MiB", "20M" (all powers of 1024, any case).
-// Nothing if `text` is no such size, is negative, or exceeds 64 bits.
+// Parses "4096", "80GiB", "1.5 MiB", "20M" (all powers of 1024, any case).
+// Returns nothing if `text` is not a size, is negative, or exceeds 64 bits.
 std::optional<std::uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace strata

@@ -17,7 +17,8 @@ namespace strata {
 
 // The exact peak of all streams of a place together, for --strata_exact_peak.
 //
-// Threads: any thread.        Cost: one contended atomic addition per call.
+// Threads: any thread.
+// Cost: one contended atomic addition per call.
 class PlaceMeter {
  public:
   void Add(std::uint64_t bytes);
@@ -31,31 +32,32 @@ class PlaceMeter {
   std::atomic<std::uint64_t> peak_in_use_bytes_{0};
 };
 
-// Counts what users asked for and hold: requests, bytes requested, bytes in
-// use, and their exact peak on this chain.
+// Counts the allocations of users: requests, bytes requested, bytes in use, and
+// their exact peak on this chain.
 //
-// Model: a hit that goes past the layers is counted by the front through
-//   CountHit and CountGiven, so the numbers hold for the whole chain. A block
-//   that a strategy caches counts as free.
+// Model: the front counts a hit that bypasses the layers by CountHit() and
+//   CountGiven(). So the numbers cover the whole chain. A block that a strategy
+//   caches counts as free.
 // Threads: any thread.
-// Cost: two uncontended locks per walk; none of its own on a hit.
+// Cost: two uncontended locks per walk; no additional lock on a hit.
 class StatAllocator final : public Decorator {
  public:
-  // `meter` may be null. `biased_lock`: whether a thread may own its lock, if
-  // the chain has no hit lock.
+  // `meter` may be null. `biased_lock`: a thread may own the lock of this
+  // layer, if the chain has no hit lock.
   StatAllocator(std::shared_ptr<Allocator> underlying,
                 std::shared_ptr<PlaceMeter> meter, bool biased_lock = false);
 
-  // For the front: that of the chain's hit path, if it has one. Hold its lock.
+  // For the front: the state of the chain's hit path, if it has one. The
+  // functions below need its lock.
   HitState& hit_state() const { return hit_; }
   void CountHit(const Block& block) { Count(block); }
   void CountGiven(const Block& block) { Uncount(block); }
-  // It was not given back after all.
+  // Undoes CountGiven() for a block that was not freed.
   void CountKept(const Block& block) {
     hit_.counts.Recount(block);
     if (meter_ != nullptr) meter_->Add(block.size);
   }
-  // Whether all that these do is to count in hit_state().
+  // True if these functions only count in hit_state().
   bool counts_plainly() const { return meter_ == nullptr; }
 
   Allocation* TryAllocate(const Request& request,
@@ -76,7 +78,7 @@ class StatAllocator final : public Decorator {
   }
 
   std::shared_ptr<PlaceMeter> meter_;
-  std::optional<LastingHitState> own_;  // if the chain has none
+  std::optional<LastingHitState> own_;  // empty if the chain has a hit state
   HitState& hit_;
   std::uint64_t failures_ = 0;  // guarded by hit_.lock
 };

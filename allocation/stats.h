@@ -8,16 +8,16 @@
 
 namespace strata {
 
-// What one layer has seen. A layer fills in what it knows; the rest stays 0.
+// Numbers of one layer. A layer sets the fields it knows; the others stay 0.
 //
-// Units: bytes and counts since the layer was built; peaks since the last
-//   ResetPeak. Sizes "in use" are rounded sizes of live blocks; "requested" is
-//   what the callers of those blocks asked for.
+// Units: bytes, and counts since the layer was built; peaks since the last
+//   ResetPeak(). "In use" is the sum of the rounded sizes of live blocks.
+//   "Requested" is the sum of the sizes that callers requested for them.
 struct Stats {
   std::uint64_t allocations = 0;  // requests met
   std::uint64_t frees = 0;
-  // Attempts refused: a request that was met only after memory was given back
-  // leaves at least one.
+  // Failed attempts. A request that was met only after memory was released
+  // counts at least one.
   std::uint64_t failures = 0;
   std::uint64_t requested_bytes = 0;
   std::uint64_t in_use_bytes = 0;
@@ -28,14 +28,14 @@ struct Stats {
 
   std::uint64_t reserved_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
-  // The smaller of the limits that follow; 0: none.
+  // The smaller of the two limits below; 0: none.
   std::uint64_t limit_bytes = 0;
   std::uint64_t in_use_limit_bytes = 0;    // --strata_in_use_limit; 0: none
   std::uint64_t reserved_limit_bytes = 0;  // see reserved_limit_flag; 0: none
 
-  // Requests met at once from what is held, and all others; each is one, but
-  // for those that must not grow and find nothing. One that is tried again
-  // after memory was reclaimed counts once for each try.
+  // Requests met at once from held memory, and all other requests. A request
+  // counts in one of them, except a request that must not grow and finds no
+  // block. A repeated attempt after a reclaim counts again.
   std::uint64_t cache_hits = 0;
   std::uint64_t cache_misses = 0;
   std::uint64_t splits = 0;
@@ -45,7 +45,8 @@ struct Stats {
   std::uint64_t free_blocks = 0;  // cached now
   std::uint64_t largest_free_bytes = 0;
 
-  // Peaks of several chains were added, which may have been at different times.
+  // True if the peak is a sum of the peaks of several chains, which may have
+  // occurred at different times.
   bool peak_in_use_is_bound = false;
   // The flag that sets reserved_limit_bytes, as in Failure::limit_flag.
   const char* reserved_limit_flag = "";
@@ -53,20 +54,20 @@ struct Stats {
   std::uint64_t live_allocations() const { return allocations - frees; }
 };
 
-// The smaller of two limits, of which 0 is none.
+// Returns the smaller of two limits; 0 means no limit.
 std::uint64_t SmallerLimit(std::uint64_t a, std::uint64_t b);
-// Lowers the limits of `stats` to one on reserved bytes, of which 0 is none.
+// Lowers the limits of `stats` to `bytes`, a limit on reserved bytes; 0: none.
 void LimitReserved(Stats& stats, std::uint64_t bytes, const char* flag);
-// Lowers the limit of `stats` to a limit on bytes in use, of which 0 is none.
+// Lowers the limits of `stats` to `bytes`, a limit on bytes in use; 0: none.
 void LimitInUse(Stats& stats, std::uint64_t bytes);
 
-// Adds every field of `from` that is a sum over layers side by side (all but
-// the limits; largest_free_bytes takes the larger). Peaks add up, which bounds
-// the peak of the sum from above.
+// Adds every field of `from` that is a sum over layers side by side. Leaves the
+// limits. Keeps the larger largest_free_bytes. The sum of the peaks is an upper
+// bound of the peak of the sum.
 void Accumulate(Stats& to, const Stats& from);
 
-// One JSON object, keys as the fields. Beside them, `limits` has the limits in
-// force by their flags: {"--strata_in_use_limit":10485760}.
+// One JSON object with the fields as keys. The additional key `limits` holds
+// the limits in force by flag: {"--strata_in_use_limit":10485760}.
 std::string ToJson(const Stats& stats);
 
 }  // namespace strata

@@ -27,7 +27,7 @@ Allocation* StreamSafeAllocator::TryAllocate(const Request& request,
     Allocation* held = TryHeld(*underlying(), request);
     if (held != nullptr) return held;
     frees_->Drain();
-    // Host memory is the CPU's to use at once: no stream can wait for it.
+    // The CPU can use host memory at once: no stream can wait for it.
     const bool may_wait = frees_->waits_on_device() && frees_->any() &&
                           own_ != nullptr && own_->device() != nullptr &&
                           !own_->retired();
@@ -63,7 +63,7 @@ void StreamSafeAllocator::Mark(Block& block, Stream stream,
   mark->stream = stream;
   mark->tick = tick;
   mark->queue = frees_->marked().QueueOf(timeline);
-  std::unique_ptr<StreamMark> replaced;  // outlives the lock
+  std::unique_ptr<StreamMark> replaced;  // destroyed after the lock is released
   const std::lock_guard<std::mutex> guard(mutex_);
   auto entry = marks_.find(&block);
   if (entry == marks_.end()) {
@@ -91,7 +91,7 @@ bool StreamSafeAllocator::RecordStream(Allocation* allocation,
     return true;
   } catch (const std::bad_alloc&) {
     TimelineTable& timelines = frees_->timelines();
-    // Of a device that there is not nothing can have been submitted.
+    // No work can have been submitted to a device that does not exist.
     Platform& platform = *timelines.platform();
     if (stream.device < 0 || stream.device >= platform.device_count()) {
       return false;
@@ -114,7 +114,7 @@ bool StreamSafeAllocator::RecordUse(Allocation* allocation, Stream stream,
       return true;
     }
   } catch (const std::bad_alloc&) {
-    // As if the event said nothing: the free will.
+    // Fall back to RecordStream(): the free will end the use.
   }
   return RecordStream(allocation, stream);
 }
@@ -123,7 +123,8 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
                                       Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
-  std::unique_ptr<StreamMark> removed;  // outlives the lock, as the next
+  // destroyed after the lock is released, as is `unmarked`
+  std::unique_ptr<StreamMark> removed;
   std::unique_ptr<MarkedBlock> unmarked;
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = marks_.find(block);
@@ -150,12 +151,12 @@ void StreamSafeAllocator::DoFree(Allocation* allocation) noexcept {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     entry = marks_.extract(block);
-    // Until it is free below, nobody may free it again.
+    // Not live until the free below, so that a second free is detected.
     RemoveFlag(*block, kBlockMarked);
     SetLive(*block, false);
   }
   if (!entry) {
-    // Marked for another layer alone.
+    // Only another layer marked the block.
     SetLive(*block, true);
     underlying()->DoFree(allocation);
     return;
@@ -172,8 +173,7 @@ std::size_t StreamSafeAllocator::Release() noexcept {
 }
 
 void StreamSafeAllocator::StreamDestroyed(Stream stream) noexcept {
-  // First, as long as all that is done to the stream comes before its last
-  // event.
+  // First, because every operation on the stream must precede its last event.
   underlying()->StreamDestroyed(stream);
   if (ends_timelines_) frees_->timelines().StreamDestroyed(stream);
 }

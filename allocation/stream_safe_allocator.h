@@ -13,43 +13,42 @@
 
 namespace strata {
 
-// Keeps memory from being reused while another stream may still use it.
+// Prevents the reuse of memory while another stream may still use it.
 //
-// Model: freed on its own stream, a block is reusable at once. RecordStream
-// only
-//   marks an allocation; freeing a marked one notes the moment on every stream
-//   that marked it, and defers it until all of them have passed that moment
-//   (MarkedFrees). RecordUse names an earlier moment: an event of the caller.
-//   A stream may be destroyed, announced, before the allocations it marked.
-//   Whoever misses at the place drains what is deferred there, of all chains.
-//   A strategy that keeps marks itself is asked first; this layer has those it
-//   declines.
-// Errors: an event that cannot be recorded keeps the block deferred; it is
-// tried
-//   again. A mark for which the host has no memory is a wait instead.
+// Model: a block freed on its own stream is reusable at once. RecordStream()
+//   only marks an allocation. The free of a marked block records the current
+//   tick of every stream that marked it. It defers the block until all of them
+//   have passed that tick (MarkedFrees). RecordUse() names an earlier moment:
+//   an event of the caller. A stream may be announced and destroyed before the
+//   allocations it marked. A request that finds no memory drains the deferred
+//   frees of all chains of the place. A strategy that stores marks itself is
+//   asked first; this layer stores the marks that it declines.
+// Errors: if an event cannot be recorded, the block stays deferred, and the
+//   next attempt tries again. If the host has no memory for a mark, the layer
+//   waits for the use instead.
 // Threads: any thread.
-// Cost: nothing for an allocation without marks; a heap node per mark; the free
-//   of a marked block may record an event. While something is deferred, a miss
-//   asks each stream that it waits for. See MarkedFrees.
-// Lifetime: what is deferred keeps the layers below alive, not this one.
+// Cost: none for an allocation without marks; a heap node per mark. The free of
+//   a marked block may record an event. While blocks are deferred, a miss
+//   queries each stream that they wait for. See MarkedFrees.
+// Lifetime: deferred blocks keep the layers below alive, but not this layer.
 // Source: cuda_semantics.md §5.2 M4, M7; paddle.md §3.6, without its faults §5
 //   A2, A3, B3, B4; pytorch.md §2.7.
 class StreamSafeAllocator final : public Decorator {
  public:
-  // `frees` are those of the place. `own` is the stream of the chain. With
-  // `ends_timelines`, that of a stream ends when this is told of its end; else
-  // somebody else sees to that, once all chains know.
+  // `frees` belongs to the place. `own` is the stream of the chain. If
+  // `ends_timelines`, StreamDestroyed() also ends the timeline of the stream.
+  // Otherwise the caller must end it after all chains are notified.
   StreamSafeAllocator(std::shared_ptr<Allocator> underlying,
                       std::shared_ptr<DeferredFrees> frees,
                       std::shared_ptr<ChainStream> own,
                       bool ends_timelines = true);
-  // Every allocation has been freed.
+  // All allocations must have been freed.
   ~StreamSafeAllocator() override;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // Waits for what is deferred at the place first.
+  // First waits for the deferred frees of the place.
   std::size_t Release() noexcept override;
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
   bool RecordUse(Allocation* allocation, Stream stream,
@@ -61,10 +60,10 @@ class StreamSafeAllocator final : public Decorator {
  private:
   using Marks = std::unordered_map<const Block*, std::unique_ptr<MarkedBlock>>;
 
-  // Whether a use in `stream` needs no mark.
+  // True if a use in `stream` needs no mark.
   bool NeedsNone(const Block& block, Stream stream) const noexcept;
   bool HasMark(const Block& block, Stream stream) noexcept;
-  // `tick` 0: what is submitted up to the free.
+  // Adds a mark. `tick` 0: the uses submitted before the free.
   //
   // Errors: std::bad_alloc.
   void Mark(Block& block, Stream stream,

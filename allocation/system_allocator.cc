@@ -56,7 +56,7 @@ void SystemAllocator::DoFree(Allocation* allocation) noexcept {
   Block* block = allocation->block();
   CheckLive(*block, name());
   block->flags = 0;
-  // Before another thread can be given the same memory.
+  // Before another thread can obtain the same memory.
   in_use_bytes_ -= block->size;
   ++frees_;
   const Status status = Return(block->data, block->size);
@@ -87,8 +87,7 @@ std::size_t SystemAllocator::Release() noexcept {
   std::size_t given = 0;
   while (Block* block = refused.Pop()) {
     const Status status = Return(block->data, block->size);
-    // If it does not know the address, it has taken it back before all the
-    // same.
+    // If the system does not know the address, an earlier call has returned it.
     if (status != Status::kSuccess && status != Status::kInvalidValue) {
       const std::lock_guard<SpinLock> guard(lock_);
       unreturned_.Push(block);

@@ -13,13 +13,13 @@
 
 namespace strata {
 
-// The bottom of a chain: memory from the system, one call per request. Gives
-// its subclasses records, counters and the answers a bottom layer owes.
+// The bottom of a chain: memory from the system, one call per request. Provides
+// records, counters and the functions of a bottom layer to its subclasses.
 //
-// Model: the record is taken before the system is asked, so that a request
-//   cannot fail after the system has given memory. What the system does not
-//   take back (a driver during somebody's capture, a kernel that has no mapping
-//   to spare) is kept, and Release tries again.
+// Model: the record is acquired before the system call. So a request cannot
+//   fail after the system has returned memory. The system may refuse to take
+//   memory back: a driver during another program's capture, or a kernel without
+//   spare mappings. Such memory is kept, and Release() tries again.
 // Threads: any thread.
 // Cost: one system call per request.
 class SystemAllocator : public Allocator {
@@ -28,7 +28,7 @@ class SystemAllocator : public Allocator {
                           Failure& failure) noexcept final;
   void DoFree(Allocation* allocation) noexcept final;
   ~SystemAllocator() override;
-  // Gives the system what it has refused before.
+  // Returns memory that the system refused before.
   std::size_t Release() noexcept final;
   std::size_t unreturned_bytes() const noexcept final {
     return unreturned_bytes_;
@@ -53,17 +53,17 @@ class SystemAllocator : public Allocator {
   SystemAllocator(Place place, std::size_t natural_alignment)
       : place_(place), natural_alignment_(natural_alignment) {}
 
-  // The size of what Obtain gives for a request of `bytes`.
+  // Size of the memory that Obtain() returns for a request of `bytes`.
   virtual std::size_t SizeOf(std::size_t bytes) const { return bytes; }
-  // Of the pieces handed out so far.
+  // Bytes of the pieces in use.
   std::uint64_t in_use_bytes() const { return in_use_bytes_.load(); }
 
-  // Null, with reason, status and device numbers in `failure`, if the system
-  // refuses.
+  // Obtains memory. If the system refuses, returns null and sets reason, status
+  // and device numbers of `failure`.
   virtual void* Obtain(const Request& request, Failure& failure) noexcept = 0;
-  // What the system says to having the memory back. kInvalidValue: it does not
-  // know it, and is not asked again, as it may have the address for somebody
-  // else by then.
+  // Returns memory to the system. kInvalidValue: the system does not know the
+  // address. It is not offered again, because the system may meanwhile have
+  // allocated the address to another caller.
   virtual Status Return(void* data, std::size_t bytes) noexcept = 0;
 
  private:

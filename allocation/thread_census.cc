@@ -7,7 +7,7 @@ namespace strata {
 
 thread_local constinit std::atomic<std::uint64_t> t_counted_places{0};
 
-// What is known of one thread. Guarded by the census's mutex.
+// State of one thread. Guarded by the mutex of the census.
 struct ThreadCensus::Entry {
   Entry() = default;
   Entry(const Entry&) = delete;
@@ -22,8 +22,8 @@ struct ThreadCensus::Entry {
 
 namespace {
 
-// The thread's entry was destroyed: other destructors of the thread that call
-// us count no more.
+// True after the destruction of the entry of this thread. Calls from later
+// destructors of the thread are not counted.
 thread_local constinit bool t_ended = false;
 
 ThreadCensus::Entry& OwnEntry() {
@@ -104,7 +104,7 @@ std::uint64_t ThreadCensus::PlacesWithHope() const noexcept {
 }
 
 bool ThreadCensus::Block(Waiter& waiter) noexcept {
-  // A thread that is ending is in no list; it counts as one that runs.
+  // A thread that is ending is in no list; it counts as running.
   if (t_ended) return true;
   Entry& entry = OwnEntry();
   if (waiter.number == 0) waiter.number = ++last_number_;

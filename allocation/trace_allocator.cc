@@ -68,8 +68,8 @@ TraceAllocator::TraceAllocator(std::shared_ptr<Allocator> underlying,
 Allocation* TraceAllocator::TryAllocate(const Request& request,
                                         Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  // After the allocation and before the free: a row order in which another
-  // thread's reuse of the address comes between the two.
+  // Write the row after the allocation and before the free. So the rows are in
+  // a valid order if another thread reuses the address.
   sink_->Allocated(allocation != nullptr ? allocation->data() : nullptr,
                    request.bytes, stream(), place());
   return allocation;

@@ -15,19 +15,19 @@
 
 namespace strata {
 
-// The file that every Trace layer of a facade writes to, as `strata replay`
-// reads it: CSV with the columns Thread,Time,Action,Pointer,Size,Stream,Place.
+// The file that every Trace layer of a facade writes and `strata replay` reads:
+// CSV with the columns Thread,Time,Action,Pointer,Size,Stream,Place.
 //
 // Model: Action is `allocate`, `allocate failure` (Pointer `(nil)`), `free`, or
 //   `release` (the program returned the idle memory of the place to the system;
-//   Pointer `(nil)`, Size and Stream 0). Size is the bytes asked for; Stream is
-//   the stream's uid, 0 for none; Time is hours:minutes:seconds:microseconds of
-//   the clock, the hours also beyond a day. Rows are in an order in which no
-//   address is allocated before it was freed.
+//   Pointer `(nil)`, Size and Stream 0). Size is the requested bytes. Stream is
+//   the uid of the stream; 0: none. Time is hours:minutes:seconds:microseconds
+//   of the clock; the hours may exceed a day. In the order of rows no address
+//   is allocated before it was freed.
 // Threads: any thread.
 class TraceSink {
  public:
-  // Creates or truncates the file. `clock` outlives the sink.
+  // Creates or truncates the file. `clock` must outlive the sink.
   //
   // Errors: as RecordingFile.
   TraceSink(const std::string& path, const Clock& clock);
@@ -46,13 +46,14 @@ class TraceSink {
   const Clock& clock_;
   std::mutex mutex_;
   RecordingFile file_;  // guarded by mutex_
-  // Small numbers for threads, in order of appearance. Guarded by mutex_.
+  // Small numbers for threads, in the order of their first row. Guarded by
+  // mutex_.
   std::unordered_map<std::thread::id, int> threads_;
 };
 
 // Records every allocation and free in a TraceSink.
 //
-// Cost: a formatted row per call, under the sink's lock.
+// Cost: a formatted row per call, under the lock of the sink.
 class TraceAllocator final : public Decorator {
  public:
   TraceAllocator(std::shared_ptr<Allocator> underlying,

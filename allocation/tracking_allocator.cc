@@ -42,7 +42,7 @@ bool TrackingAllocator::Count(const Allocation& allocation) noexcept {
   const auto bytes = static_cast<std::int64_t>(allocation.size());
   const std::lock_guard<std::mutex> guard(mutex_);
   try {
-    // This record, and one for the free of everything live.
+    // Capacity for this record, and for the free of each live allocation.
     const std::size_t needed = records_.size() + ids_.size() + 2;
     if (records_.capacity() < needed) records_.reserve(2 * needed);
     ids_.emplace(&allocation, last_id_ + 1);
@@ -61,7 +61,7 @@ bool TrackingAllocator::Count(const Allocation& allocation) noexcept {
 Allocation* TrackingAllocator::TryAllocate(const Request& request,
                                            Failure& failure) noexcept {
   Allocation* allocation = underlying()->TryAllocate(request, failure);
-  // What a capture's pool gives is freed there, past this layer.
+  // The free of memory from a capture's pool bypasses this layer.
   if (allocation == nullptr || HasFlag(*allocation->block(), kBlockRouted) ||
       Count(*allocation)) {
     return allocation;

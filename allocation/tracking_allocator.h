@@ -14,18 +14,17 @@
 
 namespace strata {
 
-// Watches what one piece of a program, such as one kernel, allocates: put it
-// around an allocator for as long as that piece runs, and ask it afterwards.
+// Measures the allocations of one piece of a program, such as one kernel. Wrap
+// an allocator while that piece runs, and read the numbers afterwards.
 //
-// Model: counts the sizes as rounded. What is null is not counted, nor what is
-//   allocated inside a capture, which belongs to its pool. Not a line of
-//   decorators.def: a chain has `stat` for its whole life; this is for a
-//   scope.
+// Model: counts rounded sizes. Does not count null, and memory allocated inside
+//   a capture, which belongs to the pool of the capture. Not in decorators.def:
+//   a chain has `stat` for its whole life, and this layer is for a scope.
 // Threads: any thread.
 // Cost: a table entry and a lock per call.
-// Lifetime: memory outlives its scope. The tracker belongs to its Ptr and to
-//   every live allocation, and goes with the last of them. The allocator it is
-//   put around outlives it.
+// Lifetime: memory may outlive the scope. The Ptr and every live allocation
+//   share the tracker; the last of them destroys it. The wrapped allocator must
+//   outlive the tracker.
 // Source: tf_bfc.md §2 (TrackingAllocator).
 class TrackingAllocator
     final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
@@ -36,30 +35,29 @@ class TrackingAllocator
   };
   using Ptr = std::unique_ptr<TrackingAllocator, Dropper>;
 
-  // Bytes, since the tracker was made.
+  // Bytes since the tracker was created.
   struct Sizes {
-    std::size_t total_bytes = 0;  // of all allocations, freed ones too
-    std::size_t peak_bytes = 0;   // most that was live at once
+    std::size_t total_bytes = 0;  // of all allocations, including freed ones
+    std::size_t peak_bytes = 0;   // most bytes live at once
     std::size_t live_bytes = 0;
   };
-  // One allocation (positive) or free (negative), and when.
+  // One allocation (positive) or free (negative), and its time.
   struct Record {
     std::int64_t bytes = 0;
     std::chrono::microseconds time{0};
   };
 
-  // `clock` outlives the tracker too.
+  // `clock` must outlive the tracker.
   static Ptr Make(Allocator& allocator, const Clock& clock = Clock::Steady());
 
   Sizes sizes() const;
-  // In the order of the calls.
+  // Records in the order of the calls.
   std::vector<Record> records() const;
-  // 1 for the first allocation of this tracker, and so on; 0 for what is not a
-  // live one of it.
+  // Number of an allocation: 1 for the first of this tracker. 0 if it is not a
+  // live allocation of this tracker.
   std::uint64_t AllocationId(const Allocation& allocation) const;
 
-  // Errors: if the host has no memory for the records, the request fails with
-  //   kHostMemory.
+  // Errors: kHostMemory if the host has no memory for the records.
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
@@ -76,12 +74,14 @@ class TrackingAllocator
 
   const Clock& clock_;
   mutable std::mutex mutex_;
-  // All that follows is guarded by mutex_.
-  std::size_t references_ = 1;  // of the Ptr and of each live allocation
+  // The members below are guarded by mutex_.
+  std::size_t references_ = 1;  // the Ptr and each live allocation
   Sizes sizes_;
   std::uint64_t last_id_ = 0;
-  std::unordered_map<const Allocation*, std::uint64_t> ids_;  // of live ones
-  // Has room for the frees of all that is live: a free makes no heap call.
+  // of live allocations
+  std::unordered_map<const Allocation*, std::uint64_t> ids_;
+  // Has capacity for the frees of all live allocations, so a free makes no heap
+  // call.
   std::vector<Record> records_;
 };
 

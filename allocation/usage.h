@@ -8,18 +8,18 @@
 
 namespace strata {
 
-// What the callers of a layer hold, as few numbers as say it.
+// Numbers of the blocks that the callers of a layer hold.
 //
-// Threads: none; the layer's lock guards it.
-// Cost: Count and Uncount: three additions, within one cache line.
+// Threads: not thread-safe. The lock of the layer guards it.
+// Cost: Count() and Uncount(): three additions in one cache line.
 class alignas(64) UseCounts {
  public:
-  // `block` was handed out, with `requested` set.
+  // Counts an allocation of `block`, whose `requested` is set.
   void Count(const Block& block) {
     CountBelowPeak(block);
     RaisePeak();
   }
-  // The same, for who looks at the peak by himself.
+  // Like Count(), for callers that update the peak themselves.
   void CountBelowPeak(const Block& block) {
     ++allocations_;
     total_requested_bytes_ += block.requested;
@@ -29,14 +29,14 @@ class alignas(64) UseCounts {
   void RaisePeak() {
     if (is_beyond_peak()) peak_in_use_bytes_ = in_use_bytes_;
   }
-  // `block`, of which `requested` was asked for, is given back.
+  // Counts the free of `block`, for which `requested` bytes were requested.
   void Uncount(const Block& block, std::uint64_t requested) {
     ++frees_;
     freed_requested_bytes_ += requested;
     in_use_bytes_ -= block.size;
   }
   void Uncount(const Block& block) { Uncount(block, block.requested); }
-  // Undoes Uncount, with the lock held ever since.
+  // Undoes Uncount(). The caller must have held the lock since then.
   void Recount(const Block& block) {
     --frees_;
     freed_requested_bytes_ -= block.requested;
@@ -46,7 +46,7 @@ class alignas(64) UseCounts {
   std::uint64_t live_allocations() const { return allocations_ - frees_; }
   std::uint64_t in_use_bytes() const { return in_use_bytes_; }
   void ResetPeak() { peak_in_use_bytes_ = in_use_bytes_; }
-  // Sets what of `stats` is counted here.
+  // Sets the fields of `stats` that are counted here.
   void FillIn(Stats& stats) const {
     stats.allocations = allocations_;
     stats.frees = frees_;
@@ -57,8 +57,8 @@ class alignas(64) UseCounts {
   }
 
  private:
-  // None beside one that changes with it: compilers take those for a vector,
-  // and wait for what was just stored.
+  // Members that change together are not neighbours. Otherwise compilers
+  // combine them into a vector, and a load waits for the previous stores.
   std::uint64_t in_use_bytes_ = 0;
   std::uint64_t peak_in_use_bytes_ = 0;
   std::uint64_t allocations_ = 0;

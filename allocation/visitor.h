@@ -11,20 +11,20 @@ namespace strata {
 
 class Allocator;
 
-// What becomes of a block.
+// State of a block.
 enum class BlockState : std::uint8_t {
-  kLive,  // a user has it, or a layer that keeps more than users ask for: guard
-  kFree,  // serves the next request that it fits
-  // Freed, but kept from others until streams, or graphs that may use it, are
-  // done; a stream may have what it freed itself again before.
+  kLive,  // held by a user, or by a layer that adds memory of its own (guard)
+  kFree,  // available to the next request that it fits
+  // Freed, but not available until streams or graphs that may use it have
+  // completed. The stream that freed it may reuse it earlier.
   kDeferred,
-  // The chunk of another strategy, which lists what is in it: not to be counted
-  // twice.
+  // A chunk of another strategy, which lists the blocks in it. Not to be
+  // counted twice.
   kLent,
 };
 const char* ToString(BlockState state);
 
-// One piece of a chunk, as it was when the layer was visited.
+// One piece of a chunk at the time of the visit.
 struct BlockInfo {
   void* data = nullptr;
   std::size_t size_bytes = 0;
@@ -34,7 +34,7 @@ struct BlockInfo {
   bool is_free() const { return state == BlockState::kFree; }
 };
 
-// Walks a chain from the outermost layer inwards. No lock is held during a
+// Visits a chain from the outermost layer inwards. No lock is held during a
 // visit, so a visitor may allocate.
 class AllocatorVisitor {
  public:
@@ -44,10 +44,11 @@ class AllocatorVisitor {
   virtual ~AllocatorVisitor() = default;
 
   virtual void VisitLayer(const Allocator& layer) = 0;
-  // Every block of a strategy, chunk by chunk in address order. Called right
-  // after VisitLayer for a layer that keeps blocks. From
-  // AllocatorFacade::AcceptAll also once for the chunk pool, with the chunks
-  // that it offers and the blocks of strategies whose chains are gone.
+  // Lists every block of a strategy, chunk by chunk, in address order. Called
+  // right after VisitLayer for a layer that holds blocks.
+  // AllocatorFacade::AcceptAll also calls it once for the chunk pool, with the
+  // chunks that the pool offers and the blocks of strategies whose chains are
+  // destroyed.
   virtual void VisitBlocks(const Allocator& layer,
                            const std::vector<BlockInfo>& blocks);
 };

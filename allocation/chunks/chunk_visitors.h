@@ -11,16 +11,16 @@
 
 namespace strata {
 
-// Functions that learn of each range of memory that comes from or goes to the
-// system: a chunk, or mapped pages.
+// Functions that are called for each range of memory that is acquired from or
+// released to the system: a chunk, or mapped pages.
 //
-// Model: they run in the order of Add for a range that came, and in reverse for
-//   one that leaves; so the last to build on a range is the first to let go.
+// Model: they run in the order of Add() for a new range, and in reverse order
+//   for a range that is released.
 // Threads: any thread. No lock is held during a visit.
 class ChunkVisitors {
  public:
-  // `count_change`: +1 for a range that came, -1 before one leaves. Does not
-  // throw.
+  // `count_change`: +1 after a range is acquired, -1 before it is released.
+  // Must not throw.
   using Visitor =
       std::function<void(void* data, std::size_t bytes, int count_change)>;
 
@@ -34,7 +34,8 @@ class ChunkVisitors {
   using List = std::vector<Visitor>;
 
   mutable std::mutex mutex_;
-  // Replaced, never changed: readers copy the pointer. Guarded by mutex_.
+  // The list is replaced, never changed: readers copy the pointer. Guarded by
+  // mutex_.
   std::shared_ptr<const List> visitors_;
 };
 

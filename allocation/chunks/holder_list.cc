@@ -7,7 +7,8 @@
 namespace strata {
 namespace {
 
-// Holders that are gone and still listed, beside a quarter of the others.
+// Removed holders that may stay in the list, in addition to a quarter of the
+// others.
 constexpr std::size_t kMostGone = 16;
 
 }  // namespace
@@ -61,12 +62,12 @@ void HolderList::Remove(ChunkHolder& holder) noexcept {
     --count_;
     if (holder.identity().has_ended) --ended_count_;
     entry->gate.Shut();
-    // Until then it stays on the list, and nobody passes its gate.
+    // Until Renew() the entry stays in the list, but its gate is closed.
     if (entries_->size() - count_ > count_ / 4 + kMostGone) {
       try {
         Renew();
       } catch (const std::bad_alloc&) {
-        // The next one tries again.
+        // The next removal tries again.
       }
     }
   }
@@ -94,7 +95,7 @@ void HolderList::ForEach(FunctionRef<void(ChunkHolder&)> ask,
 }
 
 void HolderList::TellOwnersOfEnd(Stream stream) noexcept {
-  // By position, as they may change meanwhile: one of a stream, or few.
+  // By position, because the entries may change concurrently.
   for (std::size_t i = 0;; ++i) {
     std::shared_ptr<Entry> entry;
     {

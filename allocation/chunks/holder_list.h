@@ -18,32 +18,31 @@
 
 namespace strata {
 
-// The strategies of one place that may have idle memory, and how they are
-// asked.
+// The strategies of one place that may have idle memory.
 //
 // Model: a Round is a list of holders to ask. A holder may be removed during a
-//   round: it is asked through its gate, which Remove closes. Where there are
-//   more than kMostAsked holders, rounds of kSome take turns.
+//   round: each call passes its gate, which Remove() closes. If there are more
+//   than kMostAsked holders, rounds of kSome take turns.
 // Threads: any thread. No lock is held during a call of a holder.
 class HolderList {
  public:
   struct Entry {
     ChunkHolder* holder = nullptr;
-    CallGate gate;             // closed once the holder is removed
-    std::uint64_t number = 0;  // above those of holders before; constant
-    // Uids of streams whose ends the holder heeds; guarded by mutex_.
+    CallGate gate;             // closed after the holder is removed
+    std::uint64_t number = 0;  // increases with each holder added; constant
+    // Uids of streams whose end the holder heeds; guarded by mutex_.
     std::unordered_set<std::uint64_t> heeds;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
-  // To ask more than kMostAsked holders takes longer than the driver call that
+  // Asking more than kMostAsked holders takes longer than the driver call that
   // it may save (0.1 us each, docs/exchange.md; cudaMalloc 60 us and more).
   enum class Asked : std::uint8_t { kSome, kAll };
   static constexpr std::size_t kMostAsked = 512;
 
-  // The holders to ask: `count`, from `first` on, of the first `size` entries
-  // of `list`. Some may be gone. Other threads may append to the list
-  // meanwhile, within its capacity.
+  // The holders to ask: `count` of the first `size` entries of `list`, from
+  // `first` on. Some may be removed. Other threads may append to the list
+  // concurrently, within its capacity.
   struct Round {
     std::shared_ptr<const Entries> list;
     const std::shared_ptr<Entry>* entries;
@@ -58,9 +57,9 @@ class HolderList {
 
   HolderList() : entries_(std::make_shared<Entries>()) {}
 
-  // `holder` is asked until it is removed; Remove waits for calls in flight.
+  // Adds a holder until it is removed. Remove() waits for calls in flight.
   //
-  // Errors: Add: std::bad_alloc.
+  // Errors: Add(): std::bad_alloc.
   // Cost: O(1), amortised.
   void Add(ChunkHolder& holder);
   void Remove(ChunkHolder& holder) noexcept;
@@ -68,49 +67,53 @@ class HolderList {
   std::size_t size() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
-  // Whether a holder has ended (ChunkHolder::Identity).
+  // True if a holder has ended (ChunkHolder::Identity).
   bool has_ended() const noexcept { return ended_count_ != 0; }
 
   Round RoundOf(Asked asked) const;
-  // The next round of kSome asks others, if not all are asked.
+  // Makes the next round of kSome ask other holders, if not all are asked.
   void AskOthersNext() noexcept {
     turn_.fetch_add(kMostAsked, std::memory_order_relaxed);
   }
-  // Calls `ask` with every holder of a round that is still there.
+  // Calls `ask` with every holder of a round that is not yet removed.
   void ForEach(FunctionRef<void(ChunkHolder&)> ask,
                Asked asked = Asked::kAll) const noexcept;
 
-  // Tells the holders that serve `stream` alone that it is about to go.
+  // Notifies the holders that serve only `stream` that it is about to be
+  // destroyed.
   void TellOwnersOfEnd(Stream stream) noexcept;
-  // From now on, TellHeedersOfEnd(stream) calls holder.StreamEnds(), once.
+  // Registers `holder`: TellHeedersOfEnd(stream) will call holder.StreamEnds(),
+  // once.
   //
   // Errors: std::bad_alloc.
   void HeedEnd(Stream stream, ChunkHolder& holder);
-  // Tells the holders that heed its end that a stream is about to go.
+  // Notifies the holders that heed the end of `stream` that it is about to be
+  // destroyed.
   //
   // Cost: visits no other holder.
   void TellHeedersOfEnd(Stream stream) noexcept;
 
  private:
-  // Replaces the list by one without holders that are gone, with room for more.
-  // Hold mutex_. Errors: std::bad_alloc.
+  // Replaces the list by one without removed holders and with more capacity.
+  // Needs mutex_. Errors: std::bad_alloc.
   void Renew();
 
   mutable std::mutex mutex_;
   // Appended to within its capacity, or replaced: a Round reads the elements
-  // that were there. Few of them are gone. Guarded by mutex_, as the maps.
+  // that were there. Few of them are removed holders. Guarded by mutex_, as are
+  // the maps.
   std::shared_ptr<Entries> entries_;
   std::unordered_map<const ChunkHolder*, std::shared_ptr<Entry>> by_holder_;
-  // By the uid of its stream.
+  // Key: uid of the stream of the holder.
   std::unordered_multimap<std::uint64_t, std::shared_ptr<Entry>> by_stream_;
-  // By the uid of a stream, the holders that heed its end, by their numbers.
+  // Key: uid of a stream. Value: holders that heed its end, by number.
   std::unordered_map<std::uint64_t,
                      std::map<std::uint64_t, std::shared_ptr<Entry>>>
       heeding_;
   std::uint64_t added_ = 0;  // holders so far; guarded by mutex_
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> ended_count_{0};
-  // Index of the holder that is asked first where not all are; wraps.
+  // Index of the first holder of a round of kSome; wraps.
   std::atomic<std::size_t> turn_{0};
 };
 

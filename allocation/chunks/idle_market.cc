@@ -20,7 +20,7 @@ void IdleMarket::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
   if (last_user.timeline() != nullptr) {
     offered.timeline = last_user.shared_timeline();
     offered.tick = offered.timeline->Note();
-    // If it fails, a caller that wants the chunk tries again.
+    // If it fails, a caller that needs the chunk tries again.
     static_cast<void>(offered.timeline->Close());
   } else if (last_user.Synchronize() != Status::kSuccess &&
              (offered.stream = last_user.weak_from_this().lock()) == nullptr) {
@@ -39,12 +39,12 @@ void IdleMarket::Offer(Allocation* chunk, ChainStream& last_user) noexcept {
 std::size_t IdleMarket::MoveWithinReach(Stream stream,
                                         std::size_t bytes) noexcept {
   std::size_t best = 0;
-  // A holder without a stream serves them all, this one too.
+  // A holder without a stream serves all streams, including this one.
   const auto is_within_reach = [stream](const ChunkHolder& holder) {
     const Stream& own = holder.identity().stream;
     return own == stream || own.uid == 0;
   };
-  // Chunks have at least one byte; 0 would ask for no sizes.
+  // Chunks have at least one byte; 0 would skip the search for sizes.
   const std::size_t fit_bytes = std::max<std::size_t>(bytes, 1);
   holders_.ForEach([&](ChunkHolder& holder) {
     if (is_within_reach(holder)) return;
@@ -91,11 +91,12 @@ std::size_t IdleMarket::GiveBackAll(std::size_t bytes) noexcept {
       loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
   holders_.ForEach(
       [&](ChunkHolder& holder) { given += holder.GiveBack({Kind::kAll}); });
-  // The holders have waited for what the driver could not give at first.
+  // The holders have now waited for memory that the driver could not release at
+  // first.
   if (held != nullptr) given += held->GiveBack();
   given += Release();
-  // A loan that came back to a chunk in use gives the system nothing, but may
-  // be what is missing.
+  // A loan that returned to a chunk in use releases no bytes to the system, but
+  // may meet the request.
   return given != 0 ? given : returned;
 }
 
@@ -121,8 +122,8 @@ void IdleMarket::Close() noexcept {
 std::size_t IdleMarket::GiveOffered(bool all) noexcept {
   std::size_t given = 0;
   bool has_given = false;
-  // A chunk that goes back may be the last loan of a holder that has retired,
-  // which then leaves what it had.
+  // A released chunk may be the last loan of a retired holder, which then
+  // releases its memory.
   do {
     if (loans_.has_retired()) {
       loans_.Recall(LoanRecall::kWait, HolderList::Asked::kAll);
@@ -179,7 +180,7 @@ void IdleMarket::AppendBlocks(const std::set<const Allocator*>& listed,
 IdleMarket::Found IdleMarket::FindIdle(const HolderList::Round& round,
                                        std::size_t bytes) noexcept {
   Found found;
-  // Chunks have at least one byte; 0 would ask for no sizes.
+  // Chunks have at least one byte; 0 would skip the search for sizes.
   const std::size_t fit_bytes = std::max<std::size_t>(bytes, 1);
   for (std::size_t i = 0; i < round.count; ++i) {
     HolderList::Entry& entry = round[i];
@@ -213,7 +214,7 @@ bool IdleMarket::Found::IsDone(HolderList::Entry& entry) const {
 std::size_t IdleMarket::GiveFit(const Found& found) noexcept {
   const CallGate::Pass pass(found.of_fit->gate);
   if (!pass) return 0;
-  ChunkHolder& holder = *found.of_fit->holder;  // there while it passes
+  ChunkHolder& holder = *found.of_fit->holder;  // valid while the pass is held
   if (holder.Idle(found.fit).best_fit != found.fit ||
       !found.IsDone(*found.of_fit)) {
     return 0;
@@ -223,8 +224,9 @@ std::size_t IdleMarket::GiveFit(const Found& found) noexcept {
 
 std::size_t IdleMarket::GiveLargest(Found found, const HolderList::Round& round,
                                     std::size_t bytes) noexcept {
-  // Of the holder that has the largest, all that others do not exceed. None:
-  // another thread took them meanwhile.
+  // Release from the holder with the largest chunk all chunks that are at least
+  // as large as those of the others. If there are none, another thread took
+  // them.
   std::size_t given = 0;
   while (found.of_largest != nullptr) {
     std::size_t got = 0;

@@ -19,7 +19,8 @@ struct Lender {
   std::size_t bytes;
 };
 
-// The holders of a round that could lend, the one with least to spare first.
+// Holders of a round that could lend, the holder with the least idle memory
+// first.
 //
 // Errors: std::bad_alloc.
 std::vector<Lender> FindLenders(const Round& round, std::size_t bytes,
@@ -60,7 +61,7 @@ Allocation* AskInTurn(const std::vector<Lender>& lenders,
 
 Allocation* Loans::Borrow(const LoanRequest& request,
                           const ChunkHolder& borrower, Asked asked) noexcept {
-  // Memory that a capture uses has to stay with it.
+  // Memory that a capture uses must stay with it.
   StreamTimeline* timeline = request.borrower.timeline();
   if (timeline == nullptr || !timeline->MayTouch()) return nullptr;
   const Round round = holders_.RoundOf(asked);
@@ -69,7 +70,7 @@ Allocation* Loans::Borrow(const LoanRequest& request,
         FindLenders(round, request.bytes, borrower);
     if (Allocation* memory = AskInTurn(lenders, request)) return memory;
   } catch (const std::bad_alloc&) {
-    // No host memory for the list: nobody is asked.
+    // No host memory for the list: no holder is asked.
   }
   holders_.AskOthersNext();
   return nullptr;
@@ -98,12 +99,12 @@ Allocation* Loans::FetchKept(const LoanRequest& request,
 }
 
 void Loans::Retire(std::unique_ptr<ChunkHolder> holder) noexcept {
-  // Two for one that comes, so that none is left behind for long.
+  // Two for each new holder, so that none stays for long.
   EndRetired(/*most=*/2);
   const std::uint64_t calls = end_calls_;
   if (holder->EndLending()) return;
   retired_.Push(std::move(holder));
-  // Another call may have looked for it before.
+  // Another call of EndRetired() may have missed the new holder.
   if (end_calls_ != calls) EndRetired();
 }
 
@@ -111,7 +112,7 @@ std::size_t Loans::EndRetired(std::size_t most) noexcept {
   std::size_t given = 0;
   for (std::uint64_t calls = ++end_calls_;;) {
     given += EndSomeRetired(most);
-    // Another call may have looked for a holder that this one had in hand.
+    // Another call may have missed a holder that this call had taken out.
     const std::uint64_t now = end_calls_;
     if (now == calls) return given;
     calls = now;
@@ -119,7 +120,7 @@ std::size_t Loans::EndRetired(std::size_t most) noexcept {
 }
 
 std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
-  // One by one, as each may take a while.
+  // One by one, because each may take long.
   std::size_t given = 0;
   for (most = std::min(most, retired_.size()); most != 0; --most) {
     std::unique_ptr<ChunkHolder> holder = retired_.Pop();
@@ -132,7 +133,7 @@ std::size_t Loans::EndSomeRetired(std::size_t most) noexcept {
         holder->IdleIsDone() ? holder->Idle(/*fit_bytes=*/0).bytes : 0;
     const std::size_t unreturned = budget_.unreturned_bytes();
     holder.reset();
-    // Of which the system may refuse some.
+    // The system may have refused a part of the bytes.
     const std::size_t now = std::max(unreturned, budget_.unreturned_bytes());
     given += bytes - std::min(bytes, now - unreturned);
   }

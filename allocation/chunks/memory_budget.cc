@@ -9,8 +9,8 @@
 namespace strata {
 namespace {
 
-// More than any device or host has: sums of such sizes do not overflow, and
-// indices of free blocks know all that are less.
+// More than any device or host has. Sums of smaller sizes do not overflow, and
+// indices of free blocks support all of them.
 constexpr std::size_t kMaxRangeBytes = std::size_t{1} << 48;
 
 }  // namespace
@@ -32,7 +32,7 @@ bool MemoryBudget::Claim(std::size_t bytes, Failure& failure) noexcept {
 
 void MemoryBudget::Unclaim(std::size_t bytes) noexcept {
   claimed_bytes_ -= bytes;
-  // Meanwhile the limit may have refused another request.
+  // The limit may have refused another request meanwhile.
   if (reclaimer_ != nullptr) {
     reclaimer_->retry().NotifyReturn(bytes, Failure::Reason::kLimit);
   }
@@ -53,7 +53,7 @@ void MemoryBudget::Explain(Failure& failure, std::size_t bytes) const noexcept {
   failure.place = layer_.place();
   failure.requested_bytes = bytes;
   failure.rounded_bytes = bytes;
-  // Without a limit of its own it was the limit of a budget below.
+  // A budget without a limit failed by the limit of a budget below.
   if (limit_bytes_ != 0) {
     failure.limit_bytes = limit_bytes_;
     failure.limit_flag = limit_flag_;
@@ -82,7 +82,8 @@ void MemoryBudget::UnclaimRange(std::size_t bytes, bool was_refused) noexcept {
 
 void MemoryBudget::Hold(std::size_t claimed, std::size_t bytes,
                         std::size_t pieces) noexcept {
-  // The system may give more than was asked; a limit bounds what we ask for.
+  // The system may return more than was requested; the limit bounds the
+  // request.
   claimed_bytes_ += bytes - claimed;
   range_bytes_ += bytes - claimed;
   StoreMax(peak_held_bytes_, (held_bytes_ += bytes) + unreturned_bytes());
@@ -91,9 +92,9 @@ void MemoryBudget::Hold(std::size_t claimed, std::size_t bytes,
 
 bool MemoryBudget::Return(std::size_t bytes,
                           FunctionRef<bool()> give) noexcept {
-  // Before another thread can obtain the same memory: the bytes counted as held
-  // never exceed the bytes that the system has given. The claim lasts longer,
-  // so that held bytes never exceed the limit.
+  // Subtract before another thread can obtain the same memory, so that held
+  // bytes never exceed the bytes that the system returned. The claim ends
+  // later, so that held bytes never exceed the limit.
   held_bytes_ -= bytes;
   if (!give()) {
     held_bytes_ += bytes;
@@ -142,7 +143,7 @@ bool MemoryBudget::ReturnPages(std::size_t bytes,
   const bool is_returned = Return(bytes, [&] {
     return below_ != nullptr ? below_->ReturnPages(bytes, give) : give();
   });
-  // Others may have taken, or given back, memory meanwhile.
+  // Other processes may have allocated or freed memory meanwhile.
   if (is_returned) device_room_.Forget();
   return is_returned;
 }
@@ -173,7 +174,7 @@ std::shared_ptr<DriverHeld> MemoryBudget::ShareDriverHeld(
   if (held != nullptr) return held;
   std::shared_ptr<DriverHeld> made = make();
   const std::lock_guard<std::mutex> guard(driver_mutex_);
-  held = driver_held_.lock();  // another thread may have been faster
+  held = driver_held_.lock();  // another thread may have stored one
   if (held != nullptr) return held;
   driver_held_ = made;
   return made;
@@ -220,7 +221,7 @@ Stats MemoryBudget::stats() const {
   stats.frees = frees_;
   stats.failures = failures_;
   stats.reserved_bytes = held_bytes_ + unreturned_bytes();
-  // Others may have added to the one and not yet to the other.
+  // Another thread may have raised one counter and not yet the other.
   stats.peak_reserved_bytes =
       std::max<std::uint64_t>(peak_held_bytes_, stats.reserved_bytes);
   LimitReserved(stats, limit_bytes_, limit_flag_);

@@ -70,7 +70,7 @@ Allocation* OfferedChunks::TakeFor(std::size_t bytes,
   const OfferedChunk best = TakeOut(bytes);
   if (best.chunk == nullptr) return nullptr;
   if (!best.OrderBefore(user)) {
-    // Not provably ours to use: it stays offered.
+    // The order is not proven: the chunk stays offered.
     PutBack(best);
     return nullptr;
   }
@@ -166,7 +166,7 @@ OfferedChunk OfferedChunks::TakeOldestOut() noexcept {
 void OfferedChunks::PutBack(const OfferedChunk& offered) noexcept {
   const std::lock_guard<SpinLock> guard(lock_);
   --taken_out_;
-  chunks_.push_back(offered);  // its place was kept
+  chunks_.push_back(offered);  // its place was reserved
 }
 
 void OfferedChunks::GiveUpPlace() noexcept {

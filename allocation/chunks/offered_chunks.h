@@ -17,56 +17,57 @@ namespace strata {
 // A chunk that no strategy holds, and the work that may still use it.
 struct OfferedChunk {
   Allocation* chunk = nullptr;
-  // Of the last user, and the moment after its work; null: none.
+  // Timeline of the last user and the tick after its work; null: none.
   std::shared_ptr<StreamTimeline> timeline;
   std::uint64_t tick = 0;
-  // The last users, who could not be waited for; null: none. Without either,
-  // the chunk is free.
+  // The last user, if it could not be waited for; null: none. A chunk with
+  // neither is free.
   std::shared_ptr<ChainStream> stream;
 
-  // True once `user` runs only after the last use.
+  // Orders the last use before the later work of `user`. Returns true on
+  // success.
   bool OrderBefore(ChainStream& user) const;
-  // False if it could not be waited for.
+  // Waits for the last use. Returns false if that fails.
   bool AwaitLastUse() const;
-  // Never waits.
+  // True if the last use has completed. Never waits.
   bool IsLastUseOver() const;
 };
 
-// The chunks that serve the next growth of any stream of a place.
+// The chunks that are available for the next growth of any stream of a place.
 //
-// Model: a chunk that is under consideration is out of the list and its place
-//   is kept, so that it can return without host memory.
+// Model: a chunk under consideration is taken out of the list, but its place
+//   stays reserved. So it can return without host memory.
 // Units: bytes.
 // Threads: any thread. No lock is held during a call of the device or of a
-//   function that is passed.
+//   function argument.
 class OfferedChunks {
  public:
-  // False if the host has no memory for a longer list.
+  // Adds a chunk. Returns false if the host has no memory for a longer list.
   bool Add(const OfferedChunk& offered) noexcept;
-  // The smallest chunk of at least `bytes` and at most twice that, if `user`
-  // can be ordered after its last use; else null.
+  // Returns the smallest chunk of at least `bytes` and at most twice that, if
+  // `user` can be ordered after its last use; else null.
   Allocation* TakeFor(std::size_t bytes, ChainStream& user) noexcept;
 
-  // Takes over a chunk that left the list, whose last use is over or not.
-  // Returns the bytes that the system has got.
+  // Receives a chunk that left the list; `is_over`: its last use has completed.
+  // Returns the bytes that the system received.
   using Give = FunctionRef<std::size_t(const OfferedChunk&, bool is_over)>;
-  // Passes chunks whose last use is over to `give`, until they are `bytes`;
-  // returns their bytes. Waits for nothing.
+  // Passes chunks whose last use has completed to `give`, until their sum is
+  // `bytes`. Returns their bytes. Never waits.
   std::size_t GiveDone(std::size_t bytes, Give give) noexcept;
-  // Passes the chunks that are on the list now to `give`, after a wait for the
-  // last use of each. Where that is not possible a chunk stays, or goes too if
-  // `all`. Sets `has_given` if one left. Returns the bytes given.
+  // Passes the chunks that are now in the list to `give`, after a wait for the
+  // last use of each. If the wait fails, a chunk stays, unless `all`. Sets
+  // `has_given` if a chunk left. Returns the bytes released.
   std::size_t GiveAll(bool all, Give give, bool& has_given) noexcept;
 
-  // The sum, each chunk rounded up to `step`.
+  // Sum of the chunks, each rounded up to `step`.
   std::size_t Bytes(std::size_t step = 1) const noexcept;
   // Errors: std::bad_alloc.
   void AppendBlocks(std::vector<BlockInfo>& blocks) const;
 
  private:
   std::size_t size() const noexcept;
-  // Take a chunk out and keep its place, until PutBack or GiveUpPlace. One
-  // without chunk if there is none.
+  // Take a chunk out and reserve its place until PutBack() or GiveUpPlace().
+  // The result has no chunk if there is none.
   OfferedChunk TakeOut(std::size_t bytes) noexcept;
   OfferedChunk TakeOldestOut() noexcept;
   OfferedChunk TakeOutLocked(
@@ -75,8 +76,8 @@ class OfferedChunks {
   void GiveUpPlace() noexcept;
 
   mutable SpinLock lock_;
-  std::vector<OfferedChunk> chunks_;  // the oldest first; guarded by lock_
-  std::size_t taken_out_ = 0;         // that may be put back; guarded by lock_
+  std::vector<OfferedChunk> chunks_;  // oldest first; guarded by lock_
+  std::size_t taken_out_ = 0;  // chunks that may be put back; guarded by lock_
 };
 
 }  // namespace strata

@@ -9,14 +9,14 @@
 
 namespace strata {
 
-// A queue of holders that serve nobody any more, but have loans out.
+// A queue of holders that serve no chain any more, but have lent blocks.
 //
 // Threads: any thread.
 // Cost: O(1); no heap call.
 class RetiredHolders {
  public:
   void Push(std::unique_ptr<ChunkHolder> holder) noexcept;
-  // The one that was pushed first; null without one.
+  // Removes the holder that was pushed first; null if the queue is empty.
   std::unique_ptr<ChunkHolder> Pop() noexcept;
   std::size_t size() const noexcept;
 

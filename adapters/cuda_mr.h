@@ -26,17 +26,19 @@ using device_resource_base = cuda::mr::memory_resource_base<device_resource>;
 struct device_resource_base {};
 #endif
 
-// Memory of a device from a facade, as a memory resource of CCCL: for
+// Device memory of a facade as a memory resource of CCCL: for
 // cuda::mr::any_resource, cuda::mr::resource_ref, and RMM 26 or newer.
 //
-// Model: names are those of CCCL's concepts: cuda::mr::resource of 3.1 and
+// Model: the names are those of CCCL's concepts: cuda::mr::resource of 3.1 and
 //   newer, cuda::mr::async_resource of 3.0. Copies share one resource, compare
-//   equal, and free each other's memory. 0 bytes give null.
+//   equal, and can free each other's memory. A request for 0 bytes returns
+//   null.
 // Errors: allocation throws std::bad_alloc (strata::OutOfMemory) if memory or a
-//   limit is exhausted, and else as AllocatorFacade::Alloc. Deallocation of an
-//   address that is not allocated is logged.
+//   limit is exhausted; other errors are as for AllocatorFacade::Alloc().
+//   Deallocation of an address that is not allocated is logged.
 // Threads: any thread.
-// Lifetime: the last copy frees what was not deallocated. Keeps the facade.
+// Lifetime: the last copy frees all memory not yet deallocated. Keeps the
+//   facade alive.
 // Source: rmm_cccl_umpire.md §3.1.
 class device_resource : public device_resource_base {
  public:
@@ -50,23 +52,24 @@ class device_resource : public device_resource_base {
                  std::size_t alignment = kAlignment) {
     return memory_->Allocate(bytes, alignment, stream.get());
   }
-  // The last use was submitted to `stream`, or is ordered before the work that
-  // is submitted there next.
+  // Frees `data`. The last use must be submitted to `stream`, or ordered before
+  // the next work submitted there.
   void deallocate(cuda::stream_ref stream, void* data, std::size_t /*bytes*/,
                   std::size_t /*alignment*/ = kAlignment) noexcept {
     memory_->Free(data, stream.get());
   }
-  // For use on any stream at once: waits for the default stream.
+  // Allocates memory for immediate use on any stream: waits for the default
+  // stream.
   void* allocate_sync(std::size_t bytes, std::size_t alignment = kAlignment) {
     return memory_->AllocateNow(bytes, alignment);
   }
-  // Every use is over.
+  // Frees `data`. Every use must be complete.
   void deallocate_sync(void* data, std::size_t /*bytes*/,
                        std::size_t /*alignment*/ = kAlignment) noexcept {
     memory_->FreeNow(data);
   }
 
-  // The names of CCCL 3.0.
+  // Names of CCCL 3.0.
   void* allocate(std::size_t bytes, std::size_t alignment = kAlignment) {
     return allocate_sync(bytes, alignment);
   }
@@ -97,7 +100,7 @@ class device_resource : public device_resource_base {
                            cuda::mr::device_accessible) noexcept {}
 
  private:
-  // The alignment of the driver and of RMM, in bytes.
+  // Alignment of the driver and of RMM, in bytes.
   static constexpr std::size_t kAlignment = 256;
 
   std::shared_ptr<PlainMemory> memory_;

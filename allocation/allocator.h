@@ -104,7 +104,8 @@ class Allocator {
   virtual Allocator* underlying() const = 0;
   virtual const char* name() const = 0;
   virtual Place place() const = 0;
-  // Stream whose uses need no record; a Stream without uid if there is none.
+  // Stream that needs no record of its uses; a Stream without uid if there is
+  // none.
   virtual Stream stream() const = 0;
   // Largest Request::alignment that this layer serves; then the alignment of
   // every result. In bytes.

@@ -30,14 +30,14 @@ struct LoanRequest {
   };
 
   std::size_t bytes;      // minimum size
-  ChainStream& borrower;  // chain whose work will use the memory
+  ChainStream& borrower;  // chain that will use the memory
   Effort effort = Effort::kNone;
 };
 
 // The idle loans that a borrower returns.
 enum class LoanRecall {
   kSpare,  // loans as for kIdle that are unlikely to be used again soon
-  kIdle,   // loans whose last use has completed
+  kIdle,   // loans that are no longer in use
   kWait,   // all idle loans, after a wait for their last use
 };
 
@@ -68,8 +68,8 @@ struct GiveBackRequest {
     // Release idle chunks of at least `least_bytes`, the largest first, until
     // their sum is `bytes`. To the system, after a wait for the work.
     kLargestFirst,
-    // Release idle memory whose work has completed to the system, until the sum
-    // is `bytes`. No wait.
+    // Release idle memory to the system if its work has completed, until the
+    // sum is `bytes`. No wait.
     kDone,
     // Release all idle memory to the system, after a wait for the work. Idle
     // loans are returned to their lenders first.
@@ -92,8 +92,8 @@ class ChunkHolder {
  public:
   // Constant properties of a holder.
   struct Identity {
-    // Stream whose work used the idle memory; without uid if the strategy
-    // serves all streams of the place.
+    // Stream that used the idle memory; without uid if the strategy serves all
+    // streams of the place.
     Stream stream;
     // Layer that holds the memory; null if no chain contains it.
     const Allocator* layer = nullptr;

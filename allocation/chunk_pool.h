@@ -43,7 +43,7 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   ChunkPool(std::shared_ptr<Allocator> system, std::size_t limit_bytes,
             std::shared_ptr<Reclaimer> reclaimer, const char* limit_flag = "");
   // A pool on top of another pool. When this pool ends, `below` receives the
-  // chunks whose work cannot be waited for.
+  // chunks that cannot be waited for.
   ChunkPool(std::shared_ptr<ChunkPool> below, std::size_t limit_bytes,
             std::shared_ptr<Reclaimer> reclaimer);
   ~ChunkPool() override;
@@ -104,8 +104,8 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   // Notifies the visitors of this pool and of the pool below that `bytes` at
   // `data` were mapped (+1), or are about to be unmapped (-1).
   void TellOfRange(void* data, std::size_t bytes, int count_change) noexcept;
-  // Releases idle memory whose last use has completed, of all holders but
-  // `asking`, here and in the pool below, until the sum is `bytes`. Returns the
+  // Releases idle memory of all holders but `asking`, here and in the pool
+  // below, if its last use has completed, until the sum is `bytes`. Returns the
   // bytes released. Never waits.
   std::size_t GiveBackOfOthers(std::size_t bytes,
                                const ChunkHolder& asking) noexcept;
@@ -114,9 +114,9 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   using Visitor = ChunkVisitors::Visitor;
   void AddVisitor(Visitor visitor) { visitors_.Add(std::move(visitor)); }
   // Lists the blocks of the place that belong to none of the layers `listed`:
-  // blocks of strategies whose chains are destroyed, offered chunks, and memory
-  // that the system refused to take back. Together with the blocks of `listed`
-  // they are all reserved memory.
+  // blocks that remain from destroyed chains, offered chunks, and memory that
+  // the system refused to take back. Together with the blocks of `listed` they
+  // are all reserved memory.
   //
   // Errors: std::bad_alloc.
   std::vector<BlockInfo> BlocksBeside(
@@ -126,7 +126,7 @@ class ChunkPool final : public Decorator, private IdleMarket::Sink {
   // released; if `of_limit`, of the bytes that the limit gains.
   std::size_t ReclaimableBytes(bool of_limit) const noexcept;
   std::size_t Release() noexcept override { return market_.Release(); }
-  // Releases all memory after the last allocation. A chunk whose work cannot be
+  // Releases all memory after the last allocation. A chunk that cannot be
   // waited for goes to the pool below. Without one it goes to the system, which
   // is logged.
   void Close() noexcept { market_.Close(); }

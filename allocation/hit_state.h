@@ -41,7 +41,7 @@ struct alignas(64) HitState {
     return reinterpret_cast<HitState&>(lock);  // its first member
   }
 
-  // A word that is never 0, for a chain whose hits must always do more.
+  // A word that is never 0, for a chain without plain hits.
   static const std::atomic<std::uint32_t> kNeverPlain;
 };
 

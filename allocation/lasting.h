@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// A T whose memory always contains a valid lock, for threads that may reach the
+// A T with a lock that stays valid for ever, for threads that may reach the
 // lock after the guarded object is gone.
 //
 // Model: Ts are recycled, never freed. A thread that found the lock of a T

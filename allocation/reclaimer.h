@@ -20,7 +20,7 @@ namespace strata {
 
 // The reactions to exhausted memory, the cheapest and least harmful first.
 enum class ReclaimStep : std::size_t {
-  kDrainFrees,         // complete frees whose work is done
+  kDrainFrees,         // complete deferred frees that need no more wait
   kFlushCaches,        // return cached blocks to their strategies
   kTakeIdleChunks,     // make idle chunks of other streams available
   kReleaseIdleChunks,  // release idle chunks to the system

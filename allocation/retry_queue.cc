@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Entry whose search this thread is making; null: none.
+// Entry of the request that this thread is searching for; null: none.
 thread_local constinit RetryQueue::Stay* t_searching = nullptr;
 
 constexpr std::uint64_t kSearching = std::numeric_limits<std::uint64_t>::max();

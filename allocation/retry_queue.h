@@ -56,11 +56,11 @@ struct RetryOptions {
 // The requests of one place that wait until a thread frees memory, on any
 // stream.
 //
-// Model: first come, first served. A free wakes the first waiter whose request
-//   could fit into the total of the free memory. After that waiter has tried,
-//   it wakes the next waiter that could still fit, even if it failed itself. A
-//   waiter joins the queue and settles the frees before it searches. So either
-//   its search finds the memory of a free, or the free wakes it.
+// Model: first come, first served. A free wakes the first waiter that could fit
+//   into the total of the free memory. After that waiter has tried, it wakes
+//   the next waiter that could still fit, even if it failed itself. A waiter
+//   joins the queue and settles the frees before it searches. So either its
+//   search finds the memory of a free, or the free wakes it.
 //   - A request does not wait if it exceeds the limit or the device, if no
 //     memory is in use, if its stream is capturing, or if no counted thread
 //     could free memory (ThreadCensus).
@@ -102,7 +102,7 @@ class RetryQueue {
   void NotifyFree(std::size_t bytes) noexcept {
     if (has_waiters()) Wake(bytes, Failure::Reason::kNone);
   }
-  // Notifies only waiters whose last failure was `reason`: `bytes` of a limit
+  // Notifies only waiters with the last failure `reason`: `bytes` of a limit
   // were claimed in vain and are returned.
   void NotifyReturn(std::size_t bytes, Failure::Reason reason) noexcept {
     if (has_waiters()) Wake(bytes, reason);

@@ -14,7 +14,7 @@ namespace strata {
 // Cost: Count() and Uncount(): three additions in one cache line.
 class alignas(64) UseCounts {
  public:
-  // Counts an allocation of `block`, whose `requested` is set.
+  // Counts an allocation of `block`. Its `requested` must be set.
   void Count(const Block& block) {
     CountBelowPeak(block);
     RaisePeak();

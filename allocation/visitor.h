@@ -47,8 +47,8 @@ class AllocatorVisitor {
   // Lists every block of a strategy, chunk by chunk, in address order. Called
   // right after VisitLayer for a layer that holds blocks.
   // AllocatorFacade::AcceptAll also calls it once for the chunk pool, with the
-  // chunks that the pool offers and the blocks of strategies whose chains are
-  // destroyed.
+  // chunks that the pool offers and the blocks that remain from destroyed
+  // chains.
   virtual void VisitBlocks(const Allocator& layer,
                            const std::vector<BlockInfo>& blocks);
 };

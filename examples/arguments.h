@@ -7,8 +7,8 @@
 #include <system_error>
 #include <vector>
 
-// The number that `arguments` consist of; `otherwise` if there are none, and
-// nothing if they are anything else.
+// The only argument as a number; `otherwise` if there are no arguments; nothing
+// if they are not exactly one number.
 inline std::optional<int> OnlyNumber(const std::vector<std::string>& arguments,
                                      int otherwise) {
   if (arguments.empty()) return otherwise;

@@ -1,6 +1,6 @@
-// The smallest program that captures safely. Work is captured into a CUDA graph
-// with a temporary from the facade; the graph gives the same result however
-// often it is launched, whatever else was allocated in between.
+// The smallest program that captures safely. It captures work with a temporary
+// from the facade into a CUDA graph. Every launch of the graph gives the same
+// result, even if memory was allocated in between.
 //
 // usage: capture [--strata_sim_check_hazards=abort] [any flag of `strata info`]
 
@@ -40,11 +40,11 @@ strata::Graph Capture(strata::AllocatorFacade& facade, strata::Stream stream,
   Check(device.MemcpyAsync(AddressOf(result), AddressOf(temporary), kBytes,
                            stream),
         "copy");
-  temporary.reset();  // the graph keeps its memory
+  temporary.reset();  // the graph holds its memory
   return guard.End();
 }
 
-// Whether each launch, after other uses of memory, gives the same result.
+// True if each launch gives the same result after other uses of memory.
 bool Replay(strata::AllocatorFacade& facade, strata::Stream stream,
             strata::GraphExec exec, const strata::AllocationPtr& result) {
   strata::Device& device = facade.platform().device(0);
@@ -84,7 +84,7 @@ int Run(const strata::Options& options) {
   Check(device.GraphExecDestroy(exec), "destroy");
   Check(device.GraphDestroy(graph), "destroy");
   result.reset();
-  facade.EmptyCache();  // the graph's memory, too
+  facade.EmptyCache();  // also releases the memory of the graph
   const std::size_t held = facade.GetStats(kGpu).reserved_bytes;
   std::printf("held when the graph is gone: %zu bytes\n", held);
   facade.StreamDestroyed(stream);

@@ -1,4 +1,4 @@
-// The smallest program: a block of device memory, and what goes wrong in words.
+// The smallest program: a block of device memory, and a message for each error.
 //
 // usage: first [any flag of `strata info`]
 

@@ -1,6 +1,6 @@
-// What a piece of host memory costs: taken, one byte of each page written, and
-// given back, with malloc and through each strategy. Shows which strategy to
-// choose for which sizes, and what another malloc changes:
+// Measures the cost of host memory: allocate, write one byte of each page, and
+// free, with malloc and with each strategy. Shows which strategy suits which
+// size, and the effect of another malloc:
 //
 // usage: [LD_PRELOAD=libjemalloc.so.2] host_memory [ROUNDS] [any flag]
 
@@ -28,7 +28,7 @@ void Touch(void* data, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kPageBytes) bytes_of[at] = 1;
 }
 
-// Nanoseconds of processor time per round of `body`, best of three runs.
+// Processor time per round of `body` in ns, best of three runs.
 template <class Body>
 double Measure(int rounds, Body body) {
   double best = 0;

@@ -1,4 +1,5 @@
-// A copy on a stream, a limit, the exception beyond it, and statistics.
+// A copy on a stream, a limit, the exception when it is exceeded, and
+// statistics.
 #include <cstdio>
 
 #include "strata/allocation/error.h"

@@ -1,5 +1,5 @@
 // Tensors on a device: one buffer for a batch and its halves, an output that
-// keeps its memory from step to step, and what each step allocated.
+// keeps its memory from step to step, and the allocations of each step.
 //
 // usage: tensor [--strata_allocation_log_file=FILE] [any flag of `strata info`]
 

@@ -1,6 +1,7 @@
-// Two streams use one block of memory: the stream that allocated it, and one
-// that copies the result out. The block is freed while the copy may still run;
-// the mark keeps its memory from being handed out before the copy is done.
+// Two streams use one block of memory: the stream that allocated it, and a
+// stream that copies the result out. The block is freed while the copy may
+// still run. The mark prevents the reuse of its memory before the copy
+// completes.
 //
 // usage: two_streams [--allocator_strategy=…] [any flag of `strata info`]
 
@@ -41,7 +42,7 @@ void Run(strata::AllocatorFacade& facade) {
   device.MemcpyAsync(reinterpret_cast<strata::DevicePtr>(host->data()),
                      reinterpret_cast<strata::DevicePtr>(result->data()),
                      kBytes, copy);
-  // After the work that uses them was submitted:
+  // After submitting the work that uses them:
   facade.RecordStream(result, copy);
   facade.RecordStream(host, copy);
   result.reset();

@@ -16,12 +16,13 @@ namespace strata {
 // Source: tf_bfc.md §2 (TensorBuffer, BufferBase, Buffer, SubBuffer).
 class TensorBuffer : public RefCounted {
  public:
-  // Null if the allocation failed, or has no bytes.
+  // Null if the allocation failed or has 0 bytes.
   void* data() const { return data_; }
   std::size_t size_bytes() const { return size_bytes_; }
-  // The buffer that owns the memory: this one, unless it is part of another.
+  // The buffer that owns the memory: this one, or the whole that this is a part
+  // of.
   virtual TensorBuffer& root() = 0;
-  // What the root holds; null if its allocation failed.
+  // Allocation of the root; null if it failed.
   virtual Allocation* allocation() const = 0;
 
  protected:
@@ -38,13 +39,14 @@ class TensorBuffer : public RefCounted {
   std::size_t size_bytes_ = 0;
 };
 
-// Bytes that it owns.
+// A buffer that owns raw bytes.
 class RawBuffer : public TensorBuffer {
  public:
   // `allocation` is null if it failed.
   RawBuffer(AllocationPtr allocation, std::size_t size_bytes);
 
-  // Records the memory in the chain's log now, and its end with it.
+  // Records the memory in the log of the chain now, and its free in the
+  // destructor.
   void Record(const char* dtype, const char* shape);
 
   TensorBuffer& root() override { return *this; }
@@ -58,11 +60,13 @@ class RawBuffer : public TensorBuffer {
   std::uint64_t log_id_ = 0;  // 0: not in the log
 };
 
-// Objects that it owns: constructed with it, destroyed with its last reference.
+// A buffer that owns objects: constructed with it, destroyed with its last
+// reference.
 template <class T>
 class Buffer final : public TensorBuffer {
  public:
-  // Without memory for `n` objects, data() is null and `failure` says why.
+  // If there is no memory for `n` objects, data() is null and `failure` has the
+  // reason.
   Buffer(Allocator& allocator, std::size_t n, Failure& failure,
          const AllocationAttributes& attributes = {})
       : array_(Allocate<T>(allocator, n, failure, attributes)) {
@@ -81,11 +85,11 @@ class Buffer final : public TensorBuffer {
   TypedAllocation<T> array_;
 };
 
-// A part of another buffer, whose root it keeps alive.
+// A part of another buffer. Keeps the root alive.
 class SubBuffer final : public TensorBuffer {
  public:
   // Errors: std::invalid_argument if the range is not inside `whole`, or if its
-  //   memory is a handle, which cannot be reckoned with.
+  //   memory is a handle, to which no offset can be added.
   SubBuffer(TensorBuffer& whole, std::size_t offset_bytes,
             std::size_t size_bytes);
 

@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// The bits of a number that C++20 has no type for. No arithmetic.
+// The bits of number types that C++20 lacks. No arithmetic.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -18,9 +18,9 @@ struct Bfloat16 {
   std::uint16_t bits;
 };
 
-// What the elements of a tensor are.
+// Type of the elements of a tensor.
 enum class DataType : std::uint8_t {
-  kUndefined,  // not known yet; has no size
+  kUndefined,  // unknown; has no size
 #define STRATA_DATA_TYPE(Name, name, Type) k##Name,
 #include "strata/tensor/data_types.def"
 #undef STRATA_DATA_TYPE
@@ -32,7 +32,7 @@ std::size_t SizeOf(DataType dtype);
 // "float32"; "undefined" for kUndefined.
 const char* ToString(DataType dtype);
 
-// The DataType of a C++ type; kUndefined if it has none.
+// The DataType of a C++ type; kUndefined if there is none.
 template <class T>
 inline constexpr DataType kDataTypeOf = DataType::kUndefined;
 #define STRATA_DATA_TYPE(Name, name, Type) \
@@ -41,8 +41,8 @@ inline constexpr DataType kDataTypeOf = DataType::kUndefined;
 #include "strata/tensor/data_types.def"
 #undef STRATA_DATA_TYPE
 
-// Of `long` and `long long` one is std::int64_t. The other is no different to a
-// tensor, if it has as many bits.
+// Either `long` or `long long` is std::int64_t. The other type maps to the same
+// DataType if it has 64 bits.
 // NOLINTBEGIN(google-runtime-int)
 using OtherInt64 = std::conditional_t<std::is_same_v<std::int64_t, long long>,
                                       long, long long>;
@@ -55,8 +55,8 @@ template <>
 inline constexpr DataType kDataTypeOf<std::make_unsigned_t<OtherInt64>> =
     kOtherHas64Bits ? DataType::kUint64 : DataType::kUndefined;
 
-// What the elements of a tensor may be looked at as: types that have a
-// DataType, also const ones.
+// The types as which the elements of a tensor can be read: types that have a
+// DataType, also const.
 template <class T>
 concept ElementType = (kDataTypeOf<std::remove_const_t<T>> !=
                        DataType::kUndefined);

@@ -13,26 +13,26 @@
 
 namespace strata {
 
-// What a DenseTensor is, apart from its memory.
+// Properties of a DenseTensor without its memory.
 struct DenseTensorMeta {
   DataType dtype = DataType::kUndefined;
   Shape dims = {0};
   std::size_t offset_bytes = 0;  // of the first element in the holder
 };
 
-// A tensor that gets its memory when somebody is about to write it, and keeps
-// it for as long as it is large enough.
+// A tensor that acquires memory before it is written, and keeps the memory
+// while it is large enough.
 //
-// Model: copies share the holder; a copy that allocates anew leaves the others
-//   theirs. Unlike a Tensor, its type and shape change, but never to more bytes
-//   than can be addressed. One that was moved from has no type, dimensions or
-//   memory.
+// Model: copies share the holder. A copy that allocates anew does not change
+//   the others. Unlike in a Tensor, the type and shape can change, but never to
+//   more bytes than the address space. A tensor that was moved from has no
+//   type, dimensions or memory.
 // Threads: one thread at a time.
 // Source: PaddlePaddle's phi::DenseTensor.
 class DenseTensor {
  public:
   DenseTensor() = default;
-  // Errors: std::invalid_argument for more bytes than can be addressed.
+  // Errors: std::invalid_argument for more bytes than the address space.
   explicit DenseTensor(DenseTensorMeta meta) : meta_(std::move(meta)) {
     BytesOf(meta_.dims, meta_.dtype);
   }
@@ -52,55 +52,56 @@ class DenseTensor {
   DataType dtype() const { return meta_.dtype; }
   const Shape& dims() const { return meta_.dims; }
   std::int64_t numel() const { return meta_.dims.num_elements(); }
-  // Of the elements; 0 for kUndefined.
+  // Bytes of the elements; 0 for kUndefined.
   std::size_t size_bytes() const { return BytesOf(meta_.dims, meta_.dtype); }
-  // Of the holder.
+  // Bytes of the holder.
   std::size_t capacity_bytes() const {
     return holder_ != nullptr ? holder_->size() : 0;
   }
 
-  // Changes the shape; the memory stays as it is until the next AllocateFrom.
+  // Changes the shape. The memory is unchanged until the next AllocateFrom().
   //
-  // Errors: std::invalid_argument if the elements, as the tensor's type, have
-  //   more bytes than can be addressed; then the tensor is as it was.
+  // Errors: std::invalid_argument if the elements would need more bytes than
+  //   the address space. Then the tensor is unchanged.
   void Resize(Shape dims) {
     BytesOf(dims, meta_.dtype);
     meta_.dims = std::move(dims);
   }
-  // Where in the holder the first element is; 0 after ResetHolder.
+  // Sets the offset of the first element in the holder; ResetHolder() sets it
+  // to 0.
   void SetOffset(std::size_t offset_bytes) {
     meta_.offset_bytes = offset_bytes;
   }
-  // Takes any memory instead of its own; null takes it away.
+  // Replaces the memory; null removes it.
   void ResetHolder(std::shared_ptr<Allocation> holder) {
     holder_ = std::move(holder);
     meta_.offset_bytes = 0;
   }
-  // Takes the memory and the place in it of `other`, with its type and shape.
+  // Shares the memory of `other`, with its offset, type and shape.
   void ShareDataWith(const DenseTensor& other) { *this = other; }
   bool IsSharedWith(const DenseTensor& other) const {
     return holder_ != nullptr && holder_ == other.holder_;
   }
 
-  // Memory for the elements as `dtype`, which becomes the tensor's type: the
-  // holder, if it has room behind the offset, else a new one from `allocator`.
-  // `requested_bytes` other than 0 is what to make room for instead of the
-  // elements' size. With `fake_alloc` it asks for nothing, whatever
-  // `requested_bytes` says: the tensor gets its type and, if it has none, a
+  // Provides memory for the elements as `dtype`, which becomes the type of the
+  // tensor. Keeps the holder if there is room after the offset; else allocates
+  // a new one from `allocator`. `requested_bytes`, if not 0, is the room needed
+  // instead of the size of the elements. With `fake_alloc`, allocates nothing
+  // and ignores `requested_bytes`: sets the type and, if there is no holder, a
   // holder of 0 bytes. Returns data().
   //
-  // Errors: std::invalid_argument, naming both sizes, if `requested_bytes` is
-  //   less than the elements need; for kUndefined; if the elements, as `dtype`,
-  //   have more bytes than can be addressed; also as Allocator::Allocate. Then
-  //   the tensor is as it was.
+  // Errors: std::invalid_argument, with both sizes, if `requested_bytes` is
+  //   less than the elements need; for kUndefined; if the elements would need
+  //   more bytes than the address space; and as Allocator::Allocate(). Then the
+  //   tensor is unchanged.
   void* AllocateFrom(Allocator& allocator, DataType dtype,
                      std::size_t requested_bytes = 0, bool fake_alloc = false);
 
-  // Whether it has memory.
+  // True if the tensor has memory.
   bool initialized() const {
     return holder_ != nullptr && holder_->data() != nullptr;
   }
-  // Null without memory.
+  // Null if the tensor has no memory.
   void* data() const;
   // Errors: std::invalid_argument if T is not the type of the elements.
   template <ElementType T>
@@ -110,13 +111,13 @@ class DenseTensor {
     return static_cast<T*>(data());
   }
   const std::shared_ptr<Allocation>& holder() const { return holder_; }
-  // Of the holder.
+  // Place of the holder.
   //
-  // Errors: std::logic_error without one.
+  // Errors: std::logic_error if there is no holder.
   Place place() const;
 
  private:
-  // Unlike the one by default it needs no heap call.
+  // Needs no heap call, unlike the default constructor.
   static DenseTensorMeta Nothing() noexcept {
     return {DataType::kUndefined, Shape(), 0};
   }

@@ -18,7 +18,7 @@ Place PinnedBeside(Place place) {
 DeviceContext::DeviceContext(AllocatorFacade& facade, Place place,
                              Stream stream)
     : facade_(facade), place_(place), stream_(stream) {
-  facade.GetAllocator(place, stream);  // checks both
+  facade.GetAllocator(place, stream);  // checks both arguments
 }
 
 Allocator& DeviceContext::AllocatorAt(Place place) const {
@@ -60,8 +60,8 @@ void* DeviceContext::AllocateAt(Place place, DenseTensor& tensor,
   Allocator& source =
       nothing ? facade_.GetZeroAllocator(place) : AllocatorAt(place);
   if (tensor.holder() != nullptr && tensor.place() != place) {
-    // Memory elsewhere is no use; it goes once there is other. Nor is a holder
-    // of no bytes: it would say that the tensor is there.
+    // Memory at another place is useless; it is freed after the new allocation.
+    // A holder of 0 bytes is also removed, because its place would be wrong.
     DenseTensor fresh(tensor.meta());
     fresh.ResetHolder(nullptr);
     void* data = fresh.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
@@ -72,7 +72,7 @@ void* DeviceContext::AllocateAt(Place place, DenseTensor& tensor,
       facade_.InSameStream(*tensor.holder(), stream_)) {
     return tensor.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
   }
-  // Memory of another stream is marked, which may fail.
+  // Memory of another stream is marked, which may fail. So change a copy first.
   DenseTensor changed = tensor;
   void* data = changed.AllocateFrom(source, dtype, requested_bytes, fake_alloc);
   if (changed.IsSharedWith(tensor)) {

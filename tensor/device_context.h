@@ -9,25 +9,26 @@
 
 namespace strata {
 
-// Where a kernel runs, and where the memory of its tensors comes from: one
+// The place and stream of a kernel, and the allocators for its tensors: one
 // place and stream of a facade, and the host memory beside it.
 //
-// Model: Alloc gives a tensor memory at the context's place, or at its pinned
-//   place; HostAlloc gives it host memory. Memory that a tensor has already is
+// Model: Alloc() provides memory at the place of the context, or at its pinned
+//   place. HostAlloc() provides host memory. Existing memory of a tensor is
 //   kept if it is at the right place and large enough. If it belongs to another
-//   stream, this one is marked as a user of it. Memory does not tell which
-//   platform it is of: take that of another one away (ResetHolder) before a
-//   tensor comes here.
-// Errors: as AllocatorFacade::Alloc; a failed call leaves the tensor alone.
-// Threads: any thread, each with tensors of its own.
-// Lifetime: the facade outlives the context. Tensors may outlive both. The
-//   context looks its chain up in every call: once the stream has ended it is
-//   served as the facade serves that stream.
+//   stream, a mark records this stream as a user. Memory does not show its
+//   platform. So remove memory of another platform (ResetHolder()) before
+//   passing a tensor.
+// Errors: as AllocatorFacade::Alloc(); a failed call does not change the
+//   tensor.
+// Threads: any thread, each with its own tensors.
+// Lifetime: the facade must outlive the context. Tensors may outlive both.
+//   Every call looks up the chain of the context. After the stream has ended,
+//   the facade decides how to serve it.
 // Source: PaddlePaddle's phi::DeviceContext.
 class DeviceContext {
  public:
-  // `stream` is of the place's device, which needs one, such as the facade's
-  // GetDefaultStream; for host places it means nothing.
+  // `stream` must belong to the device of the place. Device places need one,
+  // such as GetDefaultStream() of the facade; host places ignore it.
   //
   // Errors: std::invalid_argument for a place or stream that does not exist.
   DeviceContext(AllocatorFacade& facade, Place place, Stream stream = Stream());
@@ -35,7 +36,8 @@ class DeviceContext {
   Place place() const { return place_; }
   Stream stream() const { return stream_; }
 
-  // They live as long as the facade's: see AllocatorFacade::GetAllocator.
+  // The allocators live as long as those of the facade: see
+  // AllocatorFacade::GetAllocator().
   Allocator& GetAllocator() const;
   Allocator& GetHostAllocator() const;
   // Errors: std::invalid_argument if the device has no pinned memory.
@@ -43,16 +45,16 @@ class DeviceContext {
   Allocator& GetZeroAllocator() const;
   Allocator& GetHostZeroAllocator() const;
 
-  // The place whose memory satisfies `attributes`: the context's, unless they
-  // ask for the host; then pinned memory if a GPU or a network card is to use
-  // it, which pageable memory is no use for.
+  // The place whose memory satisfies `attributes`: the place of the context,
+  // unless they require host memory. Then it is pinned memory if a GPU or a
+  // network card will use it, because pageable memory does not serve them.
   Place PlaceFor(const AllocatorAttributes& attributes) const;
   // Errors: std::invalid_argument if there is no such memory.
   Allocator& GetAllocator(const AllocatorAttributes& attributes) const;
 
-  // See DenseTensor::AllocateFrom. A fake allocation is served by the zero
-  // allocator, whatever `requested_bytes` says; one for a tensor without
-  // elements is unless `requested_bytes` asks for more.
+  // See DenseTensor::AllocateFrom(). The zero allocator serves a fake
+  // allocation, and ignores `requested_bytes`. It also serves a tensor without
+  // elements, unless `requested_bytes` is larger.
   void* Alloc(DenseTensor& tensor, DataType dtype,
               std::size_t requested_bytes = 0, bool pinned = false,
               bool fake_alloc = false) const;
@@ -75,7 +77,7 @@ class DeviceContext {
   }
 
  private:
-  // The chain of the context's place, or of one beside it.
+  // The chain of `place`: the place of the context, or a host place beside it.
   Allocator& AllocatorAt(Place place) const;
   void* AllocateAt(Place place, DenseTensor& tensor, DataType dtype,
                    std::size_t requested_bytes, bool fake_alloc) const;

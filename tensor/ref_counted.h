@@ -9,25 +9,26 @@
 
 namespace strata {
 
-// An object that goes with the last reference to it.
+// An object that is deleted with its last reference.
 //
-// Model: made with one reference, its maker's. Deleted by Unref alone: make the
-//   destructors of subclasses private.
+// Model: created with one reference, which belongs to the creator. Only Unref()
+//   deletes it: make the destructors of subclasses private.
 // Threads: any thread.
-// Cost: an atomic addition per reference; none for the Unref of a single owner.
+// Cost: an atomic addition per reference; none for the Unref() of a sole owner.
 // Source: tf_bfc.md §2 (RefCounted).
 class RefCounted {
  public:
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
-  // Whoever refers to the object may pass it on: no order is needed.
+  // Adds a reference. The caller holds one already, so relaxed order is enough.
   void Ref() const noexcept {
     references_.fetch_add(1, std::memory_order_relaxed);
   }
-  // True if that was the last reference: the object is gone.
+  // Removes a reference. Returns true if it was the last one; then the object
+  // is deleted.
   bool Unref() const noexcept {
-    // A sole owner has nobody to race with.
+    // A sole owner has no concurrent thread.
     if (!IsSoleReference() &&
         references_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
       return false;
@@ -35,9 +36,9 @@ class RefCounted {
     delete this;
     return true;
   }
-  // Whether the caller's is the only one. No other can then appear.
+  // True if the caller holds the only reference. Then no other can appear.
   bool IsSoleReference() const noexcept { return references() == 1; }
-  // For tests and reports: may have changed on return.
+  // Number of references, for tests and reports; may be outdated on return.
   std::uint64_t references() const noexcept {
     return references_.load(std::memory_order_acquire);
   }
@@ -55,7 +56,7 @@ template <class T>
 class RefPtr {
  public:
   RefPtr() = default;
-  // Takes over a reference that the caller has, as the maker of an object does.
+  // Takes over a reference of the caller, for example of the creator.
   explicit RefPtr(T* object) noexcept : object_(object) {}
   RefPtr(const RefPtr& other) noexcept : object_(other.object_) {
     if (object_ != nullptr) object_->Ref();
@@ -70,7 +71,7 @@ class RefPtr {
     if (object_ != nullptr) object_->Unref();
   }
 
-  // A further reference to `object`, which may be null.
+  // Adds a reference to `object`, which may be null.
   static RefPtr Share(T* object) noexcept {
     if (object != nullptr) object->Ref();
     return RefPtr(object);

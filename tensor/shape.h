@@ -13,17 +13,16 @@
 
 namespace strata {
 
-// The sizes of a tensor's dimensions, outermost first.
+// The sizes of the dimensions of a tensor, outermost first.
 //
-// Model: a value. Without dimensions it is that of a single number and has one
-//   element; so is one that was moved from. A shape that exists has a number of
-//   elements: products that overflow are refused when it is made, unless a
-//   dimension is 0.
+// Model: a value. A shape without dimensions is a single number with one
+//   element; a shape that was moved from is such a shape. The constructor
+//   refuses a product of dimensions that overflows, unless a dimension is 0.
 class Shape {
  public:
   Shape() = default;
   // Errors: std::invalid_argument if a dimension is negative, or the number of
-  //   elements does not fit into 64 bits with sign.
+  //   elements exceeds a signed 64-bit integer.
   Shape(std::initializer_list<std::int64_t> dims)  // NOLINT: from a list
       : Shape(std::vector<std::int64_t>(dims)) {}
   explicit Shape(std::vector<std::int64_t> dims);
@@ -40,7 +39,7 @@ class Shape {
   ~Shape() = default;
 
   std::size_t rank() const { return dims_.size(); }
-  // `i` is below rank().
+  // `i` must be below rank().
   std::int64_t dim(std::size_t i) const { return dims_[i]; }
   const std::vector<std::int64_t>& dims() const { return dims_; }
   std::int64_t num_elements() const { return num_elements_; }
@@ -55,10 +54,13 @@ class Shape {
 // "[2,3]"; "[]" without dimensions.
 std::string ToString(const Shape& shape);
 
-// Bytes of the elements; nothing if more than can be addressed. None of a type
+// Bytes of the elements; nothing if more than the address space. 0 for a type
 // without size.
 std::optional<std::size_t> CheckedBytesOf(const Shape& shape, DataType dtype);
-// Errors: std::invalid_argument, naming both, if more than can be addressed.
+// Bytes of the elements.
+//
+// Errors: std::invalid_argument, with shape and type, if more than the address
+//   space.
 std::size_t BytesOf(const Shape& shape, DataType dtype);
 
 }  // namespace strata

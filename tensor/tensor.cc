@@ -11,7 +11,8 @@
 namespace strata {
 namespace {
 
-// Without one, why not.
+// Allocates `bytes`; null with the reason in `failure` if that fails or if
+// there is no number of bytes.
 AllocationPtr AllocateBytes(Allocator& allocator,
                             std::optional<std::size_t> bytes,
                             const AllocationAttributes& attributes,
@@ -21,7 +22,7 @@ AllocationPtr AllocateBytes(Allocator& allocator,
     return nullptr;
   }
   Request request = ToRequest(*bytes, attributes);
-  // The tensor records it, or whoever makes the tensor.
+  // The tensor or its creator records the allocation.
   if (allocator.allocation_log() != nullptr) request.flags |= kWillBeLogged;
   request.alignment = AlignmentToAsk(allocator, kTypedAlignmentBytes);
   return allocator.AllocateOrNull(request, failure);
@@ -64,7 +65,7 @@ Tensor Tensor::Make(Allocator& allocator, DataType dtype, Shape shape,
                     const AllocationAttributes& attributes) {
   Failure failure;
   Tensor tensor(allocator, dtype, std::move(shape), attributes, &failure);
-  // A handle is needed even for no elements.
+  // A handle is needed even without elements.
   const bool needs_memory =
       tensor.num_elements() != 0 || allocator.returns_handles();
   if (needs_memory && !tensor.buffer_) ThrowFailure(failure, allocator);
@@ -90,7 +91,7 @@ void Tensor::CheckRange(std::int64_t begin, std::int64_t end) const {
 
 RefPtr<TensorBuffer> Tensor::Part(std::int64_t begin,
                                   const Shape& shape) const {
-  // Without elements or memory there is nothing to share.
+  // No elements or no memory: there is no part.
   if (num_elements() == 0 || data() == nullptr) return buffer_;
   const std::size_t row_bytes =
       size_bytes() / static_cast<std::size_t>(shape_.dim(0));

@@ -14,51 +14,52 @@
 
 namespace strata {
 
-// Elements of one type in a shape, in memory that several tensors may share.
+// Elements of one type in a shape. Several tensors may share the memory.
 //
-// Model: a value whose copies and slices share one buffer, which is freed with
-//   the last of them. The type and shape of a tensor never change, but one
-//   that was moved from is a number without memory.
+// Model: a value. Copies and slices share one buffer, which is freed with the
+//   last of them. The type and shape of a tensor never change. A tensor that
+//   was moved from is a number without memory.
 // Threads: as a std::shared_ptr: distinct tensors from any thread.
 // Cost: one allocation and one heap call for a new tensor; a copy copies the
 //   shape.
 // Source: tf_bfc.md §2 (Tensor).
 class Tensor {
  public:
-  // No elements, no buffer: float32 of shape [0].
+  // A tensor without elements or buffer: float32 of shape [0].
   Tensor() : shape_({0}) {}
 
-  // Allocates here if the tensor has elements, or if the allocator returns
-  // handles. Memory that cannot be had is no exception: data() is null,
-  // IsInitialized() false, and `failure`, if given, says why.
+  // Allocates memory if the tensor has elements, or if the allocator returns
+  // handles. Does not throw if the allocation fails: data() is null,
+  // IsInitialized() is false, and `failure`, if not null, has the reason.
   //
-  // A chain with an allocation log gets a line for the tensor and one for its
-  // end, unless `attributes` say that it is logged elsewhere.
+  // If the chain has an allocation log, it gets a line for the tensor and one
+  // for its end, unless `attributes` say that the caller logs it.
   //
   // Errors: std::invalid_argument for kUndefined.
   Tensor(Allocator& allocator, DataType dtype, Shape shape,
          const AllocationAttributes& attributes = {},
          Failure* failure = nullptr);
 
-  // The same, where memory that cannot be had is an exception, also that of a
-  // handle for no elements.
+  // Like the constructor, but throws if the allocation fails, even of a handle
+  // for no elements.
   //
-  // Errors: also those of Allocator::Allocate.
+  // Errors: as the constructor and Allocator::Allocate().
   static Tensor Make(Allocator& allocator, DataType dtype, Shape shape,
                      const AllocationAttributes& attributes = {});
 
   DataType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   std::int64_t num_elements() const { return shape_.num_elements(); }
-  // Of the elements; the whole buffer may be larger.
+  // Bytes of the elements; the buffer may be larger.
   //
-  // Errors: std::invalid_argument if they are more than can be addressed; such
-  //   a tensor has no memory.
+  // Errors: std::invalid_argument if they exceed the address space; such a
+  //   tensor has no memory.
   std::size_t size_bytes() const { return BytesOf(shape_, dtype_); }
-  // Of the buffer's allocation, as rounded, whoever else shares it.
+  // Rounded bytes of the allocation of the buffer, also if other tensors share
+  // it.
   std::size_t allocated_bytes() const;
 
-  // Whether it has the memory that it needs: none, for no elements.
+  // True if the tensor has its memory. Always true without elements.
   bool IsInitialized() const {
     return num_elements() == 0 || data() != nullptr;
   }
@@ -70,15 +71,15 @@ class Tensor {
     if (kAsked != dtype_) ThrowWrongType(kAsked);
     return static_cast<T*>(data());
   }
-  // The one behind the buffer, for RecordStream; null without one.
+  // Allocation of the buffer, for RecordStream(); null if there is none.
   Allocation* allocation() const {
     return buffer_ ? buffer_->allocation() : nullptr;
   }
 
-  // Elements `begin` to `end` of the first dimension, sharing the buffer.
+  // Elements `begin` to `end` of the first dimension; shares the buffer.
   //
-  // Errors: std::invalid_argument if there are no such elements, or if the
-  //   memory is a handle and they are not all of them.
+  // Errors: std::invalid_argument if the range is invalid, or if the memory is
+  //   a handle and the range is not the whole.
   Tensor Slice(std::int64_t begin, std::int64_t end) const;
   // Element `i` of the first dimension, as a tensor with one dimension less.
   Tensor SubSlice(std::int64_t i) const;
@@ -88,7 +89,8 @@ class Tensor {
   Tensor Reshaped(Shape shape) const;
 
   bool SharesBufferWith(const Tensor& other) const;
-  // Whether nobody else refers to the buffer, so that it may be overwritten.
+  // True if no other object refers to the buffer, so that it may be
+  // overwritten.
   bool IsSoleOwner() const {
     return buffer_ && buffer_->IsSoleReference() &&
            buffer_->root().IsSoleReference();

@@ -15,23 +15,23 @@
 
 namespace strata {
 
-// Typed memory is at least this aligned: a cache line, the widest vector.
+// Minimum alignment of typed memory: a cache line, the widest vector. Bytes.
 inline constexpr std::size_t kTypedAlignmentBytes = 64;
 
-// Whether an object must be constructed before it is used: it is neither
-// trivial nor a number that a tensor can hold.
+// True if an object must be constructed before use: its type is not trivial and
+// no DataType represents it.
 template <class T>
 inline constexpr bool kNeedsConstruction =
     !std::is_trivial_v<T> && kDataTypeOf<T> == DataType::kUndefined;
 
-// Whether the host may read and write what `allocator` returns.
+// True if the host can read and write the memory of `allocator`.
 inline bool IsHostAccessible(const Allocator& allocator) {
   return allocator.place().kind != PlaceKind::kDevice &&
          !allocator.returns_handles();
 }
 
-// The alignment to ask `allocator` for, so that memory is aligned to `wanted`;
-// 0 where it is anyway. A handle is no address.
+// The alignment to request from `allocator` for memory aligned to `wanted`; 0
+// if it is always aligned. A handle is not an address.
 inline std::size_t AlignmentToAsk(const Allocator& allocator,
                                   std::size_t wanted) {
   const bool is_given =
@@ -39,7 +39,7 @@ inline std::size_t AlignmentToAsk(const Allocator& allocator,
   return is_given ? 0 : wanted;
 }
 
-// Why objects get no memory that have more bytes than can be counted.
+// The failure for objects with a size that overflows.
 inline Failure UncountableBytes(const Allocator& allocator, const char* layer) {
   Failure failure;
   failure.reason = Failure::Reason::kTooLarge;
@@ -50,9 +50,9 @@ inline Failure UncountableBytes(const Allocator& allocator, const char* layer) {
   return failure;
 }
 
-// The memory for `n` objects: null, with the reason in `failure`, if it cannot
-// be had. kTooLarge if its size overflows; kBadRequest if the objects need
-// construction where the host cannot reach them. No object is constructed.
+// Allocates memory for `n` objects. On failure returns null and sets `failure`:
+// kTooLarge if the size overflows; kBadRequest if the objects need construction
+// and the host cannot access the memory. Constructs no object.
 template <class T>
 AllocationPtr AllocateFor(Allocator& allocator, std::size_t n, Failure& failure,
                           const AllocationAttributes& attributes) noexcept {
@@ -64,7 +64,8 @@ AllocationPtr AllocateFor(Allocator& allocator, std::size_t n, Failure& failure,
   failure.place = allocator.place();
   failure.layer = "typed";
   failure.requested_bytes = n * sizeof(T);
-  // A handle is no place for objects; whoever keeps them there constructs them.
+  // The memory behind a handle contains no objects yet; the owner of the handle
+  // constructs them.
   if (kNeedsConstruction<T> && !IsHostAccessible(allocator) &&
       !allocator.returns_handles()) {
     failure.reason = Failure::Reason::kBadRequest;
@@ -77,19 +78,20 @@ AllocationPtr AllocateFor(Allocator& allocator, std::size_t n, Failure& failure,
   return allocator.AllocateOrNull(request, failure);
 }
 
-// An array in the memory of an allocator, and its owner.
+// An array in memory of an allocator, and its owner.
 //
-// Model: objects that need construction are value-initialised when it is made
-//   and destroyed, last first, before its memory is freed. Others are left as
-//   the memory is. Empty after a failure, and after being moved from.
+// Model: objects that need construction are value-initialised in the
+//   constructor. They are destroyed, last first, before the memory is freed.
+//   Other objects are not initialised. Empty after a failure, and after a move
+//   from it.
 template <class T>
 class TypedAllocation {
  public:
   TypedAllocation() = default;
-  // Constructs `n` objects in `allocation`, which has room for them; null gives
-  // an empty array.
+  // Constructs `n` objects in `allocation`, which must have room for them. Null
+  // gives an empty array.
   //
-  // Errors: what a constructor throws; then the memory is freed.
+  // Errors: exceptions of the constructors; then the memory is freed.
   TypedAllocation(AllocationPtr allocation, std::size_t n)
       : allocation_(std::move(allocation)),
         size_(allocation_ != nullptr ? n : 0) {
@@ -110,15 +112,15 @@ class TypedAllocation {
   }
   ~TypedAllocation() { Destroy(); }
 
-  // Whether there is memory, or none was needed.
+  // True if the array has an allocation. An allocation of 0 objects counts.
   explicit operator bool() const { return allocation_ != nullptr; }
   // Null for an empty array.
   T* data() const {
     return allocation_ != nullptr ? static_cast<T*>(allocation_->data())
                                   : nullptr;
   }
-  std::size_t size() const { return size_; }  // objects
-  // For memory that the host can reach.
+  std::size_t size() const { return size_; }  // number of objects
+  // Only for memory that the host can access.
   std::span<T> span() const { return std::span<T>(data(), size_); }
   Allocation* allocation() const { return allocation_.get(); }
 
@@ -139,10 +141,10 @@ class TypedAllocation {
   std::size_t size_ = 0;
 };
 
-// An array of `n` objects from `allocator`; empty, with the reason in
-// `failure`, if it cannot be had (see AllocateFor).
+// Allocates an array of `n` objects from `allocator`. On failure returns an
+// empty array and sets `failure` (see AllocateFor()).
 //
-// Errors: what a constructor of T throws; then nothing is allocated.
+// Errors: exceptions of the constructor of T; then nothing is allocated.
 // Source: tf_bfc.md §2 (TypedAllocator).
 template <class T>
 TypedAllocation<T> Allocate(Allocator& allocator, std::size_t n,

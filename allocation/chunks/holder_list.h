@@ -30,7 +30,7 @@ class HolderList {
     ChunkHolder* holder = nullptr;
     CallGate gate;             // closed after the holder is removed
     std::uint64_t number = 0;  // increases with each holder added; constant
-    // Uids of streams whose end the holder heeds; guarded by mutex_.
+    // Streams (uids) for TellHeedersOfEnd(); guarded by mutex_.
     std::unordered_set<std::uint64_t> heeds;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;

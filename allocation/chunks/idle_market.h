@@ -70,7 +70,7 @@ class IdleMarket {
   // Source: memory_policy.md §5.7 (debt limit); docs/auto_growth.md.
   static constexpr std::size_t kMostGivenBack = 64;
   std::size_t GiveBackBeforeGrowth(std::size_t bytes, double limit) noexcept;
-  // Releases idle memory whose last use has completed to the system, until the
+  // Releases idle memory to the system if its last use has completed, until the
   // sum is `bytes`. Returns the bytes released. Does not ask `except`. Never
   // waits.
   std::size_t GiveBackDone(std::size_t bytes,
@@ -81,8 +81,8 @@ class IdleMarket {
   // Releases offered chunks to the system after a wait for their last use, and
   // the idle memory of ended holders. Returns the bytes released.
   std::size_t Release() noexcept;
-  // Like Release(), and also releases chunks whose last use cannot be waited
-  // for. Call it after the last allocation at the place.
+  // Like Release(), and also releases chunks if the wait for their last use
+  // fails. Call it after the last allocation at the place.
   void Close() noexcept;
 
   // Sums of all idle memory, without best_fit and largest. An upper bound while
@@ -92,7 +92,7 @@ class IdleMarket {
   // meanwhile.
   bool IsUnused() const noexcept;
   std::size_t offered_bytes() const noexcept { return offered_.Bytes(); }
-  // Appends the blocks of holders whose layers are not in `listed`.
+  // Appends the blocks of holders, except those of layers in `listed`.
   // AppendOffered() appends the offered chunks.
   //
   // Errors: std::bad_alloc.
@@ -103,9 +103,9 @@ class IdleMarket {
   }
 
  private:
-  // Idle bytes of the holders of a round whose streams have finished, and the
-  // holder with the best fit. An entry lives as long as its round; its holder
-  // may be removed earlier: see CallGate.
+  // Idle bytes of the holders with finished streams in a round, and the holder
+  // with the best fit. An entry lives as long as its round; its holder may be
+  // removed earlier: see CallGate.
   struct Found {
     std::size_t bytes = 0;
     std::size_t fit = 0;  // smallest chunk of at least the requested bytes
@@ -113,7 +113,8 @@ class IdleMarket {
     std::size_t largest = 0;
     HolderList::Entry* of_largest = nullptr;
     std::size_t others = 1;  // largest chunk of the other holders
-    // Holder whose stream was queried last. Other streams may have new work.
+    // Holder of the stream that was queried last. Other streams may have new
+    // work.
     const HolderList::Entry* asked_last = nullptr;
 
     // True if the stream of `entry` is still idle.

@@ -18,9 +18,9 @@ namespace strata {
 //
 // Model: a loan is a free block. An idle chunk changes its owner for good.
 //   Holders of a HolderList are asked, the holder with the least idle memory
-//   first. The borrower returns a loan by ChunkPool::DoFree(). A strategy whose
-//   chain ends while it has lent blocks retires: it stays here until the last
-//   one returns.
+//   first. The borrower returns a loan by ChunkPool::DoFree(). If the chain of
+//   a strategy ends while it has lent blocks, the strategy retires: it stays
+//   here until the last one returns.
 // Threads: any thread. No lock is held during a call of a holder.
 // Source: docs/exchange.md.
 class Loans {
@@ -45,9 +45,9 @@ class Loans {
   // Makes holders return the idle loans `which`. Returns their bytes.
   std::size_t Recall(LoanRecall which, Asked asked) noexcept;
   // For strategies that allocate from the driver: returns a block of exactly
-  // the requested bytes that another holder than `asking` keeps and whose last
-  // use has completed. It replaces a driver allocation and stays claimed. Null
-  // if no holder that was asked has one.
+  // the requested bytes that another holder than `asking` keeps. Its last use
+  // has completed. It replaces a driver allocation and stays claimed. Null if
+  // no holder that was asked has one.
   Allocation* FetchKept(const LoanRequest& request,
                         const ChunkHolder& asking) noexcept;
 

@@ -12,7 +12,7 @@ CaptureGate::Calm::Calm(const CaptureGate& gate) noexcept
     : gate_(gate), outer_(innermost_) {
   innermost_ = this;
   ++gate_.calms_;
-  // Whoever announces waits for what this thread has already.
+  // A nested Calm succeeds: Announce() already waits for the outer one.
   for (const Calm* one = outer_; one != nullptr && !is_calm_;
        one = one->outer_) {
     is_calm_ = one->is_calm_ && &one->gate_ == &gate_;
@@ -37,7 +37,8 @@ bool CaptureGate::IsCapturing(Device& device,
 bool CaptureGate::MayTouch(Device& device,
                            const Stream& stream) const noexcept {
   if (!any() || !device.caps().capture) return true;
-  // Its use would be a use of every blocking stream (cuda_semantics.md C16).
+  // A use of the legacy stream is a use of every blocking stream
+  // (cuda_semantics.md C16).
   if (stream.uid == kLegacyStreamUid) return false;
   return !IsCapturing(device, stream);
 }
@@ -48,7 +49,8 @@ void CaptureGate::EndLater(Postponable& what) noexcept {
     if (calm) return what.End();
   }
   Push(what);
-  // Nobody may come to end it if the last capture was over before.
+  // The last capture may have ended before Push(). Then no other call would end
+  // the object.
   EndPostponed();
 }
 
@@ -63,7 +65,7 @@ void CaptureGate::Push(Postponable& what) noexcept {
 bool CaptureGate::Postpone(Postponable& what) noexcept {
   if (is_closed_) return false;
   Push(what);
-  // The last time may have been before it was pushed.
+  // The last EndPostponed() may have run before Push().
   if (is_closed_) EndPostponed();
   return true;
 }
@@ -71,7 +73,7 @@ bool CaptureGate::Postpone(Postponable& what) noexcept {
 void CaptureGate::Announce() noexcept {
   ++attention_;
   ++announced_;
-  // What they do may take until a device is done.
+  // The work under a Calm may wait for a device.
   while (calms_.load() != 0) std::this_thread::yield();
 }
 

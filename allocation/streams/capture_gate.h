@@ -11,8 +11,9 @@
 
 namespace strata {
 
-// Something whose end gives memory to the system, and which can wait with that:
-// for captures to be over, or for a device that does not say that it is done.
+// An object that releases memory to the system at its end. The end can be
+// postponed: until captures are over, or while a device cannot confirm that its
+// work is complete.
 class Postponable {
  public:
   Postponable() = default;
@@ -24,25 +25,26 @@ class Postponable {
 
  private:
   friend class CaptureGate;
-  // Ends it; it may be gone on return.
+  // Ends the object, which may be destroyed on return.
   virtual void End() noexcept = 0;
 
   Postponable* next_ = nullptr;
 };
 
-// Whether captures were announced, and what allocators may do meanwhile.
+// Counts the announced captures and says which operations they permit.
 //
-// Model: a count of announced captures, shared by all chains of a facade. As
-//   long as it is 0 nobody asks a device about captures.
-// Threads: any thread. Announce before the capture begins, Withdraw after its
-//   end.
-// Cost: one load while nothing is announced.
+// Model: one count, shared by all chains of a facade. While it is 0, no device
+//   is asked about captures.
+// Threads: any thread. Call Announce() before the capture begins, and
+//   Withdraw() after its end.
+// Cost: one load while no capture is announced.
 // Source: cuda_semantics.md C16-C21, K4.
 class CaptureGate {
  public:
-  // Keeps captures from being announced for as long as it lives: Announce
-  // waits. False if one is announced already, and the thread has no Calm yet.
-  // For work of one's own in streams that others may want to capture.
+  // Prevents the announcement of captures during its lifetime: Announce()
+  // waits. False if a capture is announced already and the thread holds no
+  // other Calm. Use it for internal work in streams that other threads may want
+  // to capture.
   class Calm {
    public:
     explicit Calm(const CaptureGate& gate) noexcept;
@@ -55,12 +57,12 @@ class CaptureGate {
     static thread_local const Calm* innermost_;
 
     const CaptureGate& gate_;
-    const Calm* const outer_;  // of this thread
+    const Calm* const outer_;  // previous Calm of this thread
     bool is_calm_ = false;
   };
-  // Leave to record events on a stream, to wait for it or to ask it, for as
-  // long as it lives: MayTouch, and nobody announces a capture meanwhile if
-  // none was announced before.
+  // Permits recording events on a stream, waiting for it or querying it during
+  // its lifetime. True if MayTouch(), or if no capture was announced; then none
+  // is announced during its lifetime.
   class Touch {
    public:
     Touch(const CaptureGate& gate, Device& device,
@@ -73,7 +75,8 @@ class CaptureGate {
     const bool is_allowed_;
   };
 
-  // Announce waits for those that have a Calm; never call it with one.
+  // Waits until every Calm is destroyed. Never call it while the thread holds
+  // one.
   void Announce() noexcept;
   void Withdraw() noexcept {
     --announced_;
@@ -82,28 +85,28 @@ class CaptureGate {
   bool any() const noexcept {
     return announced_.load(std::memory_order_acquire) != 0;
   }
-  // Not 0 while any(), and while others count something here that calls have to
-  // look out for.
+  // Counter that is not 0 while any(). Other code may also increment it for
+  // states that calls must check.
   std::atomic<std::uint32_t>& attention() noexcept { return attention_; }
 
-  // Whether work submitted to `stream` becomes part of a capture. One device
-  // call if any(); a device that cannot tell is taken to be capturing.
+  // True if work submitted to `stream` becomes part of a capture. One device
+  // call if any(). If that call fails, the result is true.
   bool IsCapturing(Device& device, const Stream& stream) const noexcept;
-  // Whether recording an event on `stream`, waiting for it or asking it harms
-  // no capture. The legacy stream has to be left alone during any.
+  // True if recording an event on `stream`, waiting for it or querying it does
+  // not disturb a capture. False for the legacy stream during any capture.
   bool MayTouch(Device& device, const Stream& stream) const noexcept;
 
-  // Ends `what` once no capture is announced: now, and nothing that others have
-  // postponed, or in EndPostponed.
+  // Ends `what` when no capture is announced: at once, without the other
+  // postponed objects, or later in EndPostponed().
   void EndLater(Postponable& what) noexcept;
-  // `what` was to end, and could not: EndPostponed tries again. False, and
-  // nothing is done, after Close.
+  // Postpones `what`, whose end failed; EndPostponed() tries again. After
+  // Close(), returns false and does nothing.
   bool Postpone(Postponable& what) noexcept;
-  // Nothing while a capture is announced.
+  // Ends the postponed objects. Does nothing while a capture is announced.
   void EndPostponed() noexcept;
-  // Nobody calls EndPostponed again after the last time, which is to come.
+  // Announces that the next call of EndPostponed() is the last.
   void Close() noexcept { is_closed_ = true; }
-  // How many wait to end.
+  // Number of postponed objects.
   std::size_t postponed() const noexcept { return postponed_count_; }
 
  private:
@@ -111,20 +114,19 @@ class CaptureGate {
 
   std::atomic<std::uint32_t> announced_{0};
   std::atomic<std::uint32_t> attention_{0};
-  mutable std::atomic<std::uint32_t> calms_{0};  // that live
+  mutable std::atomic<std::uint32_t> calms_{0};  // number that exist
   std::atomic<Postponable*> postponed_{nullptr};
   std::atomic<std::size_t> postponed_count_{0};
   std::atomic<bool> is_closed_{false};
 };
 
-// Lets the calling thread allocate, free and ask for events during captures:
-// calls that CUDA refuses, ending captures, unless the thread says that it
-// knows what it does.
+// Permits the calling thread to allocate, free and query events during
+// captures. Otherwise CUDA refuses such calls and ends captures.
 //
-// Model: the thread's capture mode is relaxed for as long as this object lives,
-//   if captures were announced when it was made.
-// Errors: false if the device refused the mode: then such calls are not to be
-//   made. A device that does not know captures is left alone.
+// Model: sets the thread's capture mode to relaxed during its lifetime, if
+//   captures were announced when it was created.
+// Errors: false if the device refused the mode; then do not make such calls. A
+//   device without captures needs no mode.
 // Source: cuda_semantics.md C17, C18.
 class RelaxedCaptureScope {
  public:
@@ -132,7 +134,7 @@ class RelaxedCaptureScope {
   RelaxedCaptureScope(const CaptureGate& gate, Device* device) noexcept {
     if (device != nullptr && gate.any()) Enter(*device);
   }
-  // Whatever was announced.
+  // Sets the mode even if no capture is announced.
   explicit RelaxedCaptureScope(Device& device) noexcept { Enter(device); }
   RelaxedCaptureScope(const RelaxedCaptureScope&) = delete;
   RelaxedCaptureScope& operator=(const RelaxedCaptureScope&) = delete;
@@ -146,13 +148,13 @@ class RelaxedCaptureScope {
   void Leave() noexcept;
 
   Device* device_ = nullptr;  // null: the mode was not changed
-  bool is_refused_ = false;   // although it was to be
+  bool is_refused_ = false;   // the device refused the mode
   CaptureMode previous_ = CaptureMode::kGlobal;
 };
 
-// Around a call that captures of other threads may forbid: none is announced
-// meanwhile, or the thread is relaxed. False if neither can be had: then the
-// call is not to be made.
+// Surrounds a call that captures of other threads may forbid. Either no capture
+// is announced during its lifetime, or the thread's mode is relaxed. False if
+// both fail; then do not make the call.
 //
 // Cost: two atomic additions; two device calls while a capture is announced.
 class DriverCallScope {

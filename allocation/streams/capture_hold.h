@@ -11,7 +11,7 @@
 
 namespace strata {
 
-// Who keeps memory for as long as graphs of a capture may use it.
+// A holder of memory while graphs of a capture may use it.
 //
 // Threads: any thread.
 class CaptureHold {
@@ -21,16 +21,16 @@ class CaptureHold {
   CaptureHold& operator=(const CaptureHold&) = delete;
   virtual ~CaptureHold() = default;
 
-  // Rises with creation: holds that keep things for each other do so in this
-  // order, so that none waits for itself.
+  // Number that increases with each hold created. A hold passes memory only to
+  // holds with a higher number, so that no hold waits for itself.
   virtual std::uint64_t order() const noexcept = 0;
-  // Takes over a freed allocation: calls DoFree of `layer` when the last graph
-  // and its last launch are gone.
+  // Takes over a freed allocation. Calls DoFree() of `layer` after the last
+  // graph is destroyed and its last launch has completed.
   virtual void Keep(std::shared_ptr<Allocator> layer,
                     Allocation* allocation) noexcept = 0;
 };
 
-// Which captures are under way, as the layers of a chain ask.
+// The captures in progress, for the layers of a chain.
 //
 // Threads: any thread.
 class CaptureHolds {
@@ -40,11 +40,11 @@ class CaptureHolds {
   CaptureHolds& operator=(const CaptureHolds&) = delete;
   virtual ~CaptureHolds() = default;
 
-  // Adds the hold of the announced capture that `stream` takes part in, if it
-  // does; those of all announced captures if the device cannot tell; but not
-  // the one whose order() is `own`. Device calls only while captures are
-  // announced. With `may_be_gone` the stream may have ended: then it takes part
-  // in none.
+  // Adds the hold of the announced capture that `stream` takes part in, if any.
+  // Adds the holds of all announced captures if the device call fails. Never
+  // adds the hold with order() `own`. Device calls only while captures are
+  // announced. With `may_be_gone`, the stream may have ended; then it takes
+  // part in none.
   //
   // Errors: std::bad_alloc.
   virtual void AddHoldsOf(Device& device, const Stream& stream,

@@ -12,7 +12,7 @@ class DeferredFrees::Step final : public ReclaimSource {
  public:
   Step(DeferredFrees& frees, std::size_t (DeferredFrees::*run)() noexcept)
       : frees_(frees), run_(run) {}
-  // It goes to the strategies, not to the system.
+  // The memory goes to the strategies, not to the system.
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
     return 0;
   }
@@ -113,8 +113,8 @@ void DeferredFrees::TellObserver(const Block& block) const noexcept {
       place.index >= platform.device_count()) {
     return;
   }
-  // What this thread saw done, of whatever device, comes before what is done
-  // with the memory next.
+  // Orders the work that this thread saw complete, on any device, before the
+  // next use of the memory.
   Device& device = platform.device(place.index);
   if (device.observed()) device.Note(RecordOf(DeviceCall::kHostRelease));
 }
@@ -140,7 +140,7 @@ Allocation* TryHeld(Allocator& below, const Request& request) noexcept {
       return block->allocation();
     }
   }
-  // Where to put what lives long, strategies decide as they grow.
+  // A strategy chooses the place of long-lived blocks when it grows.
   if ((request.flags & ~kNoGrowth) != 0) return nullptr;
   Request held = request;
   held.flags |= kNoGrowth;

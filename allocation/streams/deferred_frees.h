@@ -18,15 +18,15 @@ namespace strata {
 class DeferredFrees;
 class MarkedFrees;
 
-// How much is deferred. Bytes.
+// Number and bytes of deferred blocks.
 struct Deferral {
   std::size_t blocks = 0;
   std::size_t bytes = 0;
 };
 
-// Frees of one kind, kept until the streams that they wait for are done.
+// Deferred frees of one kind. They wait until the work of streams completes.
 //
-// Threads: every function from any thread, with no lock held.
+// Threads: any thread may call any function, with no lock held.
 class FreeSource {
  public:
   FreeSource() = default;
@@ -34,44 +34,43 @@ class FreeSource {
   FreeSource& operator=(const FreeSource&) = delete;
   virtual ~FreeSource() = default;
 
-  // Frees what is done, after asking each stream (StreamTimeline::Refresh).
-  // Never waits. Returns the bytes freed.
+  // Queries each stream (StreamTimeline::Refresh) and frees the blocks that
+  // need no more wait. Never waits. Returns the bytes freed.
   virtual std::size_t Drain() noexcept = 0;
-  // Waits on the host for what was deferred before the call, then frees it.
+  // Waits on the host for the blocks deferred before the call, then frees them.
   virtual std::size_t Await() noexcept = 0;
-  // Frees the rest, though nobody knows whether it is done.
+  // Frees the other blocks, though their work is not proven complete.
   virtual std::size_t FreeUnproven() noexcept = 0;
-  // Makes room for frees that might have to be deferred: a capture was
-  // announced.
+  // Reserves capacity for frees that a newly announced capture may defer.
   virtual void MakeRoom() noexcept {}
   virtual Deferral deferred() const noexcept = 0;
-  // Nothing is deferred, nor ever will be.
+  // True if no block is deferred, now or later.
   virtual bool IsOver() const noexcept = 0;
 };
 
-// What was freed at one place but may still be used by work in streams.
+// Blocks of one place that were freed while work in streams may still use them.
 //
-// Model: sources defer; whoever misses at the place has them all drained, on
-//   whatever stream: that asks each stream that something waits for, records
-//   an event only in those that are busy, and frees what is done. Two rungs of
-//   the place's ladder do the same: one drains, a later one waits on the host.
-//   Once the facade has let go, each free drains, and the end waits for the
-//   rest.
-// Errors: what cannot be proven done stays deferred and is tried again; only at
-//   the End, when nobody can be given the memory any more, it goes all the same
-//   and is logged.
+// Model: sources defer the blocks. A request of any stream that finds no memory
+//   drains all sources of the place. A drain queries each stream with waiting
+//   blocks, records an event only in busy streams, and frees the blocks that
+//   need no more wait. Two steps of the Reclaimer do so too: one drains, and a
+//   later one waits on the host. After Close(), each free drains, and End()
+//   waits for the rest.
+// Errors: a block stays deferred until its work is proven complete; the next
+//   drain tries again. Only End(), after the last allocation, frees unproven
+//   blocks and logs it.
 // Threads: any thread; no lock is held while a source works.
-// Cost: one load while nothing is deferred, and for a while after that at most
-//   a look at each source.
-// Lifetime: sources are shared. Call Close where what is deferred might keep
+// Cost: one load while no block is deferred. For some time after that, at most
+//   one check of each source.
+// Lifetime: sources are shared. Call Close() if a deferred block might keep
 //   this object alive.
 // Source: DESIGN §5; paddle.md §5 B3 (only the same stream's next allocation
 //   drained, with a query per block).
 class DeferredFrees {
  public:
-  // `reclaimer` is the ladder of the place; null: there is none. With
-  // `waits_on_device`, a stream that would have to grow is made to wait, on the
-  // device, for what other streams still do with the memory it has freed.
+  // `reclaimer` belongs to the place; null: none. With `waits_on_device`, a
+  // stream that would grow waits on the device instead, for the uses by other
+  // streams of memory that it has freed.
   DeferredFrees(std::shared_ptr<TimelineTable> timelines,
                 std::shared_ptr<Reclaimer> reclaimer,
                 bool waits_on_device = false);
@@ -86,32 +85,31 @@ class DeferredFrees {
   // Errors: std::bad_alloc.
   void AddSource(std::shared_ptr<FreeSource> source);
 
-  // Whether anything may be deferred.
+  // True if blocks may be deferred.
   bool any() const noexcept { return holds_.load() != 0; }
-  // Of all sources. Takes the locks that Drain leaves alone.
+  // Sums over all sources. Acquires the locks that Drain() avoids.
   Deferral deferred() const noexcept;
 
-  // As those of FreeSource, of all sources.
+  // Like the functions of FreeSource, for all sources.
   std::size_t Drain() noexcept;
   std::size_t Await() noexcept;
   void MakeRoom() noexcept;
-  // Nobody allocates here any more: waits for all that is deferred. What is
-  // deferred later drains with each free; what then is left waits for the next
-  // Close, or the end.
+  // Waits for all deferred blocks after the last allocation. Each later free
+  // drains. Blocks that still remain wait for the next Close() or for End().
   void Close() noexcept;
-  // All chains are gone, so nobody can be given what is freed here: the same,
-  // and what cannot be waited for goes to the system all the same.
+  // Like Close(), after all chains are destroyed. Blocks that cannot be waited
+  // for are released to the system anyway.
   void End() noexcept;
 
-  // Call after a free: once closed, that is who drains; before, where nobody
-  // misses for long, now and then.
+  // Call it after each free. After Close() it drains. Before Close() it drains
+  // from time to time, because some programs rarely exhaust their memory.
   void AfterFree() noexcept;
   bool is_closed() const noexcept {
     return closed_.load(std::memory_order_acquire);
   }
 
-  // For sources: held while blocks are neither deferred nor free below, so that
-  // a request that finds nothing knows of them.
+  // For sources: held while blocks are neither deferred nor free in the layer
+  // below. So a request that finds no memory knows of them.
   class Giving {
    public:
     explicit Giving(const DeferredFrees& frees);
@@ -126,13 +124,14 @@ class DeferredFrees {
     bool gave_ = false;
   };
 
-  // For sources: something is deferred from here until LetGo, which comes as
-  // often: so that who finds nothing deferred finds it below.
+  // For sources: call Hold() before a block is deferred, and LetGo() after it
+  // is free in the layer below. So a thread that sees no deferred block finds
+  // it below.
   void Hold() noexcept { ++holds_; }
   void LetGo() noexcept { --holds_; }
-  // `below` gets a block that was deferred.
+  // Frees a deferred block to `below`.
   void FreeNow(Block& block, Allocator& below) noexcept;
-  // The same, but it gets the block when captures are over.
+  // Call it for a deferred block that `below` receives after captures are over.
   void PassOn(const Block& block) const noexcept { TellObserver(block); }
 
  private:
@@ -154,8 +153,8 @@ class DeferredFrees {
   std::array<Reclaimer::Registration, 2> registrations_;
 };
 
-// What `below` holds ready for `request`, without growing; null: nothing, or it
-// cannot say.
+// Returns memory that `below` can allocate for `request` without growth; null
+// if there is none or if that is unknown.
 Allocation* TryHeld(Allocator& below, const Request& request) noexcept;
 
 }  // namespace strata

@@ -25,7 +25,7 @@ Status EventPool::Take(Event* event) noexcept {
   if (status != Status::kSuccess) return status;
   for (std::size_t i = 1; i < kBatch; ++i) {
     Event spare;
-    // One is enough; the others are for later.
+    // One event is enough; the others are spare.
     if (device_.EventCreate(&spare, kEventDisableTiming) != Status::kSuccess) {
       break;
     }

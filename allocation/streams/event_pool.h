@@ -9,28 +9,30 @@
 
 namespace strata {
 
-// Events of one device, made ahead and used again: recording needs no creation,
-// which is slow, and not for certain allowed during a capture.
+// A pool of events of one device. Recording needs no creation, which is slow
+// and may be forbidden during a capture.
 //
 // Threads: any thread. No device call with the lock held.
 // Cost: O(1), without a device call unless the pool is empty.
-// Lifetime: events outside must be given back first; `device` outlives it.
+// Lifetime: all events must be returned first; `device` must outlive it.
 // Source: cuda_semantics.md E7, C19.
 class EventPool {
  public:
-  static constexpr std::size_t kBatch = 8;   // made when it is empty
-  static constexpr std::size_t kKept = 256;  // more than that are destroyed
+  static constexpr std::size_t kBatch = 8;  // created when the pool is empty
+  // most events kept; others are destroyed
+  static constexpr std::size_t kKept = 256;
 
   explicit EventPool(Device& device);
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
   ~EventPool();
 
-  // kSuccess, or what the device answered when it was asked for one more.
+  // Takes an event out. Returns kSuccess, or the status of the call that
+  // creates one.
   Status Take(Event* event) noexcept;
-  // `event` may be pending.
+  // Returns `event` to the pool. It may be pending.
   void Give(Event event) noexcept;
-  // Events that wait for their next use.
+  // Number of events in the pool.
   std::size_t kept() const noexcept;
 
  private:
@@ -38,7 +40,7 @@ class EventPool {
 
   Device& device_;
   mutable SpinLock lock_;
-  std::vector<Event> free_;  // never grows beyond kKept; guarded by lock_
+  std::vector<Event> free_;  // at most kKept; guarded by lock_
 };
 
 }  // namespace strata

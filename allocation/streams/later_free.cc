@@ -42,7 +42,7 @@ void LaterFrees::Add(CaptureGate& gate, Allocation* allocation) noexcept {
 
 void LaterFrees::End() noexcept {
   Block* block = nullptr;
-  std::shared_ptr<LaterFrees> self;  // dies last
+  std::shared_ptr<LaterFrees> self;  // destroyed last
   {
     const std::lock_guard<SpinLock> guard(lock_);
     block = std::exchange(first_, nullptr);

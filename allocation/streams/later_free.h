@@ -10,33 +10,33 @@
 
 namespace strata {
 
-// Whether a free of `block` to `layer` has to wait until no capture is
-// announced: it could wait for a stream that captures forbid to touch, or give
-// locked pages to the driver, which may then wait for the device. A strategy
-// keeps what it cut from a chunk, and does neither.
+// True if a free of `block` to `layer` must wait until no capture is announced.
+// The free could wait for a stream that captures forbid to touch. Or it could
+// release locked pages to the driver, which may then wait for the device. False
+// for a block that a strategy split from a chunk: the strategy keeps it.
 //
 // Cost: a device call if captures are announced and the strategy may wait.
 // Source: cuda_semantics.md C16, C19, M6.
 bool MustFreeLater(const TimelineTable& timelines, Allocator& layer,
                    const Block& block) noexcept;
 
-// `layer` gets a block that was freed before but could not be given to it, and
-// those that wait for memory know it.
+// Frees a block to `layer` after its free was postponed. Notifies requests that
+// wait for memory.
 void FreeAtLast(Allocator& layer, Block& block) noexcept;
 
-// What is freed to one layer once no capture is announced.
+// Frees that one layer receives when no capture is announced.
 //
-// Model: linked through the records of what is freed, so that a free needs no
-//   host memory.
+// Model: linked through the records of the blocks, so that a free needs no host
+//   memory.
 // Threads: any thread.
-// Lifetime: shared; keeps itself and the layer while anything waits.
+// Lifetime: shared; keeps itself and the layer alive while frees wait.
 class LaterFrees final : public std::enable_shared_from_this<LaterFrees>,
                          private Postponable {
  public:
   explicit LaterFrees(std::shared_ptr<Allocator> layer);
 
-  // Calls DoFree of the layer when no capture is announced any more. Until then
-  // nobody may free it again.
+  // Calls DoFree() of the layer when no capture is announced. Until then the
+  // block is not live, so a second free is detected.
   void Add(CaptureGate& gate, Allocation* allocation) noexcept;
 
  private:

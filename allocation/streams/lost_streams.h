@@ -15,8 +15,8 @@
 
 namespace strata {
 
-// Streams that turned out to be destroyed although nobody announced their end.
-// Their chains are to be closed.
+// Streams that were destroyed without an announcement. Their chains must be
+// closed.
 //
 // Threads: any thread.
 class LostStreams {
@@ -30,14 +30,14 @@ class LostStreams {
   LostStreams(const LostStreams&) = delete;
   LostStreams& operator=(const LostStreams&) = delete;
   ~LostStreams() {
-    // One by one: a list that destroys itself is as deep as it is long.
+    // One by one: the destructor of a linked list recurses once per element.
     for (auto lost = Take(); lost != nullptr; lost = Take()) {
     }
   }
 
-  // Whether nobody has been told of the stream yet: a program may name it again
-  // and again, each time as a new chain. Remembers the kMostTold newest
-  // streams.
+  // True for the first call per stream, so that a stream is logged once. A
+  // program may use a destroyed stream repeatedly, each time as a new chain.
+  // Remembers the kMostTold newest streams.
   static constexpr std::size_t kMostTold = 1024;
   bool TellOnce(const Stream& stream) noexcept {
     const std::lock_guard<std::mutex> guard(told_mutex_);
@@ -45,7 +45,7 @@ class LostStreams {
       if (!told_.emplace(stream.uid, stream.device).second) return false;
       if (told_.size() > kMostTold) told_.erase(told_.begin());
     } catch (const std::bad_alloc&) {
-      // To be told twice is better than not at all.
+      // A repeated message is better than none.
     }
     return true;
   }
@@ -57,7 +57,7 @@ class LostStreams {
     first_ = std::move(lost);
     any_ = true;
   }
-  // One of them, without `next`; null if there is none.
+  // Removes one entry, without `next`; null if there is none.
   std::unique_ptr<Lost> Take() noexcept {
     const std::lock_guard<SpinLock> guard(lock_);
     std::unique_ptr<Lost> lost = std::move(first_);
@@ -71,7 +71,7 @@ class LostStreams {
   SpinLock lock_;
   std::unique_ptr<Lost> first_;  // guarded by lock_
   std::mutex told_mutex_;
-  // Uid and device; uids rise. Guarded by told_mutex_.
+  // Uid and device; uids increase. Guarded by told_mutex_.
   std::set<std::pair<std::uint64_t, int>> told_;
 };
 

@@ -43,7 +43,7 @@ std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
   for (const std::shared_ptr<Queue>& queue : queues_) {
     if (queue->timeline == timeline) return queue;
   }
-  // Queues of streams that have ended, in which nothing waits.
+  // Remove empty queues of streams that have ended.
   std::erase_if(queues_, [](const std::shared_ptr<Queue>& queue) {
     return queue.use_count() == 1 && queue->timeline->ended();
   });
@@ -53,7 +53,8 @@ std::shared_ptr<MarkedFrees::Queue> MarkedFrees::QueueOf(
 
 void MarkedFrees::Link(StreamMark& mark) noexcept {
   Queue& queue = *mark.queue;
-  // Nearly always the last: threads that free together may have passed it.
+  // Usually the last position. Threads that free concurrently may link in
+  // another order.
   StreamMark* before = queue.last;
   while (before != nullptr && before->tick > mark.tick) {
     before = before->previous;
@@ -88,7 +89,7 @@ void MarkedFrees::Free(std::unique_ptr<MarkedBlock> marked) noexcept {
     }
     ++marked->waits;
   }
-  // The queues have it; the thread that passes the last mark deletes it.
+  // The queues own the block; the thread that removes the last mark deletes it.
   const MarkedBlock* deferred = marked.release();
   const std::lock_guard<SpinLock> guard(lock_);
   for (StreamMark* mark = deferred->marks.get(); mark != nullptr;

@@ -25,33 +25,34 @@ struct StreamMarkQueue {
 
   const std::shared_ptr<StreamTimeline> timeline;
   struct StreamMark* first = nullptr;  // guarded by the lock of MarkedFrees
-  struct StreamMark* last = nullptr;   // likewise
+  struct StreamMark* last = nullptr;   // guarded by the lock of MarkedFrees
 };
 
-// One stream's use of a marked block. While the block is deferred it is a link
-// of the stream's queue.
+// The use of a marked block by one stream. While the block is deferred, it is a
+// link of the stream's queue.
 struct StreamMark {
-  Stream stream;  // that uses the block
+  Stream stream;  // uses the block
   std::shared_ptr<StreamMarkQueue> queue;
-  // The tick that has to be done; 0: that of the free, which is still to come.
+  // Tick that must be done; 0: the tick of the free, which is not yet noted.
   StreamTimeline::Tick tick = 0;
-  std::unique_ptr<StreamMark> next;  // of the same block
+  std::unique_ptr<StreamMark> next;  // next mark of the same block
 
-  MarkedBlock* marked = nullptr;   // while deferred, as the rest
+  // valid while deferred, as are the members below
+  MarkedBlock* marked = nullptr;
   StreamMark* previous = nullptr;  // in the queue
   StreamMark* following = nullptr;
 };
 
-// An allocation that other streams use, with their marks. Once no mark is in a
-// queue, the block is freed to `below`; a capture may postpone the free.
+// An allocation with the marks of other streams. When no mark is in a queue,
+// the block is freed to `below`; a capture may postpone the free.
 struct MarkedBlock final : Postponable {
   Block* block = nullptr;
   std::unique_ptr<StreamMark> marks;
-  std::shared_ptr<Allocator> below;  // gets the block; set when deferred
+  std::shared_ptr<Allocator> below;  // receives the block; set when deferred
   std::size_t waits = 0;             // marks still in a queue
-  MarkedBlock* next = nullptr;       // among those that are ready
+  MarkedBlock* next = nullptr;       // in the list of blocks ready to free
 
-  // Null if there is none.
+  // Returns the mark of `stream`; null if there is none.
   StreamMark* Find(const Stream& stream) const noexcept;
   std::unique_ptr<StreamMark> Remove(const Stream& stream) noexcept;
 
@@ -61,39 +62,40 @@ struct MarkedBlock final : Postponable {
 
 // The marked blocks of a place that were freed.
 //
-// Model: at the free, the moment is noted on the timeline of every stream that
-//   marked the block. The block waits in the queue of each, and is freed to the
-//   chain it came from once all of them have passed. What it needs was made
-//   when it was marked, so that a free allocates nothing.
+// Model: the free notes a tick on the timeline of every stream that marked the
+//   block. The block waits in the queue of each stream. When all of these ticks
+//   are done, it is freed to its chain. All memory for the wait was allocated
+//   with the marks, so a free allocates nothing.
 // Threads: any thread. No device call, and no call of a layer below, with the
 //   lock held.
-// Cost: a free is O(streams of the block), without a device call but for one
-//   event per stream: for a block of 1 MiB or more, and for 64 smaller ones or
-//   1 MiB of them. Draining asks each stream that has something deferred once:
-//   the stream itself if no event covers the newest free, and records an event
-//   only if the stream is busy; else the oldest event. Each event that has
-//   passed is one more question. O(1) per block that is ready.
+// Cost: a free is O(streams of the block). It makes no device call except to
+//   record an event per stream, for a block of 1 MiB or more, and once per 64
+//   smaller blocks or 1 MiB of them. A drain queries once each stream with
+//   deferred blocks. If no event covers the newest free, it queries the stream,
+//   and records an event only if the stream is busy. Otherwise it queries the
+//   oldest event. Each event that has completed adds one query. O(1) per block
+//   that is ready.
 // Source: cuda_semantics.md §5.2 M4; paddle.md §5 A2, A3, B3.
 class MarkedFrees final : public FreeSource {
  public:
   using Queue = StreamMarkQueue;
 
-  // `frees` has this as a source, and outlives it.
+  // `frees` holds this object as a source, and must outlive it.
   explicit MarkedFrees(DeferredFrees& frees);
   ~MarkedFrees() override;
 
-  // The queue of the stream of `timeline`. No device call.
+  // Returns the queue of the stream of `timeline`. No device call.
   //
   // Errors: std::bad_alloc.
   std::shared_ptr<Queue> QueueOf(
       const std::shared_ptr<StreamTimeline>& timeline);
 
-  // `marked` has marks and `below`.
+  // Frees or defers a block. `marked` must have marks and `below`.
   void Free(std::unique_ptr<MarkedBlock> marked) noexcept;
-  // For the blocks that go to `below`, whose memory `stream` uses: has `stream`
-  // wait on the device for the work that the blocks wait for. Frees the blocks
-  // that then wait for nothing more; returns their bytes. Nothing changes where
-  // a capture or the device does not allow it.
+  // Makes `stream` wait on the device for the work that deferred blocks of
+  // `below` wait for. `stream` uses the memory of `below`. Frees the blocks
+  // that then need no more wait, and returns their bytes. Changes nothing if a
+  // capture or the device does not permit it.
   std::size_t FreeBehind(const Allocator& below, Device& device,
                          const Stream& stream) noexcept;
 
@@ -104,11 +106,11 @@ class MarkedFrees final : public FreeSource {
     return {blocks_.load(), bytes_.load()};
   }
   bool IsOver() const noexcept override { return false; }
-  // Whether it is time to Drain; to be called after each Free. Misses drain,
-  // but some programs never miss.
+  // True if it is time to Drain(). Call it after each Free(), because some
+  // programs never exhaust their memory.
   bool IsDrainDue() noexcept {
-    // As often as a stream records an event by itself, so that it needs no
-    // more.
+    // As often as a stream records an event by itself, so that no additional
+    // event is needed.
     return ++all_frees_ % kFreesPerDrain == 0 &&
            blocks_.load() >= kFreesPerDrain;
   }
@@ -119,9 +121,9 @@ class MarkedFrees final : public FreeSource {
   using Tick = StreamTimeline::Tick;
 
   Tick LastTick(const Queue& queue, const Allocator* below) const noexcept;
-  // Takes the marks with ticks up to `tick` off `queue`; if `below` is not
-  // null, only marks of blocks that go there. Frees the blocks without a mark
-  // in a queue; returns their bytes.
+  // Removes the marks with ticks up to `tick` from `queue`. If `below` is not
+  // null, removes only marks of blocks that return there. Frees the blocks that
+  // have no mark left in a queue. Returns their bytes.
   std::size_t Pass(Queue& queue, Tick tick, const Allocator* below) noexcept;
   std::size_t FreeAll(MarkedBlock* ready) noexcept;
   static void Link(StreamMark& mark) noexcept;
@@ -132,10 +134,10 @@ class MarkedFrees final : public FreeSource {
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> all_frees_{0};  // number of IsDrainDue calls
   std::mutex queues_mutex_;
-  // One per stream. Queues of streams that ended leave later. Guarded by
+  // One per stream. Queues of streams that ended are removed later. Guarded by
   // queues_mutex_.
   std::vector<std::shared_ptr<Queue>> queues_;
-  mutable SpinLock lock_;  // guards what is in the queues
+  mutable SpinLock lock_;  // guards the contents of the queues
 };
 
 }  // namespace strata

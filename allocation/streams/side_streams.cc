@@ -15,7 +15,7 @@ SideStreams::~SideStreams() { End(); }
 void SideStreams::End() noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
     const Status status = device_.StreamDestroy(sides_[i].stream);
-    // A driver that is shutting down takes everything with it.
+    // A driver that is shutting down destroys its streams itself.
     LOG_IF(ERROR,
            status != Status::kSuccess && status != Status::kContextIsDestroyed)
         << "cannot destroy a stream: " << status;
@@ -24,9 +24,9 @@ void SideStreams::End() noexcept {
 }
 
 SideStreams::Key SideStreams::With(Key key, const Stream& stream) noexcept {
-  // Two sets with one key share a stream, which only delays. Spread by the
-  // finaliser of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom
-  // Number Generators, OOPSLA 2014).
+  // Two sets with the same key share a stream, which only causes a delay. The
+  // bits are mixed by the finaliser of splitmix64 (Steele, Lea, Flood: Fast
+  // Splittable Pseudorandom Number Generators, OOPSLA 2014).
   Key bits = stream.uid + (static_cast<Key>(stream.device) << 48);
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
@@ -88,7 +88,7 @@ Stream SideStreams::Create(Key key) noexcept {
     }
     if (side != nullptr) kept = Use(*side);
   }
-  // Other threads may have been faster.
+  // Another thread may have created it first.
   if (kept != made) device_.StreamDestroy(made);
   return kept;
 }
@@ -99,7 +99,7 @@ Stream SideStreams::TakeOver(Key key, const CaptureGate* gate) noexcept {
   std::array<Side, kMost> sides;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    sides = sides_;  // all are there
+    sides = sides_;  // all kMost are valid
   }
   const auto last = sides.begin() + kAsked;
   std::partial_sort(
@@ -111,7 +111,7 @@ Stream SideStreams::TakeOver(Key key, const CaptureGate* gate) noexcept {
   if (idle == last) return Stream();
   const std::lock_guard<SpinLock> guard(lock_);
   Side* const side = Find(idle->key);
-  // Another thread may have been faster.
+  // Another thread may have taken it first.
   if (side == nullptr || side->stream != idle->stream) return Stream();
   side->key = key;
   return Use(*side);

@@ -12,28 +12,27 @@
 
 namespace strata {
 
-// Streams that Strata creates to wait for streams of the caller: one for each
-// set of streams that is waited for. A slow stream then delays only the sets
-// that it is in.
+// Internal streams that wait for streams of the caller: one for each set of
+// streams to wait for. So a slow stream delays only the sets that contain it.
 //
-// Model: a set has a key. Of() returns the stream of a key, and creates it when
-//   it is first needed. Beyond kMost streams, a key takes over one that is
-//   idle, of the kAsked that were used least recently; if all of them are busy,
-//   it shares the one that was used last. So a stream may wait for more than
-//   its set, but never for less.
+// Model: a set has a key. Of() returns the stream of a key, and creates it at
+//   the first use. Beyond kMost streams, a key takes over an idle stream from
+//   the kAsked least recently used ones. If all of these are busy, it shares
+//   the most recently used stream. So a stream may wait for more than its set,
+//   but never for less.
 // Errors: a stream without uid if the device creates none and there is none.
 // Threads: any thread. No device call with the lock held.
 // Cost: O(kMost); a device call per new stream, and at most kAsked beyond
 //   kMost.
-// Lifetime: `device` outlives it. Streams stay until End, or the destructor;
-//   their work goes on.
+// Lifetime: `device` must outlive it. Streams exist until End() or the
+//   destructor; their work continues.
 class SideStreams {
  public:
   using Key = std::uint64_t;
 
   static constexpr std::size_t kMost = 16;
   static constexpr std::size_t kAsked = 4;
-  // The key of the empty set.
+  // Key of the empty set.
   static constexpr Key kNone = 0;
 
   explicit SideStreams(Device& device);
@@ -41,38 +40,40 @@ class SideStreams {
   SideStreams& operator=(const SideStreams&) = delete;
   ~SideStreams();
 
-  // `key` with `stream` in its set; the order does not matter.
+  // Returns the key of the set of `key` plus `stream`; the order does not
+  // matter.
   static Key With(Key key, const Stream& stream) noexcept;
 
-  // `gate`: while captures are announced there, no stream is asked whether it
-  // is idle. Null: there are none.
+  // Returns the stream of a key. While captures are announced at `gate`, no
+  // stream is queried. `gate` null: there are no captures.
   Stream Of(Key key, const CaptureGate* gate) noexcept;
-  // The streams so far. Returns how many.
+  // Stores the streams so far in `streams`. Returns their number.
   std::size_t List(std::array<Stream, kMost>& streams) const noexcept;
-  // Whether `stream` is one of them.
+  // True if `stream` is one of these streams.
   bool Has(const Stream& stream) const noexcept;
-  // Destroys the streams. Nobody uses them any more.
+  // Destroys the streams. They must no longer be used.
   void End() noexcept;
 
  private:
   struct Side {
     Stream stream;
     Key key = kNone;
-    std::uint64_t used = 0;  // value of uses_ when it was last returned
+    std::uint64_t used = 0;  // value of uses_ at the last use
   };
 
-  // Hold lock_; null without one.
+  // The next three functions need lock_. Null if there is no such stream.
   Side* Find(Key key) noexcept;
   Side* LastUsed() noexcept;
   Stream Use(Side& side) noexcept;
-  // Without it. A new one, or another that was created meanwhile.
+  // The next two functions are called without lock_. Create() returns a new
+  // stream, or a stream that another thread created meanwhile.
   Stream Create(Key key) noexcept;
-  // One that is idle; without uid if there is none.
+  // Returns an idle stream; without uid if there is none.
   Stream TakeOver(Key key, const CaptureGate* gate) noexcept;
 
   Device& device_;
   mutable SpinLock lock_;
-  // Guarded by lock_:
+  // The members below are guarded by lock_.
   std::array<Side, kMost> sides_;
   std::size_t count_ = 0;
   std::uint64_t uses_ = 0;

@@ -41,7 +41,8 @@ StreamTimeline::~StreamTimeline() {
 
 Tick StreamTimeline::Note(std::size_t bytes) noexcept {
   const Tick tick = NoteOnly();
-  // Bytes after the tick, so that a thread that empties open_bytes_ covers it.
+  // Add the bytes after the tick, so that a thread that resets open_bytes_
+  // covers the tick.
   if (FillsBatch(bytes) || EndsBatch(tick)) Close();
   return tick;
 }
@@ -54,7 +55,8 @@ bool StreamTimeline::FillsBatch(std::size_t bytes) noexcept {
   if (bytes == 0 || open_bytes_.fetch_add(bytes) + bytes < kBatchBytes) {
     return false;
   }
-  // Also if no event can be recorded: the next try is a batch later.
+  // Reset it even if no event can be recorded: the next attempt is one batch
+  // later.
   open_bytes_ = 0;
   return true;
 }
@@ -80,13 +82,14 @@ StreamTimeline::Recorded* StreamTimeline::HoldFor(Tick tick) noexcept {
   for (;;) {
     Recorded* const recorded = Hold(Coverable(tick));
     if (recorded != nullptr || IsDone(tick) || !closed()) return recorded;
-    // Another thread took the last event off the list, and marks all as done.
+    // Another thread removed the last event and is about to mark all ticks as
+    // done.
     std::this_thread::yield();
   }
 }
 
 void StreamTimeline::Drop(Recorded* used, bool passed) noexcept {
-  // Held, so its tick stays.
+  // The event is held, so its tick does not change.
   if (passed) RaiseDone(used->tick);
   Collect(passed ? used->tick : 0, used);
 }
@@ -98,14 +101,14 @@ void StreamTimeline::Collect(Tick tick, Recorded* used) noexcept {
   bool any_left = false;
   {
     const std::lock_guard<SpinLock> guard(lock_);
-    // Under the lock, so that of this and End, which looks at the list once it
-    // has said so, one sees what the other did; and before looking: the last
-    // event is on the list when this is true.
+    // Read under the lock. Either this thread or End(), which reads the list
+    // after it sets closed_, sees the change of the other. Read before the
+    // list: if it is true, the last event is in the list.
     was_closed = closed();
     if (used != nullptr) --used->users;
     for (Recorded& recorded : pending_) {
       if (!recorded.event) continue;
-      // An event of the same stream that is covered by one that was passed.
+      // A later event of the same stream has completed, so this one has too.
       if (recorded.tick <= tick) recorded.passed = true;
       if (recorded.passed && recorded.users == 0) {
         unused[unused_count++] = std::exchange(recorded.event, Event());
@@ -113,7 +116,7 @@ void StreamTimeline::Collect(Tick tick, Recorded* used) noexcept {
       any_left = any_left || (recorded.event && !recorded.passed);
     }
   }
-  // Of a closed stream nothing comes after its last event.
+  // A closed stream has no work after its last event.
   if (tick != 0 && was_closed && !any_left) {
     RaiseDone(std::numeric_limits<Tick>::max());
   }
@@ -129,7 +132,7 @@ std::size_t StreamTimeline::Thin(
       unused[unused_count++] = &recorded;
     }
   }
-  // The last one stays in any case.
+  // The last event always stays.
   if (unused_count < 2) return 0;
   const auto begin = unused.begin();
   const auto last = begin + static_cast<std::ptrdiff_t>(unused_count - 1);
@@ -141,14 +144,14 @@ std::size_t StreamTimeline::Thin(
   const Tick most_ticks = (newest - before) / (kPending / 3);
   std::size_t count = 0;
   for (auto one = begin; one != last; ++one) {
-    // The next one would stand for the ticks of this one as well.
+    // The next event would also cover the ticks of this one.
     if (one[1]->tick <= before + most_ticks) {
       removed[count++] = std::exchange((*one)->event, Event());
     } else {
       before = (*one)->tick;
     }
   }
-  // Many are in use by other threads.
+  // Other threads use many of the events.
   if (count == 0) removed[count++] = std::exchange((*begin)->event, Event());
   return count;
 }
@@ -170,7 +173,7 @@ bool StreamTimeline::Keep(Event event, Tick tick) noexcept {
   }
   if (!is_kept) events_->Give(event);
   for (std::size_t i = 0; i < removed_count; ++i) events_->Give(removed[i]);
-  // Done meanwhile, as another thread saw without it.
+  // Another thread may have seen the tick done meanwhile.
   if (IsDone(tick)) Collect(tick);
   return is_kept;
 }
@@ -179,7 +182,7 @@ Status StreamTimeline::Record() noexcept {
   const RelaxedCaptureScope relaxed(gate_, &device_);
   if (!relaxed) return Status::kNotReady;
   open_bytes_ = 0;
-  // What is noted before the event is recorded is covered by it.
+  // The event covers the ticks noted before it is recorded.
   const Tick tick = noted_.load(std::memory_order_acquire);
   Event event;
   Status status = events_->Take(&event);
@@ -190,8 +193,8 @@ Status StreamTimeline::Record() noexcept {
     NoteAnswer(status);
     return status;
   }
-  // A stream that joined a capture meanwhile has given it the event: it says
-  // nothing.
+  // If the stream joined a capture meanwhile, the event belongs to the capture
+  // and proves nothing.
   if (!gate_.MayTouch(device_, stream_)) {
     events_->Give(event);
     return Status::kNotReady;
@@ -204,7 +207,7 @@ Status StreamTimeline::Record() noexcept {
 Status StreamTimeline::Close() noexcept {
   const CallGate::Pass pass(uses_);
   if (!pass) {
-    // Its last event is being recorded.
+    // The last event is being recorded.
     while (!ended()) std::this_thread::yield();
     if (!closed()) return Status::kInvalidResourceHandle;
   }
@@ -236,7 +239,7 @@ void StreamTimeline::Lose(Status status) noexcept {
   const bool is_default =
       reinterpret_cast<std::uintptr_t>(stream_.handle) <= kPerThreadHandle;
   if (is_default || ended() || lost_.exchange(true)) return;
-  // As End, but the caller may be inside.
+  // As in End(), but the caller may hold a pass.
   uses_.Shut();
   noted_.fetch_add(1, std::memory_order_acq_rel);
   ended_.store(true, std::memory_order_release);
@@ -260,8 +263,8 @@ void StreamTimeline::Complain(Status status) noexcept {
 bool StreamTimeline::SeeIdle() noexcept {
   const CallGate::Pass pass(uses_);
   if (!pass) return false;
-  // An announced capture of the stream may begin at any moment, and asking the
-  // stream would end it.
+  // An announced capture of the stream may begin at any moment, and a query
+  // would end it.
   const CaptureGate::Calm calm(gate_);
   if (!calm) return false;
   const Tick tick = noted();
@@ -291,7 +294,7 @@ Tick StreamTimeline::Poll() noexcept {
 }
 
 Tick StreamTimeline::Refresh() noexcept {
-  // If no event can be recorded, the ticks stay open for the next try.
+  // If no event can be recorded, the ticks stay open for the next attempt.
   if (open() != 0 && !SeeIdle()) static_cast<void>(Close());
   return Poll();
 }
@@ -309,7 +312,8 @@ Status StreamTimeline::OrderBefore(Tick tick, Device& later_device,
   const CaptureGate::Touch touch(gate_, later_device, later);
   if (!touch) return Status::kNotReady;
   Recorded* recorded = HoldFor(tick);
-  // Gone since: passed, or not coverable any more.
+  // The event was removed meanwhile: it completed, or the tick cannot be
+  // covered.
   if (recorded == nullptr) {
     if (!IsDone(tick)) return Status::kNotReady;
     AcquireDone();
@@ -326,7 +330,7 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
   Status status = Status::kNotReady;
   {
     const CallGate::Pass pass(uses_);
-    // Its end waits for itself.
+    // A call by End() needs no pass, because the gate is closed.
     const DriverCallScope scope(&gate_, device_);
     const bool is_there = (pass || is_ending) && scope;
     if (is_there) status = device_.StreamSynchronize(stream_);
@@ -335,9 +339,9 @@ Status StreamTimeline::AwaitDevice(bool is_ending) noexcept {
         << "stream " << stream_.uid << ": cannot synchronise (" << status
         << "); waiting for the device";
   }
-  // A stream destroyed without notice, or a passing fault: the device's own
-  // synchronisation covers its work too (cuda_semantics.md M9), but it would
-  // end captures.
+  // The stream was destroyed without notice, or the fault is transient. The
+  // synchronisation of the device covers its work too (cuda_semantics.md M9),
+  // but would end captures.
   const CaptureGate::Calm calm(gate_);
   if (status != Status::kSuccess && calm) {
     tick = noted();
@@ -360,7 +364,7 @@ void StreamTimeline::SayAllIsDone() noexcept {
 }
 
 Status StreamTimeline::AwaitAll() noexcept {
-  // Nothing can have been submitted to a lost stream since.
+  // No work can have been submitted to a lost stream since.
   if (ended()) return Await(lost() ? noted() : NoteOnly());
   const CaptureGate::Calm calm(gate_);
   return calm ? AwaitDevice() : Await(NoteOnly());
@@ -377,7 +381,7 @@ Status StreamTimeline::Await(Tick tick) noexcept {
   Recorded* recorded = status == Status::kSuccess ? HoldFor(tick) : nullptr;
   if (recorded != nullptr) {
     {
-      // A capture that begins meanwhile need not wait for it.
+      // A capture that begins meanwhile need not wait for this call.
       const RelaxedCaptureScope relaxed(device_);
       status = relaxed ? device_.EventSynchronize(recorded->event)
                        : Status::kNotReady;
@@ -395,14 +399,14 @@ Status StreamTimeline::Await(Tick tick) noexcept {
 
 void StreamTimeline::End() noexcept {
   if (ended()) {
-    // Lost before: from now on nobody takes another stream for it.
+    // Lost before. After this call no other stream is taken for this one.
     is_final_ = true;
     if (lost() && IsDone(noted())) SayAllIsDone();
     return;
   }
-  // First, so that nobody submits work behind its last event.
+  // First, so that no other thread submits work after the last event.
   uses_.Close();
-  // Of memory that is still in use, the work is submitted but not noted.
+  // Covers the submitted work on memory that is not yet freed.
   noted_.fetch_add(1, std::memory_order_acq_rel);
   Status status = CloseNow();
   const bool is_recorded = status == Status::kSuccess;
@@ -422,7 +426,8 @@ void StreamTimeline::End() noexcept {
 }
 
 void StreamTimeline::RaiseDone(Tick tick) noexcept {
-  // What this thread saw is known to who reads done().
+  // A thread that reads done() then knows all work that this thread saw
+  // complete.
   ReleaseHostOrder(device_);
   StoreMax(done_, tick);
 }

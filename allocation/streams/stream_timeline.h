@@ -17,37 +17,37 @@
 
 namespace strata {
 
-// The moments of one stream at which memory was freed, and how far the work of
-// the stream is known to be: memory that the stream used may serve others once
-// the moment of its free is done.
+// The progress of one stream, as ticks. Memory that the stream used may be
+// reused when the tick of its free is done.
 //
-// Model: Note() names the moment "all work submitted so far" by a number, a
-//   tick; ticks rise. An event recorded later covers every tick noted before,
-//   so one event serves many: Close() records it. What the event was seen to
-//   have passed is done.
-// Errors: if no event can be recorded, the ticks stay open, and may be closed
-//   by a later try. An error of an event query counts as "not done yet". A
-//   device that does not know the stream any more is asked once: see Lose.
-// Threads: any thread. No device call with the lock held. A thread that read
-//   done() comes after the device work it stands for, and after the thread that
-//   saw it done.
-// Cost: Note is one atomic addition; Close and Poll are one device call each if
-//   there is something to record or to ask for, else none.
-// Lifetime: `device` outlives it. The stream may go first: see End.
+// Model: Note() assigns a number, a tick, to the moment "all work submitted so
+//   far"; ticks increase. An event recorded later covers every tick noted
+//   before, so one event serves many ticks. Close() records it. When an event
+//   has completed, the ticks that it covers are done.
+// Errors: if no event can be recorded, the ticks stay open, and a later call
+//   may close them. A failed event query counts as "not done yet". If the
+//   device no longer knows the stream, it is not asked again: see Lose().
+// Threads: any thread. No device call with the lock held. A thread that reads
+//   done() is ordered after the device work of these ticks, and after the
+//   thread that saw it complete.
+// Cost: Note() is one atomic addition. Close() and Poll() are one device call
+//   each if there is an event to record or to query, else none.
+// Lifetime: `device` must outlive it. The stream may be destroyed earlier: see
+//   End().
 // Source: DESIGN §5 (one event per stream and batch); cuda_semantics.md E1-E6,
 //   §5.2 M2-M4; papers.md §4 (one event per epoch).
 class StreamTimeline {
  public:
   using Tick = std::uint64_t;
 
-  // Open ticks that fill a batch, for which Note() records an event by itself:
+  // Number of open ticks in a full batch. Note() then records an event, so that
   // memory does not wait for ever.
   static constexpr Tick kBatch = 64;
-  // Bytes that wait for open ticks, and fill a batch: so much memory is worth
-  // an event of its own (0.4 us) at its free.
+  // Bytes that wait for open ticks in a full batch. So much memory is worth an
+  // event of its own (0.4 us) at its free.
   static constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
-  // Most events under way. When there are more, an event is dropped if the next
-  // one then stands for at most a tenth of the ticks under way.
+  // Most pending events. Beyond that, an event is dropped if its successor then
+  // covers at most a tenth of the pending ticks.
   static constexpr std::size_t kPending = 32;
 
   StreamTimeline(Device& device, Stream stream,
@@ -62,137 +62,136 @@ class StreamTimeline {
   const Stream& stream() const { return stream_; }
   const std::shared_ptr<const CaptureGate>& gate() const { return held_gate_; }
 
-  // The tick of all work submitted to the stream so far. Closes a full batch.
-  // `bytes`: memory that waits for the tick, for kBatchBytes.
+  // Returns the tick of all work submitted to the stream so far. Closes a full
+  // batch. `bytes`: memory that waits for the tick, for kBatchBytes.
   Tick Note(std::size_t bytes = 0) noexcept;
-  // `bytes` of memory wait for a tick that was noted before. Closes a full
-  // batch.
+  // Adds `bytes` that wait for a tick noted before. Closes a full batch.
   void AddWaiting(std::size_t bytes) noexcept;
-  // The same without a device call, for a caller that holds a lock.
+  // Like Note(), but without a device call, for a caller that holds a lock.
   Tick NoteOnly() noexcept {
     return noted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   }
-  // Whether Note would now close a batch. A try that failed is made again one
+  // True if Note() would now close a batch. A failed attempt is repeated one
   // batch later, not at every tick.
   bool IsNextToClose() const noexcept { return EndsBatch(noted() + 1); }
   Tick noted() const noexcept { return noted_.load(std::memory_order_acquire); }
-  // Promises a tick for the present moment: owed(), which is the next one, and
-  // which Settle notes. Cheaper than Note where the tick is seldom needed.
+  // Promises a tick for the present moment: owed() is the next tick, which
+  // Settle() notes. Cheaper than Note() if the tick is rarely needed.
   void Owe() noexcept {
     const Tick next = noted() + 1;
     if (owed() < next) RaiseOwed(next);
   }
-  // In the one order of all such loads: see SharedOrder::NoteFree.
+  // Sequentially consistent with the loads in SharedOrder::NoteFree().
   Tick owed() const noexcept { return owed_.load(std::memory_order_seq_cst); }
-  // All work of these ticks is done, and the host has seen it.
+  // Last tick that is known to be complete.
   Tick done() const noexcept { return done_.load(std::memory_order_acquire); }
   bool IsDone(Tick tick) const noexcept { return tick <= done(); }
-  // Tells an observer that this thread relies on done().
+  // Reports to an observer that this thread relies on done().
   void AcquireDone() noexcept;
-  // Whether captures allow recording and asking now.
+  // True if captures permit recording and queries now.
   bool MayTouch() const noexcept {
     if (!gate_.any()) return true;
     const CallGate::Pass pass(uses_);
     return !pass || gate_.MayTouch(device_, stream_);
   }
-  // Whether captures are announced.
+  // True if captures are announced.
   bool during_capture() const noexcept { return gate_.any(); }
-  // Ticks that no event covers yet.
+  // Number of ticks that no event covers yet.
   Tick open() const noexcept;
 
-  // Records an event after all work submitted so far, unless no tick is open.
-  // kNotReady: a capture does not allow it now.
+  // Records an event after all work submitted so far, if a tick is open.
+  // kNotReady: a capture does not permit it now.
   Status Close() noexcept;
-  // The same for what is owed as well.
+  // Like Close(), also for the ticks owed.
   Status Settle() noexcept;
-  // Asks the stream itself whether it has work left; if not, all that was noted
-  // is done, without an event. Not while captures are announced.
+  // Queries whether the stream is idle. If so, all noted ticks are done,
+  // without an event. Makes no query while captures are announced.
   bool SeeIdle() noexcept;
-  // Asks for events until one is not done. Returns done(). Never waits.
+  // Queries events until one is not complete. Returns done(). Never waits.
   Tick Poll() noexcept;
-  // Closes and polls, but asks the stream itself first if a tick is open: an
-  // idle stream needs no event. Returns done(). Never waits.
+  // Closes and polls. If a tick is open, first queries the stream: an idle
+  // stream needs no event. Returns done(). Never waits.
   Tick Refresh() noexcept;
-  // Makes what is submitted to `later` from now on start after the work of
-  // `tick`, on the device. Closes first if needed. kNotReady as Close.
+  // Orders work submitted to `later` from now on after the work of `tick`, on
+  // the device. Closes first if needed. kNotReady as for Close().
   Status OrderBefore(Tick tick, Device& later_device,
                      const Stream& later) noexcept;
-  // Waits on the host until `tick` is done; for a stream that cannot be waited
-  // for, its device.
+  // Waits on the host until `tick` is done. If the stream cannot be waited for,
+  // waits for its device.
   Status Await(Tick tick) noexcept;
-  // The same for all work submitted so far, by waiting for the stream itself
-  // and without an event, unless captures are announced. kNotReady as Close.
+  // Waits for all work submitted so far, by waiting for the stream without an
+  // event, unless captures are announced. kNotReady as for Close().
   Status AwaitAll() noexcept;
-  // The stream is about to be destroyed: records its last event, which covers
-  // ticks noted later as well. Work in it may be running. Waits for calls of
-  // other threads that use the stream; none uses it afterwards.
+  // Announces that the stream is about to be destroyed. Records its last event,
+  // which also covers ticks noted later. Work in the stream may still be
+  // running. Waits for calls of other threads that use the stream; no call uses
+  // it afterwards.
   void End() noexcept;
-  // The stream was destroyed although nobody announced its end, as `status`
-  // says: logs that once, and makes no call for the stream any more. Ticks that
-  // no event covers are done after a wait for the device. Adds the stream to
-  // the lost ones. Nothing if the timeline has ended, or for a default stream,
-  // which lasts.
+  // Handles `status`, which shows that the stream was destroyed without an
+  // announcement. Logs it once, makes no more calls for the stream, and adds it
+  // to the lost streams. Ticks without an event are done after a wait for the
+  // device. Does nothing if the timeline has ended, or for a default stream,
+  // which is never destroyed.
   void Lose(Status status) noexcept;
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-  // While the result lives and is true, the stream is there: End waits. Calls
-  // of this timeline wait for End in turn, so make none meanwhile.
+  // While the result exists and is true, the stream exists: End() waits. Do not
+  // call this timeline meanwhile, because its calls wait for End().
   CallGate::Pass Use() const { return CallGate::Pass(uses_); }
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
  private:
-  // An event under way. While somebody uses it with the lock released, it stays
-  // where it is.
+  // A pending event. While `users` is not 0, it stays in its slot.
   struct Recorded {
     Event event;    // null: a free slot
-    Tick tick = 0;  // covers all up to this one
+    Tick tick = 0;  // covers all ticks up to this one
     std::uint32_t users = 0;
-    bool passed = false;  // give it back once nobody uses it
+    bool passed = false;  // return it to the pool when it has no users
   };
 
   bool EndsBatch(Tick tick) const noexcept {
     const Tick covered = recorded();
     return tick > covered && (tick - covered) % kBatch == 0;
   }
-  // Counts `bytes`; whether a batch is full.
+  // Counts `bytes`. Returns true if a batch is full.
   bool FillsBatch(std::size_t bytes) noexcept;
   Tick recorded() const noexcept {
     return recorded_.load(std::memory_order_acquire);
   }
-  // Whether the last event of an ended stream was recorded: it covers ticks
-  // noted later as well, which are for work submitted before.
+  // True if the last event of an ended stream was recorded. That event also
+  // covers ticks noted later, which are for work submitted before.
   bool closed() const noexcept {
     return closed_.load(std::memory_order_acquire);
   }
-  // The tick that an event has to cover, to cover `tick`.
+  // The tick that an event must cover to cover `tick`.
   Tick Coverable(Tick tick) const noexcept {
     return closed() && tick > recorded() ? recorded() : tick;
   }
-  // The oldest event that covers `tick`, for the caller to use and Drop; null
-  // if there is none.
+  // Returns the oldest event that covers `tick`, with one more user, or null.
+  // The caller must call Drop().
   Recorded* Hold(Tick tick) noexcept;
-  // As Hold, of a tick that the last event may cover; null if the tick is done,
-  // or cannot be covered.
+  // Like Hold(), for a tick that the last event may cover. Null if the tick is
+  // done or cannot be covered.
   Recorded* HoldFor(Tick tick) noexcept;
-  // `passed`: the device is known to have passed it.
+  // Removes a user. `passed`: the event is known to have completed.
   void Drop(Recorded* used, bool passed) noexcept;
-  // Returns the events that cover no tick after `tick` to the pool. `tick` is
-  // done before the call, so that a thread that finds an event gone finds its
+  // Returns to the pool the events that cover no tick after `tick`. `tick` must
+  // be done before the call. So a thread that does not find an event finds its
   // tick done. `used`: an event that the caller held until now, or null.
   void Collect(Tick tick, Recorded* used = nullptr) noexcept;
-  // Events that nobody uses leave their slots, at least one if there are two.
-  // Returns how many, in `removed`. Hold lock_.
+  // Removes events without users from their slots, at least one if there are
+  // two. Returns their number and stores them in `removed`. Needs lock_.
   std::size_t Thin(std::array<Event, kPending>& removed) noexcept;
-  // False if there is no slot for it.
+  // Stores an event in a slot. Returns false if there is no free slot.
   bool Keep(Event event, Tick tick) noexcept;
   Status CloseNow() noexcept;
   Status Record() noexcept;
   Status AwaitDevice(bool is_ending = false) noexcept;
   void RaiseDone(Tick tick) noexcept;
-  // All ticks are done: the stream ended without a last event, and its device
-  // was waited for.
+  // Marks all ticks as done: the stream ended without a last event, and its
+  // device was waited for.
   void SayAllIsDone() noexcept;
   void RaiseOwed(Tick tick) noexcept;
-  // As Lose, if `status` says that the stream is gone.
+  // Calls Lose() if `status` says that the stream does not exist.
   void NoteAnswer(Status status) noexcept;
   void Complain(Status status) noexcept;
 
@@ -201,24 +200,27 @@ class StreamTimeline {
   const std::shared_ptr<EventPool> events_;
   const std::shared_ptr<const CaptureGate> held_gate_;
   const CaptureGate& gate_;
-  mutable CallGate uses_;  // of the stream; closed once it ended
+  mutable CallGate uses_;  // of the stream; closed after its end
   std::atomic<Tick> noted_{0};
-  // Bytes that wait for open ticks, at least; 0 after a try to close.
+  // Lower bound of the bytes that wait for open ticks; 0 after an attempt to
+  // close.
   std::atomic<std::size_t> open_bytes_{0};
   std::atomic<Tick> owed_{0};
-  std::atomic<Tick> recorded_{0};  // covered by an event, or done
+  std::atomic<Tick> recorded_{0};  // last tick covered by an event, or done
   std::atomic<Tick> done_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> closed_{false};
   std::atomic<bool> lost_{false};
-  // Ended without a last event: a wait for the device covers all ticks.
+  // The timeline ended without a last event: a wait for the device covers all
+  // ticks.
   std::atomic<bool> is_final_{false};
   std::atomic<bool> complained_{false};  // a failure to record was logged
 
-  const std::shared_ptr<LostStreams> lost_streams_;  // null: none are listed
-  std::unique_ptr<LostStreams::Lost> lost_entry_;    // for the list; null: used
+  const std::shared_ptr<LostStreams> lost_streams_;  // null: no list
+  // entry for the list; null: used
+  std::unique_ptr<LostStreams::Lost> lost_entry_;
   mutable SpinLock lock_;
-  std::array<Recorded, kPending> pending_;  // in no order; guarded by lock_
+  std::array<Recorded, kPending> pending_;  // unordered; guarded by lock_
 };
 
 }  // namespace strata

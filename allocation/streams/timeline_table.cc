@@ -28,7 +28,7 @@ std::shared_ptr<StreamTimeline> TimelineTable::ReplaceHandle(
     return nullptr;
   }
   std::uint64_t& uid = uids_[{stream.device, stream.handle}];
-  // The caller may still name the stream that is gone: uids rise.
+  // The caller may still use the destroyed stream: uids increase.
   if (uid > stream.uid) return nullptr;
   const auto found = timelines_.find(Key(stream.device, uid));
   uid = stream.uid;
@@ -55,7 +55,7 @@ std::shared_ptr<StreamTimeline> TimelineTable::Of(const Stream& stream) {
       throw;
     }
   }
-  // Without the lock: a log sink may allocate.
+  // Outside the lock: a log sink may allocate.
   if (lost != nullptr) lost->Lose(Status::kInvalidResourceHandle);
   return timeline;
 }

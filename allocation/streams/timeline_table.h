@@ -19,23 +19,23 @@
 
 namespace strata {
 
-// The timelines of the streams that a facade has heard of, and what they share.
+// The timelines of the streams that a facade knows, and their shared objects.
 //
-// Model: a stream has one timeline, made when it is first asked for, whichever
-//   places its memory belongs to. Events that callers record are turned into
-//   moments of a stream of the table's own, which waits for them: so the caller
-//   may record or destroy the event at once. Each stream of a caller has a
-//   stream of the table (SideStreams), so a slow one delays no other. A stream
-//   with the handle of another one says that the other one was destroyed: then
-//   its timeline is lost (StreamTimeline::Lose).
+// Model: a stream has one timeline for all places, created at the first request
+//   for it. An event recorded by a caller is converted into a moment of an
+//   internal stream that waits for it. So the caller may record or destroy the
+//   event at once. Each stream of a caller has its own internal stream
+//   (SideStreams), so a slow stream delays no other. If two streams have the
+//   same handle, the earlier one was destroyed: its timeline is lost
+//   (StreamTimeline::Lose).
 // Threads: any thread. No device call with the lock held.
-// Cost: a tree under a mutex; callers keep what they got.
+// Cost: a tree under a mutex; callers should keep the result.
 // Lifetime: timelines may outlive it. `platform` is shared.
 class TimelineTable {
  public:
   // A moment of a stream.
   struct Moment {
-    std::shared_ptr<StreamTimeline> timeline;  // null: it is not known
+    std::shared_ptr<StreamTimeline> timeline;  // null: unknown
     StreamTimeline::Tick tick = 0;
   };
 
@@ -50,54 +50,55 @@ class TimelineTable {
   const CaptureGate& gate() const { return *gate_; }
   const std::shared_ptr<CaptureGate>& shared_gate() const { return gate_; }
 
-  // Makes no device call. Null if the platform has no such device, or the
-  // stream no uid.
+  // Returns the timeline of `stream`, and creates it if needed. No device call.
+  // Null if the platform has no such device or the stream has no uid.
   //
   // Errors: std::bad_alloc.
   std::shared_ptr<StreamTimeline> Of(const Stream& stream);
-  // Null if nobody asked for it yet.
+  // Returns the timeline of `stream`; null if it was not created yet.
   std::shared_ptr<StreamTimeline> Find(const Stream& stream) const noexcept;
-  // Calls `ask` with the stream's device unless the stream has ended, or nobody
-  // asked for its timeline yet; StreamDestroyed waits meanwhile. Whether it
-  // did.
+  // Calls `ask` with the device of the stream, unless the stream has ended or
+  // has no timeline yet. StreamDestroyed() waits meanwhile. Returns true if it
+  // called.
   bool WhileThere(const Stream& stream, FunctionRef<void(Device&)> ask) const;
-  // CaptureGate::MayTouch for a stream that may have ended: then, false while
+  // CaptureGate::MayTouch() for a stream that may have ended; then false while
   // captures are announced.
   bool MayTouch(const Stream& stream) const noexcept;
-  // The moment at which `event`, as it was last recorded on `stream`, is
-  // complete. Not known if the device refuses, or a capture may be involved.
+  // Returns the moment at which `event`, as last recorded on `stream`,
+  // completes. Unknown if the device call fails, or if a capture may be
+  // involved.
   //
   // Errors: std::bad_alloc.
-  // Cost: a device call, one more the first time; moments of one stream pass in
-  //   the order of these calls.
+  // Cost: a device call, and one more the first time. Moments of one stream
+  //   complete in the order of these calls.
   Moment MomentOf(const Stream& stream, Event event);
-  // Records an event in every stream of which something is not covered by one:
-  // what captures would forbid. What cannot be covered stays as it is.
+  // Records an event in every stream with ticks that no event covers. Call it
+  // before a capture forbids this. Ticks that cannot be covered stay open.
   //
   // Errors: std::bad_alloc.
   void Settle();
-  // Ends the stream's timeline, if there is one, and forgets it: a legacy or
-  // per-thread stream that is used again has a new one.
+  // Ends the timeline of the stream, if there is one, and removes it. A legacy
+  // or per-thread stream that is used again receives a new one.
   void StreamDestroyed(const Stream& stream) noexcept;
-  // The stream was destroyed although nobody announced its end. Nothing if
-  // nobody asked for its timeline.
+  // Handles a stream that was destroyed without an announcement. Does nothing
+  // if it has no timeline.
   void Lose(const Stream& stream) noexcept;
-  // Those that were, until StreamDestroyed is called for them.
+  // The lost streams, until StreamDestroyed() is called for them.
   LostStreams& lost() { return *lost_; }
-  // Events of all devices that wait for their next use.
+  // Number of events of all devices in the pools.
   std::size_t kept_events() const noexcept;
 
  private:
   using Key = std::pair<std::int32_t, std::uint64_t>;  // device, uid
 
   bool Names(const Stream& stream) const noexcept;
-  // Hold mutex_, here and below.
-  // Notes the handle of a stream that is new. Returns the timeline of the
-  // stream that had the handle before; null if there is none.
+  // The functions below need mutex_.
+  // Stores the handle of a new stream. Returns the timeline of the stream that
+  // had the handle before; null if there is none.
   std::shared_ptr<StreamTimeline> ReplaceHandle(const Stream& stream);
   const std::shared_ptr<EventPool>& EventsOf(Device& device);
-  // The timeline of the stream that waits for events of `stream`; null if the
-  // device creates none.
+  // Returns the timeline of the internal stream that waits for events of
+  // `stream`; null if the device creates none.
   std::shared_ptr<StreamTimeline> WaitingFor(Device& device,
                                              const Stream& stream);
 
@@ -105,12 +106,13 @@ class TimelineTable {
   const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
   const std::shared_ptr<LostStreams> lost_ = std::make_shared<LostStreams>();
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<EventPool>> events_;  // by device; by mutex_
+  // by device; guarded by mutex_
+  std::vector<std::shared_ptr<EventPool>> events_;
   // Guarded by mutex_.
   std::map<Key, std::shared_ptr<StreamTimeline>> timelines_;
-  // The uid that a handle of a device had last; guarded by mutex_.
+  // Uid of the last stream with a handle of a device; guarded by mutex_.
   std::map<std::pair<std::int32_t, void*>, std::uint64_t> uids_;
-  // By device, null: not needed so far; guarded by mutex_.
+  // By device; null: not needed so far; guarded by mutex_.
   std::vector<std::unique_ptr<SideStreams>> waiting_;
 };
 

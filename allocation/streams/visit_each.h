@@ -12,10 +12,10 @@
 
 namespace strata {
 
-// Calls `visit` with each element of `list`, which `mutex` guards, that is
-// there from now until its turn; the mutex is not held meanwhile. From the last
-// one to the first: what others erase or append leaves none out, but one may
-// come twice.
+// Calls `visit` with each element of `list` that is present from now until its
+// turn. `mutex` guards `list`; it is not held during a visit. Visits from the
+// last element to the first. If other threads erase or append elements, none is
+// skipped, but one may be visited twice.
 template <class Element, class Visit>
 void VisitEach(std::mutex& mutex,
                const std::vector<std::shared_ptr<Element>>& list,

@@ -14,7 +14,7 @@ struct Batch {
   strata::Tensor y;
 };
 
-// Inputs at random and a smooth function of them, in pinned host memory.
+// Random inputs and a smooth function of them, in pinned host memory.
 //
 // Model: the same numbers for the same seed.
 class DataSet {
@@ -23,7 +23,7 @@ class DataSet {
           std::uint64_t seed);
 
   int batches() const { return static_cast<int>(x_.shape().dim(0)); }
-  // Parts of the whole: no memory of their own.
+  // Slices of the data set, without memory of their own.
   Batch batch(int i) const { return {x_.SubSlice(i), y_.SubSlice(i)}; }
 
  private:
@@ -31,18 +31,19 @@ class DataSet {
   strata::Tensor y_;
 };
 
-// Brings batches to the device, each while the one before is computed with.
+// Copies the next batch to the device while the present one is used.
 //
-// Model: the copying stream owns the memory of batches, and gets it back when
-//   the computing stream has done its last use.
+// Model: the copying stream owns the memory of the batches. It reuses the
+//   memory after the last use by the computing stream completes.
 class Loader {
  public:
-  // Starts to copy the first batch.
+  // Starts the copy of the first batch.
   Loader(Runtime& runtime, const DataSet& data);
-  // The next batch, which what is submitted from now on to the computing stream
-  // may use; from the first again after the last.
+  // Returns the next batch, for work submitted to the computing stream from now
+  // on. Starts over after the last batch.
   Batch Next();
-  // The last use of the batch was submitted to the computing stream.
+  // Call it after the last use of the batch was submitted to the computing
+  // stream.
   void Return(const Batch& batch);
 
  private:

@@ -3,12 +3,11 @@
 
 namespace eager_mlp {
 
-// Launches `kernel` in the CUDA stream with this handle, on the current device.
-// Returns CUDA's number: 0, or why it was not launched. For the kernels of
-// kernels.h.
+// Launches `kernel`, one of kernels.h, in the CUDA stream with this handle on
+// the current device. Returns the CUDA error code; 0 on success.
 //
-// gpu_launch.cu has it, or, in a build without CUDA, gpu_launch_absent.cc,
-// where it is "not supported".
+// Defined in gpu_launch.cu. A build without CUDA uses gpu_launch_absent.cc,
+// which returns "not supported".
 template <class Kernel>
 int LaunchOnGpu(const Kernel& kernel, void* stream);
 

@@ -4,10 +4,10 @@
 // The kernels of the example, for the host and for a GPU.
 //
 // A kernel is a value that holds its operands. operator()(i) computes the i-th
-// of its size() results, each by itself and in one order, so that results are
-// the same to the last bit however many threads compute them. Operands() calls
-// `visit(pointer, count)` for each operand: a pointer to const is read, any
-// other is written.
+// of its size() results. Each result is computed alone and in a fixed order, so
+// the results are bitwise equal for any number of threads. Operands() calls
+// `visit(pointer, count)` for each operand. An operand with a pointer to const
+// is read; other operands are written.
 
 #ifdef __CUDACC__
 #define STRATA_MLP_KERNEL __host__ __device__
@@ -208,7 +208,7 @@ struct MomentumStep {
 
 }  // namespace eager_mlp
 
-// Every kernel, for who instantiates templates.
+// A list of all kernels, to instantiate templates.
 #define STRATA_MLP_KERNELS(apply)                                      \
   apply(Affine) apply(AffineInputGradient) apply(AffineWeightGradient) \
       apply(AffineBiasGradient) apply(Relu) apply(ReluGradient)        \

@@ -1,7 +1,7 @@
 // Trains a small network twice with memory from the facade: eagerly, and as a
-// captured graph that is replayed. A second stream brings the next batch in
-// meanwhile. Both trainings must end with the same bits, and the checker of the
-// simulated device must have seen no use of memory that nothing orders.
+// captured graph that is launched again and again. A second stream copies the
+// next batch in the meantime. Both trainings must end with the same bits. The
+// checker of the simulated device must have found no unordered use of memory.
 //
 // usage: eager_mlp [STEPS] [any flag of `strata info`]
 
@@ -25,8 +25,8 @@ namespace {
 
 using eager_mlp::Trained;
 
-// Simulated devices keep bytes and check calls here, unless told otherwise, on
-// the command line or in the environment.
+// Makes simulated devices store bytes and check calls, unless the command line
+// or the environment says otherwise.
 strata::Options OptionsOfExample() {
   setenv("FLAGS_strata_sim_data", "backed", /*overwrite=*/0);
   setenv("FLAGS_strata_sim_check_hazards", "report", /*overwrite=*/0);
@@ -49,7 +49,7 @@ void PrintLosses(const Trained& eager, const Trained& captured) {
   }
 }
 
-// Whether all is as it should be, which it prints.
+// Prints the results. Returns true if they are correct.
 bool Judge(const Trained& eager, const Trained& captured,
            std::optional<std::uint64_t> hazards) {
   const bool learns = eager.losses.back() < eager.losses.front();

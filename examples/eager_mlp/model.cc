@@ -25,8 +25,8 @@ Tensor Upload(Runtime& runtime, const Tensor& source) {
   return result;
 }
 
-// Uniform in [-limit, limit): the bits of the generator, as the distributions
-// of the standard library differ between libraries.
+// Uniform in [-limit, limit). Computed from the bits of the generator, because
+// the distributions of standard libraries differ.
 void Fill(const Tensor& tensor, float limit, std::mt19937_64& random) {
   auto* data = tensor.data<float>();
   for (std::int64_t i = 0; i < tensor.num_elements(); ++i) {

@@ -12,7 +12,7 @@ namespace eager_mlp {
 
 // Layers of `sizes[i]` inputs and `sizes[i + 1]` outputs, with ReLU between.
 //
-// Model: parameters begin with random numbers, the same for the same seed.
+// Model: the initial parameters are random numbers, the same for the same seed.
 class Mlp {
  public:
   Mlp(Runtime& runtime, const std::vector<int>& sizes, std::uint64_t seed);
@@ -20,7 +20,7 @@ class Mlp {
   Variable Forward(Tape& tape, const strata::Tensor& x) const;
   // Weights and biases in turn, from the first layer on.
   const std::vector<Variable>& parameters() const { return parameters_; }
-  // Their values, all in a row. Waits for what was submitted.
+  // All parameter values in a row. Waits for the submitted work.
   std::vector<float> Download() const;
 
  private:
@@ -32,7 +32,7 @@ class Mlp {
 class Optimizer {
  public:
   Optimizer(Runtime& runtime, std::vector<Variable> parameters);
-  // Moves each parameter along its gradient, and forgets the gradient.
+  // Moves each parameter along its gradient, and frees the gradient.
   void Step();
 
  private:

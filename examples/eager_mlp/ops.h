@@ -7,17 +7,18 @@
 
 namespace eager_mlp {
 
-// Operations: each allocates its result, launches its kernels, and puts on the
-// tape how gradients go back through it.
+// Operations. Each allocates its result, launches its kernels, and adds its
+// backward step to the tape.
 
-// x w + b. `input_gradient` false: nobody needs that of x.
+// x w + b. `input_gradient` false: the gradient of x is not needed.
 Variable AffineOp(Runtime& runtime, Tape& tape, const Variable& x,
                   const Variable& w, const Variable& b,
                   bool input_gradient = true);
 
 Variable ReluOp(Runtime& runtime, Tape& tape, const Variable& x);
 
-// The mean of the squared differences, as one number. Going back begins here.
+// The mean of the squared differences, as one number. The backward pass starts
+// here.
 strata::Tensor SquaredErrorOp(Runtime& runtime, Tape& tape,
                               const Variable& predicted,
                               const strata::Tensor& wanted);

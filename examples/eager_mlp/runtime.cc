@@ -71,7 +71,7 @@ void Runtime::Submit(const strata::WorkRange* ranges, std::size_t count,
 void Runtime::NoteLaunch(int result, const strata::WorkRange* ranges,
                          std::size_t count) {
   Check(static_cast<Status>(result), "launch a kernel");
-  // For a trace of the device's calls.
+  // For a trace of the device calls.
   strata::NoteUses(device_, compute(), ranges, count);
 }
 

@@ -17,14 +17,14 @@
 
 namespace eager_mlp {
 
-// Throws strata::DeviceError, saying `what`, unless the status is success.
+// Throws strata::DeviceError with the text `what` unless `status` is a success.
 void Check(strata::Status status, const char* what);
 
 inline strata::DevicePtr AddressOf(const void* data) {
   return reinterpret_cast<strata::DevicePtr>(data);
 }
 
-// A stream of its own, for one scope, with a context that allocates for it.
+// A stream for one scope, with a context that allocates for it.
 class OwnStream {
  public:
   explicit OwnStream(strata::AllocatorFacade& facade);
@@ -41,15 +41,15 @@ class OwnStream {
   std::unique_ptr<strata::DeviceContext> context_;
 };
 
-// What a program of tensors needs of a device: a stream that computes and one
-// that copies, and kernels by name of their type.
+// The device as a tensor program uses it: a computing stream, a copying stream,
+// and kernels.
 //
-// Model: all memory comes from the facade. Kernels run on a GPU as they are
-//   compiled for it; on the simulated device as host functions that say which
-//   ranges they read and write.
-// Errors: strata::DeviceError, and those of allocation.
+// Model: all memory comes from the facade. On a GPU the compiled kernels run.
+//   On the simulated device they run as host functions that declare the ranges
+//   they read and write.
+// Errors: strata::DeviceError, and the errors of allocation.
 // Threads: one.
-// Lifetime: tensors may outlive it, the facade must.
+// Lifetime: tensors may outlive it; the facade must outlive it.
 class Runtime {
  public:
   explicit Runtime(strata::AllocatorFacade& facade);
@@ -62,8 +62,8 @@ class Runtime {
   strata::Stream compute() const { return compute_.stream(); }
   strata::Stream copy() const { return copy_.stream(); }
 
-  // Float tensors: for the computing stream, for the copying one, and in pinned
-  // host memory.
+  // Float tensors: for the computing stream, for the copying stream, and in
+  // pinned host memory.
   strata::Tensor Make(strata::Shape shape) const;
   strata::Tensor MakeForCopy(strata::Shape shape) const;
   strata::Tensor MakePinned(strata::Shape shape) const;
@@ -74,16 +74,17 @@ class Runtime {
   // Submits a copy of all of `source`, which is as large as `target`.
   void Copy(const strata::Tensor& target, const strata::Tensor& source,
             strata::Stream stream) const;
-  // What comes next in `later` waits for what `earlier` has been given.
+  // Makes later work of `later` wait for the work submitted to `earlier` so
+  // far.
   void Order(strata::Stream earlier, strata::Stream later) const;
-  // Tells the allocator that `tensor`, of another stream, is used in `stream`
-  // by nothing that is submitted after this.
+  // Records in the allocator that `stream` used `tensor` of another stream. No
+  // work submitted later to `stream` uses it.
   void EndUse(const strata::Tensor& tensor, strata::Stream stream) const;
 
-  // Waits for all that was submitted.
+  // Waits for all submitted work.
   void Synchronize();
-  // The arguments of the kernels launched since the last Synchronize, which a
-  // graph made of them needs as long as it is there.
+  // The arguments of the kernels launched since the last Synchronize(). A graph
+  // with these kernels needs them during its lifetime.
   std::vector<std::shared_ptr<void>> TakeArguments() {
     return std::exchange(arguments_, {});
   }
@@ -100,7 +101,7 @@ class Runtime {
   strata::Device& device_;
   OwnStream compute_;
   OwnStream copy_;
-  strata::Event event_;  // recorded and waited for in one step each time
+  strata::Event event_;  // recorded and waited for in one call
   std::vector<std::shared_ptr<void>> arguments_;
 };
 

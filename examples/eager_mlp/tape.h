@@ -20,27 +20,27 @@ class Variable {
 
   const strata::Tensor& value() const { return state_->value; }
   const strata::Tensor& gradient() const { return state_->gradient; }
-  // Errors: std::logic_error if it has one: sums of gradients, for variables
-  //   that are used twice, are not part of this example.
+  // Errors: std::logic_error if it has a gradient. This example does not sum
+  //   gradients of variables that are used twice.
   void SetGradient(strata::Tensor gradient) const;
-  // Gives the gradient's memory back.
+  // Frees the memory of the gradient.
   void ForgetGradient() const { state_->gradient = {}; }
 
  private:
   struct State {
     strata::Tensor value;
-    strata::Tensor gradient;  // of no elements: there is none
+    strata::Tensor gradient;  // without elements: no gradient
   };
   std::shared_ptr<State> state_;
 };
 
-// What was computed, to be gone through backwards.
+// The operations of a forward pass, for the backward pass.
 class Tape {
  public:
-  // `step` sets the gradients of what an operation read, given that of what it
-  // wrote. It holds the variables it needs.
+  // `step` computes the gradients of the inputs of an operation from the
+  // gradient of its output. It holds the variables it needs.
   void Add(std::function<void()> step) { steps_.push_back(std::move(step)); }
-  // Runs the steps in reverse, and frees what each held as soon as it is done.
+  // Runs the steps in reverse order. Frees the objects of each step after it.
   void Backward();
 
  private:

@@ -24,7 +24,7 @@ constexpr int kHidden = 48;
 constexpr int kOut = 4;
 constexpr std::uint64_t kSeed = 1;
 
-// A model, what it learns from, and its losses on the host.
+// A model, its data set, and its losses on the host.
 class Training {
  public:
   Training(strata::AllocatorFacade& facade, int steps)
@@ -38,7 +38,7 @@ class Training {
   Runtime& runtime() { return runtime_; }
   Loader& loader() { return loader_; }
 
-  // Submits one step; returns where its loss will be.
+  // Submits one step. Returns the tensor for its loss.
   Tensor Step(const Batch& batch) {
     Tape tape;
     const Variable predicted = model_.Forward(tape, batch.x);
@@ -53,7 +53,7 @@ class Training {
     runtime_.EndUse(target, runtime_.compute());
   }
 
-  // Waits for everything.
+  // Waits for all submitted work.
   Trained Result() {
     Trained result;
     result.parameters = model_.Download();
@@ -71,13 +71,14 @@ class Training {
   Tensor losses_;
 };
 
-// A step as a graph, with the batch that it reads and the loss that it writes.
+// A step as a graph, with its input batch and its output loss.
 class CapturedStep {
  public:
   explicit CapturedStep(Training& training)
       : runtime_(training.runtime()),
         batch_{runtime_.Make({kRows, kIn}), runtime_.Make({kRows, kOut})} {
-    // What earlier kernels needed is not the graph's.
+    // Earlier kernels are complete, so that their arguments do not belong to
+    // the graph.
     runtime_.Synchronize();
     strata::CaptureGuard guard(runtime_.facade(), runtime_.compute());
     loss_ = training.Step(batch_);
@@ -94,9 +95,9 @@ class CapturedStep {
     runtime_.device().GraphDestroy(graph_);
   }
 
-  // Where the graph reads from.
+  // Input of the graph.
   const Batch& batch() const { return batch_; }
-  // Submits the step; returns where its loss will be.
+  // Submits the step. Returns the tensor for its loss.
   const Tensor& Launch() {
     Check(runtime_.device().GraphLaunch(exec_, runtime_.compute()),
           "launch the graph");
@@ -130,7 +131,7 @@ Trained TrainCaptured(strata::AllocatorFacade& facade, int steps) {
   Runtime& runtime = training.runtime();
   for (int step = 0; step < steps; ++step) {
     const Batch batch = training.loader().Next();
-    // The graph's addresses do not change; the loader's do.
+    // Copy the batch, because the addresses in the graph are fixed.
     runtime.Copy(captured.batch().x, batch.x, runtime.compute());
     runtime.Copy(captured.batch().y, batch.y, runtime.compute());
     training.loader().Return(batch);

@@ -7,15 +7,15 @@
 
 namespace eager_mlp {
 
-// What a training gives.
+// The result of a training.
 struct Trained {
   std::vector<float> losses;  // one for each step
   std::vector<float> parameters;
 };
 
-// Each step allocates, launches and frees everything anew.
+// Allocates, launches and frees anew in each step.
 Trained TrainEager(strata::AllocatorFacade& facade, int steps);
-// The first step is captured into a graph, which is launched for every step.
+// Captures the first step into a graph, and launches the graph for every step.
 Trained TrainCaptured(strata::AllocatorFacade& facade, int steps);
 
 }  // namespace eager_mlp

@@ -86,8 +86,9 @@ class CaptureOrderAllocator final : public Decorator {
   // Reads the captured work of `stream`, which is about to be destroyed, for
   // the blocks it marked.
   void NoteEnd(const Stream& stream) noexcept;
-  // Parks blocks freed after the end of capture number `ended`. Frees them at
-  // once if there is nothing to wait for, or another capture has ended since.
+  // Parks `freed`, blocks freed when `ended` captures had ended. Leaves it to
+  // the caller if there is nothing to wait for, or if a capture has ended
+  // since.
   void Park(List* freed, std::uint64_t ended) noexcept;
   // Moves to `ready` the blocks that may be reused.
   void TakeReady(List* ready) noexcept;

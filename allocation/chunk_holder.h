@@ -137,9 +137,9 @@ class ChunkHolder {
   }
   // Lends an idle chunk of at most a quarter more than the requested bytes, or
   // a block of exactly those bytes. For memory that a driver pools
-  // (Loans::FetchKept), gives away a block of exactly those bytes. The last use
-  // of the result is ordered before all work that the borrower submits later.
-  // If the holder has no such memory, returns null and changes nothing.
+  // (Loans::FetchKept), transfers a block of exactly those bytes for good. The
+  // last use of the result is ordered before all work that the borrower submits
+  // later. If the holder has no such memory, returns null and changes nothing.
   virtual Allocation* Lend(const LoanRequest& /*request*/) noexcept {
     return nullptr;
   }

@@ -128,8 +128,8 @@ class GuardLedger {
   };
 
   bool AddPage() noexcept;
-  // Need lock_. Unpin() returns true if the record is to be given to the spare
-  // records.
+  // Need lock_. Unpin() returns true if the caller must return the record with
+  // Give().
   void Unlink(GuardRecord& record) noexcept;
   bool Unpin(GuardRecord& record) noexcept;
 

@@ -136,7 +136,7 @@ class alignas(64) ChainLock {
 
   BiasedLock lock_;
   std::atomic<std::uint8_t> ways_;
-  // while the queue is open; else null or unused
+  // The queue while it is open; else null or unused.
   RemoteFrees* frees_ = nullptr;
 };
 

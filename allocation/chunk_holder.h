@@ -162,7 +162,7 @@ class ChunkHolder {
   friend class RetiredHolders;
 
   const Identity identity_;
-  // guarded by the lock of the list
+  // Link of RetiredHolders, guarded by its lock.
   std::unique_ptr<ChunkHolder> next_retired_;
 };
 

@@ -38,7 +38,7 @@ struct DecoratorOptions {
   std::string trace_path;  // record every call to this file; "": none
   // record every call as Chrome trace events; "": none
   std::string trace_events_path;
-  // record the purpose of allocations here; "": none
+  // Record the purpose of allocations here; "": none.
   std::string allocation_log_path;
   // Longest wait in ms of a request for other threads to free memory; 0 or
   // less: no wait.
@@ -61,7 +61,7 @@ struct DecoratorOptions {
   //
   // Errors: std::invalid_argument if `stream_lock` is none of these.
   bool biased_lock() const;
-  // detect writes outside blocks and uses of freed blocks (guard_settings.h)
+  // Detect writes outside blocks and uses of freed blocks (guard_settings.h).
   bool guard = false;
   std::size_t guard_red_zone_bytes = 256;  // on each side of a block
   std::size_t guard_quarantine_bytes = std::size_t{64} << 20;  // per stream

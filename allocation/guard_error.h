@@ -29,8 +29,8 @@ struct GuardError {
   Place place;
   const void* data = nullptr;  // of the block, as returned to the user
   std::size_t bytes = 0;       // requested size
-  std::size_t changed_bytes =
-      0;  // Number of changed bytes; 0: no byte is known to have changed.
+  // Number of changed bytes; 0: no byte is known to have changed.
+  std::size_t changed_bytes = 0;
   std::ptrdiff_t offset = 0;  // from `data` to the first changed byte
   unsigned char found = 0;    // its value
   unsigned char expected = 0;

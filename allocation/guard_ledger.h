@@ -37,14 +37,14 @@ struct GuardRecord {
   // `state` and `pins`.
   GuardRecord* newer = nullptr;
   GuardRecord* older = nullptr;
-  // in the quarantine, or in the list of spare records
+  // Link of the quarantine, or of the list of spare records.
   GuardRecord* next = nullptr;
   // Streams of RecordStream(); guarded by the same lock.
   std::vector<Stream> marks;
-  // checks in progress, during which the memory must stay
+  // Checks in progress, during which the memory must stay.
   std::uint32_t pins = 0;
   State state = State::kLive;
-  // a marked stream was capturing; guarded by the same lock
+  // True if a marked stream was capturing; guarded by the same lock.
   bool of_graph = false;
   bool zoned = false;  // the zones around the block are written
   // For a block in quarantine. `ordered`: the work in all its streams is

@@ -300,7 +300,7 @@ bool Reclaimer::RunCallbacks(Stream stream, Failure& failure,
   const bool is_counted = callback_rounds_ >= 0;
   Supply best = {};
   if (!is_counted) best = SupplyFor(failure);
-  // or the number of consecutive rounds without a change
+  // Number of rounds so far, or of consecutive rounds without a change.
   std::int64_t round = 0;
   const std::int64_t most =
       is_counted ? callback_rounds_ : kMostFruitlessRounds;

@@ -33,7 +33,7 @@ enum RequestFlags : std::uint32_t {
 struct Request {
   // 0 returns an Allocation with a null address and size 0
   std::size_t bytes = 0;
-  // of the address: a power of two; 0: natural_alignment()
+  // Alignment of the address: a power of two, or 0 for natural_alignment().
   std::size_t alignment = 0;
   std::uint32_t flags = 0;  // RequestFlags
   // Reuse only memory that was freed before this value of the strategy's

@@ -123,7 +123,7 @@ void StreamSafeAllocator::EraseStream(Allocation* allocation,
                                       Stream stream) noexcept {
   underlying()->EraseStream(allocation, stream);
   Block* block = allocation->block();
-  // destroyed after the lock is released, as is `unmarked`
+  // Destroyed after the lock is released, as is `unmarked`.
   std::unique_ptr<StreamMark> removed;
   std::unique_ptr<MarkedBlock> unmarked;
   const std::lock_guard<std::mutex> guard(mutex_);

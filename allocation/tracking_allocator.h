@@ -78,7 +78,7 @@ class TrackingAllocator
   std::size_t references_ = 1;  // the Ptr and each live allocation
   Sizes sizes_;
   std::uint64_t last_id_ = 0;
-  // of live allocations
+  // Numbers of live allocations.
   std::unordered_map<const Allocation*, std::uint64_t> ids_;
   // Has capacity for the frees of all live allocations, so a free makes no heap
   // call.

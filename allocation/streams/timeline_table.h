@@ -106,7 +106,7 @@ class TimelineTable {
   const std::shared_ptr<CaptureGate> gate_ = std::make_shared<CaptureGate>();
   const std::shared_ptr<LostStreams> lost_ = std::make_shared<LostStreams>();
   mutable std::mutex mutex_;
-  // by device; guarded by mutex_
+  // Event pools by device; guarded by mutex_.
   std::vector<std::shared_ptr<EventPool>> events_;
   // Guarded by mutex_.
   std::map<Key, std::shared_ptr<StreamTimeline>> timelines_;

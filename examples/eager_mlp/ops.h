@@ -10,7 +10,7 @@ namespace eager_mlp {
 // Operations. Each allocates its result, launches its kernels, and adds its
 // backward step to the tape.
 
-// x w + b. `input_gradient` false: the gradient of x is not needed.
+// Returns x w + b. `input_gradient` false: the gradient of x is not needed.
 Variable AffineOp(Runtime& runtime, Tape& tape, const Variable& x,
                   const Variable& w, const Variable& b,
                   bool input_gradient = true);

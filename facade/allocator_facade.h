@@ -29,36 +29,40 @@ class GraphPools;
 class PlaceState;
 class ThreadEnds;
 
-// Hands out memory per place and per stream, through the chain of layers that
-// the options ask for.
+// Allocates memory per place and per stream, through the chain of layers that
+// the options select.
 //
 // Model: one chain per place and stream. The chain of a place's default stream
-//   is built with the facade, that of any other stream on its first use;
-//   building makes no device call. An allocation belongs to the stream it was
-//   made for: it may be used there at once, and be freed while work in that
-//   stream still uses it. Any other stream that uses it is named by
-//   RecordStream after its work was submitted. Host and pinned memory belong to
-//   no stream: every stream that uses it is named.
+//   is built with the facade, the chain of any other stream on its first use.
+//   Building a chain makes no device call.
+//   Each allocation belongs to one stream. That stream may use it at once, and
+//   the caller may free it while work of that stream is still running. For
+//   every other stream that uses the allocation, call RecordStream() after
+//   submitting the work and before the free. Host and pinned memory belong to
+//   no stream: call RecordStream() for every stream that uses it.
 // Errors: std::invalid_argument for a place or stream that does not exist;
-//   allocation as Allocator::Allocate. A failed call changes nothing in use.
-// Threads: any thread. Destroy the facade when no call is in flight; frees may
-//   still be, and may come later: each chain lives until its last allocation
-//   is freed. Streams that have such allocations, or are marked on them, and
-//   were not announced to end, outlive them. Graphs may outlive the facade.
-//   After a fork of a program with several threads the child makes a facade of
-//   its own; it must neither call this one nor free what that gave: a lock
-//   that another thread held stays locked there.
+//   allocation as Allocator::Allocate. A failed call changes no memory in use.
+// Threads: any thread. Destroy the facade when no call except frees is in
+//   flight. Frees may also follow later: each chain lives until its last
+//   allocation is freed. A stream that owns such an allocation, or is recorded
+//   on one, must outlive it, unless the end of the stream was announced. Graphs
+//   may outlive the facade.
+//   After a fork of a program with several threads, the child creates its own
+//   facade. It must neither call this facade nor free memory of it: a lock that
+//   another thread held remains locked in the child.
 //   A request that fails for lack of memory waits until another thread frees
-//   some, up to gpu_allocator_retry_time, if any could, and unless a capture is
-//   announced.
-// Cost: a hit takes one uncontended lock; finding the chain takes none.
+//   some, if any thread could, for at most gpu_allocator_retry_time. It does
+//   not wait while a capture is announced.
+// Cost: a hit acquires one uncontended lock. The lookup of the chain acquires
+//   none.
 class AllocatorFacade {
  public:
-  // `platform` null: the one the options name. Facades may share a platform; a
-  // capture that one announces the others know nothing of, so none of them may
-  // be asked for anything meanwhile. Before a request of one fails, the others
-  // on its device give back idle memory (strata_share_idle).
-  // `clock` times waits and trace stamps; it outlives every allocation.
+  // `platform` null: the platform that the options name. Several facades may
+  // share a platform. A facade does not see captures that another facade
+  // announced: do not call it until such a capture has ended. Before a request
+  // of one facade fails, the other facades on its device release idle memory
+  // (strata_share_idle). `clock` times waits and trace stamps; it outlives
+  // every allocation.
   //
   // Errors: std::invalid_argument naming the option that is wrong;
   //   std::runtime_error if the platform has no device.
@@ -69,17 +73,18 @@ class AllocatorFacade {
   AllocatorFacade& operator=(const AllocatorFacade&) = delete;
   ~AllocatorFacade();
 
-  // The facade of the process, built from default Options at the first call
-  // unless InitInstance came before it. Lives as long as the process.
+  // The facade of the process. The first call builds it from default Options,
+  // unless InitInstance was called before. Lives as long as the process.
   static AllocatorFacade& Instance();
   // Errors: std::logic_error if the instance exists already; else as the
   //   constructor.
   static AllocatorFacade& InitInstance(const Options& options);
 
-  // At least `bytes` bytes at `place`, for the place's default stream or for
-  // `stream`. 0 bytes give an Allocation of null. `stream_handle` is the
-  // driver's handle, looked up and wrapped once.
-  // Inline: an AllocationPtr that is returned by a call is returned in memory.
+  // Allocates at least `bytes` bytes at `place`, for the place's default stream
+  // or for `stream`. For 0 bytes, returns an Allocation whose address is null.
+  // `stream_handle` is the driver's handle. The facade looks it up and wraps it
+  // once. Inline, because a function that returns an AllocationPtr returns it
+  // in memory.
   AllocationPtr Alloc(Place place, std::size_t bytes) {
     return AllocationPtr(AllocPlain(place, bytes));
   }
@@ -92,7 +97,7 @@ class AllocatorFacade {
   AllocationPtr Alloc(Place place, const Request& request);
   AllocationPtr Alloc(Place place, const Request& request, Stream stream);
   AllocationPtr Alloc(Place place, const Request& request, void* stream_handle);
-  // Alloc, for a caller who makes no use of an AllocationPtr. To be freed by
+  // Alloc for a caller that does not use AllocationPtr. Free the result with
   // FreeAllocation.
   Allocation* AllocPlain(Place place, std::size_t bytes);
   Allocation* AllocPlain(Place place, std::size_t bytes, const Stream& stream);
@@ -100,97 +105,104 @@ class AllocatorFacade {
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes);
   std::shared_ptr<Allocation> AllocShared(Place place, std::size_t bytes,
                                           Stream stream);
-  // Without exceptions for what memory cannot give: null and the reason.
+  // Returns null and sets `failure` where Alloc throws for lack of memory.
   AllocationPtr TryAlloc(Place place, const Request& request, Failure& failure);
   AllocationPtr TryAlloc(Place place, const Request& request, Stream stream,
                          Failure& failure);
 
-  // The chain of a place and stream, as an Allocator. It lives as long as the
+  // The chain of a place and stream, as an Allocator. Valid as long as the
   // facade, or until StreamDestroyed.
   Allocator& GetAllocator(Place place);
   Allocator& GetAllocator(Place place, Stream stream);
-  // An allocator that serves requests of 0 bytes: any does; kept for the
-  // original's users.
+  // An allocator that serves requests of 0 bytes. Every allocator does; this
+  // name exists for users of the original.
   Allocator& GetZeroAllocator(Place place) { return GetAllocator(place); }
-  // The strategy in the chain of the place's default stream, to look at:
-  // allocate through the chain.
+  // The strategy in the chain of the place's default stream, for inspection
+  // only. Allocate through the chain.
   //
   // Errors: std::invalid_argument if the strategy there is not auto_growth.
   const Allocator& GetAutoGrowthAllocator(Place place);
 
-  // The stream a driver's handle names; wraps it once, outside any capture.
-  // Null is the legacy stream.
+  // The stream of a driver's handle; null is the legacy stream. Wraps the
+  // handle once, outside any capture.
   Stream Wrap(void* stream_handle, int device);
-  // The stream of requests that name none. Once per place, before its first
-  // allocation; std::logic_error after that. std::invalid_argument for host and
-  // pinned memory, which belongs to no stream.
+  // The stream of requests that name none. Call SetDefaultStream once per
+  // place, before its first allocation.
+  //
+  // Errors: std::logic_error after the first allocation or a second call;
+  //   std::invalid_argument for host and pinned memory, which belongs to no
+  //   stream.
   void SetDefaultStream(Place place, Stream stream);
   Stream GetDefaultStream(Place place);
-  // Announces that `stream` will be destroyed: records its last events, which
-  // stand for its marks from now on, and retires its chains. Does not wait; its
-  // work may be running. Live allocations stay valid and are freed as usual.
-  // Not for default streams: that of a thread ends with it, and the facade
-  // notices, if the thread itself has allocated there.
+  // Announces that `stream` will be destroyed. Records its last events, which
+  // replace its marks from now on, and retires its chains. Does not wait: work
+  // of the stream may be running. Live allocations remain valid and are freed
+  // as usual. Not for default streams. The per-thread default stream of a
+  // thread ends with that thread. The facade notices its end if the thread
+  // itself allocated on it.
   void StreamDestroyed(Stream stream);
-  // `observer` is called with each stream that turned out to be destroyed
-  // although nobody announced its end, once its chains are closed. It does not
-  // throw. Call this before any other thread uses the facade.
+  // Calls `observer` with each stream that was destroyed without an
+  // announcement, after its chains are closed. `observer` must not throw. Call
+  // this before any other thread uses the facade.
   void ObserveLostStreams(std::function<void(Stream)> observer);
 
-  // Notes that work submitted to `stream` uses the allocation, so that its
-  // memory is not reused before that work is done. False if nothing was noted:
-  // it is the allocation's own stream, or it has no memory.
+  // Records that work submitted to `stream` uses the allocation. Its memory is
+  // not reused before that work completes. Returns false if nothing was
+  // recorded: `stream` is the allocation's own stream, or the allocation has no
+  // memory.
   bool RecordStream(const AllocationPtr& allocation, Stream stream);
   bool RecordStream(Allocation& allocation, Stream stream);
-  // The same for a use that is over once `event` is, which the caller recorded
-  // on `stream` after that use: replaces the note of that stream. The event may
-  // be recorded again, or destroyed, at once; docs/streams.md.
+  // Like RecordStream, for a use that is complete when `event` is. The caller
+  // recorded `event` on `stream` after that use. Replaces the record of that
+  // stream. The event may be recorded again, or destroyed, at once;
+  // docs/streams.md.
   bool RecordUse(Allocation& allocation, Stream stream, Event event);
-  // Takes the note back: the caller has ordered that use.
+  // Removes the record of `stream`: the caller has ordered that use.
   void EraseStream(Allocation& allocation, Stream stream);
-  // Frees an allocation that was last used by work submitted to `stream`: if
-  // that is another stream than its own, RecordStream comes first. Null is
-  // ignored.
+  // Frees an allocation that was last used by work submitted to `stream`. If
+  // `stream` is not the allocation's own stream, calls RecordStream first. Null
+  // is ignored.
   //
-  // Errors: as RecordStream; then `allocation` is still there.
+  // Errors: as RecordStream; then `allocation` is not freed.
   void Free(AllocationPtr&& allocation, Stream stream);
   Stream GetStream(const Allocation& allocation);
   bool InSameStream(const Allocation& allocation, Stream stream);
-  // The address the system gave for the chunk that holds the allocation.
+  // The address that the system returned for the chunk that holds the
+  // allocation.
   void* GetBasePtr(const Allocation& allocation);
 
-  // Memory for CUDA graphs (facade_graphs.cc). A capture allocates from a pool:
-  // what is allocated in streams that take part in it comes from there, and
-  // stays at its address, for nobody else, until the pool ends; what is
-  // allocated outside, and freed or recorded inside, is kept as long. Other
-  // streams and threads go on as before. CaptureGuard does all of this.
+  // Memory for CUDA graphs (facade_graphs.cc). A capture allocates from a graph
+  // pool: memory allocated in its streams comes from the pool, and remains
+  // reserved at its address until the pool ends. Memory allocated outside the
+  // capture, and freed or recorded inside it, is held as long. Other streams
+  // and threads are not affected. CaptureGuard makes all of these calls.
   //
-  // One more user of the pool `id`, which is made if it is not there; 0: a new
-  // one. Its next capture is announced: the one of `stream`, which is under way
-  // or about to begin, or, without a stream, the next one that nobody else
-  // announced. Returns the id.
+  // Adds a user to the pool `id` and announces its next capture. Creates the
+  // pool if it does not exist; 0 creates a new one. The announced capture is
+  // the one of `stream`, which is under way or about to begin. Without a
+  // stream, it is the next capture that nobody else announced. Returns the id.
   //
   // Errors: std::logic_error if a capture of the pool, or of the stream, is
-  //   announced and was not seen to have ended.
+  //   announced and its end was not seen.
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id = 0);
   GraphPoolId PrepareMemoryPoolForCUDAGraph(GraphPoolId id, Stream stream);
-  // The capture that was announced for the pool is over, or never began. If
-  // nobody says so, the facade notices it later, but only if a request was made
-  // in the capture. Ignored while a capture of the pool is under way. Call it
-  // before the next capture of the pool is announced.
+  // The capture that was announced for the pool has ended, or never began.
+  // Without this call the facade notices the end later, but only if a request
+  // was made in the capture. Ignored while a capture of the pool is under way.
+  // Call it before the next capture of the pool is announced.
   //
   // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);
-  // Keeps the pool until `graph`, of `device`, everything instantiated from it
-  // and their last launches are gone. Between the end of the capture, or the
-  // last node, and the first instantiation.
+  // Holds the pool until `graph`, of `device`, all its instances and their last
+  // launches have ended. Call it after the end of the capture, or after the
+  // last node was added, and before the first instantiation.
   //
   // Errors: DeviceError; then Remove the pool only when its graphs are gone and
-  //   their launches are over.
+  //   their launches have completed.
   void KeepForGraph(GraphPoolId id, int device, Graph graph);
-  // One user less. The last one gives the pool's memory back, once no graph
-  // keeps it and no capture is under way; allocations that live are freed as
-  // usual.
+  // Removes a user of the pool. The last one releases the pool's memory, once
+  // no graph holds it and no capture is under way. Live allocations are freed
+  // as usual.
   //
   // Errors: std::invalid_argument if there is no such pool.
   void RemoveMemoryPoolOfCUDAGraph(GraphPoolId id);
@@ -203,117 +215,122 @@ class AllocatorFacade {
   // docs/virtual_memory.md, "Export").
   //
   // Exports the handles of physical memory behind a live allocation, as
-  // descriptors to send to other processes. They see all of each handle. The
-  // handles stay, and count as reserved, until the result is closed.
+  // descriptors to send to other processes. An importer sees all bytes of each
+  // handle. The handles remain, and count as reserved, until the result is
+  // closed.
   //
   // Errors: std::invalid_argument if the allocation belongs to another facade,
   //   if it lies in no handle, or if its device cannot export them;
   //   DeviceError.
   ExportedMemory Export(const Allocation& allocation);
-  // Maps what another process has exported for a device place. The memory
-  // counts there alone.
+  // Maps memory that another process has exported for a device place. The
+  // memory counts in the exporting process only.
   //
   // Errors: std::invalid_argument for other places, and for a list of pieces
   //   that is not the list of one export; DeviceError naming the piece and the
   //   device call.
   ImportedMemory Import(Place place, const std::vector<SharedPiece>& pieces);
   // The addresses to register for a live allocation of this facade: the handles
-  // that it lies in, or else the chunk. All are mapped, as long as the
-  // allocation lives. With kOneHandle, they are those of the allocation.
+  // that it lies in, or else the chunk. All of them are mapped as long as the
+  // allocation lives. With kOneHandle, they are the addresses of the
+  // allocation.
   //
   // Errors: std::invalid_argument if it belongs to another facade.
   AddressSpan GetAddressRange(const Allocation& allocation);
-  // Lets device `peer` access the memory of `place`, also what is mapped later.
-  // It may have been enabled before. Allocations and imports that run at the
-  // same time may have memory without the new access.
+  // Lets device `peer` access the memory of `place`, including memory that is
+  // mapped later. The access may be enabled already. An allocation or import
+  // that runs at the same time may return memory without the new access.
   //
   // Errors: std::invalid_argument if `peer` cannot access the device;
-  //   DeviceError: then some of what is mapped may be accessible.
+  //   DeviceError: then some of the mapped memory may be accessible.
   void EnablePeerAccess(Place place, int peer);
 
-  // Gives idle memory back to the system, also that of graph pools whose graphs
-  // are gone; returns the bytes given, exact if no other call is in flight at
-  // the place. Nothing while a capture is announced.
+  // Releases idle memory to the system, including graph pools whose graphs are
+  // gone. Returns the bytes released, exact if no other call is in flight at
+  // the place. Releases nothing while a capture is announced.
   std::size_t Release(Place place);
-  // The same of one stream's chain, without graph pools.
+  // Releases the idle memory of one stream's chain, without graph pools.
   std::size_t Release(Place place, Stream stream);
-  // Release of every device, managed memory too.
+  // Release of every device, including managed memory.
   std::size_t EmptyCache();
-  // Moves free memory together; returns the bytes moved.
+  // Moves free memory together. Returns the bytes moved.
   //
-  // Errors: std::logic_error if the strategy of the place cannot: none of those
-  //   that hand out plain addresses can.
+  // Errors: std::logic_error if the strategy of the place cannot move memory.
+  //   No strategy that allocates plain addresses can.
   std::size_t Compact(Place place);
 
-  // `callback` is asked when memory is exhausted at `place` and giving idle
-  // memory back did not help: it frees what it can and returns the bytes. It
-  // may run on any thread that allocates, may free and allocate, and may end
-  // itself (OutOfMemoryCallback). Those of higher priority are asked first,
-  // then those added first; after each that gave something the request is tried
-  // again. Rounds over all of them go on as offload_retry_times says. Ends with
-  // the facade, or when the result is destroyed.
+  // Adds a callback for `place`. The facade calls it when memory is exhausted
+  // there and the release of idle memory did not help. It frees memory and
+  // returns the bytes freed. It may run on any thread that allocates, may free
+  // and allocate, and may unregister itself (OutOfMemoryCallback). Callbacks of
+  // higher priority run first, then those added first. After each callback that
+  // freed memory, the request is tried again. Rounds over all callbacks repeat
+  // as offload_retry_times says. The registration ends with the facade, or when
+  // the result is destroyed.
   //
   // Errors: std::invalid_argument if it is empty.
   OutOfMemoryCallback AddOutOfMemoryCallback(Place place,
                                              OutOfMemoryFunction callback,
                                              int priority = 0);
 
-  // With strata_guard: compares everything around and in the blocks of a place
-  // with what it must be, live ones and those in quarantine. Waits for the
-  // streams of the place. What it finds is reported as strata_guard_on_error
-  // says, then counted here.
+  // With strata_guard: compares all guarded bytes in and around the blocks of a
+  // place, live or in quarantine, with their expected values. Waits for the
+  // streams of the place. Reports each error as strata_guard_on_error says,
+  // then counts it in the result.
   //
   // Errors: std::logic_error without strata_guard.
   MemoryCheck CheckMemory(Place place);
-  // `callback` is told of every error that the guard finds and logs, at any
-  // place; it may allocate, and free what it allocated. Errors found while the
-  // facade is destroyed, or later, are told too: then it leaves the facade
-  // alone. Errors as CheckMemory; std::invalid_argument if it is empty.
+  // Calls `callback` for every error that the guard finds and logs, at any
+  // place. It may allocate, and free memory that it allocated. It is also
+  // called for errors found while the facade is destroyed, or later: then it
+  // must not use the facade. Errors as CheckMemory; std::invalid_argument if it
+  // is empty.
   void AddMemoryErrorCallback(const GuardReporter::Callback& callback);
-  // `visitor` sees every chunk of memory that `place` gets from the system
-  // (count_change +1) or gives back (-1), for instance to register it with a
-  // network card; of a strategy that maps memory, every mapping, before it is
-  // unmapped again. Visitors run in the order they were added for a chunk that
-  // comes, in reverse for one that goes; they may allocate, but not throw.
-  // Add them before anything else is asked of the place: a host place then
-  // gets a pooling strategy, so that chunks are few.
+  // Calls `visitor` for every chunk of memory that `place` acquires from the
+  // system (count_change +1) or releases (-1), for instance to register it with
+  // a network card. With a strategy that maps memory, calls it for every
+  // mapping, and before each unmapping. Visitors run in the order they were
+  // added for a new chunk, in reverse order for a released one. They may
+  // allocate, but must not throw. Add them before any other call for the place:
+  // a host place then selects a pooling strategy, so that there are few chunks.
   //
-  // One that allocates at the place that it visits may be refused, as bfc grows
-  // by one chunk at a time.
+  // A visitor that allocates at the place that it visits may be refused,
+  // because bfc grows by one chunk at a time.
   //
   // Errors: std::invalid_argument if it is empty; std::logic_error after the
-  //   first allocation at the place, and where the driver has the chunks
+  //   first allocation at the place, and where the driver holds the chunks
   //   (cuda_malloc_async).
   // Threads: no other call about the place may be in flight.
   using ChunkVisitor = std::function<void(Place place, void* data,
                                           std::size_t bytes, int count_change)>;
   void AddVisitor(Place place, ChunkVisitor visitor);
 
-  // Of all streams of a place: sums, what their strategies have free (the
-  // largest free block is that of one; what a stream parks of a shared strategy
-  // and gets again is neither hit nor miss), and what is held from the system.
-  // The peak in use is exact with strata_exact_peak, and as long as one stream
-  // alone was used. Otherwise it may be a bound (Stats::peak_in_use_is_bound):
-  // the sum of the streams' peaks, or the peak of the reserved bytes if that is
-  // less. One stream is looked at after the other: memory that changes streams
-  // meanwhile may be counted in both, or in neither.
+  // The statistics of all streams of a place: sums, the free memory of their
+  // strategies, and the memory held from the system. The largest free block is
+  // the largest of one strategy. Memory of a shared strategy that a stream
+  // parks and reuses counts as neither hit nor miss. The peak in use is exact
+  // with strata_exact_peak, and as long as only one stream was used. Otherwise
+  // it may be a bound (Stats::peak_in_use_is_bound): the sum of the streams'
+  // peaks, or the peak of the reserved bytes if that is less. The call reads
+  // one stream after another. Memory that changes streams meanwhile may be
+  // counted in both streams, or in neither.
   Stats GetStats(Place place);
   // The largest peak in use of any one stream: a lower bound for the place.
   std::size_t LargestStreamPeak(Place place);
   void ResetPeak(Place place);
-  // Every place as one JSON object: {"device:0":{…},…}. Also how often requests
-  // went to sleep to wait for memory, and how long they slept in total
-  // (retry_waits, retry_waited_us).
+  // Every place as one JSON object: {"device:0":{…},…}. It includes how often
+  // requests slept to wait for memory, and for how long in total (retry_waits,
+  // retry_waited_us).
   std::string StatsJson();
 
   // Visits the chain of the place's default stream.
   void Accept(Place place, AllocatorVisitor& visitor);
-  // Visits the chains of all streams, each layer once, and all that is
-  // reserved: with strategies that list their blocks, their bytes but for
-  // BlockState::kLent are the place's reserved bytes, unless a pool of graphs
-  // has some that its chains are done with.
+  // Visits the chains of all streams, each layer once, and all reserved memory.
+  // With strategies that list their blocks, the bytes of all blocks except
+  // BlockState::kLent add up to the place's reserved bytes. Exception: a graph
+  // pool may hold bytes that its chains no longer use.
   void AcceptAll(Place place, AllocatorVisitor& visitor);
-  // The layers of a chain, outermost first, as names.
+  // The names of the layers of a chain, outermost first.
   std::vector<std::string> Layers(Place place);
 
   // Whether RecordStream is honoured.
@@ -329,26 +346,27 @@ class AllocatorFacade {
   Platform& platform() { return *platform_; }
   // The file of strata_allocation_log_file; null without one.
   AllocationLog* allocation_log() const { return shared_.allocation_log.get(); }
-  // Where its fronts are found. For the C ABI.
+  // The table of the facade's fronts. For the C ABI.
   const FrontTable& fronts() const { return *fronts_; }
-  // Every place this facade serves.
+  // All places that this facade serves.
   std::vector<Place> places() const;
 
  private:
   friend class CaptureGuard;
-  // A capture of a graph pool, by the number of its announcement.
+  // A capture of a graph pool, with the number of its announcement.
   struct Announcement {
     GraphPoolId pool = 0;
     std::uint64_t number = 0;
   };
   // As PrepareMemoryPoolForCUDAGraph.
   Announcement Announce(GraphPoolId id, Stream stream);
-  // As CaptureEnded and RemoveMemoryPoolOfCUDAGraph, of that one only.
+  // As CaptureEnded and RemoveMemoryPoolOfCUDAGraph, for that announcement
+  // only.
   void Finish(const Announcement& announcement) noexcept;
 
   void MakeShared();
   void AddPlaces();
-  // What --enable_gpu_memory_usage_log asks for.
+  // Writes the log line of --enable_gpu_memory_usage_log.
   void LogUsage() noexcept;
   void Close() noexcept;
   PlaceState& Find(Place place) const {
@@ -359,49 +377,50 @@ class AllocatorFacade {
     }
     return *places_[kind][place.index];
   }
-  // Alloc where the thread does not know the way yet: functions of their own,
-  // whose strings and registers no hit pays for.
+  // Alloc when the thread's route does not lead to the front. Separate
+  // functions, so that a hit does not save registers or build strings for them.
   Allocation* AllocFirst(Place place, std::size_t bytes);
   Allocation* AllocFirst(Place place, std::size_t bytes, const Stream& stream);
   Allocation* AllocFirst(Place place, std::size_t bytes, void* stream_handle);
   [[noreturn]] void ThrowNoPlace(Place place) const;
   Front& FrontOf(Place place, const Stream& stream);
   Front& FrontOf(Place place, void* stream_handle);
-  // Closes the chains of streams that turned out to be destroyed although
-  // nobody announced their end. Nothing while a capture is announced.
+  // Closes the chains of streams that were destroyed without an announcement.
+  // Does nothing while a capture is announced.
   void EndLostStreams();
-  // What StreamDestroyed announces; and what the end of a thread does for its
-  // own stream, in the thread.
+  // EndStream implements StreamDestroyed. EndOfThread does the same for a
+  // thread's own stream when the thread ends; it runs in that thread.
   void EndStream(const Stream& stream);
   void EndOfThread(const Stream& stream);
-  // Fails unless the stream's handle still names the stream.
+  // Throws unless the stream's handle still names the stream.
   void CheckStream(Stream stream);
-  // Errors: std::invalid_argument, naming `what`, unless it can be marked.
+  // Throws std::invalid_argument, naming the function `what`, unless memory of
+  // `stream` can be marked.
   void RequireMarkable(const char* what, Stream stream);
-  // `now` is the stream that has the handle of `stream` today; without uid if
+  // `now` is the stream that currently owns the handle of `stream`; uid 0 if
   // there is none.
   [[noreturn]] static void ThrowStale(Stream stream, Stream now);
-  // A capture would end, as the device does not let the thread say that it
-  // knows what it does.
+  // Throws because the call would end a capture: the device cannot switch the
+  // thread to the relaxed capture mode.
   [[noreturn]] static void ThrowNotRelaxed(const char* call);
-  // Sets the peak in use of `sum`, which has that of all fronts.
+  // Sets the peak in use of `sum`, which holds the sum of all fronts.
   void SetPeak(const PlaceState& state, Stats& sum) const;
   void ForEachState(FunctionRef<void(PlaceState&)> visit) const;
-  // What `release` gave the system at `places`, which it counts only in part:
-  // not what went as frees that it waited for, nor what a driver's pool gave up
-  // by itself.
+  // Bytes that `release` released to the system at `places`, measured by the
+  // size of their pools. The result of `release` alone misses frees that it
+  // waited for, and memory that a driver's pool released by itself.
   std::size_t GivenBy(const std::vector<PlaceState*>& places,
                       FunctionRef<std::size_t()> release) const;
 
   const Options options_;
   std::shared_ptr<Platform> platform_;
   std::shared_ptr<GraphPools> graph_pools_;
-  ChainContext shared_;                 // what the chains of all places share
-  std::shared_ptr<FrontTable> fronts_;  // of all places
+  ChainContext shared_;  // State that the chains of all places share.
+  std::shared_ptr<FrontTable> fronts_;  // Fronts of all places.
   std::shared_ptr<ThreadEnds> thread_ends_;
-  // By PlaceKind, then index.
+  // Indexed by PlaceKind, then by index.
   std::array<std::vector<std::shared_ptr<PlaceState>>, 4> places_;
-  std::function<void(Stream)> lost_observer_;  // null: nobody
+  std::function<void(Stream)> lost_observer_;  // null: no observer
 };
 
 }  // namespace strata

@@ -19,11 +19,12 @@
 #include "strata/platform/place.h"
 #include "strata/platform/stream.h"
 
-// What the functions of the C ABI work on, and the frame they run in.
+// The state behind a strata_facade, and the frame of the functions of the C
+// ABI.
 
 struct strata_facade {
   explicit strata_facade(const strata::Options& options) : facade(options) {
-    // The handle may name another stream by now.
+    // By now the handle may name another stream.
     facade.ObserveLostStreams([this](strata::Stream stream) {
       const strata::Stream* const known = known_streams.Find(stream.handle);
       if (known != nullptr && *known == stream) {
@@ -33,19 +34,19 @@ struct strata_facade {
   }
 
   strata::AllocatorFacade facade;
-  strata::PointerMap pointers;  // goes before the facade
+  strata::PointerMap pointers;  // destroyed before the facade
   std::mutex mutex;
   struct MadeStream {
     strata::Stream stream;
-    bool is_ending = false;  // somebody is about to destroy it
+    bool is_ending = false;  // a call is about to destroy it
   };
-  std::vector<MadeStream> streams;     // made here; guarded by mutex
-  strata::KnownStreams known_streams;  // looked up, and not announced as gone
+  std::vector<MadeStream> streams;     // created here; guarded by mutex
+  strata::KnownStreams known_streams;  // looked up before, end not announced
 };
 
 namespace strata {
 
-// A failure for which there is a code, but no exception type elsewhere.
+// A failure with a status code, but without another exception type.
 class CallError : public std::runtime_error {
  public:
   CallError(strata_status code, const std::string& text)
@@ -60,12 +61,13 @@ class CallError : public std::runtime_error {
 strata_status FailCall(strata_status code, const char* function,
                        const char* what) noexcept;
 
-// In a handler: turns what is thrown into a code, as FailCall.
+// Call in an exception handler: converts the current exception into a code, as
+// FailCall.
 strata_status FailWithCurrent(const char* function) noexcept;
 
-// Runs the body of a function of the C ABI and turns what it throws into a
-// code. Nothing passes. Inlined by force: as a call it makes every hit store
-// and load what the body refers to.
+// Runs the body of a function of the C ABI and converts its exceptions into a
+// code. No exception passes. Inlined by force: an out-of-line call makes every
+// hit store and load the captures of the body.
 template <class Body>
 [[gnu::always_inline]] inline strata_status GuardCall(const char* function,
                                                       Body&& body) noexcept {
@@ -80,18 +82,19 @@ template <class Body>
 [[noreturn]] void ThrowNull(const char* name);
 [[noreturn]] void ThrowNoPlace(strata_place place);
 
-// Errors: std::invalid_argument saying that `name` is NULL.
+// Errors: std::invalid_argument if `argument` is NULL; the message contains
+//   `name`.
 inline void Require(const void* argument, const char* name) {
   if (argument == nullptr) ThrowNull(name);
 }
-// Whether a place can be meant.
+// Whether `place` can name a place.
 inline bool IsPlace(strata_place place) {
-  // Negative numbers are large ones here.
+  // The casts turn negative numbers into large ones.
   return static_cast<std::uint32_t>(place.kind) <= STRATA_MANAGED &&
          static_cast<std::uint32_t>(place.index) <=
              std::numeric_limits<std::uint16_t>::max();
 }
-// Errors: std::invalid_argument if no place can be meant.
+// Errors: std::invalid_argument if `place` cannot name a place.
 inline Place PlaceOf(strata_place place) {
   if (!IsPlace(place)) ThrowNoPlace(place);
   return Place{static_cast<PlaceKind>(place.kind),
@@ -100,12 +103,12 @@ inline Place PlaceOf(strata_place place) {
 // Errors: CallError with STRATA_UNKNOWN_POINTER naming the address.
 [[noreturn]] void ThrowUnknown(const void* pointer);
 Allocation& FindPointer(const strata_facade& facade, const void* pointer);
-// The stream that `handle` names where memory of `place` is used.
+// The stream that `handle` names, for use of memory of `place`.
 //
 // Errors: std::invalid_argument if it names none.
-// Cost: device calls when it is seen for the first time; then no lock.
+// Cost: device calls for the first lookup of a handle; then no lock.
 Stream StreamOf(strata_facade& facade, Place place, void* handle);
-// Announces the end of a stream: its handle may name another one soon.
+// Announces the end of a stream. Its handle may soon name another stream.
 void AnnounceEnd(strata_facade& facade, Stream stream);
 // Announces the end of a stream and destroys it.
 Status DestroyStream(strata_facade& facade, Stream stream);

@@ -11,20 +11,20 @@ namespace strata {
 
 // Captures a stream, with memory from a graph pool, for one scope.
 //
-// Model: the capture begins with the guard. End() ends it and gives the graph,
-//   which keeps the pool from then on (AllocatorFacade::KeepForGraph); a guard
-//   destroyed before that ends the capture and destroys its graph. The guard is
-//   a user of the pool, so a pool that nobody else prepared lives exactly as
-//   long as its graphs.
+// Model: the capture begins with the guard. End() ends it and returns the
+//   graph, which holds the pool from then on (AllocatorFacade::KeepForGraph). A
+//   guard that is destroyed before End() ends the capture and destroys its
+//   graph. The guard is a user of the pool, so a pool without other users lives
+//   exactly as long as its graphs.
 // Errors: the constructor throws DeviceError if the capture cannot begin, and
-//   as AllocatorFacade::PrepareMemoryPoolForCUDAGraph; then nothing is
+//   as AllocatorFacade::PrepareMemoryPoolForCUDAGraph; then no capture is
 //   announced.
-// Threads: one; that of the constructor, unless `mode` is relaxed.
+// Threads: one; the thread of the constructor, unless `mode` is relaxed.
 // Lifetime: the facade outlives it.
 // Source: cuda_semantics.md C1-C4, C29, C33.
 class [[nodiscard]] CaptureGuard {
  public:
-  // `pool` 0: a new one.
+  // `pool` 0: creates a pool.
   CaptureGuard(AllocatorFacade& facade, Stream stream, GraphPoolId pool = 0,
                CaptureMode mode = CaptureMode::kThreadLocal);
   CaptureGuard(const CaptureGuard&) = delete;
@@ -32,10 +32,11 @@ class [[nodiscard]] CaptureGuard {
   ~CaptureGuard();
 
   GraphPoolId pool() const { return announcement_.pool; }
-  // The graph, which is the caller's to destroy.
+  // Ends the capture and returns its graph. The caller destroys the graph.
   //
-  // Errors: DeviceError if the capture failed, or the graph cannot keep the
-  //   pool; then there is no graph. std::logic_error if it has ended already.
+  // Errors: DeviceError if the capture failed, or the graph cannot hold the
+  //   pool; then there is no graph. std::logic_error if the capture has ended
+  //   already.
   Graph End();
 
  private:

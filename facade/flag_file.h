@@ -8,16 +8,16 @@
 
 namespace strata {
 
-// The arguments of a command line, with what its flag files hold in the place
-// of each --flagfile=FILE,….
+// Returns the arguments of a command line, with each --flagfile=FILE,… replaced
+// by the flags in those files.
 //
-// Model: a flag file has one flag per line, --name or --name=value; empty lines
-//   and those that begin with # say nothing. A flag may be another --flagfile.
-//   Whether there is a flag of that name is for who parses the result, so that
-//   one that is misspelt is refused in a file as on a command line. Nothing
-//   after "--" is looked at.
-// Errors: std::invalid_argument naming the file, and the line, if it cannot be
-//   read, has a line that is no flag, or takes part in its own expansion.
+// Model: a flag file has one flag per line, --name or --name=value. Empty lines
+//   and lines that begin with # are ignored. A flag may be another --flagfile.
+//   Names are not checked here: the parser of the result refuses an unknown
+//   flag of a file as it does one of the command line. Arguments after "--" are
+//   not read.
+// Errors: std::invalid_argument naming the file, and the line, if the file
+//   cannot be read, contains a line that is no flag, or includes itself.
 std::vector<std::string> ExpandFlagFiles(
     const std::vector<std::string>& arguments);
 

@@ -25,35 +25,35 @@
 
 namespace strata {
 
-// The outermost layer of a chain, and the owner of what users hold: it serves
-// a hit past the layers, walks them otherwise, and keeps the chain alive until
-// its last allocation is freed.
+// The outermost layer of a chain. It serves a hit without a call of the layers,
+// and any other call through them. It keeps the chain alive until its last
+// allocation is freed.
 //
-// Model: a request of natural alignment without flags or a freed_before goes to
-//   the chain's hit path, if it has one; a free without mark or offset goes
-//   back the same way. When the facade drops the front, it becomes an orphan
-//   and destroys itself with the last free, from whichever thread that comes.
-//   While captures are announced every call walks, and requests of a stream
-//   that takes part in one are served by its pool.
-//   Alloc and FreePlain are what a hit of the front cache needs and nothing
-//   else: the only function they call is the last thing they do, so that no
-//   register is saved. What they cannot do starts anew in AllocSlowly and
-//   FreeSlowly. Whether they may, one word says: of the gate, which counts
-//   announced captures and requests that wait for memory.
-//   Once a free has met the lock taken, or another thread's, those threads that
-//   only free leave their blocks (remote_frees.h) in place of taking the
-//   lock, until none does any more, requests of the place wait for memory, or
-//   the front is an orphan. A hit does not look at them: who finds nothing in
-//   the front cache takes them in, and so does who would set a peak.
+// Model: a request of natural alignment without flags or a freed_before uses
+//   the chain's hit path, if there is one. A free without mark or offset uses
+//   it too. When the facade drops the front, the front becomes an orphan: the
+//   last free, in any thread, destroys it.
+//   While captures are announced, every call walks the layers. Requests of a
+//   stream that takes part in a capture are served by its pool.
+//   Alloc and FreePlain contain only the code of a hit of the front cache.
+//   Their only function call is a tail call, so they save no register. All
+//   other cases restart in AllocSlowly and FreeSlowly. One word of the gate
+//   decides: it counts announced captures and requests that wait for memory.
+//   A free that finds the lock held by another thread opens the front to remote
+//   frees (remote_frees.h): from then on, threads that only free leave their
+//   blocks there and do not lock. This ends when no thread leaves blocks any
+//   more, when requests of the place wait for memory, or when the front becomes
+//   an orphan. A hit does not read the remote frees. A request that misses the
+//   front cache drains them, and so does one that would raise the peak.
 // Threads: any thread.
-// Cost: a hit takes one uncontended lock and no heap or device call.
+// Cost: a hit acquires one uncontended lock and makes no heap or device call.
 class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
     : public Decorator,
       private Postponable,
       private FreeTaker {
  public:
   enum class Role : std::uint8_t {
-    kEager,  // its stream's; requests of captures go to their pools
+    kEager,  // of a stream; requests of captures use their pools
     kGraph,  // of a graph pool
   };
   Front(std::shared_ptr<PlaceState> state, std::shared_ptr<ChainStream> stream,
@@ -61,86 +61,91 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
 
   const std::shared_ptr<ChainStream>& chain_stream() const { return stream_; }
   HitState& hit_state() const { return hit_; }
-  // Of its place, in its facade.
+  // The state of the front's place, in its facade.
   const PlaceState& state() const { return *state_; }
 
-  // The facade lets go: the front is an orphan, and may be gone on return.
+  // The facade releases the front: it becomes an orphan, and may be destroyed
+  // on return.
   void Drop() noexcept;
-  // Keeps the front until Unpin, after which it may be gone; false if it ends.
+  // Holds the front until Unpin, which may destroy it. False if the front is
+  // ending.
   bool TryPin() noexcept;
   void Unpin() noexcept;
 
-  // Whether an allocation was ever asked of it.
+  // Whether the front ever received a request.
   bool was_used() const { return was_used_.load(std::memory_order_relaxed); }
 
-  // Whether frees may wait; if so, EndWaiting takes them in, and has none wait
-  // until the next one that is contended.
+  // True if other threads may have queued frees. EndWaiting() drains the queue,
+  // and closes it until the next contended free.
   bool may_have_waiting() const { return hit_.lock.is_open(); }
   void EndWaiting() noexcept;
   void set_debug_fill(const DebugFill* fill) override;
 
-  // Allocate(bytes), with a hit served past everything but the hit path. For
-  // an AllocationPtr. The calling thread has called AllocFirst. `hit` is
-  // hit_state(): who calls knows it without a look at the front.
+  // Allocate(bytes), where a hit passes only the hit path. The result is for an
+  // AllocationPtr. The calling thread has called AllocFirst. `hit` is
+  // hit_state(), passed so that a hit need not read the front.
   [[gnu::always_inline]] Allocation* Alloc(HitState& hit, std::size_t bytes);
-  // The same for a thread's first.
+  // Alloc for the first call of a thread.
   Allocation* AllocFirst(std::size_t bytes);
 
-  // For the C ABI: what it knows the front's pointers by; null if nothing yet.
+  // For the C ABI: the group that knows the front's pointers; null if there is
+  // none yet.
   PointerGroup* pointers() const;
-  // `group` serves this front from now on; false if it serves another one.
+  // Binds `group` to this front. False if the group is bound to another front.
   bool Share(const std::shared_ptr<PointerGroup>& group) noexcept;
-  // Memory of the front will be freed, and may be kept by the front cache, in a
-  // region that is not settled for its group: there was no host memory to make
-  // one, or several fronts share it and this one may have its own some day.
-  // Hits look at the region from now on, as long as the front lives.
+  // Records that the front cache may hold memory whose region is not settled
+  // for this front's group. Reasons: there was no host memory for a group, or
+  // several fronts share the group and this one may get its own later. From now
+  // on, as long as the front lives, hits read the region.
   void NoteUnknown() noexcept;
-  // Alloc, whose pointer is known there before anybody else can free it, by the
-  // lock that is taken anyway: in parts, of which the first is all that a hit
-  // needs, and calls nothing. Who calls goes on with the one that the progress
-  // says, and with the same Hold, one of ChainLock's, as the last thing he
-  // does. What is known may be freed at once, by a thread that frees something
-  // twice: so it is looked at before.
+  // Alloc that also makes the pointer known to its group, under the lock of the
+  // hit, before another thread can free it. It is split into parts. StartKnown
+  // is the whole of a hit and calls no function. The caller continues with the
+  // part that the progress names, with the same Hold (one of the ways of
+  // ChainLock), as its last action. A known pointer may be freed at once, by a
+  // thread that frees a pointer twice: read the block before.
   enum class Progress : std::uint8_t {
     kDone,
-    kNone,       // the lock could not be had at once; nothing is done
-    kSlowly,     // a hit is not all there is to do: AllocSlowly; the same
-    kPastCache,  // the front cache has nothing; the lock is held
-    kNoSlot,     // no slot is free, or there is more to look at; the same
+    kNone,       // the lock is not available at once; nothing was done
+    kSlowly,     // not a plain hit, nothing was done: call AllocSlowly
+    kPastCache,  // the front cache missed; the lock is held
+    kNoSlot,     // no slot is free, or more has to be checked; the lock is held
   };
   struct Started {
     Progress progress;
-    Block* block;  // of kNoSlot; else null
+    Block* block;  // set for kNoSlot; else null
   };
   // kDone: `*pointer` is set. `hit` as for Alloc.
   template <class Hold>
   [[gnu::always_inline]] Started StartKnown(HitState& hit, std::size_t bytes,
                                             void** pointer) noexcept;
-  // Of kPastCache: the block is taken, as for kNoSlot; null if none was found
-  // at once, and no lock is held: then AllocSlowly has to look.
+  // After kPastCache: returns a block, in the state of kNoSlot. Null if no
+  // block was found at once; then no lock is held, and the caller calls
+  // AllocSlowly.
   template <class Hold>
   [[gnu::always_inline]] Block* TakePastCache(HitState& hit,
                                               std::size_t bytes) noexcept;
-  // Of kNoSlot: `*pointer` is set. False if somebody else has to make the block
-  // known. No lock is held then.
+  // After kNoSlot: sets `*pointer`. False if the pointer is not known yet and
+  // the caller has to insert it. No lock is held on return.
   template <class Hold>
   [[gnu::always_inline]] bool MakeKnown(HitState& hit, Block* block,
                                         void** pointer) noexcept;
-  // Of kNone: all of it.
+  // After kNone: the whole call.
   struct Finished {
-    Allocation* unknown;  // somebody has to see to that; null if it is known
-    void* data;           // of one that is known
+    Allocation* unknown;  // not yet known: the caller inserts it; null if known
+    void* data;           // address of a known allocation
   };
   Finished AllocKnown(std::size_t bytes);
   Allocation* AllocSlowly(std::size_t bytes);
-  // In parts, too: frees `data`, which may be any, if it is among the pointers
-  // of `group`. `lock` was that group's guard.
+  // The free, also in parts. Frees `data`, which may be any address, if it is
+  // among the pointers of `group`. `lock` was the group's guard.
   template <class Hold>
   [[gnu::always_inline]] static Progress StartFree(PointerGroup& group,
                                                    ChainLock& lock,
                                                    const void* data) noexcept;
-  // Of kNoSlot: false, and nothing is done, if that takes a search, which comes
-  // next: false if the pointer is not there, and no lock is held then.
+  // After kNoSlot. FreePastSlot returns false, and does nothing, if the pointer
+  // needs a search: call FreeBySearch next. FreeBySearch returns false if the
+  // pointer is not in the group; no lock is held then.
   template <class Hold>
   [[gnu::always_inline]] static bool FreePastSlot(PointerGroup& group,
                                                   ChainLock& lock,
@@ -148,25 +153,26 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   template <class Hold>
   static bool FreeBySearch(PointerGroup& group, ChainLock& lock,
                            const void* data) noexcept;
-  // Of kNone: all of it. False, and nothing is done, if it is not there.
+  // After kNone: the whole free. False, and nothing is done, if the pointer is
+  // not in the group.
   static bool FreeKnown(PointerGroup& group, const void* data) noexcept;
 
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // The front hears of the end of `stream` from here on.
+  // From here on the front is notified of the end of `stream`.
   bool RecordStream(Allocation* allocation, Stream stream) noexcept override;
   bool RecordUse(Allocation* allocation, Stream stream,
                  Event event) noexcept override;
-  // Nothing while a capture is announced.
+  // Releases nothing while a capture is announced.
   std::size_t Release() noexcept override {
     return gate_.any() ? 0 : underlying()->Release();
   }
   Stream stream() const override { return stream_->stream(); }
   ChainLock& lock() const { return hit_.lock; }
   const char* name() const override { return "front"; }
-  // These ask layers for what a driver may have to be asked, also where a
-  // request has failed; so that a capture of the thread goes on.
+  // These functions call layers that may call the driver, also after a failed
+  // request. They let a capture of the thread continue.
   Stats stats() const override;
   void ResetPeak() override;
   void Accept(AllocatorVisitor& visitor) const override;
@@ -179,136 +185,150 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   void FreePlain(Allocation* allocation) noexcept override;
 
   Allocation* TakeHit(std::size_t bytes) noexcept;
-  // The rest of Alloc and FreePlain if the word is not all of the lock, or is
-  // taken.
+  // The rest of Alloc and FreePlain if the lock has an owner thread, or is
+  // held.
   Allocation* AllocInTurn(std::size_t bytes);
   void FreeInTurn(Allocation* allocation) noexcept;
-  // From and to the front cache; null and false if it does not. Hold the lock.
+  // Take a block from the front cache, or add one to it. Null or false if the
+  // cache cannot. Hold the lock.
   Block* TakeAtOnce(HitState& hit, std::size_t bytes) noexcept;
   static bool GiveAtOnce(HitState& hit, Block* block) noexcept;
-  // Counts a block of the hit path as the user's. Hold the lock, and see to the
-  // peak (UseCounts::is_beyond_peak).
+  // Counts a block of the hit path as in use. Hold the lock. The caller checks
+  // the peak (UseCounts::is_beyond_peak).
   void Start(HitState& hit, Block* block, std::size_t bytes) noexcept;
-  // Sees to it, once what waits is taken in.
+  // Raises the peak, after it drained the queued frees.
   template <class Hold>
   static void RaisePeak(HitState& hit) noexcept;
-  // The rest of Alloc once the lock is held; if the front cache has nothing.
+  // The rest of Alloc: with the lock held; after a miss of the front cache; at
+  // a new peak.
   template <class Hold>
   Allocation* AllocWith(HitState& hit, std::size_t bytes);
   template <class Hold>
   Allocation* AllocPastCache(HitState& hit, std::size_t bytes);
   template <class Hold>
   Allocation* AllocBeyondPeak(HitState& hit, Block* block) noexcept;
-  // A block of the front cache once what waits was taken in; null if there is
-  // none. Hold the lock.
+  // Drains the queued frees, then takes a block from the front cache; null if
+  // there is none. Hold the lock.
   Block* TakeAmongLeft(HitState& hit, std::size_t bytes) noexcept;
-  // Whether what `group`, whose guard the calling thread holds, has for the
-  // front that it serves is all that this free needs.
+  // Whether the state of `group` suffices to free the allocation: its front
+  // owns it, and the free is plain. The calling thread holds the guard of the
+  // group.
   static bool MayFreePlainly(const PointerGroup& group,
                              const Allocation& allocation) noexcept {
     const Front* const front = group.front();
     return allocation.owner() == front && IsPlain(*allocation.block()) &&
            ThreadCensus::IsCounted(front->retry_place_);
   }
-  // The rest of Alloc if the lock could not be had at once.
+  // The rest of Alloc if the lock was not available at once.
   Allocation* AllocContended(std::size_t bytes);
-  // The rest of StartFree and FreePastSlot once `allocation` was taken out.
+  // The rest of StartFree and FreePastSlot once `allocation` was removed from
+  // the group.
   template <class Hold>
   static void FreeTaken(PointerGroup& group, ChainLock& lock,
                         Allocation* allocation) noexcept;
-  // The rest of FreePlain once the lock is held; if the front cache does not
-  // keep it. They end that. `hit` is hit_.
+  // The rest of FreePlain: with the lock held; if the front cache does not
+  // accept the block. Both release the lock. `hit` is hit_.
   template <class Hold>
   void FreeWith(HitState& hit, Allocation* allocation) noexcept;
   template <class Hold>
   void FreePastCache(HitState& hit, Allocation* allocation) noexcept;
-  // The rest of FreePlain if the thread may not be counted, or blocks may be
-  // left; if the lock could not be had at once; if it is for others.
+  // The rest of FreePlain: if the thread may be uncounted or remote frees may
+  // be open; if the lock was not available at once; if another thread should
+  // free the block.
   void FreeUnplainly(Allocation* allocation) noexcept;
   void FreeContended(Allocation* allocation) noexcept;
   void FreeElsewhere(Allocation* allocation) noexcept;
-  // Whether the calling thread is at home, where it frees with the lock: since
-  // it allocated here what was not at hand, while blocks might be left.
+  // Whether the calling thread is at home here, and so frees under the lock. A
+  // thread is at home once it missed the front cache here while remote frees
+  // were open.
   bool IsHome() const noexcept;
   void SetHome(bool is_home) const noexcept;
-  // Has blocks be left, or no longer. Hold the lock.
+  // Opens and closes the remote frees. Hold the lock.
   void OpenToFrees() noexcept;
   void CloseToFrees() noexcept;
   void FreeSlowly(Allocation* allocation) noexcept;
-  // With lock_ held, after a block of `bytes` was given: counts it off, and
-  // tells who waits for memory.
+  // Call with hit_.lock held, after a block of `bytes` was freed. Counts the
+  // free, notifies waiting requests, and releases the lock.
   void EndFree(std::size_t bytes) noexcept;
   Allocation* Walk(const Request& request, Failure& failure) noexcept;
-  // Whether the layers serve the flags of the request; else `failure` says so.
+  // Whether the layers serve the flags of the request. If not, sets `failure`.
   bool CanServe(const Request& request, Failure& failure) const noexcept;
   void WalkFree(Allocation* allocation) noexcept;
-  // While captures are announced.
+  // TryAllocate while captures are announced.
   Allocation* TryAllocateGated(const Request& request,
                                Failure& failure) noexcept;
-  // Past the layers: no layer or capture has to see this call.
+  // Whether a call may skip the layers: no layer or capture needs to see it.
   bool MayHit() const noexcept { return hit_path_ != nullptr && !gate_.any(); }
-  // The same, and nothing has to be done but what Alloc and FreePlain do. Hold
-  // the lock: who waits for memory was counted before he took it last.
+  // Whether, in addition, the call needs nothing except the steps of Alloc and
+  // FreePlain. Hold the lock: a request that waits for memory was counted
+  // before it last held this lock.
   static bool MayHitPlainly(const HitState& hit) noexcept {
     return hit.attention->load(std::memory_order_relaxed) == 0;
   }
-  // Whether walks have to be counted here, as the Stat layer does it otherwise:
-  // where there is a hit path, no layer keeps back what that has to count.
+  // Whether the front counts walks itself, instead of the Stat layer. Where
+  // there is a hit path, no layer holds back blocks that the front would have
+  // to count.
   bool counts_itself() const {
     return stat_ == nullptr || hit_path_ == nullptr;
   }
-  // Whether this was the end of it. Hold the lock.
+  // Whether the front has ended. Hold the lock.
   bool is_over() const {
     return orphan_ && pins_ == 0 && hit_.counts.live_allocations() == 0;
   }
-  // Now, or once no capture is announced.
+  // Destroys the front now, or once no capture is announced.
   void Destroy() noexcept;
   void End() noexcept override;
-  // FreeTaker. Told nobody: who waits has looked here since (EndWaiting).
+  // FreeTaker. Does not notify waiting requests: they have called EndWaiting
+  // since.
   void TakeIn(std::span<Block* const> blocks) noexcept override;
 
-  // After so many frees of threads at home without one that was left, none is
-  // expected any more.
+  // Frees by threads at home, without a remote free between them, after which
+  // the remote frees close.
   static constexpr std::uint32_t kQuietFrees = 4096;
 
   const std::shared_ptr<PlaceState> state_;
   const std::shared_ptr<ChainStream> stream_;
-  CaptureGate& gate_;          // of the facade
-  RetryQueue& retry_;          // of the place, told of hits
-  HitPath* const hit_path_;    // null: every call walks
-  StatAllocator* const stat_;  // of the chain; null without that layer
+  CaptureGate& gate_;        // gate of the facade
+  RetryQueue& retry_;        // queue of the place, notified of hits
+  HitPath* const hit_path_;  // null: every call walks
+  // Stat layer of the chain; null without that layer
+  StatAllocator* const stat_;
   const std::size_t hit_alignment_;
   const Role role_;
-  const bool may_wait_;                 // frees, at the lock
-  std::optional<LastingHitState> own_;  // where hit_ is nobody else's
+  const bool may_wait_;                 // whether frees may wait at the lock
+  std::optional<LastingHitState> own_;  // set if hit_ has no other owner
 
-  // What a hit reads, in one cache line.
-  alignas(64) HitState& hit_;        // the hit path's, that of stat_, or own_
-  const std::uint64_t retry_place_;  // of retry_
-  // The same, and kNowhere while blocks may be left: then no free is plain.
+  // Members that a hit reads, in one cache line.
+  alignas(64) HitState& hit_;        // state of the hit path, of stat_, or own_
+  const std::uint64_t retry_place_;  // place of retry_
+  // retry_place_, or kNowhere while remote frees are open: then no free is
+  // plain.
   std::atomic<std::uint64_t> plain_place_;
-  // Guarded by hit_.lock:
-  // pointers_, if for each block of the front cache the region of its start was
-  // settled for that group: the cache has whole blocks that users of this front
-  // freed, and PointerMap settles before they can. Null otherwise.
+  // Guarded by hit_.lock: hit_pointers_ equals pointers_ if, for each block of
+  // the front cache, the region of its start is settled for that group. The
+  // cache holds whole blocks that users of this front freed, and PointerMap
+  // settles the region before a free is possible. Null otherwise.
   PointerGroup* hit_pointers_ = nullptr;
   std::shared_ptr<PointerGroup> pointers_;
   bool keeps_unknown_ = false;
   std::uint64_t pins_ = 0;
-  std::uint32_t quiet_frees_ = 0;  // of threads at home
+  // frees by threads at home since the last remote free
+  std::uint32_t quiet_frees_ = 0;
   bool orphan_ = false;
   std::atomic<bool> was_used_{false};
   RemoteFrees remote_frees_;
-  // Of the lists of state_:
+  // Positions in the lists of state_:
   std::size_t list_position_ = 0;  // guarded by its list_mutex_
-  std::uint64_t number_ = 0;       // above those of fronts before; constant
-  // Uids of streams whose ends it hears of; guarded by its heeds_mutex_.
+  // larger than the number of any earlier front; constant
+  std::uint64_t number_ = 0;
+  // Uids of streams whose end this front is notified of; guarded by the
+  // heeds_mutex_ of state_.
   std::unordered_set<std::uint64_t> heeds_;
-  // One of them, or 0; to look at without the lock.
+  // One of heeds_, or 0. Readable without the lock.
   std::atomic<std::uint64_t> heeded_{0};
 };
 
-// ---- Inline, so that what the facade calls ends in it.
+// ---- Inline, so that the facade's functions end in these.
 
 inline Allocation* Front::Alloc(HitState& hit, std::size_t bytes) {
   if (!ChainLock::ByWord::TakeAtOnce(hit.lock)) [[unlikely]] {
@@ -370,7 +390,7 @@ inline Front::Started Front::StartKnown(HitState& hit, std::size_t bytes,
   }
   Block* const block = TakeAtOnce(hit, bytes);
   if (block == nullptr) return {Progress::kPastCache, nullptr};
-  // Its region need not be looked at, which may have to be fetched.
+  // Does not read the region of the block, which may be a cache miss.
   PointerGroup* const pointers = hit_pointers_;
   if (hit.counts.is_beyond_peak() || pointers == nullptr ||
       !pointers->InsertAtOnce(block->data, block->allocation())) {
@@ -418,7 +438,7 @@ inline Front::Progress Front::StartFree(PointerGroup& group, ChainLock& lock,
   if (!Hold::TakeAtOnce(lock)) [[unlikely]] {
     return Progress::kNone;
   }
-  // The group may have changed fronts, and the lock, too.
+  // The group may have changed its front, and the lock its owner.
   if (!group.IsGuardedBy(lock) || !Hold::IsAll(lock)) [[unlikely]] {
     Hold::Release(lock);
     return Progress::kNone;
@@ -479,7 +499,7 @@ template <class Hold>
                                             Allocation* allocation) noexcept {
   Block* const block = allocation->block();
   Hold::Keep();
-  // Counted first: once given, it may be somebody else's.
+  // Count first: once the cache has the block, another thread may own it.
   hit.counts.Uncount(*block);
   const bool is_given = hit_path_->GiveCached(block);
   if (!is_given) [[unlikely]] {
@@ -493,7 +513,7 @@ template <class Hold>
 }
 
 inline bool Front::GiveAtOnce(HitState& hit, Block* block) noexcept {
-  // The cache writes over it.
+  // The cache overwrites it.
   const std::size_t requested = block->requested;
   if (!hit.cache.Give(block)) return false;
   hit.counts.Uncount(*block, requested);

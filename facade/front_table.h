@@ -12,23 +12,23 @@ namespace strata {
 
 class Front;
 
-// The fronts of a facade by place and stream. Of memory without streams: under
-// the legacy stream's uid.
+// The fronts of a facade by place and stream. Memory without streams uses the
+// legacy stream's uid.
 //
 // Threads, cost: as KeyTable.
 class FrontTable {
  public:
-  // Null if there is none, or if a change got in the way: FindLocked knows. A
-  // wrong place or uid is one that has none.
+  // Null if there is no front, or if a concurrent change interfered: then call
+  // FindLocked. A wrong place or uid has no front.
   Front* Find(Place place, std::uint64_t uid) const {
     return table_.Find(KeyOf(place, uid));
   }
   Front* FindLocked(Place place, std::uint64_t uid) const {
     return table_.FindLocked(KeyOf(place, uid));
   }
-  // Another one, never seen before in the process, whenever a front is no
-  // longer where it was: read before it is looked up, it says how long the
-  // answer is good (front_route.h).
+  // A version that is unique in the process. It changes whenever a front is
+  // removed or replaced. Read it before a lookup: the result is valid as long
+  // as the version is unchanged (front_route.h).
   std::uint64_t version() const {
     return version_.load(std::memory_order_acquire);
   }
@@ -44,7 +44,7 @@ class FrontTable {
     table_.Remove(KeyOf(place, uid));
     ChangeVersion();
   }
-  // Removes all of the place; calls `visit` with each. Uses no heap.
+  // Removes all fronts of the place and calls `visit` with each. Uses no heap.
   template <class Visit>
   void RemoveAll(Place place, Visit visit) {
     const std::uint64_t of_place = KeyOf(place, 0);
@@ -53,7 +53,7 @@ class FrontTable {
           return (key & kPlaceMask) == of_place;
         },
         [this, &visit](Front* front) {
-          ChangeVersion();  // first: a route to it has ended
+          ChangeVersion();  // first: it ends the routes to this front
           visit(front);
         });
   }
@@ -63,7 +63,7 @@ class FrontTable {
   static constexpr std::uint64_t kPlaceMask =
       (std::uint64_t{1} << kPlaceBits) - 1;
 
-  // Uids count streams; a process makes no 2^40 of them.
+  // Uids count streams; a process creates fewer than 2^40.
   static std::uint64_t KeyOf(Place place, std::uint64_t uid) {
     return (uid << kPlaceBits) | (std::uint64_t{place.index} << 8) |
            static_cast<std::uint8_t>(place.kind);

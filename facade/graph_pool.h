@@ -26,9 +26,9 @@
 
 namespace strata {
 
-// The stream of a graph pool's chain. While captures are under way it is left
-// alone; memory goes back to the system only after the device was waited for,
-// as launches may have used it on any stream.
+// The stream of a graph pool's chain. Memory returns to the system only after a
+// wait for the device, because launches may have used it on any stream. While
+// captures are under way the stream is not used.
 class GraphPoolStream final : public ChainStream {
  public:
   GraphPoolStream(Device& device, const Stream& stream,
@@ -42,41 +42,43 @@ class GraphPoolStream final : public ChainStream {
   const std::shared_ptr<TimelineTable> timelines_;
 };
 
-// Memory for the graphs of one or more captures: what is allocated inside them,
-// and what was allocated outside and they may have baked in.
+// Memory for the graphs of one or more captures: memory allocated inside them,
+// and memory allocated outside whose addresses they may contain.
 //
-// Model: per place a ChunkPool of its own above the place's, which counts the
-//   bytes and enforces the limit; on it a strategy per stream that never gives
-//   a chunk back: auto_growth, or virtual_memory where that serves the place.
-//   What is freed here serves this pool's later requests only, of this capture
-//   or of the next, and goes back to the place with the pool, once the device
-//   was waited for: if it cannot be, the pool stays until it can, but no longer
-//   than its facade. Blocks that are live then keep their chunks; the place
-//   gives what is idle beside them to the system. Captures that share a pool
-//   come one after another, and so must the launches of their graphs
-//   (cuda_semantics.md K6).
+// Model: per place, a ChunkPool above the place's pool counts the bytes and
+//   enforces the limit. A strategy per stream on it never releases a chunk:
+//   auto_growth, or virtual_memory where that serves the place.
+//   A freed block serves only later requests of this pool, of this capture or
+//   of the next. The memory returns to the place when the pool ends, after a
+//   wait for the device. If the wait fails, the pool remains until it succeeds,
+//   but not longer than its facade. Live blocks then keep their chunks alive;
+//   the place releases the idle memory beside them to the system.
+//   Captures that share a pool run one after another, and so must the launches
+//   of their graphs (cuda_semantics.md K6).
 // Threads: any thread.
-// Lifetime: shared by who prepared it, by captures that are under way and by
-//   graphs, through their user objects; the last one ends it. Chains with live
+// Lifetime: shared by its users, by captures that are under way, and by graphs,
+//   through their user objects. The last owner ends the pool. Chains with live
 //   allocations last until those are freed.
 // Source: DESIGN §5; cuda_semantics.md C25-C33, K1-K9; pytorch.md §2.8;
 //   paddle.md §3.8.
 class GraphPool final : public CaptureHold, private Postponable {
  public:
-  // Its last owner ends it, or the end of the captures under way then.
+  // The pool ends with its last owner. If captures are under way then, it ends
+  // after them.
   static std::shared_ptr<GraphPool> Make(
       GraphPoolId id, std::shared_ptr<TimelineTable> timelines);
 
   GraphPoolId id() const { return id_; }
 
-  // The chain of `stream` at the place of `state`. No device call.
+  // The chain of `stream` at the place of `state`. Makes no device call.
   //
   // Errors: std::bad_alloc.
   Front& FrontOf(const std::shared_ptr<PlaceState>& state,
                  const Stream& stream);
-  // All streams of the capture have joined, or it failed.
+  // Call when all streams of the capture have joined, or the capture failed.
   void CaptureEnded() noexcept;
-  // Everybody has removed it: it is one of `count` until it ends. Called once.
+  // All users have removed the pool: increments `count` until the pool ends.
+  // Called once.
   void CountAsUnused(
       const std::shared_ptr<std::atomic<std::size_t>>& count) noexcept {
     unused_ = count;
@@ -91,7 +93,7 @@ class GraphPool final : public CaptureHold, private Postponable {
   std::size_t reserved_bytes() const;
 
  private:
-  // What a pool has at one place.
+  // The part of a pool at one place.
   struct AtPlace {
     std::shared_ptr<PlaceState> state;
     std::shared_ptr<Reclaimer> reclaimer;
@@ -109,12 +111,12 @@ class GraphPool final : public CaptureHold, private Postponable {
   ~GraphPool() override;
 
   void End() noexcept override;
-  // For launches, of every device with memory here. False if one cannot be
-  // waited for.
+  // Waits for the launches on every device with memory here. False if a wait
+  // fails.
   bool AwaitLaunches() noexcept;
   AtPlace& PlaceOf(const std::shared_ptr<PlaceState>& state);
   void GiveKept() noexcept;
-  // Asked at the end, when nobody else can change what it looks at.
+  // Called at the end, when no other thread can change the state.
   bool HasMemoryOf(const Device& device) const noexcept;
 
   const GraphPoolId id_;
@@ -125,10 +127,10 @@ class GraphPool final : public CaptureHold, private Postponable {
   std::map<PlaceState*, std::unique_ptr<AtPlace>> places_;
   std::vector<std::weak_ptr<CaptureOrderAllocator>> orders_;
   std::unique_ptr<Kept> kept_;
-  // Null until everybody has removed it; then a count of such pools.
+  // Null until all users have removed the pool; then the count of such pools.
   std::shared_ptr<std::atomic<std::size_t>> unused_;
-  // At the end, by one thread at a time:
-  bool complained_ = false;  // it was logged that it has to stay
+  // Used at the end, by one thread at a time:
+  bool complained_ = false;  // the log says that the pool cannot end yet
 };
 
 }  // namespace strata

@@ -8,7 +8,7 @@
 namespace strata {
 
 // Names a pool of memory for graphs. Chosen by the caller, above 0 and below
-// 2^32, or new for the life of the process.
+// 2^32; or assigned, and then unique in the process.
 using GraphPoolId = std::int64_t;
 
 }  // namespace strata

@@ -10,8 +10,7 @@
 
 namespace strata {
 
-// How memory of the host is served. The meaning of each field is with its
-// option, in options.def.
+// Options of host memory. options.def describes each field.
 struct HostOptions {
   std::string strategy = "auto";
   std::string pinned_strategy = "auto";
@@ -25,32 +24,32 @@ struct HostOptions {
   bool tf_environment = false;
 
   // Errors: std::invalid_argument naming the option that is out of range.
-  //   Contradictions are Options::Validate's.
+  //   Options::Validate checks for contradictions.
   void Validate() const;
 };
 
-// What serves one place of the host.
+// The strategy of one place of the host.
 struct HostStrategy {
   std::string name;             // of a strategy; "direct": no pool
-  std::size_t limit_bytes = 0;  // on what is held from the system; 0: none
-  const char* limit_flag = "";  // the flag or environment variable that sets it
+  std::size_t limit_bytes = 0;  // limit on bytes held from the system; 0: none
+  const char* limit_flag = "";  // name of the flag or environment variable
 
   friend bool operator==(const HostStrategy& a, const HostStrategy& b) {
     return a.name == b.name && a.limit_bytes == b.limit_bytes;
   }
 };
 
-// Looks an environment variable up; null if it is not set. An empty one counts
+// Looks up an environment variable; null if it is not set. An empty one counts
 // as not set.
 using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 // The strategy of pageable host memory. Unless the options name one: bfc if the
-// environment of TensorFlow says so and is to be heard, else pool for a NUMA
-// node or where chunks are visited, because there each piece of the system's
-// memory costs more than a malloc, else direct.
+// environment of TensorFlow says so and strata_tf_environment is on; else pool
+// for a NUMA node or where chunks are visited, because there each piece of the
+// system's memory costs more than a malloc; else direct.
 //
-// Errors: std::invalid_argument naming an environment variable and the value
-//   that it cannot have.
+// Errors: std::invalid_argument naming an environment variable and its invalid
+//   value.
 // Source: tf_bfc.md §2 (ProcessState::GetCPUAllocator), §1j.
 HostStrategy StrategyOfHost(const HostOptions& options, bool is_numa_node,
                             bool has_visitors,
@@ -58,9 +57,9 @@ HostStrategy StrategyOfHost(const HostOptions& options, bool is_numa_node,
 
 // The strategy of pinned memory. Unless the options name one: auto_growth,
 // because the driver pins memory slowly; direct if `is_stream_safe` is false,
-// because then nobody waits for the work that a freed block is used by.
+// because then no layer waits for the work that uses a freed block.
 //
-// Errors: as above.
+// Errors: as StrategyOfHost.
 HostStrategy StrategyOfPinned(const HostOptions& options, bool is_stream_safe,
                               const EnvironmentLookup& environment);
 

@@ -13,18 +13,18 @@
 
 namespace strata {
 
-// Shares idle memory between the facades of a process that use one device. A
-// facade with a request that would fail asks the others: they return idle
-// memory to the device if the work that used it is done.
+// Shares idle memory between the facades of a process that use one device.
+// Before a request of one facade fails, the other facades release idle memory
+// to the device if the work that used it has completed.
 //
-// Model: the last rung of the ladder. A question waits for no stream and calls
-//   no callback or visitor. A thread that is inside a question asks no other.
-//   Nobody is asked while any facade of the device has announced a capture, and
-//   the two facades announce none until the question is answered. Nobody is
-//   asked either while another thread uses the list of facades.
-// Threads: any thread. The destructor waits for questions under way.
+// Model: the last step of the ladder. A query waits for no stream and calls no
+//   callback or visitor. A thread inside a query starts no other. There is no
+//   query while any facade of the device has announced a capture, and neither
+//   facade announces one until the query returns. There is also no query while
+//   another thread uses the list of facades.
+// Threads: any thread. The destructor waits for queries in progress.
 // Lifetime: the arguments of the constructor outlive it. A forked child does
-//   not ask the facades of its parent.
+//   not query the facades of its parent.
 class IdleNeighbour final : private ReclaimSource {
  public:
   // Makes no device call.
@@ -34,8 +34,8 @@ class IdleNeighbour final : private ReclaimSource {
                 const std::shared_ptr<Reclaimer>& reclaimer);
   ~IdleNeighbour() override;
 
-  // Gives nothing from now on, but asks the others as before. Waits for
-  // questions under way.
+  // Releases nothing to other facades from now on, but queries them as before.
+  // Waits for queries in progress.
   void StopGiving() noexcept;
 
  private:
@@ -48,7 +48,8 @@ class IdleNeighbour final : private ReclaimSource {
   void ForEachOther(FunctionRef<void(Entry&)> ask) const noexcept;
 
   const std::shared_ptr<Entry> entry_;
-  Reclaimer::Registration registration_;  // of this, so it goes first
+  // of this object, so it is destroyed first
+  Reclaimer::Registration registration_;
 };
 
 }  // namespace strata

@@ -13,15 +13,15 @@
 
 namespace strata {
 
-// Finds an object, for instance the front of a stream, by a 64-bit key without
-// taking a lock.
+// Finds an object by a 64-bit key without a lock, for instance the front of a
+// stream.
 //
-// Model: a hash table of chains whose nodes are never freed before the table,
-//   only recycled. A reader that walks a chain while a node in it is recycled
-//   may miss its key, never find a wrong one; a miss is repeated with the lock
-//   held (FindLocked).
-// Threads: any thread. Looking up a key while it is being removed is the
-//   caller's error: he uses a stream that he says is destroyed.
+// Model: a hash table of chains. Nodes are recycled, and freed only with the
+//   table. A reader that walks a chain while a node in it is recycled may miss
+//   its key, but never finds a wrong one. After a miss, search again with the
+//   lock held (FindLocked).
+// Threads: any thread. A lookup of a key during its removal is an error of the
+//   caller: it uses a stream whose end it announced.
 // Cost: Find is a hash and two cache lines, up to about as many keys as there
 //   are buckets: 2 to the power of kBucketBits, of 8 bytes each.
 template <class T, unsigned kBucketBits = 8>
@@ -31,7 +31,7 @@ class KeyTable {
   KeyTable(const KeyTable&) = delete;
   KeyTable& operator=(const KeyTable&) = delete;
 
-  // Null if there is no entry, or if a change got in the way.
+  // Null if there is no entry, or if a concurrent change interfered.
   T* Find(std::uint64_t key) const {
     const Node* node = buckets_[Bucket(key)].load(std::memory_order_acquire);
     for (int steps = 0; node != nullptr && steps < kMaxSteps; ++steps) {
@@ -50,8 +50,9 @@ class KeyTable {
     return node != nullptr ? node->value.load() : nullptr;
   }
 
-  // Adds or replaces the entry of `key`; `value` is not null. Errors:
-  // std::bad_alloc.
+  // Adds or replaces the entry of `key`; `value` is not null.
+  //
+  // Errors: std::bad_alloc.
   void Insert(std::uint64_t key, T* value) {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (Node* node = FindNode(key)) {
@@ -59,8 +60,8 @@ class KeyTable {
       return;
     }
     if (spare_.empty()) {
-      // Remove never allocates. By doubling: reserve() takes just what it is
-      // asked for.
+      // Remove never allocates. Reserve twice the size, because reserve()
+      // allocates exactly the requested capacity.
       if (spare_.capacity() == nodes_.size()) {
         spare_.reserve(2 * nodes_.size() + 1);
       }
@@ -82,9 +83,9 @@ class KeyTable {
              [key](std::uint64_t other) { return other == key; });
   }
 
-  // Removes every entry whose key `is_meant` says yes to and calls `visit` with
-  // its value, in no order and without the lock. Uses no heap. An entry that
-  // somebody inserts meanwhile may stay.
+  // Removes every entry whose key satisfies `is_meant` and calls `visit` with
+  // its value, in any order and without the lock. Uses no heap. An entry that
+  // another thread inserts meanwhile may remain.
   template <class Predicate, class Visit>
   void RemoveIf(Predicate is_meant, Visit visit) {
     for (std::atomic<Node*>& head : buckets_) {
@@ -99,15 +100,17 @@ class KeyTable {
     std::atomic<Node*> next{nullptr};
   };
   static constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
-  // Far above any chain; only a reader chased by endless changes gets there.
+  // Far above the length of any chain. Only a reader that is disturbed by
+  // endless changes gets there.
   static constexpr int kMaxSteps = 1 << 16;
 
   static std::size_t Bucket(std::uint64_t key) {
-    // Fibonacci hashing; the high bits are the well-mixed ones.
+    // Fibonacci hashing; the high bits are well mixed.
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15U) >>
                                     (64 - kBucketBits));
   }
-  // Removes the first of the chain that is meant; null if none is.
+  // Removes the first node of the chain that satisfies `is_meant`; null if
+  // there is none.
   template <class Predicate>
   T* TakeFrom(std::atomic<Node*>& head, Predicate is_meant) {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -131,7 +134,7 @@ class KeyTable {
   std::array<std::atomic<Node*>, kBuckets> buckets_{};
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Node>> nodes_;  // all; guarded by mutex_
-  std::vector<Node*> spare_;                  // in no chain; likewise
+  std::vector<Node*> spare_;                  // in no chain; guarded by mutex_
 };
 
 }  // namespace strata

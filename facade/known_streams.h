@@ -13,19 +13,21 @@ namespace strata {
 
 // Streams by the driver's handle, of any device.
 //
-// Threads: any thread. Finding a stream while it is removed is the caller's
-//   error: he uses a stream that he says is destroyed.
-// Cost: Find takes two or three cache lines, and a lock only if it finds
-//   nothing. What is removed makes room for the next one.
+// Threads: any thread. A lookup of a stream during its removal is an error of
+//   the caller: it uses a stream whose end it announced.
+// Cost: Find reads two or three cache lines. It locks only if it finds nothing.
+//   Add reuses the memory of removed streams.
 class KnownStreams {
  public:
-  // Null if it is not known. Valid until it is removed.
+  // Null if the handle is unknown. Valid until Remove.
   const Stream* Find(const void* handle) const {
     const std::uint64_t key = KeyOf(handle);
     const Stream* const known = table_.Find(key);
     return known != nullptr ? known : table_.FindLocked(key);
   }
-  // Does nothing if the handle is known. Errors: std::bad_alloc.
+  // Does nothing if the handle is known.
+  //
+  // Errors: std::bad_alloc.
   void Add(const Stream& stream);
   // Does nothing if the handle is not known.
   void Remove(const void* handle);
@@ -38,7 +40,7 @@ class KnownStreams {
   KeyTable<Stream> table_;
   std::mutex mutex_;
   std::deque<Stream> all_;      // guarded by mutex_
-  std::vector<Stream*> spare_;  // not in the table; likewise
+  std::vector<Stream*> spare_;  // not in the table; guarded by mutex_
 };
 
 }  // namespace strata

@@ -8,8 +8,8 @@
 
 namespace strata::memory {
 
-// The functions of AllocatorFacade::Instance() under the names, and with the
-// arguments, that PaddlePaddle's programs call them by.
+// The functions of AllocatorFacade::Instance() with the names and arguments of
+// PaddlePaddle.
 //
 // Errors: as the facade's functions of the same name; std::invalid_argument for
 //   an allocation that is null.

@@ -8,11 +8,10 @@
 
 namespace strata {
 
-// A switch of PaddlePaddle's that says what one value of allocator_strategy
-// says here.
+// A switch of PaddlePaddle that stands for one value of allocator_strategy.
 struct StrategyAlias {
-  // By this name, because nvcc writes a member pointer with parentheses that
-  // g++ warns of.
+  // A named type, because nvcc writes a member pointer with parentheses that
+  // g++ warns about.
   using Member = bool Options::*;
 
   const char* option;
@@ -22,13 +21,13 @@ struct StrategyAlias {
 
 const std::vector<StrategyAlias>& StrategyAliases();
 
-// The strategy in force: the one of an alias that is set, else
+// The strategy in force: the strategy of the alias that is set, else
 // allocator_strategy.
 std::string ResolveStrategy(const Options& options);
 
 // Errors: std::invalid_argument naming both options, if aliases contradict each
-//   other, allocator_strategy where that `was_set`, or memory that the strategy
-//   cannot be had of.
+//   other, allocator_strategy (if `strategy_was_set`), or a kind of memory that
+//   the strategy does not support.
 void CheckAliases(const Options& options, bool strategy_was_set);
 
 }  // namespace strata

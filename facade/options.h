@@ -14,8 +14,7 @@
 
 namespace strata {
 
-// All a facade is built from. The meaning and default of every field are those
-// of its option in options.def.
+// All settings of a facade. options.def describes each field and its default.
 struct Options {
   std::string allocator_strategy = "auto_growth";
   std::string ipc = "posix";  // or "legacy"
@@ -35,30 +34,30 @@ struct Options {
   bool check_streams = false;
   bool share_idle = true;
 
-  // Reads "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option names
-  // and values, separated by commas, semicolons or spaces. A Bool may stand
-  // without value. A value that holds a separator is written in single quotes,
-  // in which two quotes in a row stand for one.
+  // Parses "allocator_strategy=auto_growth,strata_sim_memory=8GiB": option
+  // names and values, separated by commas, semicolons or spaces. A Bool needs
+  // no value. A value that contains a separator is written in single quotes;
+  // two single quotes inside it stand for one.
   //
-  // Errors: std::invalid_argument naming the unknown option (and those known),
-  //   or the option and the value it cannot take; also what Validate throws.
+  // Errors: std::invalid_argument naming the unknown option (and the known
+  //   ones), or the option and its invalid value; also the errors of Validate.
   static Options Parse(std::string_view text);
 
   // Sets one option by name. A name of RemovedOptions() sets nothing, whatever
-  // its value, and is warned of once in a process. Errors as Parse, without
-  // Validate.
+  // its value; the first use in a process logs a warning. Errors as Parse,
+  // without Validate.
   void Set(std::string_view name, std::string_view value);
 
   // Errors: std::invalid_argument naming the option, or both options if two
-  //   contradict each other. `strategy_was_set` says that allocator_strategy
-  //   was chosen, not left at its default; `strategy_is_known` that the caller
-  //   has it, whether or not this build does.
+  //   contradict each other. `strategy_was_set`: allocator_strategy was chosen,
+  //   not left at its default. `strategy_is_known`: the caller implements the
+  //   strategy, even if this build does not.
   void Validate(bool strategy_was_set, bool strategy_is_known = false) const;
 
-  // The strategy in force, aliases resolved; "auto" if each device gets its own
-  // (auto_strategy.h).
+  // The strategy in force, aliases resolved; "auto" if the strategy is chosen
+  // per device (auto_strategy.h).
   std::string Strategy() const;
-  // What allocations are filled with, if anything.
+  // The byte that fills allocations, if any.
   std::optional<unsigned char> FillByte() const;
 };
 
@@ -72,7 +71,7 @@ struct OptionInfo {
 
 std::vector<OptionInfo> OptionTable();
 
-// One row of removed_options.def: an option that has no effect any more.
+// One row of removed_options.def: an option without effect.
 struct RemovedOption {
   const char* name;
   const char* type;
@@ -81,7 +80,7 @@ struct RemovedOption {
 
 std::vector<RemovedOption> RemovedOptions();
 
-// The values in force, as Parse reads them, in the order of options.def.
+// The values in force, in the syntax of Parse, in the order of options.def.
 std::string ToString(const Options& options);
 
 }  // namespace strata

@@ -11,20 +11,21 @@
 
 namespace strata {
 
-// Gives memory back for a request of so many bytes; returns the bytes given.
+// Frees memory for a request of the given bytes; returns the bytes freed.
 using OutOfMemoryFunction = std::function<std::size_t(Place, std::size_t)>;
 
-// A callback that is asked when memory is exhausted, until this handle is reset
-// or destroyed, or its facade is gone.
+// A callback for exhausted memory. It is registered until this handle is reset
+// or destroyed, or its facade is destroyed.
 //
-// Model: the end of the handle waits for calls in flight. Inside a call of its
-//   own callback it returns at once: no further call begins, those under way go
-//   on, in other threads too, and the function is destroyed after the last one.
-//   Two callbacks, in two threads, that reset each other's handles deadlock.
+// Model: Reset and the destructor wait for calls in flight. Inside a call of
+//   its own callback they return at once: no further call begins, calls in
+//   flight continue, in other threads too, and the function is destroyed after
+//   the last one. Two callbacks, in two threads, that reset each other's
+//   handles deadlock.
 // Threads: as a value.
 class [[nodiscard]] OutOfMemoryCallback {
  public:
-  class Source;  // the callback, as the ladder sees it
+  class Source;  // the callback, as a step of the ladder
 
   OutOfMemoryCallback() = default;
   OutOfMemoryCallback(OutOfMemoryCallback&&) = default;
@@ -38,7 +39,8 @@ class [[nodiscard]] OutOfMemoryCallback {
 
  private:
   std::shared_ptr<Source> source_;
-  Reclaimer::Registration registration_;  // of source_, so it goes first
+  // of source_, so it is destroyed first
+  Reclaimer::Registration registration_;
 };
 
 class OutOfMemoryCallback::Source final
@@ -47,7 +49,8 @@ class OutOfMemoryCallback::Source final
  public:
   Source(Place place, OutOfMemoryFunction function);
 
-  // Asks the function no more, and destroys it unless a call is inside.
+  // Stops further calls of the function. Destroys it unless a call is in
+  // flight.
   void Drop() noexcept;
 
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {

@@ -42,7 +42,7 @@ class Front;
 class GraphPools;
 class ThreadEnds;
 
-// What all chains of one place share, and the list of those chains.
+// The state that all chains of one place share, and the list of those chains.
 //
 // Threads: any thread.
 // Lifetime: shared by the facade and by every front, so it outlives the last
@@ -50,9 +50,10 @@ class ThreadEnds;
 class PlaceState : public std::enable_shared_from_this<PlaceState>,
                    private PlaceUsage {
  public:
-  // `shared` is what the chains of all places share; `fronts`, where they are
-  // found, if null, this place's own; `thread_ends` hears of per-thread streams
-  // that get a chain, if it is not null. Makes no device call.
+  // `shared` is the state that the chains of all places share. `fronts` is the
+  // table of the fronts; null: the place uses its own. `thread_ends`, if not
+  // null, is notified of per-thread streams that get a chain. Makes no device
+  // call.
   //
   // Errors: std::invalid_argument if the platform has no such memory.
   PlaceState(Place place, std::shared_ptr<Platform> platform,
@@ -81,7 +82,7 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
 
   // The strategy of the chains at this place.
   const std::string& strategy_name() const { return strategy_name_.name; }
-  // What the chains of a graph pool at this place are built with.
+  // Options for the chains of a graph pool at this place.
   const StrategyOptions& strategy_options() const { return settings_; }
   const DecoratorOptions& decorator_options() const {
     return options_.decorators;
@@ -90,47 +91,50 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   void MakeRoomForFrees() noexcept { context_.frees->MakeRoom(); }
   CaptureGate& gate() const { return context_.timelines->gate(); }
 
-  // Whether work on the memory is ordered by streams: requests name one.
+  // Whether streams order the work on the memory, so that requests name one.
   bool has_streams() const {
     return place_.kind == PlaceKind::kDevice ||
            place_.kind == PlaceKind::kManaged;
   }
 
-  // The front of `stream`, made on its first use, which may ask streams that
-  // are gone whether they are done.
+  // The front of `stream`. The first use creates it, and may query whether
+  // ended streams have completed.
   Front& FrontOf(const Stream& stream) {
     // Memory without streams has one chain, under the key of the legacy stream.
     const std::uint64_t uid = has_streams() ? stream.uid : kLegacyStreamUid;
     Front* front = by_uid_->Find(place_, uid);
     return front != nullptr ? *front : FindOrMake(stream, uid);
   }
-  // The front by the driver's handle; null if Remember was not called for it.
+  // The front of the driver's handle; null if Remember was not called for it.
   Front* FindByHandle(std::uintptr_t handle) const {
     return by_handle_.Find(handle);
   }
   void Remember(std::uintptr_t handle, Front& front) {
     by_handle_.Insert(handle, &front);
   }
-  // Has TellOfEnd of `stream` visit the front.
+  // Lets TellOfEnd of `stream` visit the front.
   void HeedEnd(Front& front, Stream stream) noexcept;
-  // Tells the layers that know the stream of its end: those of its own chains,
-  // and of chains with memory that it is marked with.
+  // Notifies the layers that know the stream of its end: the layers of its own
+  // chains, and of chains with memory that is marked with it.
   //
-  // Errors: std::bad_alloc. Cost: visits no other front.
+  // Errors: std::bad_alloc.
+  // Cost: visits no other front.
   void TellOfEnd(Stream stream);
-  // Takes the stream's front out of the tables; null if it has none. Whoever
-  // does drops it.
+  // Removes the stream's front from the tables; null if there is none. The
+  // caller drops it.
   Front* TakeOut(Stream stream);
-  // Drops the stream's front, if it has one: the stream is about to go, and
-  // its timeline has ended. Work in it may be running. Waits for nothing.
+  // Drops the stream's front, if there is one: the stream is about to be
+  // destroyed, and its timeline has ended. Work in it may be running. Does not
+  // wait.
   void Retire(Stream stream) noexcept;
-  // Lets go of every front and callback: the facade goes away.
+  // Drops all fronts and callbacks: the facade is being destroyed.
   void Close() noexcept;
-  // A chain has ended: once closed, nobody asks for what it left in the pool.
+  // Called when a chain has ended. After Close no other call releases its idle
+  // memory in the pool.
   void ReleaseIfClosed() noexcept;
 
-  // A front of a graph pool: `strategy` under the layers that the options ask
-  // for. It counts for this place, but only its pool finds it.
+  // Creates a front of a graph pool: `strategy` under the layers that the
+  // options select. It counts for this place, but only its pool finds it.
   //
   // Errors: std::bad_alloc.
   Front* AddGraphFront(const std::shared_ptr<ChainStream>& stream,
@@ -153,37 +157,36 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   // Errors: std::invalid_argument if the callback is empty.
   OutOfMemoryCallback AddCallback(OutOfMemoryFunction callback, int priority);
 
-  // Adds a visitor of the pool's chunks, of which there are none so far; at a
-  // host place the first may change the strategy. No other call may be in
-  // flight.
+  // Adds a visitor of the pool's chunks; there is no chunk yet. At a host place
+  // the first visitor may change the strategy. No other call may be in flight.
   //
   // Errors: std::logic_error if there was a chunk; std::invalid_argument as
   //   StrategyOfHost.
   void AddVisitor(ChunkPool::Visitor visitor);
 
-  // `front` and its last allocation are gone; its totals stay.
+  // Call when `front` and its last allocation are gone; its totals remain.
   void Finish(Front& front, const Stats& totals);
-  // Calls `visit` with every front, orphans too, with no lock held; a front
-  // lives at least until its visit is over.
+  // Calls `visit` with every front, including orphans, with no lock held. A
+  // front lives at least until its visit returns.
   void ForEachFront(FunctionRef<void(Front&)> visit) const;
-  // Visits every layer of every chain once, and what is left of chains that are
-  // gone; what comes and goes meanwhile may be missed.
+  // Visits every layer of every chain once, and the remains of ended chains.
+  // Memory that is allocated or freed meanwhile may be missed.
   void AcceptAll(AllocatorVisitor& visitor) const;
 
-  // Sets the bytes in use and cached at this place, unless the host is out of
-  // memory.
+  // Sets the bytes in use and cached at this place, unless host memory is
+  // exhausted.
   void Explain(Failure& failure) const noexcept;
-  // The numbers of every front there is or was, added up.
+  // The sum of the statistics of all fronts, past and present.
   Stats SumOfFronts() const;
-  // What their strategies know: hits and misses, splits and joins, of those
-  // that are gone, too, and what is free.
+  // The sum of the statistics of their strategies: hits, misses, splits and
+  // joins, of past and present fronts, and the free memory.
   Stats SumOfStrategies() const;
-  // The largest peak in use of any one of them.
+  // The largest peak in use of any one front.
   std::uint64_t LargestPeak() const;
   void ResetPeak();
 
  private:
-  // The sum if what is in use is counted exactly.
+  // The sum if the bytes in use are counted exactly.
   std::optional<Stats> ExactSum() const noexcept;
   std::size_t LiveBytes() const noexcept override;
   std::optional<std::uint64_t> CountIfUnused() const noexcept override;
@@ -195,22 +198,23 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   };
   using PinnedFront = std::unique_ptr<Front, Unpinner>;
 
-  // What serves this place, with or without visitors.
+  // The strategy of this place, with or without visitors.
   HostStrategy StrategyNow(bool has_visitors) const;
   bool IsNumaNode() const;
   std::shared_ptr<Allocator> MakeSystemAllocator(
       const std::string& strategy) const;
-  // The pool and the strategy, before any chain is built on them.
+  // Builds the pool and the strategy, before any chain is built on them.
   void BuildPool(const HostStrategy& strategy);
   // Hold list_mutex_.
   std::vector<PinnedFront> PinAll() const;
-  void List(Front* front) noexcept;  // has room for it
+  void List(Front* front) noexcept;  // uses the room of MakeRoomInList
   void MakeRoomInList();
-  // With heeds_mutex_ held. Errors: std::bad_alloc.
+  // Hold heeds_mutex_. Errors: std::bad_alloc.
   void Heed(Front& front, std::uint64_t uid);
   void ForgetHeeds(Front& front) noexcept;
   Front* MakeFront(const Stream& stream);
-  // Has the end of the calling thread noticed if the stream is its own.
+  // If the stream is the calling thread's own, registers for the end of the
+  // thread.
   void WatchIfOwn(const Stream& stream) const;
   Front& FindOrMake(const Stream& stream, std::uint64_t uid);
   std::shared_ptr<Allocator> BuildChain(
@@ -225,36 +229,38 @@ class PlaceState : public std::enable_shared_from_this<PlaceState>,
   std::array<Reclaimer::Registration, 2> graph_registrations_;
   const StrategyOptions settings_;  // of the strategy at this place
   const std::shared_ptr<ThreadEnds> thread_ends_;
-  ChainContext context_;  // what the chains of this place share
+  ChainContext context_;  // state that the chains of this place share
   std::shared_ptr<ChunkPool> pool_;
   std::unique_ptr<StrategySource> strategy_;
-  HostStrategy strategy_name_;  // what strategy_ builds
+  HostStrategy strategy_name_;  // the strategy that strategy_ builds
   bool has_visitors_ = false;
-  std::unique_ptr<DebugFill> fill_;           // null: none asked for
+  std::unique_ptr<DebugFill> fill_;           // null: no fill
   const std::shared_ptr<FrontTable> by_uid_;  // of the facade
   KeyTable<Front, 11> by_handle_;
   std::atomic<Front*> default_front_{nullptr};
-  std::mutex fronts_mutex_;       // held while fronts come and go
+  std::mutex fronts_mutex_;       // held while fronts are added or removed
   bool default_was_set_ = false;  // guarded by fronts_mutex_
   // Guarded by fronts_mutex_:
   std::vector<std::weak_ptr<OutOfMemoryCallback::Source>> callbacks_;
 
   std::mutex heeds_mutex_;
-  // By the uid of a stream, the fronts to tell of its end, by their numbers;
+  // Per uid of a stream, the fronts to notify of its end, by their numbers;
   // guarded by heeds_mutex_.
   std::unordered_map<std::uint64_t, std::map<std::uint64_t, Front*>> heeding_;
-  // There was no host memory for one of them: all fronts are told.
+  // An entry of heeding_ failed for lack of host memory: notify all fronts.
   std::atomic<bool> tells_all_{false};
 
   mutable std::mutex list_mutex_;
-  std::vector<Front*> fronts_;  // all, orphans too; guarded by list_mutex_
-  std::uint64_t listed_ = 0;    // fronts so far; likewise
-  Stats finished_;              // of fronts that are gone; likewise
-  Stats finished_strategies_;   // of their own; likewise
-  // The largest peak in use of a front that is gone; likewise.
+  // all, including orphans; guarded by list_mutex_
+  std::vector<Front*> fronts_;
+  std::uint64_t listed_ = 0;  // fronts so far; guarded by list_mutex_
+  Stats finished_;            // of past fronts; guarded by list_mutex_
+  // of their own strategies; guarded by list_mutex_
+  Stats finished_strategies_;
+  // The largest peak in use of a past front. Guarded by list_mutex_.
   std::uint64_t finished_peak_bytes_ = 0;
 
-  // Null if its idle memory is for no other facade.
+  // Null if other facades may not use its idle memory.
   std::unique_ptr<IdleNeighbour> neighbour_;
 };
 

@@ -9,14 +9,15 @@
 
 namespace strata {
 
-// Memory of one device by plain addresses and handles of streams, for adapters
-// to interfaces of others.
+// Memory of one device by plain addresses and stream handles, for adapters to
+// foreign interfaces.
 //
 // Model: owns the allocation behind each address until Free. A handle names a
 //   stream of the device as in AllocatorFacade::Alloc; null is its legacy
 //   stream.
 // Threads: any thread.
-// Lifetime: what was not freed is freed with this object. Keeps the facade.
+// Lifetime: the destructor frees all remaining memory. Owns a reference to the
+//   facade.
 class PlainMemory {
  public:
   // Errors: std::invalid_argument if the facade is null, does not serve
@@ -26,25 +27,25 @@ class PlainMemory {
   PlainMemory& operator=(const PlainMemory&) = delete;
   ~PlainMemory() = default;
 
-  // `bytes` bytes at a multiple of `alignment`, for use on `stream`. Null for 0
-  // bytes.
+  // Allocates `bytes` bytes at a multiple of `alignment`, for use on `stream`.
+  // Null for 0 bytes.
   //
   // Errors: as AllocatorFacade::Alloc.
   void* Allocate(std::size_t bytes, std::size_t alignment, void* stream);
-  // The same for use on any stream at once.
+  // Allocate for use on any stream at once.
   //
-  // Errors: also DeviceError if the default stream of the place cannot be
-  //   waited for, as beside a capture.
+  // Errors: also DeviceError if the wait for the default stream of the place
+  //   fails, as during a capture.
   // Cost: also a wait for the default stream.
   void* AllocateNow(std::size_t bytes, std::size_t alignment);
 
-  // Frees an address; its last use was submitted to `stream`, or is ordered
-  // before what was. Null is ignored. An address that was not allocated here,
-  // or is freed already, is logged.
+  // Frees an address. Its last use was submitted to `stream`, or is ordered
+  // before the work submitted there. Null is ignored. An address that was not
+  // allocated here, or is freed already, is logged.
   //
   // Cost: a device call if the address was allocated for another stream.
   void Free(void* data, void* stream) noexcept;
-  // The same if every use is over.
+  // Free for an address whose every use has completed.
   void FreeNow(void* data) noexcept;
 
  private:
@@ -54,7 +55,7 @@ class PlainMemory {
 
   const std::shared_ptr<AllocatorFacade> facade_;
   const Place place_;
-  PointerMap pointers_;  // goes before the facade
+  PointerMap pointers_;  // destroyed before the facade
 };
 
 }  // namespace strata

@@ -18,31 +18,31 @@ namespace strata {
 
 class Front;
 
-// Some of the pointers of a PointerMap: those of one front.
+// Some of the pointers of a PointerMap: the pointers of one front.
 //
-// Model: while it serves a front, the lock of that front's chain guards it, so
-//   that who allocates or frees there knows the pointer with the lock that he
-//   takes anyway; else a lock of its own does. Which one that is may change
-//   until it is taken: Guard looks again.
-//   The last pointer is noted by itself, until the next one comes: one that is
-//   freed before goes no further, and is found without a hash, so that who
-//   frees it need not wait for what was just stored. Then it goes to its slot:
-//   an address has one. What finds that taken goes to one of sixteen tables;
-//   sixteen, so that one which has to grow keeps others waiting for a sixteenth
-//   of the time. There it waits once more before it enters the table: meanwhile
-//   the line it goes to has been fetched. Now and then it gets the slot, and
-//   who had that goes to the table: so pointers that stay leave the slots to
-//   those that come and go.
-// Errors: to Insert an address that is here fails the process. Who inserts with
-//   the guard held is believed; where a slot or a table turns out to have it,
-//   that fails the process, too.
+// Model: while the group is bound to a front, the lock of that front's chain
+//   guards it. So an allocation or free there needs no second lock. An unbound
+//   group is guarded by its own lock. The guard may change until it is
+//   acquired, so the class Guard checks again.
+//   The group stores the last pointer in separate members until the next
+//   insertion. A pointer that is freed before that is found without a hash, and
+//   the free does not wait for a recent store. At the next insertion the last
+//   pointer moves to its slot: each address has one slot. If the slot is taken,
+//   the pointer moves to one of sixteen tables; while one table grows, the
+//   others can be used. Before a pointer enters its table it waits for one more
+//   insertion, while its cache line is prefetched. Every eighth such pointer
+//   takes the slot instead, and the former owner of the slot moves to the
+//   table. So long-lived pointers leave the slots to short-lived ones.
+// Errors: Insert of an address that is already here fails the process. The
+//   insertions under the guard do not check all places; an address that is
+//   found in its slot or table fails the process, too.
 // Threads: any thread.
-// Cost: up to about a thousand live pointers, mostly one line; beyond, that of
-//   a table, too. A heap call only when a table has to be twice as large, with
-//   no lock held. 34 KiB, and 13 to 26 bytes a pointer that has no slot.
+// Cost: up to about a thousand live pointers, mostly one cache line; beyond
+//   that, also the cost of a table. A heap call only when a table doubles, with
+//   no lock held. 34 KiB, and 13 to 26 bytes per pointer without a slot.
 class alignas(64) PointerGroup {
  public:
-  // The group `number` of `regions`.
+  // Creates the group `number` of `regions`.
   PointerGroup(std::uint8_t number, std::shared_ptr<PointerRegions> regions);
   PointerGroup(const PointerGroup&) = delete;
   PointerGroup& operator=(const PointerGroup&) = delete;
@@ -51,8 +51,8 @@ class alignas(64) PointerGroup {
   bool is_bound() const {
     return guard_.load(std::memory_order_acquire) != &own_->lock;
   }
-  // Serves `front`, which lives until Unbind, from now on. False, and nothing
-  // is done, if it serves another one.
+  // Binds the group to `front`, which lives until Unbind. False, and nothing is
+  // done, if it is bound to another front.
   bool Bind(Front& front) noexcept;
   void Unbind() noexcept;
 
@@ -63,39 +63,40 @@ class alignas(64) PointerGroup {
   // Null if the address, which may be any, is unknown.
   Allocation* Find(const void* data) const noexcept;
   Allocation* Take(const void* data) noexcept;
-  // Frees what is here; returns how many allocations that were.
+  // Frees all allocations of the group; returns their number.
   std::size_t Clear() noexcept;
 
-  // The lock to take before what follows, unless IsGuardedBy says then that it
-  // was another one's. It may be taken even if this serves nobody any more.
+  // The lock to acquire before the calls below. Afterwards call IsGuardedBy:
+  // the guard may have changed. It may be acquired even if the group is
+  // unbound.
   ChainLock& guard() const { return *guard_.load(std::memory_order_acquire); }
-  // Takes it. To be unlocked by guard().unlock().
+  // Acquires the guard. Release it with guard().unlock().
   void Lock() const;
   bool IsGuardedBy(const ChainLock& lock) const {
     return guard_.load(std::memory_order_relaxed) == &lock;
   }
-  // The rest is for who holds it.
+  // The caller of the functions below holds the guard.
 
-  // Null if it serves nobody.
+  // Null if the group is unbound.
   Front* front() const { return front_; }
-  // Whether the address is looked for here.
+  // Whether a lookup of the address includes this group.
   bool Owns(const void* data) const noexcept {
     const PointerRegions::Owners owners = regions_->OwnersOf(data);
     return owners.last == number_ || owners.before == number_ ||
            owners.before == PointerRegions::kMany;
   }
-  // False, and nothing is done, if another one has the slot of the last one.
+  // False, and nothing is done, if the slot of the last pointer is taken.
   bool InsertAtOnce(const void* data, Allocation* allocation) noexcept {
     if (last_ != nullptr && !PutIntoSlot(last_data_, last_)) return false;
     SetLast(data, allocation);
     return true;
   }
-  // The same where it is not said who has that slot: false if a table has to
-  // grow first.
+  // InsertAtOnce, then InsertPastSlot. False if a table has to grow first.
   bool InsertHeld(const void* data, Allocation* allocation) noexcept {
     return InsertAtOnce(data, allocation) || InsertPastSlot(data, allocation);
   }
-  // Null, and nothing is done, if it is not the last one and has no slot.
+  // Null, and nothing is done, if the pointer is not the last one and has no
+  // slot.
   Allocation* TakeAtOnce(const void* data) noexcept {
     if (last_data_ == data) return std::exchange(last_, nullptr);
     const std::uint64_t hash = PointerTable::Hash(data);
@@ -104,31 +105,31 @@ class alignas(64) PointerGroup {
     if (allocation != nullptr) slot = Slot();
     return allocation;
   }
-  // The same of one that has no slot: null, and nothing is done, if that takes
-  // the next, which searches. Without a call.
+  // Takes a pointer without a slot. Null, and nothing is done, if it needs the
+  // search of TakeBySearch. Makes no call.
   Allocation* TakePastSlot(const void* data) noexcept {
     const std::uint64_t hash = PointerTable::Hash(data);
-    // Of null, too: then there is none.
+    // Also for null: then no pointer waits.
     if (waiting_.hash == hash) return std::exchange(waiting_, {}).allocation;
     return TableOf(hash).TakeAtOnce(hash, data);
   }
   Allocation* TakeBySearch(const void* data) noexcept {
     return TableOf(PointerTable::Hash(data)).Take(data);
   }
-  // All of that; null if it is not here.
+  // All of these steps; null if the pointer is not here.
   Allocation* TakeHeld(const void* data) noexcept;
 
  private:
   class Guard;
   static constexpr std::size_t kSlots = std::size_t{1} << 12;
   static constexpr std::size_t kTables = 16;
-  // Often enough for a few steps of a program, so seldom that it does not count
-  // where all pointers are alike.
+  // Every eighth: often enough for a few steps of a program, and seldom enough
+  // to cost nothing where all pointers have the same lifetime.
   static constexpr std::uint32_t kInsertsPerExchange = 8;
 
-  // An allocation, and in the bits that no address of host memory has as many
-  // of the hash of its own address: so that nearly always only who has the slot
-  // is looked at.
+  // An allocation, and a tag of its address: the high 16 bits of the word,
+  // which are unused in addresses of host memory, hold bits of the hash. So a
+  // lookup nearly always reads only the allocation that it searches.
   class Slot {
    public:
     bool is_empty() const { return word_ == 0; }
@@ -138,7 +139,7 @@ class alignas(64) PointerGroup {
     Allocation* allocation() const {
       return reinterpret_cast<Allocation*>(word_ & ~kTag);
     }
-    // Null if it is not that of `data`.
+    // Null if it is not the allocation of `data`.
     Allocation* Find(std::uint64_t hash, const void* data) const {
       if (((word_ ^ hash) & kTag) != 0) return nullptr;
       Allocation* const found = allocation();
@@ -150,24 +151,24 @@ class alignas(64) PointerGroup {
     std::uint64_t word_ = 0;
   };
 
-  // By bits of the hash that tables do not use, unless they are huge.
+  // Uses bits of the hash that the tables do not use, unless they are huge.
   static std::size_t IndexOf(std::uint64_t hash) {
     return (hash >> 36) % kSlots;
   }
-  // One for all addresses of a slot.
+  // All addresses of a slot share one table.
   PointerTable& TableOf(std::uint64_t hash) {
     return tables_[IndexOf(hash) % kTables];
   }
   const PointerTable& TableOf(std::uint64_t hash) const {
     return tables_[IndexOf(hash) % kTables];
   }
-  // Find, by who holds the guard.
+  // Find; the caller holds the guard.
   Allocation* FindHeld(const void* data) const noexcept;
   void SetLast(const void* data, Allocation* allocation) noexcept {
     last_data_ = data;
     last_ = allocation;
   }
-  // False, and nothing is done, if another one has it.
+  // False, and nothing is done, if the slot is taken.
   bool PutIntoSlot(const void* data, Allocation* allocation) noexcept {
     const std::uint64_t hash = PointerTable::Hash(data);
     Slot& slot = slots_[IndexOf(hash)];
@@ -175,30 +176,33 @@ class alignas(64) PointerGroup {
     slot.Set(hash, allocation);
     return true;
   }
-  // The rest of InsertHeld: the last one goes to a table.
+  // The rest of InsertHeld: the last pointer moves to a table.
   bool InsertPastSlot(const void* data, Allocation* allocation) noexcept;
-  // Has the last one wait for its table. False, and nothing is done, if the one
-  // that waited has to search for its place.
+  // Lets the last pointer wait for its table. False, and nothing is done, if
+  // the pointer that waited needs a search for its place.
   bool MoveLastPastSlot() noexcept;
-  // The rest of InsertPastSlot then.
+  // The rest of InsertPastSlot in that case.
   bool InsertBySearch(const void* data, Allocation* allocation) noexcept;
-  // The last one waits. Now and then it has its slot instead, and who had that
-  // waits; fetches the line that this goes to.
+  // Makes the last pointer the waiting one. Every eighth time it takes its
+  // slot, and the former owner of the slot waits. Prefetches the line of the
+  // waiting pointer.
   void LetLastWait(std::uint64_t hash) noexcept;
   [[noreturn]] static void RefuseTwice(const void* data) noexcept;
-  // Without the guard: makes a table twice as large that has `buckets`.
+  // Without the guard: replaces a table that has `buckets` by one twice as
+  // large.
   void Grow(PointerTable& table, std::size_t buckets);
 
   std::atomic<ChainLock*> guard_;
-  // The last one; null if it has been taken, or there was none: then
-  // `last_data_` is no pointer that is known here. Not side by side: a compiler
-  // that writes both at once has the next free wait for it.
+  // The last pointer; null if it was taken, or there was none: then
+  // `last_data_` is no known pointer. The two members are not adjacent: a
+  // compiler that writes both with one store makes the next free wait for it.
   const void* last_data_ = nullptr;
   Front* front_ = nullptr;
   Allocation* last_ = nullptr;
-  // Of those without a slot, the one that is about to enter its table.
+  // The pointer without a slot that enters its table next.
   struct {
-    std::uint64_t hash = 0;  // of its address: that of null if there is none
+    // hash of its address; the hash of null if none waits
+    std::uint64_t hash = 0;
     Allocation* allocation = nullptr;
   } waiting_;
   std::uint32_t inserts_past_slots_ = 0;
@@ -206,13 +210,12 @@ class alignas(64) PointerGroup {
   const Lasting<LoneLock> own_;
   const std::uint8_t number_;
   std::array<PointerTable, kTables> tables_;
-  // What an address has is known from the allocation, which who frees it needs
-  // anyway.
+  // The tag identifies an address by its allocation, which a free reads anyway.
   std::array<Slot, kSlots> slots_{};
 };
 
-// ---- Inline, so that what a table needs calls nothing where it is found at
-// once.
+// ---- Inline, so that the use of a table makes no call if the first bucket
+// decides.
 
 [[gnu::always_inline]] inline bool PointerGroup::InsertPastSlot(
     const void* data, Allocation* allocation) noexcept {

@@ -20,41 +20,41 @@ class Front;
 
 // Owns allocations by their address, for callers that hold plain pointers.
 //
-// Model: each front of the facade has a group. A front's hits are known, and
-// its
-//   frees found, with the lock of its chain, which they take anyway
-//   (Front::StartKnown, StartFree); so threads on streams of their own never
-//   meet here. Where an address may be, its region says; one that changed
-//   streams is looked for where it is likely first. A group whose front has
-//   ended serves the next one. There are 253; fronts beyond that share one
-//   which serves none of them.
+// Model: each front of the facade has a group. The front's hits insert, and its
+//   frees find, their pointers under the lock of its chain, which they acquire
+//   anyway (Front::StartKnown, StartFree). So threads on separate streams never
+//   contend here. The region of an address says which groups may know it. An
+//   address whose region changed streams is searched in the most likely group
+//   first. A group whose front has ended serves the next front. There are 253
+//   groups; further fronts share a common one, which is bound to no front.
 // Errors: an address that is inserted twice fails the process.
-// Threads: any thread. An address is in the map from before its caller knows it
-//   until it is taken out, and only one caller gets it out.
-// Cost: that of a PointerGroup, and two loads. A heap call for the first
-//   pointer of a front, and as its group says. 130 KiB.
+// Threads: any thread. An address is in the map before its caller knows it, and
+//   until it is taken out. Only one caller can take it out.
+// Cost: a PointerGroup operation, and two loads. A heap call for the first
+//   pointer of a front, and where its group makes one. 130 KiB.
 class PointerMap {
  public:
   PointerMap();
   PointerMap(const PointerMap&) = delete;
   PointerMap& operator=(const PointerMap&) = delete;
-  // Frees what is left.
+  // Frees all remaining allocations.
   ~PointerMap();
 
-  // `allocation`, which has an address, is a front's. Errors: std::bad_alloc;
-  // then it is freed.
+  // `allocation` belongs to a front and has an address.
+  //
+  // Errors: std::bad_alloc; then it is freed.
   void Insert(AllocationPtr allocation);
-  // Null if the address is unknown. The result is valid until somebody takes
-  // it out, which is for the caller to rule out.
+  // Null if the address is unknown. The result is valid until another thread
+  // takes it out; the caller prevents that.
   Allocation* Find(const void* data) const;
-  // Null if the address is unknown, as null is.
+  // Null if the address is unknown or null.
   AllocationPtr Take(const void* data) noexcept;
-  // Frees what is in the map; returns how many allocations that were.
+  // Frees all allocations of the map; returns their number.
   std::size_t Clear() noexcept;
 
   const PointerRegions& regions() const { return *regions_; }
-  // Where an address is, most likely, if it is in the map; null if nothing was
-  // ever inserted in its region.
+  // The most likely group of an address, if it is in the map; null if nothing
+  // was ever inserted in its region.
   PointerGroup* GroupOf(const void* data) const {
     const PointerRegions::Owners owners = regions_->OwnersOf(data);
     const bool is_likely_before =
@@ -64,11 +64,11 @@ class PointerMap {
   }
 
  private:
-  // The group into which the calling thread inserted last, slowly: where two
-  // share a region, what it frees is probably there.
+  // The group into which the calling thread last inserted outside the hit path.
+  // Where two groups share a region, the thread's next free is probably there.
   STRATA_INITIAL_EXEC static thread_local constinit std::uint8_t t_last;
 
-  // Numbers of groups; the common one is of no front.
+  // Numbers of groups; the common group belongs to no front.
   static constexpr std::size_t kCommon = 1;
   static constexpr std::size_t kGroups = PointerRegions::kMany;
 
@@ -78,16 +78,18 @@ class PointerMap {
   PointerGroup& GroupFor(Front& front);
   // Hold mutex_.
   PointerGroup& BindOne(Front& front);
-  // Asks those where the address may be, until one of them knows it.
+  // Calls `ask` for the groups that may know the address, until one of them
+  // does.
   template <class Ask>
   Allocation* AskAll(const void* data, Ask ask) const;
   PointerGroup& Make(std::size_t number);
 
   const std::shared_ptr<PointerRegions> regions_;
-  std::array<std::atomic<PointerGroup*>, kGroups> groups_{};  // by number
+  // indexed by number
+  std::array<std::atomic<PointerGroup*>, kGroups> groups_{};
 
   std::mutex mutex_;
-  // Those that were made; fronts hold theirs. Guarded by mutex_.
+  // All groups that were created; fronts share theirs. Guarded by mutex_.
   std::vector<std::shared_ptr<PointerGroup>> made_;
 };
 

@@ -10,15 +10,16 @@
 
 namespace strata {
 
-// Which groups may know the addresses of a region of 2 MiB, by their numbers:
-// the one that inserted there last, and whoever did before.
+// The groups that may know the addresses of a region of 2 MiB, by their
+// numbers: the group that last inserted there, and the groups that inserted
+// before.
 //
-// Model: by region, since chunks are a stream's own, few are smaller, and one
-//   that changes streams does so seldom. So many in a row, 128 GiB, are told
-//   apart; those further away share. Who inserted once stays among those that
-//   may know.
+// Model: a map by region suffices, because each chunk belongs to a stream, few
+//   chunks are smaller, and chunks seldom change streams. 128 GiB of
+//   consecutive regions are distinguished; regions farther apart share an
+//   entry. A group that inserted once remains among the groups that may know.
 // Threads: any thread.
-// Cost: one load. 128 KiB; two bytes each, because a program may use many
+// Cost: one load. 128 KiB; two bytes per region, because a program may use many
 //   regions in turn.
 class PointerRegions {
  public:
@@ -26,15 +27,15 @@ class PointerRegions {
   static constexpr std::uint8_t kMany = 255;
 
   struct Owners {
-    std::uint8_t last = kNobody;    // kNobody: nothing was ever inserted
-    std::uint8_t before = kNobody;  // kNobody: no other; kMany: any
+    std::uint8_t last = kNobody;    // kNobody: no insertion so far
+    std::uint8_t before = kNobody;  // kNobody: no other; kMany: any group
   };
 
   Owners OwnersOf(const void* data) const noexcept {
     return OwnersIn(regions_[IndexOf(data)].load(std::memory_order_acquire));
   }
-  // Before something is inserted by the group `number`, neither kNobody nor
-  // kMany.
+  // Call before the group `number`, neither kNobody nor kMany, inserts a
+  // pointer.
   void Settle(const void* data, std::uint8_t number) noexcept {
     std::atomic<std::uint16_t>& region = regions_[IndexOf(data)];
     std::uint16_t owners = region.load();

@@ -9,21 +9,20 @@
 
 namespace strata {
 
-// Options changed by the variables with which TensorFlow and XLA are
-// configured.
+// Options after the environment variables of TensorFlow and XLA were applied.
 struct TfEnvironment {
   Options options;
   // "TF_FORCE_GPU_ALLOW_GROWTH=true: bfc_allow_growth=true" for each variable
   // that changed an option.
   std::vector<std::string> changes;
-  // For each variable whose text cannot be used: its name, the text and the
-  // reason. Nothing of it took effect.
+  // For each variable with an invalid text: its name, the text and the reason.
+  // Such a variable has no effect.
   std::vector<std::string> errors;
 };
 
 // Reads the variables about devices of docs/bfc_environment.md through
-// `lookup`. A variable overrides the options it stands for; one that is empty
-// counts as not set. Those about host memory are host_strategy.h's.
+// `lookup`. A variable overrides the options that it stands for; an empty one
+// counts as not set. host_strategy.h reads the variables about host memory.
 //
 // Errors: std::invalid_argument naming two variables that contradict each
 //   other.
@@ -34,8 +33,8 @@ TfEnvironment WithTfEnvironment(const Options& options,
 // The variables that WithTfEnvironment reads.
 std::vector<std::string> TfEnvironmentVariables();
 
-// `options` itself, unless strata_tf_environment is on: then the variables of
-// the process apply, and what came of each is logged.
+// Returns `options`, unless strata_tf_environment is on: then the variables of
+// the process apply, and the effect of each is logged.
 //
 // Errors: as WithTfEnvironment.
 Options WithProcessEnvironment(const Options& options);

@@ -10,27 +10,28 @@
 
 namespace strata {
 
-// Tells a facade which per-thread default streams end: nobody destroys them,
-// they go with their threads.
+// Notifies a facade when a per-thread default stream ends: no call destroys it,
+// it ends with its thread.
 //
-// Model: a thread keeps a note of each of its streams that is watched, and its
-//   end calls back for each of them, in that thread, which is the only one that
-//   may still give the stream work. A facade that is gone is not called.
-// Threads: any thread. Close not from inside a call back.
-// Cost: of a thread that has a stream watched, one search of its notes; no
-//   other thread pays anything.
+// Model: a thread holds a note of each of its watched streams. At its end it
+//   calls back for each of them, in that thread, because no other thread may
+//   submit work to the stream. A facade that was destroyed is not called.
+// Threads: any thread. Do not call Close from inside a callback.
+// Cost: one search of the notes of a thread with a watched stream. Other
+//   threads have no cost.
 class ThreadEnds : public std::enable_shared_from_this<ThreadEnds> {
  public:
-  // What `ended` throws is logged.
+  // Exceptions of `ended` are logged.
   explicit ThreadEnds(std::function<void(const Stream&)> ended)
       : ended_(std::move(ended)) {}
 
-  // `stream` is the calling thread's own. Once is enough; again does nothing,
-  // and neither does a destructor's call after the thread has told.
+  // `stream` is the calling thread's own. Repeated calls do nothing. A call
+  // from a destructor, after the thread has notified the facades, does nothing
+  // either.
   //
   // Errors: std::bad_alloc; then nothing is done.
   void Watch(const Stream& stream);
-  // Waits for calls back that have begun; none begins after this returns.
+  // Waits for callbacks that have begun. None begins after this returns.
   void Close() noexcept { gate_.Close(); }
 
  private:

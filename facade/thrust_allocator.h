@@ -13,8 +13,7 @@ namespace strata {
 // `thrust::sort(thrust::cuda::par(allocator).on(stream), …)`.
 //
 // Threads: any thread.
-// Lifetime: what was not deallocated is freed with the allocator. The facade
-//   outlives it.
+// Lifetime: the destructor frees all remaining memory. The facade outlives it.
 // Source: PaddlePaddle's memory::ThrustAllocator.
 class ThrustAllocator {
  public:
@@ -31,7 +30,7 @@ class ThrustAllocator {
   // Errors: as AllocatorFacade::Alloc; std::invalid_argument if `bytes` is
   //   negative.
   char* allocate(std::ptrdiff_t bytes);  // NOLINT: Thrust's name
-  // Null is ignored. Thrust calls this from destructors, so nothing is thrown:
+  // Null is ignored. Thrust calls this from destructors, so it does not throw:
   // an address that is not a live one of this allocator is logged, and nothing
   // changes.
   void deallocate(char* data,  // NOLINT: Thrust's name

@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// "device:0: peak reserved 34.0 MiB, peak in use 20.5 MiB", or in bytes; "at
-// most" stands before a peak that is a bound.
+// "device:0: peak reserved 34.0 MiB, peak in use 20.5 MiB", or in bytes. The
+// text "at most" precedes a peak that is a bound.
 std::string UsageLine(Place place, const Stats& stats, bool in_mebibytes);
 
 }  // namespace strata

@@ -43,7 +43,7 @@ AllocatorFacade::AllocatorFacade(const Options& options,
   try {
     AddPlaces();
   } catch (...) {
-    Close();  // fronts and places hold each other
+    Close();  // fronts and places refer to each other
     throw;
   }
 }
@@ -139,7 +139,7 @@ AllocatorFacade& AllocatorFacade::InitInstance(const Options& options) {
     throw std::logic_error("the facade of the process exists already");
   }
   g_instance = new AllocatorFacade(options);
-  // It is never destroyed.
+  // The instance is never destroyed.
   if (options.enable_gpu_memory_usage_log) {
     std::atexit([] { Instance().LogUsage(); });
   }
@@ -178,7 +178,7 @@ namespace {
 
 }  // namespace
 
-// By force: as a call it costs every hit about 30 instructions more.
+// Inlined by force: an out-of-line call costs every hit about 30 instructions.
 [[gnu::always_inline]] inline Front& AllocatorFacade::FrontOf(
     Place place, const Stream& stream) {
   PlaceState& state = Find(place);
@@ -320,7 +320,7 @@ std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
   const auto reserved = [&] {
     std::size_t bytes = 0;
     for (PlaceState* place : places) {
-      // A driver's pool is asked for its size.
+      // The size of a driver's pool is a driver call.
       const RelaxedCaptureScope relaxed(graph_pools_->gate(), place->device());
       bytes += place->pool()->reserved_bytes();
     }
@@ -332,8 +332,8 @@ std::size_t AllocatorFacade::GivenBy(const std::vector<PlaceState*>& places,
 }
 
 std::size_t AllocatorFacade::EmptyCache() {
-  // One place's may be given back when another is looked at: that of graph
-  // pools.
+  // Measure all places together: the release at one place may free memory of
+  // graph pools at another.
   std::vector<PlaceState*> all;
   ForEachState([&](PlaceState& state) { all.push_back(&state); });
   return GivenBy(all, [&] {
@@ -359,14 +359,14 @@ std::size_t AllocatorFacade::Release(Place place) {
     std::size_t bytes = 0;
     const bool has_unused = graph_pools_->AskAndSweep();
     if (graph_pools_->gate().any()) return bytes;
-    // What one chain lets go of may be what another has lent: until two rounds
-    // in a row have given nothing.
+    // Memory that one chain releases may be lent by another: repeat until two
+    // rounds in a row release nothing.
     for (int rounds = 0; rounds < 2; ++rounds) {
       const std::size_t before = bytes;
       state.ForEachFront([&](Front& front) { bytes += front.Release(); });
       if (bytes != before) rounds = -1;
     }
-    // The last launch may be over by now.
+    // The last launch may have completed by now.
     if (has_unused) graph_pools_->AskAndSweep();
     return bytes + state.pool()->Release();
   });
@@ -393,13 +393,13 @@ namespace {
 MemoryCheck AllocatorFacade::CheckMemory(Place place) {
   PlaceState& state = Find(place);
   if (state.guard_reporter() == nullptr) ThrowNoGuard("CheckMemory");
-  // What it copies and waits for ends captures of a thread that is not relaxed.
+  // Its copies and waits end captures of a thread that is not relaxed.
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
   if (!relaxed) ThrowNotRelaxed("CheckMemory");
   MemoryCheck sum;
   state.ForEachFront([&](Front& front) {
     GuardAllocator* guard = FindGuard(&front);
-    if (guard == nullptr) return;  // of a graph pool
+    if (guard == nullptr) return;  // a graph pool has no guard
     const MemoryCheck one = guard->CheckAll();
     sum.checked += one.checked;
     sum.skipped += one.skipped;
@@ -430,16 +430,16 @@ void AllocatorFacade::AddVisitor(Place place, ChunkVisitor visitor) {
 
 Stats AllocatorFacade::GetStats(Place place) {
   PlaceState& state = Find(place);
-  // A driver's pool is asked for its size, which ends captures of a thread
-  // that is not relaxed.
+  // The size of a driver's pool is a driver call, which ends captures of a
+  // thread that is not relaxed.
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), state.device());
   Stats sum = state.SumOfFronts();
-  // What the strategies hold is the pool's to say.
+  // The pool counts the memory that the strategies hold.
   const Stats pool = state.pool()->stats();
   sum.reserved_bytes = pool.reserved_bytes;
   sum.peak_reserved_bytes = pool.peak_reserved_bytes;
   sum.chunks = pool.chunks;
-  // What is free, and how it came about, the strategies'.
+  // The strategies count free blocks, hits and misses.
   const Stats strategies = state.SumOfStrategies();
   sum.cache_hits = strategies.cache_hits;
   sum.cache_misses = strategies.cache_misses;
@@ -465,7 +465,7 @@ void AllocatorFacade::SetPeak(const PlaceState& state, Stats& sum) const {
   sum.peak_in_use_bytes =
       std::min(sum.peak_in_use_bytes, sum.peak_reserved_bytes);
   if (!sum.peak_in_use_is_bound) return;
-  // Exact if one stream alone has reached it, or all together do now.
+  // Exact if one stream alone has reached it, or all streams together do now.
   const std::uint64_t least = std::max(state.LargestPeak(), sum.in_use_bytes);
   sum.peak_in_use_is_bound = sum.peak_in_use_bytes > least;
 }
@@ -485,7 +485,7 @@ std::string AllocatorFacade::StatsJson() {
   for (const Place place : places()) {
     json += (json.empty() ? "{\"" : ",\"") + ToString(place) +
             "\":" + ToJson(GetStats(place));
-    json.back() = ',';  // one more key
+    json.back() = ',';  // the next key follows
     json += "\"largest_stream_peak_bytes\":" +
             std::to_string(LargestStreamPeak(place));
     const RetryWaits waits = Find(place).reclaimer()->retry().waits();

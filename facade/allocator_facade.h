@@ -81,7 +81,7 @@ class AllocatorFacade {
   static AllocatorFacade& InitInstance(const Options& options);
 
   // Allocates at least `bytes` bytes at `place`, for the place's default stream
-  // or for `stream`. For 0 bytes, returns an Allocation whose address is null.
+  // or for `stream`. For 0 bytes, returns an Allocation with address null.
   // `stream_handle` is the driver's handle. The facade looks it up and wraps it
   // once. Inline, because a function that returns an AllocationPtr returns it
   // in memory.

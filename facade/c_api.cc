@@ -61,7 +61,7 @@ strata_status strata_destroy(strata_facade* facade) {
       try {
         status = strata::DestroyStream(*owned, made.stream);
       } catch (const std::bad_alloc&) {
-        // The others can be destroyed all the same.
+        // The other streams can be destroyed all the same.
       }
       LOG_IF(ERROR, status != Status::kSuccess)
           << "strata_destroy: cannot destroy a stream: " << status;
@@ -75,20 +75,18 @@ strata_status strata_destroy(strata_facade* facade) {
 
 namespace {
 
-// strata_alloc and strata_free are what a hit needs and nothing else; the rest
-// is in functions that they call last. Those of a hit begin a cache line: where
-// the linker put them, a pair took up to a tenth longer with some neighbours
-// than with others.
+// strata_alloc and strata_free contain only the code of a hit of a slot; all
+// other cases are in tail-called functions. The functions of a hit are aligned
+// to a cache line: at other addresses a pair took up to a tenth longer.
 
-// Has the facade own the pointer; returns that.
+// Inserts the allocation into the facade's pointers; returns its address.
 void* Keep(strata_facade& facade, AllocationPtr allocation) {
   void* const data = allocation->data();
   if (data != nullptr) facade.pointers.Insert(std::move(allocation));
   return data;
 }
 
-// Where the thread does not know the way to the front yet, or an argument is
-// wrong.
+// The thread's route does not lead to the front, or an argument is wrong.
 [[gnu::noinline]] strata_status AllocFirst(strata_facade* facade,
                                            strata_place place, size_t bytes,
                                            void* stream,
@@ -104,7 +102,7 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-// Where the lock could not be had at once.
+// The lock was not available at once.
 [[gnu::noinline]] strata_status AllocContended(strata_facade& facade,
                                                Front& front, HitState& /*hit*/,
                                                size_t bytes,
@@ -115,7 +113,7 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-// Where a hit is not all there is to do, or no search finds anything at once.
+// Not a plain hit, or no search found a block at once.
 [[gnu::noinline]] strata_status AllocSlowly(strata_facade& facade, Front& front,
                                             size_t bytes,
                                             void** pointer) noexcept {
@@ -124,7 +122,7 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-// Where the group does not have the region of `allocation`, or needs memory.
+// The group does not own the region of `allocation`, or needs memory.
 [[gnu::noinline]] strata_status KeepSlowly(strata_facade& facade,
                                            Allocation* allocation,
                                            void** pointer) noexcept {
@@ -133,7 +131,7 @@ void* Keep(strata_facade& facade, AllocationPtr allocation) {
   });
 }
 
-// The rest while the lock is held, which it is as `Hold` says.
+// The rest under the lock, which `Hold` holds.
 
 template <class Hold>
 [[gnu::noinline]] strata_status AllocPastSlot(strata_facade& facade,
@@ -158,7 +156,8 @@ template <class Hold>
 using AllocRest = strata_status(strata_facade&, Front&, HitState&, size_t,
                                 void**) noexcept;
 
-// With the lock, if it can be had at once as `Hold` says; else `Otherwise`.
+// Acquires the lock with `Hold` if it is available at once; else calls
+// `Otherwise`.
 template <class Hold, AllocRest Otherwise>
 [[gnu::always_inline]] inline strata_status AllocWith(strata_facade& facade,
                                                       Front& front,
@@ -180,7 +179,7 @@ template <class Hold, AllocRest Otherwise>
   }
 }
 
-// Where the word is not all of the lock, or is taken.
+// The lock may have an owner thread, or is held.
 [[gnu::noinline, gnu::aligned(64)]] strata_status AllocInTurn(
     strata_facade& facade, Front& front, HitState& hit, size_t bytes,
     void** pointer) noexcept {
@@ -188,7 +187,7 @@ template <class Hold, AllocRest Otherwise>
                                                        bytes, pointer);
 }
 
-// Where a group does not know the pointer: it is another stream's, or its
+// The group does not know the pointer: it belongs to another stream, or its
 // region has changed streams.
 [[gnu::noinline]] strata_status FreeElsewhere(strata_facade& facade,
                                               void* pointer) noexcept {
@@ -200,13 +199,13 @@ template <class Hold, AllocRest Otherwise>
   });
 }
 
-// Where the lock could not be had at once: it may be that of another stream,
-// which nobody should wait for.
+// The lock was not available at once. It may be the lock of another stream, for
+// which no free should wait.
 [[gnu::noinline]] strata_status FreeContended(ChainLock& lock,
                                               strata_facade& facade,
                                               PointerGroup& known,
                                               void* pointer) noexcept {
-  // A steady way that leads there no longer.
+  // The steady route is out of date.
   if (!known.IsGuardedBy(lock)) t_free_route.Leave();
   PointerGroup* const group = facade.pointers.GroupOf(pointer);
   if (group != nullptr && Front::FreeKnown(*group, pointer)) return STRATA_OK;
@@ -234,8 +233,8 @@ template <class Hold>
 using FreeRest = strata_status(ChainLock&, strata_facade&, PointerGroup&,
                                void*) noexcept;
 
-// By the lock that was the guard of the group, if it can be had at once as
-// `Hold` says; else `Otherwise`.
+// Frees under the lock that was the guard of the group, if `Hold` can acquire
+// it at once; else calls `Otherwise`.
 template <class Hold, FreeRest Otherwise>
 [[gnu::always_inline]] inline strata_status FreeWith(ChainLock& lock,
                                                      strata_facade& facade,
@@ -251,7 +250,7 @@ template <class Hold, FreeRest Otherwise>
   }
 }
 
-// Where the word is not all of the lock, or is taken.
+// The lock may have an owner thread, or is held.
 [[gnu::noinline, gnu::aligned(64)]] strata_status FreeInTurn(
     ChainLock& lock, strata_facade& facade, PointerGroup& group,
     void* pointer) noexcept {
@@ -259,8 +258,7 @@ template <class Hold, FreeRest Otherwise>
                                                      pointer);
 }
 
-// Where the thread does not know the way to the pointer, or an argument is
-// wrong.
+// The thread has no route to the pointer, or an argument is wrong.
 [[gnu::noinline]] strata_status FreeFirst(strata_facade* facade,
                                           void* pointer) noexcept {
   if (facade == nullptr) {

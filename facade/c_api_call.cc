@@ -10,9 +10,9 @@
 namespace strata {
 namespace {
 
-// Destructors at the end of a thread or of the program may fail, too, and ask
-// why. No text is kept then, as the library has few bytes of thread-local
-// memory (front_route.h) and a heap text would have no owner.
+// Destructors at the end of a thread or of the program may fail, too, and read
+// the error. Then only the code is stored: the library has few bytes of
+// thread-local memory (front_route.h), and a heap text would have no owner.
 thread_local constinit bool t_is_late = false;
 thread_local constinit strata_status t_late_code = STRATA_OK;
 
@@ -45,7 +45,7 @@ class LastError {
   LastError& operator=(const LastError&) = delete;
   ~LastError() { t_is_late = true; }
 
-  // Of the calling thread.
+  // The error of the calling thread.
   static void Set(strata_status code, std::string text) noexcept {
     t_late_code = code;
     if (!t_is_late) Own().text_ = std::move(text);
@@ -118,20 +118,20 @@ Allocation& FindPointer(const strata_facade& facade, const void* pointer) {
 
 namespace {
 
-// The fixed names of default streams go up to here (cuda_semantics.md S2).
+// The largest fixed name of a default stream (cuda_semantics.md S2).
 constexpr std::uintptr_t kLastFixedHandle = 2;
 
-// Looks the handle up on the device `own`, then on the others.
+// Looks up the handle on the device `own`, then on the other devices.
 Stream LookUp(AllocatorFacade& facade, int own, void* handle) {
   const int count = facade.platform().device_count();
   for (int i = 0; i < count; ++i) {
     try {
       return facade.Wrap(handle, (own + i) % count);
     } catch (const std::invalid_argument&) {
-      // Not of this one.
+      // Not a stream of this device.
     }
   }
-  return facade.Wrap(handle, own);  // says what is wrong
+  return facade.Wrap(handle, own);  // throws the error of device `own`
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Stream StreamOf(strata_facade& facade, Place place, void* handle) {
   if (handle == nullptr) {
     return facade.facade.GetDefaultStream(DevicePlace(own));
   }
-  // A default stream of the device and, it may be, of the thread.
+  // A default stream: it belongs to the device and possibly to the thread.
   if (reinterpret_cast<std::uintptr_t>(handle) <= kLastFixedHandle) {
     return facade.facade.Wrap(handle, own);
   }

@@ -31,7 +31,7 @@ strata_status strata_capture_end(strata_facade* facade, int32_t device,
                                     std::to_string(device));
       }
     } catch (...) {
-      facade->facade.CaptureEnded(pool);  // it is over all the same
+      facade->facade.CaptureEnded(pool);  // the capture has ended even then
       throw;
     }
     facade->facade.CaptureEnded(pool);

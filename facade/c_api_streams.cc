@@ -23,11 +23,11 @@ void RequireSuccess(Status status, const char* call) {
                           std::string(call) + ": " + strata::ToString(status));
 }
 
-// A stream made here that is to be destroyed, by nobody else meanwhile. Unless
-// it is, it stays as it was.
+// Reserves a stream of strata_stream_create for its destruction, so that no
+// other call destroys it. Unless it is destroyed, its entry is restored.
 class EndingStream {
  public:
-  // Errors: std::invalid_argument if there is none.
+  // Errors: std::invalid_argument if there is no such stream.
   EndingStream(strata_facade& facade, std::int32_t device, void* handle)
       : facade_(facade) {
     const std::lock_guard<std::mutex> guard(facade.mutex);

@@ -1,4 +1,4 @@
-// The functions for PyTorch, over those of the C ABI.
+// The functions for PyTorch, on top of the C ABI.
 
 #include <glog/logging.h>
 
@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// The text of an exception whose type is lost on its way through the C ABI.
+// Carries the text of an exception; the C ABI loses its type.
 class TorchOutOfMemory final : public std::bad_alloc {
  public:
   explicit TorchOutOfMemory(const char* text) : text_(text) {}
@@ -44,8 +44,8 @@ strata_status TorchAlloc(std::size_t bytes, int device, void* stream,
   throw std::runtime_error(strata_last_error());
 }
 
-// Logs the error of `call`, or of making the facade, as PyTorch calls from
-// destructors.
+// Logs the error of `call`, or of the creation of the facade: PyTorch calls
+// from destructors, which must not throw.
 template <class Call>
 void LogErrors(const char* function, Call call) noexcept {
   strata_status status = STRATA_OK;

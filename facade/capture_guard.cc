@@ -39,7 +39,7 @@ CaptureGuard::CaptureGuard(AllocatorFacade& facade, Stream stream,
 CaptureGuard::~CaptureGuard() {
   if (!is_capturing_) return;
   Graph graph;
-  // A capture that failed has no graph; either way the stream is free again.
+  // A failed capture has no graph. In both cases the stream no longer captures.
   if (device_.StreamEndCapture(stream_, &graph) == Status::kSuccess) {
     DestroyGraph(graph);
   }
@@ -52,7 +52,7 @@ Graph CaptureGuard::End() {
   }
   Graph graph;
   const Status status = device_.StreamEndCapture(stream_, &graph);
-  is_capturing_ = false;  // however it went
+  is_capturing_ = false;  // also after an error
   try {
     if (status == Status::kStreamCaptureWrongThread) {
       throw DeviceError(

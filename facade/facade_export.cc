@@ -1,4 +1,4 @@
-// AllocatorFacade shares memory with other processes, other devices and network
+// Memory of an AllocatorFacade for other processes, other devices and network
 // cards.
 
 #include <stdexcept>
@@ -22,7 +22,7 @@ void RequireDevicePlace(const char* what, Place place) {
                               " is no device");
 }
 
-// Throws unless `allocation` is one of the facade of `state`.
+// Throws unless `allocation` belongs to the facade of `state`.
 void RequireOwn(const char* what, const Allocation& allocation,
                 const PlaceState& state) {
   if (allocation.data() == nullptr) return;  // belongs to no layer
@@ -83,7 +83,7 @@ void AllocatorFacade::EnablePeerAccess(Place place, int peer) {
                                 std::to_string(peer) + " cannot access " +
                                 ToString(place));
   }
-  // Of chunks.
+  // Access to chunks.
   if (status == Status::kSuccess) status = device.EnablePeerAccess(place.index);
   if (status == Status::kSuccess ||
       status == Status::kPeerAccessAlreadyEnabled) {

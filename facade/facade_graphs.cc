@@ -1,4 +1,4 @@
-// What AllocatorFacade does for CUDA graphs.
+// The functions of AllocatorFacade for CUDA graphs.
 
 #include <stdexcept>
 #include <string>
@@ -21,7 +21,7 @@ GraphPoolId AllocatorFacade::PrepareMemoryPoolForCUDAGraph(GraphPoolId id,
 
 AllocatorFacade::Announcement AllocatorFacade::Announce(GraphPoolId id,
                                                         Stream stream) {
-  // An earlier capture that was not said to have ended may have.
+  // An earlier capture may have ended without an announcement of its end.
   for (int i = 0; i < platform_->device_count(); ++i) {
     graph_pools_->CloseEnded(platform_->device(i));
   }

@@ -1,5 +1,5 @@
-// What AllocatorFacade knows of streams: wrapping, default streams, marks, and
-// streams that go away.
+// The functions of AllocatorFacade for streams: handles, default streams,
+// marks, and the end of streams.
 
 #include <cstdint>
 #include <functional>
@@ -41,7 +41,7 @@ Stream AllocatorFacade::Wrap(void* stream_handle, int device) {
   if (name == kPerThreadHandle) return on.PerThreadStream();
   if (name < kPerThreadHandle) return on.LegacyStream();
   Stream stream;
-  // Looking it up ends captures of a thread that is not relaxed.
+  // The lookup ends captures of a thread that is not relaxed.
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &on);
   if (!relaxed) ThrowNotRelaxed("Wrap");
   const Status status = on.WrapStream(stream_handle, &stream);
@@ -62,7 +62,7 @@ void AllocatorFacade::CheckStream(Stream stream) {
   if (device.caps().capture &&
       device.StreamIsCapturing(stream, &status) == Status::kSuccess &&
       status != CaptureStatus::kNone) {
-    // Its handle cannot be looked up now, but it exists.
+    // The stream exists, but its handle cannot be looked up now.
     if (graph_pools_->gate().any()) return;
     throw std::logic_error("stream " + std::to_string(stream.uid) +
                            " is capturing" +
@@ -70,10 +70,10 @@ void AllocatorFacade::CheckStream(Stream stream) {
   }
   Stream now;
   const RelaxedCaptureScope relaxed(graph_pools_->gate(), &device);
-  if (!relaxed) return;  // another call finds out
+  if (!relaxed) return;  // a later call checks
   const Status answer = device.WrapStream(stream.handle, &now);
   if (answer == Status::kSuccess && now == stream) return;
-  // Its chains are closed, so that the handle may name another one next.
+  // Close its chains, because the handle may name another stream next.
   if (answer == Status::kSuccess || answer == Status::kInvalidResourceHandle) {
     shared_.timelines->Lose(stream);
     EndLostStreams();
@@ -99,7 +99,7 @@ void AllocatorFacade::ThrowStale(Stream stream, Stream now) {
 }
 
 void AllocatorFacade::SetDefaultStream(Place place, Stream stream) {
-  GetAllocator(place, stream);  // checks both
+  GetAllocator(place, stream);  // checks place and stream
   PlaceState& state = Find(place);
   if (!state.has_streams()) {
     throw std::invalid_argument("SetDefaultStream: memory of " +
@@ -139,7 +139,7 @@ void AllocatorFacade::EndOfThread(const Stream& stream) {
     is_a_default |=
         state.has_streams() && state.DefaultFront().stream() == stream;
   });
-  // A place has to have one.
+  // Each place needs a default stream.
   if (!is_a_default) EndStream(stream);
 }
 
@@ -164,19 +164,19 @@ void AllocatorFacade::EndLostStreams() {
 void AllocatorFacade::EndStream(const Stream& stream) {
   const RelaxedCaptureScope relaxed(graph_pools_->gate(),
                                     &platform_->device(stream.device));
-  // A capture of it may have ended without a word, and nobody can ask later.
-  // What waited for its end would wait for the device now: that is for a call
-  // that wants memory, or gives some to the system.
+  // A capture of the stream may have ended without an announcement; later the
+  // stream cannot be queried. Work that waited for that end would now wait for
+  // the device. So it is left to a call that needs memory, or releases some.
   Device& device = platform_->device(stream.device);
   bool is_any_over = graph_pools_->CloseEnded(device);
   ForEachState([stream](PlaceState& state) { state.TellOfEnd(stream); });
-  // Also where no layer keeps marks.
+  // Needed also where no layer stores marks.
   shared_.timelines->StreamDestroyed(stream);
-  // Nor will it begin a capture that was announced.
+  // The stream will not begin a capture that was announced.
   is_any_over |= graph_pools_->CloseEnded(device);
   ForEachState([&](PlaceState& state) {
     if (state.has_streams()) state.Retire(stream);
-    // Who waits for memory may have it from what waited for the capture.
+    // Waiting requests may use memory that waited for the capture.
     if (is_any_over) state.reclaimer()->retry().NotifyFree(0);
   });
 }

@@ -18,7 +18,7 @@ constexpr std::string_view kBlanks = " \t\r\v\f";
 
 class FlagFileExpander {
  public:
-  // The text of a flag without its dashes; nothing if it is none.
+  // The text of a flag without its dashes; nullopt if `argument` is no flag.
   static std::optional<std::string_view> FlagText(std::string_view argument) {
     const std::size_t dashes = argument.find_first_not_of('-');
     if (dashes != 1 && dashes != 2) return std::nullopt;

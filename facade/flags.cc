@@ -32,8 +32,8 @@
 #undef STRATA_FLAG_Bool
 
 namespace GFLAGS_NAMESPACE {
-// Part of the library for its own tests, but in no installed header: what it
-// calls, with 1, when the command line is wrong.
+// Declared for gflags' own tests, not in an installed header: the function that
+// gflags calls, with 1, when the command line is wrong.
 extern void (*gflags_exitfunc)(int);
 }  // namespace GFLAGS_NAMESPACE
 
@@ -44,7 +44,7 @@ constexpr const char* kStrategyFlag = "allocator_strategy";
 
 [[noreturn]] void ExitOnWrongUse(int /*code*/) { std::exit(2); }
 
-// gflags itself would leave out what it does not know in a file.
+// Expanded here, because gflags ignores unknown flags in a file.
 std::vector<std::string> ExpandOrExit(
     const std::vector<std::string>& arguments) {
   try {
@@ -55,8 +55,8 @@ std::vector<std::string> ExpandOrExit(
   }
 }
 
-// Gives a flag that the command line left alone the value of its environment
-// variable, so that it is read by the rules of the command line.
+// Sets a flag that the command line did not set from its environment variable,
+// so that the rules of the command line apply to it.
 void TakeFromEnvironment(const char* name, const std::string& type) {
   const std::string variable = std::string("FLAGS_") + name;
   const char* value = std::getenv(variable.c_str());
@@ -64,7 +64,7 @@ void TakeFromEnvironment(const char* name, const std::string& type) {
   const bool accepted = !gflags::SetCommandLineOptionWithMode(
                              name, value, gflags::SET_FLAG_IF_DEFAULT)
                              .empty();
-  // Bytes are strings to gflags: only Options knows which are sizes.
+  // Sizes are strings in gflags: only Options can check them.
   try {
     if (!accepted) throw std::invalid_argument("");
     if (type == "Bytes") Options().Set(name, value);
@@ -81,14 +81,14 @@ void PrintHelp() {
   }
 }
 
-// To another value than it has anyway.
+// Whether the flag differs from its default.
 bool IsSet(const char* name) {
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name, &info) &&
          info.current_value != info.default_value;
 }
 
-// What gflags would print for them is about its flags, not about the program.
+// gflags' reports describe its own flags, not the program.
 void RefuseReports() {
   for (const char* name :
        {"helpfull", "helpmatch", "helpon", "helppackage", "helpshort",
@@ -101,7 +101,7 @@ void RefuseReports() {
 
 struct FlagValues {
   Options options;                 // all but allocator_strategy
-  std::string allocator_strategy;  // as the flag has it
+  std::string allocator_strategy;  // value of the flag
   bool strategy_was_set = false;
 };
 
@@ -138,9 +138,10 @@ Options WithStrategy(const FlagValues& values, const std::string& strategy,
 std::vector<std::string> ParseCommandLine(
     const std::vector<std::string>& arguments) {
   const std::vector<std::string> all = ExpandOrExit(arguments);
-  // gflags would put what follows "--" before all others.
+  // gflags would move the arguments after "--" before all others.
   const auto end = std::find(all.begin(), all.end(), "--");
-  // It reorders, keeps pointers, and expects the program's name first.
+  // gflags reorders the arguments, stores pointers, and expects the program's
+  // name first.
   std::vector<std::string> copies = {"strata"};
   copies.insert(copies.end(), all.begin(), end);
   std::vector<char*> pointers;

@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-// The Stat layer of a chain, so that hits are counted where walks are.
+// The Stat layer of a chain, so that hits and walks share its counters.
 StatAllocator* FindStat(Allocator* layer) {
   while (layer != nullptr && std::string_view(layer->name()) != "stat") {
     layer = layer->underlying();
@@ -18,8 +18,8 @@ StatAllocator* FindStat(Allocator* layer) {
   return static_cast<StatAllocator*>(layer);
 }
 
-// Where the calling thread is at home (Front::IsHome): a few of its fronts,
-// each in the place that its address says.
+// The fronts where the calling thread is at home (Front::IsHome): a few, each
+// in the entry that its address selects.
 using Homes = std::array<const Front*, 8>;
 [[gnu::tls_model("initial-exec")]] thread_local constinit Homes t_homes{};
 
@@ -28,8 +28,9 @@ const Front*& HomeFor(const Front* front) {
   return t_homes[(address >> 10) % t_homes.size()];
 }
 
-// What a hit counts, under one lock. The Stat layer has the hit path's; without
-// hits it counts what the layers above may still keep back.
+// The counters of a hit, under one lock. The Stat layer shares those of the hit
+// path. Without a hit path the front counts separately, because upper layers
+// may hold back frees.
 HitState& StateOf(StatAllocator* stat, HitPath* hit_path,
                   std::optional<LastingHitState>& own, bool biased_lock) {
   if (hit_path != nullptr && stat != nullptr) return stat->hit_state();
@@ -168,7 +169,7 @@ Allocation* Front::TryAllocate(const Request& request,
       request.flags == 0 && request.freed_before == 0) {
     if (Allocation* hit = TakeHit(request.bytes)) return hit;
   }
-  // The first request of a chain is no hit, so this sees it.
+  // The first request of a chain is no hit, so it runs this line.
   was_used_.store(true, std::memory_order_relaxed);
   return Walk(request, failure);
 }
@@ -234,8 +235,8 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
     }
     return allocation;
   }
-  // A limit refuses without asking the device; what the device has left is what
-  // advice on the limit rests on.
+  // A limit refuses without a device call. Advice on the limit needs the free
+  // bytes of the device.
   Device* device =
       place().kind == PlaceKind::kDevice ? state_->device() : nullptr;
   if (failure.reason == Failure::Reason::kLimit && device != nullptr) {
@@ -246,7 +247,8 @@ Allocation* Front::Walk(const Request& request, Failure& failure) noexcept {
       failure.device_total_bytes = total_bytes;
     }
   }
-  // To count takes the lock of every stream: not for requests that only try.
+  // The count acquires the lock of every stream: skip it for requests that only
+  // try.
   if (failure.IsExhaustion() && (request.flags & kNoRetry) == 0) {
     state_->Explain(failure);
   }
@@ -305,7 +307,8 @@ void Front::SetHome(bool is_home) const noexcept {
 
 [[gnu::noinline]] void Front::FreeElsewhere(Allocation* allocation) noexcept {
   if (gate_.any()) return FreeSlowly(allocation);
-  // Not is_open(): the line of the lock is far away.
+  // Not is_open(): that would read the cache line of the lock, which another
+  // core writes.
   if (plain_place_.load(std::memory_order_relaxed) != retry_place_ &&
       remote_frees_.Leave(*allocation->block())) {
     return;
@@ -330,7 +333,7 @@ void Front::CloseToFrees() noexcept {
 
 void Front::TakeIn(std::span<Block* const> blocks) noexcept {
   if (quiet_frees_ != 0) quiet_frees_ = 0;
-  // Records come from the cores of those who left them.
+  // The block records are in the caches of the cores that freed them.
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < std::min(kAhead, blocks.size()); ++i) {
     __builtin_prefetch(blocks[i], 1);
@@ -370,7 +373,7 @@ void Front::EndWaiting() noexcept {
 
 void Front::EndFree(std::size_t bytes) noexcept {
   if (retry_.has_waiters()) {
-    // This front must last until the waiters know.
+    // This front must live until the waiters are notified.
     ++pins_;
     hit_.lock.unlock();
     retry_.NotifyFree(bytes);
@@ -382,19 +385,21 @@ void Front::EndFree(std::size_t bytes) noexcept {
 }
 
 void Front::WalkFree(Allocation* allocation) noexcept {
-  // The scope, if there is a capture to be careful of, ends after this front.
+  // If a capture is announced, the scope below ends after this front.
   const std::shared_ptr<PlaceState> held = gate_.any() ? state_ : nullptr;
   const RelaxedCaptureScope scope(gate_,
                                   held != nullptr ? held->device() : nullptr);
   {
-    // Until the layers are done with it; the Stat layer counts it off before.
+    // Pin the front until the layers have completed the free; the Stat layer
+    // uncounts it earlier.
     const std::lock_guard<ChainLock> guard(hit_.lock);
     ++pins_;
     if (counts_itself()) hit_.counts.Uncount(*allocation->block());
   }
   const std::size_t bytes = allocation->size();
   underlying()->DoFree(allocation);
-  // Its layers tell the pool's; but the budget is the place's.
+  // The layers notify the graph pool's queue, but the budget belongs to the
+  // place.
   if (role_ == Role::kGraph) retry_.NotifyFree(bytes);
   Unpin();
 }
@@ -412,7 +417,7 @@ bool Front::RecordUse(Allocation* allocation, Stream stream,
 
 Stats Front::stats() const {
   if (stat_ == nullptr) {
-    // A layer further in may count for many fronts.
+    // An inner layer may count for many fronts.
     Stats stats;
     const std::lock_guard<ChainLock> guard(hit_.lock);
     hit_.counts.FillIn(stats);
@@ -465,15 +470,15 @@ void Front::Drop() noexcept {
 }
 
 void Front::Destroy() noexcept {
-  // The gate has to outlive the call, and this may be gone.
+  // The gate must outlive the call, which may destroy this front.
   const std::shared_ptr<PlaceState> held = state_;
-  // Now, though its end may have to wait: nobody counts what it counted again.
+  // Add the totals now, even if End has to wait: no later call counts them.
   held->Finish(*this, stats());
   gate_.EndLater(*this);
 }
 
 void Front::End() noexcept {
-  // The state outlives this front, which holds it.
+  // The state must outlive this front, which refers to it.
   const std::shared_ptr<PlaceState> state = state_;
   delete this;
   state->ReleaseIfClosed();

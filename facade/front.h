@@ -321,7 +321,7 @@ class Front final  // NOLINT(cppcoreguidelines-virtual-class-destructor)
   std::size_t list_position_ = 0;  // guarded by its list_mutex_
   // larger than the number of any earlier front; constant
   std::uint64_t number_ = 0;
-  // Uids of streams whose end this front is notified of; guarded by the
+  // Uids of streams that notify this front of their end; guarded by the
   // heeds_mutex_ of state_.
   std::unordered_set<std::uint64_t> heeds_;
   // One of heeds_, or 0. Readable without the lock.

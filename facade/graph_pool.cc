@@ -19,7 +19,8 @@ std::uint64_t NextOrder() {
   return ++next;
 }
 
-// A chunk of a graph pool never leaves it, so nothing may be tuned to do so.
+// A chunk of a graph pool never leaves it: disable the options that release
+// chunks.
 StrategyOptions SettingsOf(const StrategyOptions& options) {
   StrategyOptions settings = options;
   settings.free_idle_chunk = false;
@@ -28,7 +29,7 @@ StrategyOptions SettingsOf(const StrategyOptions& options) {
   return settings;
 }
 
-// Marks are for the layer below; the rest is as outside.
+// The layer below handles marks. The other decorators are as outside the pool.
 DecoratorOptions DecoratorsOf(const DecoratorOptions& options) {
   DecoratorOptions decorators = options;
   decorators.stream_safe = false;
@@ -48,7 +49,7 @@ Status GraphPoolStream::Synchronize() noexcept {
 std::shared_ptr<GraphPool> GraphPool::Make(
     GraphPoolId id, std::shared_ptr<TimelineTable> timelines) {
   return {new GraphPool(id, std::move(timelines)), [](GraphPool* pool) {
-            // The gate has to outlive the call, and the pool may be gone.
+            // The gate must outlive the call, which may destroy the pool.
             const std::shared_ptr<TimelineTable> held = pool->timelines_;
             held->gate().EndLater(*pool);
           }};
@@ -58,7 +59,7 @@ GraphPool::GraphPool(GraphPoolId id, std::shared_ptr<TimelineTable> timelines)
     : id_(id), order_(NextOrder()), timelines_(std::move(timelines)) {}
 
 void GraphPool::End() noexcept {
-  // The gate has to outlive the call.
+  // The gate must outlive the call.
   const std::shared_ptr<TimelineTable> held = timelines_;
   if (AwaitLaunches()) {
     delete this;
@@ -71,7 +72,7 @@ void GraphPool::End() noexcept {
 }
 
 bool GraphPool::AwaitLaunches() noexcept {
-  // They may be running on any stream.
+  // Launches may be running on any stream.
   Platform& platform = *timelines_->platform();
   for (int i = 0; i < platform.device_count(); ++i) {
     Device& device = platform.device(i);
@@ -92,7 +93,7 @@ GraphPool::~GraphPool() {
   for (const auto& [state, at] : places_) {
     at->fronts.RemoveIf([](std::uint64_t) { return true; },
                         [](Front* front) { front->Drop(); });
-    // Blocks that are live still belong to their owners.
+    // Live blocks still belong to their owners.
     at->pool->EndAllocations();
   }
 }
@@ -117,7 +118,7 @@ GraphPool::AtPlace& GraphPool::PlaceOf(
   if (found != places_.end()) return *found->second;
   auto made = std::make_unique<AtPlace>();
   made->state = state;
-  // A ladder of its own: nobody may take what is idle here.
+  // A separate ladder: no other pool may reclaim idle memory from here.
   made->reclaimer = std::make_shared<Reclaimer>();
   made->pool = std::make_shared<ChunkPool>(state->pool(), /*limit_bytes=*/0,
                                            made->reclaimer);
@@ -172,7 +173,7 @@ void GraphPool::Keep(std::shared_ptr<Allocator> layer,
   }
   kept->layer = std::move(layer);
   kept->allocation = allocation;
-  // Nobody may free it again.
+  // A second free must fail.
   SetLive(*allocation->block(), false);
   const std::lock_guard<std::mutex> guard(mutex_);
   kept->next = std::move(kept_);

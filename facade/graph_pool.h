@@ -43,7 +43,7 @@ class GraphPoolStream final : public ChainStream {
 };
 
 // Memory for the graphs of one or more captures: memory allocated inside them,
-// and memory allocated outside whose addresses they may contain.
+// and outside memory that they may refer to.
 //
 // Model: per place, a ChunkPool above the place's pool counts the bytes and
 //   enforces the limit. A strategy per stream on it never releases a chunk:

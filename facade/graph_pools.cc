@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-// Ids that nobody chose come from here on, above those that people choose.
+// The first assigned id. Ids chosen by callers are smaller.
 constexpr GraphPoolId kFirstOwnId = GraphPoolId{1} << 32;
 
 GraphPoolId NewId() {
@@ -25,19 +25,19 @@ std::invalid_argument NoSuchPool(GraphPoolId id) {
 
 }  // namespace
 
-// What a graph has of its pool.
+// The reference of a graph to its pool.
 struct GraphPools::Ticket {
   std::shared_ptr<GraphPool> pool;
   Ticket* next = nullptr;
 };
 
 std::atomic<GraphPools::Ticket*>& GraphPools::GoneGraphs() {
-  // Of the process, as a graph may be gone after its facade.
+  // One list per process, as a graph may end after its facade.
   static std::atomic<Ticket*> tickets{nullptr};
   return tickets;
 }
 
-// Runs in a thread of the driver, which must neither call it nor wait
+// Runs in a thread of the driver. It must neither call the driver nor wait
 // (cuda_semantics.md C29).
 void GraphPools::OnGraphGone(void* argument) {
   auto* ticket = static_cast<Ticket*>(argument);
@@ -58,7 +58,7 @@ GraphPoolId GraphPools::Prepare(GraphPoolId id) {
   Sweep();
   const std::lock_guard<std::mutex> guard(mutex_);
   if (id <= 0) {
-    // Somebody may have chosen it all the same.
+    // A caller may have chosen such a number all the same.
     do {
       id = NewId();
     } while (pools_.count(id) != 0);
@@ -92,11 +92,11 @@ void GraphPools::Release(GraphPoolId id) noexcept {
       pools_.erase(found);
     }
   }
-  // Nobody is left who would say that its capture is over. By now another pool
-  // may have the number.
+  // Nobody is left to announce the end of its capture. By now another pool may
+  // have the number.
   if (last != nullptr) {
     WithdrawIf([&](const Announced& other) { return other.pool == last; });
-    // From here on only graphs keep it.
+    // From here on only graphs hold the pool.
     last->CountAsUnused(unused_);
   }
   last.reset();
@@ -111,15 +111,15 @@ std::shared_ptr<GraphPool> GraphPools::Get(GraphPoolId id) const {
 }
 
 std::uint64_t GraphPools::Announce(GraphPoolId id, const Stream& stream) {
-  // So that it can be told whether the stream has ended.
+  // So that the end of the stream can be detected.
   static_cast<void>(timelines_->Of(stream));
-  // A stream that captures cannot say when it was done with something.
+  // Events of a capturing stream cannot be queried.
   timelines_->Settle();
-  // Without the lock: what is ending now may need it.
+  // Without the lock: objects that are ending may need it.
   CaptureGate& gate = timelines_->gate();
   gate.Announce();
   try {
-    // Again, for what was freed before everybody knew of the capture.
+    // Again, for memory that was freed before all threads saw the announcement.
     timelines_->Settle();
     return Enter(id, stream);
   } catch (...) {
@@ -192,7 +192,7 @@ void GraphPools::CaptureEnded(GraphPoolId id) {
 Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
   auto ticket = std::make_unique<Ticket>();
   ticket->pool = Get(id);
-  // To undo it ends captures of a thread that is not relaxed.
+  // The undo of this call ends captures of a thread that is not relaxed.
   const RelaxedCaptureScope relaxed(gate(), &device);
   if (!relaxed) return Status::kNotReady;
   UserObject object;
@@ -200,7 +200,7 @@ Status GraphPools::Retain(GraphPoolId id, Device& device, Graph graph) {
       device.UserObjectCreate(&object, ticket.get(), &GraphPools::OnGraphGone);
   if (status != Status::kSuccess) return status;
   has_graphs_[static_cast<std::size_t>(device.ordinal())] = true;
-  static_cast<void>(ticket.release());  // the object's
+  static_cast<void>(ticket.release());  // the object owns it
   status = device.GraphRetainUserObject(graph, object, /*move=*/true);
   if (status != Status::kSuccess) device.UserObjectRelease(object);
   return status;
@@ -218,7 +218,7 @@ std::shared_ptr<GraphPool> GraphPools::PoolOf(const Stream& stream,
       }
     }
   }
-  // The id of a capture is not known before it has begun.
+  // The id of a capture is unknown before it begins.
   Stream origin;
   for (const Stream& candidate : origins) {
     bool is_origin = candidate == stream;
@@ -255,7 +255,7 @@ bool GraphPools::CloseEnded(Device& device) noexcept {
       }
     }
   } catch (const std::bad_alloc&) {
-    return false;  // the next request looks again
+    return false;  // the next request checks again
   }
   bool is_any_over = false;
   for (const Announced& seen : known) {
@@ -268,7 +268,7 @@ bool GraphPools::CloseEnded(Device& device) noexcept {
 }
 
 bool GraphPools::IsOver(const Announced& seen) const noexcept {
-  // With its stream a capture is over, also one that never began.
+  // A capture ends with its stream, even if it never began.
   bool is_over = true;
   timelines_->WhileThere(seen.stream, [&](Device& on) {
     CaptureStatus status = CaptureStatus::kActive;
@@ -318,8 +318,8 @@ std::shared_ptr<GraphPool> GraphPools::Route(Device& device,
     return nullptr;
   }
   try {
-    // Of the first capture of a stream that nobody announced: so that it can be
-    // told later whether the stream has ended.
+    // For the first capture of a stream without an announcement: so that the
+    // end of the stream can be detected later.
     if (!may_be_gone) static_cast<void>(timelines_->Of(stream));
     std::shared_ptr<GraphPool> pool = PoolOf(stream, info.id);
     if (pool != nullptr) return pool;
@@ -344,8 +344,8 @@ void GraphPools::AddHoldsOf(Device& device, const Stream& stream,
     if (pool->order() != own) holds.push_back(std::move(pool));
     return;
   }
-  // A capture that has failed leaves no graph. Of what cannot be told apart,
-  // any may be meant.
+  // A failed capture leaves no graph. If the capture is unknown, every
+  // announced pool may be its pool.
   if (failure.reason == Failure::Reason::kNone ||
       failure.status == Status::kStreamCaptureInvalidated) {
     return;
@@ -388,7 +388,7 @@ bool GraphPools::AskAndSweep() noexcept {
 }
 
 bool GraphPools::EndUnused(bool waits) noexcept {
-  // No capture begins meanwhile.
+  // No capture begins in this scope.
   const CaptureGate::Calm calm(gate());
   const std::size_t unused = unused_->load();
   const std::size_t postponed = gate().postponed();
@@ -397,11 +397,11 @@ bool GraphPools::EndUnused(bool waits) noexcept {
     return false;
   }
   if (waits) {
-    // Of what cannot be waited for, launches keep the pools.
+    // If a wait fails, the launches still hold their pools.
     ForEachGraphDevice([](Device& device) { (void)device.Synchronize(); });
   }
   AskAndSweep();
-  // Some may have to stay.
+  // Some pools may have to remain.
   return has_gone || unused_->load() < unused || gate().postponed() < postponed;
 }
 

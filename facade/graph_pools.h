@@ -71,9 +71,9 @@ class GraphPools final : public CaptureHolds {
   //
   // Errors: std::invalid_argument if there is no such pool.
   void CaptureEnded(GraphPoolId id);
-  // Withdraws the announcements on `device` whose capture or stream has ended.
-  // Returns whether there was one; then call Sweep for the work that waited for
-  // it.
+  // Withdraws the announcements on `device` for captures or streams that have
+  // ended. Returns whether there was one; then call Sweep for the work that
+  // waited for it.
   bool CloseEnded(Device& device) noexcept;
   // Lets the graph hold the pool, through a user object that all its instances
   // share, until its last launch completes.

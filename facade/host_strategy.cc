@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-// Of TensorFlow, in MiB (tf_bfc.md §1j).
+// TensorFlow's defaults, in MiB (tf_bfc.md §1j).
 constexpr std::uint64_t kDefaultCpuLimit = std::uint64_t{1} << 16;
 constexpr std::uint64_t kDefaultPinnedLimit = std::uint64_t{1} << 17;
 constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 43;

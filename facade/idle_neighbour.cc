@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-// Whether this thread is inside a question.
+// Whether this thread is inside a query.
 thread_local constinit bool t_is_asking = false;
 
 }  // namespace
@@ -33,7 +33,7 @@ struct IdleNeighbour::Entry {
   ChunkPool& pool;
   const CaptureGate& gate;
   const std::shared_ptr<Reclaimer> ladder;
-  CallGate calls;  // closed once it is on the list no more
+  CallGate calls;  // closed when the entry is no longer listed
 };
 
 // The entries of all facades of the process.
@@ -41,7 +41,7 @@ class IdleNeighbour::List {
  public:
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
-  // Lives for ever.
+  // Never destroyed.
   static List& Instance() {
     static List* const list = new List();
     return *list;
@@ -55,8 +55,8 @@ class IdleNeighbour::List {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::erase(entries_, entry);
   }
-  // The others with memory of the device of `entry`; none if the list is in
-  // use.
+  // The other entries with memory of the device of `entry`; none if the list is
+  // in use.
   //
   // Errors: std::bad_alloc.
   Entries OthersOf(const Entry& entry) const {
@@ -119,7 +119,7 @@ void IdleNeighbour::ForEachOther(FunctionRef<void(Entry&)> ask) const noexcept {
     }
     t_is_asking = false;
   } catch (const std::bad_alloc&) {
-    // No host memory for the list: nobody is asked.
+    // No host memory for the list: no facade is queried.
   }
 }
 

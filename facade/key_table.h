@@ -21,7 +21,7 @@ namespace strata {
 //   its key, but never finds a wrong one. After a miss, search again with the
 //   lock held (FindLocked).
 // Threads: any thread. A lookup of a key during its removal is an error of the
-//   caller: it uses a stream whose end it announced.
+//   caller: it announced the end of the stream that it uses.
 // Cost: Find is a hash and two cache lines, up to about as many keys as there
 //   are buckets: 2 to the power of kBucketBits, of 8 bytes each.
 template <class T, unsigned kBucketBits = 8>
@@ -83,9 +83,9 @@ class KeyTable {
              [key](std::uint64_t other) { return other == key; });
   }
 
-  // Removes every entry whose key satisfies `is_meant` and calls `visit` with
-  // its value, in any order and without the lock. Uses no heap. An entry that
-  // another thread inserts meanwhile may remain.
+  // Removes every entry with a key that satisfies `is_meant` and calls `visit`
+  // with its value, in any order and without the lock. Uses no heap. An entry
+  // that another thread inserts meanwhile may remain.
   template <class Predicate, class Visit>
   void RemoveIf(Predicate is_meant, Visit visit) {
     for (std::atomic<Node*>& head : buckets_) {

@@ -8,8 +8,8 @@ void KnownStreams::Add(const Stream& stream) {
   if (table_.FindLocked(key) != nullptr) return;
   if (spare_.empty()) {
     all_.emplace_back();
-    // Remove never allocates. By doubling: reserve() takes just what it is
-    // asked for.
+    // Remove never allocates. Reserve twice the size, because reserve()
+    // allocates exactly the requested capacity.
     if (spare_.capacity() < all_.size()) spare_.reserve(2 * all_.size());
     spare_.push_back(&all_.back());
   }

@@ -14,7 +14,7 @@ namespace strata {
 // Streams by the driver's handle, of any device.
 //
 // Threads: any thread. A lookup of a stream during its removal is an error of
-//   the caller: it uses a stream whose end it announced.
+//   the caller: it announced the end of the stream that it uses.
 // Cost: Find reads two or three cache lines. It locks only if it finds nothing.
 //   Add reuses the memory of removed streams.
 class KnownStreams {

@@ -29,7 +29,7 @@
 namespace strata {
 namespace {
 
-// What init_allocated_mem fills with (paddle.md §2).
+// The fill byte of init_allocated_mem (paddle.md §2).
 constexpr unsigned char kInitByte = 0xEF;
 
 [[noreturn]] void BadValue(std::string_view name, std::string_view value,
@@ -92,7 +92,7 @@ void SetBytes(std::string_view name, std::string_view value,
   out = *bytes;
 }
 
-// In quotes if the parser would take it for something else without them.
+// Quotes the value if the parser would read it differently without quotes.
 std::string Quoted(const std::string& value) {
   if (value.find_first_of(",; '") == std::string::npos) return value;
   std::string text = "'";
@@ -115,7 +115,7 @@ std::string Show(const Field& value) {
   }
 }
 
-// A default as a person would write it: "80GiB" for a number of bytes.
+// A default in readable form: "80GiB" for a number of bytes.
 template <class Field>
 std::string ShowDefault(std::string_view type, const Field& value) {
   if constexpr (std::is_same_v<Field, std::uint64_t>) {
@@ -156,7 +156,7 @@ struct Assignment {
 
 bool IsSeparator(char c) { return c == ',' || c == ';' || c == ' '; }
 
-// The value that starts at `at`, which moves behind it.
+// Returns the value that starts at `at`, and moves `at` behind it.
 std::string TakeValue(std::string_view text, std::size_t& at,
                       const std::string& name) {
   std::string value;
@@ -195,7 +195,7 @@ bool IsRemoved(std::string_view name) {
   return false;
 }
 
-// The value of an option that stands alone: only a Bool has one.
+// The value of an option without "=value": only a Bool allows that.
 std::string ValueAlone(std::string_view name) {
   for (const Row& row : Rows()) {
     if (name == row.info.name) {
@@ -249,7 +249,7 @@ void CheckStrategy(const char* option, const std::string& strategy,
   throw std::invalid_argument(text);
 }
 
-// Throws if something is to be taken at once that the limit never allows.
+// Throws if an option allocates more at first than the limit allows.
 void CheckInitialMemory(const Options& options) {
   const std::uint64_t limit = options.gpu_memory_limit_mb;
   if (limit == 0) return;
@@ -284,7 +284,8 @@ void CheckInitialMemory(const Options& options) {
   }
 }
 
-// Throws if programs are to share memory that cannot be shared so.
+// Throws if strata_ipc is unknown, or the strategy cannot share memory in that
+// way.
 void CheckIpc(const Options& options) {
   if (options.ipc != "posix" && options.ipc != "legacy") {
     throw std::invalid_argument("strata_ipc: '" + options.ipc +
@@ -300,7 +301,7 @@ void CheckIpc(const Options& options) {
   }
 }
 
-// Throws if two options about memory of the host contradict each other.
+// Throws if two options of host memory contradict each other.
 void CheckHost(const Options& options) {
   const HostOptions& host = options.host;
   const auto check = [&options](const char* option, const std::string& value) {
@@ -362,7 +363,8 @@ Options Options::Parse(std::string_view text) {
 
 namespace {
 
-// However they are written. A device, like /dev/null, takes what it gets.
+// Compares files, not spellings of a path. A character device such as /dev/null
+// accepts several writers.
 bool AreOneFile(const std::string& one, const std::string& other) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -374,7 +376,7 @@ bool AreOneFile(const std::string& one, const std::string& other) {
   return canonical(one) == canonical(other) && !error;
 }
 
-// Two writers would each truncate what the other wrote.
+// Each of two writers would truncate the output of the other.
 void CheckFiles(const DecoratorOptions& decorators,
                 const PlatformOptions& platform) {
   const std::array<std::pair<const char*, const std::string&>, 4> files = {{

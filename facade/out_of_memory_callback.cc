@@ -20,7 +20,7 @@ void OutOfMemoryCallback::Source::Drop() noexcept {
 
 std::size_t OutOfMemoryCallback::Source::Reclaim(Stream /*stream*/,
                                                  std::size_t bytes) noexcept {
-  // The callback may destroy the handle, which owns this.
+  // The callback may destroy the handle, which owns this object.
   const std::shared_ptr<Source> self = shared_from_this();
   std::shared_ptr<const OutOfMemoryFunction> function;
   {

@@ -1,4 +1,4 @@
-// What PlaceState lists, and adds up, over the fronts of its place.
+// The functions of PlaceState that list its fronts and sum their statistics.
 
 #include <algorithm>
 #include <new>
@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Passes on what several chains have in common once.
+// Visits each layer once, even if several chains share it.
 class OncePerLayer final : public AllocatorVisitor {
  public:
   explicit OncePerLayer(AllocatorVisitor& visitor) : visitor_(visitor) {}
@@ -34,7 +34,7 @@ class OncePerLayer final : public AllocatorVisitor {
   bool is_new_ = false;
 };
 
-// The innermost layer above those that give chunks.
+// The innermost layer above the ChunkPool.
 const Allocator* StrategyOf(const Front& front) {
   const Allocator* layer = &front;
   for (const Allocator* below = layer->underlying();
@@ -48,7 +48,7 @@ const Allocator* StrategyOf(const Front& front) {
 }  // namespace
 
 std::optional<Stats> PlaceState::ExactSum() const noexcept {
-  // Without that layer, strategies report what they serve together.
+  // Without the Stat layer, strategies report a common sum.
   if (!options_.decorators.stat) return std::nullopt;
   try {
     return SumOfFronts();
@@ -63,8 +63,9 @@ std::size_t PlaceState::LiveBytes() const noexcept {
 }
 
 std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
-  // An allocation is counted after its memory is taken, but before it can be
-  // freed; so one that was in use meanwhile shows in one of the three.
+  // An allocation is counted after its memory is acquired, but before it can be
+  // freed. So an allocation that was in use meanwhile changes one of the three
+  // results.
   const std::optional<Stats> before = ExactSum();
   const bool is_unused = pool_->market().IsUnused();
   const std::optional<Stats> after = ExactSum();
@@ -76,8 +77,8 @@ std::optional<std::uint64_t> PlaceState::CountIfUnused() const noexcept {
 }
 
 void PlaceState::SettleFrees() const {
-  // Who freed under a lock of these before this had it has ended; who comes
-  // after it sees the waiter.
+  // A free under one of these locks either completed before this call acquired
+  // the lock, or sees the waiter afterwards.
   ForEachFront([](Front& front) { front.EndWaiting(); });
   static_cast<void>(context_.frees->deferred());
 }
@@ -89,7 +90,7 @@ void PlaceState::Unpinner::operator()(Front* front) const noexcept {
 void PlaceState::Finish(Front& front, const Stats& totals) {
   const Allocator* const strategy = StrategyOf(front);
   Stats own;
-  // What streams share lives on.
+  // A strategy shared by streams lives on.
   if (strategy != strategy_->shared().get()) own = strategy->stats();
   own.idle_bytes = own.free_blocks = own.largest_free_bytes = 0;
   ForgetHeeds(front);
@@ -99,7 +100,7 @@ void PlaceState::Finish(Front& front, const Stats& totals) {
   fronts_[position] = fronts_.back();
   fronts_[position]->list_position_ = position;
   fronts_.pop_back();
-  // What it still holds has its way back to the pool without it.
+  // The front's remaining memory returns to the pool without it.
   Stats past = totals;
   past.frees = past.allocations;
   past.in_use_bytes = past.requested_bytes = 0;
@@ -120,7 +121,7 @@ void PlaceState::List(Front* front) noexcept {
   front->list_position_ = fronts_.size();
   front->number_ = ++listed_;
   fronts_.push_back(front);
-  // Its own stream's.
+  // Watch the front's own stream.
   HeedEnd(*front, front->stream());
 }
 
@@ -181,7 +182,7 @@ void PlaceState::TellOfEnd(Stream stream) {
     }
     for (const PinnedFront& front : pinned) tell(*front);
   }
-  // Chains that outlive their front hear of it here.
+  // Chains that outlive their front are notified here.
   pool_->holders().TellHeedersOfEnd(stream);
 }
 
@@ -214,7 +215,7 @@ Stats PlaceState::SumOfFronts() const {
   Stats sum;
   std::vector<PinnedFront> pinned;
   {
-    // Both under one lock, so that a front on its way out is counted once.
+    // Both under one lock, so that a front that ends meanwhile is counted once.
     const std::lock_guard<std::mutex> guard(list_mutex_);
     sum = finished_;
     pinned = PinAll();
@@ -225,14 +226,14 @@ Stats PlaceState::SumOfFronts() const {
 
 void PlaceState::Explain(Failure& failure) const noexcept {
   try {
-    // A driver's pool is asked for its size.
+    // The size of a driver's pool is a driver call.
     const RelaxedCaptureScope relaxed(gate(), device_);
     failure.live_bytes = SumOfFronts().in_use_bytes;
     const std::size_t reserved = pool_->reserved_bytes();
     failure.cached_bytes = reserved - std::min(reserved, failure.live_bytes);
     failure.knows_place = true;
   } catch (const std::bad_alloc&) {
-    // The failure keeps the numbers that it had.
+    // The failure retains its earlier numbers.
   }
 }
 

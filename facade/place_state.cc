@@ -42,12 +42,13 @@ std::shared_ptr<Allocator> MakeManagedForDevice(
                                             PlaceKind::kDevice, gate);
 }
 
-// Paddle's rounding of pinned memory (use_auto_growth_pinned_allocator).
+// The granule of pinned memory in PaddlePaddle
+// (use_auto_growth_pinned_allocator).
 constexpr std::uint64_t kPinnedGranuleBytes = std::uint64_t{64} << 10;
 
-// The settings of the strategy at `place`. The flags of auto_growth are about
-// devices, as are those of bfc that say how much memory it has and whether to
-// take all of it at first: a host place has a limit of its own.
+// The settings of the strategy at `place`. The flags of auto_growth apply to
+// devices only, and so do the flags of bfc for the size of its memory and the
+// first allocation. A host place has its own limit.
 StrategyOptions SettingsOf(Place place, const Options& options) {
   StrategyOptions settings = options.strategy;
   settings.cross_stream_wait = options.decorators.cross_stream_wait;
@@ -82,15 +83,16 @@ StrategyOptions SettingsOf(Place place, const Options& options) {
 HostMemoryOptions HostMemoryOf(const HostOptions& options,
                                const std::string& strategy) {
   HostMemoryOptions result;
-  // A lock is for what a pool keeps; for every malloc it would cost too much.
+  // Lock only memory that a pool reuses; for every malloc it would cost too
+  // much.
   result.lock = options.lock_pages && strategy != "direct";
   result.warn_large_fraction = options.warn_large_fraction;
   result.warn_total_fraction = options.warn_total_fraction;
   return result;
 }
 
-// Waiting is for memory that other requests at the place give back; what the
-// host has left is not ours to say.
+// A request waits only for memory that other requests at the place free. Free
+// host memory outside the place is not counted.
 RetryOptions RetryOf(Place place, const Options& options,
                      const ChainContext& shared,
                      const std::shared_ptr<Platform>& platform,
@@ -165,7 +167,8 @@ PlaceState::PlaceState(Place place, std::shared_ptr<Platform> platform,
 
 PlaceState::~PlaceState() {
   neighbour_.reset();
-  // Streams that share a strategy defer what belongs to it, and hold this.
+  // Streams that share a strategy defer frees of its blocks, and refer to this
+  // object.
   context_.frees->End();
   pool_->Close();
 }
@@ -190,7 +193,7 @@ HostStrategy PlaceState::StrategyNow(bool has_visitors) const {
   }
   HostStrategy strategy;
   strategy.name = StrategyOn(options_, device_->caps());
-  // This limit is on the memory of the device.
+  // The limit applies to device memory only.
   if (place_.kind == PlaceKind::kDevice) {
     strategy.limit_bytes = Mebibytes(options_.gpu_memory_limit_mb);
     strategy.limit_flag = "--gpu_memory_limit_mb";
@@ -268,7 +271,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       throw;
     }
   }
-  // Other facades' threads must not run the visitors of this one.
+  // Threads of other facades must not run the visitors of this one.
   if (neighbour_ != nullptr) neighbour_->StopGiving();
   has_visitors_ = true;
   pool_->AddVisitor(std::move(visitor));
@@ -387,7 +390,7 @@ Front* PlaceState::TakeOut(Stream stream) {
 void PlaceState::Retire(Stream stream) noexcept {
   Front* front = TakeOut(stream);
   if (front == nullptr) return;
-  // What streams share is idle for the others.
+  // Memory of a shared strategy becomes idle for the other streams.
   pool_->holders().TellOwnersOfEnd(stream);
   front->chain_stream()->Retire();
   front->Drop();
@@ -403,8 +406,8 @@ void PlaceState::Close() noexcept {
   for (const auto& callback : callbacks) {
     if (const auto source = callback.lock()) source->Drop();
   }
-  // What its streams are done with goes back now; what is freed later, with
-  // the last free.
+  // Memory whose streams have completed returns to the system now; the rest
+  // with the last free.
   context_.frees->Close();
   by_uid_->RemoveAll(place_, [](Front* front) { front->Drop(); });
   pool_->Release();

@@ -38,7 +38,7 @@ void* PlainMemory::AllocateNow(std::size_t bytes, std::size_t alignment) {
   const Stream stream = facade_->GetDefaultStream(place_);
   AllocationPtr allocation =
       facade_->Alloc(place_, Request{bytes, alignment}, stream);
-  // Work of the stream may use the memory for its former owner.
+  // Work of the stream may still use the memory for its former owner.
   const Status status =
       facade_->platform().device(stream.device).StreamSynchronize(stream);
   if (status != Status::kSuccess) {

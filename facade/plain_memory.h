@@ -45,7 +45,7 @@ class PlainMemory {
   //
   // Cost: a device call if the address was allocated for another stream.
   void Free(void* data, void* stream) noexcept;
-  // Free for an address whose every use has completed.
+  // Free for an address after all its uses have completed.
   void FreeNow(void* data) noexcept;
 
  private:

@@ -37,7 +37,7 @@ PointerGroup::PointerGroup(std::uint8_t number,
   guard_ = &own_->lock;
 }
 
-// Who changes the guard holds both, its own lock first.
+// A change of the guard holds both locks, the group's own first.
 bool PointerGroup::Bind(Front& front) noexcept {
   const std::lock_guard<ChainLock> own(own_->lock);
   if (is_bound()) return false;
@@ -89,7 +89,7 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
     try {
       Grow(*full, buckets);
     } catch (const std::bad_alloc&) {
-      // Those before it stay where they are; this one may have a slot.
+      // The pointers before it remain where they are; this one may fit a slot.
       const Guard guard(*this);
       if (!InsertAtOnce(data, allocation) && !PutIntoSlot(data, allocation)) {
         throw;
@@ -100,10 +100,10 @@ void PointerGroup::Insert(const void* data, Allocation* allocation) {
 }
 
 void PointerGroup::Grow(PointerTable& table, std::size_t buckets) {
-  // No heap call with the lock held; neither is the old one freed there.
+  // No heap call with the lock held; the old table is freed after it, too.
   PointerTable larger = PointerTable::Larger(buckets);
   const Guard guard(*this);
-  // Another thread may have been first.
+  // Another thread may have grown the table already.
   if (table.bucket_count() != buckets) return;
   larger.AddAll(table);
   std::swap(table, larger);
@@ -149,7 +149,7 @@ std::size_t PointerGroup::Clear() noexcept {
   free(waiting);
   for (const PointerTable& table : tables) table.ForEach(free);
   for (Slot& slot : slots_) {
-    // One by one, as a free takes the lock that guards them.
+    // One by one, because a free acquires the lock that guards them.
     Allocation* taken = nullptr;
     {
       const Guard guard(*this);

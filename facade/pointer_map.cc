@@ -26,7 +26,7 @@ PointerGroup& PointerMap::BindOne(Front& front) {
   for (const auto& group : made_) {
     if (group->number() != kCommon && front.Share(group)) return *group;
   }
-  // The common one is there first, or never needed.
+  // The common group exists from the start, or is never needed.
   for (std::size_t number = kCommon + 1; number < kGroups; ++number) {
     if (groups_[number].load() != nullptr) continue;
     PointerGroup& made = Make(number);
@@ -53,13 +53,13 @@ PointerGroup& PointerMap::GroupFor(Front& front) {
 
 void PointerMap::Insert(AllocationPtr allocation) {
   const void* const data = allocation->data();
-  // All that a facade hands out is a front's.
+  // Every allocation of a facade belongs to a front.
   PointerGroup& group = GroupFor(static_cast<Front&>(*allocation->owner()));
-  // First: without memory below, the block is freed and may be kept by the
-  // front cache, whose hits do not look at regions.
+  // First: if memory runs out below, the block is freed, and the front cache
+  // may hold it. Its hits do not read regions.
   regions_->Settle(data, group.number());
-  // An aligned pointer may be in a later region than its block, which is what
-  // is kept.
+  // An aligned pointer may lie in a later region than its block. The front
+  // cache holds the block.
   const void* const start = allocation->block()->data;
   if (start != data) regions_->Settle(start, group.number());
   t_last = group.number();

@@ -25,7 +25,7 @@ class Front;
 //   anyway (Front::StartKnown, StartFree). So threads on separate streams never
 //   contend here. The region of an address says which groups may know it. An
 //   address whose region changed streams is searched in the most likely group
-//   first. A group whose front has ended serves the next front. There are 253
+//   first. When a front ends, its group serves the next front. There are 253
 //   groups; further fronts share a common one, which is bound to no front.
 // Errors: an address that is inserted twice fails the process.
 // Threads: any thread. An address is in the map before its caller knows it, and

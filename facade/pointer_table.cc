@@ -5,11 +5,11 @@
 
 namespace strata {
 
-// By force: as a call it costs more than what it does.
+// Inlined by force: the call costs more than the search.
 [[gnu::always_inline]] inline PointerTable::Position PointerTable::Search(
     std::uint64_t hash, const void* data) const noexcept {
   std::size_t index = Home(hash);
-  // There is an end even if every bucket has passed something on.
+  // The loop ends even if every bucket has passed an address on.
   for (std::size_t steps = 0; steps <= mask_; ++steps) {
     const Bucket& bucket = buckets_[index];
     std::uint64_t like = bucket.Like(hash);

@@ -13,11 +13,11 @@
 namespace strata {
 namespace {
 
-// An option and the value that a variable gives it.
+// An option and the value that a variable sets it to.
 using Setting = std::pair<const char*, std::string>;
 using Settings = std::vector<Setting>;
 
-// Known texts of a variable and what they mean.
+// A known text of a variable and its value.
 struct Meaning {
   const char* text;
   const char* value;
@@ -34,7 +34,8 @@ std::string Translate(const std::string& text,
   throw std::invalid_argument("it must be one of " + known);
 }
 
-// Exactly these, as in the original: "1" and "True" are errors there, too.
+// Exactly these texts, as in the original: there, too, "1" and "True" are
+// errors.
 constexpr std::array<Meaning, 2> kExactBool = {{
     {"true", "true"},
     {"false", "false"},
@@ -45,7 +46,7 @@ constexpr std::array<Meaning, 4> kBool = {{
     {"false", "false"},
     {"0", "false"},
 }};
-// Whether to take all memory at first, as bfc_allow_growth: the opposite.
+// The values of bfc_allow_growth, which is the opposite of preallocation.
 constexpr std::array<Meaning, 6> kPreallocate = {{
     {"true", "false"},
     {"True", "false"},
@@ -71,7 +72,7 @@ Settings MemoryDump(const std::string& text) {
   return {{"bfc_memory_map_prefix", text}};
 }
 
-// Each way to set the limit takes the place of the others.
+// Each way to set the limit replaces the others.
 Settings SystemMemory(const std::string& text) {
   return {{"bfc_system_memory_in_mb", text},
           {"bfc_memory_fraction", ""},
@@ -128,9 +129,9 @@ Settings Deterministic(const std::string& text) {
 
 struct VariableRow {
   const char* variable;
-  // Errors: std::invalid_argument saying why not.
+  // Errors: std::invalid_argument with the reason.
   Settings (*settings)(const std::string& text);
-  // The variable that took this one's place: both at once are an error, even
+  // The newer variable that replaces this one: both together are an error, even
   // if they agree. Null: none.
   const char* replaced_by = nullptr;
 };
@@ -151,7 +152,9 @@ constexpr std::array kVariableRows = {
                 "XLA_CLIENT_MEM_FRACTION"},
 };
 
-// `options` with all of `settings`, or std::invalid_argument saying why not.
+// Returns `options` with all of `settings` applied.
+//
+// Errors: std::invalid_argument with the reason.
 Options Apply(Options options, const Settings& settings) {
   for (const auto& [option, value] : settings) options.Set(option, value);
   options.Validate(/*strategy_was_set=*/false);
@@ -165,7 +168,7 @@ Options Apply(Options options, const Settings& settings) {
   return options;
 }
 
-// Which variable gave an option its value, and which value.
+// The variable that set an option, and the value.
 struct Setter {
   const char* variable;
   std::string value;
@@ -218,7 +221,8 @@ class Reader {
     return text;
   }
 
-  // For settings that do not go with the options as they are now.
+  // Throws if another variable is the reason that the settings do not fit the
+  // options.
   void RefuseIfOthersContradict(const char* variable,
                                 const Settings& settings) const {
     const auto goes_with = [&](const Options& options) {
@@ -237,8 +241,8 @@ class Reader {
     }
   }
 
-  // The settings are this variable's to make, unless another one that was read
-  // before gave an option another value.
+  // Assigns the settings to this variable, unless a variable that was read
+  // before set an option to another value.
   void Claim(const char* variable, const Settings& settings) {
     for (const auto& [option, value] : settings) {
       const auto [at, is_new] = setters_.try_emplace(option);

@@ -10,16 +10,16 @@
 namespace strata {
 namespace {
 
-// The calling thread has told of its streams, and has no notes any more.
+// The calling thread has notified its facades, and has no notes any more.
 thread_local constinit bool t_has_told = false;
 
 }  // namespace
 
-// Of one thread.
+// The notes of one thread.
 class ThreadEnds::Notes {
  public:
   ~Notes() {
-    // A call back may have another stream watched.
+    // A callback may watch another stream.
     while (!notes_.empty()) {
       const Note note = std::move(notes_.back());
       notes_.pop_back();
@@ -29,7 +29,7 @@ class ThreadEnds::Notes {
   }
 
   void Add(std::shared_ptr<ThreadEnds> ends, const Stream& stream) {
-    // Of facades that are gone.
+    // Remove the notes of closed facades.
     std::erase_if(
         notes_, [](const Note& note) { return note.ends->gate_.is_closed(); });
     const auto is_same = [&](const Note& note) {

@@ -24,7 +24,7 @@ char* ThrustAllocator::allocate(std::ptrdiff_t bytes) {
 
 void ThrustAllocator::deallocate(char* data, std::size_t /*bytes*/) noexcept {
   if (data == nullptr) return;
-  AllocationPtr freed;  // outside the lock
+  AllocationPtr freed;  // freed after the lock is released
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = live_.find(data);

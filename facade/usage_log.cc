@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-// With one decimal, rounded to the nearest.
+// Rounded to the nearest tenth.
 std::string InMebibytes(std::uint64_t bytes) {
   const std::uint64_t tenths =
       bytes / Mebibytes(1) * 10 +

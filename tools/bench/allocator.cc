@@ -15,7 +15,7 @@ using Kind = BenchAllocator::Kind;
 
 constexpr const char* kFastBfc = "bfc_fast";
 
-// What people would ask about first; all of them together take too long.
+// The allocators that users compare most; all of them together take too long.
 constexpr std::array kDefaults = {
     "null",  "null_locked",  "auto_growth", "c:auto_growth",
     "bfc",   "peer:pytorch", "peer:paddle", "peer:tf_bfc",

@@ -14,10 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far more than a million live blocks take to set up on the slowest machine.
+// Far more than the setup of a million live blocks takes on the slowest
+// machine.
 constexpr std::chrono::seconds kAnswerTimeout{600};
 
-// A row being measured, and the process that measures it; null: no longer.
+// A row that is being measured, and its process; null: the measurement has
+// ended.
 struct Runner {
   BenchRow row;
   std::unique_ptr<ChildProcess> worker;
@@ -67,15 +69,15 @@ Runner Start(const BenchPlan& plan, const BenchWorkload& workload,
   return runner;
 }
 
-// What a worker has to say about `key`; empty if nothing.
+// The worker's answer about `key`; empty if there is none.
 std::string TextOf(const nlohmann::json& answer, const char* key) {
   if (!answer.is_object() || !answer.contains(key)) return "";
   const nlohmann::json& text = answer[key];
   return text.is_string() ? text.get<std::string>() : text.dump();
 }
 
-// Errors: std::runtime_error if `answer`, the text of which is `line`, is not
-//   what ServeBench writes, or with the error that it reports.
+// Errors: std::runtime_error if `answer`, with the text `line`, is not an
+//   answer of ServeBench, or with the error that it reports.
 void ReadRound(const nlohmann::json& answer, const std::string& line,
                BenchRow& row) {
   const std::string error = TextOf(answer, "error");

@@ -1,4 +1,4 @@
-// strata bench: what an allocation and its free cost on the host.
+// strata bench: the cost of an allocation and its free on the host.
 
 #include <dlfcn.h>
 
@@ -71,7 +71,7 @@ Exit code: 0; 1 if a measurement failed; 2 if nothing was measured.
 
 constexpr const char* kBundledTraces = "tests/data/traces";
 constexpr const char* kAll = "all";
-// What a worker is given: a file, whose name may have commas.
+// The argument of a worker: a file, with a name that may contain commas.
 constexpr const char* kWorkerTrace = "bench_worker_trace";
 
 struct BenchSettings {
@@ -81,7 +81,7 @@ struct BenchSettings {
   std::size_t pairs = 0;
   BenchScriptOptions script;
   std::string library;  // path; empty: none
-  std::string plot;     // the same
+  std::string plot;     // path; empty: none
 };
 
 std::size_t TakePositive(Arguments& arguments, const std::string& name,
@@ -100,7 +100,7 @@ std::size_t TakePositive(Arguments& arguments, const std::string& name,
   return value;
 }
 
-// Names, or nothing if it is not given.
+// The names of the argument, or nothing if it is missing.
 std::string TakeNames(Arguments& arguments, const std::string& name) {
   const std::optional<std::string> given = arguments.TakeText(name);
   if (given && given->empty()) {
@@ -160,15 +160,16 @@ std::vector<BenchWorkload> SelectWorkloads(const BenchSettings& settings) {
              [&](const std::string& name) {
                return FindBenchWorkload(name, settings.script);
              });
-  // A trace that cannot be read is not worth the minutes before it.
+  // Read the traces now: a trace that cannot be read must not fail after
+  // minutes of measurements.
   for (const BenchWorkload& workload : selected) {
     if (workload.is_trace) workload.make(settings.script);
   }
   return selected;
 }
 
-// One of the table's, with the library that the settings name. With one, that
-// is what the user wants measured.
+// The allocator with the library that the settings name. With a library, it is
+// measured by default.
 BenchAllocator WithLibrary(BenchAllocator allocator,
                            const BenchSettings& settings) {
   if (allocator.kind == BenchAllocator::Kind::kLibrary) {
@@ -212,8 +213,8 @@ std::vector<std::string> FilesRead(const BenchSettings& settings) {
   return files;
 }
 
-// What says how to measure is not for `run`, and what that reads it does not
-// write over.
+// `run` refuses arguments about the measurement, and does not overwrite the
+// files that it reads.
 void RequireArgumentsOfRun(Arguments given, const BenchSettings& settings,
                            const Options& options) {
   for (const char* name : {"bench_workloads", "bench_allocators",
@@ -229,7 +230,7 @@ void RequireArgumentsOfRun(Arguments given, const BenchSettings& settings,
                    });
 }
 
-// The files would not be there.
+// Without layers the files of these options would not be written.
 void RequireLayers(const BenchAllocator& allocator, const Options& options) {
   Options by_layers = options;
   switch (allocator.kind) {
@@ -247,7 +248,7 @@ void RequireLayers(const BenchAllocator& allocator, const Options& options) {
   RequireNoRecording(by_layers, allocator.name + " does not record it");
 }
 
-// What is measured is what a row is named after.
+// The row must be named after the strategy that is measured.
 void RequireOwnStrategy(const BenchAllocator& allocator,
                         const Options& options) {
   if (!options.host.tf_environment || allocator.strategy.empty()) return;
@@ -259,7 +260,7 @@ void RequireOwnStrategy(const BenchAllocator& allocator,
                               "; leave out the environment");
 }
 
-// Whether the library that the task is about is that of this process.
+// Whether this process has loaded the library of the task.
 bool HasLibrary(const BenchTask& task) {
   return task.allocator.symbol.empty() ||
          dlsym(RTLD_DEFAULT, task.allocator.symbol.c_str()) != nullptr;
@@ -275,7 +276,8 @@ int RunWorker(const BenchTask& task) {
   return 0;
 }
 
-// The worker gets the arguments that this process got, but what it is to do.
+// The worker gets the arguments of this process, without those that select its
+// work.
 BenchPlan MakePlan(const BenchSettings& settings,
                    const std::vector<std::string>& flags) {
   BenchPlan plan;
@@ -299,7 +301,7 @@ BenchPlan MakePlan(const BenchSettings& settings,
   return plan;
 }
 
-// In lines, indented as the help is.
+// Lines with the indentation of the help text.
 template <class Row>
 std::string Names(const std::vector<Row>& rows) {
   constexpr std::size_t kWidth = 80;
@@ -317,7 +319,8 @@ std::string Names(const std::vector<Row>& rows) {
   return text + line;
 }
 
-// Before the minutes that the measurements take. Closed if there is no path.
+// Opened before the measurements, which take minutes. Closed if there is no
+// path.
 std::ofstream OpenPlot(const BenchPlan& plan, const std::string& path) {
   if (path.empty()) return {};
   if (std::none_of(plan.workloads.begin(), plan.workloads.end(), &IsPlotted)) {
@@ -371,8 +374,8 @@ int RunBench(int argc, char** argv) {
   const Options options = OptionsFromFlags();
   if (!names.empty() && (names[0] == "worker" || names[0] == "run")) {
     const BenchTask task = MakeTask(settings, names, options);
-    // A process that never had a second thread leaves locks out (hotpath.md
-    // §8).
+    // The C library omits locks in a process that never had a second thread
+    // (hotpath.md §8).
     std::thread([] {}).join();
     if (names[0] == "worker") return RunWorker(task);
     RequireArgumentsOfRun(given, settings, options);

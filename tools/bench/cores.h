@@ -5,12 +5,12 @@
 
 namespace strata {
 
-// The cores that the calling thread may use, the last first: the first one
-// serves most interrupts. Empty if the system does not tell.
+// The cores that the calling thread may use, the last one first: the first core
+// serves most interrupts. Empty if the system does not report them.
 std::vector<int> AllowedCores();
 
-// Keeps the calling thread, and those that it starts, on one core. Does nothing
-// if the system refuses.
+// Binds the calling thread, and the threads that it starts, to one core. Does
+// nothing if the system refuses.
 void PinThread(int core);
 
 }  // namespace strata

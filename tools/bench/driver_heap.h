@@ -13,8 +13,8 @@
 
 namespace strata {
 
-// The driver itself (heaps.h): memory at once, or from its default pool, which
-// is told to keep what is freed, as people who care for speed tell it.
+// The driver itself as a heap (heaps.h): cudaMalloc, or its default pool. The
+// pool is configured to retain freed memory, the usual setting for speed.
 class DriverHeap {
  public:
   using Slot = DevicePtr;
@@ -43,7 +43,7 @@ class DriverHeap {
     [[noreturn]] static void Throw(Status status);
 
     Device* device_;
-    MemPool pool_;  // null: memory at once
+    MemPool pool_;  // null: cudaMalloc
     Stream stream_;
   };
 
@@ -54,7 +54,7 @@ class DriverHeap {
     return {&device(), pool_, streams_.all()[stream]};
   }
   std::optional<std::uint64_t> allocations() const;
-  // No driver tells how much memory it gave at once.
+  // No value for cudaMalloc: no driver reports the memory that it allocated.
   std::optional<std::uint64_t> peak_reserved_bytes() const;
 
  private:

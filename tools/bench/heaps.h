@@ -21,19 +21,20 @@
 
 namespace strata {
 
-// What `strata bench` drives. Every heap has
-//   - a type Slot, which holds a block or nothing, and can be moved;
-//   - a type Lane, what one thread calls it through: Allocate(slot, bytes), for
-//     an empty slot, throws if there is no memory; Free(slot) leaves an empty
-//     slot alone. Freed may be through another lane;
-//   - MakeLane(stream), for one of the streams it was made with, numbered from
-//     0, the default stream;
-//   - allocations(), served so far as the allocator itself counts, and
-//     peak_reserved_bytes(), the most it held from the system; no value if it
-//     does not tell. Asked when no call is in flight.
-// Classes of their own, so that each is called as its users call it.
+// The heaps that `strata bench` drives. Every heap has
+// - a type Slot, which holds a block or nothing, and can be moved;
+// - a type Lane, through which one thread calls it: Allocate(slot, bytes), for
+//   an empty slot, throws if there is no memory; Free(slot) ignores an empty
+//   slot. A block may be freed through another lane;
+// - MakeLane(stream), for one of the streams it was made with, numbered from 0,
+//   the default stream;
+// - allocations(), the allocations served so far by the allocator's own count,
+//   and peak_reserved_bytes(), the peak of the memory held from the system. No
+//   value if it does not report them. Called when no call is in flight.
+//
+// They are separate classes, so that each heap is called as its users call it.
 
-// What every heap costs at least: two calls that the compiler must make.
+// The minimal cost of every heap: two calls that the compiler must make.
 class NullHeap {
  public:
   using Slot = void*;
@@ -75,8 +76,8 @@ class NullHeap {
   std::deque<Count> counts_;  // one per lane
 };
 
-// The same, each call under a lock of its stream: what threads that share a
-// stream pay at least if it has one.
+// The minimal cost of a heap with a lock for threads that share a stream: each
+// call locks its stream.
 class LockedNullHeap {
  public:
   using Slot = NullHeap::Slot;
@@ -143,10 +144,11 @@ class MallocHeap {
   }
 };
 
-// Streams of a device: its legacy stream, and further ones that end with this.
+// Streams of a device: its legacy stream, and further streams that are
+// destroyed with this object.
 class BenchStreams {
  public:
-  // `device` outlives this. Errors: std::runtime_error.
+  // `device` outlives this object. Errors: std::runtime_error.
   BenchStreams(Device& device, std::size_t count);
   BenchStreams(const BenchStreams&) = delete;
   BenchStreams& operator=(const BenchStreams&) = delete;
@@ -225,7 +227,7 @@ class CAbiHeap {
     void* stream_;
   };
 
-  // Errors: std::runtime_error, saying what the C ABI said.
+  // Errors: std::runtime_error with the message of the C ABI.
   CAbiHeap(const Options& options, std::size_t streams);
   ~CAbiHeap();
   CAbiHeap(const CAbiHeap&) = delete;
@@ -239,7 +241,7 @@ class CAbiHeap {
 
  private:
   [[noreturn]] static void ThrowLastError();
-  // Of the statistics of the device.
+  // From the statistics of the device.
   std::optional<std::uint64_t> Count(const char* name);
 
   strata_facade* facade_ = nullptr;
@@ -288,7 +290,7 @@ class PeerHeap {
  private:
   const std::shared_ptr<Platform> platform_;
   const std::unique_ptr<Peer> peer_;
-  BenchStreams streams_;  // gone before the peer, as in Peer
+  BenchStreams streams_;  // destroyed before the peer, as Peer requires
 };
 
 }  // namespace strata

@@ -30,7 +30,7 @@ HeapLibrary::HeapLibrary(std::string file) : path(std::move(file)) {
   if (path.empty()) {
     throw std::invalid_argument("library: name it with --bench_library=FILE");
   }
-  // A name without a slash would be looked for elsewhere.
+  // dlopen searches other folders for a name without a slash.
   void* const handle =
       dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) ThrowAbout(path, dlerror());

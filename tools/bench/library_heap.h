@@ -14,11 +14,11 @@
 
 namespace strata {
 
-// The functions of a library (heap_library.h), which stays loaded.
+// The functions of a library (heap_library.h). The library remains loaded.
 struct HeapLibrary {
-  // Errors: std::runtime_error naming `file` and what the loader or the library
-  //   itself says, or the function that it lacks; std::invalid_argument if
-  //   `file` is empty.
+  // Errors: std::runtime_error naming `file` and the message of the loader or
+  //   of the library, or the missing function; std::invalid_argument if `file`
+  //   is empty.
   explicit HeapLibrary(std::string file);
 
   [[noreturn]] void ThrowNoMemory(std::size_t bytes) const;
@@ -32,7 +32,7 @@ struct HeapLibrary {
   decltype(&strata_heap_peak_reserved_bytes) peak_reserved_bytes = nullptr;
 };
 
-// What a library allocates (heaps.h), in streams of the platform.
+// A heap (heaps.h) of a library, in streams of the platform.
 class LibraryHeap {
  public:
   using Slot = void*;

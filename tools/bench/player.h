@@ -12,8 +12,8 @@
 
 namespace strata {
 
-// Frees what `slot` holds where nothing may be thrown, as at an end. A heap
-// that cannot has said so before, or has nothing to say that matters any more.
+// Frees the block of `slot` in a context that must not throw, such as a
+// destructor. Logs the first error. Later errors add nothing.
 template <class Lane, class Slot>
 void FreeAtEnd(Lane& lane, Slot& slot) noexcept {
   try {
@@ -23,13 +23,13 @@ void FreeAtEnd(Lane& lane, Slot& slot) noexcept {
   }
 }
 
-// A thread's way through a script, on a lane of a heap (heaps.h). A template,
-// so that every heap is called as its users call it.
+// Plays a script for one thread, on a lane of a heap (heaps.h). A template, so
+// that every heap is called as its users call it.
 //
-// Model: plays the prologue when it is made, then the loop, on from where it
-//   stopped, and frees at its end what it holds. Where there are more slots
-//   than the nearest cache holds, steps and slots are fetched ahead: what a
-//   call is measured to wait for is the allocator's memory, not the script's.
+// Model: the constructor plays the prologue. Play continues the loop where it
+//   stopped. The destructor frees all blocks. If there are more slots than the
+//   nearest cache holds, steps and slots are prefetched: then a measured call
+//   waits for the allocator's memory, not for the script's.
 // Lifetime: script and heap outlive it.
 template <class Heap>
 class BenchPlayer {
@@ -47,10 +47,10 @@ class BenchPlayer {
   BenchPlayer& operator=(const BenchPlayer&) = delete;
   ~BenchPlayer() { FreeAll(); }
 
-  // So many allocations, and as many frees: of a loop that is not uniform, and
-  // ends within, those that come before the next allocation.
+  // Plays `pairs` allocations, and as many frees. In a loop that is not uniform
+  // and ends in the middle, it plays the frees before the next allocation.
   //
-  // Errors: what the lane throws; then the player is of no more use.
+  // Errors: the exceptions of the lane; then the player is unusable.
   void Play(std::size_t pairs) {
     const bool is_near = slots_.size() <= kNearSlots;
     std::size_t left = StepsOf(pairs);
@@ -67,8 +67,8 @@ class BenchPlayer {
  private:
   // 32 KiB of pointers.
   static constexpr std::size_t kNearSlots = 4096;
-  // Some hundred nanoseconds before they are needed, and longer for the steps,
-  // which say which slots will be.
+  // Slots are prefetched some hundred nanoseconds before their use. Steps are
+  // prefetched earlier, because they name the slots.
   static constexpr std::ptrdiff_t kSlotsAhead = 16;
   static constexpr std::ptrdiff_t kStepsAhead = 64;
 
@@ -110,7 +110,7 @@ class BenchPlayer {
   const BenchScript& script_;
   typename Heap::Lane lane_;
   std::vector<typename Heap::Slot> slots_;
-  std::size_t next_ = 0;  // of the loop
+  std::size_t next_ = 0;  // index into the loop
 };
 
 }  // namespace strata

@@ -16,7 +16,7 @@ using Threads = BenchWorkload::Threads;
 // In pixels.
 constexpr double kPanelWidth = 460;
 constexpr double kPanelHeight = 330;
-constexpr double kLeft = 60;  // of the axes in a panel
+constexpr double kLeft = 60;  // margins of the axes in a panel
 constexpr double kRight = 20;
 constexpr double kTop = 34;
 constexpr double kBottom = 48;
@@ -24,7 +24,8 @@ constexpr double kLegendWidth = 170;
 constexpr double kLegendLine = 18;
 constexpr std::size_t kColumns = 2;
 
-// Told apart by people with any kind of sight, then repeated with dashes.
+// Colors that people with any kind of color vision can distinguish; further
+// lines repeat them with dashes.
 // Source: Okabe and Ito 2008.
 constexpr std::array kColors = {"#000000", "#0072b2", "#d55e00", "#009e73",
                                 "#cc79a7", "#e69f00", "#56b4e9", "#999933"};
@@ -34,9 +35,9 @@ struct Point {
   double ns;
 };
 
-// The workloads that differ in a number alone.
+// The workloads of a family, which differ only in a number.
 struct Panel {
-  std::string family;  // their names without it
+  std::string family;  // their common name, without the number
   const char* axis;
   std::map<std::string, std::vector<Point>> lines;  // by allocator
 };
@@ -149,7 +150,7 @@ class SvgWriter {
     svg_ += "<circle cx=\"" + Pixels(x) + "\" cy=\"" + Pixels(y) +
             "\" r=\"2.5\" fill=\"" + color + "\"/>\n";
   }
-  // `anchor` is where x is: start, middle or end.
+  // `anchor` is the part of the text at x: start, middle or end.
   void Text(double x, double y, const char* anchor, const std::string& text) {
     svg_ += "<text x=\"" + Pixels(x) + "\" y=\"" + Pixels(y) +
             "\" text-anchor=\"" + anchor + "\">" + text + "</text>\n";
@@ -161,7 +162,7 @@ class SvgWriter {
   std::string svg_;
 };
 
-// How each allocator's line looks.
+// The color and dashes of each allocator's line.
 class Styles {
  public:
   explicit Styles(std::vector<std::string> allocators)

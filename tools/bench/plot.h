@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// Whether it is one of several workloads that differ in a number, over which a
-// plot can be drawn: of live blocks or threads.
+// Whether the workload belongs to a family that differs in a number (live
+// blocks or threads), over which a plot can be drawn.
 bool IsPlotted(const BenchWorkload& workload);
 
 // The medians as an SVG picture: a panel for each family of workloads that

@@ -1,6 +1,6 @@
 // PyTorch's own allocator for `strata bench --bench_library` (heap_library.h),
-// through its C++ interface. Part of no build of ours: tools/gpu_check compiles
-// it where PyTorch is (2.1 or newer).
+// through its C++ interface. Not part of our build: tools/gpu_check compiles it
+// where PyTorch is installed (2.1 or newer).
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace torch_allocator = c10::cuda::CUDACachingAllocator;
 
-// The entry for all that it serves, whatever the size.
+// The entry for allocations of all sizes.
 constexpr std::size_t kAll = 0;
 
 auto Stats() { return torch_allocator::getDeviceStats(0); }

@@ -6,8 +6,8 @@
 
 namespace strata {
 
-// A sequence that is the same everywhere, as the standard's distributions are
-// not.
+// A sequence that is the same on every platform, unlike the standard's
+// distributions.
 //
 // Source: splitmix64 (Steele, Lea and Flood 2014).
 class BenchRandom {
@@ -26,7 +26,7 @@ class BenchRandom {
   }
   // In [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
-  // Log-uniform: every power of two is as likely as any other.
+  // Log-uniform: all powers of two are equally likely.
   std::uint64_t Bytes(std::uint64_t smallest, std::uint64_t largest) {
     const double low = std::log2(static_cast<double>(smallest));
     const double high = std::log2(static_cast<double>(largest));

@@ -23,7 +23,7 @@ const char* Name(BenchRow::Status status) {
   return "ok";
 }
 
-// The row's median over that of the best malloc.
+// The row's median divided by the median of the best malloc.
 std::optional<double> RatioToBestMalloc(const std::vector<BenchRow>& rows,
                                         const BenchRow& row) {
   const std::optional<double> best = BestMallocNs(rows, row.workload);

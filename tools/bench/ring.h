@@ -9,10 +9,10 @@
 
 namespace strata {
 
-// Hands values from one thread to another, in order, without a lock.
+// Passes values from one thread to another, in order, without a lock.
 //
-// Model: each side remembers how far the other was and looks again only when
-//   that is not enough, so that it mostly leaves the other's cache line alone.
+// Model: each side caches the position of the other, and reads it again only if
+//   the cached one does not suffice. So it seldom reads the other's cache line.
 // Threads: one that pushes, one that pops.
 template <class Value>
 class BenchRing {
@@ -44,18 +44,18 @@ class BenchRing {
     return true;
   }
 
-  // The most values that were in the ring whenever the popping thread looked.
-  // For that thread, or when both rest.
+  // The most values that the popping thread saw in the ring. Call it in that
+  // thread, or when both are idle.
   std::size_t most() const { return most_; }
 
  private:
   std::vector<Value> values_ = std::vector<Value>(kCapacity);
-  // Two cache lines each, as processors fetch them in pairs.
+  // Two cache lines each, because processors fetch them in pairs.
   alignas(128) std::atomic<std::size_t> end_{0};    // pushed
   std::size_t seen_begin_ = 0;                      // of the pushing thread
   alignas(128) std::atomic<std::size_t> begin_{0};  // popped
   std::size_t seen_end_ = 0;                        // of the popping thread
-  std::size_t most_ = 0;                            // likewise
+  std::size_t most_ = 0;                            // of the popping thread
 };
 
 }  // namespace strata

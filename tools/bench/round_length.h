@@ -9,12 +9,13 @@
 
 namespace strata {
 
-// How many pairs a round of about `round_time` has, at most `most`: whole loops
-// of the script if its parts differ, and at least one.
+// The number of pairs in a round of about `round_time`, at most `most`: whole
+// loops of the script if its parts differ, and at least one.
 //
-// Model: runs rounds that get longer, until one takes more than half the time:
-//   the first ones may be mostly growth of the heap, threads that wake, or the
-//   clock. The better of two counts, since one may have been interrupted.
+// Model: runs longer and longer rounds, until one takes more than half the
+//   time, because the first ones may mostly measure growth of the heap, waking
+//   threads, or the clock. Returns the better of two counts, since one may have
+//   been interrupted.
 // Cost: about four times round_time.
 std::size_t PairsPerRound(BenchSubject& subject, const BenchScript& script,
                           std::chrono::nanoseconds round_time,

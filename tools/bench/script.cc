@@ -76,7 +76,7 @@ BenchScript MakeReplaceScript(std::size_t pairs, std::size_t live,
 }
 
 BenchScript MakeTraceScript(const std::string& path) {
-  // A workload is the whole of a recording, or nothing.
+  // Strict: a workload replays all of a recording.
   TraceReaderOptions reader;
   reader.strict = true;
   const Trace trace = ReadTrace(path, reader);

@@ -19,7 +19,8 @@ std::size_t StreamCount(const BenchWorkload& workload) {
              : 1;
 }
 
-// A driver may wait for its hardware without using the processor.
+// Wall time for a driver, which may wait for its hardware without using the
+// processor.
 BenchClock ClockFor(const Options& options) {
   return MakePlatform(options.platform)->device(0).caps().simulated
              ? BenchClock::kThread

@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// An allocator at work on a workload.
+// An allocator that runs a workload.
 //
 // Threads: one.
 class BenchSubject {
@@ -25,22 +25,23 @@ class BenchSubject {
   virtual ~BenchSubject() = default;
 
   // Every thread of the workload makes `pairs` allocations and as many frees,
-  // if that is whole loops of the script or that is uniform, on from where it
-  // stopped; returns the time that one took, on average. With
-  // one thread and a simulated device that is its processor time, because on a
-  // busy machine the clock on the wall mostly measures the others (hotpath.md
-  // §9); with several threads or a driver it is time on the wall.
+  // and continues where it stopped. Exact if `pairs` is whole loops of the
+  // script, or the script is uniform. Returns the average time of a thread.
+  // With one thread and a simulated device it is processor time, because wall
+  // time on a busy machine mostly measures other processes (hotpath.md §9).
+  // With several threads or a driver it is wall time.
   //
   // Errors: std::bad_alloc if the allocator has no memory left, or
-  //   std::runtime_error; then the subject is of no more use.
+  //   std::runtime_error; then the subject is unusable.
   virtual std::chrono::nanoseconds Run(std::size_t pairs) = 0;
-  // Allocations served so far, as the allocator itself counts; no value if it
-  // does not.
+  // Allocations served so far, by the allocator's own count; no value if it has
+  // none.
   virtual std::optional<std::uint64_t> allocations() = 0;
-  // The most held from the system at once; no value if it does not tell.
+  // The peak of the memory held from the system; no value if the allocator does
+  // not report it.
   virtual std::optional<std::uint64_t> peak_reserved_bytes() = 0;
-  // The most asked for at once so far; of several threads, the sum of each
-  // one's most.
+  // The peak of the requested bytes so far; with several threads, the sum of
+  // their peaks.
   virtual std::uint64_t peak_live_bytes() const = 0;
 };
 
@@ -49,14 +50,14 @@ enum class BenchClock {
   kWall,
 };
 
-// Since a moment that is the clock's own.
+// Time since an epoch of the clock.
 std::chrono::nanoseconds TimeOn(BenchClock clock);
 
-// `options` are those of the facade; the strategy is the allocator's. `script`
-// is the workload's. `cores` are for threads of the workload's own.
+// `options` are those of the facade, with the allocator's strategy. `script` is
+// the workload's. `cores` are for the workload's threads.
 //
 // Errors: std::invalid_argument for a wrong option, std::bad_alloc,
-//   std::runtime_error, also of a library that is none (HeapLibrary).
+//   std::runtime_error, also for a file that is not a library (HeapLibrary).
 std::unique_ptr<BenchSubject> MakeBenchSubject(const BenchAllocator& allocator,
                                                const BenchWorkload& workload,
                                                BenchScript script,

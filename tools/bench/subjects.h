@@ -16,7 +16,7 @@
 
 namespace strata {
 
-// A heap (heaps.h), and what every subject tells of it.
+// A heap (heaps.h), and the members that all subjects share.
 template <class Heap>
 class HeapSubject : public BenchSubject {
  public:
@@ -101,8 +101,8 @@ class TeamSubject final : public HeapSubject<Heap> {
   BenchTeam team_;  // its threads end before the players
 };
 
-// kHandOver. What the script allocates goes through a ring to a thread that
-// frees it; the script's frees are left out.
+// kHandOver. Blocks that the script allocates pass through a ring to a thread
+// that frees them. The script's frees are left out.
 template <class Heap>
 class HandOverSubject final : public HeapSubject<Heap> {
  public:
@@ -114,7 +114,7 @@ class HandOverSubject final : public HeapSubject<Heap> {
         giver_(this->heap().MakeLane(0)),
         taker_(this->heap().MakeLane(0)),
         team_(2, cores) {}
-  // Something is left in the ring if a thread failed.
+  // Blocks remain in the ring if a thread failed.
   ~HandOverSubject() override {
     Slot slot{};
     while (ring_.TryPop(slot)) FreeAtEnd(taker_, slot);
@@ -126,13 +126,14 @@ class HandOverSubject final : public HeapSubject<Heap> {
           try {
             thread == 0 ? Give(pairs) : Take(pairs);
           } catch (...) {
-            has_failed_ = true;  // the other one need not wait any more
+            has_failed_ = true;  // lets the other thread stop waiting
             throw;
           }
         });
     return std::max(times[0], times[1]);
   }
-  // One is in the giver's hand, one in the taker's.
+  // Besides the ring, the allocating and the freeing thread hold one block
+  // each.
   std::uint64_t peak_live_bytes() const override {
     return bytes_ * (ring_.most() + 2);
   }

@@ -41,8 +41,8 @@ std::vector<std::chrono::nanoseconds> BenchTeam::Run(const Work& work) {
   return times_;
 }
 
-// Waking takes longer than some measurements, so the threads wait for each
-// other awake; they yield, for there may be fewer cores than threads.
+// Waking takes longer than some measurements. So the threads wait actively;
+// they yield, because there may be fewer cores than threads.
 void BenchTeam::WaitForAll() {
   const std::size_t size = times_.size();
   const std::size_t mine = arrived_.fetch_add(1) + 1;

@@ -14,11 +14,11 @@
 
 namespace strata {
 
-// Threads that work at the same time, again and again.
+// Threads that repeatedly work at the same time.
 //
-// Model: they live as long as the team, so that what allocators keep for a
-//   thread lasts from one measurement to the next. Thread i is kept on core
-//   i modulo their number; without cores, on none.
+// Model: the threads live as long as the team, so that an allocator's thread
+//   caches persist from one measurement to the next. Thread i is bound to core
+//   i modulo the number of cores; without cores it is not bound.
 // Threads: one.
 class BenchTeam {
  public:
@@ -29,12 +29,11 @@ class BenchTeam {
   BenchTeam& operator=(const BenchTeam&) = delete;
   ~BenchTeam();
 
-  // Has every thread do `work`, all beginning together; returns how long each
-  // took, on the clock on the wall: processor time would not see a thread that
-  // sleeps until it gets a lock.
+  // Runs `work` in every thread; all begin together. Returns the wall time of
+  // each thread: processor time would not include the wait for a lock.
   //
-  // Errors: what `work` throws in the first of the threads for which it does,
-  //   when all are done.
+  // Errors: the exception of the first thread in which `work` throws, after all
+  //   have finished.
   std::vector<std::chrono::nanoseconds> Run(const Work& work);
 
  private:
@@ -43,15 +42,16 @@ class BenchTeam {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_, but what is a thread's own while it works.
-  std::uint64_t runs_ = 0;  // begun
+  // Guarded by mutex_, except for data of a thread while it works.
+  std::uint64_t runs_ = 0;  // runs begun
   std::size_t working_ = 0;
   bool is_over_ = false;
   const Work* work_ = nullptr;
   std::vector<std::chrono::nanoseconds> times_;
   std::vector<std::exception_ptr> errors_;
 
-  std::atomic<std::size_t> arrived_{0};  // threads about to begin, in all runs
+  // threads about to begin, summed over all runs
+  std::atomic<std::size_t> arrived_{0};
   std::vector<std::thread> threads_;
 };
 

@@ -11,21 +11,21 @@ namespace {
 
 constexpr std::uint32_t kWeights = 200;
 constexpr std::uint32_t kOperations = 500;
-// Every so many operations one has a weight.
+// One operation in this many has a weight.
 constexpr std::uint32_t kOperationsPerWeight = 5;
 constexpr std::uint32_t kGradientOperations =
     kOperations / kOperationsPerWeight;  // have two weights each
 constexpr std::uint64_t kRoundBytes = 512;
 constexpr int kJitteredSteps = 20;
-// So many layers are alike if they are: then a step has 68 sizes at most;
-// the recorded ones of training have 29 to 114.
+// The number of equal layers: a step then has at most 68 sizes. Recorded steps
+// of training have 29 to 114.
 constexpr std::uint32_t kLayers = 25;
 
-// The slots of what may be live at once.
+// The slots of blocks that may be live at once.
 constexpr std::uint32_t kWeightSlots = 0;
 constexpr std::uint32_t kWeightGradientSlots = kWeightSlots + kWeights;
 constexpr std::uint32_t kActivationSlots = kWeightGradientSlots + kWeights;
-// Of the gradients of activations, at most two are live.
+// At most two gradients of activations are live.
 constexpr std::uint32_t kGradientSlots = kActivationSlots + kOperations;
 constexpr std::uint32_t kWorkspaceSlot = kGradientSlots + 2;
 
@@ -44,7 +44,7 @@ std::uint64_t Round(double bytes) {
   return AlignUp(static_cast<std::uint64_t>(bytes), kRoundBytes);
 }
 
-// Of `layers` alike.
+// A model of `layers` equal layers.
 Model MakeModel(BenchRandom& random, std::uint32_t layers) {
   const auto bytes = [&](std::uint64_t smallest, std::uint64_t largest) {
     return Round(static_cast<double>(random.Bytes(smallest, largest)));
@@ -103,8 +103,8 @@ class StepWriter {
     }
   }
 
-  // From the last operation to the first; a gradient lives until the one before
-  // it is there.
+  // From the last operation to the first. A gradient lives until the preceding
+  // operation's gradient is allocated.
   void Backward() {
     for (std::uint32_t left = kOperations; left > 0; --left) {
       const std::uint32_t i = left - 1;
@@ -125,7 +125,7 @@ class StepWriter {
     }
   }
 
-  // Every second weight needs a temporary.
+  // Every second weight needs a temporary block.
   void Update() {
     for (std::uint32_t i = 0; i < kWeights; ++i) {
       if (i % 2 == 0) UseWorkspace(model_.weight_bytes[i]);

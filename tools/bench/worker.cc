@@ -27,17 +27,17 @@ namespace {
 
 using Kind = BenchAllocator::Kind;
 
-// Long against the clock's own cost, short enough for many rounds.
+// Long compared with the cost of the clock, short enough for many rounds.
 constexpr std::chrono::milliseconds kRoundTime{20};
-// Of several threads, timed on the wall: shorter than a time slice, so that on
-// a busy machine some rounds are not interrupted.
+// For several threads, in wall time: shorter than a time slice, so that some
+// rounds on a busy machine are not interrupted.
 constexpr std::chrono::milliseconds kTeamRoundTime{2};
-// Threads on own streams whose steps repeat pass memory on until each has what
-// it needs while all others have what they need: docs/bench.md has what they
-// take without it.
+// Threads on separate streams with repeated steps pass memory on until each
+// stream has enough at its peak, at the same time as all others. docs/bench.md
+// has the times without this.
 constexpr std::chrono::milliseconds kSettleTime{1000};
 constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
-// Of what is live, for chunks that are not full.
+// Factor over the live bytes, for chunks that are not full.
 constexpr std::uint64_t kRoomFactor = 4;
 
 void Answer(std::ostream& out, const char* key, const nlohmann::json& value) {
@@ -50,7 +50,7 @@ std::uint64_t LiveBytes(const BenchTask& task, const BenchScript& script) {
   return script.peak_live_bytes * task.workload.thread_count;
 }
 
-// The task's options, but for the memory of the simulated device.
+// The task's options, with the memory of the simulated device.
 Options OptionsFor(const BenchTask& task, const BenchScript& script) {
   Options options = task.options;
   if (task.has_own_memory) return options;
@@ -61,7 +61,7 @@ Options OptionsFor(const BenchTask& task, const BenchScript& script) {
   return options;
 }
 
-// Why the task cannot be run, if so.
+// The reason why the task cannot run, if there is one.
 std::optional<std::string> Hindrance(const BenchTask& task,
                                      const BenchScript& script,
                                      const Options& options) {
@@ -90,7 +90,7 @@ std::chrono::nanoseconds RoundTime(const BenchWorkload& workload) {
 }
 
 // Plays the whole loop, at least once: only then the script's blocks have their
-// sizes, and the heap its holes.
+// sizes, and the heap is fragmented.
 void WarmUp(BenchSubject& subject, const BenchTask& task,
             const BenchScript& script) {
   const bool settles =
@@ -103,7 +103,7 @@ void WarmUp(BenchSubject& subject, const BenchTask& task,
   } while (std::chrono::steady_clock::now() < end);
 }
 
-// Null if the allocator does not tell.
+// Null if the allocator does not report it.
 nlohmann::json ReservedRatio(BenchSubject& subject) {
   const auto reserved = subject.peak_reserved_bytes();
   if (!reserved) return nullptr;
@@ -112,8 +112,8 @@ nlohmann::json ReservedRatio(BenchSubject& subject) {
 }
 
 void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
-  // Nothing is done before it is asked for, for until then others have their
-  // turn: what warms up beside a dozen others learns how long they take.
+  // Do nothing before the first request, because other workers measure until
+  // then. A warm-up beside a dozen other processes would measure them.
   std::string line;
   if (!std::getline(in, line)) return;
   const BenchScript script = task.workload.make(task.script);
@@ -122,18 +122,19 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
     return Answer(out, "left_out", *reason);
   }
   if (!task.cores.empty()) PinThread(task.cores[0]);
-  // The header of an untouched block would have 2 MiB of the host's memory.
+  // Without this, the header of an untouched block would occupy 2 MiB of the
+  // host's memory.
   if (task.allocator.kind == Kind::kMalloc) {
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   }
   const auto subject = MakeBenchSubject(task.allocator, task.workload, script,
                                         options, task.cores);
   WarmUp(*subject, task, script);
-  // What is reserved now is what counts, when every allocator has done the
-  // same, or as long.
+  // Measured now, when every allocator has done the same work, or the same
+  // time.
   nlohmann::json answer;
   answer["reserved_ratio"] = ReservedRatio(*subject);
-  // Also for a team, whose rounds are short: this warms it up for dozens of
+  // Also for a team, which has short rounds: this is the warm-up for dozens of
   // them.
   const auto pairs_in = [&](std::chrono::nanoseconds time) {
     return PairsPerRound(*subject, script, time, task.pairs);
@@ -143,8 +144,8 @@ void Serve(const BenchTask& task, std::istream& in, std::ostream& out) {
   const std::size_t pairs =
       round_time == kRoundTime ? pairs_of_one : pairs_in(round_time);
   do {
-    // Others had the cores and their caches. A round is too short to make up
-    // for that: with 100 000 live blocks it would read twice what it takes.
+    // Other workers used the cores and caches. A round is too short to
+    // compensate: with 100 000 live blocks the result would be twice as large.
     subject->Run(pairs);
     const std::chrono::nanoseconds time = subject->Run(pairs);
     answer["pair_ns"] =

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTracePrefix = "trace:";
 
-// Workloads that differ in a number, which ends their names.
+// Workloads that differ in the number at the end of their names.
 struct Family {
   const char* name;  // before the number
   std::vector<std::size_t> usual;
@@ -28,15 +28,15 @@ struct Family {
   BenchWorkload (*make)(std::size_t number);
 };
 
-// What log-uniform blocks up to `largest` come to; their mean is
+// Expected size of `live` log-uniform blocks up to `largest`; their mean is
 // (largest - smallest) / ln(largest / smallest).
 double ExpectedLiveBytes(std::size_t live, std::uint64_t largest) {
   const auto top = static_cast<double>(largest);
   return static_cast<double>(live) * top / std::log(top / 256);
 }
 
-// The largest block of `live` ones, so that half of a simulated device (4 TiB
-// at most) holds them: some allocators take twice as much.
+// The largest block of `live` blocks, such that half of a simulated device (4
+// TiB at most) holds them: some allocators need twice as much.
 std::uint64_t LargestBytes(std::size_t live) {
   const auto most = static_cast<double>(Gibibytes(2 * 1024));
   std::uint64_t largest = Mebibytes(64);
@@ -136,7 +136,7 @@ BenchWorkload Member(const Family& family, std::size_t number) {
   return workload;
 }
 
-// The workload of a family that `name` asks for.
+// The workload of a family with the given `name`.
 std::optional<BenchWorkload> FindMember(std::string_view name) {
   for (const Family& family : Families()) {
     const std::string_view prefix = family.name;

@@ -11,8 +11,8 @@
 namespace strata {
 namespace {
 
-// "name" or "name=value" without the dashes before it, and with underscores for
-// those within the name; empty if it is no flag.
+// "name" or "name=value" without the leading dashes, and with underscores for
+// dashes in the name; empty if it is no flag.
 std::string FlagText(std::string_view argument) {
   const std::size_t name = argument.find_first_not_of('-');
   if (name == std::string_view::npos || name < 1 || name > 2) return {};
@@ -105,10 +105,10 @@ std::string Arguments::TakeChoice(const std::string& name,
 
 std::vector<std::string> Arguments::ParseFlags() const {
   std::vector<std::string> others = ParseCommandLine(rest_);
-  // Which strategies there are is for the command.
+  // The command checks the names of strategies.
   const Options options =
       OptionsPerStrategy([](const std::string&) { return true; }).front();
-  // Their messages have the level below warnings.
+  // These messages have the level below warnings.
   if (FLAGS_v > 0 || options.enable_gpu_memory_usage_log) {
     FLAGS_minloglevel = google::GLOG_INFO;
   }

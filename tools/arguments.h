@@ -10,16 +10,17 @@
 
 namespace strata {
 
-// The arguments of a subcommand: it takes its own out, and parses the rest as
-// flags.
+// The arguments of a subcommand. The subcommand removes its own arguments, and
+// parses the rest as flags.
 //
-// Model: written as gflags are: --name, --noname, --name=value, --name value,
-//   one or two dashes, and dashes in the name for underscores. If an argument
-//   is given twice the last one counts. Nothing after "--" is looked at.
+// Model: the syntax of gflags: --name, --noname, --name=value, --name value,
+//   with one or two dashes, and dashes in the name for underscores. If an
+//   argument is repeated, the last one counts. Arguments after "--" are not
+//   read.
 // Errors: std::invalid_argument naming the argument.
 class Arguments {
  public:
-  // --flagfile is expanded: its arguments count as if given in its place.
+  // Expands --flagfile: its arguments count as if written in its place.
   //
   // Errors: as ExpandFlagFiles.
   Arguments(int argc, char** argv)
@@ -34,19 +35,19 @@ class Arguments {
                        const std::string& default_value) {
     return TakeText(name).value_or(default_value);
   }
-  // Nothing if it is not given; the last one, if it is more than once.
+  // The last value of the argument; nothing if it is missing.
   std::optional<std::string> TakeText(const std::string& name);
-  // Each that is given, in order.
+  // All values of the argument, in order.
   std::vector<std::string> TakeTexts(const std::string& name);
   // --help, or -h.
   bool TakeHelp();
-  // Reads the flags of Strata and of glog among the rest and returns what is
-  // neither. With --v, messages of all levels go to stderr; those that a flag
-  // asks for do anyway.
+  // Reads the flags of Strata and of glog among the rest, and returns the other
+  // arguments. With --v, messages of all levels go to stderr. Messages that
+  // another flag requests always do.
   //
   // Errors: as ParseCommandLine and OptionsFromFlags.
   std::vector<std::string> ParseFlags() const;
-  // What nobody took.
+  // The arguments that were not removed.
   const std::vector<std::string>& rest() const { return rest_; }
 
  private:

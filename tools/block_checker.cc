@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// What every device promises for an address (cuda_semantics.md H2).
+// The alignment that every device guarantees (cuda_semantics.md H2).
 constexpr std::size_t kAlignmentBytes = 256;
 
 [[noreturn]] void Fail(std::uintptr_t address, std::size_t size,

@@ -13,21 +13,21 @@ struct CheckedBlock {
   std::size_t bytes = 0;
 };
 
-// Knows every live block of a replay and says when an allocator breaks its
-// promises.
+// Tracks every live block of a replay and detects violations of the allocator's
+// contract.
 //
-// Errors: std::runtime_error naming the block and what is wrong with it.
+// Errors: std::runtime_error naming the block and the violation.
 // Threads: externally synchronised.
 // Cost: logarithmic in the number of live blocks.
 class BlockChecker {
  public:
-  // `block` was made for a request of `bytes` bytes.
+  // Call after `block` was allocated for a request of `bytes` bytes.
   void Allocated(const CheckedBlock& block, std::size_t bytes);
-  // `block` is about to be freed.
+  // Call before `block` is freed.
   void Freeing(const CheckedBlock& block);
 
  private:
-  std::map<std::uintptr_t, std::size_t> live_;  // address and size
+  std::map<std::uintptr_t, std::size_t> live_;  // key: address; value: size
 };
 
 }  // namespace strata

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kFields = 10;
 
-// Why a line is no call.
+// The reason why a line is no call.
 SkipKind KindOf(std::string_view line) {
   const auto commas = std::count(line.begin(), line.end(), ',');
   if (static_cast<std::size_t>(commas) + 1 != kFields) {

@@ -16,23 +16,23 @@ struct CheckedCalls {
   std::string path;
   std::uint64_t calls = 0;
   std::uint64_t hazards = 0;
-  std::vector<HazardReport> reports;  // of the first hazards
+  std::vector<HazardReport> reports;  // the first hazards
   SkipLog skipped;
-  // Calls after whose line some lines were skipped, ascending.
+  // Calls that follow skipped lines, ascending.
   struct LineJump {
     std::uint64_t call;  // from 1
     std::uint64_t line;
   };
   std::vector<LineJump> line_jumps;
 
-  // The line of a call, whose number counts from 1.
+  // The line of call number `call`, counted from 1.
   std::uint64_t LineOf(std::uint64_t call) const;
 };
 
-// Looks for hazards in a trace of device calls (--strata_device_trace_file).
+// Checks a trace of device calls (--strata_device_trace_file) for hazards.
 //
-// Model: lines that are no known call are skipped, as if the program had not
-//   made it.
+// Model: a line that is no known call is skipped, as if the program had not
+//   made the call.
 // Errors: TraceError: the file cannot be read, or is no such trace; with
 //   `strict`, also for a line that would be skipped.
 CheckedCalls CheckCalls(InputBuffer& input, bool strict);

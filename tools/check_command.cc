@@ -1,4 +1,4 @@
-// strata check: looks for hazards in recorded calls.
+// strata check: checks recorded calls for hazards.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -153,7 +153,7 @@ int RunCheck(int argc, char** argv) {
       arguments.TakeChoice("format", "table", {"table", "json"}) == "json";
   const bool strict = arguments.TakeBool("strict", false);
   const std::vector<std::string> paths = arguments.ParseFlags();
-  OptionsFromFlags();  // they are no use here, but must not be wrong either
+  OptionsFromFlags();  // not used, but a wrong value must be an error
   if (paths.empty()) {
     throw std::invalid_argument(
         "check: no recorded calls given; see strata check --help");

@@ -43,8 +43,8 @@ std::string ErrorText(int error) {
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::string& preload) {
   int sockets[2] = {-1, -1};
-  // A socket rather than pipes: writing to a process that is gone is an error
-  // there, not a signal.
+  // A socket instead of pipes: a write to an ended process is an error, not a
+  // signal.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     throw std::runtime_error("no socket: " + ErrorText(errno));
   }
@@ -90,7 +90,7 @@ std::string ChildProcess::HowItEnded() {
 void ChildProcess::Send(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-    // If it is gone, its last words, if any, are still there to be read.
+    // The process has ended; its last output can still be read.
     if (count < 0 && errno != EINTR) return;
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }

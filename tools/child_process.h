@@ -10,11 +10,12 @@
 
 namespace strata {
 
-// A process of our own that answers each line with a line: what is written to
-// its standard input, and read from its standard output.
+// A child process that answers each line on its standard input with a line on
+// its standard output.
 //
 // Threads: one.
-// Lifetime: the process ends with this object, killed if need be.
+// Lifetime: the process ends with this object. It is killed if it does not end
+//   by itself.
 class ChildProcess {
  public:
   // Runs `command` (a path and its arguments) in this process's environment,
@@ -27,7 +28,7 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
   ~ChildProcess();
 
-  // Sends `line` and waits for the answer; neither with its end of line.
+  // Sends `line` and waits for the answer. Both are without the end of line.
   //
   // Errors: std::runtime_error saying how the process ended ("it ended with
   //   exit code 1"), or that it did not answer in `timeout`.
@@ -35,14 +36,14 @@ class ChildProcess {
 
  private:
   void Send(std::string_view text);
-  // Appends what comes, if anything does in time, to unread_.
+  // Appends received text to unread_, if any arrives in time.
   void Receive(std::chrono::milliseconds timeout);
-  // Waits for the process, which has closed its side, to end.
+  // Waits for the end of the process, which has closed its side.
   std::string HowItEnded();
 
-  pid_t pid_ = -1;  // -1: has ended
+  pid_t pid_ = -1;  // -1: the process has ended
   int socket_ = -1;
-  std::string unread_;  // received, after the last answer
+  std::string unread_;  // received after the last answer
 };
 
 }  // namespace strata

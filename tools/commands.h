@@ -3,8 +3,8 @@
 
 namespace strata {
 
-// The subcommands of `strata`: each gets the arguments behind its name and
-// returns the exit code. What it throws ends the program with what() on stderr
+// The subcommands of `strata`. Each receives the arguments after its name and
+// returns the exit code. An exception ends the program with what() on stderr
 // and exit code 2.
 
 int RunReplay(int argc, char** argv);

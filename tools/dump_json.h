@@ -6,12 +6,13 @@
 
 namespace strata {
 
-// What a command prints. A path in it need not be UTF-8, JSON is.
+// JSON for the output of a command. A path in it may not be UTF-8; invalid
+// bytes are replaced.
 template <class Json>
 std::string DumpJson(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
-// The same on one line.
+// DumpJson on one line.
 template <class Json>
 std::string DumpJsonLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -19,7 +19,7 @@ constexpr const char* kDump =
     "`strata replay` reads";
 
 struct Magic {
-  std::string_view bytes;  // that the file begins with
+  std::string_view bytes;  // first bytes of the file
   const char* kind;
 };
 
@@ -59,7 +59,7 @@ std::string PageKind(std::string_view text) {
   return "an HTML or XML page";
 }
 
-// Of an object or list in JSON; "" of a line of Umpire's.
+// The kind of a JSON object or list; "" for a line of Umpire's.
 std::string JsonKind(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   if (Has(line, "\"payload\"") || Has(line, "\"category\"")) return "";
@@ -100,7 +100,7 @@ std::string DatabaseKind(std::string_view head) {
   return "an SQLite database, which is no known trace";
 }
 
-// A name in lower case ends so, `.gz` or not.
+// Matches the end of the lower-case name, with or without `.gz`.
 std::string KindByName(std::string_view path) {
   std::string name(path);
   std::transform(name.begin(), name.end(), name.begin(), [](char c) {
@@ -121,7 +121,7 @@ std::string ForeignKind(std::string_view head, std::string_view path) {
   }
   if (head.starts_with("PK\x03\x04")) return ArchiveKind(head);
   if (head.starts_with("SQLite format 3")) return DatabaseKind(head);
-  // The number that torch.save() wrote first, before it wrote archives.
+  // The magic number of torch.save() before it wrote archives.
   if (head.starts_with("\x80\x02\x8a\x0a"
                        "l\xfc\x9c"
                        "F\xf9")) {

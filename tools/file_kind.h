@@ -9,18 +9,18 @@
 
 namespace strata {
 
-// A file that `strata replay` does not read: its kind, and the file to give
-// instead, "an HTML page; …". Empty if it may be one that is read.
+// Describes a file that `strata replay` does not read: its kind, and the file
+// to use instead, "an HTML page; …". Empty if the file may be readable.
 //
-// `head`: its first bytes, uncompressed; `path`: for kinds that only a name
-// tells.
+// `head`: its first bytes, uncompressed; `path`: for kinds that are recognised
+// by the name only.
 std::string ForeignKind(std::string_view head, std::string_view path);
 
-// The same of a file that `strata check` does not read.
+// ForeignKind for `strata check`.
 std::string CallForeignKind(std::string_view head, std::string_view path);
 
-// The first bytes of `input`, enough for ForeignKind, which stay in it. Valid
-// until the next Fill().
+// The first bytes of `input`, enough for ForeignKind. Does not consume them.
+// Valid until the next Fill().
 //
 // Errors: InputError.
 std::string_view HeadOf(InputBuffer& input);

@@ -14,8 +14,8 @@ namespace strata {
 // The smallest device that a trace fits on.
 struct Fit {
   std::uint64_t capacity_bytes = 0;
-  // Of the capacities tried above it, up to kFitMargin more, those that fail:
-  // more memory does not help every strategy at every point.
+  // Number of failures among the tested capacities above it, up to kFitMargin
+  // more: some strategies fail at points with more memory.
   int failures_above = 0;
 };
 
@@ -23,8 +23,9 @@ inline constexpr int kFitTries = 40;
 inline constexpr double kFitMargin = 0.2;
 
 // Searches by bisection, in frames of the simulated device, from `least_bytes`
-// to `enough_bytes`, which the search raises if it is not; `fits` says whether
-// a capacity is enough. Nothing if none is that a simulated device can have.
+// to `enough_bytes`. Raises `enough_bytes` if that capacity does not suffice.
+// `fits` returns whether a capacity suffices. Returns nothing if no possible
+// capacity of a simulated device does.
 //
 // Cost: about 60 calls of `fits`. Below 200 frames, where kFitTries steps up to
 //   the margin would be less than a frame each, each frame is tried once.
@@ -32,8 +33,8 @@ std::optional<Fit> SearchFit(
     std::uint64_t least_bytes, std::uint64_t enough_bytes,
     const std::function<bool(std::uint64_t capacity_bytes)>& fits);
 
-// The fit of a trace: every request of every pass is served. `progress` is
-// called before each replay, with the number of those done.
+// The fit of a trace: the capacity serves every request of every pass. Calls
+// `progress` before each replay, with the number of completed replays.
 //
 // Errors: as Replay.
 std::optional<Fit> FindFit(const Trace& trace, const Options& options,

@@ -40,7 +40,7 @@ Every other flag of PaddlePaddle that touches memory is in the table above, with
 |---|---|---|
 )";
 
-// As a cell of a table.
+// Escapes text for a cell of a table.
 std::string Cell(std::string_view text) {
   std::string cell;
   for (const char c : text) cell += c == '|' ? "\\|" : std::string(1, c);
@@ -49,7 +49,7 @@ std::string Cell(std::string_view text) {
 
 std::string Code(std::string_view text) {
   if (text.empty()) return "";
-  // One by one: g++ 12 warns of a sum that begins with a literal.
+  // Appended one by one: g++ 12 warns about a sum that begins with a literal.
   std::string code = "`";
   code += Cell(text);
   code += '`';

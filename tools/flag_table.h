@@ -6,17 +6,17 @@
 
 namespace strata {
 
-// A flag of PaddlePaddle that touches memory (paddle_flags.def).
+// A flag of PaddlePaddle that affects memory (paddle_flags.def).
 struct PaddleFlag {
   const char* name;
   const char* default_value;
-  const char* why_not;  // why there is no such option here; "": there is
+  const char* why_not;  // reason why there is no such option; "": there is one
 };
 
 std::vector<PaddleFlag> PaddleFlags();
 
-// docs/flags.md: every option, the options that have no effect any more, and
-// the flags of PaddlePaddle that have no counterpart, with the reasons.
+// The content of docs/flags.md: every option, the options without effect, and
+// the flags of PaddlePaddle without a counterpart, with the reasons.
 std::string FlagsMarkdown();
 
 }  // namespace strata

@@ -1,4 +1,4 @@
-// strata info: what this build has, and what the flags make of it.
+// strata info: the contents of this build, and the effect of the flags.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -75,8 +75,7 @@ Json DeviceJson(Platform& platform, int ordinal, const Options& options) {
       {"auto_strategy", {{"name", choice.name}, {"why", choice.why}}}};
 }
 
-// Why each platform of this build that cannot be used here cannot: name ->
-// reason.
+// For each platform of this build that cannot be used here: name -> reason.
 Json ProblemsJson(PlatformOptions options) {
   options.device_trace_path.clear();
   Json problems = Json::object();
@@ -129,7 +128,7 @@ std::string Joined(const Json& names, const char* separator) {
   return text;
 }
 
-// The abilities that a device has, and its figures.
+// The features and figures of a device.
 std::string CapsText(const Json& caps) {
   std::string text;
   for (const auto& [name, value] : caps.items()) {
@@ -147,7 +146,7 @@ std::string DriverText(const Json& device) {
   return stand_in ? "    the driver is simulated: nothing runs on a GPU\n" : "";
 }
 
-// `text` in lines of at most 80 characters, each behind `indent`.
+// `text` in lines of at most 80 characters, each after `indent`.
 std::string Wrapped(std::string_view text, const std::string& indent) {
   constexpr std::size_t kLineWidth = 80;
   std::string result;
@@ -219,7 +218,7 @@ int RunInfo(int argc, char** argv) {
     return 0;
   }
   Options options = OptionsFromFlags();
-  // The layers are shown; what others have recorded stays.
+  // Show the layers, but do not overwrite files of other runs.
   for (std::string* path :
        {&options.decorators.trace_path, &options.decorators.trace_events_path,
         &options.decorators.allocation_log_path}) {

@@ -15,7 +15,8 @@ InterruptScope::InterruptScope() {
   if (before_.sa_handler == SIG_IGN) return;
   struct sigaction action = {};
   action.sa_handler = &NoteInterrupt;
-  // Without SA_RESTART a read that waits for a pipe ends and sees the note.
+  // Without SA_RESTART, SIGINT ends a read that waits for a pipe, and the note
+  // is seen.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
 }

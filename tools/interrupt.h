@@ -12,8 +12,9 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// While it lives, the first SIGINT is noted and the second ends the process. A
-// process that ignores SIGINT, as in the background, goes on to ignore it.
+// During its lifetime, the first SIGINT is noted and the second ends the
+// process. A process that ignores SIGINT, as in the background, still ignores
+// it.
 //
 // Threads: one object at a time.
 class InterruptScope {
@@ -27,7 +28,7 @@ class InterruptScope {
   struct sigaction before_ = {};
 };
 
-// Throws Interrupted if a SIGINT was noted. Long work calls it now and then.
+// Throws Interrupted if a SIGINT was noted. Call it regularly during long work.
 void CheckInterrupt();
 
 }  // namespace strata

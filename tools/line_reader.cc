@@ -7,9 +7,9 @@
 namespace strata {
 namespace {
 
-// The place of the line's end in `text`, or null.
+// The position of the line end in `text`, or null.
 const char* FindEnd(std::string_view text) {
-  // An empty buffer need not have an address.
+  // An empty buffer may have a null address.
   if (text.empty()) return nullptr;
   return static_cast<const char*>(std::memchr(text.data(), '\n', text.size()));
 }

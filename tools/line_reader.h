@@ -10,15 +10,15 @@
 
 namespace strata {
 
-// What editors of some systems begin a text with.
+// The mark with which some editors begin a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // The lines of a text, without a byte order mark.
 //
-// Model: of a line above kMaxLineBytes only the first kLongLineBytes are given.
-//   Where gzip data is cut off, the text ends with the last whole line.
-// Errors: TraceError: the text cannot be read or is corrupt, or gzip data holds
-//   no whole line.
+// Model: a line above kMaxLineBytes is shortened to its first kLongLineBytes.
+//   Where gzip data is cut off, the text ends with the last complete line.
+// Errors: TraceError: the text cannot be read or is corrupt, or gzip data
+//   contains no complete line.
 // Threads: externally synchronised.
 // Cost: a line is a view into the buffer.
 class LineReader {
@@ -34,19 +34,19 @@ class LineReader {
   bool Next(std::string_view* line);
   // The number of the line that Next returned last, from 1.
   std::uint64_t line() const { return line_; }
-  // Whether that line is the last of the file, and has no end: a program that
-  // was killed may have left a part of a line.
+  // Whether that line is the last of the file, without a line end: a killed
+  // program may have written a part of a line.
   bool is_unended() const { return is_unended_; }
 
  private:
-  // Reads more behind what is left; false at the end of the file.
+  // Appends more data; false at the end of the file.
   bool Fill();
-  // The next line, which is above kMaxLineBytes.
+  // Returns the beginning of the next line, which is above kMaxLineBytes.
   std::string_view TakeLongLine();
 
   InputBuffer& input_;
   std::size_t returned_ = 0;  // bytes of the line that Next returned last
-  std::string long_line_;     // the beginning of one
+  std::string long_line_;     // beginning of a long line
   std::uint64_t line_ = 0;
   bool is_unended_ = false;
 };

@@ -8,11 +8,11 @@
 
 namespace strata {
 
-// From the addresses of live blocks to their slots.
+// Maps the addresses of live blocks to their slots.
 //
-// Model: open addressing with linear probing; a removal moves later entries
-//   back, so that there are no tombstones and a long trace with few live blocks
-//   stays in a small table.
+// Model: open addressing with linear probing. A removal moves later entries
+//   back, so that there are no tombstones, and a long trace with few live
+//   blocks needs only a small table.
 // Threads: externally synchronised.
 // Cost: 16 bytes per entry at a load of 1/4 to 1/2.
 class LiveMap {
@@ -21,10 +21,10 @@ class LiveMap {
 
   // False, and nothing changes, if `address` (not 0) has an entry.
   bool Insert(std::uint64_t address, std::uint32_t slot);
-  // The slot of `address`, whose entry is gone afterwards.
+  // Removes the entry of `address` and returns its slot.
   std::optional<std::uint32_t> Remove(std::uint64_t address);
   std::size_t size() const { return size_; }
-  // Calls `act(address, slot)` for each entry, in no order.
+  // Calls `act(address, slot)` for each entry, in any order.
   template <class Act>
   void ForEach(const Act& act) const {
     for (const Entry& entry : entries_) {
@@ -44,7 +44,7 @@ class LiveMap {
   std::size_t Next(std::size_t at) const {
     return (at + 1) & (entries_.size() - 1);
   }
-  // Where `address` is, or the empty entry where it would go.
+  // The index of `address`, or of the empty entry where it would be inserted.
   std::size_t Find(std::uint64_t address) const;
   void Grow();
 

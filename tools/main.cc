@@ -86,12 +86,12 @@ int Main(int argc, char** argv) {
 
 namespace {
 
-// A file that is opened later would get the number of a stream that is closed,
-// and what is meant for the stream. Nobody can write to stdout then, as before.
+// A file that is opened later would get the number of a closed standard stream,
+// and receive its output. As before, writes to stdout then fail.
 void KeepStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest number that is free: this one.
+    // open() returns the lowest free number: this one.
     if (open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY) !=
         stream) {
       std::_Exit(2);
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   try {
     const int code = strata::Main(argc, argv);
-    // What the buffer could not take is not in it any more.
+    // stdio drops data that could not be written.
     errno = 0;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       std::fprintf(stderr, "strata: stdout: %s\n",

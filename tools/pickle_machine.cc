@@ -81,7 +81,7 @@ PickleTree PickleMachine::Finish() {
 void PickleMachine::PushText(std::string_view text) {
   auto known = tree_.text_numbers_.find(text);
   if (known == tree_.text_numbers_.end()) {
-    // Two entries of its own in the tables, beside the text.
+    // The text has an entry in each of two tables.
     Charge(text.size() + 2 * sizeof(std::string) + 4 * sizeof(void*));
     tree_.texts_.emplace_back(text);
     known = tree_.text_numbers_
@@ -97,10 +97,10 @@ PickleValue PickleMachine::NewContainer(Kind kind) {
   return {kind, tree_.containers_.size() - 1};
 }
 
-// The container below `arguments`, which are to go into it.
+// The container below `arguments`, to which they are added.
 //
-// What is part of another is complete: nothing that Python writes adds to it
-// unless it holds itself, so refusing that leaves no way to make a cycle.
+// A container that is part of another is complete. Python adds to it only if it
+// contains itself. So refusing that prevents cycles.
 PickleValue PickleMachine::Target(Arguments arguments, Kind kind) const {
   const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
   if (arguments.at <= lowest) source_.Fail("the stack is empty");
@@ -221,8 +221,8 @@ void PickleMachine::CountObject(const std::string& name) {
 // --- The memo -------------------------------------------------------------
 
 void PickleMachine::Put(std::uint64_t index) {
-  // Each entry takes a byte of the file at least, and they are numbered in
-  // order, so a larger index is a mistake that would cost memory.
+  // Each entry takes at least a byte of the file, and entries are numbered in
+  // order. A larger index is an error that would cost memory.
   if (index > source_.offset_of_opcode()) {
     source_.Fail("memo index " + std::to_string(index) +
                  " is out of all proportion");

@@ -13,68 +13,70 @@
 
 namespace strata {
 
-// The stack machine that a pickle is a program for: its stack, its memo, and
-// the tree that it builds.
+// The stack machine that runs a pickle: its stack, its memo, and the tree that
+// it builds.
 //
-// Errors: TraceError for what a pickle of plain data does not do, and for more
-//   memory than the options allow.
+// Errors: TraceError for an operation that a pickle of plain data does not
+//   need, and for more memory than the options allow.
 class PickleMachine {
  public:
   using Kind = PickleValue::Kind;
 
   // Values on top of the stack.
   struct Arguments {
-    std::size_t at;     // on the stack, of the first
-    std::size_t count;  // to the top
+    std::size_t at;     // index of the first one on the stack
+    std::size_t count;  // up to the top
   };
 
-  // Both outlive it. `source` says where an error is.
+  // Both arguments outlive it. `source` provides the position of errors.
   PickleMachine(PickleSource& source, const PickleOptions& options)
       : source_(source), options_(options) {}
 
   void Push(PickleValue value);
   PickleValue Pop();
-  // As Python's POP, which takes a mark away too if that is on top.
+  // As Python's POP: removes the mark if that is on top.
   void PopValueOrMark();
   void Mark();
   Arguments Last(std::size_t count) const;
-  // What is above the last mark, which goes.
+  // The values above the last mark. Removes the mark.
   Arguments SinceMark();
-  // Pushes the top again.
+  // Pushes a copy of the top.
   void Dup() { Push(PickleValue(Top())); }
   void Drop(Arguments arguments) { stack_.resize(arguments.at); }
-  // The text of the value so far below the top; empty if it is none.
+  // The text of the value `below` places under the top; empty if it is not a
+  // text.
   std::string_view TextBelowTop(std::size_t below) const;
 
   void PushText(std::string_view text);
   void PushEmpty(Kind container) { Push(NewContainer(container)); }
-  // Puts a container of `arguments` in their place.
+  // Replaces `arguments` by a container of them.
   void MakeOf(Kind kind, Arguments arguments);
-  // Puts `arguments` into the container of this kind that is below them.
+  // Adds `arguments` to the container of this kind below them.
   void AddTo(Kind kind, Arguments arguments);
 
-  // Puts an object without content in the place of `arguments`. `name` is its
-  // class or function, or empty.
+  // Replaces `arguments` by an object without content. `name` is its class or
+  // function, or empty.
   void MakeObject(Arguments arguments, const std::string& name = "");
 
-  // Makes the top an entry of the memo: `index`, or the next one.
+  // Stores the top in the memo, as entry `index` or as the next one.
   void Put(std::uint64_t index);
   void PutNext() { Put(memo_entries_); }
   void Get(std::uint64_t index);
 
-  // The tree of the only value that is left. Call it once, at the end.
+  // The tree of the only remaining value. Call it once, at the end.
   PickleTree Finish();
 
  private:
-  // A memo entry that was not set.
+  // A memo entry without a value.
   static constexpr PickleValue kUnset{Kind::kNone, UINT64_MAX};
   static bool IsUnset(PickleValue value) {
     return value.kind == kUnset.kind && value.number == kUnset.number;
   }
 
-  // Counts what the tree takes.
+  // Counts memory of the tree.
   void Charge(std::uint64_t bytes);
-  // Values above the last mark; those below are another's.
+  // Number of values above the last mark. The values below it are not
+  // accessible.
   std::size_t Reachable() const {
     return stack_.size() - (marks_.empty() ? 0 : marks_.back());
   }
@@ -85,8 +87,8 @@ class PickleMachine {
   }
   PickleValue NewContainer(Kind kind);
   void CountObject(const std::string& name);
-  // Whether `arguments` are not added to the value below them: that is an
-  // object, or it would hold itself.
+  // Whether `arguments` are not added to the value below them: it is an object,
+  // or would contain itself.
   bool IsLeftOut(Arguments arguments, Kind kind) const;
   PickleValue Target(Arguments arguments, Kind kind) const;
   void Store(PickleValue target, PickleValue item);
@@ -101,10 +103,11 @@ class PickleMachine {
   const PickleOptions& options_;
   PickleTree tree_;
   std::vector<PickleValue> stack_;
-  std::vector<std::size_t> marks_;  // sizes that the stack had, ascending
+  // sizes of the stack at the marks, ascending
+  std::vector<std::size_t> marks_;
   std::vector<PickleValue> memo_;
-  std::uint64_t memo_entries_ = 0;  // those of memo_ that were set
-  std::size_t highest_ = 0;         // the most values that the stack had
+  std::uint64_t memo_entries_ = 0;  // entries of memo_ with a value
+  std::size_t highest_ = 0;         // largest size of the stack
   std::uint64_t used_bytes_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace strata {
 namespace {
 
-// Of GLOBAL and INST: two lines that follow.
+// For GLOBAL and INST: the next two lines.
 std::string NameInLines(PickleSource& source) {
   std::string name(source.Peek(80));
   const std::size_t first = name.find('\n');
@@ -16,7 +16,7 @@ std::string NameInLines(PickleSource& source) {
   return name.substr(0, name.find('\n'));
 }
 
-// Of STACK_GLOBAL: two texts on the stack.
+// For STACK_GLOBAL: two texts on the stack.
 std::string NameOnStack(const PickleMachine& machine) {
   const std::string_view module = machine.TextBelowTop(1);
   const std::string_view name = machine.TextBelowTop(0);
@@ -26,7 +26,7 @@ std::string NameOnStack(const PickleMachine& machine) {
   return both.append(name);
 }
 
-// Bytes that follow an opcode, which say which object is meant.
+// Skips the bytes after an opcode that identify the object.
 void SkipOperand(PickleOpcode opcode, PickleSource& source) {
   switch (opcode) {
     case PickleOpcode::kGlobal:
@@ -47,8 +47,8 @@ void SkipOperand(PickleOpcode opcode, PickleSource& source) {
   }
 }
 
-// Values on the stack that an object takes the place of. Nothing if `opcode`
-// makes none.
+// The values on the stack that an object replaces. Nothing if `opcode` creates
+// none.
 std::optional<PickleMachine::Arguments> ArgumentsOf(PickleOpcode opcode,
                                                     PickleMachine& machine) {
   switch (opcode) {

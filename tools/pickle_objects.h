@@ -9,17 +9,17 @@
 
 namespace strata {
 
-// The opcodes of a pickle that name or make an object of Python. Nothing is
-// imported, called or made: a value without content stands for the object.
+// The opcodes of a pickle that name or create an object of Python. Nothing is
+// imported, called or created: a value without content represents the object.
 
-// Does `opcode`. False, and nothing happens, if it is no such opcode.
+// Runs `opcode`. False, and nothing is done, if it is no such opcode.
 //
 // Errors: TraceError, as PickleMachine.
 bool DoObjectOpcode(PickleOpcode opcode, PickleSource& source,
                     PickleMachine& machine);
 
-// The class or function that `opcode`, which is not done yet, asks for:
-// "module.name"; "" if it names none, or the name is not to be seen.
+// The class or function that `opcode`, which has not run yet, refers to:
+// "module.name". "" if it names none, or the name is not available.
 std::string ObjectName(PickleOpcode opcode, PickleSource& source,
                        const PickleMachine& machine);
 

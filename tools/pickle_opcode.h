@@ -13,7 +13,7 @@ enum class PickleOpcode : std::uint8_t {
 #undef STRATA_PICKLE_OPCODE
 };
 
-// For errors: "REDUCE (0x52)", and why it is refused if it is.
+// For errors: "REDUCE (0x52)", and the reason why it is refused, if it is.
 std::string PickleOpcodeName(PickleOpcode opcode);
 const char* PickleOpcodeRefusal(PickleOpcode opcode);
 

@@ -16,10 +16,10 @@ namespace {
 
 using PickleKind = PickleValue::Kind;
 
-// A context or a text of a user is some kilobytes.
+// A context or a text of a user has some kilobytes.
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{64} << 20;
 
-// What each opcode does.
+// Runs the opcodes.
 class PickleProgram {
  public:
   PickleProgram(InputBuffer& input, const PickleOptions& options)
@@ -48,7 +48,7 @@ class PickleProgram {
     }
   }
 
-  // False at STOP.
+  // Returns false at STOP.
   bool Step() {
     source_.BeginOpcode();
     if (!source_.Available(1)) source_.Fail("the file ends before STOP");
@@ -211,7 +211,7 @@ bool PickleProgram::DoStack(PickleOpcode opcode) {
       return true;
     }
     case PickleOpcode::kFrame:
-      // Tells a reader of streams how much to fetch, and nothing else.
+      // Contains only the number of bytes that a stream reader should fetch.
       source_.Skip(8);
       return true;
     case PickleOpcode::kMark:

@@ -83,7 +83,7 @@ PickleValue PickleSource::Long(std::uint64_t bytes) {
       fits = fits && byte == padding;
     }
   }
-  // The sign is above the 64 bits that are left, unless they hold it.
+  // The sign is beyond the remaining 64 bits, unless they include it.
   fits = fits && (!is_negative || number >> 63 == 1);
   if (!fits) return {Kind::kHuge, 0};
   return {is_negative ? Kind::kNegative : Kind::kUnsigned, number};

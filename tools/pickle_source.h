@@ -13,29 +13,29 @@
 
 namespace strata {
 
-// The bytes of a pickle, opcode by opcode, and where an error is.
+// The bytes of a pickle, opcode by opcode, and the position of errors.
 //
-// Errors: TraceError, as ReadPickle; also InputError, which AtEndOfInput()
-//   gives a place.
+// Errors: TraceError, as ReadPickle; also InputError, for which AtEndOfInput()
+//   sets the position.
 class PickleSource {
  public:
   explicit PickleSource(InputBuffer& input) : input_(input) {}
 
-  // Of the opcode being done.
+  // Offset of the current opcode.
   std::uint64_t offset_of_opcode() const { return offset_of_opcode_; }
   [[noreturn]] void Fail(const std::string& reason) const;
-  // "offset 7: BINGET (0x68): ", of the opcode being done.
+  // "offset 7: BINGET (0x68): ", for the current opcode.
   std::string Place() const;
 
   // Bytes taken so far.
   std::uint64_t offset() const { return offset_; }
 
-  // Begins with the next opcode, of which nothing is known yet.
+  // Begins the next opcode, which has not been read yet.
   void BeginOpcode() {
     offset_of_opcode_ = offset_;
     opcode_.reset();
   }
-  // What is wrong is behind all that was read.
+  // Sets the position of errors to the end of the data read so far.
   void AtEndOfInput() {
     offset_of_opcode_ = offset_ + input_.size();
     opcode_.reset();
@@ -45,25 +45,25 @@ class PickleSource {
     return *opcode_;
   }
 
-  // Whether there are so many more.
+  // Whether `bytes` more bytes are available.
   bool Available(std::uint64_t bytes);
-  // Those to come, at most so many, which stay.
+  // The next bytes, at most `most`, without consuming them.
   std::string_view Peek(std::size_t most);
   // Valid until the next bytes are taken.
   std::string_view Take(std::uint64_t bytes);
   void Skip(std::uint64_t bytes);
-  // Takes bytes up to a line's end and the end, as opcodes of text have.
+  // Consumes bytes up to and including a line end, as in opcodes of text.
   void SkipLine();
   // An unsigned little-endian number.
   std::uint64_t Number(std::size_t bytes);
-  // A whole number of `bytes` bytes in two's complement.
+  // An integer of `bytes` bytes in two's complement.
   PickleValue Long(std::uint64_t bytes);
 
  private:
   InputBuffer& input_;
   std::uint64_t offset_ = 0;  // of the next byte
   std::uint64_t offset_of_opcode_ = 0;
-  std::optional<PickleOpcode> opcode_;  // the one being done
+  std::optional<PickleOpcode> opcode_;  // the current opcode
 };
 
 }  // namespace strata

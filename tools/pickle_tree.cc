@@ -14,7 +14,7 @@ const char* PickleKindName(PickleValue::Kind kind) {
 const PickleValue* PickleTree::Find(PickleValue dict,
                                     std::string_view key) const {
   const std::vector<PickleValue>& items = Items(dict);
-  // From the back: of a key that was set twice the last value counts.
+  // From the back: the last value counts for a key that was set twice.
   for (std::size_t i = items.size(); i >= 2; i -= 2) {
     if (Text(items[i - 2]) == key) return &items[i - 1];
   }

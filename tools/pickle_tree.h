@@ -17,12 +17,12 @@ struct PickleValue {
     kBool,
     kUnsigned,  // an int from 0 to 2^64 - 1, in `number`
     kNegative,  // an int from -2^63 to -1, in `number` as two's complement
-    kHuge,      // an int that 64 bits do not hold
-    kFloat,     // nobody asked for its value
-    kText,      // `number`: of PickleTree::Text
-    kBytes,     // nobody asked for its content
-    kObject,    // stands for a Python object, which is never made
-    kList,      // these three: `number` is that of PickleTree::Items
+    kHuge,      // an int of more than 64 bits
+    kFloat,     // value not stored
+    kText,      // `number`: for PickleTree::Text
+    kBytes,     // content not stored
+    kObject,    // represents a Python object, which is never created
+    kList,      // these three: `number` is for PickleTree::Items
     kTuple,
     kDict,
   };
@@ -37,26 +37,27 @@ struct PickleValue {
 const char* PickleKindName(PickleValue::Kind kind);
 
 // The values of a pickle. Containers refer to their items by number, so values
-// may be shared, but never hold themselves.
+// may be shared, but never contain themselves.
 class PickleTree {
  public:
   PickleValue root() const { return root_; }
   std::string_view Text(PickleValue text) const { return texts_[text.number]; }
-  // Of a list or tuple its items; of a dict its keys, each before its value.
+  // The items of a list or tuple; for a dict its keys, each followed by its
+  // value.
   const std::vector<PickleValue>& Items(PickleValue container) const {
     return containers_[container.number].items;
   }
-  // How many items `container` had that were not kept.
+  // The number of items of `container` that were not stored.
   std::uint64_t DroppedItems(PickleValue container) const {
     return containers_[container.number].dropped_items;
   }
   // The value of a key of a dict; null if it has none.
   const PickleValue* Find(PickleValue dict, std::string_view key) const;
 
-  // How often the pickle asked for an object, and where it first did.
+  // The number of requests for an object, and the position of the first one.
   std::uint64_t objects() const { return objects_; }
   const std::string& first_object() const { return first_object_; }
-  // Bytes behind the pickle, and all bytes.
+  // Bytes after the pickle, and all bytes.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
   std::uint64_t bytes() const { return bytes_; }
   void SetBytes(std::uint64_t bytes, std::uint64_t trailing_bytes) {
@@ -70,7 +71,7 @@ class PickleTree {
   struct Container {
     std::vector<PickleValue> items;
     std::uint64_t dropped_items = 0;
-    bool is_stored = false;  // is an item of another, so it is complete
+    bool is_stored = false;  // an item of another container, so it is complete
   };
 
   PickleValue root_;

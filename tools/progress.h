@@ -6,8 +6,8 @@
 
 namespace strata {
 
-// One line on stderr that says how far a long command is; only if stderr is a
-// terminal, and only after the first second.
+// One line on stderr with the progress of a long command. Shown only if stderr
+// is a terminal, and only after the first second.
 class ProgressLine {
  public:
   ProgressLine();
@@ -15,15 +15,15 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Shows `text` instead of what is shown.
+  // Replaces the text of the line.
   void Show(const std::string& text);
-  // Leaves an empty line for other output.
+  // Clears the line for other output.
   void Clear();
 
  private:
   const bool is_terminal_;
   const std::chrono::steady_clock::time_point begin_;
-  std::chrono::steady_clock::time_point last_;  // when text was last shown
+  std::chrono::steady_clock::time_point last_;  // time of the last update
   bool is_shown_ = false;
 };
 

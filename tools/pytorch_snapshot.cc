@@ -169,7 +169,7 @@ class SnapshotReader {
       }
       blocks += segment.blocks.size();
     }
-    // One that was skipped has no event.
+    // A block that was skipped has no event.
     if (blocks != builder_.events()) result.clear();
     return result;
   }
@@ -226,7 +226,7 @@ class SnapshotReader {
     builder_.CountRow();
     const auto address = fields_.Number(segment, "address");
     if (!address) return SkipPart(segment, "address", "an int", where);
-    // One list of blocks under many segments would take time without end.
+    // Many segments with one list of blocks would take endless time.
     if (!addresses.insert(*address).second) {
       return builder_.Skip(SkipKind::kBadValue, 0,
                            where + "its address is that of another");
@@ -249,7 +249,7 @@ class SnapshotReader {
     ReadBlocks(*blocks, {*address, 0, *stream, 0}, frees, where);
   }
 
-  // `at`: where the first block is, and its stream.
+  // `at`: address of the first block, and its stream.
   void ReadBlocks(const std::vector<PickleValue>& blocks, SnapshotBlock at,
                   const SnapshotFrees& frees,
                   const std::string& where_segment) {
@@ -259,10 +259,10 @@ class SnapshotReader {
           where_segment + "block " + std::to_string(i + 1) + ": ";
       const PickleValue block = blocks[i];
       const auto size = fields_.Number(block, "size");
-      // Where the next block is depends on it.
+      // The address of the next block depends on the size.
       if (!size) return SkipPart(block, "size", "an int", where);
       at.size = *size;
-      // Early versions leave both out.
+      // Early versions omit both.
       at.address = fields_.Number(block, "address").value_or(at.address);
       at.bytes = fields_.Number(block, "requested_size").value_or(*size);
       if (IsAllocated(block, where)) VisitLiveBlock(at, block, frees);
@@ -274,7 +274,7 @@ class SnapshotReader {
     }
   }
 
-  // A block that waits for an event has been freed by the program.
+  // The program has freed a block that waits for an event.
   bool IsAllocated(PickleValue block, const std::string& where) {
     const auto state = fields_.Text(block, "state");
     if (!state) {
@@ -302,7 +302,7 @@ class SnapshotReader {
     if (fields_.Frames(value) != 0) has_lost_entries_ = true;
   }
 
-  // `where` is that of a segment or block.
+  // `where` names a segment or block.
   void SkipPart(PickleValue value, const char* key, const char* expected,
                 const std::string& where) {
     builder_.Skip(SkipKind::kBadValue, 0,
@@ -313,14 +313,15 @@ class SnapshotReader {
   const PickleTree tree_;
   const SnapshotFields fields_;
   TraceBuilder builder_;
-  SnapshotEntries read_;  // of device_
+  SnapshotEntries read_;  // entries of device_
   std::uint64_t device_ = 0;
   std::vector<SnapshotBlock> before_;
-  // Addresses of live blocks that no entry speaks of.
+  // Addresses of live blocks without an entry.
   std::unordered_set<std::uint64_t> found_;
-  // Bytes of the segments; nothing if one does not say.
+  // Bytes of the segments; nothing if a segment has no size.
   std::optional<std::uint64_t> reserved_at_end_;
-  std::vector<SnapshotSegment> segments_;  // of device_, without blocks
+  // segments of device_, without blocks
+  std::vector<SnapshotSegment> segments_;
   bool has_lost_entries_ = false;
   std::uint64_t blocks_after_ = 0;
   std::uint64_t devices_skipped_ = 0;

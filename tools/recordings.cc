@@ -29,7 +29,7 @@ void ForEachRecording(
 }
 
 Options WithoutRecordings(const Options& options) {
-  // The variables of the environment ask for files, too, and would again.
+  // Environment variables also enable files; disable them for the second run.
   Options quiet = IsPeerName(options.allocator_strategy)
                       ? options
                       : WithProcessEnvironment(options);

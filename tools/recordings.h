@@ -8,28 +8,27 @@
 #include "strata/facade/options.h"
 #include "strata/platform/function_ref.h"
 
-// The files that options have a run write. Errors: std::invalid_argument naming
-// the flag and its file.
+// The files that the options let a run write. Errors: std::invalid_argument
+// naming the flag and its file.
 namespace strata {
 
-// The flag of the file of device calls, which peers make as well.
+// The flag of the file of device calls. Peers write such a file, too.
 inline constexpr std::string_view kDeviceTraceFlag = "strata_device_trace_file";
 
-// Calls `act` with the name of each flag that has a file recorded to, and the
-// file.
+// Calls `act` with the name of each flag that records to a file, and the file.
 void ForEachRecording(
     const Options& options,
     FunctionRef<void(std::string_view flag, const std::string& path)> act);
 
 // `options` without the files and logs that a run writes: a second run would
-// overwrite those of the first. The variables of the environment that
-// strata_tf_environment asks for are applied.
+// overwrite the files of the first. Applies the environment variables of
+// strata_tf_environment.
 Options WithoutRecordings(const Options& options);
 
-// Refuses `options` that record anything; `why` ends the message.
+// Throws if `options` record to a file; `why` ends the message.
 void RequireNoRecording(const Options& options, const std::string& why);
 
-// Refuses a `path`, written by `flag`, that is one of the files `read`.
+// Throws if `path`, written by `flag`, is one of the files in `read`.
 void RequireOtherFile(std::string_view flag, const std::string& path,
                       const std::vector<std::string>& read);
 

@@ -20,7 +20,7 @@
 namespace strata {
 namespace {
 
-// A replay takes some 50 ms for so many.
+// A replay of this many events takes some 50 ms.
 constexpr std::size_t kInterruptEvents = std::size_t{1} << 20;
 
 std::string Location(const Trace& trace, std::size_t event) {
@@ -54,7 +54,7 @@ class TraceStreams {
   ~TraceStreams() {
     for (std::size_t i = 1; i < streams_.size(); ++i) {
       heap_.StreamDestroyed(streams_[i]);
-      // If it fails the leak report says so.
+      // The leak report names a failure.
       device_.StreamDestroy(streams_[i]);
     }
   }
@@ -83,7 +83,7 @@ class Run {
         meter_(device_) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
-  // What the trace leaves live goes before the streams.
+  // Blocks that are live at the end of the trace are freed before the streams.
   ~Run() {
     for (Block& block : live_) heap_.Drop(block);
   }
@@ -168,7 +168,7 @@ class Run {
     }
   }
 
-  // The size in this pass of a request of the trace.
+  // The size of a request in this pass.
   std::uint64_t BytesOf(const std::uint64_t* recorded) const {
     if (plan_.jitter_ppm == 0) return *recorded;
     const auto request = recorded - trace_.allocated_bytes.data();
@@ -182,7 +182,8 @@ class Run {
     }
   }
 
-  // Returns how many events, all of them allocates, are done by that.
+  // Returns the number of events that this completes; all of them are
+  // allocates.
   std::size_t Restore() {
     std::vector<PeerSegment> segments;
     std::size_t blocks = 0;
@@ -251,10 +252,10 @@ class Run {
   std::vector<Block> live_;  // by slot
   BlockChecker checker_;
   PassMeter meter_;
-  std::uint64_t pass_ = 1;  // the one being played
+  std::uint64_t pass_ = 1;  // the current one
   std::uint64_t passes_done_ = 0;
-  std::size_t event_ = 0;               // the one being played
-  std::set<std::size_t> failed_tries_;  // events
+  std::size_t event_ = 0;               // the current one
+  std::set<std::size_t> failed_tries_;  // indices of events
 };
 
 template <class Heap, bool kIsChecked>
@@ -270,7 +271,7 @@ ReplayResult ReplayWith(const Trace& trace, const Options& options,
   }
   std::string leaks = platform->LeakReport();
   if (!leaks.empty()) {
-    // It ends its last line, an error does not.
+    // The report ends with a line end, an error does not.
     leaks.erase(leaks.find_last_not_of('\n') + 1);
     throw std::runtime_error(trace.path + ": " + options.Strategy() +
                              " leaks: " + leaks);

@@ -13,26 +13,26 @@
 
 namespace strata {
 
-// What one replay of a trace came to.
+// The result of one replay of a trace.
 struct ReplayResult {
-  // The allocate that failed for lack of memory; what follows it did not run.
+  // The allocate that failed for lack of memory; later events did not run.
   std::optional<std::size_t> failed_event;
   std::uint64_t failed_pass = 1;  // the pass in which it failed
-  std::string failure;            // why, if it did
+  std::string failure;            // reason of the failure, if any
   // Requests that failed when they were recorded (TraceEvent: a try) and fail
   // again, in any pass: their number, and the first.
   std::uint64_t failed_tries = 0;
   std::optional<std::size_t> first_failed_try;
-  // The most that the device had given, but for what other processes took, and
-  // the most managed memory that there was.
+  // The peak of the memory held from the device, without memory of other
+  // processes and without managed memory.
   std::uint64_t peak_reserved_bytes = 0;
   bool has_managed_memory = false;
-  // Calls that reached the device from the first event to the last; only those
-  // that did, by DeviceCallName.
+  // Calls that reached the device from the first event to the last, by
+  // DeviceCallName; without zero counts.
   CallCounts device_calls;
-  double modelled_device_us = 0;  // what a driver would have taken for them
+  double modelled_device_us = 0;  // modelled time of a driver for them
   std::uint64_t elapsed_ns = 0;   // on the host's clock, from first to last
-  // Passes that ended, of those that a plan asked for, and their samples.
+  // Completed passes of a plan, and their samples.
   std::uint64_t passes_done = 0;
   std::vector<PassSample> passes;
 
@@ -40,26 +40,26 @@ struct ReplayResult {
   const PassSample* SampleOf(std::uint64_t pass) const;
 };
 
-// Whether every request was served, those too that failed when they were
+// Whether every request was served, including those that failed when they were
 // recorded.
 inline bool ServesAll(const ReplayResult& result) {
   return !result.failed_event && result.failed_tries == 0;
 }
 
-// Replays `trace` in its order on one thread, through a facade built from
-// `options`, or on the peer that allocator_strategy names (peers/registry.h),
-// on a simulated device of its own with strata_sim_memory. The default stream
-// of the trace is the device's legacy stream; each other one gets a stream of
-// the device. `plan` may ask for several passes through the trace: at the end
-// of each, live blocks are freed. A request that fails ends the replay.
+// Replays `trace` in its order on one thread, on a separate simulated device
+// with strata_sim_memory. It uses a facade built from `options`, or the peer
+// that allocator_strategy names (peers/registry.h). The default stream of the
+// trace is the device's legacy stream; each other stream gets a stream of the
+// device. `plan` may request several passes through the trace: live blocks are
+// freed at the end of each. A request that fails ends the replay.
 //
 // Errors: std::invalid_argument for a wrong option; std::runtime_error if
-//   memory or a stream leaks, or a device call fails for another reason than
-//   lack of memory, or the peer needs a device that can do more.
+//   memory or a stream leaks, if a device call fails for another reason than
+//   lack of memory, or if the peer needs features that the device lacks.
 ReplayResult Replay(const Trace& trace, const Options& options,
                     const PassPlan& plan = {});
 
-// The same, and looks at every block.
+// Replay that also checks every block.
 //
 // Errors: also std::runtime_error, naming the line of the trace, for a block
 //   that overlaps a live one, is too small, not aligned, or changed while live.

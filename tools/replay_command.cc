@@ -1,4 +1,4 @@
-// strata replay: what traces cost under one or several strategies.
+// strata replay: the cost of traces under one or several strategies.
 
 #include <charconv>
 #include <cmath>
@@ -95,7 +95,7 @@ std::string PeersForHelp() {
   return names;
 }
 
-// Nothing if it is not given.
+// Nothing if the argument is missing.
 std::optional<std::uint64_t> TakeNumber(Arguments& arguments,
                                         const std::string& name,
                                         const char* meaning) {
@@ -120,7 +120,7 @@ TraceReaderOptions TakeReaderOptions(Arguments& arguments) {
   return options;
 }
 
-// What runs is what a row is named after: here, what the environment says.
+// The row must be named after the strategy that runs: apply the environment.
 void NameByEnvironment(std::vector<Options>& all) {
   for (Options& options : all) {
     if (!options.host.tf_environment ||
@@ -156,7 +156,7 @@ std::vector<Options> ReplayOptions() {
   return all;
 }
 
-// The files would not be there: a peer has no layers.
+// A peer has no layers, so the files of these options would not be written.
 void RequireLayers(const Options& options) {
   if (!IsPeerName(options.allocator_strategy)) return;
   Options recorded_by_layers = options;
@@ -165,7 +165,7 @@ void RequireLayers(const Options& options) {
                      options.allocator_strategy + " has no layer that records");
 }
 
-// What is read is not written over, nor what one run has recorded by the next.
+// A run must not overwrite the traces, nor the recordings of an earlier run.
 void RequireRecordings(const std::vector<Options>& strategies,
                        const std::vector<std::string>& traces) {
   for (const Options& options : strategies) {

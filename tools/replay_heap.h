@@ -14,8 +14,8 @@
 
 namespace strata {
 
-// What a replay drives: two classes with the same members, so that each is
-// called as its users call it.
+// The heaps that a replay drives: two classes with the same members, so that
+// each is called as its users call it.
 
 // A strategy, through the facade.
 class FacadeReplayHeap {
@@ -32,12 +32,12 @@ class FacadeReplayHeap {
   void Free(Block& block) { block.reset(); }
   void Release() { facade_.Release(DevicePlace(0)); }
   static bool IsEmpty(const Block& block) { return block == nullptr; }
-  // A strategy begins with no memory.
+  // A strategy starts without memory.
   static bool Restore(const std::vector<PeerSegment>& /*segments*/,
                       std::vector<Block>& /*blocks*/) {
     return false;
   }
-  // Leaves an empty block alone.
+  // Does nothing for an empty block.
   void Drop(Block& block) noexcept { block.reset(); }
   void StreamDestroyed(const Stream& stream) {
     facade_.StreamDestroyed(stream);
@@ -73,9 +73,9 @@ class PeerReplayHeap {
   // As Peer::Restore, into the first of `blocks`.
   bool Restore(const std::vector<PeerSegment>& segments,
                std::vector<Block>& blocks);
-  // Free, but of a refused device call only the leak report tells.
+  // Free. A refused device call is reported only as a leak.
   void Drop(Block& block) noexcept;
-  // Nobody tells the originals.
+  // The originals receive no such announcement.
   void StreamDestroyed(const Stream& /*stream*/) {}
   static CheckedBlock View(const Block& block) {
     return {block.address, block.bytes};

@@ -24,7 +24,7 @@ Json KnownOrNull(std::uint64_t value) {
 
 double Microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
-// The keys that say how the trace was read and recorded.
+// The keys about the reading and the recording of the trace.
 void AddTraceKeys(const ReplayRow& row, Json& json) {
   json["skipped"] = Json::object();
   for (const SkipKind kind : kSkipKinds) {

@@ -10,7 +10,7 @@ constexpr std::uint64_t kJitterSeed = 0x5354524154414a54;
 constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::uint64_t kFirstPasses = 10;
 
-// The finalizer of SplitMix64: each bit of the result depends on each of
+// The finalizer of SplitMix64: each bit of the result depends on each bit of
 // `value`.
 std::uint64_t Mixed(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15;
@@ -26,7 +26,7 @@ std::uint64_t JitteredBytes(std::uint64_t bytes, std::uint32_t jitter_ppm,
   if (pass <= 1 || jitter_ppm == 0 || bytes == 0) return bytes;
   const std::uint64_t most =
       bytes / kMillion * jitter_ppm + bytes % kMillion * jitter_ppm / kMillion;
-  // Half of `bytes` at most, so that neither this nor the size below is 0.
+  // At most half of `bytes`, so that neither `choices` nor the size is 0.
   const std::uint64_t choices = 2 * most + 1;
   const std::uint64_t random = Mixed(Mixed(kJitterSeed ^ pass) ^ request);
   const std::uint64_t least = bytes - most;

@@ -14,12 +14,12 @@
 
 namespace strata {
 
-// How often a replay runs through its trace, in one allocator.
+// The number of passes of a replay through its trace, in one allocator.
 struct PassPlan {
-  // 0: once, without the frees at the end of a pass, and nothing is measured.
+  // 0: one pass without the frees at its end, and without measurements.
   std::uint64_t passes = 0;
-  // Millionths by which a size varies at most, up or down, from the second pass
-  // on.
+  // Largest relative change of a size, up or down, from the second pass on; in
+  // millionths.
   std::uint32_t jitter_ppm = 0;
   // Called before each pass with its number, from 1; may be empty.
   std::function<void(std::uint64_t pass)> on_pass;
@@ -28,19 +28,19 @@ struct PassPlan {
 inline constexpr std::uint32_t kMostJitterPpm = 500'000;
 
 // The size of request number `request` in pass number `pass` for a recorded
-// size. Depends on the arguments only: every strategy gets the same sizes. The
-// first pass has the recorded sizes; a size of 0 stays 0.
+// size. Depends on the arguments only, so every strategy gets the same sizes.
+// The first pass has the recorded sizes; a size of 0 remains 0.
 std::uint64_t JitteredBytes(std::uint64_t bytes, std::uint32_t jitter_ppm,
                             std::uint64_t pass, std::uint64_t request);
 
 using CallCounts = std::map<std::string, std::uint64_t>;  // by DeviceCallName
 
-// The measurements of one pass, with the frees at its end.
+// The measurements of one pass, including the frees at its end.
 struct PassSample {
   std::uint64_t pass = 0;  // from 1
   CallCounts device_calls;
   std::uint64_t modelled_ns = 0;
-  // Of the allocation for which the device took longest.
+  // Device time of the slowest allocation.
   std::uint64_t longest_request_ns = 0;
   // Without managed memory.
   std::uint64_t peak_reserved_bytes = 0;
@@ -48,8 +48,8 @@ struct PassSample {
   std::uint64_t CallCount() const;
 };
 
-// Whether the sample of a pass is kept: each up to the tenth, then 20, 50, 100,
-// 200, …, so that samples are few. The last pass is kept as well.
+// Whether the sample of a pass is stored: each up to the tenth, then 20, 50,
+// 100, 200, …, so that there are few samples. The last pass is stored as well.
 bool IsSampledPass(std::uint64_t pass);
 
 // The counts of a device at one moment.
@@ -73,7 +73,7 @@ class PassMeter {
   // Begins the first pass.
   explicit PassMeter(SimDevice& device);
 
-  // A request was served for which the device took `ns`.
+  // Call after a request was served for which the device took `ns`.
   void Served(std::uint64_t ns) {
     if (ns > longest_request_ns_) longest_request_ns_ = ns;
   }
@@ -88,8 +88,8 @@ class PassMeter {
   SimDevice& device_;
   DeviceCounts before_;
   std::uint64_t longest_request_ns_ = 0;
-  std::uint64_t peak_reserved_bytes_ = 0;  // over the passes that ended
-  PassSample last_;                        // pass 0: none has ended
+  std::uint64_t peak_reserved_bytes_ = 0;  // over the completed passes
+  PassSample last_;                        // pass 0: none completed
   std::vector<PassSample> samples_;
 };
 

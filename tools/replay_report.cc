@@ -50,7 +50,7 @@ std::string Milliseconds(const ReplayRow& row) {
   return Fixed(row.result.modelled_device_us / 1000, 1);
 }
 
-// "1204 -> 0": `text` of the first pass and of the last one that ended.
+// "1204 -> 0": `text` of the first pass and of the last completed one.
 std::string FirstAndLast(const ReplayRow& row,
                          std::string (*text)(const PassSample& sample)) {
   const PassSample* last = row.LastPass();
@@ -74,15 +74,15 @@ std::string ReservedIn(const PassSample* sample) {
   return sample == nullptr ? "-" : HumanBytes(sample->peak_reserved_bytes);
 }
 
-// When a column is part of the table.
+// The condition for a column of the table.
 enum class Shown : std::uint8_t {
   kAlways,
   kWide,
   kFit,
   kWideFit,
   kWideOrNoFit,
-  kOutcome,  // of a run that failed, or a request that failed when recorded
-  kPasses,   // of several passes, as far as 80 characters allow, or wide
+  kOutcome,  // a run failed, or a request failed when recorded
+  kPasses,   // several passes, as far as 80 characters allow, or wide
   kWidePasses,
 };
 
@@ -212,7 +212,7 @@ bool FitsLines(const std::string& text) {
   return true;
 }
 
-// Without the last column about passes. False if there is none.
+// Removes the last column about passes. False if there is none.
 bool DropPassColumn(Columns& columns) {
   const auto last = std::find_if(
       columns.rbegin(), columns.rend(),

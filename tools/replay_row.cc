@@ -16,11 +16,12 @@ namespace {
 
 constexpr int kLeastRepetitions = 3;
 constexpr int kMostRepetitions = 200;
-// Short runs are repeated for this long: the minimum of many is steadier.
+// Short runs are repeated for this time: the minimum of many runs is more
+// stable.
 constexpr std::uint64_t kTimingNs = 300'000'000;
 
-// While it lives, nothing is logged: not again what a first run has said. With
-// --v, all of it.
+// Suppresses log messages during its lifetime, because the first run logged
+// them. No effect with --v.
 class QuietLog {
  public:
   QuietLog() {
@@ -39,7 +40,7 @@ std::optional<double> Ratio(std::uint64_t bytes, std::uint64_t live_bytes) {
   return static_cast<double>(bytes) / static_cast<double>(live_bytes);
 }
 
-// The fastest of several runs, `first` counted if it was not checked.
+// The fastest of several runs, including `first` if that was not checked.
 double TimePerOperation(const Trace& trace, const Options& options,
                         std::optional<std::uint64_t> first_ns) {
   std::uint64_t best_ns = first_ns.value_or(UINT64_MAX);
@@ -128,7 +129,7 @@ ReplayRow MakeReplayRow(
         "--fit: " + row.strategy +
         " has managed memory, which no device is too small for");
   }
-  // The first run wrote the recording, if one was asked for.
+  // The first run wrote the recording, if one was requested.
   const Options quiet = WithoutRecordings(options);
   const QuietLog quiet_log;
   if (row.result.failed_event) {
@@ -179,12 +180,11 @@ bool ServesQuietly(const Trace& trace, const Options& options,
   try {
     return ServesAll(Replay(trace, WithoutRecordings(options), plan));
   } catch (const std::invalid_argument&) {
-    return false;  // the other options are not for this strategy
+    return false;  // the other options do not fit this strategy
   } catch (const std::runtime_error&) {
-    return false;  // nor is the device
+    return false;  // the device does not fit it
   } catch (const BadAlloc&) {
-    return false;  // it has no room for the memory that the strategy begins
-                   // with
+    return false;  // the device cannot hold its initial memory
   }
 }
 

@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// A trace without its operations, as rows and headings need it.
+// The facts of a trace for rows and headings, without its operations.
 struct TraceFacts {
   TraceFacts() = default;
   explicit TraceFacts(const Trace& trace);
@@ -25,8 +25,8 @@ struct TraceFacts {
   std::uint64_t failures_skipped = 0;
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t releases = 0;
-  // Requests that failed when they were recorded; the line and the size of the
-  // first.
+  // Number of requests that failed when they were recorded; line and size of
+  // the first one.
   std::uint64_t tries = 0;
   std::uint64_t first_try_line = 0;
   std::uint64_t first_try_bytes = 0;
@@ -35,7 +35,7 @@ struct TraceFacts {
   SkipLog skipped;
 };
 
-// The strategy or peer that `options` get on their simulated device.
+// The strategy or peer that `options` select on their simulated device.
 std::string ReplayedStrategy(const Options& options);
 
 // One trace under one strategy: a row of `strata replay`.
@@ -43,45 +43,45 @@ struct ReplayRow {
   TraceFacts trace;
   std::string strategy;
   bool is_auto = false;      // --allocator_strategy=auto chose the strategy
-  bool is_recorded = false;  // of the recorded program: nothing was replayed
+  bool is_recorded = false;  // row of the recorded program: no replay
   std::uint64_t device_bytes = 0;  // of the device; 0: unknown
   ReplayResult result;
   std::optional<std::uint64_t> failed_line;  // if result.failed_event
   std::string failed_where;                  // Trace::Where, or empty
   std::optional<double> ns_per_op;           // nothing if a run failed
-  std::uint64_t passes = 0;                  // asked for; 0: none were
-  std::uint32_t jitter_ppm = 0;              // of their sizes
-  bool has_fit = false;                      // whether a fit was asked for
-  std::optional<Fit> fit;                    // nothing: none was found
+  std::uint64_t passes = 0;                  // requested passes; 0: none
+  std::uint32_t jitter_ppm = 0;              // variation of their sizes
+  bool has_fit = false;                      // a fit was requested
+  std::optional<Fit> fit;                    // nothing: no fit found
 
   // "auto (virtual_memory)" where auto chose the strategy.
   std::string Name() const;
-  // Peak reserved over peak live bytes; nothing if that says nothing: a run
-  // that did not serve all, or no bytes at all.
+  // Peak reserved over peak live bytes. Nothing if that has no meaning: the run
+  // did not serve all requests, or there were no bytes.
   std::optional<double> ReservedRatio() const;
   std::optional<double> FitRatio() const;
-  // Of the last pass that ended; null if there is none.
+  // The last completed pass; null if there is none.
   const PassSample* LastPass() const {
     return result.passes.empty() ? nullptr : &result.passes.back();
   }
 };
 
 struct ReplaySettings {
-  bool check = true;  // whether to look at every block, in a run of its own
+  bool check = true;  // check every block, in a separate run
   bool fit = false;
   PassPlan plan = {};
 };
 
-// Does the runs of one row: the checked run, the timed runs and the fit. The
-// timed runs are of one pass. `progress` is told what is being done.
+// Performs the runs of one row: the checked run, the timed runs and the fit.
+// Timed runs have one pass. Calls `progress` with a description of each step.
 //
 // Errors: as Replay.
 ReplayRow MakeReplayRow(
     const Trace& trace, const Options& options, const ReplaySettings& settings,
     const std::function<void(const std::string&)>& progress);
 
-// The row of the program that was recorded; nothing if the trace does not tell
-// its reserved bytes.
+// The row of the recorded program; nothing if the trace does not contain its
+// reserved bytes.
 std::optional<ReplayRow> MakeRecordedRow(const Trace& trace,
                                          const ReplaySettings& settings);
 

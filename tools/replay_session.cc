@@ -26,14 +26,14 @@ void WarnOfFailure(const ReplayRow& row) {
                row.result.failure.c_str());
 }
 
-// Whether a flag limits the memory that a strategy holds or hands out.
+// Whether a flag limits the memory that a strategy holds or allocates.
 bool HasLimit(const Options& options) {
   return options.gpu_memory_limit_mb != 0 ||
          options.decorators.in_use_limit_bytes != 0 ||
          options.strategy.bfc_memory_limit_bytes != 0;
 }
 
-// Replays the traces of a request, one after the other.
+// Replays the traces of a request, one after another.
 class ReplaySession {
  public:
   explicit ReplaySession(const ReplayRequest& request)
@@ -61,16 +61,17 @@ class ReplaySession {
   }
 
  private:
-  // A file that cannot be used does not take the results of others.
+  // A file that cannot be used does not affect the results of others.
   void RunTrace(std::size_t index) {
     try {
       Trace trace = Read(request_.paths[index]);
       Warn(trace);
       Replay(trace);
     } catch (const std::invalid_argument&) {
-      throw;  // of a flag
+      throw;  // a wrong flag
     } catch (const std::runtime_error& error) {
-      CheckInterrupt();  // a read that was interrupted may seem to be the end
+      // an interrupted read may look like the end of the file
+      CheckInterrupt();
       Report(error.what());
     } catch (const std::bad_alloc&) {
       Report((request_.paths[index] + ": the host is out of memory").c_str());
@@ -128,7 +129,7 @@ class ReplaySession {
     if (!serves) FindAlternatives(trace);
   }
 
-  // Returns whether it serves all.
+  // Returns whether the strategy serves all requests.
   bool ReplayStrategy(const Trace& trace, Options options) {
     TraceReport& report = reports_.back();
     options.platform.sim_memory_bytes = report.device_bytes;
@@ -151,8 +152,8 @@ class ReplaySession {
     return ServesAll(row.result);
   }
 
-  // Others are tried until two serve the trace. No flag limits a peer, so that
-  // where one limits strategies, peers are no alternative.
+  // Tries other strategies until two serve the trace. No flag limits a peer, so
+  // peers are no alternative if a flag limits strategies.
   void FindAlternatives(const Trace& trace) {
     TraceReport& report = reports_.back();
     if (trace.peak_live_bytes > report.device_bytes) return;
@@ -170,8 +171,8 @@ class ReplaySession {
     progress_.Clear();
   }
 
-  // Strategies that the command line does not name: the default and PyTorch's
-  // switch first.
+  // Strategies that the command line does not name: first the default and
+  // PyTorch's switch.
   std::vector<std::string> AlternativeNames() const {
     std::vector<std::string> names = {Options().allocator_strategy,
                                       "peer:pytorch_expandable"};
@@ -196,7 +197,7 @@ class ReplaySession {
     has_errors_ = true;
   }
 
-  // The rows of a trace, as soon as they are there; once.
+  // Prints the rows of a trace as soon as they are complete, once.
   void Print(std::size_t index) {
     if (index < printed_) return;
     printed_ = index + 1;
@@ -218,10 +219,10 @@ class ReplaySession {
   const ReplayRequest& request_;
   const std::vector<std::string> names_;
   ProgressLine progress_;
-  std::vector<TraceReport> reports_;  // one per trace that was begun
-  bool has_rows_ = false;             // of replays
-  std::size_t printed_ = 0;           // traces whose rows were printed
-  bool has_printed_ = false;          // anything
+  std::vector<TraceReport> reports_;  // one per trace that was started
+  bool has_rows_ = false;             // rows of replays
+  std::size_t printed_ = 0;           // traces with printed rows
+  bool has_printed_ = false;          // any output
   bool has_errors_ = false;
   bool may_be_wrong_ = false;
   bool has_failed_ = false;

@@ -24,10 +24,10 @@ struct ReplayRequest {
   std::vector<Options> strategies;
 };
 
-// Replays the traces of `request` in order, and prints the rows of each when it
-// is done, or all at the end as JSON. A trace that cannot be used does not take
-// the results of others; Ctrl-C ends the session after printing the rows that
-// are done. Returns the exit code (replay --help).
+// Replays the traces of `request` in order. Prints the rows of each trace when
+// it is done, or all at the end as JSON. A trace that cannot be used does not
+// affect the results of others. Ctrl-C ends the session after printing the
+// completed rows. Returns the exit code (replay --help).
 //
 // Errors: std::invalid_argument for an option that is wrong.
 int RunReplays(const ReplayRequest& request);

@@ -44,7 +44,7 @@ const char* Verb(std::size_t count, const char* one, const char* several) {
   return count == 1 ? one : several;
 }
 
-// A strategy as the user of the original would ask for it.
+// A strategy under the name that users of the original know.
 std::string SwitchName(const std::string& strategy) {
   if (strategy != "peer:pytorch_expandable") return strategy;
   return "PyTorch's expandable_segments:True (peer:pytorch_expandable)";
@@ -64,7 +64,7 @@ std::string Compared(std::uint64_t bytes, std::uint64_t other,
                  percent < 0 ? " % less than " : " % more than ", of_name});
 }
 
-// The number by which rows are compared.
+// The value by which rows are compared.
 std::uint64_t NeedOf(const ReplayRow& row) {
   return row.fit ? row.fit->capacity_bytes : row.result.peak_reserved_bytes;
 }
@@ -131,9 +131,9 @@ class Sentence {
     return text + Beside(best, bytes, is_equal);
   }
 
-  // The best row beside the recorded program. A fit is no number that was
-  // recorded, so fits are compared with each other. `is_equal`: all rows need
-  // as much.
+  // The best other row or the recorded program. Fits are compared with each
+  // other, because no fit was recorded. `is_equal`: all rows need the same
+  // amount.
   std::string Beside(const ReplayRow& best, std::uint64_t bytes,
                      bool is_equal) const {
     const std::uint64_t recorded = trace_.recorded_peak_bytes;
@@ -167,7 +167,7 @@ class Sentence {
                    Verb(serving_.size(), " runs.", " run.")});
   }
 
-  // " of pass 7"; nothing for the first pass.
+  // " of pass 7"; empty for the first pass.
   static std::string InPass(const ReplayRow& row) {
     if (row.result.failed_pass <= 1) return "";
     return " of pass " + std::to_string(row.result.failed_pass);
@@ -205,8 +205,8 @@ class Sentence {
                    Verb(failing_.size(), " does not.", " do not.")});
   }
 
-  // The way out if no row serves every request. `one` and `several` are the
-  // verb for strategies that do.
+  // The advice if no row serves every request. `one` and `several` are the verb
+  // for strategies that do.
   std::string WayOut(const char* one, const char* several) const {
     if (trace_.peak_live_bytes > report_.device_bytes) {
       return Joined({"no allocator can serve it, as ",
@@ -233,9 +233,9 @@ class Sentence {
 
   const TraceReport& report_;
   const TraceFacts& trace_;
-  Rows rows_;     // that were replayed
-  Rows serving_;  // those that served all
-  Rows failing_;  // and those that did not
+  Rows rows_;     // rows of replays
+  Rows serving_;  // rows that served all requests
+  Rows failing_;  // rows that did not
 };
 
 }  // namespace

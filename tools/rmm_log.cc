@@ -22,7 +22,7 @@ enum RmmColumn : std::size_t {
   kPointer,
   kSize,
   kStream,
-  kPlace,  // of Strata's own traces
+  kPlace,  // in Strata's own traces
   kFieldCount,
 };
 
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> ParseSize(std::string_view text) {
   return size;
 }
 
-// Why ParseSize refuses `text`.
+// The reason why ParseSize refuses `text`.
 std::string WrongSize(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   const bool is_number =
@@ -157,7 +157,7 @@ class RmmLogReader {
     return kNoColumn;
   }
 
-  // False if the line is no row.
+  // False if the line is not a row.
   bool Split(std::string_view line) {
     const char* at = line.data();
     const char* const end = at + line.size();
@@ -221,7 +221,7 @@ class RmmLogReader {
     builder_.Allocate(lines_.line(), *pointer, *size, *stream);
   }
 
-  // Only the pointer of a free counts.
+  // Uses only the pointer of a free.
   void ReadFree() {
     const auto pointer = Pointer();
     if (!pointer) return SkipPointer();
@@ -269,7 +269,7 @@ class RmmLogReader {
     Skip(SkipKind::kBadValue, "no pointer: " + Quoted(fields_[kPointer]));
   }
 
-  // Anything can be wrong with the last row of a program that was killed.
+  // Any part of the last row of a killed program may be wrong.
   void Skip(SkipKind kind, const std::string& reason) {
     builder_.Skip(lines_.is_unended() ? SkipKind::kCutRow : kind, lines_.line(),
                   reason);
@@ -285,7 +285,7 @@ class RmmLogReader {
   HandleColumn streams_;
   bool has_stream_ = false;
   bool has_place_ = false;
-  std::string place_;  // the first device's; empty until there is one
+  std::string place_;  // of the first device; empty until one occurs
 };
 
 }  // namespace

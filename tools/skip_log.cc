@@ -21,7 +21,7 @@ const KindFacts& FactsOf(SkipKind kind) {
   return kFacts[static_cast<std::size_t>(kind)];
 }
 
-// Above one in a hundred.
+// More than one per cent.
 bool IsLarge(std::uint64_t part, std::uint64_t whole) {
   return part > whole / 100;
 }

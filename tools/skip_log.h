@@ -9,7 +9,7 @@
 
 namespace strata {
 
-// A reason for which a reader leaves out a part of a file (skip_kinds.def).
+// A reason for which a reader skips a part of a file (skip_kinds.def).
 enum class SkipKind : std::uint8_t {
 #define STRATA_SKIP_KIND(name, key, unit, text) k##name,
 #include "strata/tools/skip_kinds.def"
@@ -24,7 +24,7 @@ inline constexpr std::array kSkipKinds = {
 
 // The key in JSON, "unmatched_free".
 const char* SkipKindKey(SkipKind kind);
-// The end of a warning that begins with a count.
+// The text of a warning after the count.
 const char* SkipKindText(SkipKind kind);
 
 // The parts of a file that a reader skipped: a count per kind, and the first
@@ -50,16 +50,16 @@ class SkipLog {
     return skipped_[static_cast<std::size_t>(kind)];
   }
   bool empty() const { return Summary().empty(); }
-  // Of the kinds that leave out rows or bytes, the one whose first case comes
-  // first in the file; null if there is none.
+  // Of the kinds that skip rows or bytes, the one with the earliest first case
+  // in the file; null if there is none.
   const Skipped* First() const;
-  // Rows of the file, those left out among them.
+  // Rows of the file, including skipped ones.
   std::uint64_t rows() const { return rows_; }
   std::uint64_t skipped_rows() const;
-  // Whether more than 1 % of the rows, or of the bytes, is left out: the result
-  // may be wrong.
+  // Whether more than 1 % of the rows, or of the bytes, were skipped: the
+  // result may be wrong.
   bool IsSuspect() const;
-  // "unmatched_free 3, cut_row 1"; empty if nothing is left out.
+  // "unmatched_free 3, cut_row 1"; empty if nothing was skipped.
   std::string Summary() const;
 
  private:

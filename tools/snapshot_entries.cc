@@ -11,7 +11,7 @@ namespace {
 
 using Action = SnapshotEntry::Action;
 
-// Nothing if no version is known to write it.
+// Nothing if no known version writes this name.
 std::optional<Action> ActionNamed(std::string_view name) {
   using Named = std::pair<std::string_view, Action>;
   static constexpr Named kActions[] = {
@@ -79,7 +79,8 @@ class EntriesReader {
     return entry;
   }
 
-  // Whether `entry` says what a replay needs; if not, it is skipped.
+  // Whether `entry` contains the values that a replay needs; if not, it is
+  // skipped.
   bool IsUsable(std::uint64_t number, PickleValue value,
                 const SnapshotEntry& entry) {
     const bool is_allocate = entry.action == Action::kAllocate;

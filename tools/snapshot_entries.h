@@ -16,12 +16,13 @@ namespace strata {
 
 // The entries of one device of a memory snapshot.
 struct SnapshotEntries {
-  std::vector<SnapshotEntry> entries;  // number n of the file at index n - 1
-  bool has_segments = true;    // entries of segments say where and how large
+  // entry number n of the file has index n - 1
+  std::vector<SnapshotEntry> entries;
+  bool has_segments = true;    // entries of segments have address and size
   bool is_expandable = false;  // a segment was mapped piece by piece
 };
 
-// Reads `values`; an entry that makes no sense is skipped and stays kOther.
+// Reads `values`. An invalid entry is skipped and remains kOther.
 //
 // Errors: as TraceBuilder::Skip.
 SnapshotEntries ReadSnapshotEntries(const std::vector<PickleValue>& values,
@@ -30,23 +31,23 @@ SnapshotEntries ReadSnapshotEntries(const std::vector<PickleValue>& values,
 
 // The frees of a history.
 //
-// Model: the first entry that says that a block is free is its free: a
+// Model: the first entry that reports a block as free is its free: a
 //   `free_requested`, or a `free_completed` if there was none. The completion
-//   of a block that no entry speaks of before is one if no entry at all
-//   requests a free; else its request was lost with the beginning of the ring.
+//   of a block without an earlier entry is a free if no entry at all requests a
+//   free; otherwise its request was lost with the beginning of the ring.
 class SnapshotFrees {
  public:
   enum class State : std::uint8_t { kLive, kFreeing, kFree };
 
-  // Makes each free kFree, and other completions kOther.
+  // Sets each free to kFree, and other completions to kOther.
   explicit SnapshotFrees(std::vector<SnapshotEntry>& entries);
 
-  // Blocks freed without an `alloc` before: live before the first entry.
+  // Blocks freed without an earlier `alloc`: live before the first entry.
   const std::vector<SnapshotBlock>& before() const { return before_; }
-  // Frees that no `free_requested` announced.
+  // Frees without a `free_requested`.
   std::uint64_t completed() const { return completed_; }
   // The state of the block at an address after the last entry; nothing if no
-  // entry is about it.
+  // entry mentions it.
   std::optional<State> StateOf(std::uint64_t address) const;
 
  private:

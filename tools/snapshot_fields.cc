@@ -48,7 +48,7 @@ std::uint32_t SnapshotFields::Frames(PickleValue dict) const {
   const PickleValue* value = Find(dict, "frames");
   if (value == nullptr || value->kind != PickleKind::kList) return 0;
   if (tree_.DroppedItems(*value) == 0) return 0;
-  // The root is container 0 or holds this one, so no list has number 0.
+  // The root is container 0 or contains this one, so no list has number 0.
   if (value->number > std::numeric_limits<std::uint32_t>::max()) return 0;
   return static_cast<std::uint32_t>(value->number);
 }

@@ -13,8 +13,8 @@ namespace strata {
 
 // The values of the dicts of a memory snapshot.
 //
-// Model: a value that is missing, or of another kind, is nothing; Problem says
-//   why.
+// Model: a value that is missing, or of another kind, is returned as nothing;
+//   Problem returns the reason.
 // Lifetime: the tree outlives it.
 class SnapshotFields {
  public:
@@ -22,15 +22,16 @@ class SnapshotFields {
 
   std::optional<std::uint64_t> Number(PickleValue dict, const char* key) const;
   std::optional<std::string_view> Text(PickleValue dict, const char* key) const;
-  // Null if there is none. A list whose items were not kept is none: it is also
-  // the value of an unknown key.
+  // Null if there is none. A list without stored items counts as none: an
+  // unknown key has such a value, too.
   const std::vector<PickleValue>* List(PickleValue dict, const char* key) const;
   const std::vector<PickleValue>* ListOf(PickleValue value) const;
   // A number for the list of stack frames of `dict`, equal for the frames of
-  // one call of the allocator; 0: none were recorded.
+  // one call of the allocator; 0: no frames were recorded.
   std::uint32_t Frames(PickleValue dict) const;
 
-  // Why Number, Text or List is nothing: "no size", "size is negative".
+  // The reason why Number, Text or List returns nothing: "no size", "size is
+  // negative".
   std::string Problem(PickleValue dict, const char* key,
                       const char* expected) const;
 

@@ -21,7 +21,7 @@ class HistoryReader {
     SnapshotHistory history;
     history.recorded.peak_reserved_bytes = peak_bytes_;
     history.recorded.device_bytes = device_bytes_;
-    bool ran_out = false;  // and nothing was allocated since
+    bool ran_out = false;  // no allocation followed since
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].action == Action::kOutOfMemory) ran_out = true;
       if (entries_[i].action == Action::kAllocate) ran_out = false;
@@ -37,7 +37,7 @@ class HistoryReader {
   }
 
  private:
-  // How the reserved bytes change with an entry, in two's complement.
+  // The change of the reserved bytes by an entry, in two's complement.
   static std::uint64_t Change(const SnapshotEntry& entry) {
     if (entry.action == Action::kSegmentAllocate) return entry.bytes;
     if (entry.action == Action::kSegmentFree) return 0 - entry.bytes;
@@ -78,8 +78,8 @@ class HistoryReader {
     device_bytes_ = std::max(device_bytes_, peak_bytes_);
   }
 
-  // The index behind the run that begins at `first`, and behind entries that
-  // say nothing.
+  // The index after the run that begins at `first`, and after entries without
+  // meaning.
   std::size_t EndOfRun(std::size_t first) const {
     std::size_t end = first;
     while (end < entries_.size() &&

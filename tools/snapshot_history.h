@@ -14,15 +14,15 @@ namespace strata {
 struct SnapshotEntry {
   enum class Action : std::uint8_t {
     kAllocate,
-    kFree,           // of a block: `free_requested` (SnapshotFrees)
-    kFreeCompleted,  // the block's place is free for others
+    kFree,           // free of a block: `free_requested` (SnapshotFrees)
+    kFreeCompleted,  // the place of the block can be reused
     kOutOfMemory,
     kSegmentAllocate,  // also `segment_map`
     kSegmentFree,      // also `segment_unmap`
-    kOther,            // nothing that a replay needs
+    kOther,            // not needed by a replay
   };
 
-  std::uint64_t address = 0;  // of an `oom`: the device's free bytes
+  std::uint64_t address = 0;  // for `oom`: the device's free bytes
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
   std::uint32_t frames = 0;  // SnapshotFields::Frames
@@ -35,16 +35,16 @@ struct SnapshotEntry {
 // The recorded program's use of segments.
 struct SnapshotHistory {
   Trace::Recorded recorded;
-  // Indices of entries before which the program returned idle memory
+  // Indices of entries before which the program released idle memory
   // (`torch.cuda.empty_cache()`), ascending.
   std::vector<std::size_t> releases;
 };
 
-// `reserved_at_end`: bytes of the segments after the last entry; nothing if it
-// is unknown.
+// `reserved_at_end`: bytes of the segments after the last entry; nothing if
+// unknown.
 //
-// Model: a release is a run of segments that were freed, unless the allocator
-//   freed them by itself for a request that it could not serve. That request is
+// Model: a release is a run of freed segments, unless the allocator freed them
+//   for a request that it could not serve. Such a request is
 //   - an `oom` beside the run: the next entry, or one that no allocation
 //     follows until the run;
 //   - the next entry, if that is a new segment with the same stack frames. If

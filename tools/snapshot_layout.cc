@@ -12,8 +12,8 @@ namespace {
 using Action = SnapshotEntry::Action;
 using Segments = std::map<std::uint64_t, SnapshotSegment>;  // by address
 
-// PyTorch's: the rounding of blocks, and the most that is left at the end of a
-// block of a large segment (pytorch.md §2.1, §2.4).
+// PyTorch's constants: the rounding of blocks, and the largest unused rest at
+// the end of a block of a large segment (pytorch.md §2.1, §2.4).
 constexpr std::uint64_t kRoundingBytes = 512;
 constexpr std::uint64_t kMostSlackBytes = Mebibytes(1);
 constexpr std::uint64_t kSmallLayoutBytes = Mebibytes(2);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPeerPrefix = "peer:";
 
 // Whether `item` of the list is a switch of the name `previous`, or a part of
-// one. `previous` has the items that belong to it.
+// one. `previous` includes the items that belong to it.
 bool Continues(const std::string& previous, const std::string& item) {
   if (!previous.starts_with(kPeerPrefix)) return false;
   if (previous.find(':', kPeerPrefix.size()) == std::string_view::npos) {
@@ -31,7 +31,7 @@ bool Continues(const std::string& previous, const std::string& item) {
 }  // namespace
 
 std::vector<Options> OptionsPerStrategyOrPeer() {
-  std::string name;  // with the items so far that belong to it
+  std::string name;  // including the items so far that belong to it
   const auto is_peer = [&](const std::string& item) {
     if (Continues(name, item)) {
       name += "," + item;
@@ -49,7 +49,7 @@ std::vector<Options> OptionsPerStrategyOrPeer() {
       all.push_back(std::move(options));
     }
   }
-  // Refuses names and switches that are wrong.
+  // Throws for wrong names and switches.
   for (const Options& options : all) IsPeerName(options.allocator_strategy);
   return all;
 }

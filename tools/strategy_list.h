@@ -9,9 +9,9 @@ namespace strata {
 
 // The options of each strategy and each peer in the list allocator_strategy.
 //
-// Model: commas separate the names, and the switches of a peer as well. After a
+// Model: commas separate the names, and also the switches of a peer. After a
 //   peer with switches, "peer:pytorch:KEY=VALUE", an item with "=" is its next
-//   switch unless it begins with "peer:". In brackets each item belongs to the
+//   switch, unless it begins with "peer:". All items in brackets belong to the
 //   peer.
 // Errors: as OptionsPerStrategy and IsPeerName.
 std::vector<Options> OptionsPerStrategyOrPeer();

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-// Characters, not bytes: UTF-8's continuation bytes take no room.
+// Counts characters, not bytes: UTF-8's continuation bytes have no width.
 std::size_t Width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(),

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-// Text in aligned columns, for people.
+// Readable text in aligned columns.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -15,7 +15,7 @@ class Table {
   void AddColumn(const std::string& title, Align align);
   // One cell for each column, in UTF-8.
   void AddRow(std::vector<std::string> cells);
-  // Title, then the rows, each with a line end and no blanks before it.
+  // Title, then the rows, each with a line end and without trailing blanks.
   std::string ToString() const;
 
  private:

@@ -91,7 +91,7 @@ void TraceBuilder::Free(std::uint64_t line, std::uint64_t address,
   EndSlot(line, *slot, index);
 }
 
-// The slot of the live block at `address`, which is live no longer.
+// Removes the live block at `address` and returns its slot.
 std::optional<std::uint32_t> TraceBuilder::TakeLive(std::uint64_t address) {
   if (address != 0) return live_.Remove(address);
   if (live_null_.empty()) return std::nullopt;
@@ -191,7 +191,7 @@ std::uint32_t TraceBuilder::StreamIndex(std::uint64_t line,
   return last_stream_index_;
 }
 
-// A stream is noted when its run of rows ends.
+// Called when the run of rows of a stream ends.
 void TraceBuilder::NoteDefault(std::uint64_t stream) {
   has_stream_0_ = has_stream_0_ || stream == 0;
   has_stream_1_ = has_stream_1_ || stream == 1;

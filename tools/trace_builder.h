@@ -15,28 +15,28 @@
 
 namespace strata {
 
-// Makes a Trace of rows in file order. Every reader of a format ends in one.
+// Builds a Trace from rows in file order. Every reader of a format uses one.
 //
-// Model: address 0 is legal for blocks of no bytes; any number of them may be
+// Model: address 0 is legal for blocks of 0 bytes; any number of them may be
 //   live. Streams 0 and 1 are both the default stream (CUDA's legacy handles).
 //   A row that contradicts the rows before it is skipped (Trace::skipped): a
-//   free of memory that is not live, bytes at address 0. An allocate of a live
-//   address frees the old block first, as its free is missing.
+//   free of memory that is not live, or bytes at address 0. An allocate of a
+//   live address frees the old block first, because its free is missing.
 // Errors: TraceError; with `strict`, also for the first row that would be
-//   skipped. The builder is of no use after that.
+//   skipped. The builder is unusable after that.
 class TraceBuilder {
  public:
-  // `unit` says what the `line` of a row counts.
+  // `unit` is the unit of the `line` of a row.
   explicit TraceBuilder(const std::string& path,
                         Trace::Unit unit = Trace::Unit::kLine,
                         bool strict = false);
 
-  // A row, or a part of the file that is read as one, has begun.
+  // Counts a row, or a part of the file that is read as one.
   void CountRow() { trace_.skipped.AddRows(1); }
   void CountBytes(std::uint64_t bytes) { trace_.skipped.AddBytes(bytes); }
   void Allocate(std::uint64_t line, std::uint64_t address, std::uint64_t bytes,
                 std::uint64_t stream);
-  // `bytes`, `stream`: nothing if the row does not say.
+  // `bytes`, `stream`: nothing if the row does not contain them.
   void Free(std::uint64_t line, std::uint64_t address,
             std::optional<std::uint64_t> bytes,
             std::optional<std::uint64_t> stream);
@@ -44,7 +44,7 @@ class TraceBuilder {
   void Release(std::uint64_t line);
   // A request that failed when it was recorded.
   void Try(std::uint64_t line, std::uint64_t bytes, std::uint64_t stream);
-  // The same, of unknown size.
+  // A failed request of unknown size.
   void SkipFailure() { ++trace_.failures_skipped; }
   void SkipReallocations(std::uint64_t rows) {
     trace_.reallocations_skipped += rows;
@@ -52,25 +52,25 @@ class TraceBuilder {
   void SkipOtherPlace() { ++trace_.other_place_rows; }
   void SkipOtherPlaces(std::uint64_t rows) { trace_.other_place_rows += rows; }
 
-  // Leaves something out, or fails if the reading is strict.
+  // Skips a part, or throws if the reading is strict.
   void Skip(SkipKind kind, std::uint64_t line, const std::string& reason,
             std::uint64_t count = 1);
-  // Counts for this trace, too.
+  // Adds the counts of `log` to this trace.
   void MergeSkipped(const SkipLog& log) { trace_.skipped.Merge(log); }
   [[noreturn]] void Fail(std::uint64_t line, std::string_view reason) const;
 
-  // The number of a stream in Trace::streams, which it enters if it is new.
+  // The index of a stream in Trace::streams. Adds a new stream.
   std::uint32_t StreamIndex(std::uint64_t line, std::uint64_t stream);
   std::size_t events() const { return trace_.events.size(); }
 
-  // From now on a live address, or a stream, is `renamed` of its old number.
-  // Different numbers have different new numbers.
+  // From now on the number of a live address, or of a stream, is replaced by
+  // `renamed` of it. Different numbers have different new numbers.
   using Rename = std::function<std::uint64_t(std::uint64_t)>;
   void RenameAddresses(const Rename& renamed);
   void RenameStreams(const Rename& renamed);
 
-  // Errors: TraceError if there was no allocate, free or try: the reason for
-  //   which the first row was skipped, if one was.
+  // Errors: TraceError if there was no allocate, free or try; with the reason
+  //   of the first skipped row, if there is one.
   Trace Finish();
 
  private:
@@ -85,16 +85,15 @@ class TraceBuilder {
   LiveMap live_;
   std::vector<std::uint32_t> live_null_;  // slots of live blocks at address 0
   std::vector<std::uint32_t> free_slots_;
-  // Of the block last in each slot: its bytes, and the index of its stream.
+  // Of the last block in each slot: its bytes, and the index of its stream.
   std::vector<std::uint64_t> slot_bytes_;
   std::vector<std::uint32_t> slot_streams_;
   std::unordered_map<std::uint64_t, std::uint32_t> stream_indices_;
-  std::uint64_t last_stream_ = 0;  // that of the row before, and its index
+  std::uint64_t last_stream_ = 0;  // stream of the previous row, and its index
   std::uint32_t last_stream_index_ = 0;
   bool has_stream_0_ = false;
-  bool has_stream_1_ = false;  // cudaStreamLegacy: 0 by another name
-  std::uint64_t next_line_ =
-      0;  // that the next event has if nothing is skipped
+  bool has_stream_1_ = false;    // cudaStreamLegacy, the same stream as 0
+  std::uint64_t next_line_ = 0;  // line of the next event if nothing is skipped
   std::uint64_t live_bytes_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kFirstOfPickle = '\x80';  // PROTO
 
-// The first byte but for a byte order mark and space; 0 if there is none near.
+// The first byte after a byte order mark and space; 0 if there is none nearby.
 char FirstByte(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) {
     head.remove_prefix(kByteOrderMark.size());

@@ -11,22 +11,23 @@
 namespace strata {
 
 struct TraceReaderOptions {
-  // Of a file that has several, whose operations; nothing: the first's.
+  // The device to read in a file with several; nothing: the first.
   std::optional<std::uint64_t> device;
-  // Whether a part of the file that would be skipped is an error.
+  // Treat a part of the file that would be skipped as an error.
   bool strict = false;
 };
 
-// Reads a trace of any known form, plain or compressed by gzip. The content
-// tells which form it is: a pickle is a snapshot of PyTorch, lines of JSON are
-// a log of Umpire, and the rest is an RMM log.
+// Reads a trace of any known format, plain or compressed by gzip. The content
+// determines the format: a pickle is a snapshot of PyTorch, lines of JSON are a
+// log of Umpire, and all other text is an RMM log.
 //
-// Errors: TraceError; of a file of another kind it says which (file_kind.h).
+// Errors: TraceError; for a file of another kind it names the kind
+//   (file_kind.h).
 Trace ReadTrace(InputBuffer& input, const TraceReaderOptions& options);
 Trace ReadTrace(const std::string& path, const TraceReaderOptions& options);
 
-// Adds the bytes of `input`, which was read to its end, to `log`, those behind
-// its gzip data, and the row that was lost where that data is cut off.
+// Adds to `log` the trailing bytes after the gzip data of `input`, which was
+// read to its end, and the row that was lost if that data is cut off.
 //
 // Errors: with `strict`, TraceError if there are such bytes or such a row.
 void CountInput(const InputBuffer& input, bool strict, SkipLog* log);

@@ -6,8 +6,8 @@
 namespace strata {
 namespace {
 
-// From so many streams on, asking other streams at each growth dominates the
-// time of a replay.
+// From this many streams on, the queries of other streams at each growth
+// dominate the time of a replay.
 constexpr std::size_t kManyStreams = 500;
 
 void Say(const std::string& path, std::uint64_t count,

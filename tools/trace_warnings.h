@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// Says on stderr how a trace was read: a line for each kind of rows that were
-// skipped, and for each fact that changes the result.
+// Reports on stderr how a trace was read: a line for each kind of skipped rows,
+// and for each fact that changes the result.
 void Warn(const Trace& trace);
 
 // One line for each kind in `log`, about the file at `path`.

@@ -24,13 +24,13 @@ using SortedJson = nlohmann::json;
 struct Resource {
   std::string name;
   TraceBuilder builder;
-  // By address: blocks of bytes that are live, and how many without bytes.
+  // By address: live blocks with bytes, and the number of blocks without bytes.
   std::unordered_set<std::uint64_t> sized;
   std::unordered_map<std::uint64_t, std::uint64_t> empty;
   std::uint64_t rows = 0;
 };
 
-// A line that cannot be used, and why.
+// An unusable line, and the reason.
 struct BadLine {
   SkipKind kind;
   std::string reason;
@@ -66,7 +66,8 @@ class UmpireLogReader {
     kept->builder.MergeSkipped(log_);
     kept->builder.SkipOtherPlaces(rows - kept->rows);
     for (; calls_ > results_; --calls_) kept->builder.SkipFailure();
-    // A device's are an allocate, a copy and a deallocate, which are read.
+    // On a device, a reallocation is an allocate, a copy and a deallocate,
+    // which are read.
     if (!IsDevice(kept->name)) kept->builder.SkipReallocations(reallocations_);
     return kept->builder.Finish();
   }
@@ -105,7 +106,8 @@ class UmpireLogReader {
     }
   }
 
-  // The form up to version 6 names the process. Addresses are of one only.
+  // Up to version 6 the lines name the process. Addresses belong to one
+  // process.
   void RequireProcess(const SortedJson& json) {
     const auto uid = json.find("uid");
     if (uid == json.end() || strict_) return;
@@ -166,7 +168,7 @@ class UmpireLogReader {
 
   // --- Allocators --------------------------------------------------------
 
-  // `parent`: a name or reference that is known, or empty.
+  // `parent`: a known name or reference, or empty.
   void Name(const std::string& reference, const std::string& name,
             const std::string& parent) {
     const auto known = resource_names_.find(parent);
@@ -177,8 +179,8 @@ class UmpireLogReader {
     resource_names_[name] = resource;
   }
 
-  // The first argument that names an allocator; those that do not are sizes
-  // and the like. The new form keeps them, as arg0, arg1 …, beside others.
+  // The first argument that names an allocator; others are sizes and the like.
+  // In the new form arguments are arg0, arg1 …, among other members.
   std::string ParentOf(const SortedJson& json, const char* key) const {
     if (!json.contains(key)) return "";
     const SortedJson& arguments = json[key];
@@ -193,7 +195,7 @@ class UmpireLogReader {
 
   Resource& ResourceOf(const std::string& reference) {
     const auto known = resource_names_.find(reference);
-    // Made before the log began.
+    // Created before the log began.
     const std::string& name =
         known == resource_names_.end() ? reference : known->second;
     for (Resource& resource : resources_) {
@@ -285,12 +287,12 @@ class UmpireLogReader {
   const std::string path_;
   const bool strict_;
   LineReader lines_;
-  SkipLog log_;         // of lines that are of no resource
-  SortedJson process_;  // the uid of the first line that has one
+  SkipLog log_;         // lines without a resource
+  SortedJson process_;  // uid of the first line that has one
   // By name and by reference of an allocator: the name of its resource.
   std::unordered_map<std::string, std::string> resource_names_;
   std::vector<Resource> resources_;  // in the order of their first rows
-  // Of allocate, in the form that logs a call and then its result.
+  // Counts of allocate, in the form that logs a call and then its result.
   std::uint64_t calls_ = 0;
   std::uint64_t results_ = 0;
   std::uint64_t reallocations_ = 0;

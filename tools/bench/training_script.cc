@@ -14,7 +14,7 @@ constexpr std::uint32_t kOperations = 500;
 // One operation in this many has a weight.
 constexpr std::uint32_t kOperationsPerWeight = 5;
 constexpr std::uint32_t kGradientOperations =
-    kOperations / kOperationsPerWeight;  // have two weights each
+    kOperations / kOperationsPerWeight;  // each with two weights
 constexpr std::uint64_t kRoundBytes = 512;
 constexpr int kJitteredSteps = 20;
 // The number of equal layers: a step then has at most 68 sizes. Recorded steps

@@ -32,9 +32,9 @@ constexpr std::chrono::milliseconds kRoundTime{20};
 // For several threads, in wall time: shorter than a time slice, so that some
 // rounds on a busy machine are not interrupted.
 constexpr std::chrono::milliseconds kTeamRoundTime{2};
-// Threads on separate streams with repeated steps pass memory on until each
-// stream has enough at its peak, at the same time as all others. docs/bench.md
-// has the times without this.
+// Threads on separate streams with repeated steps exchange memory until every
+// stream has enough for its steps at the same time. docs/bench.md has the times
+// without this wait.
 constexpr std::chrono::milliseconds kSettleTime{1000};
 constexpr std::uint64_t kMostForMalloc = Gibibytes(1024);
 // Factor over the live bytes, for chunks that are not full.

@@ -12,10 +12,10 @@
 
 namespace strata {
 
-// From an address to what is known of it: a flat hash map with linear probing.
+// Maps an address to a value: a flat hash map with linear probing.
 //
 // Threads: externally synchronised.
-// Cost: constant; no heap call but to grow.
+// Cost: constant; heap calls only to grow.
 template <class Value>
 class FlatAddressMap {
  public:
@@ -26,7 +26,7 @@ class FlatAddressMap {
     ++size_;
   }
 
-  // Takes `address` out; null if it is not in the map.
+  // Removes `address`; null if it is not in the map.
   Value* Take(DevicePtr address) {
     if (cells_.empty()) return nullptr;
     std::size_t at = Home(address);
@@ -91,12 +91,12 @@ class FlatAddressMap {
     cells_[gap] = {};
   }
 
-  std::vector<Cell> cells_;  // a power of two of them, at most half full
+  std::vector<Cell> cells_;  // a power of two, at most half of them used
   std::size_t size_ = 0;
-  unsigned shift_ = 64;  // 64 less the logarithm of the number of cells
+  unsigned shift_ = 64;  // 64 minus the logarithm of the number of cells
 };
 
-// The same in 67 shards with a lock each, as pytorch.md §2.2 has it.
+// FlatAddressMap in 67 shards with a lock each, as in pytorch.md §2.2.
 //
 // Threads: any thread.
 template <class Value>
@@ -112,7 +112,7 @@ class ShardedAddressMap {
     const std::lock_guard<std::mutex> lock(shard.mutex);
     return shard.map.Take(address);
   }
-  // While nobody inserts or takes.
+  // No other thread may insert or take meanwhile.
   template <class Visit>
   void ForEach(Visit visit) const {
     for (const Shard& shard : shards_) shard.map.ForEach(visit);

@@ -11,7 +11,8 @@ ExpandableSegment::ExpandableSegment(Device& device, const Stream& stream,
                                      std::size_t granule_bytes,
                                      std::size_t device_bytes)
     : device_(device), stream_(stream), granule_bytes_(granule_bytes) {
-  // An eighth more than the device has: room for what is unmapped between.
+  // An eighth more than the device has: room for unmapped ranges between mapped
+  // ones.
   const std::size_t wanted = device_bytes + device_bytes / 8;
   const std::size_t granules = (wanted + granule_bytes - 1) / granule_bytes;
   reserved_bytes_ = granules * granule_bytes;
@@ -83,7 +84,8 @@ AddressRange ExpandableSegment::Unmap(AddressRange range) {
       (range.begin - begin_ + granule_bytes_ - 1) / granule_bytes_;
   const std::size_t last = (range.end() - begin_) / granule_bytes_;
   if (first >= last) return {range.begin, 0};
-  // The free only says that the host is done; kernels may still run.
+  // A free only means that the host no longer needs the block; kernels may
+  // still run.
   RequireSuccess(device_.StreamSynchronize(stream_),
                  DeviceCall::kStreamSynchronize);
   for (std::size_t i = first; i < last; ++i) UnmapGranule(i);

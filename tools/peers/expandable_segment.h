@@ -10,7 +10,7 @@
 
 namespace strata {
 
-// A range of addresses, part of which has memory behind it.
+// A range of addresses, partly mapped to memory.
 struct AddressRange {
   DevicePtr begin = 0;
   std::size_t bytes = 0;
@@ -18,8 +18,8 @@ struct AddressRange {
   DevicePtr end() const { return begin + bytes; }
 };
 
-// An address range larger than the device, filled with physical memory granule
-// by granule as it is needed.
+// An address range larger than the device. Physical memory is mapped granule by
+// granule as needed.
 //
 // Errors: std::runtime_error if the device refuses a call for another reason
 //   than lack of memory.
@@ -27,22 +27,22 @@ struct AddressRange {
 // Source: pytorch.md §2.6.
 class ExpandableSegment {
  public:
-  // Every granule is a handle of `granule_bytes`.
+  // Each granule has a handle of `granule_bytes`.
   ExpandableSegment(Device& device, const Stream& stream,
                     std::size_t granule_bytes, std::size_t device_bytes);
   ExpandableSegment(const ExpandableSegment&) = delete;
   ExpandableSegment& operator=(const ExpandableSegment&) = delete;
-  // Unmaps what is mapped, without waiting for the stream.
+  // Unmaps all granules, without waiting for the stream.
   ~ExpandableSegment();
 
   AddressRange range() const { return {begin_, reserved_bytes_}; }
 
-  // Puts memory behind the granules that `range` touches, which have none;
-  // `range` begins at one. Returns what was mapped: nothing if there is not
-  // enough memory for all of it.
+  // Maps memory to the granules that `range` touches. They are unmapped, and
+  // `range` begins at a granule. Returns the mapped range: empty if there is
+  // not enough memory for all of it.
   AddressRange Map(AddressRange range);
-  // Waits for the stream, then takes the memory from the granules that lie
-  // within `range`. Returns what was unmapped: nothing if there is no granule.
+  // Waits for the stream, then unmaps the granules that lie within `range`.
+  // Returns the unmapped range: empty if there is no granule.
   AddressRange Unmap(AddressRange range);
 
  private:
@@ -60,8 +60,8 @@ class ExpandableSegment {
   const std::size_t granule_bytes_;
   std::size_t reserved_bytes_ = 0;
   DevicePtr begin_ = 0;
-  std::vector<MemHandle> handles_;  // by granule; 0: none
-  std::vector<bool> is_mapped_;     // by granule
+  std::vector<MemHandle> handles_;  // per granule; 0: none
+  std::vector<bool> is_mapped_;     // per granule
 };
 
 }  // namespace strata

@@ -15,11 +15,10 @@ namespace strata {
 
 class PaddleAllocator;
 
-// Thrown by a layer that has no memory, and caught by those that can do
-// something about it.
+// Thrown by a layer without memory, and caught by layers that can react.
 struct PaddleOutOfMemory {};
 
-// A spin lock that asks again and again.
+// A spin lock that retries without a pause.
 class PaddleSpinLock {
  public:
   void lock() {  // NOLINT(readability-identifier-naming): as std::mutex has it
@@ -36,7 +35,7 @@ class PaddleSpinLock {
   std::atomic_flag taken_;
 };
 
-// Where memory lives, by the original's three numbers: 16 bytes.
+// The place of memory, with the three numbers of the original: 16 bytes.
 struct PaddlePlace {
   std::int8_t kind = 1;  // memory of a GPU
   std::int8_t device = 0;
@@ -45,7 +44,8 @@ struct PaddlePlace {
   friend auto operator<=>(const PaddlePlace&, const PaddlePlace&) = default;
 };
 
-// What a layer hands out, with the layers that still have to see it freed.
+// The allocation of a layer, with the list of layers to which its free is still
+// passed.
 //
 // Threads: externally synchronised.
 // Source: paddle.md §1, §3.1.
@@ -64,7 +64,7 @@ class PaddleAllocation {
 
  private:
   friend class PaddleAllocator;
-  // The original moves more layers than this into a vector; there are three.
+  // The original uses a vector for more layers; there are three.
   static constexpr std::size_t kMostLayers = 8;
 
   const DevicePtr address_;
@@ -79,9 +79,9 @@ using PaddleAllocationPtr =
 
 // A layer.
 //
-// Model: whoever handed an allocation out last sees it freed first. A layer
-//   that keeps nothing of its own passes the object of the one below on;
-//   others put an object around it.
+// Model: the layer that returned an allocation last sees its free first. A
+//   layer without state per allocation passes on the object of the layer below.
+//   Other layers wrap it in their own object.
 // Errors: PaddleOutOfMemory.
 // Threads: any thread.
 // Source: paddle.md §3.1, rules 2 to 4.
@@ -95,7 +95,7 @@ class PaddleAllocator {
   virtual PaddleAllocationPtr Allocate(std::size_t bytes);
   virtual void Free(PaddleAllocation* allocation);
 
-  // What an allocation is destroyed with.
+  // The deleter of allocations.
   static void Delete(PaddleAllocation* allocation);
 
  protected:

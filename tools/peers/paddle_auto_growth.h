@@ -14,7 +14,7 @@
 
 namespace strata {
 
-// The bytes taken from the device by all allocators of a PaddlePeer.
+// The bytes that all allocators of a PaddlePeer hold from the device.
 struct PaddleReserved {
   std::atomic<std::size_t> bytes{0};
   std::atomic<std::size_t> peak_bytes{0};
@@ -22,8 +22,8 @@ struct PaddleReserved {
   void Add(std::size_t more);
 };
 
-// The strategy that a PaddlePeer has for each stream: best fit in chunks that
-// are as large as the request that asked for them.
+// The strategy of each stream of a PaddlePeer: best fit in chunks. A chunk is
+// as large as the request that caused it.
 //
 // Errors: PaddleOutOfMemory if there is no memory left even after
 //   FreeIdleChunks; std::runtime_error if the device refuses a call for another
@@ -42,14 +42,14 @@ class PaddleAutoGrowth final : public PaddleAllocator {
   using BlockList = std::list<Block>;
   struct Chunk {
     DevicePtr address = 0;
-    BlockList blocks;  // in the order of their addresses
+    BlockList blocks;  // in address order
   };
   // Chunks have at least `chunk_bytes`.
   PaddleAutoGrowth(Device& device, PaddlePlace place, std::size_t chunk_bytes,
                    PaddleReserved* reserved);
   ~PaddleAutoGrowth() override;
 
-  // Gives chunks without a block in use back; returns their bytes.
+  // Releases chunks without a block in use; returns their bytes.
   std::size_t FreeIdleChunks();
   std::uint64_t allocations();
 
@@ -58,12 +58,12 @@ class PaddleAutoGrowth final : public PaddleAllocator {
   void FreeImpl(PaddleAllocation* allocation) override;
 
  private:
-  // What stands for a block in use.
+  // The allocation object of a block in use.
   class Object;
   using Key = std::pair<std::size_t, DevicePtr>;
 
   static Key KeyOf(const Block& block) { return {block.bytes, block.address}; }
-  // Leaves the low part of `free_block` free; returns the high part.
+  // Splits `free_block`: the low part remains free; returns the high part.
   BlockList::iterator TakeHighEnd(BlockList::iterator free_block,
                                   std::size_t bytes);
   // Returns false if the device has no memory.

@@ -33,7 +33,7 @@ void PaddleStreams::FreeIdleChunks() {
   for (PaddleStreamSafeLayer* layer : layers_) layer->below().FreeIdleChunks();
 }
 
-// Around the strategy's own object.
+// Wraps the strategy's object.
 class PaddleStreamSafeLayer::Object final : public PaddleAllocation {
  public:
   Object(PaddleAllocationPtr inner,

@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// Counts the bytes of what passes.
+// Counts the bytes of passing allocations and frees.
 class PaddleStatLayer final : public PaddleAllocator {
  public:
   PaddleStatLayer(std::shared_ptr<PaddleAllocator> below, PaddleStat* stat)
@@ -27,8 +27,8 @@ class PaddleStatLayer final : public PaddleAllocator {
   PaddleStat* const stat_;
 };
 
-// Would wait for another thread's free when there is no memory; here there may
-// be no other thread, so it gives up (docs/peers.md).
+// The original waits for another thread's free when there is no memory. Here
+// there may be no other thread, so this layer fails at once (docs/peers.md).
 class PaddleRetryLayer final : public PaddleAllocator {
  public:
   explicit PaddleRetryLayer(std::shared_ptr<PaddleAllocator> below)
@@ -48,7 +48,7 @@ class PaddleStreamSafeLayer;
 class PaddleStreams {
  public:
   void Add(PaddleStreamSafeLayer* layer);
-  // Gives the idle chunks of every stream back.
+  // Releases the idle chunks of every stream.
   void FreeIdleChunks();
 
  private:
@@ -56,9 +56,9 @@ class PaddleStreams {
   std::vector<PaddleStreamSafeLayer*> layers_;  // guarded by lock_
 };
 
-// Keeps memory until the streams that it is marked for are done with it: here
-// nothing is marked. When its own stream has no memory left, the idle chunks of
-// all streams go back, and it tries once more.
+// Holds memory until the streams that it is marked for have completed; here
+// nothing is marked. When its own stream has no memory left, it releases the
+// idle chunks of all streams, and tries once more.
 //
 // Lifetime: its allocations share it. `streams` outlives it.
 // Source: paddle.md §3.6.

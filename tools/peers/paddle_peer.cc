@@ -38,7 +38,7 @@ bool PaddlePeer::Allocate(std::size_t bytes, const Stream& stream,
 
 void PaddlePeer::Free(const PeerBlock& block) {
   if (block.address == 0) return;
-  // Freed here, as the pointer that the original's user holds would be.
+  // Destroyed here, like the pointer of the original's user.
   const PaddleAllocationPtr allocation(
       static_cast<PaddleAllocation*>(block.record), PaddleAllocator::Delete);
 }
@@ -76,7 +76,7 @@ const PaddlePeer::Layers& PaddlePeer::LayersOf(const Stream& stream) {
   return layers;
 }
 
-// Looks twice, as the original: whether there are any, and which.
+// Two lookups, as in the original.
 const PaddlePeer::Layers* PaddlePeer::FindLayers(std::uint64_t stream) const {
   const auto of_place = layers_.find(place_);
   if (of_place == layers_.end() || !of_place->second.contains(stream)) {

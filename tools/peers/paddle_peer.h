@@ -19,9 +19,9 @@ namespace strata {
 // PaddlePaddle's default: the facade over statistics, retry, the stream-safe
 // layer and the auto_growth strategy.
 //
-// Model: these four layers for each stream. The default stream's are found by
-//   the place, as programs with one stream find them; those of others by place
-//   and stream under a shared lock.
+// Model: each stream has these four layers. The layers of the default stream
+//   are found by the place, as in programs with one stream. The layers of other
+//   streams are found by place and stream under a shared lock.
 // Source: paddle.md §1b, §3.3, §3.6, §3.9.
 class PaddlePeer final : public Peer {
  public:

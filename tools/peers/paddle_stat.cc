@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t kMostStats = 16;
 
-// Written by their thread alone.
+// Only their thread writes them.
 using Cells = std::array<std::atomic<std::int64_t>, kMostStats>;
 
 // The cells of all threads.
 class Registry {
  public:
-  // Never destroyed: threads may end after static objects do.
+  // Never destroyed: threads may end after static objects were destroyed.
   static Registry& Instance() {
     static Registry& instance = *new Registry();
     return instance;
@@ -62,7 +62,7 @@ class Registry {
   std::mutex mutex_;
   // All below: guarded by mutex_.
   std::unordered_set<Cells*> threads_;
-  std::array<std::int64_t, kMostStats> ended_{};  // of threads that are no more
+  std::array<std::int64_t, kMostStats> ended_{};  // counts of ended threads
   std::array<bool, kMostStats> is_taken_{};
 };
 

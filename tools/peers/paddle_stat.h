@@ -6,11 +6,11 @@
 
 namespace strata {
 
-// A number of bytes that every thread counts in a cell of its own.
+// A number of bytes that every thread counts in a separate cell.
 //
-// Model: a cell per thread for each of up to 16 numbers, as the original has
-//   them for 16 devices. What a thread has counted stays when it ends, unlike
-//   there; peaks are not kept.
+// Model: a cell per thread for each of up to 16 numbers; the original has them
+//   for 16 devices. Unlike in the original, the counts of a thread remain when
+//   it ends; peaks are not stored.
 // Errors: std::runtime_error from the constructor, if 16 exist.
 // Threads: any thread.
 // Source: paddle.md §3.13.
@@ -19,10 +19,10 @@ class PaddleStat {
   PaddleStat();
   PaddleStat(const PaddleStat&) = delete;
   PaddleStat& operator=(const PaddleStat&) = delete;
-  // Nobody counts any more.
+  // No thread may count any more.
   virtual ~PaddleStat();
 
-  // Virtual, as in the original, which finds it by device.
+  // Virtual, because the original dispatches by device.
   virtual void Update(std::int64_t bytes);
   // The sum over all threads.
   std::int64_t Current() const;

@@ -33,7 +33,7 @@ void ThrowOutOfMemory(const Peer& peer, Device& device, std::size_t bytes) {
   failure.requested_bytes = bytes;
   failure.in_use_bytes = stats.in_use_bytes;
   failure.reserved_bytes = stats.reserved_bytes;
-  // Left at 0 if the device cannot say.
+  // Left at 0 if the query fails.
   device.MemGetInfo(&failure.device_free_bytes, &failure.device_total_bytes);
   throw BadAlloc(failure);
 }

@@ -14,20 +14,20 @@
 
 namespace strata {
 
-// A block of a peer, as the one who holds it knows it.
+// A block of a peer, as its holder sees it.
 struct PeerBlock {
-  DevicePtr address = 0;   // 0: nothing, which a request of 0 bytes gets
-  std::size_t bytes = 0;   // that are the holder's: the request, rounded up
-  Stream stream;           // that it was made for
-  void* record = nullptr;  // the original's own object, where it hands one out
+  DevicePtr address = 0;   // 0: none, the result of a request of 0 bytes
+  std::size_t bytes = 0;   // usable bytes: the request, rounded up
+  Stream stream;           // stream of the allocation
+  void* record = nullptr;  // the original's object, if it returns one
 };
 
-// Memory that an original had from the device in one piece, and its live
+// One piece of memory that an original held from the device, and its live
 // blocks, ascending.
 struct PeerSegment {
   struct Block {
     std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;  // as the original rounded them
+    std::uint64_t bytes = 0;  // as rounded by the original
   };
 
   std::uint64_t bytes = 0;
@@ -35,9 +35,9 @@ struct PeerSegment {
   std::vector<Block> blocks;
 };
 
-// What a peer says of itself, counted as its original counts.
+// Statistics of a peer, counted as in its original.
 struct PeerStats {
-  std::uint64_t allocations = 0;  // served, those of 0 bytes not counted
+  std::uint64_t allocations = 0;  // served, without requests of 0 bytes
   std::uint64_t in_use_bytes = 0;
   std::uint64_t reserved_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
@@ -48,19 +48,17 @@ struct PeerStats {
   }
 };
 
-// An allocator that people run today, with its rules written anew, to compare
-// with.
+// A reimplementation of an allocator in wide use, for comparison.
 //
-// Model: on a device alone. Its data structures are those of its original:
-//   a tree where that has a tree, a list where that has a list, so that the
-//   time it takes means something. Errors that only a wrong caller can make are
-//   not looked for.
+// Model: it uses a device directly. Its data structures are those of its
+//   original: a tree for a tree, a list for a list, so that its time is
+//   comparable. It does not check for errors that only a wrong caller can make.
 // Errors: std::runtime_error naming the call, if the device refuses one for
 //   another reason than lack of memory.
-// Threads: any thread, by one lock over everything, as in the originals; some
-//   of them call the device with it held, and so does their peer.
-// Lifetime: the device outlives the peer. Destroyed after the last free, when
-//   all work is done; its streams may be gone by then.
+// Threads: any thread, by one lock over everything, as in the originals. Some
+//   originals call the device with the lock held, and so do their peers.
+// Lifetime: the device outlives the peer. Destroy it after the last free, when
+//   all work is complete; its streams may have been destroyed by then.
 class Peer {
  public:
   Peer() = default;
@@ -73,12 +71,12 @@ class Peer {
   // False, and `block` is untouched, if there is no memory left.
   virtual bool Allocate(std::size_t bytes, const Stream& stream,
                         PeerBlock* block) = 0;
-  // `block` is as Allocate left it.
+  // `block` is unchanged since Allocate.
   virtual void Free(const PeerBlock& block) = 0;
   // Returns idle memory to the device: the original's empty_cache(). Does
   // nothing if the original has no such call.
   virtual void Release() {}
-  // Takes over the segments of the original at the beginning of a recording,
+  // Starts with the segments of the original at the beginning of a recording,
   // and adds their blocks to `blocks`, in order. Call it before Allocate.
   // False, and nothing changes, if the peer cannot do that, or memory is too
   // small.
@@ -89,7 +87,7 @@ class Peer {
   virtual PeerStats stats() const = 0;
 };
 
-// Whether a call that may find no memory succeeded.
+// Whether a call that may run out of memory succeeded.
 //
 // Errors: std::runtime_error naming `call`, if it failed for another reason.
 bool FoundMemory(Status status, DeviceCall call);
@@ -97,8 +95,8 @@ bool FoundMemory(Status status, DeviceCall call);
 // Errors: std::runtime_error naming `call`, unless it succeeded.
 void RequireSuccess(Status status, DeviceCall call);
 
-// Throws BadAlloc with what `peer` and `device` hold: `peer` had nothing for a
-// request of `bytes`.
+// Throws BadAlloc with the figures of `peer` and `device`, because `peer` could
+// not serve a request of `bytes`.
 [[noreturn]] void ThrowOutOfMemory(const Peer& peer, Device& device,
                                    std::size_t bytes);
 

@@ -31,8 +31,8 @@ PytorchPeer::Block* PytorchPeer::AddExpandable(Pool& pool, std::size_t bytes,
   return block;
 }
 
-// The first of a row of free and unmapped blocks that together have `bytes`:
-// the row at the lowest address, in a new segment if there is none.
+// The first of a row of adjacent free and unmapped blocks that together have
+// `bytes`: the row at the lowest address; in a new segment if there is none.
 PytorchPeer::Block* PytorchPeer::FindRoom(Pool& pool, std::size_t bytes,
                                           const Stream& stream) {
   const auto has_room = [bytes](const Block* block) {
@@ -96,7 +96,7 @@ bool PytorchPeer::MapBlock(Block* block, std::size_t bytes) {
   return true;
 }
 
-// Takes the memory from the granules that lie within a free block.
+// Unmaps the granules that lie within a free block.
 void PytorchPeer::UnmapBlock(Block* block) {
   const AddressRange unmapped =
       block->segment->Unmap({block->address, block->bytes});
@@ -130,7 +130,7 @@ void PytorchPeer::UnmapBlock(Block* block) {
   pool.unmapped.insert(block);
 }
 
-// A block like `block` for a part of its range, not linked yet.
+// A copy of `block` for a part of its range, not linked yet.
 PytorchPeer::Block* PytorchPeer::CutOff(const Block& block,
                                         AddressRange range) {
   auto part = std::make_unique<Block>(block);

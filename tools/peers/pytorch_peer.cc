@@ -11,14 +11,14 @@
 namespace strata {
 namespace {
 
-// The numbers of pytorch.md §2.1.
+// Constants of pytorch.md §2.1.
 constexpr std::size_t kLeastBlockBytes = 512;
 constexpr std::size_t kMostSmallBytes = Mebibytes(1);
 constexpr std::size_t kSmallSegmentBytes = Mebibytes(2);
 constexpr std::size_t kLargeSegmentBytes = Mebibytes(20);
 constexpr std::size_t kLeastOwnSegmentBytes = Mebibytes(10);
 constexpr std::size_t kSegmentStepBytes = Mebibytes(2);
-// max_non_split_rounding_mb, as it is when nobody sets it.
+// The default of max_non_split_rounding_mb.
 constexpr std::size_t kMostUnsplitRestBytes = kLargeSegmentBytes;
 constexpr std::size_t kTooManyBytes = std::size_t{1} << 60;
 
@@ -89,7 +89,7 @@ bool PytorchPeer::Allocate(std::size_t bytes, const Stream& stream,
       found = AddSegment(pool, rounded, stream);
     }
     if (found == nullptr) {
-      // The pool is not searched again after this, although what became free
+      // After this the pool is not searched again, although a new free block
       // may fit.
       ReleaseIdle();
       found = AddSegment(pool, rounded, stream);
@@ -161,8 +161,8 @@ PytorchPeer::Block* PytorchPeer::FindFree(Pool& pool, std::size_t bytes,
   };
   if (!is_ours(found)) return nullptr;
   if (settings_.expandable_segments) {
-    // A block that can grow counts as large as it can become, and the best fit
-    // is the one that can become the least.
+    // A block that can grow counts with its largest possible size. The best fit
+    // is the one with the smallest such size.
     const auto room = [](const Block& block) {
       const bool grows = block.next != nullptr && !block.next->is_mapped;
       return block.bytes + (grows ? block.next->bytes : 0);
@@ -186,7 +186,7 @@ bool PytorchPeer::MayServe(const Block& block, std::size_t bytes) const {
 
 PytorchPeer::Block* PytorchPeer::AddSegment(Pool& pool, std::size_t bytes,
                                             const Stream& stream) {
-  // The cap counts a plain segment, also where less is mapped.
+  // The cap counts a whole plain segment, even if less is mapped.
   if (settings_.HasCap() &&
       reserved_bytes() + SegmentBytes(bytes) > cap_bytes_) {
     return nullptr;
@@ -261,7 +261,7 @@ void PytorchPeer::Merge(Block* into, Block* from) {
   if (from->segment == nullptr) {
     stats_.RemovedInactiveSplit(from->pool->stats_pool(), from->bytes);
   }
-  // Before the merge changes what `from` is found by.
+  // Before the merge changes the key of `from`.
   if (from->is_mapped) {
     from->pool->free.erase(from);
   } else {

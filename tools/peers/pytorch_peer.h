@@ -18,20 +18,20 @@
 
 namespace strata {
 
-// The caching allocator of PyTorch. The settings are PyTorch's own, as they are
-// when nobody sets them, unless `settings` says otherwise.
+// The caching allocator of PyTorch, with PyTorch's default settings unless
+// `settings` changes them.
 //
 // Model: segments hold blocks in address order. Free blocks are in a pool for
 //   blocks of up to 1 MiB or in one for larger ones, each a tree ordered by
-//   stream, size and address; a request takes the smallest block of its own
-//   stream that is large enough and splits it if the rest is worth it. A new
-//   segment is of 2 MiB for small blocks, 20 MiB below 10 MiB, and a multiple
-//   of 2 MiB above. When the device has no memory left, every segment without a
-//   live block goes back, and the device is asked once more.
+//   stream, size and address. A request takes the smallest sufficient block of
+//   its own stream, and splits it if the rest is worth it. A new segment has 2
+//   MiB for small blocks, 20 MiB for requests below 10 MiB, and a multiple of 2
+//   MiB above. When the device has no memory left, every segment without a live
+//   block is released, and the device is called once more.
 //   With a limit on splits, idle blocks from that limit on are released before
-//   that, and only as many as the request needs. With a cap and a threshold,
-//   idle segments that many searches did not need are released before a new
-//   segment is made.
+//   that, only as many as the request needs. With a cap and a threshold, idle
+//   segments that many searches did not need are released before a new segment
+//   is created.
 // Source: pytorch.md §2.1 to §2.6.
 class PytorchPeer final : public Peer {
  public:
@@ -55,21 +55,21 @@ class PytorchPeer final : public Peer {
 
  private:
   struct Pool;
-  // A piece of a segment: in use, free, or addresses without memory.
+  // A piece of a segment: in use, free, or unmapped addresses.
   struct Block {
     Stream stream;
     std::size_t bytes = 0;
-    std::size_t requested_bytes = 0;  // 0 while it is not in use
+    std::size_t requested_bytes = 0;  // 0 while not in use
     Pool* pool = nullptr;
     DevicePtr address = 0;
     bool in_use = false;
     bool is_mapped = true;
-    // Searches of the pool when the block became free.
+    // Number of searches of the pool when the block became free.
     std::uint64_t searches_before = 0;
     // Neighbours in its segment; null at the ends.
     Block* previous = nullptr;
     Block* next = nullptr;
-    ExpandableSegment* segment = nullptr;  // null: of a plain segment
+    ExpandableSegment* segment = nullptr;  // null: plain segment
 
     bool IsSplit() const { return previous != nullptr || next != nullptr; }
   };
@@ -90,12 +90,12 @@ class PytorchPeer final : public Peer {
     }
   };
 
-  // The set of active blocks is by their own addresses.
+  // Active blocks are keyed by the addresses of their records.
   static DevicePtr KeyOf(const Block* block) {
     return reinterpret_cast<DevicePtr>(block);
   }
 
-  // Whether a free block is all of a plain segment.
+  // Whether a free block is a whole plain segment.
   static bool IsIdleSegment(const Block& block) {
     return block.segment == nullptr && !block.IsSplit();
   }
@@ -104,7 +104,7 @@ class PytorchPeer final : public Peer {
   }
   std::size_t reserved_bytes() const { return stats_.ForPeer().reserved_bytes; }
 
-  // Whether it is, while it is free, part of a plain segment partly in use.
+  // Whether a free block is a part of a plain segment that is partly in use.
   static bool IsInactiveSplit(const Block& block) {
     return block.segment == nullptr && block.IsSplit();
   }
@@ -116,15 +116,15 @@ class PytorchPeer final : public Peer {
   Block* AddPlainSegment(Pool& pool, std::size_t bytes, const Stream& stream);
   Block* NewPlainSegment(Pool& pool, const AddressRange& range,
                          const Stream& stream);
-  // Makes the first `bytes` of `block`, which is larger, a block of their own.
+  // Splits off the first `bytes` of `block`, which is larger.
   Block* CutFront(Block* block, std::size_t bytes);
   void MarkInUse(Block* block, std::size_t requested_bytes);
   void AddFree(Block* block);
-  // Makes the pieces of `segment` out of `block`, which is all of it
+  // Creates the blocks of `segment` from `block`, which is all of it
   // (pytorch_restore.cc).
   void Carve(const PeerSegment& segment, Block* block,
              std::vector<PeerBlock>* blocks);
-  // Cuts off what `bytes` leave over, if that is worth a block.
+  // Splits off the rest after `bytes`, if it is worth a block.
   Block* Trim(Block* block, std::size_t bytes);
   bool IsWorthSplitting(const Block& block, std::size_t bytes) const;
   // Adds `from` to its neighbour `into` if both are free or both unmapped.
@@ -134,10 +134,10 @@ class PytorchPeer final : public Peer {
   void ReleaseIdle();
   void ReleaseIdle(Pool& pool);
   // Releases idle blocks from the limit on splits on, until `bytes` are
-  // released. False if they are too few.
+  // released. False if there are too few.
   bool ReleaseOversize(Pool& pool, std::size_t bytes, const Stream& stream);
-  // Releases large idle segments that are older than the mean, until less than
-  // the threshold is reserved or none is older.
+  // Releases large idle segments that are older than the mean age, until less
+  // than the threshold is reserved or none is older.
   void CollectGarbage();
   void ReleasePlainSegment(Block* block);
 
@@ -152,7 +152,7 @@ class PytorchPeer final : public Peer {
   Device& device_;
   const PytorchSettings settings_;
   const std::string name_;
-  std::size_t cap_bytes_ = 0;  // on reserved bytes; 0: none
+  std::size_t cap_bytes_ = 0;  // cap on reserved bytes; 0: none
   mutable std::recursive_mutex mutex_;
   Pool small_;                          // guarded by mutex_
   Pool large_;                          // guarded by mutex_

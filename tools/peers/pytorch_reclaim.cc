@@ -1,4 +1,4 @@
-// The part of PytorchPeer that returns idle segments.
+// The part of PytorchPeer that releases idle segments.
 
 #include <algorithm>
 #include <iterator>
@@ -74,8 +74,8 @@ void PytorchPeer::CollectGarbage() {
   std::size_t reclaimed_bytes = 0;
   bool has_freed = true;
   while (has_freed && reclaimed_bytes < target_bytes && count > 0) {
-    // All that are as old as the mean, also once the target is reached: the
-    // next collection is then far.
+    // Release all blocks as old as the mean, even after the target is reached:
+    // this delays the next collection.
     const double least_age =
         static_cast<double>(total_age) / static_cast<double>(count);
     has_freed = false;

@@ -1,4 +1,5 @@
-// The part of PytorchPeer that begins where a recording began.
+// The part of PytorchPeer that restores the state at the beginning of a
+// recording.
 
 #include <cstddef>
 #include <vector>
@@ -9,7 +10,7 @@
 namespace strata {
 namespace {
 
-// No large segment is so small (pytorch.md §2.1).
+// Every large segment is larger (pytorch.md §2.1).
 constexpr std::size_t kSmallPoolSegmentBytes = Mebibytes(2);
 
 }  // namespace

@@ -38,7 +38,8 @@ std::optional<double> FractionOf(std::string_view text) {
   return std::stod(std::string(text));
 }
 
-// Each function reads the value of a switch. Returns the reason if it is wrong.
+// The functions that read the value of a switch. Each returns the reason if it
+// is wrong.
 using Reason = const char*;
 
 Reason ReadExpandable(std::string_view value, PytorchSettings& settings) {
@@ -100,7 +101,7 @@ bool ReadInterval(std::string_view item, std::optional<std::size_t>& last,
   if (!mebibytes || !std::has_single_bit(*mebibytes)) return false;
   const auto power = static_cast<std::size_t>(std::countr_zero(*mebibytes));
   const std::size_t index = std::min(power, divisions.size() - 1);
-  // The first item also stands for the smaller intervals.
+  // The first item also applies to the smaller intervals.
   fill(last ? index : 0, index + 1);
   last = index;
   return true;

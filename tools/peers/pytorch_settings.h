@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// The switches of PYTORCH_CUDA_ALLOC_CONF that PytorchPeer follows. The
+// The switches of PYTORCH_CUDA_ALLOC_CONF that PytorchPeer implements. The
 // defaults are PyTorch's.
 //
 // Source: pytorch.md §1.3, §2.1 to §2.5.
@@ -16,16 +16,16 @@ struct PytorchSettings {
   static constexpr std::size_t kUnlimited = SIZE_MAX;
   static constexpr std::size_t kIntervals = 16;  // of 1 MiB, 2 MiB, …, 32 GiB
 
-  // Segments of virtual memory.
+  // Use segments of virtual memory.
   bool expandable_segments = false;
-  // max_split_size_mb: free blocks of this size and larger are never split and
-  // serve requests from this size on only.
+  // max_split_size_mb: free blocks of this size and larger are never split, and
+  // serve only requests from this size on.
   std::size_t max_split_bytes = kUnlimited;
-  // Steps between two powers of two to which sizes are rounded, by the power of
-  // two below the size; 0 and 1: multiples of 512 bytes.
+  // Number of steps between two powers of two to which sizes are rounded, by
+  // the power of two below the size. 0 and 1: multiples of 512 bytes.
   std::array<std::size_t, kIntervals> power2_divisions{};
   // Share of the cap above which idle segments are released before a new one is
-  // made; 0: off. Without a cap it has no effect.
+  // created; 0: off. No effect without a cap.
   double garbage_collection_threshold = 0;
   // The cap on reserved bytes, as a share of the device; 1: none.
   double memory_fraction = 1;
@@ -38,12 +38,12 @@ struct PytorchSettings {
   std::size_t RoundedBytes(std::size_t bytes) const;
 };
 
-// `settings` with the switches of `text`, "KEY=VALUE,KEY=VALUE": the names and
-// values of PYTORCH_CUDA_ALLOC_CONF. A list of roundup_power2_divisions is in
-// brackets.
+// Applies the switches of `text`, "KEY=VALUE,KEY=VALUE", to `settings`: the
+// names and values of PYTORCH_CUDA_ALLOC_CONF. A list of
+// roundup_power2_divisions is in brackets.
 //
-// Errors: std::invalid_argument naming the key that is unknown or given twice,
-//   or the key whose value is wrong.
+// Errors: std::invalid_argument naming the key that is unknown or repeated, or
+//   the key with a wrong value.
 PytorchSettings WithPytorchSwitches(PytorchSettings settings,
                                     std::string_view text);
 

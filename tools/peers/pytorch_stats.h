@@ -14,8 +14,8 @@ namespace strata {
 struct PytorchStat {
   std::int64_t current = 0;
   std::int64_t peak = 0;
-  std::int64_t allocated = 0;  // in all
-  std::int64_t freed = 0;      // in all
+  std::int64_t allocated = 0;  // total
+  std::int64_t freed = 0;      // total
 
   void Increase(std::int64_t more) {
     current += more;
@@ -28,14 +28,14 @@ struct PytorchStat {
   }
 };
 
-// Those of its numbers that change with each allocation and free, and what is
-// reserved; each for all blocks, for small ones and for large ones.
+// The statistics that change with each allocation and free, and the reserved
+// bytes; each for all blocks, for small ones and for large ones.
 //
 // Threads: externally synchronised.
 // Source: pytorch.md §2.12, §5.
 class PytorchStats {
  public:
-  // Which blocks a number is of, beside all of them.
+  // The row of a number, beside the row of all blocks.
   enum Pool : std::size_t { kSmall = 1, kLarge = 2 };
 
   void Allocated(Pool pool, std::size_t bytes, std::size_t requested_bytes) {
@@ -52,8 +52,8 @@ class PytorchStats {
     Decrease(active_bytes_, pool, bytes);
     Decrease(requested_bytes_, pool, requested_bytes);
   }
-  // A free part of a plain segment that is partly in use: that it is one now,
-  // or no longer.
+  // An inactive split is a free part of a plain segment that is partly in use.
+  // Call these when one is created or removed.
   void AddedInactiveSplit(Pool pool, std::size_t bytes) {
     Increase(inactive_split_, pool, 1);
     Increase(inactive_split_bytes_, pool, bytes);

@@ -25,7 +25,7 @@ constexpr std::array kPeerRows = {
 #undef STRATA_PEER_WITH_SWITCHES
 };
 
-// A peer as the command line asks for it.
+// A peer named on the command line.
 struct PeerRequest {
   const PeerRow* row = nullptr;  // null: a strategy of the facade
   std::string_view switches;     // empty: none

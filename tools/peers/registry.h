@@ -11,21 +11,21 @@
 
 namespace strata {
 
-// The peers of peers.def as the command line knows them: "peer:pytorch", ….
+// The names of the peers of peers.def on the command line: "peer:pytorch", ….
 std::vector<std::string> PeerNames();
 
-// Whether `strategy` names a peer; a strategy of the facade does not. A name
+// Whether `strategy` names a peer instead of a strategy of the facade. A name
 // may end with switches, "peer:pytorch:max_split_size_mb=64".
 //
 // Errors: std::invalid_argument naming the known peers if it begins with
-//   "peer:" and is none of them; or naming the switch that is wrong.
+//   "peer:" and is none of them; or naming the wrong switch.
 bool IsPeerName(std::string_view strategy);
 
-// The peer that `strategy` names, with the settings that its original has when
-// nobody changes them, but for its switches (docs/peers.md).
+// Creates the peer that `strategy` names, with the default settings of its
+// original, except for its switches (docs/peers.md).
 //
-// Errors: std::invalid_argument if IsPeerName does not hold; std::runtime_error
-//   if the device lacks what the peer needs.
+// Errors: std::invalid_argument unless IsPeerName; std::runtime_error if the
+//   device lacks a feature that the peer needs.
 std::unique_ptr<Peer> MakePeer(std::string_view strategy, Device& device);
 
 // The factories, one per line of peers.def.

@@ -12,26 +12,26 @@ namespace strata {
 struct RmmBlock {
   DevicePtr address = 0;  // 0: no block
   std::size_t bytes = 0;
-  bool is_head = false;  // whether a chunk from the device begins here
+  bool is_head = false;  // a chunk from the device begins here
 
   bool IsBefore(const RmmBlock& other) const {
     return address + bytes == other.address && !other.is_head;
   }
 };
 
-// Free blocks in the order of their addresses, joined where they touch; blocks
-// of different chunks stay apart.
+// Free blocks in address order, joined where they touch. Blocks of different
+// chunks are not joined.
 //
 // Threads: externally synchronised.
-// Cost: linear in the number of blocks, as in the original: it is a plain list.
+// Cost: linear in the number of blocks: a plain list, as in the original.
 // Source: rmm_cccl_umpire.md §1.3.
 class RmmFreeList {
  public:
   void Insert(const RmmBlock& block);
   // Inserts all blocks of `other`.
   void Insert(const RmmFreeList& other);
-  // Takes the smallest block with at least `bytes`, of those the one with the
-  // lowest address; none if there is no such block.
+  // Removes the smallest block with at least `bytes`; among equal ones the one
+  // with the lowest address. Returns no block if there is none.
   RmmBlock TakeBestFit(std::size_t bytes);
 
   const std::list<RmmBlock>& blocks() const { return blocks_; }

@@ -17,19 +17,22 @@
 namespace strata {
 
 struct RmmPoolOptions {
-  std::size_t initial_bytes = 0;  // taken when it is built
-  // Of the pool; none: what the device has.
+  std::size_t initial_bytes = 0;  // allocated by the constructor
+  // Limit of the pool; none: the memory of the device.
   std::optional<std::size_t> maximum_bytes = std::nullopt;
 };
 
 // The pool memory resource of RMM.
 //
 // Model: every stream has a list of free blocks and an event, recorded at each
-//   free. A request takes the best fit of its own stream's list; then of
-//   another's, after a wait for that stream's event; then it takes over the
-//   other lists whole, one by one; then the pool grows by what it has already,
-//   or with a maximum by half of what is left, and by half as much whenever the
-//   device refuses. Nothing goes back to the device.
+//   free. A request is served in this order:
+//   1. the best fit of its own stream's list;
+//   2. the best fit of another stream's list, after a wait for that stream's
+//      event;
+//   3. after merging the other lists into its own, one by one;
+//   4. by growth: as much as the pool already has, or with a maximum half of
+//   the rest; whenever the device refuses, half of that size. No memory is
+//   released to the device.
 // Source: rmm_cccl_umpire.md §1.3.
 class RmmPoolPeer final : public Peer {
  public:
@@ -57,15 +60,16 @@ class RmmPoolPeer final : public Peer {
 
   const StreamEvent& EventOf(const Stream& stream);
   RmmBlock FindBlock(std::size_t bytes, const StreamEvent& mine);
-  // From the lists of other streams, which stay theirs.
+  // Takes a block from the list of another stream; the list is not merged.
   RmmBlock Steal(std::size_t bytes, const StreamEvent& mine);
-  // From this stream's list, to which it adds those of others until one fits.
+  // Takes a block from this stream's list, after merging other lists into it
+  // until one fits.
   RmmBlock TakeOver(std::size_t bytes, const StreamEvent& mine);
-  // What the pool would like to grow by; 0: it must not grow.
+  // The growth that the pool tries first; 0: it must not grow.
   std::size_t Growth(std::size_t bytes) const;
   RmmBlock Grow(std::size_t bytes);
   RmmBlock NewChunk(std::size_t bytes);
-  // Gives what is behind the first `bytes` of `block` back to `list`.
+  // Adds the part of `block` after the first `bytes` to `list`.
   static RmmBlock Split(const RmmBlock& block, std::size_t bytes,
                         RmmFreeList& list);
 
@@ -75,7 +79,7 @@ class RmmPoolPeer final : public Peer {
   FreeLists free_;  // guarded by mutex_
   // By the stream's identity; guarded by mutex_.
   std::unordered_map<std::uint64_t, StreamEvent> events_;
-  std::set<DevicePtr> chunks_;  // from the device; guarded by mutex_
+  std::set<DevicePtr> chunks_;  // chunks from the device; guarded by mutex_
   PeerStats stats_;             // guarded by mutex_
 };
 

@@ -1,5 +1,5 @@
-// How TfBfcPeer gets memory when no chunk fits: more regions, chunks joined in
-// spite of their stamps, and idle regions exchanged for others.
+// The growth of TfBfcPeer when no chunk fits: new regions, chunks joined in
+// spite of their stamps, and idle regions replaced by others.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kUnitBytes = 256;
-// In single precision: the sizes that follow depend on it (R18).
+// In single precision, which determines the following sizes (R18).
 constexpr float kBackpedal = 0.9F;
 
 }  // namespace
@@ -50,7 +50,7 @@ TfBfcRegions::Region TfBfcPeer::TakeFromDevice(std::size_t bytes,
     const auto less = AlignUp(
         static_cast<std::size_t>(static_cast<float>(bytes) * kBackpedal),
         kUnitBytes);
-    // Rounding up would keep small sizes as they are for ever.
+    // Rounding up would leave small sizes unchanged.
     bytes = less < bytes ? less : bytes - kUnitBytes;
     if (bytes < least) return {};
   }
@@ -99,7 +99,7 @@ bool TfBfcPeer::MergeStamped(std::size_t required) {
   bool is_satisfied = required == 0;
   for (const DevicePtr address : TakeMergeable(/*takes_all=*/required > 0)) {
     const Handle handle = regions_.HandleOf(address);
-    if (handle == kNone) continue;  // it was joined to another one meanwhile
+    if (handle == kNone) continue;  // joined to another chunk meanwhile
     if (required > 0 && is_satisfied) {
       waiting_.push_back(address);
       continue;
@@ -117,8 +117,8 @@ bool TfBfcPeer::MergeStamped(std::size_t required) {
   return is_satisfied;
 }
 
-// Takes those of the waiting chunks that may be joined out of the queue, and
-// those that wait no more. A stamp that is safe is cleared.
+// Removes from the queue the waiting chunks that may be joined, and chunks that
+// no longer wait. Clears safe stamps.
 std::vector<DevicePtr> TfBfcPeer::TakeMergeable(bool takes_all) {
   std::vector<DevicePtr> mergeable;
   std::deque<DevicePtr> rest;

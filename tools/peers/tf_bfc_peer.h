@@ -17,13 +17,13 @@
 namespace strata {
 
 struct TfBfcOptions {
-  std::size_t memory_limit_bytes = 0;  // 0: all that the device has
-  bool allow_growth = true;            // otherwise all of it at the first call
-  bool garbage_collection = true;      // of regions without a block in use
-  bool timestamps = false;             // of frees, for `freed_before`
+  std::size_t memory_limit_bytes = 0;  // 0: all memory of the device
+  bool allow_growth = true;        // false: the first call allocates all of it
+  bool garbage_collection = true;  // releases regions without a block in use
+  bool timestamps = false;         // stamps frees, for `freed_before`
 };
 
-// Of what the original counts with each allocation, the largest (R47).
+// The peaks among the statistics of the original (R47).
 struct TfBfcPeaks {
   std::uint64_t in_use_bytes = 0;
   std::uint64_t allocation_bytes = 0;
@@ -31,14 +31,14 @@ struct TfBfcPeaks {
 
 // The BFC allocator of TensorFlow.
 //
-// Model: regions from the device are tiled by chunks. Free chunks are in 21
+// Model: regions from the device are divided into chunks. Free chunks are in 21
 //   bins by powers of two from 256 bytes, each a tree ordered by size and
-//   address; a request takes the first that is large enough, and splits it only
-//   if half of it or 128 MiB would be wasted. Regions double in size up to the
-//   limit; if the device refuses one, a tenth less is asked for, again and
-//   again. One pool serves all streams: the caller's single compute stream
+//   address. A request takes the first sufficient chunk, and splits it only if
+//   half of it or 128 MiB would be wasted. Regions double in size up to the
+//   limit. If the device refuses one, the size is reduced by a tenth,
+//   repeatedly. One pool serves all streams: the caller's single compute stream
 //   orders them.
-// Source: tf_bfc.md R1 to R40; the numbers in the code are of its rules.
+// Source: tf_bfc.md R1 to R40; the numbers in the code name its rules.
 class TfBfcPeer final : public Peer {
  public:
   TfBfcPeer(Device& device, const TfBfcOptions& options);
@@ -51,16 +51,16 @@ class TfBfcPeer final : public Peer {
   PeerStats stats() const override;
   TfBfcPeaks peaks() const;
 
-  // With timestamps: the n-th free is stamped n. 0 if there is no chunk that is
-  // free since `freed_before` or earlier; 0 accepts any.
+  // With timestamps: the n-th free has stamp n. Returns 0 if no chunk has been
+  // free since `freed_before` or earlier; 0 accepts any chunk.
   DevicePtr AllocateRaw(std::size_t bytes, std::uint64_t freed_before);
   void DeallocateRaw(DevicePtr address);
   // Chunks freed before `count` may be used and joined freely from now on.
   void SetSafeFrontier(std::uint64_t count);
 
-  // What the rules speak of, for tests: region sizes in the order of their
-  // addresses, the least size of the next region, and the address and stamp of
-  // the chunks that wait to be joined.
+  // State of the rules, for tests: region sizes in address order, the minimal
+  // size of the next region, and the address and stamp of the chunks that wait
+  // to be joined.
   std::vector<std::size_t> RegionBytes() const;
   std::size_t growth_hint_bytes() const;
   std::vector<std::pair<DevicePtr, std::uint64_t>> Waiting() const;
@@ -119,15 +119,15 @@ class TfBfcPeer final : public Peer {
 
   // Growth (tf_bfc_growth.cc).
   bool Extend(std::size_t rounded);
-  // Asks for less and less; returns what it got, or 0 bytes.
+  // Tries smaller and smaller sizes; returns the region, or 0 bytes.
   TfBfcRegions::Region TakeFromDevice(std::size_t bytes, std::size_t least);
   bool FreeIdleRegions(std::size_t rounded);
   bool IsIdle(const TfBfcRegions::Region& region) const;
   void FreeRegion(const TfBfcRegions::Region& region);
 
-  // Timestamps (tf_bfc_growth.cc).
-  // Joins waiting chunks whose stamp is safe, or, if `required` is not 0, any
-  // until one has that many bytes; says whether one has.
+  // Timestamps (tf_bfc_growth.cc). Joins waiting chunks with a safe stamp. If
+  // `required` is not 0, joins any waiting chunk until one has that many bytes,
+  // and returns whether one does.
   bool MergeStamped(std::size_t required);
   std::vector<DevicePtr> TakeMergeable(bool takes_all);
 
@@ -137,14 +137,15 @@ class TfBfcPeer final : public Peer {
   mutable std::mutex mutex_;
   // All below: guarded by mutex_.
   std::vector<Chunk> chunks_;
-  Handle unused_ = kNone;  // first of the slots of chunks_ that are unused
+  Handle unused_ = kNone;  // first unused slot of chunks_
   std::vector<Bin> bins_;
   TfBfcRegions regions_;
-  std::size_t hint_bytes_;  // least size of the next region
+  std::size_t hint_bytes_;  // minimal size of the next region
   std::int64_t next_id_ = 1;
   std::uint64_t frees_ = 0;  // counted with timestamps only
   std::uint64_t safe_frontier_ = 0;
-  std::deque<DevicePtr> waiting_;  // freed with a stamp, in that order
+  // freed with a stamp, in order of their frees
+  std::deque<DevicePtr> waiting_;
   PeerStats stats_;
   TfBfcPeaks peaks_;
   // Notified at every free, for requests that would wait (R45).

@@ -11,12 +11,12 @@
 
 namespace strata {
 
-// The memory that a TfBfcPeer got from the device, and which chunk begins at
-// each 256 bytes of it.
+// The memory that a TfBfcPeer holds from the device, and for each 256 bytes the
+// chunk that begins there.
 //
-// Model: a region's table is as long as the region has units of 256 bytes, and
-//   is zero where no chunk begins. Its pages cost memory only once they are
-//   written, unlike in the original, which fills them.
+// Model: a region's table has one entry per unit of 256 bytes; the entry is
+//   zero if no chunk begins there. Its pages use memory only once they are
+//   written; the original fills them.
 // Threads: externally synchronised.
 // Cost: logarithmic in the number of regions.
 // Source: tf_bfc.md R24.
@@ -33,7 +33,7 @@ class TfBfcRegions {
   };
 
   void Add(DevicePtr begin, std::size_t bytes);
-  // Forgets the region that begins there.
+  // Removes the region that begins at `begin`.
   void Remove(DevicePtr begin);
   // By their ends, ascending.
   std::vector<Region> List() const;
@@ -49,7 +49,7 @@ class TfBfcRegions {
   };
   struct Entry {
     Region region;
-    std::unique_ptr<Handle[], FreeTable> handles;  // each more by 1; 0: kNone
+    std::unique_ptr<Handle[], FreeTable> handles;  // each plus 1; 0: kNone
   };
 
   Handle* CellOf(DevicePtr address) const;

@@ -119,8 +119,8 @@ void AllocatorFacade::StreamDestroyed(Stream stream) {
   }
   if (IsDefault(stream)) {
     throw std::invalid_argument(
-        "StreamDestroyed: a default stream lives as long as its device, or its "
-        "thread, whose end is noticed");
+        "StreamDestroyed: a default stream lives as long as its device, or as "
+        "its thread; the facade notices the end of a thread");
   }
   ForEachState([stream](PlaceState& state) {
     if (state.has_streams() && state.DefaultFront().stream() == stream) {

@@ -486,8 +486,8 @@ void Options::Validate(bool strategy_was_set, bool strategy_is_known) const {
   FaultPlan::Parse(decorators.fault);
   if (!decorators.fault.empty() && Strategy() == "cuda_malloc_async") {
     throw std::invalid_argument(
-        "strata_fault contradicts allocator_strategy=cuda_malloc_async: what "
-        "the driver pools is no request of the system; strata_sim_fault has "
+        "strata_fault contradicts allocator_strategy=cuda_malloc_async: the "
+        "driver's pool makes no request to the system; strata_sim_fault lets "
         "the driver refuse");
   }
   GuardSettings::From(decorators);

@@ -248,7 +248,7 @@ void PlaceState::AddVisitor(ChunkPool::Visitor visitor) {
       strategy_name_.name == "cuda_malloc_async") {
     throw std::logic_error(ToString(place_) +
                            ": cuda_malloc_async leaves its memory to the "
-                           "driver, which shows nobody its chunks");
+                           "driver, which does not report its chunks");
   }
   const HostStrategy strategy = StrategyNow(/*has_visitors=*/true);
   if (!has_visitors_ && !(strategy == strategy_name_)) {

@@ -25,11 +25,11 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kCheckUsage =
     R"(usage: strata check CALLS.csv… [flags]
 
-Looks for hazards in the calls that a program made, as recorded with
---strata_device_trace_file on a GPU or a simulated device (plain or gzip):
-memory used after it was freed, reused or given back while other work may still
-use it, and the like. It finds them from the order that streams, events, waits
-and graphs give, even if all went well when the calls were recorded.
+Checks the recorded calls of a program for hazards: memory that is used after
+its free, or reused or released while other work may still use it, and the like.
+CALLS.csv is a recording of --strata_device_trace_file on a GPU or a simulated
+device (plain or gzip). Hazards follow from the order of streams, events, waits
+and graphs, even if the recorded program had no error.
 
   --format=table|json  for people (default) or programs
   --strict             refuse a file with a line that is no known call
@@ -37,7 +37,7 @@ and graphs give, even if all went well when the calls were recorded.
 The first 64 hazards of each file are shown, all are counted. A line that is no
 known call is skipped, counted and named in a warning; above 1 % of the lines the
 result may be wrong.
-Exit code: 0 if there is none; 1 if there are hazards; 2 if a file cannot be read
+Exit code: 0 without hazards; 1 if there are hazards; 2 if a file cannot be read
 (the others are); 3 if a result may be wrong. Of several the first of 2, 3, 1
 counts.
 )";

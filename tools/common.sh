@@ -10,7 +10,7 @@ print_help() {
   sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"
 }
 
-# fail <message>: one line, then the end.
+# fail <message>: prints one line and ends the script.
 fail() {
   printf '%s: %s\n' "$(basename "$0")" "$1" >&2
   exit 1
@@ -23,7 +23,7 @@ log_of() {
 }
 
 # run_logged <name> <command>...: runs the command with its output in a log and
-# shows one line; if it fails also the log's end, without what passed.
+# prints one line. If it fails, also prints the log's end, without passed tests.
 run_logged() {
   local name=$1 start=$SECONDS log
   log=$(log_of "$name")
@@ -40,7 +40,7 @@ run_logged() {
   fi
 }
 
-# configure_and_build <preset> <target>...: the targets of a preset.
+# configure_and_build <preset> <target>...: builds the targets of a preset.
 configure_and_build() {
   local preset=$1
   shift
@@ -48,7 +48,7 @@ configure_and_build() {
     cmake --build "$root/build/$preset" --parallel "$jobs" --target "$@"
 }
 
-# build_fuzz_targets: they, and the files that they begin with.
+# build_fuzz_targets: builds the fuzz targets and their seed files.
 build_fuzz_targets() {
   configure_and_build asan fuzz_targets fuzz_seeds
 }
@@ -58,9 +58,9 @@ fuzz_targets() {
   find "$root/build/asan/bin" -name 'fuzz_*' ! -name fuzz_tests -type f -printf '%f\n' | sort
 }
 
-# run_fuzz_target <target> <seconds>: begins with the inputs that are kept in
-# tests/data/fuzz or made; what it finds joins what earlier runs found; an input
-# that breaks it is kept, and named in the output.
+# run_fuzz_target <target> <seconds>: starts with the inputs in tests/data/fuzz
+# or with generated ones. Adds new inputs to those of earlier runs. Stores an
+# input that makes the target fail, and names it in the output.
 run_fuzz_target() {
   local folder=$root/build/asan
   local kept=$root/tests/data/fuzz/${1#fuzz_strategy_} begin=()

@@ -28,8 +28,9 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"replay", &RunReplay, "what recorded allocations need, per strategy"},
-    {"bench", &RunBench, "what an allocation and its free cost on the host"},
+    {"replay", &RunReplay,
+     "memory and time of recorded allocations, per strategy"},
+    {"bench", &RunBench, "cost of an allocation and its free on the host"},
     {"check", &RunCheck, "hazards in the recorded calls of a program"},
     {"info", &RunInfo, "devices, strategies, layers and flags of this build"},
 };

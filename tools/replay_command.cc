@@ -30,8 +30,8 @@ namespace {
 constexpr const char* kReplayUsage =
     R"(usage: strata replay TRACE… [flags]
 
-Replays recorded allocations on a simulated device, and says for each trace and
-strategy how much memory it takes from the device.
+Replays recorded allocations on a simulated device. Shows for each trace and
+strategy the memory that it acquires from the device.
 
 TRACE is one of these, plain or compressed by gzip:
   - a memory snapshot of PyTorch, from torch.cuda.memory._dump_snapshot
@@ -40,16 +40,16 @@ TRACE is one of these, plain or compressed by gzip:
   - a replay log of Umpire, from UMPIRE_REPLAY=On
 
   --allocator_strategy=A,B,…  strategies to compare (default: auto_growth), and
-                              peers, the rules of other allocators
-                              (docs/peers.md; no flag changes them):
+                              peers, which are reimplementations of other
+                              allocators (docs/peers.md; no flag changes them):
                               %s
-                              peer:pytorch:KEY=VALUE,KEY=VALUE,… follows these
+                              peer:pytorch:KEY=VALUE,KEY=VALUE,… accepts these
                               switches of PYTORCH_CUDA_ALLOC_CONF:
                               max_split_size_mb, roundup_power2_divisions,
                               garbage_collection_threshold,
                               per_process_memory_fraction, expandable_segments
-  --strata_sim_memory=SIZE    memory of the device (default: that of the recorded
-                              device if a snapshot tells it, else 80GiB)
+  --strata_sim_memory=SIZE    memory of the device (default: as the recorded
+                              device if a snapshot contains it, else 80GiB)
   --fit                       search the smallest device that each trace fits on
   --passes=N                  replay each trace N times in the same allocator,
                               with the live blocks freed at the end of a pass,
@@ -81,7 +81,7 @@ empty_cache() of the recorded program releases idle memory in the replay, too.
 Streams 0 and 1 are both the default stream, as cudaStreamLegacy is 1. Places in
 a snapshot are entries of the device, counted from 1.
 
-Ctrl-C ends the command; the rows that are done are printed.
+Ctrl-C ends the command and prints the completed rows.
 Exit code: 0; 1 if a strategy ran out of memory where the recorded program did
 not; 2 if a file could not be read or replayed (the others are); 3 if a result
 may be wrong. Of several the first of 2, 3, 1 counts; 130 after Ctrl-C.

@@ -131,9 +131,9 @@ class Sentence {
     return text + Beside(best, bytes, is_equal);
   }
 
-  // The best other row or the recorded program. Fits are compared with each
-  // other, because no fit was recorded. `is_equal`: all rows need the same
-  // amount.
+  // Compares the best row with the recorded program, or else with the worst
+  // row. A fit is compared only with fits, because no fit was recorded.
+  // `is_equal`: all rows need the same amount.
   std::string Beside(const ReplayRow& best, std::uint64_t bytes,
                      bool is_equal) const {
     const std::uint64_t recorded = trace_.recorded_peak_bytes;

@@ -69,7 +69,7 @@ void CountInput(const InputBuffer& input, bool strict, SkipLog* log) {
   }
   const std::uint64_t bytes = input.trailing_bytes();
   if (bytes == 0) return;
-  const char* reason = "what follows the gzip data is no gzip data";
+  const char* reason = "the bytes after the gzip data are no gzip data";
   if (strict) throw TraceError(input.path(), 0, reason);
   log->Add(SkipKind::kTrailingBytes, 0, reason, bytes);
 }

@@ -36,36 +36,36 @@ constexpr const char* kBenchUsage =
     R"(usage: strata bench [flags]
        strata bench run ALLOCATOR WORKLOAD [flags]
 
-Measures what an allocation and its free cost on the host, in nanoseconds, for
-strategies of this build through the facade and (c:…) through the C ABI and, to
-compare with, for peers (rules of earlier allocators, docs/peers.md) and for the
-malloc of the C library and of jemalloc, mimalloc and tcmalloc, where they are
-installed. Each runs in a process of its own; all take turns on one core. Time
-is that of the processor; with several threads or a driver, that on the wall, of
-each. `null` is what measuring itself costs, `null_locked` with a spin lock of
-each stream.
-Beside the time: the most that was reserved, over the most that was live. `run`
-runs one once, for profilers.
+Measures the cost of an allocation and its free on the host, in nanoseconds.
+It measures the strategies of this build, through the facade and (c:…) through
+the C ABI. For comparison it measures peers (reimplementations of earlier
+allocators, docs/peers.md) and the malloc of the C library and of jemalloc,
+mimalloc and tcmalloc, where they are installed. Each runs in its own process;
+all take turns on one core. Times are processor time; with several threads or a
+driver they are wall time per thread. `null` is the cost of the measurement,
+`null_locked` the same with a spin lock per stream.
+The table also shows the peak reserved bytes over the peak live bytes. `run`
+runs one allocator once, for profilers.
 
-  --bench_workloads=A,B,…   default: all but those with a *; all: those too
+  --bench_workloads=A,B,…   default: those without a *; all: every one
 %s
   --bench_allocators=A,B,…  default: those without a *; all: every one
 %s
-  --bench_rounds=N          measurements of each (default: 11)
-  --bench_operations=N      pairs of a thread in a measurement, at most (default:
-                            1000000); with `run`, exactly: what is live then is
-                            freed at the end
+  --bench_rounds=N          measurements per row (default: 11)
+  --bench_operations=N      most pairs of a thread in a measurement (default:
+                            1000000); with `run`, the exact number; live blocks
+                            are freed at the end
   --bench_seed=N            draws other random sizes (default: 1)
   --bench_trace=FILE,…      traces to replay, in one stream; a folder stands for
-                            those in it (default: %s, if it is there)
-  --bench_library=FILE      a shared library to measure as `library`; what it
-                            defines: tools/bench/heap_library.h
+                            its traces (default: %s, if it exists)
+  --bench_library=FILE      a shared library to measure as `library`; its
+                            functions: tools/bench/heap_library.h
   --bench_plot=FILE         draws cost against live blocks and threads, as SVG
   --format=table|json       for people (default) or programs
 
-A number in a workload's name may be another. Every flag that `strata info`
-lists works for the strategies, but --allocator_strategy. A simulated device is
-as large as a workload needs, unless --strata_sim_memory says otherwise.
+Another number in a workload's name is possible. Every flag that `strata info`
+lists works for the strategies, except --allocator_strategy. A simulated device
+is as large as a workload needs, unless --strata_sim_memory says otherwise.
 Exit code: 0; 1 if a measurement failed; 2 if nothing was measured.
 )";
 

@@ -1,7 +1,7 @@
-# The CUDA platform: whether it is built, and what it needs.
+# The CUDA platform: the choice to build it, and its requirements.
 #
-# STRATA_CUDA=AUTO builds it if the toolkit is found, ON insists, OFF leaves it
-# out. STRATA_PLATFORM_CUDA is the outcome; strata_platforms() heeds it.
+# STRATA_CUDA=AUTO builds it if the toolkit is found, ON requires the toolkit, OFF
+# omits the platform. STRATA_PLATFORM_CUDA is the result; strata_platforms() reads it.
 
 set(STRATA_CUDA AUTO CACHE STRING "Build the CUDA platform: AUTO, ON or OFF")
 set_property(CACHE STRATA_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -18,10 +18,10 @@ if(STRATA_CUDA)
   endif()
 endif()
 
-# strata_cuda_platform(<target>): gives the target that compiles platform/cuda
-# what it needs. The kernel becomes PTX for the oldest GPUs that CUDA 13 knows,
-# and for those that launch dependent work early; the driver compiles one of them
-# for the GPU at hand. Each becomes a source file.
+# strata_cuda_platform(<target>): configures the target that compiles
+# platform/cuda. The kernel is compiled to PTX for the oldest GPUs that CUDA 13
+# supports, and for GPUs that launch dependent work early. The driver compiles one
+# of them for the GPU of the machine. Each is embedded as a source file.
 function(strata_cuda_platform target)
   set(kernel ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_kernel.cu)
   set(embed ${PROJECT_SOURCE_DIR}/tools/cmake/StrataEmbedText.cmake)
@@ -38,7 +38,7 @@ function(strata_cuda_platform target)
               -P ${embed}
       DEPENDS ${kernel} ${PROJECT_SOURCE_DIR}/platform/cuda/cuda_work_arguments.h ${embed}
       VERBATIM)
-    # clang-tidy reads the sources without building this one.
+    # clang-tidy reads the sources without building this target.
     set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE ${source})
   endforeach()
@@ -46,8 +46,8 @@ function(strata_cuda_platform target)
   target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
-# strata_cuda_sources(<target> <include folder> <source>...): adds objects that
-# nvcc makes of CUDA sources, for the same GPUs, and the runtime that they need.
+# strata_cuda_sources(<target> <include folder> <source>...): adds the objects of
+# CUDA sources, compiled by nvcc for the same GPUs, and the runtime that they need.
 function(strata_cuda_sources target include)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)

@@ -33,7 +33,7 @@ function(strata_header_check layer folder glob)
   add_dependencies(strata_header_check ${target})
 endfunction()
 
-# The headers of a platform that is not built may need what is not there.
+# The headers of a platform that is not built may need missing libraries.
 strata_header_check(platform platform GLOB)
 foreach(platform IN LISTS STRATA_PLATFORMS)
   strata_header_check(platform platform/${platform} GLOB)

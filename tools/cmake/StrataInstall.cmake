@@ -11,7 +11,7 @@ foreach(layer platform allocation strategy facade tensor adapters)
     FILES_MATCHING
     PATTERN "*.h"
     PATTERN "*.def"
-    # Its headers need CUDA's; users reach it through the registry.
+    # Its headers need CUDA headers; users access it through the registry.
     PATTERN "cuda" EXCLUDE
     PATTERN "simdriver" EXCLUDE)
 endforeach()

@@ -1,10 +1,10 @@
-# The layers, the tables they are built from, and the libraries made of them.
+# The layers, the tables they are built from, and their libraries.
 
 set(STRATA_INCLUDE_ROOT ${PROJECT_BINARY_DIR}/include)
 
-# strata_include_root(<folder>): makes <build>/include/<folder>/strata/<folder>
-# a link to the source folder, so that one folder's headers can be put on the
-# include path without its neighbours'.
+# strata_include_root(<folder>): links <build>/include/<folder>/strata/<folder> to
+# the source folder, so that the include path can contain the headers of one
+# folder without those of its neighbours.
 function(strata_include_root folder)
   set(parent ${STRATA_INCLUDE_ROOT}/${folder}/strata)
   file(MAKE_DIRECTORY ${parent})
@@ -12,7 +12,7 @@ function(strata_include_root folder)
 endfunction()
 
 # strata_header_layer(<name> [DEPENDS <layer>...] [LIBRARIES <target>...]):
-# defines strata_<name>_api, what including the layer's headers needs.
+# defines strata_<name>_api, the usage requirements of the layer's headers.
 function(strata_header_layer name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
   strata_include_root(${name})
@@ -25,10 +25,10 @@ endfunction()
 # strata_layer(<name> [DEPENDS <layer>...] [SOURCES <file>...]
 #              [LIBRARIES <target>...] [EXCLUDE <file>...] [SUBFOLDERS])
 #
-# Defines strata_<name>_api, what including the layer's headers needs, and
-# strata_<name>, its objects. The sources are the folder's *.cc, those of its
-# subfolders too if SUBFOLDERS is given, without EXCLUDE (relative to the
-# folder), and SOURCES.
+# Defines strata_<name>_api, the usage requirements of the layer's headers, and
+# strata_<name>, its objects. The sources are the folder's *.cc, with SUBFOLDERS
+# also those of its subfolders, without EXCLUDE (relative to the folder), and
+# SOURCES.
 function(strata_layer name)
   cmake_parse_arguments(arg SUBFOLDERS "" "DEPENDS;SOURCES;LIBRARIES;EXCLUDE" ${ARGN})
   strata_header_layer(${name} DEPENDS ${arg_DEPENDS} LIBRARIES ${arg_LIBRARIES})
@@ -44,23 +44,24 @@ function(strata_layer name)
   list(APPEND sources ${arg_SOURCES})
   add_library(strata_${name} OBJECT ${sources})
   target_link_libraries(strata_${name} PUBLIC strata_${name}_api)
-  # Else file by file, so that what a file costs does not depend on its neighbours.
+  # Otherwise file by file, so that the build time of a file does not depend on its neighbours.
   set_target_properties(strata_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                   UNITY_BUILD "${STRATA_UNITY_LAYERS}")
   strata_target_defaults(strata_${name})
   if(STRATA_UNITY_LAYERS)
-    # A file's names are not another's business.
+    # Names of one file must not affect another.
     target_compile_options(strata_${name} PRIVATE -Wno-shadow)
   endif()
   strata_precompile(strata_${name})
   if(STRATA_FUZZ)
-    # Counts what an input reaches; the tests do without.
+    # Counts the code that an input reaches; not needed in tests.
     target_compile_options(strata_${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()
 
 # strata_read_table(<variable> <file> <macro>...): the first argument of every
-# line `macro(argument, ...)` of a table; configures again when it changes.
+# line `macro(argument, ...)` of a table. A change of the table triggers a new
+# configuration.
 function(strata_read_table variable file)
   set(names)
   set(path ${PROJECT_SOURCE_DIR}/${file})
@@ -76,9 +77,10 @@ function(strata_read_table variable file)
   set(${variable} ${names} PARENT_SCOPE)
 endfunction()
 
-# strata_platforms(<variable> <table>): the names in the table whose build option
-# is on: STRATA_PLATFORM_<NAME>, where it is set. The folder of another platform
-# is not built. Their lines go to <build>/generated/strata/platform/built_devices.def.
+# strata_platforms(<variable> <table>): the names in the table with an enabled
+# build option STRATA_PLATFORM_<NAME>, or without such an option. The folders of
+# other platforms are not built. The lines of the enabled ones are written to
+# <build>/generated/strata/platform/built_devices.def.
 function(strata_platforms variable table)
   strata_read_table(names ${table} STRATA_PLATFORM)
   file(STRINGS ${PROJECT_SOURCE_DIR}/${table} lines REGEX "^STRATA_PLATFORM\\(")
@@ -111,9 +113,9 @@ function(strata_platform_sources variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# strata_check_table(<table> <macro>...): every name in the table has its
-# <name>_allocator.cc next to it, or in a folder <name>, so that a missing file is reported here and
-# not as an undefined symbol by the linker.
+# strata_check_table(<table> <macro>...): checks that every name in the table has
+# its <name>_allocator.cc next to it, or in a folder <name>. So a missing file is
+# reported here and not as an undefined symbol by the linker.
 function(strata_check_table table)
   strata_read_table(names ${table} ${ARGN})
   cmake_path(GET table PARENT_PATH folder)
@@ -143,7 +145,7 @@ function(strata_library)
     target_link_libraries(strata_${kind} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
   endforeach()
   target_link_libraries(strata_static PUBLIC glog::glog)
-  # A project that uses the shared library needs no CMake package of glog.
+  # A project with the shared library needs no CMake package of glog.
   target_link_libraries(strata_shared PRIVATE $<BUILD_INTERFACE:glog::glog>)
   set_target_properties(
     strata_static strata_shared PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
@@ -155,8 +157,8 @@ function(strata_library)
   endif()
 endfunction()
 
-# strata_flags_library(<source>): strata::flags. Installed, it gets
-# strata::facade from StrataConfig.cmake, which knows which kind is wanted.
+# strata_flags_library(<source>): strata::flags. After installation,
+# StrataConfig.cmake defines strata::facade, as the requested kind of library.
 function(strata_flags_library source)
   add_library(strata_flags STATIC ${source})
   add_library(strata::flags ALIAS strata_flags)

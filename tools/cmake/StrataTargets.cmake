@@ -1,4 +1,4 @@
-# What every target of this project is compiled with.
+# Compile options of every target of this project.
 
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -9,7 +9,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-  # The sloppiness is what ccache's manual asks for with precompiled headers.
+  # ccache's manual requires this sloppiness for precompiled headers.
   find_program(STRATA_CCACHE ccache)
   if(STRATA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER
@@ -35,8 +35,8 @@ function(strata_target_defaults target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
                                            $<$<BOOL:${STRATA_WERROR}>:-Werror>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # The only definition that a file sees of a virtual function is mostly the
-    # one that is overridden: to ask for it first costs every hit a comparison.
+    # Disables speculative devirtualization: the definition that a file sees of a
+    # virtual function is mostly overridden, and the check costs every hit a comparison.
     target_compile_options(${target} PRIVATE
                            $<$<COMPILE_LANGUAGE:CXX>:-fno-devirtualize-speculatively>)
   endif()
@@ -46,9 +46,8 @@ function(strata_target_defaults target)
   endif()
 endfunction()
 
-# strata_precompile(<target>): reads the standard headers that most files
-# include once, with STRATA_PRECOMPILE. What a file forgets to include is then
-# found by the builds without it.
+# strata_precompile(<target>): with STRATA_PRECOMPILE, compiles the standard headers
+# of most files once. Builds without it detect missing includes.
 function(strata_precompile target)
   if(NOT STRATA_PRECOMPILE)
     return()

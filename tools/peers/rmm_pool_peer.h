@@ -31,8 +31,9 @@ struct RmmPoolOptions {
 //      event;
 //   3. after merging the other lists into its own, one by one;
 //   4. by growth: as much as the pool already has, or with a maximum half of
-//   the rest; whenever the device refuses, half of that size. No memory is
-//   released to the device.
+//      the rest; whenever the device refuses, half of that size.
+//
+//   No memory is released to the device.
 // Source: rmm_cccl_umpire.md §1.3.
 class RmmPoolPeer final : public Peer {
  public:

@@ -83,8 +83,8 @@ class AllocatorFacade {
   // Allocates at least `bytes` bytes at `place`, for the place's default stream
   // or for `stream`. For 0 bytes, returns an Allocation with address null.
   // `stream_handle` is the driver's handle. The facade looks it up and wraps it
-  // once. Inline, because a function that returns an AllocationPtr returns it
-  // in memory.
+  // once. Inline, because an out-of-line function would return the
+  // AllocationPtr in memory, not in a register.
   AllocationPtr Alloc(Place place, std::size_t bytes) {
     return AllocationPtr(AllocPlain(place, bytes));
   }
@@ -180,7 +180,8 @@ class AllocatorFacade {
   // Adds a user to the pool `id` and announces its next capture. Creates the
   // pool if it does not exist; 0 creates a new one. The announced capture is
   // the one of `stream`, which is under way or about to begin. Without a
-  // stream, it is the next capture that nobody else announced. Returns the id.
+  // stream, it is the next capture without another announcement. Returns the
+  // id.
   //
   // Errors: std::logic_error if a capture of the pool, or of the stream, is
   //   announced and its end was not seen.

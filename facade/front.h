@@ -26,8 +26,8 @@
 namespace strata {
 
 // The outermost layer of a chain. It serves a hit without a call of the layers,
-// and any other call through them. It keeps the chain alive until its last
-// allocation is freed.
+// and any other call through them. It owns the chain until its last allocation
+// is freed.
 //
 // Model: a request of natural alignment without flags or a freed_before uses
 //   the chain's hit path, if there is one. A free without mark or offset uses

@@ -92,7 +92,7 @@ void GraphPools::Release(GraphPoolId id) noexcept {
       pools_.erase(found);
     }
   }
-  // Nobody is left to announce the end of its capture. By now another pool may
+  // No user is left to announce the end of its capture. By now another pool may
   // have the number.
   if (last != nullptr) {
     WithdrawIf([&](const Announced& other) { return other.pool == last; });

@@ -27,8 +27,8 @@ namespace strata {
 // Model: each capture is announced with its pool, before or after it begins. A
 //   capture is identified by its id, which all its streams report. So forked
 //   streams and other threads find the same pool, while other work is not
-//   affected. An announcement without a stream is for the first capture that
-//   nobody else announced. The gate counts each announced capture until its end
+//   affected. An announcement without a stream is for the first capture without
+//   another announcement. The gate counts each announced capture until its end
 //   was seen.
 //   A pool lives until all its users have removed it and its last graph is
 //   gone. A pool that ends while captures are under way waits for them, because
@@ -95,7 +95,7 @@ class GraphPools final : public CaptureHolds {
   // graph is gone. Does nothing while a capture is announced.
   void Sweep() noexcept;
   // Calls each device that has graphs of pools without users, then sweeps. The
-  // driver reports the end of a graph in a thread of its own. The report may
+  // driver reports the end of a graph in a separate thread. The report may
   // need the call, or may arrive later. Returns whether such pools are left.
   bool AskAndSweep() noexcept;
   // Steps at exhaustion: AskAndSweep, and the same after a wait for the devices

@@ -11,21 +11,22 @@
 
 namespace strata {
 
-// What cuda_malloc_async keeps of the driver's memory, and the sizes that it
-// asks for, as --cuda_malloc_async_bins says.
+// Limits of the cache of cuda_malloc_async, and the sizes that it requests from
+// the driver. The option is --cuda_malloc_async_bins.
 //
-// Model: without bins, that of FrontCachePolicy, and the sizes are the
-//   requests'. With bins, which are powers of two, a request is served by the
-//   smallest that holds it, so that all sizes come again: a bin is kept from
-//   its first request on, as many of it as are freed, and stays kept while the
-//   driver grows. Requests above the largest bin are the driver's as they are.
-// Units: bytes.        Threads: immutable.
-// Source: bins as CUB's caching allocator has them (rmm_cccl_umpire.md §2.1);
-//   docs/cuda_malloc_async.md has what they cost.
+// Model: without bins, FrontCachePolicy sets the limits, and sizes are those
+//   requested. With bins, which are powers of two, the smallest bin that holds
+//   a request serves it. A bin is cached from its first request on, without a
+//   limit on its count, and stays cached while the driver grows. Requests above
+//   the largest bin go to the driver with their own size.
+// Units: bytes.
+// Threads: immutable.
+// Source: bins as in CUB's caching allocator (rmm_cccl_umpire.md §2.1);
+//   docs/cuda_malloc_async.md lists their cost.
 class AsyncCachePolicy {
  public:
-  // Errors: std::invalid_argument naming the option that is wrong, or those
-  // that contradict each other.
+  // Errors: std::invalid_argument that names the invalid option, or the options
+  //   that contradict each other.
   explicit AsyncCachePolicy(const StrategyOptions& options);
 
   bool has_bins() const { return largest_bin_bytes_ != 0; }
@@ -33,24 +34,23 @@ class AsyncCachePolicy {
   bool IsLargeBin(std::size_t size) const {
     return size >= KeptBins::kLeastBytes && has_bins();
   }
-  // Not yet aligned.
+  // The size to request from the driver; not yet aligned.
   std::size_t SizeFor(std::size_t requested) const {
     return requested <= largest_bin_bytes_ ? std::bit_ceil(requested)
                                            : requested;
   }
-  // Whether a block of `size`, which a request was served with, may serve
-  // another one.
+  // Whether a block of `size`, which served one request, may serve another one.
   bool MayComeAgain(std::size_t size) const {
     return !has_bins() ||
            (size <= largest_bin_bytes_ && std::has_single_bit(size));
   }
 
-  // See FrontCache; 0: none.
+  // See FrontCache; 0: no cache.
   std::size_t max_block_bytes() const {
     return has_bins() ? largest_bin_bytes_ : front_.max_block_bytes();
   }
   std::uint8_t searches() const { return has_bins() ? 1 : front_.searches(); }
-  // Of all that is kept, while so much is held of the driver.
+  // Most bytes in the cache while the chain holds `held_bytes` of the driver.
   std::size_t LimitBytes(std::size_t held_bytes) const {
     return has_bins() ? held_bytes : front_.LimitBytes(held_bytes);
   }

@@ -18,29 +18,32 @@
 
 namespace strata {
 
-// TensorFlow's best fit with coalescing: the same offsets for the same calls.
+// TensorFlow's best fit with coalescing. Returns the same offsets for the same
+// calls.
 //
-// Model: sizes are rounded up to 256 bytes. The smallest free block that fits,
-//   lowest address among equals, is taken; it is split only if half of it or
-//   128 MiB would be wasted, and the user gets the low end. On a miss the pool
-//   grows by a region, each twice the last, up to the limit; if the system
-//   refuses, by a tenth less, again and again. Then idle regions are exchanged
-//   for a larger one. A freed block joins its free neighbours. With a counter,
-//   frees are stamped, and memory is neither joined nor given to a request that
-//   wants memory freed before an earlier stamp until the stamp is safe. With
-//   two ends, each is served from its side of one region. With a front cache,
-//   freed blocks of sizes that come again stay whole there until a search finds
-//   nothing else, or anybody looks.
+// Model: sizes are rounded up to 256 bytes.
+//   Search: the smallest free block that fits, at the lowest address among
+//   equals. It is split only if half of it, or 128 MiB, would be wasted. The
+//   user gets the low end.
+//   Growth: on a miss the pool grows by a region, each twice the last, up to
+//   the limit. If the system refuses, it requests a tenth less, repeatedly.
+//   Then it replaces idle regions with a larger one.
+//   Free: a freed block coalesces with its free neighbours. With a counter,
+//   frees are stamped. A block whose stamp is not safe is not coalesced, and
+//   does not serve a request for memory freed before an earlier stamp.
+//   With two ends, each end allocates from its side of one region. With a front
+//   cache, freed blocks of sizes that recur stay whole there until a search
+//   finds no other block, or until a caller reads the free blocks.
 // Threads: any thread. One thread at a time grows.
 // Cost: a hit is one lock and O(log n) in the free blocks of one size class,
 //   without heap or device call; 128 bytes of metadata per block.
 // Source: tf_bfc.md §1, without W4 to W8, W13 to W15, W20; docs/bfc.md.
 class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
  public:
-  // `stream` stands for all streams that share this strategy; its device, if
-  // there is one, says how much memory the place has. No device call.
+  // `stream` stands for all streams that share this strategy. Its device, if
+  // there is one, reports the memory of the place. No device call.
   //
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   BfcAllocator(std::shared_ptr<ChunkPool> pool,
                std::shared_ptr<ChainStream> stream, BfcOptions options);
   ~BfcAllocator() override;
@@ -56,32 +59,34 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   void ResetPeak() override;
   HitPath* hit_path() override;
 
-  // Memory freed with a stamp below `count` is safe for everybody (R37).
-  // Smaller values than before are ignored; others let waiting requests search
-  // again.
+  // Declares memory freed with a stamp below `count` safe for all streams
+  // (R37). Ignores values below an earlier one. A larger value lets waiting
+  // requests search again.
   void SetSafeFrontier(std::uint64_t count) noexcept;
   // Null: frees are not stamped.
   const std::shared_ptr<SharedCounter>& counter() const {
     return options_.counter;
   }
 
-  // Of a live allocation of this strategy (R58): what was asked for, what it
-  // got, and its number: from 1, in the order of allocation, never used again.
+  // Facts of a live allocation of this strategy (R58): the requested size, the
+  // allocated size, and its number. Numbers start at 1, in the order of
+  // allocation, and are never reused.
   static std::size_t RequestedSize(const Allocation& allocation);
   static std::size_t AllocatedSize(const Allocation& allocation);
   static std::int64_t AllocationId(const Allocation& allocation);
 
   // R47, R48.
   BfcSnapshot::Numbers GetNumbers() const;
-  // R49: counts and peaks start again; what is held stays.
+  // R49: resets counts and peaks; the memory that the strategy holds does not
+  // change.
   void ClearStats();
-  // All there is to report, taken under the lock; O(blocks).
+  // A full report, made under the lock. O(blocks).
   //
   // Errors: std::bad_alloc.
   BfcSnapshot Snapshot() const;
 
-  // Whether R5 holds and every count is right. For tests; O(blocks). What the
-  // front cache keeps stays there.
+  // Whether R5 holds and every count is right. For tests; O(blocks). Does not
+  // flush the front cache.
   bool IsConsistent() const;
   // Free blocks whose stamp is not safe. For tests.
   std::size_t waiting_count() const;
@@ -112,38 +117,41 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const override;
 
-  // R7, steps 3 and 4. Null if there is none, or if records ran out: then
-  // `failure` says so.
+  // R7, steps 3 and 4. Null if no block fits, or if records ran out; then
+  // `failure` has the reason.
   Block* FindHeld(const BfcAsk& ask, Failure& failure) noexcept;
   // R7, step 6.
   Block* FindUnsafe(const BfcAsk& ask, Failure& failure) noexcept;
-  Block* TakeLocked(const BfcAsk& ask) noexcept;  // lock_ is held
-  // R7, steps 5 to 7. `turns_before`: of turn_, before the search in vain.
+  Block* TakeLocked(const BfcAsk& ask) noexcept;  // Hold lock_.
+  // R7, steps 5 to 7. `turns_before`: value of turn_ before the search that
+  // failed.
   Block* Grow(const BfcAsk& ask, std::uint64_t turns_before,
               Failure& failure) noexcept;
-  // R16 to R21; the block is from the memory it got, or from any that fits.
+  // R16 to R21. The result is from the new memory, or from any block that fits.
   Block* Extend(const BfcAsk& ask, Failure& failure) noexcept;
-  // Asks the system, then for less and less, down to `least` bytes.
+  // Requests memory of the system, then less and less, down to `least` bytes.
   Allocation* TakeFromSystem(Request request, std::size_t least,
                              Failure& failure) noexcept;
-  // R32, R33: whether idle regions went, so that another Extend may succeed.
+  // R32, R33: true if idle regions were freed, so that another Extend may
+  // succeed.
   bool CollectRegions(std::size_t rounded) noexcept;
-  bool HelpsToCollect(std::size_t rounded) const noexcept;  // holds lock_
-  // Reads the limit from the device, once. False, with `failure`, if it fails.
+  bool HelpsToCollect(std::size_t rounded) const noexcept;  // Hold lock_.
+  // Reads the limit from the device, once. False, with `failure`, if that
+  // fails.
   bool KnowsLimit(Failure& failure) noexcept;
   void StartPlan(const BfcMemoryLimit& limit, bool is_all_there_is);
   Block* Publish(Allocation* memory, std::unique_ptr<BfcRegion> region,
                  const BfcAsk& ask, RecordSupply& supply) noexcept;
 
   Failure Refusal(Failure::Reason reason, const BfcAsk& ask) const;
-  // Why the limit refuses `needed` bytes.
+  // The Failure of a request for which the limit refuses `needed` bytes.
   Failure LimitRefusal(const BfcAsk& ask, std::size_t needed) const;
   // The flag that sets the limit.
   const char* limit_flag() const {
     return *options_.limit_flag != '\0' ? options_.limit_flag
                                         : pool().limit_flag();
   }
-  // Completes `failure` and remembers that a memory map is due.
+  // Completes `failure` and records that a memory map is due.
   void NoteRefusal(const Request& request, const BfcAsk& ask,
                    Failure& failure) noexcept;
   // Writes the memory map, if one is due.
@@ -154,43 +162,45 @@ class BfcAllocator final : public PoolingStrategy, private SharedHitPath {
   std::size_t GiveBackAll() noexcept;
   std::size_t GiveBackDone(std::size_t bytes) noexcept;
 
-  // Waits for the work of the streams, if there is no other: what was freed
-  // before is safe then, as if the frontier had been told.
+  // Waits for the work of the streams, if streams_are_all. Memory freed before
+  // is then safe, as if the frontier had been set.
   void AwaitStamps() noexcept;
-  // In the order of addresses; lock_ is held. Also those that are idle once
-  // AwaitStamps has waited.
+  // Visits idle regions in address order, including those that are idle only
+  // after AwaitStamps has waited. Hold lock_.
   template <class Visit>
   void ForEachIdle(const Visit& visit) const;
-  // Takes out the idle regions that `wants` says; Joined. Linked by `next`, by
-  // address.
+  // Removes the idle regions that `wants` accepts; linked by `next`, in address
+  // order. Joined.
   template <class Wants>
   Chunk* DetachIdle(const Wants& wants) noexcept;
-  // The smallest one of at least `bytes`; null if there is none. Joined.
+  // Removes the smallest idle region of at least `bytes`; null if there is
+  // none. Joined.
   Chunk* DetachOne(std::size_t bytes) noexcept;
-  // Gives detached regions to the system, after the work that used them.
+  // Frees detached regions to the system, after the work that used them.
   std::size_t ReturnToSystem(Chunk* regions) noexcept;
-  // The same, if `is_done` says that it is done; else to the chunk pool.
+  // Frees detached regions: to the system if `is_done`, else to the chunk pool.
   std::size_t FreeRegions(Chunk* regions, bool is_done) noexcept;
 
   const BfcOptions options_;
   SafeFrontier frontier_;
   BfcAnnotations annotations_;
   GrowthTurn turn_;
-  bool has_backpedalled_ = false;  // ever; of who has the turn
+  bool has_backpedalled_ = false;  // Ever; guarded by turn_.
 
   LentLock& lock_{*shared_lock()};
-  // All below guarded by lock_.
-  // Where free blocks are kept is no part of what others see of them.
+  // All below guarded by lock_. Mutable: callers do not see whether a free
+  // block is in the cache or in the index.
   mutable BfcArena arena_;
   BfcGrowthPlan plan_;
   bool knows_limit_ = false;
-  bool limit_is_all_ = false;      // of what the device has
-  std::size_t leaving_bytes_ = 0;  // in regions on their way to the system
+  bool limit_is_all_ = false;      // The limit is all memory of the device.
+  std::size_t leaving_bytes_ = 0;  // Bytes of regions that are being freed.
   std::uint64_t failures_ = 0;
-  std::uint64_t met_late_ = 0;  // requests that the first search did not meet
-  // The request that a memory map is due for; 0: none.
+  std::uint64_t met_late_ = 0;  // Requests that the first search did not meet.
+  // The request that a memory map is due for, bytes; 0: none.
   std::size_t refused_bytes_ = 0;
-  // The request that the last one was written for, until one as large is met.
+  // The request that the last map was written for, bytes; 0 once a request as
+  // large was met.
   std::size_t mapped_bytes_ = 0;
 
   std::unique_ptr<ReclaimSource> map_source_;  // null: no sink

@@ -11,72 +11,73 @@
 
 namespace strata {
 
-// Makes `block` all of the memory of `chunk`, in pool 0. What its record held
-// before, apart from size, address and neighbours, stays.
+// Makes `block` all of the memory of `chunk`, in pool 0. Sets only size,
+// address and neighbours of its record.
 void StartChunk(Chunk* chunk, Block* block);
-// Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the rest,
-// which is returned.
+// Splits `block`: it becomes the low `low_bytes`, `record` becomes the rest.
+// Returns `record`.
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
-// Joins `low` with `high`, the next one, whose flags are 0 and whose record
-// goes to `records`, as Discard does.
+// Coalesces `low` with `high`, the next block, whose flags are 0. Discards the
+// record of `high` into `records`.
 void JoinBlocks(Block* low, Block* high, RecordList& records);
-// Puts `record`, whose flags are 0, into `records`. It is no block any more,
-// but still says what memory it was, so that freeing it once more is reported
-// with that.
+// Puts `record`, whose flags are 0, into `records`. The record still describes
+// its memory, so that the report of a second free can name it.
 void Discard(Block* record, RecordList& records);
-// What a memory map says of a block of a strategy. Hold the strategy's lock.
+// The state of a block of a strategy for a memory map. Hold the strategy's
+// lock.
 BlockState StateOf(const Block& block);
 // Appends every block of `chunk` to `blocks`.
 void DescribeBlocks(const Chunk& chunk, std::vector<BlockInfo>& blocks);
 
-// The blocks of a strategy's chunks in address order: each chunk is tiled by
-// its blocks without gap or overlap.
+// The blocks of a strategy's chunks in address order. Blocks tile each chunk
+// without gap or overlap.
 //
-// Model: chunks are in a list; blocks of a chunk are linked by Block::previous
-//   and next. Free blocks have is_free; what is free and where it is
-//   indexed is the strategy's business. Splits and coalesces are counted, from
-//   which, with the chunks, the number of blocks follows.
-// Threads: none; the strategy's lock guards it.
-// Cost: O(1) unless said otherwise.
+// Model: chunks are in a list. Blocks of a chunk are linked by Block::previous
+//   and next. Free blocks have is_free set; the strategy decides which blocks
+//   are free and indexes them. The number of blocks follows from the counts of
+//   chunks, splits and coalesces.
+// Threads: not thread-safe. The strategy's lock guards it.
+// Cost: O(1) unless stated otherwise.
 class BlockList {
  public:
   BlockList() = default;
   BlockList(const BlockList&) = delete;
   BlockList& operator=(const BlockList&) = delete;
 
-  // Adds `chunk`, whose memory becomes the one block `block`, not free.
+  // Adds `chunk`; its memory becomes the one block `block`, not free.
   void AddChunk(Chunk* chunk, Block* block);
-  // Takes out an idle chunk; its only block goes to `records`.
+  // Removes an idle chunk; the record of its only block goes to `records`.
   void RemoveChunk(Chunk* chunk, RecordList& records);
 
-  // Cuts `block` in two: it keeps the low `low_bytes`, `record` becomes the
-  // rest, which is returned. Neither is in an index.
+  // Splits `block`: it becomes the low `low_bytes`, `record` becomes the rest.
+  // Returns `record`. Neither is in an index.
   Block* Split(Block* block, std::size_t low_bytes, Block* record);
-  // The same, but `record` becomes the low part, and is returned.
+  // Splits `block`: `record` becomes the low `low_bytes`. Returns `record`.
   Block* SplitLow(Block* block, std::size_t low_bytes, Block* record);
-  // Joins `low` with `high`, which keeps its record, as Coalesce.
+  // Coalesce, but the record of `high` stays and the record of `low` goes to
+  // `records`.
   void CoalesceLow(Block* low, Block* high, RecordList& records);
-  // Joins `low` with `high`, the next one; neither is live nor in an index. The
-  // record of `high` goes to `records`.
+  // Coalesces `low` with `high`, the next block. Neither is live nor in an
+  // index. The record of `high` goes to `records`.
   void Coalesce(Block* low, Block* high, RecordList& records);
 
-  // Values of Block::pool of blocks in an address range that serve nobody.
+  // Values of Block::pool for blocks of an address range that serve no request.
   static constexpr std::uint8_t kHolePool = 0xff;     // nothing is mapped
   static constexpr std::uint8_t kRetiredPool = 0xfe;  // mapped for past work
   static constexpr std::uint8_t kPendingPool = 0xfd;  // a device call runs
 
-  // Adds `range`, of which nothing is mapped: `hole` becomes all of it.
+  // Adds `range`, of which nothing is mapped; `hole` becomes all of it.
   void AddRange(Chunk* range, Block* hole);
   // Removes `range`, of which nothing is mapped any more.
   void RemoveRange(Chunk* range, RecordList& records);
-  // The bytes that are mapped in ranges have changed.
+  // Changes the count of bytes that are mapped in ranges.
   void AddMapped(std::size_t bytes) { chunk_bytes_ += bytes; }
   void SubtractMapped(std::size_t bytes) { chunk_bytes_ -= bytes; }
   // Moves `block`, not free and in no index, to one of the pools above, or back
-  // to a pool that serves.
+  // to a pool that serves requests.
   void SetUnusable(Block* block, std::uint8_t pool);
   void SetUsable(Block* block, std::uint8_t pool);
-  // Split and Coalesce of blocks in one of the pools above.
+  // Split and Coalesce for blocks in one of the pools above.
   Block* SplitUnusable(Block* block, std::size_t low_bytes, Block* record);
   void CoalesceUnusable(Block* low, Block* high, RecordList& records);
   std::size_t unusable_count() const { return unusable_count_; }
@@ -90,7 +91,7 @@ class BlockList {
   static bool IsUsable(const Block& block) { return block.pool < kPendingPool; }
   // Whether `block` is all of its chunk.
   static bool IsWholeChunk(const Block* block) {
-    // One branch for both, since either alone is as often null as not.
+    // One branch for both: each is null about half of the time.
     return (reinterpret_cast<std::uintptr_t>(block->previous) |
             reinterpret_cast<std::uintptr_t>(block->next)) == 0;
   }
@@ -111,7 +112,7 @@ class BlockList {
   bool IsConsistent() const;
 
  private:
-  // Makes `block` the one after `previous`, or the first of its chunk.
+  // Links `block` after `previous`, or as the first of its chunk.
   static void LinkAfter(Block* previous, Block* block);
 
   Chunk* first_ = nullptr;
@@ -119,11 +120,11 @@ class BlockList {
   std::size_t chunk_bytes_ = 0;
   std::uint64_t splits_ = 0;
   std::uint64_t coalesces_ = 0;
-  std::size_t unusable_count_ = 0;  // blocks of the pools of ranges
+  std::size_t unusable_count_ = 0;  // Blocks in the pools of ranges.
 };
 
-// For a `block` that may be null: that is as often so as not, and a branch
-// would be mispredicted.
+// Sets block->previous if `block` is not null. Without a branch, because the
+// branch would often be mispredicted.
 inline void SetPrevious(Block* block, Block* previous) {
   Block* nowhere;
   *(block != nullptr ? &block->previous : &nowhere) = previous;

@@ -14,14 +14,15 @@
 
 namespace strata {
 
-// No pool: every request goes to the system, and every free gives it back.
+// No pool: each request allocates from the system, and each free returns to it.
 //
-// Model: a free waits for the work of the chain's stream first, because the
-//   system may hand the memory to anyone at once (cuda_semantics.md H3, M6).
-//   What cannot be waited for is kept, and freed by a later call that can.
+// Model: a free first waits for the work of the chain's stream, because the
+//   system may reuse the memory at once (cuda_semantics.md H3, M6). Memory
+//   whose work cannot be waited for is held, and freed by a later call that can
+//   wait.
 // Threads: any thread.
-// Cost: a system call per request, a host wait and a system call per free. The
-//   baseline that the other strategies are measured against.
+// Cost: a system call per request; a host wait and a system call per free. The
+//   baseline for the other strategies.
 class DirectAllocator final : public Decorator {
  public:
   DirectAllocator(std::shared_ptr<ChunkPool> pool,
@@ -31,7 +32,7 @@ class DirectAllocator final : public Decorator {
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // Holds nothing idle but what it could not wait for.
+  // The only idle memory is memory whose work could not be waited for.
   std::size_t Release() noexcept override { return FreeKept(); }
   Stream stream() const override { return stream_->stream(); }
   const char* name() const override { return "direct"; }
@@ -39,13 +40,13 @@ class DirectAllocator final : public Decorator {
   HitPath* hit_path() override { return nullptr; }
 
  private:
-  // Returns the bytes that went back.
+  // Returns the bytes freed to the system.
   std::size_t FreeKept() noexcept;
 
   std::shared_ptr<ChainStream> stream_;
   std::atomic<std::size_t> kept_count_{0};
   SpinLock lock_;
-  RecordList kept_;  // freed, but not yet below; guarded by lock_
+  RecordList kept_;  // Freed by users, but not yet below; guarded by lock_.
 };
 
 }  // namespace strata

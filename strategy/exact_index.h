@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// Blocks in a row, linked through Block::previous and Block::next.
+// A queue of blocks, linked through Block::previous and Block::next.
 class BlockQueue {
  public:
   Block* front() const { return front_; }
@@ -23,20 +23,21 @@ class BlockQueue {
   Block* back_ = nullptr;
 };
 
-// Free blocks by their exact size, and in the order in which they came.
+// Free blocks by exact size, and by the order of insertion.
 //
-// Model: a list per size, newest first, found through a hash table; all blocks
-//   also stand in a queue, oldest first. A size has a list from Open on, as
-//   often as it was opened and not closed; the heap is only asked for Supplies,
-//   which are made without a lock, so that nothing here can fail.
+// Model: a hash table maps each open size to a list, newest block first. A
+//   queue holds all blocks, oldest first. A size is open while it was opened
+//   more often than closed. Heap memory comes only from Supplies, which are
+//   filled without a lock, so no function here can fail.
 // Units: bytes; sizes of any value, not rounded.
-// Threads: none; the strategy's lock guards it. Supplies need no lock.
-// Cost: O(1), without heap; a new table, when the sizes have doubled, is filled
-//   at once. A size costs 32 bytes and its share of the table while it is open.
+// Threads: not thread-safe. The strategy's lock guards it. Supplies need no
+//   lock.
+// Cost: O(1), without heap. When the number of sizes has doubled, the table is
+//   rehashed at once. An open size costs 32 bytes and its share of the table.
 class ExactIndex {
  public:
-  // Heap memory that Open may need and Close may leave over. Destroy it with no
-  // lock held.
+  // Heap memory that Open may need and Close may leave over. Destroy it while
+  // no lock is held.
   class Supplies;
 
   ExactIndex();
@@ -44,25 +45,27 @@ class ExactIndex {
   ExactIndex& operator=(const ExactIndex&) = delete;
   ~ExactIndex();
 
-  // The buckets of the table that one more open size asks for; 0: this one
-  // will do.
+  // The number of buckets that the table needs for one more open size; 0: the
+  // present table suffices.
   std::size_t MissingBuckets() const;
 
-  // One block more of `bytes` will come, again and again, until Close.
+  // Opens the size `bytes` once more. Insert accepts blocks of it until Close.
   void Open(std::size_t bytes, Supplies& supplies);
-  // One less. The memory of a size that nobody has open goes to `supplies`.
+  // Undoes one Open. The memory of a size that is no longer open goes to
+  // `supplies`.
   void Close(std::size_t bytes, Supplies& supplies);
 
-  // The size of `block` is open.
+  // Requires that the size of `block` is open.
   void Insert(Block* block);
-  // The newest block of exactly `bytes`, taken out; null if there is none.
+  // Removes and returns the newest block of exactly `bytes`; null if there is
+  // none.
   Block* Take(std::size_t bytes);
-  // The oldest block of all, taken out; null if there is none.
+  // Removes and returns the oldest block; null if there is none.
   Block* TakeOldest();
 
   std::size_t count() const { return count_; }
   std::size_t total_bytes() const { return total_bytes_; }
-  // Sizes that are open.
+  // Number of open sizes.
   std::size_t sizes() const { return sizes_; }
   // Blocks in order of age, oldest first.
   const BlockQueue& queue() const { return queue_; }
@@ -73,9 +76,9 @@ class ExactIndex {
  private:
   struct List {
     std::size_t bytes = 0;
-    std::size_t opened = 0;   // how often, less how often closed
-    Block* newest = nullptr;  // the rest follow Block::free_next
-    List* next = nullptr;     // in the bucket
+    std::size_t opened = 0;   // Calls of Open minus calls of Close.
+    Block* newest = nullptr;  // The older ones follow through Block::free_next.
+    List* next = nullptr;     // Next list of the bucket.
   };
 
   std::size_t BucketOf(std::size_t bytes) const;
@@ -98,8 +101,8 @@ class ExactIndex::Supplies {
   Supplies& operator=(const Supplies&) = delete;
   ~Supplies();
 
-  // Gets what one Open needs, and, if there is room for it, a table of
-  // `buckets` buckets. False if the host is out of memory.
+  // Allocates the memory that one Open needs, and a table of `buckets` buckets
+  // if the memory suffices. False if the host is out of memory.
   bool Stock(std::size_t buckets) noexcept;
 
  private:

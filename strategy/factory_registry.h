@@ -15,7 +15,7 @@
 
 namespace strata {
 
-// How to make a strategy, and where that was written down.
+// A strategy's factory, and the place of its registration in the source.
 struct StrategyFactory {
   using Make = std::shared_ptr<Allocator> (*)(std::shared_ptr<ChunkPool>,
                                               std::shared_ptr<ChainStream>,
@@ -23,9 +23,10 @@ struct StrategyFactory {
 
   std::string name;  // the value of --allocator_strategy
   int priority = 0;
-  // As for the factories of registry.h.
+  // See the factories of registry.h.
   Make make = nullptr;
-  // All streams of a place share one instance; else each has its own.
+  // True: all streams of a place share one instance. False: each stream has
+  // one.
   bool is_shared = false;
   const char* file = "";
   int line = 0;
@@ -36,14 +37,15 @@ struct StrategyFactory {
 // The priority of the strategies of strategies.def.
 inline constexpr int kBuiltInStrategyPriority = 100;
 
-// The strategies that a name may stand for.
+// The registered strategies by name.
 //
-// Model: of the factories of one name, that of the highest priority is used. No
-//   two have both in common, so there is no tie.
-// Errors: Register throws, and nothing has changed: std::invalid_argument for
-//   an empty name, a negative priority, no function, or a name and priority
-//   that are taken, naming both places in the source; std::logic_error once a
-//   strategy was looked up, because what a name stands for does not change.
+// Model: the factory of the highest priority serves a name. No two factories
+//   share both name and priority, so there is no tie.
+// Errors: Register throws, and nothing has changed. std::invalid_argument for
+//   an empty name, a negative priority, a missing function, or a pair of name
+//   and priority that is registered already; the last message names both places
+//   in the source. std::logic_error after the first look-up of a strategy,
+//   because the meaning of a name must not change.
 // Threads: any thread.
 // Source: tf_bfc.md §2 (AllocatorFactoryRegistry).
 class StrategyFactories {
@@ -52,16 +54,17 @@ class StrategyFactories {
   StrategyFactories(const StrategyFactories&) = delete;
   StrategyFactories& operator=(const StrategyFactories&) = delete;
 
-  // Those of the process: the strategies of this build first.
+  // The factories of the process: the strategies of this build first.
   static StrategyFactories& Instance();
 
   void Register(const StrategyFactory& factory);
-  // Forgets what was registered at that place in the source; what it has made
-  // stays. Its name then stands for the next one's, or for nothing.
+  // Removes the registration made at that place in the source. Strategies that
+  // it created stay valid. The next factory of that name, if any, then serves
+  // the name.
   void Unregister(const char* file, int line) noexcept;
-  // Without duplicates, in the order in which they first appeared.
+  // Names without duplicates, in the order of first registration.
   std::vector<std::string> Names() const;
-  // Nothing if the name is unknown.
+  // nullopt if the name is unknown.
   std::optional<StrategyFactory> Find(std::string_view name);
 
  private:
@@ -70,11 +73,12 @@ class StrategyFactories {
   bool was_used_ = false;                   // guarded by mutex_
 };
 
-// What the macros below make. Ends the process if Register throws: before main
-// there is nobody to catch it. In a library that is loaded when a strategy was
-// used already, an error is logged, and the name stays unknown.
-// Lifetime: a library that is closed takes its strategies with it. No facade
-//   that uses one may be left then.
+// Registers a strategy for the macros below. If Register throws, the process
+// ends, because nothing catches exceptions before main. In a library that is
+// loaded after a strategy was used, an error is logged, and the name stays
+// unknown.
+// Lifetime: unloading the library removes its strategies. No facade that uses
+//   one of them may exist then.
 class StrategyRegistrar {
  public:
   explicit StrategyRegistrar(const StrategyFactory& factory) noexcept;
@@ -83,20 +87,20 @@ class StrategyRegistrar {
   ~StrategyRegistrar();
 
  private:
-  const char* file_ = nullptr;  // null: it is not registered
+  const char* file_ = nullptr;  // Null: not registered.
   const int line_;
 };
 
 }  // namespace strata
 
-// Makes `--allocator_strategy=<name>` known in a program: at namespace scope,
-// in any of its source files. `factory` is a StrategyFactory::Make; `name`, a
-// string. A built-in strategy is replaced by a priority above 100.
+// Registers `name` as a value of --allocator_strategy. Use it at namespace
+// scope, in any source file of a program. `factory` is a StrategyFactory::Make;
+// `name` is a string. A priority above 100 replaces a built-in strategy.
 //
-// In a source file of a static library, the linker may leave it out.
+// The linker may omit a source file of a static library, and its strategies.
 #define STRATA_REGISTER_STRATEGY(name, priority, factory) \
   STRATA_REGISTER_STRATEGY_(__COUNTER__, name, priority, factory, false)
-// The same for a strategy of which all streams of a place share one instance.
+// STRATA_REGISTER_STRATEGY for a strategy that all streams of a place share.
 #define STRATA_REGISTER_SHARED_STRATEGY(name, priority, factory) \
   STRATA_REGISTER_STRATEGY_(__COUNTER__, name, priority, factory, true)
 

@@ -10,21 +10,22 @@
 
 namespace strata {
 
-// When the free blocks of a stream were freed, as coarsely as it takes to say
-// whether another stream may have them.
+// Records when the free blocks of a stream were freed, just precisely enough to
+// decide whether another stream may use them.
 //
-// Model: a block freed now belongs to the current epoch. Close ends it: it gets
-//   a tick of the stream's timeline, whose event comes after all its frees. An
-//   epoch whose tick is done is over, and with it all before. A block joined of
-//   several belongs to the latest of their epochs.
-// Threads: none; the strategy's lock guards it.
+// Model: a block freed now belongs to the current epoch. Close() ends the epoch
+//   and assigns it a tick of the stream's timeline, whose event follows all
+//   frees of the epoch. When the tick is done, the epoch and all earlier ones
+//   are over. A block coalesced from several belongs to the latest of their
+//   epochs.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1), no device call. A free stores two bytes.
 // Source: memory_policy.md §5.1 (ticket); cuda_semantics.md §5.2 M10.
 class FreeEpochs {
  public:
   using Epoch = std::uint16_t;
 
-  // That of blocks that nobody has to wait for.
+  // Epoch of blocks that need no wait.
   static constexpr Epoch kNone = 0;
 
   Epoch current() const { return current_; }
@@ -32,28 +33,30 @@ class FreeEpochs {
   // Whether the stream's work of the epoch is known to be done.
   bool IsOver(Epoch epoch) const { return epoch <= over_; }
 
-  // Takes in what `timeline` knows to be done.
+  // Updates over() from the ticks that `timeline` knows to be done.
   void Update(const StreamTimeline& timeline);
-  // Ends the current epoch; an event that is recorded from now on covers it.
+  // Ends the current epoch. Events recorded from now on cover it.
   void Close(StreamTimeline& timeline);
-  // All work of the stream is done, and there will be none any more.
+  // Marks every epoch as over: all work of the stream is done, and no more will
+  // come.
   void PassAll();
-  // The tick to wait for before blocks of a closed `epoch` may be used.
+  // The tick to wait for before another stream may use blocks of a closed
+  // `epoch`.
   StreamTimeline::Tick TickOf(Epoch epoch) const;
 
-  // No epoch is left: before the next Close, every block that is not over has
-  // to be put into the epoch that Restart returns, the current one, and every
-  // other into kNone.
+  // True if the epoch numbers are used up. Before the next Close(), call
+  // Restart(). Then move every block whose epoch is not over into the epoch
+  // that Restart() returns, and every other block into kNone.
   bool is_spent() const {
     return current_ == std::numeric_limits<Epoch>::max();
   }
   Epoch Restart();
-  // How often: numbers from before one mean nothing after it.
+  // Number of restarts. An epoch number from before a restart is invalid.
   std::uint64_t restarts() const { return restarts_; }
 
  private:
-  // Closed epochs not known to be over; when there are more, the newest is
-  // taken for as late as the one that follows.
+  // Most closed epochs that are not known to be over. When there are more, the
+  // newest one is merged into the one that follows.
   static constexpr std::size_t kClosed = 8;
   struct Closed {
     Epoch epoch = 0;

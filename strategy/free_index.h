@@ -9,18 +9,17 @@
 
 namespace strata {
 
-// Free blocks by size: finds the best fit without a tree.
+// Free blocks by size. Finds the best fit without a tree.
 //
-// Model: a list per size class (SizeClasses), whose sizes differ by at most
-//   0.4 %. Within a class the first kProbes blocks are compared and the
-//   smallest that fits is taken, at the lowest address among equals; so the
-//   result is the best fit but for ties longer than kProbes, and a block that
-//   fits is never missed in a class above the request's own.
+// Model: one list per size class (SizeClasses); the sizes of a class differ by
+//   at most 0.4 %. A search compares the first kProbes blocks of a class. It
+//   takes the smallest that fits, at the lowest address among equals. So the
+//   result is the best fit, except within classes of more than kProbes blocks.
+//   A search never misses a block that fits in a class above the request's own.
 // Units: bytes; every size is a multiple of kGranuleBytes and below 2^48.
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1); 67 KiB per index. Links are in the blocks: no heap.
-// Source: hotpath.md §3 ("semi-log bitmap"), §6: within 2 % of the memory of an
-//   exact best fit; §7: ordered trees cost 2 to 14 times the time.
+// Source: hotpath.md §3 ("semi-log bitmap"), §6, §7.
 class FreeIndex {
  public:
   static constexpr std::size_t kGranuleBytes = SizeClasses::kGranuleBytes;
@@ -33,34 +32,35 @@ class FreeIndex {
   void Insert(Block* block);
   // `block` is in this index.
   void Remove(Block* block);
-  // A block of at least `bytes`, still in the index; null if there is none.
+  // The best fit for `bytes`, still in the index; null if there is none.
   Block* FindBestFit(std::size_t bytes) const { return Search(bytes).block; }
-  // The same, taken out.
+  // Removes and returns the best fit for `bytes`; null if there is none.
   Block* TakeBestFit(std::size_t bytes);
-  // The smallest block of at least `bytes` that `is_fit` says yes to, still in
-  // the index; null if there is none. O(blocks of at least that size).
+  // The smallest block of at least `bytes` that `is_fit` accepts, still in the
+  // index; null if there is none. O(blocks of at least that size).
   template <class Predicate>
   Block* FindBest(std::size_t bytes, Predicate is_fit) const;
   // A block of exactly `bytes`, still in the index; null if there is none among
   // the first kProbes of its class.
   Block* FindExact(std::size_t bytes) const;
-  // The block that was put in last of the class of `bytes`, if it has exactly
-  // that size; else null. Looks at one block.
+  // The block of the class of `bytes` that was inserted last, if it has exactly
+  // that size; else null. Reads one block.
   Block* FindLast(std::size_t bytes) const;
 
-  // Smaller, or at a lower address.
+  // Whether `a` is smaller, or of equal size at a lower address.
   static bool IsBetter(const Block* a, const Block* b) {
     return a->size < b->size || (a->size == b->size && a->data < b->data);
   }
 
   bool empty() const { return classes_.Next(0) == SizeClasses::kCount; }
-  // What it holds. For tests; O(blocks + classes).
+  // Sums over all blocks. For tests; O(blocks + classes).
   struct Totals {
     std::size_t blocks = 0;
     std::size_t bytes = 0;
   };
   Totals Count() const;
-  // The largest block, to the accuracy of its class; 0 if there is none.
+  // Size of the largest block, to the accuracy of its class; 0 if there is
+  // none.
   std::size_t LargestBytes() const;
 
   // Whether lists and bitmaps agree. For tests; O(blocks + classes).
@@ -73,16 +73,16 @@ class FreeIndex {
   };
 
   Fit Search(std::size_t bytes) const;
-  // Of a class that holds a block.
+  // The best block of a class that is not empty.
   Block* BestOf(unsigned size_class) const;
-  // Of the blocks of at least `bytes`; null if there is none.
+  // The best block of at least `bytes`; null if there is none.
   Block* BestOf(unsigned size_class, std::size_t bytes) const;
   void RemoveFrom(unsigned size_class, Block* block);
 
-  // The free_previous of a first block means nothing: so to take it out is to
-  // write to no other.
+  // First blocks by class. Their free_previous is undefined, so that the
+  // removal of a first block writes to no other block.
   std::array<Block*, SizeClasses::kCount> heads_{};
-  SizeClasses classes_;  // marked: heads_ is not null
+  SizeClasses classes_;  // A class is marked if its list is not empty.
 };
 
 template <class Predicate>

@@ -10,23 +10,24 @@
 
 namespace strata {
 
-// What the FrontCache of a strategy may keep, as --strata_front_cache and
-// --strata_front_cache_max_block say.
+// Limits of the FrontCache of a strategy. The options are --strata_front_cache
+// and --strata_front_cache_max_block.
 //
-// Units: bytes.        Threads: immutable.
-// Source: hotpath.md §6; docs/auto_growth.md has what other numbers cost.
+// Units: bytes.
+// Threads: immutable.
+// Source: hotpath.md §6; docs/auto_growth.md lists the cost of other numbers.
 class FrontCachePolicy {
  public:
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   explicit FrontCachePolicy(const StrategyOptions& options);
 
-  // See FrontCache; 0: none.
+  // See FrontCache; 0: no cache.
   std::size_t max_block_bytes() const { return max_block_bytes_; }
-  // How often a size is searched for before it is kept.
+  // Number of searches for a size before it is cached.
   std::uint8_t searches() const {
     return fits_all_ ? kSpeedFirstSearches : kMemoryFirstSearches;
   }
-  // Of all it keeps, while so much is reserved.
+  // Most bytes in the cache while `reserved_bytes` are reserved.
   std::size_t LimitBytes(std::size_t reserved_bytes) const {
     if (fits_all_) return reserved_bytes;
     return std::max(reserved_bytes <= kFewChunksBytes ? kFewChunksLimitBytes
@@ -35,15 +36,17 @@ class FrontCachePolicy {
   }
 
  private:
-  // What a front cache that puts memory first may keep: this part of what is
-  // reserved, but no less than the floor; of the first few chunks, a quarter of
-  // the smallest, because what they have too much is more than that anyway.
+  // Limit if memory has priority: this fraction of the reserved bytes, but at
+  // least the floor. While only a few chunks are reserved, the limit is a
+  // quarter of the smallest chunk, because such chunks waste more than that
+  // anyway.
   static constexpr std::size_t kMemoryFirstDivisor = 256;
   static constexpr std::size_t kMemoryFirstFloorBytes = Kibibytes(128);
   static constexpr std::size_t kFewChunksBytes = Mebibytes(8);
   static constexpr std::size_t kFewChunksLimitBytes = Kibibytes(512);
-  // Where nearly everything may be kept, what comes again by chance must not
-  // be. Random sizes of up to 256 KiB reserve 9 % more with 2, 5 % with 8.
+  // Where nearly everything may be cached, sizes that recur by chance must not
+  // be: docs/auto_growth.md. Random sizes of up to 256 KiB reserve 9 % more
+  // with 2 searches, 5 % with 8.
   static constexpr std::uint8_t kMemoryFirstSearches = 2;
   static constexpr std::uint8_t kSpeedFirstSearches = 8;
 

@@ -9,11 +9,11 @@
 
 namespace strata {
 
-// The chunks of a strategy without a live block, each one free block, linked
+// The chunks of a strategy without a live block. Each is one free block. Linked
 // through Chunk::idle_previous and idle_next.
 //
 // Units: bytes.
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1) to add or remove one; O(idle chunks) to search, no heap call.
 class IdleChunks {
  public:
@@ -24,31 +24,31 @@ class IdleChunks {
   void Add(Chunk* chunk);
   void Remove(Chunk* chunk);
 
-  // The chunk added last, or the largest one after SortBySize; null if there is
-  // none.
+  // The chunk added last, or the largest one after SortBySize(); null if there
+  // is none.
   Chunk* first() const { return first_; }
-  // Puts the largest first, and leaves those of a size in their order. O(n log
-  // n).
+  // Sorts by size, the largest first; stable. O(n log n).
   void SortBySize();
-  // The smallest of at least `bytes`; null if there is none.
+  // The smallest chunk of at least `bytes`; null if there is none.
   Chunk* Smallest(std::size_t bytes) const;
-  // The sizes of that one and of the largest one; 0 if there is none.
+  // Size of the smallest chunk of at least `bytes`, and of the largest chunk; 0
+  // if there is none.
   std::size_t SmallestBytes(std::size_t bytes) const;
   std::size_t LargestBytes() const;
-  // Fills in the sizes of IdleInfo, unless `fit_bytes` is 0.
+  // Sets best_fit and largest of `idle`, unless `fit_bytes` is 0.
   void FillInSizes(std::size_t fit_bytes, IdleInfo& idle) const;
 
   std::size_t bytes() const { return bytes_; }
-  // Each chunk in whole steps of the system.
+  // Sum of the chunks, each in whole steps of kSystemStepBytes.
   std::size_t system_bytes() const { return system_bytes_; }
 
-  // Whether each is one free block, and the sums are right. For tests.
+  // Whether each chunk is one free block, and the sums are right. For tests.
   bool IsConsistent() const;
 
  private:
-  // The block's, which who calls has just looked at, is the chunk's.
+  // The block's size is the chunk's. The caller has just read the block.
   static std::size_t Bytes(const Chunk* chunk) { return chunk->first->size; }
-  // Of two sorted lists, linked by idle_next.
+  // Merges two sorted lists, linked by idle_next.
   static Chunk* Merge(Chunk* earlier, Chunk* later);
   static std::size_t SystemBytes(const Chunk* chunk) {
     return AlignUp(Bytes(chunk), kSystemStepBytes);

@@ -12,15 +12,16 @@
 
 namespace strata {
 
-// How many blocks of each large bin a chain keeps, for who looks for one
+// Number of cached blocks of each large bin of a chain. Other chains read it
 // without the chain's lock.
 //
 // Units: bytes, powers of two of at least kLeastBytes.
-// Threads: changes by who has the lock of the chain; any() by everybody, who
-//   may be told what is no more, or not yet, true.
+// Threads: hold the chain's lock to change it. any() and empty(): any thread;
+//   the result may be out of date.
 class KeptBins {
  public:
-  // Less is not worth the calls and the lock that it takes to fetch it.
+  // Smaller bins are not worth the calls and the lock that it takes to fetch
+  // them.
   static constexpr std::size_t kLeastBytes = kSystemStepBytes;
 
   void Add(std::size_t bytes) noexcept { Change(bytes, 1); }
@@ -42,7 +43,7 @@ class KeptBins {
   }
   void Change(std::size_t bytes, std::uint32_t by) noexcept {
     std::atomic<std::uint32_t>& count = counts_[IndexOf(bytes)];
-    // Nobody else changes it.
+    // Not an atomic addition: the chain's lock excludes other writers.
     count.store(count.load(std::memory_order_relaxed) + by,
                 std::memory_order_relaxed);
   }

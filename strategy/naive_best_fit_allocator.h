@@ -12,27 +12,27 @@
 
 namespace strata {
 
-// Best fit with coalescing in a few very large chunks: by default the first one
-// takes most of the device.
+// Best fit with coalescing in a few very large chunks. By default the first
+// chunk takes most of the device.
 //
 // Model: one BuddyPool for the place. Sizes are rounded up to 256 bytes on a
-//   device, 4 KiB on the host, 64 KiB pinned; chunk sizes are those of
-//   BuddySizes, or what the request needs when they are not to be had. Nothing
-//   is given back but on Release and exhaustion. kLongLived changes nothing:
-//   every block is a part of a chunk that stays.
+//   device, 4 KiB on the host, 64 KiB pinned. BuddySizes gives the chunk sizes;
+//   if the system refuses one, the chunk is as large as the request needs.
+//   Chunks are freed only on Release and exhaustion. kLongLived changes
+//   nothing, because every block is a part of a chunk that stays.
 // Errors: exhaustion is a Failure with the numbers, like every other refusal.
 // Threads: any thread.
-// Cost: a hit is O(log n) under one lock, without heap or device call; a
-//   miss asks the device what is free, then for a chunk.
-// Source: paddle.md §3.4 rules 1 to 10, without §5 B8 (exhaustion that nobody
-//   could catch), B9 and B18; without descriptors in memory, so that results
-//   are aligned to 256 (§3.2-6).
+// Cost: a hit is O(log n) under one lock, without heap or device call. A miss
+//   queries the free memory of the device, then allocates a chunk.
+// Source: paddle.md §3.4 rules 1 to 10, without §5 B8 (exhaustion that callers
+//   could not catch), B9 and B18. No descriptors in memory, so results are
+//   aligned to 256 (§3.2-6).
 class NaiveBestFitAllocator final : private SharedHitPath,
                                     public BuddyStrategy {
  public:
   // Makes no device call.
   //
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   NaiveBestFitAllocator(std::shared_ptr<ChunkPool> pool,
                         std::shared_ptr<ChainStream> stream,
                         const StrategyOptions& options);
@@ -40,7 +40,7 @@ class NaiveBestFitAllocator final : private SharedHitPath,
   HitPath* hit_path() override { return this; }
 
  private:
-  // HitPath, with the lock of the one pool. Huge blocks walk.
+  // HitPath, with the lock of the one pool. Huge blocks take the full path.
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
   bool finds_all() const noexcept override { return false; }

@@ -12,7 +12,7 @@ namespace strata {
 
 // Blocks linked through Block::free_previous and free_next, in no order.
 //
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1).
 class BlockChain {
  public:
@@ -29,31 +29,31 @@ class BlockChain {
   Block* first_ = nullptr;
 };
 
-// The open blocks of an arena: free blocks next to a hole, an unmapped part of
-// an address range.
+// The open blocks of an arena: free blocks next to a hole. A hole is an
+// unmapped part of an address range.
 //
-// Model: an open block and its holes can become one larger block; its reach is
-//   the size of it and the holes beside it. A search chooses the block of the
-//   smallest reach, so that much room for one block stays together. A tail is
-//   an open block whose hole ends its range; a search uses it last. There are
-//   two lists per power of two of the reach, and one of tails; a block is in
-//   the list that its neighbours say, and they change only while it is in none.
+// Model: an open block and its holes can become one larger block. The reach of
+//   a block is its size plus the holes next to it. A search chooses the block
+//   of the smallest reach, so that large room for one block stays contiguous. A
+//   tail is an open block whose hole ends its range; a search uses it last.
+//   There are two lists per power of two of the reach, and one list of tails.
+//   The neighbours of a block determine its list; they change only while the
+//   block is in no list.
 // Units: bytes.
-// Threads: none; the strategy's lock guards it.
-// Cost: O(1) to insert or remove; a search is O(blocks of the lists that it
-//   visits), and visits no list above the first that has a fit.
+// Threads: not thread-safe. The strategy's lock guards it.
+// Cost: O(1) to insert or remove. A search is O(blocks of the lists that it
+//   visits), and visits no list above the first one with a fit.
 // Source: memory_policy.md §5.2, where the reach is the whole run of free
-// blocks
-//   and holes: no recording needs less memory with that.
+//   blocks and holes. No recording needs less memory with that definition.
 class OpenBlocks {
  public:
-  // Lists, of blocks whose reach is from 2^21 bytes, a page, to 2^48.
+  // Lists of blocks whose reach is from 2^21 bytes, a page, to 2^48.
   static constexpr unsigned kLeastReachBits = 21;
   static constexpr unsigned kReachLists = 2 * (48 - kLeastReachBits);
   static constexpr unsigned kTails = kReachLists;
   static constexpr unsigned kLists = kReachLists + 1;
 
-  // Whether `block` is beside a hole.
+  // Whether `block` is next to a hole.
   static bool IsOpen(const Block& block) {
     return BlockList::IsHole(block.next) || BlockList::IsHole(block.previous);
   }
@@ -62,14 +62,15 @@ class OpenBlocks {
 
   void Insert(Block* block, unsigned list);
   void Remove(Block* block, unsigned list);
-  // A lower bound on the reach of every block that is no tail; SIZE_MAX without
-  // one. A closed block of at most this size beats all of them.
+  // A lower bound on the reach of every block that is not a tail; SIZE_MAX if
+  // there is none. A closed block of at most this size is better than all of
+  // them.
   std::size_t least_reach() const { return least_reach_; }
-  // The block of at least `bytes`, no tail, whose reach is the smallest and
-  // below `reach`, the lowest among equals. Null if there is none.
+  // The block of at least `bytes`, not a tail, with the smallest reach below
+  // `reach`; the lowest address among equals. Null if there is none.
   Block* FindInner(std::size_t bytes, std::size_t reach) const;
-  // The smallest tail of at least `bytes`, the lowest among equals; null if
-  // there is none. O(tails): each range has at most one.
+  // The smallest tail of at least `bytes`, at the lowest address among equals;
+  // null if there is none. O(tails): each range has at most one.
   Block* FindTail(std::size_t bytes) const;
   // Calls `visit` with every block.
   template <class Visit>
@@ -87,7 +88,8 @@ class OpenBlocks {
   void FindLeastReach();
 
   std::array<BlockChain, kLists> lists_;
-  std::uint64_t used_ = 0;  // a bit per list by reach that has a block
+  // One bit per list by reach; set if the list has a block.
+  std::uint64_t used_ = 0;
   std::size_t least_reach_ = SIZE_MAX;
 };
 

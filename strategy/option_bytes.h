@@ -10,10 +10,10 @@
 
 namespace strata {
 
-// The bytes of an option that is given in MiB.
+// Converts an option in MiB to bytes.
 //
-// Errors: std::invalid_argument above 128 TiB: more than any device has, and
-//   what is added to it must not overflow.
+// Errors: std::invalid_argument above 128 TiB. No device has so much, and sums
+//   with the result must not overflow.
 inline std::size_t BytesOfOption(const char* option, std::uint64_t mebibytes) {
   constexpr std::uint64_t kMostMebibytes = std::uint64_t{1} << 27;
   if (mebibytes > kMostMebibytes) {

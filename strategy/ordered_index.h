@@ -10,22 +10,22 @@
 
 namespace strata {
 
-// Free blocks in the exact order of size, then address: finds the smallest that
-// fits.
+// Free blocks in the exact order of size, then address. Finds the smallest
+// block that fits.
 //
-// Model: a treap per size class, its links in the blocks, its priorities a hash
-//   of their addresses; so a class that holds one or a few blocks, as most do,
-//   costs a few instructions, and one that holds 10^5 of equal size is still
-//   searched, and kept, in logarithmic time.
+// Model: one treap per size class. Links are in the blocks; priorities are a
+//   hash of the block addresses. Most classes hold one or a few blocks, and
+//   cost a few instructions. A class of 10^5 blocks of equal size takes
+//   logarithmic time.
 // Units: bytes; every size is a multiple of 256 and below 2^48.
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(log n) in the blocks of one class, O(1) in the number of classes and
 //   of smaller blocks; no heap. 67 KiB.
 // Source: tf_bfc.md R6, R8, W14, §5.1; paddle.md §3.4 rule 3. Both originals
-//   have this order from search trees.
+//   use search trees for this order.
 class OrderedIndex {
  public:
-  // Which of two blocks of equal size comes first.
+  // Which of two blocks of equal size is first.
   enum class AddressOrder : std::uint8_t { kAscending, kDescending };
 
   explicit OrderedIndex(AddressOrder order = AddressOrder::kAscending)
@@ -39,28 +39,29 @@ class OrderedIndex {
   // The smallest block of at least `bytes`, first among equals, still in the
   // index; null if there is none.
   Block* Find(std::size_t bytes) const;
-  // The first that `accepts` of such blocks, in their order. O(blocks passed
-  // over).
+  // The first block of at least `bytes` that `accepts` accepts, in index order,
+  // still in the index; null if there is none. O(blocks skipped).
   template <class Accepts>
   Block* FindIf(std::size_t bytes, const Accepts& accepts) const;
 
   std::size_t count() const { return count_; }
   std::size_t total_bytes() const { return total_bytes_; }
-  // Exact; 0 if there is none.
+  // Exact size of the largest block; 0 if there is none.
   std::size_t LargestBytes() const;
 
   // Whether order, shape and counters are right. For tests; O(blocks).
   bool IsConsistent() const;
-  // The most blocks on a way down. For tests; O(blocks).
+  // Most blocks on a path from a root. For tests; O(blocks).
   std::size_t Depth() const;
 
  private:
   static Block*& Left(Block* block) { return block->free_previous; }
   static Block*& Right(Block* block) { return block->free_next; }
   static std::uint64_t Priority(const Block* block) {
-    // Blocks often lie at equal distances, at some of which one multiplication
-    // gives priorities that rise from each block to the next: a tree without
-    // branches. Folding and multiplying once more breaks that.
+    // Blocks often lie at equal distances. For some distances, one
+    // multiplication gives priorities that rise from block to block, so the
+    // tree would degenerate to a list. Folding and a second multiplication
+    // avoid that.
     std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(block->data) >> 8) *
                          0x9E3779B97F4A7C15U;
     hash ^= hash >> 32;
@@ -77,11 +78,12 @@ class OrderedIndex {
   static Block* FirstIf(Block* tree, std::size_t bytes, const Accepts& accepts);
 
   const AddressOrder order_;
-  // The two that change together are apart: compilers take neighbours for a
-  // vector, which is more instructions than two additions.
+  // count_ and total_bytes_ change together but are apart. Compilers would
+  // merge neighbours into vector instructions, which are more than two
+  // additions.
   std::size_t count_ = 0;
   std::array<Block*, SizeClasses::kCount> roots_{};
-  SizeClasses classes_;  // marked: the root is not null
+  SizeClasses classes_;  // A class is marked if its root is not null.
   std::size_t total_bytes_ = 0;
 };
 
@@ -98,7 +100,7 @@ inline void OrderedIndex::Insert(Block* block) {
       link = IsBefore(block, *link) ? &Left(*link) : &Right(*link);
     }
   }
-  // Splits the tree below into what comes before the block and after it.
+  // Splits the subtree into the blocks before `block` and the blocks after it.
   Block* rest = *link;
   *link = block;
   Block** before = &Left(block);
@@ -146,7 +148,7 @@ inline void OrderedIndex::Remove(Block* block) {
   total_bytes_ -= block->size;
 }
 
-// Equal sizes are in address order, so the leftmost one comes first.
+// Equal sizes are in address order, so the leftmost one is first.
 inline Block* OrderedIndex::LowerBound(Block* tree, std::size_t bytes) {
   Block* best = nullptr;
   while (tree != nullptr) {

@@ -17,22 +17,24 @@
 
 namespace strata {
 
-// Keeps freed pieces of the system's memory, whole, for requests of exactly
+// Caches freed pieces of the system's memory, whole, for requests of exactly
 // their size.
 //
 // Model: a request is rounded (`none`: not at all; `pow2`: up to a power of
-//   two) and served by the piece of that size that was freed last; on a miss
-//   the system gives one. Nothing is split or joined. A freed piece is kept; at
-//   pool_size_limit pieces, or pool_cached_limit bytes, the ones kept longest
-//   go to the system first. With pool_auto_resize, every 1000 pieces that went
-//   this way the limit is looked at: if they are more than 0.2 % of the frees
-//   and misses more than 0.2 % of the requests, it grows by a tenth, or to 100.
-//   A limit of 0 pieces keeps nothing. Before the system gets a piece, its
-//   streams are waited for, unless they were since it was freed. What cannot be
-//   waited for, as a stream captures, is kept beyond the limits, until a later
-//   free can wait.
+//   two). The piece of that size that was freed last serves it; on a miss the
+//   system allocates one. Nothing is split or coalesced.
+//   Limits: a freed piece is cached. At pool_size_limit pieces, or
+//   pool_cached_limit bytes, the oldest pieces are freed to the system first. A
+//   limit of 0 pieces caches nothing.
+//   Resize: with pool_auto_resize, the limit is checked after every 1000
+//   evicted pieces. It grows by a tenth, or to 100, if evictions exceed 0.2 %
+//   of the frees and misses exceed 0.2 % of the requests.
+//   Waits: before a piece is freed to the system, its streams are waited for,
+//   unless they were since the piece was freed. A piece whose stream captures
+//   cannot be waited for; it stays beyond the limits until a later free can
+//   wait.
 // Threads: any thread.
-// Cost: a hit and the free that keeps a piece are O(1) under one spin lock,
+// Cost: a hit, and a free that caches the piece, are O(1) under one spin lock,
 //   without heap or system call.
 // Source: tf_bfc.md §2 (PoolAllocator), without its faults: W19 (a log line per
 //   resize; memory that exhaustion cannot reach), the header in the memory.
@@ -55,15 +57,15 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   void ResetPeak() override;
   HitPath* hit_path() override { return this; }
 
-  // The most pieces kept, as it is now.
+  // Most pieces in the cache, at present.
   std::size_t size_limit() const;
-  // Pieces that the limits sent to the system so far.
+  // Pieces that the limits have freed to the system so far.
   std::uint64_t evictions() const;
   // Whether lists and counters agree. For tests; O(pieces).
   bool IsConsistent() const;
 
  private:
-  // What the rule of pool_auto_resize looks at, since the limit last changed.
+  // Counters for pool_auto_resize, since the limit last changed.
   struct Rates {
     std::uint64_t puts = 0;  // pieces that were freed
     std::uint64_t evicted = 0;
@@ -76,12 +78,12 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
     std::size_t bytes = 0;
   };
 
-  // HitPath. A free for which others have to leave walks.
+  // HitPath. A free that would evict other pieces takes the full path.
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
 
-  // ChunkHolder. Pieces are of use to their own sizes only, so none is offered
-  // to other streams.
+  // ChunkHolder. A piece is of use only to its own size, so none is offered to
+  // other streams.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept override;
   bool IdleIsDone() noexcept override { return false; }
   std::size_t GiveBack(const GiveBackRequest& request) noexcept override;
@@ -96,43 +98,46 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
                      Failure& failure) noexcept;
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
-  // What a wait has covered; without `is_done`, to the chunk pool.
+  // Frees pieces that a wait has covered to the system; without `is_done`, to
+  // the chunk pool.
   std::size_t GiveToSystem(RecordList& leaving, bool is_done) noexcept;
-  // Gives it what is kept beyond the limits, unless that cannot be waited for.
+  // Frees pieces above the limits to the system, unless they cannot be waited
+  // for.
   void ShrinkToLimits() noexcept;
-  // A piece that the limits do not let stay. False if it has to, because it
-  // cannot be waited for.
+  // Frees a piece that exceeds the limits. False if it stays because it cannot
+  // be waited for.
   bool GiveOrKeep(Block* block) noexcept;
-  // Waits for the work that may still use what is free by now. False if it
-  // cannot.
+  // Waits for the work that may still use the pieces free by now. False if that
+  // fails.
   bool Wait() noexcept;
-  // The thread that waited has told a checker that its wait is known here.
+  // Tells a checker, on the thread that waited, that its wait is known here.
   void NoteWait() noexcept;
 
   // Hold lock_.
   void Start(Block* block, std::size_t requested);
   void Stop(Block* block);
-  // A kept piece of this size, handed out; null if there is none.
+  // Hands out a cached piece of this size; null if there is none.
   Block* TakeKept(std::size_t size, std::size_t requested);
   void Keep(Block* block);
   void Insert(Block* block);
   Block* TakeOldest();
-  // Whether the limits let one piece of so many bytes stay.
+  // Whether the limits allow to cache a piece of `bytes`.
   bool Keeps(std::size_t bytes) const;
   bool HasRoom(std::size_t bytes) const;
-  // Whether a free without a walk may exceed the limits: of what was taken
-  // last, so that nothing is lost that a hit puts back at once.
+  // Whether a free on the hit path may exceed the limits. True only for the
+  // piece taken last, up to excess_, so that a hit that reuses it at once
+  // evicts nothing.
   bool MayExceed(const Block& block) const;
   bool IsWithinLimits() const;
   void NoteExcess();
-  // What a wait has covered of what exceeds the limits, oldest first; whether
-  // that is all of it. Their sizes stay open until they are the system's.
+  // Removes the pieces above the limits that a wait has covered, oldest first.
+  // True if these are all. Their sizes stay open until the system has them.
   bool TakeExcess(RecordList& leaving);
   void Resize();
 
   const bool to_power_of_two_;
   const bool auto_resize_;
-  const std::size_t cached_limit_bytes_;  // 0: none
+  const std::size_t cached_limit_bytes_;  // 0: no limit.
   const std::size_t alignment_;
 
   LentLock& lock_{*shared_lock()};
@@ -140,14 +145,15 @@ class PoolAllocator final : public PoolingStrategy, private SharedHitPath {
   std::size_t size_limit_;
   Rates rates_;
   std::uint64_t evictions_ = 0;
-  // All that was kept when it last exceeded the limits, or ceased to.
+  // Amount cached when it last exceeded the limits, or last ceased to.
   Amount excess_;
   ExactIndex cached_;
-  WaitRounds waits_;  // of kept pieces: Block::offset_units
+  WaitRounds waits_;  // Stamps of cached pieces: Block::offset_units.
   BlockQueue live_;
-  std::size_t cached_system_bytes_ = 0;  // each piece in whole steps
+  // Sum of the pieces, each in whole steps of kSystemStepBytes.
+  std::size_t cached_system_bytes_ = 0;
   UseCounts uses_;
-  Stats stats_;  // failures, hits and misses; the rest stays 0
+  Stats stats_;  // Failures, hits and misses; the other fields stay 0.
 };
 
 }  // namespace strata

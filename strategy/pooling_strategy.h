@@ -12,13 +12,13 @@
 
 namespace strata {
 
-// What the strategies that keep memory of a ChunkPool have in common.
+// Base of the strategies that hold memory of a ChunkPool.
 //
-// Model: of a stream, or of all streams of a place that share the strategy; who
-//   else uses an allocation is the business of the layers above. Release gives
-//   what is idle to the system, as exhaustion at the place does, after the work
-//   of those streams. When a strategy is destroyed, all that it handed out has
-//   been freed; if not, the chunks of that are lost, and logged.
+// Model: serves one stream, or all streams of a place that share the strategy.
+//   The layers above handle other streams that use an allocation. Release frees
+//   idle memory to the system, after the work of those streams; so does
+//   exhaustion at the place. All allocations must be freed before the strategy
+//   is destroyed. If not, their chunks are leaked, and logged.
 // Threads: any thread. No lock is held while the system, the device or a
 //   visitor is called.
 class PoolingStrategy : public Allocator, protected ChunkHolder {
@@ -51,14 +51,14 @@ class PoolingStrategy : public Allocator, protected ChunkHolder {
   const std::shared_ptr<ChunkPool>& shared_pool() const { return pool_; }
   ChainStream& chain_stream() const { return *stream_; }
 
-  // Names the layer, the place and the request.
+  // Fills in the layer, the place and the request.
   Failure Refusal(Failure::Reason reason, const Request& request) const;
-  // Waits for the work of the streams, before their memory goes to the system.
-  // False if it cannot: during a capture, say.
+  // Waits for the work of the streams, before their memory is freed to the
+  // system. False if it cannot wait, for example during a capture.
   bool WaitForWork() const noexcept;
-  // Gives memory that is in use no more to the system; if work of the streams
-  // may still use it, to the chunk pool, which keeps it until that is done.
-  // Returns the bytes the system has got.
+  // Frees memory that is no longer in use to the system. If work of the streams
+  // may still use it, frees it to the chunk pool, which holds it until that
+  // work is done. Returns the bytes freed to the system.
   std::size_t GiveToPool(Allocation* memory, bool is_done) const noexcept;
 
   // ChunkHolder.

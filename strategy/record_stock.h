@@ -9,8 +9,9 @@
 
 namespace strata {
 
-// Some records, fetched before the lock is taken under which they are needed.
-// Destroy it without that lock: what is left goes back to the slab.
+// Records fetched before the acquisition of the lock under which they are
+// needed. Destroy it without that lock: the slab takes the remaining records
+// back.
 class RecordSupply {
  public:
   explicit RecordSupply(RecordSlab& slab) : slab_(slab) {}
@@ -18,7 +19,7 @@ class RecordSupply {
   RecordSupply& operator=(const RecordSupply&) = delete;
   ~RecordSupply() { slab_.Drain(records_); }
 
-  // A batch, or just `count`. False if the host is out of memory.
+  // Fetches a batch, or `count` records. False if the host is out of memory.
   bool Fill() noexcept;
   bool Fill(std::size_t count) noexcept { return slab_.Fill(records_, count); }
 
@@ -29,12 +30,13 @@ class RecordSupply {
   RecordList records_;
 };
 
-// The records that a strategy keeps ready, so that a hit asks neither the slab
+// The records that a strategy holds ready, so that a hit calls neither the slab
 // nor the heap.
 //
-// Model: fetched by the batch; what coalescing leaves is kept, up to a bound.
-//   Its records need not be blank; those that go back to the slab are made so.
-// Threads: none but Restock; the strategy's lock guards it.
+// Model: records are fetched in batches. Records that coalescing frees stay, up
+//   to a bound. They need not be blank; the stock blanks those that it returns
+//   to the slab.
+// Threads: not thread-safe, except Restock. The strategy's lock guards it.
 class RecordStock : public RecordList {
  public:
   static constexpr std::size_t kBatch = 64;
@@ -44,20 +46,20 @@ class RecordStock : public RecordList {
   RecordStock& operator=(const RecordStock&) = delete;
   ~RecordStock() { GiveBackDownTo(0); }
 
-  // Whether `count` records are there, now that the slab has been asked for
-  // what it has. No heap call.
+  // Whether the stock holds `count` records, after a fetch of those that the
+  // slab has ready. No heap call.
   bool Has(std::size_t count) noexcept {
     if (size() < count) slab_.FillFromStock(*this, std::max(count, kBatch));
     return size() >= count;
   }
-  // Takes what is missing to a batch.
+  // Moves records from `supply` until a batch is complete.
   void TakeFrom(RecordSupply& supply) noexcept;
-  // Gives back what is too much.
+  // Returns records above the bound to the slab.
   void Shed() noexcept {
     if (size() > kMost) GiveBackDownTo(kMost / 2);
   }
 
-  // Fetches records, if need be from the heap; `lock`, which guards this stock,
+  // Fetches records, from the heap if needed. `lock`, which guards this stock,
   // is not held. False if the host is out of memory.
   template <class Lock>
   bool Restock(Lock& lock) noexcept {

@@ -17,45 +17,45 @@
 namespace strata {
 
 // The strategies of this build (strategies.def), then those that the program
-// has registered (factory_registry.h).
+// registered (factory_registry.h).
 std::vector<std::string> StrategyNames();
 
-// The strategy of graph pools at a place whose strategy is `name`: the same if
-// it serves graphs, else auto_growth.
+// The strategy of graph pools at a place whose strategy is `name`: `name`
+// itself if it serves graphs, else auto_growth.
 //
 // Errors: std::invalid_argument if there is no such strategy.
 std::string GraphPoolStrategy(const std::string& name);
 
-// Builds the strategy `name` for the chains of one place.
+// Creates the strategy `name` for the chains of one place.
 //
-// Model: a strategy that streams do not share is built anew for each chain. One
-//   that they share is built with the first chain, and each chain gets a
-//   StreamView of it; memory without streams has one chain, which gets the
+// Model: a strategy that streams do not share is created for each chain. A
+//   shared one is created with the first chain, and each chain gets a
+//   StreamView of it. Memory without streams has one chain, which uses the
 //   strategy itself.
 // Threads: any thread.
 class StrategySource {
  public:
-  // `frees` are those of the place; null: streams that share the strategy wait
-  // for each other instead.
+  // `frees` are the deferred frees of the place. Null: streams that share the
+  // strategy wait for each other instead.
   //
-  // Errors: std::invalid_argument naming the known strategies.
+  // Errors: std::invalid_argument that names the known strategies.
   StrategySource(const std::string& name, std::shared_ptr<ChunkPool> pool,
                  const StrategyOptions& options,
                  std::shared_ptr<DeferredFrees> frees = nullptr);
 
-  // For the work of `stream`. No device call.
+  // The strategy for the work of `stream`. No device call.
   //
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   std::shared_ptr<Allocator> For(std::shared_ptr<ChainStream> stream);
 
-  // Forgets streams that are gone, where streams share a strategy: what asks
-  // the device, before For.
+  // Forgets streams that have ended, where streams share a strategy. May query
+  // the device. Call it before For.
   void ForgetOver() noexcept;
 
-  // Whether all streams have one instance.
+  // Whether all streams share one instance.
   bool is_shared() const { return is_shared_; }
-  // The one instance of a strategy that streams share; null before the first
-  // chain, or if they do not share it.
+  // The shared instance; null before the first chain, or if streams do not
+  // share the strategy.
   std::shared_ptr<Allocator> shared() const;
 
  private:
@@ -69,8 +69,8 @@ class StrategySource {
   std::shared_ptr<Allocator> shared_;   // guarded by mutex_
 };
 
-// The factories, one per line of strategies.def. `stream` of a strategy that
-// streams share stands for all of them and has no uid.
+// The factories, one per line of strategies.def. For a shared strategy,
+// `stream` stands for all streams and has no uid.
 #define STRATA_STRATEGY(name, Class, shared_by)                               \
   std::shared_ptr<Allocator> Make##Class(std::shared_ptr<ChunkPool> pool,     \
                                          std::shared_ptr<ChainStream> stream, \

@@ -15,58 +15,60 @@
 
 namespace strata {
 
-// The streams whose chains share one strategy, as that strategy's stream: to
-// wait for it is to wait for all of them.
+// The streams whose chains share one strategy, as one ChainStream for that
+// strategy. A wait for it waits for all of them.
 //
-// Model: a block that stream A gave to the strategy at once may still be in use
-//   by work in A. Before stream B gets memory from the strategy, B is made to
-//   wait for A on the device, unless A has given nothing so since B last waited
-//   for it. So a place with one stream never waits. With several in use, blocks
-//   are parked first (ParkedFrees), and nothing has to be waited for, unless
-//   waiting on the device is what the user asked for. If B must not be touched
-//   because of a capture, the host waits, for what A was given before.
+// Model: stream A may free a block to the strategy while work of A still uses
+//   it. Before stream B allocates from the strategy, B is made to wait for A on
+//   the device. No wait is needed if A has freed nothing in this way since B
+//   last waited for it. So a place with one stream never waits. With several
+//   streams in use, blocks are parked first (ParkedFrees) and no wait is
+//   needed, unless the user requested waits on the device. If a capture forbids
+//   to touch B, the host waits for the work of A.
 // Threads: any thread. No lock is held during a device call.
-// Cost: two atomic loads if nothing was given elsewhere; else an event recorded
-//   and waited for per stream that gave something. A stream without timeline is
-//   waited for on the host, and so is each for one that a capture forbids to
-//   touch. A free is a few loads, unless another stream has
-//   looked for frees since the last one: then two atomic additions.
+// Cost: two atomic loads if no other stream freed anything. Else one event,
+//   recorded and waited for, per stream that did. The host waits for a stream
+//   without timeline, and for each stream if a capture forbids to touch the
+//   waiting one. A free is a few loads. If another stream has looked for frees
+//   since the last one, it is also two atomic additions.
 // Source: DESIGN §4 ("or by a wait"); cuda_semantics.md §5.2 M3.
 class SharedOrder final : public ChainStream {
  public:
   SharedOrder() = default;
-  // The streams are of `device`, for a strategy that asks it for its memory.
+  // For streams of `device`, and a strategy that queries it for memory.
   explicit SharedOrder(Device& device) : ChainStream(device, Stream()) {}
 
-  // One chain's part: its stream, and what it knows of the others.
+  // The state of one chain: its stream, and the frees of others it is ordered
+  // after.
   class Share;
 
   // Makes no device call. Errors: std::bad_alloc.
   std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
-  // Forgets the streams that are gone and whose work is done, which asks the
-  // device; for who is about to have a stream join.
+  // Forgets streams that have ended and whose work is done, which queries the
+  // device. Call it before a stream joins.
   void ForgetOver() noexcept;
 
-  // The stream of `share` asks for memory, for the first time or again.
+  // Marks the stream of `share` as in use: it requests memory.
   void Activate(Share& share) noexcept;
-  // It never will again, and has nothing left.
+  // Marks the stream of `share` as no longer in use: it has no memory left, and
+  // will request none.
   void Leave(Share& share) noexcept;
   // Whether more than one stream is in use.
   bool several() const noexcept { return active_.load() > 1; }
-  // Whether the stream of `share` is.
+  // Whether the stream of `share` is in use.
   bool IsActive(const Share& share) const noexcept;
 
-  // `share` is about to give memory back to the strategy, which its stream may
-  // still use.
+  // Notes that `share` is about to free memory to the strategy that its stream
+  // may still use.
   void NoteFree(Share& share) noexcept;
-  // Orders what is next submitted to the stream of `share` after the work of
-  // every free noted so far. On failure nothing may be handed out: kNotReady if
-  // captures forbid to order it, and no event says when that work is done.
+  // Orders later work of the stream of `share` after the work of every free
+  // noted so far. If it fails, no memory may be handed out. kNotReady: captures
+  // forbid to order the stream, and no event says when that work is done.
   Status OrderAfterOthers(Share& share) noexcept;
-  // Whether it is so ordered already.
+  // Whether the stream of `share` is ordered after every free already.
   bool IsOrdered(const Share& share) const noexcept;
 
-  // That of the streams that joined; null before the first.
+  // The device of the streams that joined; null before the first.
   Device* memory_device() const override { return memory_device_.load(); }
   Status Synchronize() noexcept override;
   bool IsDone() noexcept override;
@@ -74,18 +76,20 @@ class SharedOrder final : public ChainStream {
  private:
   using Shares = std::vector<std::shared_ptr<Share>>;
 
-  // Every share but `share`. Adds the frees of those that are gone to `frees`.
+  // Every share but `share`. Adds the frees of shares that have ended to
+  // `frees`.
   Shares Others(const Share* share, std::uint64_t& frees) const;
   Shares All() const;
-  void Forget(const Shares& over);  // mutex_ is held
+  void Forget(const Shares& over);  // Hold mutex_.
 
-  std::atomic<int> active_{0};           // shares that asked for memory
-  std::atomic<std::uint64_t> frees_{0};  // of all shares
+  std::atomic<int> active_{0};           // Shares that requested memory.
+  std::atomic<std::uint64_t> frees_{0};  // Frees of all shares.
   std::atomic<Device*> memory_device_{nullptr};
   mutable std::mutex mutex_;
-  Shares shares_;                 // guarded by mutex_
-  std::uint64_t gone_frees_ = 0;  // of shares forgotten; guarded by mutex_
-  std::size_t next_id_ = 0;       // guarded by mutex_
+  Shares shares_;  // guarded by mutex_
+  // Frees of forgotten shares; guarded by mutex_.
+  std::uint64_t gone_frees_ = 0;
+  std::size_t next_id_ = 0;  // guarded by mutex_
 };
 
 class SharedOrder::Share {
@@ -98,25 +102,26 @@ class SharedOrder::Share {
  private:
   friend class SharedOrder;
 
-  // How many of `other`'s frees this stream is ordered after.
+  // Number of `other`'s frees that this stream is ordered after.
   std::uint64_t SeenOf(const Share& other) const;
   void See(const Share& other, std::uint64_t frees);
 
   const std::shared_ptr<ChainStream> stream_;
-  StreamTimeline* const timeline_;  // of stream_; null: none
-  const std::size_t id_;            // position in the others' seen_
+  StreamTimeline* const timeline_;  // Of stream_; null: none.
+  const std::size_t id_;            // Position in seen_ of other shares.
   std::atomic<bool> is_active_{false};
-  // Those that nobody had looked for when they came count as one.
+  // Frees; those that came before another stream looked count as one.
   std::atomic<std::uint64_t> frees_{0};
-  // The most of frees_ that another stream has looked at, to order itself.
+  // The largest value of frees_ that another stream has read to order itself.
   std::atomic<std::uint64_t> looked_at_{0};
-  // Frees of all other shares that this stream is ordered after; at least.
+  // A lower bound on the frees of all other shares that this stream is ordered
+  // after.
   std::atomic<std::uint64_t> seen_in_all_{0};
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> seen_;  // by id; guarded by mutex_
 };
 
-// Of every hit, so inline.
+// Inline, because every hit calls them.
 
 inline bool SharedOrder::IsActive(const Share& share) const noexcept {
   return share.is_active_.load(std::memory_order_relaxed);
@@ -124,19 +129,20 @@ inline bool SharedOrder::IsActive(const Share& share) const noexcept {
 
 inline bool SharedOrder::IsOrdered(const Share& share) const noexcept {
   const std::uint64_t own = share.frees_.load();
-  // May count frees that are just being noted, of this share or another. So it
-  // tells whether there may be something new, and not how much was seen.
+  // May count frees that are being noted now, of this share or another. So the
+  // result says whether there may be new frees, not how many were seen.
   const std::uint64_t at_most = frees_.load() - own;
   return at_most == share.seen_in_all_.load();
 }
 
 inline void SharedOrder::NoteFree(Share& share) noexcept {
-  // First, so that who sees the free knows its moment.
+  // First, so that a thread that reads the new count also reads the tick.
   if (share.timeline_ != nullptr) share.timeline_->Owe();
-  // Nobody has ordered itself after the last one yet, and who does from now on
-  // sees what was owed by now (both are in the one order of these loads).
+  // No stream has ordered itself after the last free yet. A stream that does so
+  // later reads the tick owed above, because these loads are in one total
+  // order.
   if (share.frees_.load() > share.looked_at_.load()) return;
-  // In this order, so that a reader who takes the count of a share first never
+  // In this order. A reader loads the count of a share first, so it never
   // counts fewer frees of the others than there were.
   ++frees_;
   ++share.frees_;

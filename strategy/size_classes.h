@@ -10,14 +10,15 @@
 
 namespace strata {
 
-// The size classes of an index of free blocks, and which of them hold one.
+// The size classes of an index of free blocks, and a bitmap of those that hold
+// a block.
 //
-// Model: up to 2^kMantissaBits granules every multiple of the granule has a
-//   class of its own; above, there are 2^kMantissaBits classes per power of
-//   two, whose sizes differ by at most 0.4 %. A larger class has larger sizes.
-//   Two levels of bitmaps find the next class that holds a block.
+// Model: up to 2^kMantissaBits granules, each multiple of the granule has its
+//   own class. Above, there are 2^kMantissaBits classes per power of two, whose
+//   sizes differ by at most 0.4 %. Classes are in the order of size. Two levels
+//   of bitmaps find the next class that holds a block.
 // Units: bytes; every size is a multiple of kGranuleBytes and below 2^48.
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1). 1 KiB.
 // Source: hotpath.md §3 ("semi-log bitmap").
 class SizeClasses {
@@ -32,16 +33,17 @@ class SizeClasses {
 
   static unsigned Of(std::size_t bytes) {
     const std::uint64_t granules = bytes >> kGranuleBits;
-    // 0 for the sizes that have a class of their own; a branch would be
-    // mispredicted as often as requests change between them and larger ones.
+    // 0 for the sizes with a class of their own. Without a branch, which would
+    // be mispredicted whenever requests alternate between small and large
+    // sizes.
     const auto shift =
         static_cast<unsigned>(std::bit_width(granules | kMantissa)) -
         kMantissaBits - 1;
     return (shift * kMantissa) + static_cast<unsigned>(granules >> shift);
   }
 
-  // Notes that the class holds a block, or, if it is marked, that it holds none
-  // any more.
+  // Mark: the class holds a block. Unmark: the class, which is marked, holds
+  // none.
   void Mark(unsigned size_class) {
     words_[size_class / 64] |= Bit(size_class);
     groups_[size_class / 4096] |= Bit(size_class / 64);
@@ -55,9 +57,10 @@ class SizeClasses {
     return (words_[size_class / 64] & Bit(size_class)) != 0;
   }
 
-  // The first class from `from` on that holds a block; kCount if none.
+  // The first class at or after `from` that holds a block; kCount if there is
+  // none.
   unsigned Next(unsigned from) const;
-  // The largest class that holds a block; there is one.
+  // The largest class that holds a block. Requires that there is one.
   unsigned Last() const;
 
   // Whether the two levels agree. For tests; O(classes).
@@ -70,20 +73,20 @@ class SizeClasses {
   static constexpr std::uint64_t Bit(unsigned i) {
     return std::uint64_t{1} << (i % 64);
   }
-  // The bits of `word` from position `i` on, and those after it.
+  // Bits of `word` at or after position `i`; and after it.
   static constexpr std::uint64_t BitsFrom(std::uint64_t word, unsigned i) {
     return word & (~std::uint64_t{0} << (i % 64));
   }
   static constexpr std::uint64_t BitsAfter(std::uint64_t word, unsigned i) {
     return word & (~std::uint64_t{1} << (i % 64));
   }
-  // Of a word that is not 0, which saves the test that std::countr_zero makes.
+  // Requires word != 0, which saves the test that std::countr_zero makes.
   static constexpr unsigned LowestBit(std::uint64_t word) {
     return static_cast<unsigned>(__builtin_ctzll(word));
   }
 
-  std::array<std::uint64_t, kWords> words_{};    // a bit per class
-  std::array<std::uint64_t, kGroups> groups_{};  // a bit per word
+  std::array<std::uint64_t, kWords> words_{};    // One bit per class.
+  std::array<std::uint64_t, kGroups> groups_{};  // One bit per word.
 };
 
 // Inline, because it is part of every hit.

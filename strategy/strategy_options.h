@@ -11,8 +11,8 @@ namespace strata {
 
 class PeerAccess;
 
-// The settings of every strategy; each reads those that carry its name. The
-// meaning of each is with its flag, in facade/options.def.
+// The settings of all strategies; each strategy reads those with its name. The
+// flags in facade/options.def define their meaning.
 struct StrategyOptions {
   std::uint64_t auto_growth_chunk_size_in_mb = 0;
   std::uint64_t small_pool_size_in_mb = 0;
@@ -24,24 +24,24 @@ struct StrategyOptions {
   bool free_when_no_cache_hit = false;
   std::string auto_growth_chunk_rule = "graded";  // or "exact"
   double auto_growth_give_back_limit = 1.0;
-  std::uint64_t auto_growth_max_split_size_in_mb = 0;  // 0: no such limit
+  std::uint64_t auto_growth_max_split_size_in_mb = 0;  // 0: no limit.
 
   // virtual_memory.
-  std::string vmm_remap = "4";  // or "lazy", "tight", another number
+  std::string vmm_remap = "4";  // Or "lazy", "tight", another number.
   std::uint64_t vmm_handle_max_bytes = std::uint64_t{64} << 20;
   std::uint64_t vmm_reserve_bytes = std::uint64_t{32} << 40;
   bool vmm_alias = true;
 
-  // The devices that may access what is mapped; null: the device itself. Not an
-  // option.
+  // The devices that may access mapped memory; null: only the device itself.
+  // Not an option.
   std::shared_ptr<PeerAccess> peers;
 
   // Whether chunks are managed memory, which has no pages to map. Not an option
   // of its own.
   bool is_managed = false;
-  // Not an option of its own: DecoratorOptions has it.
+  // Not options of their own: copied from DecoratorOptions.
   bool cross_stream_wait = false;
-  bool biased_lock = false;  // the same
+  bool biased_lock = false;
 
   double cuda_malloc_async_pool_memory_throttle_ratio = 0.8;
   std::uint64_t cuda_memory_async_pool_release_threshold = UINT64_MAX;
@@ -51,7 +51,7 @@ struct StrategyOptions {
   bool cuda_malloc_async_deterministic = false;
   bool cuda_malloc_async_peer_access = false;
 
-  std::string bfc_memory_fraction;  // see BfcFraction; "": all of the device
+  std::string bfc_memory_fraction;  // See BfcFraction; "": all of the device.
   std::uint64_t bfc_system_memory_in_mb = 0;
   std::string bfc_memory_map_prefix;       // "": no memory maps
   std::uint64_t bfc_memory_log_lines = 0;  // 0: no memory logs
@@ -65,7 +65,7 @@ struct StrategyOptions {
   bool bfc_timestamps = false;
   bool bfc_keep_annotations = false;
   bool bfc_two_ended = false;
-  // ascending, descending, ascending-exact or descending-exact
+  // "ascending", "descending", "ascending-exact" or "descending-exact".
   std::string bfc_lower_end = "ascending";
   std::string bfc_upper_end = "ascending";
 
@@ -77,8 +77,8 @@ struct StrategyOptions {
   std::uint64_t initial_cpu_memory_in_mb = 500;
   double fraction_of_cuda_pinned_memory_to_use = 0.5;
 
-  // What sizes are rounded up to: 256, or a larger power of two. Not an option:
-  // set by use_auto_growth_pinned_allocator, for pinned memory alone.
+  // Granule of sizes: 256, or a larger power of two. Not an option:
+  // use_auto_growth_pinned_allocator sets it, for pinned memory alone.
   std::uint64_t auto_growth_granule_bytes = 256;
 
   std::string front_cache = "memory";           // or "speed", "off"

@@ -15,25 +15,25 @@ namespace strata {
 
 // A pool like that of naive_best_fit for every thread.
 //
-// Model: a thread allocates from its own pool. A block goes back to the pool it
-//   came from; if another thread frees it, through a list without lock that the
-//   owner takes in at its next request. The pool of a thread that has exited
-//   keeps its blocks and chunks, and the next new thread adopts it. When the
-//   system has no more, a request is served from whatever pool has room.
-//   Release and exhaustion reach the pools of all threads, where the original's
-//   Release stops at the caller's own.
+// Model: a thread allocates from its own pool. A block is freed to the pool
+//   that it came from. If another thread frees it, it goes to a lock-free list
+//   that the owner drains at its next request. The pool of an exited thread
+//   stays with its blocks and chunks, and the next new thread adopts it. When
+//   the system has no more memory, any pool with room serves a request. Release
+//   and exhaustion reach the pools of all threads; Release of the original
+//   reaches only the caller's pool.
 // Errors: as naive_best_fit.
-// Threads: any thread; threads, blocks and this object may end in any order as
-//   long as the blocks end before it.
-// Cost: as naive_best_fit, with a lock that only its owner takes on a hit; a
-//   free by another thread is one atomic exchange. Every thread takes chunks of
-//   its own from the device, 67 KiB of index for each kind of chunk.
+// Threads: any thread. Threads, blocks and this object may end in any order, if
+//   the blocks end before this object.
+// Cost: as naive_best_fit, with a lock that only its owner acquires on a hit. A
+//   free by another thread is one atomic exchange. Every thread allocates
+//   chunks of its own, and 67 KiB of index for each kind of chunk.
 // Source: paddle.md §3.4 rule 11.
 class ThreadLocalAllocator final : public BuddyStrategy, private HitPath {
  public:
   // Makes no device call.
   //
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   ThreadLocalAllocator(std::shared_ptr<ChunkPool> pool,
                        std::shared_ptr<ChainStream> stream,
                        const StrategyOptions& options);
@@ -42,10 +42,10 @@ class ThreadLocalAllocator final : public BuddyStrategy, private HitPath {
   HitPath* hit_path() override { return this; }
 
  private:
-  // HitPath. Each pool has its lock; huge blocks walk.
+  // HitPath. Each pool has its lock; huge blocks take the full path.
   Block* TakeCached(std::size_t bytes) noexcept override;
   bool GiveCached(Block* block) noexcept override;
-  // Not what waits to be taken in.
+  // Does not find blocks in the list of frees by other threads.
   bool finds_all() const noexcept override { return false; }
 
   BuddyPool* PoolForRequest() noexcept override;

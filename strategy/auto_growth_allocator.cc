@@ -78,7 +78,7 @@ Allocation* AutoGrowthAllocator::TryAllocate(const Request& request,
       return block->allocation();
     }
     out_of_records = records_.empty();
-    // A probe that may not grow is followed by the request itself.
+    // Not a miss: a probe that may not grow precedes the request itself.
     if (!out_of_records && may_grow) ++misses_;
   } while (out_of_records && records_.Restock(lock_));
   if (!may_grow || out_of_records) {
@@ -95,7 +95,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
                                       Failure& failure) noexcept {
   RecordSupply supply(RecordSlab::Instance());
   ChunkPtr chunk = MakeChunk();
-  // For a chunk, and for what the request leaves of it.
+  // One record for the chunk, one for the rest that the request leaves of it.
   if (chunk == nullptr || !supply.Fill(2)) {
     failure = Refusal(Failure::Reason::kHostMemory, request);
     return nullptr;
@@ -112,7 +112,7 @@ Allocation* AutoGrowthAllocator::Grow(const Request& request, Pool own,
     }
     if (chunk->memory == nullptr && block == nullptr &&
         failure.IsExhaustion()) {
-      // A stream that waits is better than a request that is refused.
+      // A wait of the stream is better than a refused request.
       chunk->memory =
           Borrow(size, LoanRequest::Effort::kOrder, HolderList::Asked::kAll);
     }
@@ -155,7 +155,7 @@ Allocation* AutoGrowthAllocator::TakeFromSystem(Pool own, std::size_t size,
     memory = ReplaceIdle(size, sizes, failure);
   }
   if (memory == nullptr && is_first) {
-    // The first growth of the pool is still to come.
+    // The first growth failed: the next one is the first again.
     const std::lock_guard<ChainLock> guard(lock_);
     has_grown_[static_cast<std::size_t>(own)] = false;
   }
@@ -204,8 +204,8 @@ Block* AutoGrowthAllocator::Publish(Pool pool, Chunk* chunk,
   block->pool = static_cast<std::uint8_t>(pool);
   LimitCache();
   block->is_free = true;
-  // What other streams left may still be in use there, before what this one
-  // does next.
+  // Other streams may still use borrowed memory, until work that this stream
+  // submits later.
   block->offset_units = epochs_.current();
   chunk->recalls_before_use = recalls_;
   return Cut(index(pool), block, BytesToTake(*block, size));
@@ -295,7 +295,7 @@ Block* AutoGrowthAllocator::FindAmongAll(Pool own, std::size_t size) noexcept {
 
 Block* AutoGrowthAllocator::TakeCached(std::size_t bytes) noexcept {
   const std::size_t size = AlignUp(bytes, policy_.granule_bytes());
-  // A size that wraps around; what is too large besides is in no class.
+  // 0 if the size wraps around. Other sizes that are too large are in no class.
   if (size == 0) return nullptr;
   return Find(size);
 }
@@ -366,7 +366,7 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   const Pool pool = policy_.PoolOf(size);
   Block* block = FindAndCarve(pool, size);
-  // Without a record for what is left over, more memory does not help.
+  // If the record for the rest is missing, more free blocks do not help.
   if (block == nullptr && !cache_.empty() && records_.Has(1)) {
     JoinAll();
     block = FindAndCarve(pool, size);
@@ -378,7 +378,7 @@ inline Block* AutoGrowthAllocator::TakeInRanges(Pool pool,
 void AutoGrowthAllocator::Join(Block* cached) noexcept {
   while (cached != nullptr) {
     Block* const next = cached->free_next;
-    // Nobody ended an epoch since it was freed: that joins all first.
+    // The current epoch is right: JoinAll runs before an epoch ends.
     Insert(cached, epochs_.current());
     cached = next;
   }
@@ -391,7 +391,7 @@ bool AutoGrowthAllocator::GiveCached(Block* block) noexcept {
   return true;
 }
 
-// With kInRanges, neighbours may be open, or holes.
+// With kInRanges, neighbours may be open blocks or holes.
 template <bool kInRanges>
 [[gnu::always_inline]] inline void AutoGrowthAllocator::Place(
     Block* block, FreeEpochs::Epoch epoch) noexcept {
@@ -499,7 +499,7 @@ void AutoGrowthAllocator::DoFree(Allocation* allocation) noexcept {
 }
 
 HitPath* AutoGrowthAllocator::hit_path() {
-  // Every free may have to call the system.
+  // With free_idle_chunk, every free may call the system.
   return policy_.free_idle_chunk() ? nullptr : this;
 }
 
@@ -514,7 +514,7 @@ Stats AutoGrowthAllocator::StatsLocked() const {
   stats.cache_misses = misses_;
   stats.splits = blocks_.splits();
   stats.coalesces = blocks_.coalesces();
-  // What is lent is counted by the borrower.
+  // The borrower counts the bytes that are lent.
   stats.reserved_bytes = blocks_.chunk_bytes() - lent_bytes_;
   stats.in_use_bytes = taken_bytes_ - lent_bytes_;
   stats.free_blocks = free_blocks();

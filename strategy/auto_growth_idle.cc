@@ -1,4 +1,4 @@
-// The idle chunks of AutoGrowthAllocator: what its ChunkHolder side does.
+// Idle chunks of AutoGrowthAllocator: its functions as a ChunkHolder.
 
 #include <glog/logging.h>
 
@@ -30,7 +30,7 @@ std::size_t AutoGrowthAllocator::ReturnToSystem(Chunk* chunks) noexcept {
 bool AutoGrowthAllocator::AwaitStream() noexcept {
   if (is_over_) return true;
   const Status status = chain_stream().Synchronize();
-  // Not ready: a capture was announced meanwhile, which is no error.
+  // kNotReady is no error: a capture was announced meanwhile.
   LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); its memory is kept until it can be waited for";
@@ -93,12 +93,13 @@ Chunk* AutoGrowthAllocator::DetachLargest(std::size_t bytes,
 std::size_t AutoGrowthAllocator::GiveBackDone(std::size_t bytes) noexcept {
   if (!IdleIsDone()) return 0;
   Chunk* const chunks = DetachLargest(bytes, 1);
-  // The stream may have got, used and freed one of them before it was detached.
+  // The stream may have reused and freed one of them before it was detached.
   return chunks != nullptr ? FreeChunks(chunks, IdleIsDone()) : 0;
 }
 
 std::size_t AutoGrowthAllocator::OfferIdle(std::size_t bytes) noexcept {
-  // What a stream leaves during its capture cannot be used by others before.
+  // Memory freed during a capture of the stream is not usable by others until
+  // the capture ends.
   const StreamTimeline* timeline = chain_stream().timeline();
   if (timeline != nullptr && !timeline->MayTouch()) return 0;
   const ChunkPtr chunk(DetachSmallest(bytes));
@@ -127,12 +128,12 @@ void AutoGrowthAllocator::StreamEnds(Stream stream) noexcept {
 
 void AutoGrowthAllocator::GiveUpIdle() noexcept {
   StreamTimeline* const timeline = chain_stream().timeline();
-  // A graph pool: to be waited for by its device.
+  // A graph pool: its device is waited for.
   if (timeline == nullptr) {
     GiveBackIdle();
     return;
   }
-  // Those that are not over stay until they are recalled.
+  // Loans whose last use is not over stay until they are recalled.
   ReturnLoans(LoanRecall::kIdle);
   const CaptureGate::Calm calm(*timeline->gate());
   const bool is_done = calm && IdleIsDone();

@@ -1,4 +1,4 @@
-// What AutoGrowthAllocator lends to other streams and borrows from them.
+// Loans of AutoGrowthAllocator: to other streams and from them.
 
 #include <glog/logging.h>
 
@@ -23,7 +23,7 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
 
 std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
     std::unique_ptr<AutoGrowthAllocator> strategy) {
-  // With idle chunks given back at once, there is little to lend.
+  // If idle chunks are freed at once, there is little to lend.
   strategy->may_lend_ = strategy->chain_stream().timeline() != nullptr &&
                         !strategy->policy_.free_idle_chunk();
   return {strategy.release(), &AutoGrowthAllocator::Retire};
@@ -32,7 +32,7 @@ std::shared_ptr<AutoGrowthAllocator> AutoGrowthAllocator::MakeLender(
 void AutoGrowthAllocator::Retire(AutoGrowthAllocator* strategy) noexcept {
   const std::shared_ptr<ChunkPool> pool = strategy->shared_pool();
   StreamTimeline* const timeline = strategy->chain_stream().timeline();
-  // Of a stream that has ended, its last event says later on what is over.
+  // For a stream that has ended, its last event later shows which work is over.
   if (timeline != nullptr && timeline->ended()) {
     strategy->GiveUpIdle();
   } else {
@@ -48,7 +48,7 @@ void AutoGrowthAllocator::LeaveStream() noexcept {
   GiveBackIdle();
   if (EndLending()) return;
   const Status status = chain_stream().Synchronize();
-  // Not ready: a capture was announced, or a graph may still run.
+  // kNotReady: a capture was announced, or a graph may still run.
   LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
       << name() << ": cannot wait for stream " << stream().uid << " (" << status
       << "); what is left of chunks it lent is not lent";
@@ -92,7 +92,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
   Block* best = nullptr;
   Block* best_idle = nullptr;
   for (const FreeIndex& blocks : index_) {
-    // Of idle chunks last: while they are whole, the system can have them.
+    // Idle chunks last: the system can only reclaim them while they are whole.
     Block* idle = nullptr;
     Block* block = blocks.FindBest(bytes, [&](Block& b) {
       if (!IsLendable(b) || !is_fit(b)) return false;
@@ -110,7 +110,7 @@ Block* AutoGrowthAllocator::FindToLend(std::size_t bytes,
       if (is_smaller(&block, best)) best = &block;
     });
   }
-  // If it found no other, it has looked at all of them.
+  // If there is no other block, the search has visited all idle chunks.
   return best != nullptr ? best : best_idle;
 }
 
@@ -123,7 +123,7 @@ std::size_t AutoGrowthAllocator::SmallestLendable(
 
 void AutoGrowthAllocator::CountLending(const Chunk& chunk,
                                        int change) noexcept {
-  // A range is no chunk that could become idle.
+  // A range never becomes an idle chunk.
   if (chunk.is_range) return;
   const std::size_t bytes = chunk.memory->size();
   const std::size_t system_bytes = AlignUp(bytes, kSystemStepBytes);
@@ -205,7 +205,7 @@ Allocation* AutoGrowthAllocator::LendOrdered(
         FindToLend(request.bytes, [](const Block&) { return true; });
     if (block == nullptr) return nullptr;
     if (block->offset_units == epochs_.current()) CloseEpoch(timeline);
-    epoch = block->offset_units;  // which closing may have changed
+    epoch = block->offset_units;  // CloseEpoch may have changed it.
     restarts = epochs_.restarts();
     tick = epochs_.TickOf(epoch);
   }
@@ -222,7 +222,7 @@ Allocation* AutoGrowthAllocator::Lend(const LoanRequest& request) noexcept {
   const auto is_over = [this](const Block& block) {
     return epochs_.IsOver(block.offset_units);
   };
-  // What is freed during a capture belongs to it.
+  // Memory freed during a capture belongs to the capture.
   if (has_stream_ && !chain_stream().timeline()->MayTouch()) return nullptr;
   switch (request.effort) {
     case Effort::kNone:
@@ -277,7 +277,7 @@ std::size_t AutoGrowthAllocator::ReturnLoans(LoanRecall which) noexcept {
     if (which == LoanRecall::kSpare) ++recalls_;
     if (!wait) epochs_.Update(*timeline);
     loans = DetachLoans(which);
-    // Also for those that stay: so they may go at the next recall.
+    // Also for loans that stay, so that the next recall can return them.
     is_pending = idle_loans_.first() != nullptr;
     for (const Chunk* chunk = idle_loans_.first(); chunk != nullptr;
          chunk = chunk->idle_next) {
@@ -327,7 +327,7 @@ bool AutoGrowthAllocator::MayBorrowSmall() noexcept {
 
 Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
                                            Block** block) noexcept {
-  // A block that stays would keep the loan from its lender.
+  // A long-lived block would withhold the loan from its lender.
   if (own == Pool::kLongLived) return nullptr;
   if (!pool().loans().has_lenders()) return nullptr;
   if (policy_.free_idle_chunk()) return nullptr;
@@ -335,15 +335,15 @@ Allocation* AutoGrowthAllocator::BorrowFor(Pool own, std::size_t size,
   const Effort effort = policy_.loan_effort();
   const bool may_order = effort == Effort::kOrder;
   if (own == Pool::kLarge || may_order) {
-    // First what lies idle elsewhere is joined with what it was cut from. All
-    // of it, where a loan may cost a wait on the device.
+    // First return idle loans, so that they coalesce at their lenders. All of
+    // them where a loan may cost a wait on the device.
     *block =
         FindRecalled(size, may_order ? LoanRecall::kIdle : LoanRecall::kSpare);
     if (*block != nullptr) return nullptr;
   }
   Allocation* memory = Borrow(size, effort, HolderList::Asked::kSome);
   if (memory != nullptr || may_order) return memory;
-  // Better to take from a stream what it will need again than to grow.
+  // Borrowing memory that its stream will need again is better than growth.
   *block = FindRecalled(size, LoanRecall::kIdle);
   return *block != nullptr ? nullptr
                            : Borrow(size, effort, HolderList::Asked::kSome);

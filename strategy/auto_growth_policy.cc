@@ -12,22 +12,23 @@
 namespace strata {
 namespace {
 
-// The graded rule. 2 MiB is the frame of the device; the borders of 1 and
-// 10 MiB and the chunk of 20 MiB are those of pytorch.md §2.1: up to 1 MiB is
-// small, from 10 MiB on a request has a chunk of its own.
+// The graded rule. 2 MiB is the frame of the device. The borders of 1 and 10
+// MiB and the chunk of 20 MiB are from pytorch.md §2.1. Sizes up to 1 MiB are
+// small; from 10 MiB on, a request gets a chunk of its own.
 constexpr std::size_t kFrameBytes = Mebibytes(2);
 constexpr std::size_t kSmallLimitBytes = Mebibytes(1);
 constexpr std::size_t kMediumLimitBytes = Mebibytes(10);
 constexpr std::size_t kMediumChunkBytes = Mebibytes(20);
-// A chunk of kMediumChunkBytes may leave this part of it unused.
+// A chunk of kMediumChunkBytes may leave this fraction unused.
 constexpr std::size_t kMediumRestDivisor = 4;
-// Sizes of chunks that are chosen to fit the blocks.
+// Bounds of chunk sizes that are chosen to fit the blocks.
 constexpr std::size_t kLeastFittedBytes = Mebibytes(12);
 constexpr std::size_t kMostFittedBytes = Mebibytes(32);
-// A smaller chunk is preferred to one that leaves less than this part unused.
+// The search ends at the first chunk size that leaves less than this fraction
+// unused.
 constexpr std::size_t kGoodFitDivisor = 32;
-// But two blocks of up to half of kMostPairedBytes share a chunk where a chunk
-// for one would leave more than this part of it unused.
+// Two blocks of up to half of kMostPairedBytes share a chunk if a chunk for one
+// would leave more than this fraction unused.
 constexpr std::size_t kMostPairedBytes = Mebibytes(28);
 constexpr std::size_t kAloneRestDivisor = 16;
 
@@ -43,7 +44,7 @@ std::size_t ChunkBytes(const AutoGrowthPolicy::Growth& growth,
   return AlignUp(bytes, kFrameBytes);
 }
 
-// The part of a chunk for `count` blocks that they leave unused.
+// The fraction of a chunk that `count` blocks leave unused.
 double RestOfChunk(const AutoGrowthPolicy::Growth& growth, std::size_t count) {
   return 1 - static_cast<double>(count * growth.size) /
                  static_cast<double>(ChunkBytes(growth, count));
@@ -57,7 +58,7 @@ bool IsPaired(const AutoGrowthPolicy::Growth& growth) {
 }
 
 // The number of blocks whose chunk, of `least` to `most` bytes, leaves little
-// unused; 1 if there is none.
+// unused; 1 if no number of blocks does.
 std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
                              std::size_t least, std::size_t most) {
   std::size_t best = 1;

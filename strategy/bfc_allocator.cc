@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kFirstRegionBytes = Mebibytes(2);  // R15
 
-// All of it at once, if the pool cannot grow.
+// The whole limit in one region, if the pool cannot grow.
 constexpr BfcMemoryLimit WholeLimit(std::size_t bytes) {
   return {bytes, bytes};
 }
@@ -38,13 +38,13 @@ BfcArenaRules ArenaRules(const BfcOptions& options) {
   return rules;
 }
 
-// Whether what the device has bounds what the place has.
+// Whether the memory of the device bounds the memory of the place.
 bool IsOnDevice(Place place) {
   return place.kind == PlaceKind::kDevice || place.kind == PlaceKind::kManaged;
 }
 
-// Whether the memory may exceed the device's: use_cuda_managed_memory has that
-// at device places, too.
+// Whether the memory may exceed the device's. With use_cuda_managed_memory,
+// that also applies to device places.
 bool IsManaged(const ChunkPool& pool) {
   const Allocator* system = &pool;
   while (system->underlying() != nullptr) system = system->underlying();
@@ -53,8 +53,8 @@ bool IsManaged(const ChunkPool& pool) {
 
 }  // namespace
 
-// The rung of the ladder at which nothing has helped but, maybe, to wait: that
-// comes after it, and so do more rounds of callbacks, if they are allowed.
+// The rung of the ladder that writes the memory map: nothing so far has helped.
+// Only a wait, and more rounds of callbacks if allowed, come after it.
 class BfcAllocator::MapSource final : public ReclaimSource {
  public:
   explicit MapSource(BfcAllocator& allocator) : allocator_(allocator) {}
@@ -104,7 +104,7 @@ BfcAllocator::BfcAllocator(std::shared_ptr<ChunkPool> pool,
 BfcAllocator::~BfcAllocator() {
   map_registration_.Reset();
   pool().RemoveHolder(*this);
-  // The streams are waited for, so no stamp matters any more.
+  // The streams have been waited for, so stamps are irrelevant.
   SetSafeFrontier(std::numeric_limits<std::uint64_t>::max());
   GiveBackAll();
   LOG_IF(ERROR, arena_.region_count() != 0)
@@ -217,7 +217,7 @@ bool BfcAllocator::GiveCached(Block* block) noexcept {
 }
 
 HitPath* BfcAllocator::hit_path() {
-  // That way brings no stamp, and notes nothing of the caller.
+  // The hit path carries no stamp and no annotation.
   return options_.counter != nullptr || options_.keep_annotations ? nullptr
                                                                   : this;
 }
@@ -225,7 +225,7 @@ HitPath* BfcAllocator::hit_path() {
 void BfcAllocator::SetSafeFrontier(std::uint64_t count) noexcept {
   if (!frontier_.Advance(count) || reclaimer() == nullptr) return;
   RetryQueue& waiters = reclaimer()->retry();
-  waiters.CountThread();  // what it does makes memory available
+  waiters.CountThread();  // Its work makes memory available.
   waiters.NotifyFree(0);
 }
 
@@ -240,17 +240,17 @@ void BfcAllocator::NoteRefusal(const Request& request, const BfcAsk& ask,
   failure.requested_bytes = ask.bytes;
   {
     const Joined joined(*this);
-    // A probe that may not grow is followed by the request itself.
+    // Not a failure: a probe that may not grow precedes the request itself.
     if ((request.flags & kNoGrowth) == 0) ++failures_;
     failure.largest_free_bytes = arena_.LargestFreeBytes();
     failure.in_use_bytes = arena_.in_use_bytes();
-    // One that is not retried climbs no ladder.
+    // A request that is not retried climbs no ladder.
     if (!failure.IsExhaustion() || (request.flags & kNoRetry) != 0) return;
     if (mapped_bytes_ == 0 || ask.rounded < mapped_bytes_) {
       refused_bytes_ = ask.rounded;
     }
   }
-  // Nobody else reacts to exhaustion, so this attempt was the last one.
+  // Without a reclaimer, this attempt was the last one.
   if (reclaimer() == nullptr) WriteMap();
 }
 

@@ -117,17 +117,17 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   }
   const std::size_t exact = AlignUp(request.bytes, kAlignmentBytes);
   const bool is_of_capture = keeps_ && IsAnnounced();
-  if (is_of_capture) size = exact;  // it will never be kept
-  // A request that cannot be met costs nobody what is kept.
+  if (is_of_capture) size = exact;  // Will never be cached.
+  // Do not flush the cache for a request that the device cannot hold.
   if (IsLikelyGrowth(size) && driver_->CanHold(size)) FlushCache();
   Failure why;
   DevicePtr ptr = AskDriver(size, why);
   if (ptr == 0 && size != exact) {
-    // It may be the rest of the bin that is missing.
+    // The memory left may hold the request, but not its bin.
     size = exact;
     ptr = AskDriver(size, why);
   }
-  // What is kept may be what is missing.
+  // Flush the cache first: its memory may be enough for the request.
   if (ptr == 0 && driver_->CanHold(size) && FlushForRequest() != 0) {
     ptr = AskDriver(size, why);
   }
@@ -141,7 +141,8 @@ Allocation* CudaMallocAsyncAllocator::AllocateOn(const Request& request,
   block->requested = request.unpadded_bytes();
   block->set_place(place());
   block->flags = kBlockLive;
-  // Announced at the start or by now: the driver may have captured the call.
+  // If a capture was announced before or during the call, the driver may have
+  // captured it.
   block->pool =
       is_of_capture || (keeps_ && IsAnnounced()) ? kMaybeOfGraph : kOwn;
   bool has_excess = false;
@@ -168,7 +169,8 @@ std::optional<std::size_t> CudaMallocAsyncAllocator::SizeFor(
 DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
                                               Failure& why) noexcept {
   if (!pool_->budget().Claim(size, why)) {
-    // Idle memory is not in use: giving it back meets no such limit.
+    // Idle memory does not count as in use, so freeing it does not help against
+    // this limit.
     why.reserved_bytes = std::max(why.reserved_bytes, driver_->ReservedBytes());
     return 0;
   }
@@ -186,7 +188,8 @@ DevicePtr CudaMallocAsyncAllocator::AskDriver(std::size_t size,
 }
 
 void CudaMallocAsyncAllocator::Throttle() noexcept {
-  // In this order: another thread's wait must not make it less than nothing.
+  // In this order, so that the wait of another thread cannot make `pending`
+  // wrap.
   const std::uint64_t waited = waited_bytes_.load();
   const std::uint64_t aside = driver_->aside_bytes();
   std::uint64_t pending = aside - waited;
@@ -196,9 +199,9 @@ void CudaMallocAsyncAllocator::Throttle() noexcept {
     StoreMax(waited_bytes_, aside - pending);
     return !driver_->IsCrowded(pending);
   };
-  // Most of it may be done.
+  // Most of the pending frees may be done.
   if (note(driver_->AskPending())) return;
-  // What is kept is in use as far as the driver knows.
+  // The driver counts cached blocks as in use.
   if (FlushCache() != 0 && !driver_->IsCrowded(pending)) return;
   note(driver_->MakeWait(stream(), [this](std::uint64_t left) {
     return !driver_->IsCrowded(left);
@@ -219,7 +222,7 @@ bool CudaMallocAsyncAllocator::IsCapturing() noexcept {
     stream_->timeline()->Lose(answer);
     return !IsLost();
   }
-  // A stream that cannot be asked may be part of a capture (C12).
+  // A stream that cannot be queried may be part of a capture (C12).
   return answer != Status::kSuccess || status != CaptureStatus::kNone;
 }
 
@@ -227,9 +230,10 @@ IdleInfo CudaMallocAsyncAllocator::Idle(
     std::size_t /*fit_bytes*/) const noexcept {
   IdleInfo idle;
   idle.bytes = IdleBytes();
-  // With the blocks that wait.
+  // Includes the blocks that wait.
   idle.bytes_with_lent = idle.bytes + waiting_bytes_.load();
-  // The driver has it in pieces with others: DriverPool counts the steps.
+  // The driver mixes it with other memory in its steps: DriverPool counts the
+  // steps.
   idle.system_bytes = idle.bytes_with_lent;
   return idle;
 }
@@ -267,12 +271,12 @@ std::size_t CudaMallocAsyncAllocator::GiveBackAll() noexcept {
   FreeWaiting(/*may_wait=*/true);
   FreeKept();
   const Status status = stream_->Synchronize();
-  // Not ready: a capture was announced meanwhile, which is no error.
+  // kNotReady is no error: a capture was announced meanwhile.
   LOG_IF(ERROR, status != Status::kSuccess && status != Status::kNotReady)
       << "cuda_malloc_async: what stream " << stream().uid
       << " has freed is not given back: " << status;
   driver_->Synchronize();
-  return flushed;  // the trim says what else it gives
+  return flushed;  // The trim reports the other bytes.
 }
 
 std::size_t CudaMallocAsyncAllocator::GiveBackDone() noexcept {
@@ -280,7 +284,7 @@ std::size_t CudaMallocAsyncAllocator::GiveBackDone() noexcept {
       stream_->IsDone()) {
     FlushCache();
   }
-  return 0;  // the trim says what it gives
+  return 0;  // The trim reports the bytes.
 }
 
 std::size_t CudaMallocAsyncAllocator::Release() noexcept {
@@ -322,7 +326,7 @@ void CudaMallocAsyncAllocator::Accept(AllocatorVisitor& visitor) const {
   pool_->Accept(visitor);
 }
 
-// Memory of other kinds than a device's is not pooled by drivers.
+// Drivers pool device memory only. Other places use the direct strategy.
 std::shared_ptr<Allocator> MakeCudaMallocAsyncAllocator(
     std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
     const StrategyOptions& options) {

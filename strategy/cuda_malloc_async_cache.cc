@@ -1,4 +1,4 @@
-// What cuda_malloc_async keeps of freed blocks, and how it lets go of them.
+// The cache of cuda_malloc_async: cached blocks, and how they are freed.
 
 #include <algorithm>
 #include <mutex>
@@ -9,10 +9,10 @@
 namespace strata {
 namespace {
 
-// Free memory is in pieces, so that the driver grows though it has enough. It
-// is taken to need so many times what is asked for. With 2, no trace of
-// docs/cuda_malloc_async.md makes mode `memory` reserve more than where nothing
-// is kept; with 4, two do.
+// Free memory is fragmented, so the driver may grow although it has enough. The
+// cache is flushed unless the idle bytes are at least this multiple of the
+// request. With 2, mode `memory` reserves no more than without a cache, on
+// every trace of docs/cuda_malloc_async.md; with 4, it does on two.
 constexpr std::size_t kPiecesFactor = 2;
 
 }  // namespace
@@ -43,7 +43,7 @@ Block* CudaMallocAsyncAllocator::TakeBin(std::size_t bytes,
 
 bool CudaMallocAsyncAllocator::GiveCached(Block* block) noexcept {
   if (block->pool != kOwn) return false;
-  // The cache writes over it.
+  // cache_.Give overwrites `requested`.
   const std::size_t requested = block->requested;
   if (!cache_.Give(block)) return false;
   uses_.Uncount(*block, requested);
@@ -63,7 +63,7 @@ bool CudaMallocAsyncAllocator::IsLikelyGrowth(std::size_t size) const noexcept {
   const std::size_t kept = cache_.bytes();
   if (kept == 0) return false;
   const std::size_t idle = most_held_bytes_ - HeldBytes();
-  // What is kept lies between the pieces.
+  // Cached blocks separate the free pieces, so their bytes do not count.
   return idle < kept || size > (idle - kept) / kPiecesFactor;
 }
 
@@ -72,7 +72,8 @@ bool CudaMallocAsyncAllocator::LimitCache() noexcept {
   const std::size_t held = HeldBytes();
   most_held_bytes_ = std::max(most_held_bytes_, held);
   const std::size_t limit = policy_.LimitBytes(held);
-  // No less than it keeps, so that it takes back what it just gave.
+  // Not below the present bytes, so that the cache accepts a block that it just
+  // handed out.
   cache_.set_limit_bytes(std::max(limit, cache_.bytes()));
   return cache_.bytes() > limit || cache_.is_sweep_due();
 }
@@ -155,15 +156,15 @@ Allocation* CudaMallocAsyncAllocator::Lend(
   if (!kept_bins_.any(bytes) || !CanNameStream()) return nullptr;
   Block* kept = nullptr;
   {
-    // Who uses it has more to do than to be waited for.
+    // Do not wait for a chain that is using its cache.
     const std::unique_lock<ChainLock> guard(lock_, std::try_to_lock);
     if (!guard) return nullptr;
     kept = cache_.TakeOut(bytes);
     if (kept == nullptr) return nullptr;
     CountOut(kept);
   }
-  // Asked for earlier, it might miss the work before the block was freed. While
-  // captures are announced nobody is asked.
+  // Query the stream only now, to cover all work before the free of the block.
+  // IsDone queries no stream while captures are announced.
   const bool is_done = stream_->IsDone();
   {
     const std::lock_guard<ChainLock> guard(lock_);
@@ -198,7 +199,8 @@ std::size_t CudaMallocAsyncAllocator::IdleBytes() const noexcept {
 
 std::size_t CudaMallocAsyncAllocator::Reclaim(Stream /*stream*/,
                                               std::size_t bytes) noexcept {
-  // What would have to wait stays until the device is waited for, too.
+  // If the free would have to wait, the cache stays until the device is waited
+  // for.
   return driver_->CanHold(bytes) && CanNameStream() ? FlushCache() : 0;
 }
 

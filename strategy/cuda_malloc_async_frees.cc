@@ -1,5 +1,5 @@
-// How cuda_malloc_async gives memory back to the driver: after the streams that
-// it is marked with, and beside captures.
+// Frees of cuda_malloc_async to the driver: after the streams that a block is
+// marked with, and beside captures.
 
 #include <glog/logging.h>
 
@@ -66,7 +66,8 @@ bool CudaMallocAsyncAllocator::TryFree(Block* block, const Mark* mark,
                                        bool may_wait) noexcept {
   const CallGate::Pass pass(stream_gate_);
   if (pass && !may_wait && !CanNameStream()) return false;
-  // No capture begins meanwhile, or else the thread is relaxed, and looks.
+  // Either no capture begins during the free, or the thread is in relaxed mode
+  // and checks for captures.
   std::optional<CaptureGate::Calm> calm;
   std::optional<RelaxedCaptureScope> relaxed;
   if (gate_ != nullptr && !calm.emplace(*gate_)) {
@@ -79,7 +80,7 @@ bool CudaMallocAsyncAllocator::TryFree(Block* block, const Mark* mark,
     Finish(block);
     return true;
   }
-  // One of the streams may capture by now.
+  // A stream of the block may be capturing by now.
   if (relaxed) return false;
   Keep(block);
   return true;
@@ -137,7 +138,7 @@ void CudaMallocAsyncAllocator::FreeWaiting(bool may_wait) noexcept {
 }
 
 void CudaMallocAsyncAllocator::Keep(Block* block) noexcept {
-  // Its marks are dropped: it goes after a wait for the whole device.
+  // Its marks are dropped: it is freed after a wait for the whole device.
   LOG(ERROR) << "cuda_malloc_async: " << block->size << " bytes at "
              << static_cast<void*>(block->data)
              << " stay reserved until memory is given back";
@@ -153,9 +154,10 @@ bool CudaMallocAsyncAllocator::FreeWith(const Block& block,
   const DevicePtr ptr = AddressOf(block);
   if (mark == nullptr && has_stream && CanNameStream()) {
     if (driver_->Free(ptr, block.size, own)) return true;
-    // It may be capturing, and another one that waits for it would be, too.
+    // The stream may be capturing. Another stream that waits for it would join
+    // the capture.
     if (IsAnnounced()) return false;
-    // The stream may be gone.
+    // The stream may have ended.
     if (stream_->timeline() != nullptr) stream_->timeline()->SeeIdle();
     has_stream = !IsLost();
   }
@@ -215,7 +217,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
     Mark& mark = marks_[block];
     mark.block = block;
     std::vector<Stream>& streams = mark.streams;
-    // From here on, so that the mark goes with the block whatever happens.
+    // Set from here on, so that the free of the block always removes the mark.
     AddFlag(*block, kBlockMarkedBelow);
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
@@ -228,7 +230,7 @@ bool CudaMallocAsyncAllocator::RecordStream(Allocation* allocation,
 }
 
 void CudaMallocAsyncAllocator::HeedEnd(const Stream& stream) {
-  // Through the pool, as the chain may outlive its front.
+  // Through the pool, because the chain may outlive its front.
   if (heeded_.load(std::memory_order_relaxed) == stream.uid) return;
   pool_->holders().HeedEnd(stream, *this);
   heeded_.store(stream.uid, std::memory_order_relaxed);
@@ -259,11 +261,11 @@ void CudaMallocAsyncAllocator::StreamDestroyed(Stream stream) noexcept {
   Replace(stream, is_own && driver_->is_open());
   if (is_own) stream_gate_.Close();
   do {
-    // Frees that know the stream from a mark still use it.
+    // Frees that read the stream from a mark still use it.
     for (int frees = marked_frees_; frees != 0; frees = marked_frees_) {
       marked_frees_.wait(frees);
     }
-    // One that captures did not allow has put its mark back.
+    // A free that captures forbade has restored its mark.
     Replace(stream, /*is_user=*/false);
   } while (IsKnown(stream));
 }
@@ -289,7 +291,8 @@ void CudaMallocAsyncAllocator::Replace(const Stream& stream,
         is_user || IsNamed(marks_, stream) || IsNamed(waiting_marks_, stream);
   }
   if (!is_user) return;
-  // All work of the stream is submitted: the stand-in comes after it.
+  // All work of the stream has been submitted, so the stand-in is ordered after
+  // it.
   const bool is_lost = IsLost() && stream == this->stream();
   std::optional<Stream> stand_in;
   if (!is_lost) stand_in = driver_->StandIn(stream);

@@ -48,7 +48,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
   CheckLive(*block, name());
   LOG(ERROR) << "direct: " << allocation->data()
              << " is kept until its stream can be waited for: " << status;
-  // Until it is free below, nobody may free it again.
+  // Not live: a second free by the user must be detected.
   SetLive(*block, false);
   const std::lock_guard<SpinLock> guard(lock_);
   kept_.Push(block);
@@ -57,7 +57,7 @@ void DirectAllocator::DoFree(Allocation* allocation) noexcept {
 
 std::size_t DirectAllocator::FreeKept() noexcept {
   if (kept_count_.load() == 0) return 0;
-  // Before the wait, which has to cover all of them.
+  // Before the wait, because the wait has to cover all of them.
   RecordList kept;
   {
     const std::lock_guard<SpinLock> guard(lock_);

@@ -18,7 +18,7 @@
 namespace strata {
 namespace {
 
-// A driver that is shutting down takes everything with it.
+// kContextIsDestroyed is no failure: a driver that shuts down frees everything.
 bool IsFailure(Status status) {
   return status != Status::kSuccess && status != Status::kContextIsDestroyed;
 }
@@ -41,19 +41,20 @@ DriverPool::DriverPool(Device& device, const StrategyOptions& options,
 DriverPool::~DriverPool() {
   free_streams_.End();
   if (!is_open()) return;
-  // What others have in the default pool stays there.
+  // Memory of other users of the default pool stays there.
   if (use_default_pool_) GiveBack();
   Destroy(pool());
 }
 
 std::size_t DriverPool::most_bytes() const {
-  // The driver reserves in whole steps; it must not round the limit up.
+  // Rounds down: the driver reserves in whole steps, and must not round the
+  // limit up.
   return limit_bytes_ / kSystemStepBytes * kSystemStepBytes;
 }
 
 Status DriverPool::Create(MemPool* pool) noexcept {
   if (use_default_pool_) return device_.DefaultMemPool(pool);
-  // 0 would mean no limit to the driver.
+  // For the driver, 0 means no limit.
   if (limit_bytes_ != 0 && most_bytes() == 0) return Status::kMemoryAllocation;
   MemProperties properties;
   properties.location.id = device_.ordinal();
@@ -72,7 +73,7 @@ Status DriverPool::Configure(MemPool pool) noexcept {
   Status status = device_.PoolSetAttribute(
       pool, PoolAttribute::kReleaseThreshold, release_threshold_);
   if (is_deterministic_) {
-    // What is left, reuse within a stream and along events, depends on the
+    // The remaining reuse, within a stream and along events, depends on the
     // program alone (P4, P5).
     for (const PoolAttribute attribute :
          {PoolAttribute::kReuseAllowOpportunistic,
@@ -85,7 +86,7 @@ Status DriverPool::Configure(MemPool pool) noexcept {
 }
 
 Status DriverPool::LetPeersIn(MemPool pool) noexcept {
-  // Ends at the first ordinal that no device has.
+  // Ends at the first ordinal without a device.
   for (int peer = 0;; ++peer) {
     bool can = false;
     const Status status = device_.CanAccessPeer(peer, &can);
@@ -108,7 +109,7 @@ Status DriverPool::Open(Stream stream) noexcept {
   void* none = nullptr;
   if (status != Status::kSuccess ||
       !pool_.compare_exchange_strong(none, made.value)) {
-    Destroy(made);  // another thread may have been faster
+    Destroy(made);  // Another thread may have been faster.
     return status;
   }
   Preallocate(made, stream);
@@ -136,7 +137,7 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
     failure.status = Status::kNotReady;
     return 0;
   }
-  // In the legacy stream it would end the captures of blocking streams.
+  // A call in the legacy stream would end the captures of blocking streams.
   const bool is_aside = stream.uid == kLegacyStreamUid && DuringCapture();
   if (is_aside) stream = FreeStreamOf({}, nullptr);
   DevicePtr ptr = 0;
@@ -146,7 +147,7 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
     status = device_.MallocFromPoolAsync(&ptr, bytes, pool(), stream);
   }
   if (is_aside && ptr != 0) {
-    // From here on it is there for work in any stream.
+    // After this wait, work of any stream may use the memory.
     status = device_.StreamSynchronize(stream);
     if (status != Status::kSuccess) device_.FreeAsync(ptr, stream);
   }
@@ -154,9 +155,9 @@ DevicePtr DriverPool::Allocate(std::size_t bytes, Stream stream,
     Explain(status, bytes, failure);
     return 0;
   }
-  // What cannot go back is handed out all the same.
+  // If it cannot be freed again, the memory is returned as a success.
   if (!fits() && device_.FreeAsync(ptr, stream) == Status::kSuccess) {
-    // What it grew by, if the stream has come that far.
+    // Releases the growth, if the stream has already executed the free.
     GiveBack();
     Explain(Status::kMemoryAllocation, bytes, failure);
     failure.reason = Failure::Reason::kLimit;
@@ -180,7 +181,7 @@ void DriverPool::Explain(Status status, std::size_t bytes,
                             bytes > most_bytes() - failure.reserved_bytes);
   if (status == Status::kMemoryAllocation && is_at_limit) {
     failure.reason = Failure::Reason::kLimit;
-    // What a higher limit has to make room for.
+    // A higher limit would have to allow this many bytes.
     failure.rounded_bytes = AlignUp(bytes, kSystemStepBytes);
   }
 }
@@ -198,11 +199,11 @@ bool DriverPool::Freed(Status status, DevicePtr ptr,
 
 bool DriverPool::Free(DevicePtr ptr, std::size_t bytes,
                       Stream stream) noexcept {
-  // Another thread may have seen the last use end.
+  // Another thread may have observed the end of the last use.
   AcquireHostOrder(device_);
   const Status status = device_.FreeAsync(ptr, stream);
-  // A stream that captures refuses what is not of its graph; one that is gone
-  // is logged by its timeline.
+  // A capturing stream refuses memory that is not of its graph. The timeline of
+  // an ended stream logs that.
   if (IsFailure(status) &&
       (DuringCapture() || status == Status::kInvalidResourceHandle)) {
     return false;
@@ -223,7 +224,7 @@ bool DriverPool::FreeAside(DevicePtr ptr, std::size_t bytes,
   if (aside.uid == 0) {
     const DriverCallScope scope(Gate(), device_);
     if (!scope) return false;
-    // The host has waited for everybody.
+    // The host has waited for all streams.
     return Freed(owner != nullptr ? device_.FreeAsync(ptr, *owner)
                                   : device_.MemFree(ptr),
                  ptr, bytes);
@@ -256,8 +257,8 @@ bool DriverPool::Wait(Stream waiter, Stream stream) noexcept {
     return false;
   }
   Status status = device_.EventRecord(event, stream, 0);
-  // An event alone is in nobody's way, but who waits for one that was captured
-  // becomes part of the capture.
+  // Recording an event does no harm. But a stream that waits for an event of a
+  // capture joins the capture.
   if (status == Status::kSuccess && IsCapturing(stream)) {
     status = Status::kStreamCaptureUnsupported;
   }
@@ -288,7 +289,7 @@ bool DriverPool::IsCapturing(Stream stream) noexcept {
 }
 
 bool DriverPool::WaitOnHost(Stream stream) noexcept {
-  // To wait for the whole device, where the stream cannot be waited for, would
+  // ChainStream::Synchronize may wait for the whole device instead, which would
   // end captures (cuda_semantics.md C16).
   if (DuringCapture()) {
     const DriverCallScope scope(Gate(), device_);
@@ -319,7 +320,8 @@ void DriverPool::CountAside(const Stream& aside, std::size_t bytes) noexcept {
 }
 
 std::uint64_t DriverPool::PendingOn(std::size_t index) const noexcept {
-  const std::uint64_t done = done_bytes_[index].load();  // before the total
+  // Load before the total.
+  const std::uint64_t done = done_bytes_[index].load();
   return freed_bytes_[index].load() - done;
 }
 

@@ -31,7 +31,7 @@ ExactIndex::Supplies::~Supplies() {
 bool ExactIndex::Supplies::Stock(std::size_t buckets) noexcept {
   if (lists_ == nullptr) lists_ = new (std::nothrow) List();
   if (buckets != 0) buckets_.reset(new (std::nothrow) List*[buckets]());
-  // Without it the old table has longer chains, that is all.
+  // Without a new table, the chains of the old one get longer; no error.
   bucket_count_ = buckets_ != nullptr ? buckets : 0;
   return lists_ != nullptr;
 }
@@ -64,7 +64,7 @@ ExactIndex::List* ExactIndex::Find(std::size_t bytes) const {
 }
 
 void ExactIndex::Grow(Supplies& supplies) {
-  // Another thread may have brought a larger one.
+  // Another thread may have installed a larger table.
   if (supplies.bucket_count_ <= bucket_count_) return;
   std::swap(buckets_, supplies.buckets_);
   std::swap(bucket_count_, supplies.bucket_count_);

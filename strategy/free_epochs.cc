@@ -30,12 +30,12 @@ StreamTimeline::Tick FreeEpochs::TickOf(Epoch epoch) const {
   for (std::size_t i = 0; i < closed_count_; ++i) {
     if (closed_[i].epoch >= epoch) return closed_[i].tick;
   }
-  return 0;  // over
+  return 0;  // The epoch is over.
 }
 
 FreeEpochs::Epoch FreeEpochs::Restart() {
-  // Blocks of closed epochs and of the current one get a new tick together: it
-  // comes later than any they had.
+  // Blocks of closed epochs and of the current one join one new epoch. Its tick
+  // is later than all their former ticks.
   closed_count_ = 0;
   over_ = 0;
   current_ = 1;

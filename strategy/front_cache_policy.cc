@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-// The largest blocks that a front cache keeps: hotpath.md §6 and
-// docs/auto_growth.md have what others cost.
+// Largest blocks in a front cache by default: hotpath.md §6;
+// docs/auto_growth.md lists the cost of other sizes.
 constexpr std::size_t kMemoryFirstMaxBlock = Kibibytes(64);
 constexpr std::size_t kSpeedFirstMaxBlock = Mebibytes(8);
 
@@ -19,7 +19,7 @@ std::size_t MaxCachedBlock(const StrategyOptions& options) {
     throw std::invalid_argument("strata_front_cache: unknown mode '" + mode +
                                 "' (known: off, memory, speed)");
   }
-  // What is cached would keep its chunk from being idle.
+  // A cached block prevents its chunk from becoming idle.
   if (mode == "off" || options.free_idle_chunk) return 0;
   if (options.front_cache_max_block_bytes != 0) {
     return options.front_cache_max_block_bytes;

@@ -54,7 +54,8 @@ Chunk* IdleChunks::Merge(Chunk* earlier, Chunk* later) {
 }
 
 void IdleChunks::SortBySize() {
-  // Sorted lists of 1, 2, 4 … chunks, the longer the earlier they came.
+  // Sorted lists of 1, 2, 4 … chunks; the longer a list, the earlier its chunks
+  // came.
   std::array<Chunk*, 64> lists{};
   std::size_t used = 0;
   for (Chunk* chunk = first_; chunk != nullptr;) {

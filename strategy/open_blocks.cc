@@ -21,7 +21,7 @@ bool IsLower(const Block& a, const Block* b) {
 }  // namespace
 
 unsigned OpenBlocks::ListOfReach(std::size_t reach) {
-  // The first list has what is smaller, too.
+  // The first list also holds smaller reaches.
   if (reach >> kLeastReachBits == 0) return 0;
   const auto power =
       static_cast<unsigned>(std::bit_width(reach >> kLeastReachBits)) - 1;

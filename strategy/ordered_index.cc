@@ -18,7 +18,7 @@ bool OrderedIndex::IsConsistent() const {
   const Block* previous = nullptr;
   for (unsigned i = 0; i < SizeClasses::kCount; ++i) {
     if (classes_.IsMarked(i) != (roots_[i] != nullptr)) return false;
-    // Accepts none, so it passes over every block, in order.
+    // The predicate accepts no block, so FirstIf visits every block in order.
     FirstIf(roots_[i], 0, [&](Block* block) {
       in_order = in_order && block->is_free &&
                  SizeClasses::Of(block->size) == i &&

@@ -15,10 +15,10 @@
 namespace strata {
 namespace {
 
-// Sizes that the index does not know: no strategy gives such blocks in earnest.
+// Larger sizes are out of the range of the index; no real request has them.
 constexpr std::size_t kMaxParkedBytes = std::size_t{1} << 47;
 
-// Made with what is asked for, as a program that grows soon asks for more.
+// Extra room per Reserve: a program that grows soon needs more.
 constexpr std::size_t kSpareRoom = 15;
 
 bool IsAligned(const Block& block, std::size_t alignment) {
@@ -29,7 +29,8 @@ bool IsAligned(const Block& block, std::size_t alignment) {
 }  // namespace
 
 struct ParkedFrees::Note {
-  std::size_t requested = 0;  // what the block was given for
+  // Bytes of the request that the strategy gave the block for.
+  std::size_t requested = 0;
   Tick tick = 0;
   Block* older = nullptr;
   Block* newer = nullptr;
@@ -91,7 +92,7 @@ void ParkedFrees::MakeRoom() noexcept {
     if (view_ == nullptr) return;
     live = view_->stats().live_allocations();
   }
-  // Without it they go to the strategy at once.
+  // If Reserve fails, blocks go to the strategy at once.
   if (live != 0) static_cast<void>(Reserve(live));
 }
 
@@ -123,8 +124,8 @@ void ParkedFrees::Link(Block* proxy, Block* block, Tick tick) noexcept {
   }
   bytes_ += block->size;
   index_->Insert(proxy);
-  // Threads that free together may come out of order: then the later one's
-  // block waits no longer than the earlier one's.
+  // Threads that free at the same time may link out of order. Then a block with
+  // an earlier tick waits for the block linked before it, but no longer.
   note->older = newest_;
   (newest_ != nullptr ? NoteOf(newest_).newer : oldest_) = proxy;
   newest_ = proxy;
@@ -174,15 +175,16 @@ Block* ParkedFrees::FindFit(const Request& request, bool may_waste) noexcept {
     return proxy != nullptr && BlockOf(proxy)->size >= request.bytes &&
            IsAligned(*proxy, request.alignment);
   };
-  // Of equals the one parked last: those before it are free sooner.
+  // Of blocks of equal size the last one parked: older ones become free for all
+  // streams sooner.
   Block* proxy = index_->FindLast(bytes);
   if (!serves(proxy)) proxy = index_->FindBestFit(bytes);
   if (!serves(proxy)) return nullptr;
   const Block& block = *BlockOf(proxy);
   const std::size_t most_waste =
       std::max(FreeIndex::kGranuleBytes, request.bytes / 8);
-  // A strategy that rounds what it was given for to this size rounds what lies
-  // between to it as well.
+  // If the strategy rounds a larger request to this block size, it rounds all
+  // requests in between to the same size.
   return may_waste || block.size - request.bytes <= most_waste ||
                  request.bytes >= NoteOf(proxy).requested
              ? proxy
@@ -223,7 +225,7 @@ Block* ParkedFrees::TakeHeld(const Request& request) noexcept {
 
 inline Block* ParkedFrees::TakeFit(const Request& request,
                                    bool may_waste) noexcept {
-  // How hard to try says nothing about where.
+  // These flags affect the effort, not the choice of the block.
   constexpr std::uint32_t kAnywhere = kNoGrowth | kNoRetry | kWillBeLogged;
   const std::uint32_t served = kAnywhere | (may_waste ? kLongLived : 0U);
   if (empty() || request.freed_before != 0 || (request.flags & ~served) != 0 ||
@@ -243,7 +245,7 @@ inline Block* ParkedFrees::TakeFit(const Request& request,
 
 std::size_t ParkedFrees::FreeUpTo(Tick tick) noexcept {
   DeferredFrees::Giving giving(frees_);
-  frees_.Hold();  // what is neither parked nor free below
+  frees_.Hold();  // Covers blocks that are neither parked nor freed yet.
   std::size_t bytes = 0;
   while (true) {
     Block* block = nullptr;
@@ -266,7 +268,8 @@ void ParkedFrees::LetGo() noexcept {
   if (holds_.exchange(false)) frees_.LetGo();
 }
 
-// Takes no lock where there is nothing to do: it may be that of hits.
+// Acquires no lock where there is nothing to do, because the lock may be that
+// of hits.
 void ParkedFrees::LetGoIfEmpty() noexcept {
   if (!holds_) return;
   const std::lock_guard<LentLock> guard(lock_);
@@ -297,7 +300,7 @@ std::size_t ParkedFrees::Await() noexcept {
     if (newest_ == nullptr) return 0;
     last = NoteOf(newest_).tick;
   }
-  // The newest may have been noted before another one.
+  // Another block may have a later tick than the newest one.
   last = std::max(last, timeline_->noted());
   const bool passed = timeline_->Await(last) == Status::kSuccess;
   return FreeUpTo(passed ? last : timeline_->done());

@@ -20,8 +20,8 @@
 namespace strata {
 namespace {
 
-// What layers above may rely on (Block::kOffsetUnitBytes), and no cache line
-// shared between two pieces.
+// Alignment that the layers above rely on (Block::kOffsetUnitBytes). Two pieces
+// also never share a cache line.
 constexpr std::size_t kAlignmentBytes = 256;
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 47;
 
@@ -246,8 +246,8 @@ bool PoolAllocator::GiveOrKeep(Block* block) noexcept {
   return false;
 }
 
-// A stream that captures cannot be waited for: until it can, what its work may
-// still use is not the driver's to have.
+// A capturing stream cannot be waited for. Until it can be, memory that its
+// work may use is not freed to the driver.
 void PoolAllocator::ShrinkToLimits() noexcept {
   bool is_all = false;
   do {
@@ -357,7 +357,7 @@ std::size_t PoolAllocator::GiveBackDone(std::size_t bytes) noexcept {
     NoteExcess();
   }
   if (leaving.empty()) return 0;
-  // A stream may have got, used and freed one of them before it was taken.
+  // A stream may have reused and freed one of them before it was removed.
   return GiveToSystem(leaving, PoolingStrategy::IdleIsDone());
 }
 
@@ -378,7 +378,7 @@ std::size_t PoolAllocator::GiveBack(const GiveBackRequest& request) noexcept {
     case GiveBackRequest::Kind::kBestFit:
     case GiveBackRequest::Kind::kOffer:
     case GiveBackRequest::Kind::kLargestFirst:
-      break;  // no piece has a size that another stream could use
+      break;  // No piece has a size that other streams use.
   }
   return 0;
 }

@@ -16,7 +16,7 @@ void RecordStock::GiveBackDownTo(std::size_t count) noexcept {
     Block* record = Pop();
     *record = Block();
     blank.Push(record);
-    // So that others need not wait for long.
+    // In batches, so that other threads do not wait long for the slab.
     if (blank.size() == kBatch) slab_.Drain(blank);
   }
   slab_.Drain(blank);

@@ -26,8 +26,8 @@ StrategyFactory Named(const std::string& name) {
 }  // namespace
 
 StrategyFactories& StrategyFactories::Instance() {
-  // Never destroyed, and made by whoever comes first, which may be a registrar
-  // before main.
+  // Never destroyed. Created on first use, which may be in a registrar before
+  // main.
   static StrategyFactories* const instance = [] {
     auto* factories = new StrategyFactories;
 #define STRATA_STRATEGY(name, Class, shared_by)                   \

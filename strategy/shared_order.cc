@@ -8,24 +8,25 @@
 namespace strata {
 namespace {
 
-// Has `later` start what is next submitted to it after what was submitted to
-// `earlier` before its last free.
+// Orders later work of `later` after all work that was submitted to `earlier`
+// before its last free.
 Status Order(ChainStream& earlier, ChainStream& later) noexcept {
   StreamTimeline* timeline = earlier.timeline();
   if (timeline == nullptr) return earlier.Synchronize();
   const StreamTimeline::Tick tick = timeline->owed();
   const Status settled = timeline->Settle();
   const bool is_settled = settled == Status::kSuccess ||
-                          // It may have been before the stream captured.
+                          // The free may have come before the capture of the
+                          // stream.
                           settled == Status::kNotReady;
   if (is_settled && later.device() != nullptr && !later.retired()) {
     const Status status =
         timeline->OrderBefore(tick, *later.device(), later.stream());
     if (status == Status::kSuccess) return status;
   }
-  // `later` may be one that a capture forbids to touch, as the default stream
-  // is. An event that was recorded before can be waited for all the same, and
-  // without one the wait ends with kNotReady.
+  // A capture may forbid to touch `later`; the default stream is an example.
+  // The host can still wait for an event that was recorded before. Without such
+  // an event, Await returns kNotReady.
   return timeline->Await(tick);
 }
 
@@ -46,13 +47,14 @@ void SharedOrder::Share::See(const Share& other, std::uint64_t frees) {
   seen_[other.id_] = std::max(seen_[other.id_], frees);
 }
 
-// Nobody waits for a stream that is gone and whose work is done. But its chain
-// may still be noting a free, until it lets go of its share.
+// Forgets shares that no stream has to wait for: the stream has ended and its
+// work is done. A chain that still notes a free holds its share, so that share
+// stays.
 void SharedOrder::Forget(const Shares& over) {
   std::erase_if(shares_, [&](const auto& share) {
     const bool is_over =
         std::find(over.begin(), over.end(), share) != over.end();
-    // Here and in `over`.
+    // Two references: in shares_ and in `over`.
     if (!is_over || share.use_count() > 2) return false;
     gone_frees_ += share->frees_.load();
     return true;
@@ -66,7 +68,7 @@ void SharedOrder::ForgetOver() noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     Forget(over);
   } catch (const std::bad_alloc&) {
-    // They stay until the next time.
+    // The shares stay until the next call.
   }
 }
 
@@ -112,7 +114,7 @@ Status SharedOrder::OrderAfterOthers(Share& share) noexcept {
     for (const auto& other : Others(&share, seen)) {
       const std::uint64_t frees = other->frees_.load();
       seen += frees;
-      // Before its moment is asked for, so that later frees count again.
+      // Before Order() reads the tick, so that later frees are counted again.
       StoreMax(other->looked_at_, frees);
       if (frees == share.SeenOf(*other)) continue;
       const Status status = Order(other->stream(), share.stream());
@@ -134,7 +136,7 @@ Status SharedOrder::Synchronize() noexcept {
       if (first_error == Status::kSuccess) first_error = status;
     }
   } catch (const std::bad_alloc&) {
-    // No host memory for the list of streams: their device covers them all.
+    // No host memory for the list of streams: wait for their device instead.
     Device* device = nullptr;
     {
       const std::lock_guard<std::mutex> guard(mutex_);

@@ -64,7 +64,7 @@ inline bool StreamView::IsAlone() const noexcept {
 inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
   Block* const block = below_->Take(bytes);
   if (block == nullptr) return nullptr;
-  // Asked only now, so that who freed the block has noted it.
+  // After Take, so that the free of this block has been noted.
   if (!order_->IsOrdered(*share_)) [[unlikely]] {
     below_->Give(block);
     return nullptr;
@@ -75,13 +75,13 @@ inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
 
 [[gnu::noinline]] Block* StreamView::TakeAmongOthers(
     std::size_t bytes) noexcept {
-  // The first request walks.
+  // The first request takes the full path.
   if (!order_->IsActive(*share_) || IsDuringCapture()) return nullptr;
-  // What is parked comes first.
+  // Parked blocks first.
   if (parked_ != nullptr && !parked_->empty()) {
     if (Block* const block = parked_->TakeHeld(Request{bytes})) return block;
   }
-  // A walk makes room, without which frees go past the park.
+  // The full path makes room. Without room, frees could not be parked.
   if (ParksAll() && parked_->room() <= uses_.live_allocations()) {
     return nullptr;
   }
@@ -92,7 +92,7 @@ inline Block* StreamView::TakeBelow(std::size_t bytes) noexcept {
 
 [[gnu::noinline]] bool StreamView::GiveAmongOthers(Block* block) noexcept {
   if (!IsDirect()) {
-    // Once nobody allocates here any more, each free has to drain.
+    // After Close, each free has to drain on the full path.
     return !IsDuringCapture() && !frees_->is_closed() &&
            parked_->ParkHeld(block);
   }
@@ -128,7 +128,7 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   Allocation* allocation = nullptr;
   if (frees_ != nullptr && frees_->any()) {
     allocation = TryHeld(*underlying(), request);
-    // A miss: what is done may serve this request.
+    // On a miss, drain: a finished free may serve this request.
     if (allocation == nullptr) frees_->Drain();
   }
   if (allocation == nullptr) {
@@ -137,7 +137,7 @@ Allocation* StreamView::TakeFromStrategy(const Request& request,
   if (allocation == nullptr) return nullptr;
   const Status status = order_->OrderAfterOthers(*share_);
   if (status == Status::kSuccess) return allocation;
-  // This stream has not used it, so there is nothing to note.
+  // This stream has not used the memory, so there is no free to note.
   underlying()->DoFree(allocation);
   failure = Failure();
   failure.reason = status == Status::kMemoryAllocation
@@ -160,7 +160,8 @@ Allocation* StreamView::Take(const Request& request,
     if (block != nullptr) return block->allocation();
   }
   Allocation* const allocation = TakeFromStrategy(request, failure);
-  // Nobody will give memory back for it: a block that is too large has to do.
+  // No further free will serve the request, so it takes a block that is too
+  // large.
   if (allocation == nullptr && parked_ != nullptr && failure.IsExhaustion() &&
       (IsDuringCapture() || (request.flags & kNoRetry) != 0)) {
     Block* block = parked_->TakeAny(request);
@@ -183,7 +184,7 @@ Allocation* StreamView::TryAllocate(const Request& request,
     }
     live = uses_.live_allocations();
   }
-  // Without room, frees go past the park.
+  // Without room, frees could not be parked.
   if (parked_ != nullptr && (order_->several() || !IsDirect()) &&
       parked_->room() < live) {
     parked_->Reserve(live);

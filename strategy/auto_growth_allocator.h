@@ -214,7 +214,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   // The largest free block, to the accuracy of its class.
   std::size_t LargestFree() const noexcept;
 
-  // For a strategy whose chunks are address ranges. Block::pool of a free block
+  // For a strategy with address ranges as chunks. Block::pool of a free block
   // is the number of its list: the index of a pool or, above kPools, a list of
   // open blocks.
   static constexpr unsigned kPools = AutoGrowthPolicy::kPoolCount;
@@ -288,7 +288,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   Block* FindRecalled(std::size_t size, LoanRecall which) noexcept;
   // Whether captures are announced. Then nothing is returned to the system.
   bool IsDuringCapture() const noexcept;
-  // Whether this strategy serves a graph pool, whose chunks live as long as its
+  // Whether this strategy serves a graph pool: its chunks live as long as its
   // graphs.
   bool IsOfGraphs() const noexcept {
     return chain_stream().device() != nullptr &&

@@ -133,7 +133,7 @@ void AutoGrowthAllocator::GiveUpIdle() noexcept {
     GiveBackIdle();
     return;
   }
-  // Loans whose last use is not over stay until they are recalled.
+  // Loans that may still be in use stay until they are recalled.
   ReturnLoans(LoanRecall::kIdle);
   const CaptureGate::Calm calm(*timeline->gate());
   const bool is_done = calm && IdleIsDone();

@@ -57,8 +57,8 @@ bool IsPaired(const AutoGrowthPolicy::Growth& growth) {
          RestOfChunk(growth, 2) < RestOfChunk(growth, 1);
 }
 
-// The number of blocks whose chunk, of `least` to `most` bytes, leaves little
-// unused; 1 if no number of blocks does.
+// The number of blocks for a chunk of `least` to `most` bytes that leaves
+// little unused; 1 if there is none.
 std::size_t BestFittingCount(const AutoGrowthPolicy::Growth& growth,
                              std::size_t least, std::size_t most) {
   std::size_t best = 1;

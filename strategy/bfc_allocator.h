@@ -29,8 +29,8 @@ namespace strata {
 //   the limit. If the system refuses, it requests a tenth less, repeatedly.
 //   Then it replaces idle regions with a larger one.
 //   Free: a freed block coalesces with its free neighbours. With a counter,
-//   frees are stamped. A block whose stamp is not safe is not coalesced, and
-//   does not serve a request for memory freed before an earlier stamp.
+//   frees are stamped. A block with an unsafe stamp is not coalesced, and does
+//   not serve a request for memory freed before an earlier stamp.
 //   With two ends, each end allocates from its side of one region. With a front
 //   cache, freed blocks of sizes that recur stay whole there until a search
 //   finds no other block, or until a caller reads the free blocks.

@@ -17,10 +17,10 @@ void StartChunk(Chunk* chunk, Block* block);
 // Splits `block`: it becomes the low `low_bytes`, `record` becomes the rest.
 // Returns `record`.
 Block* SplitBlock(Block* block, std::size_t low_bytes, Block* record);
-// Coalesces `low` with `high`, the next block, whose flags are 0. Discards the
+// Coalesces `low` with `high`, the next block, which has flags 0. Discards the
 // record of `high` into `records`.
 void JoinBlocks(Block* low, Block* high, RecordList& records);
-// Puts `record`, whose flags are 0, into `records`. The record still describes
+// Puts `record`, which has flags 0, into `records`. The record still describes
 // its memory, so that the report of a second free can name it.
 void Discard(Block* record, RecordList& records);
 // The state of a block of a strategy for a memory map. Hold the strategy's

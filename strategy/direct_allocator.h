@@ -17,9 +17,8 @@ namespace strata {
 // No pool: each request allocates from the system, and each free returns to it.
 //
 // Model: a free first waits for the work of the chain's stream, because the
-//   system may reuse the memory at once (cuda_semantics.md H3, M6). Memory
-//   whose work cannot be waited for is held, and freed by a later call that can
-//   wait.
+//   system may reuse the memory at once (cuda_semantics.md H3, M6). If it
+//   cannot wait, the memory is held, and freed by a later call that can wait.
 // Threads: any thread.
 // Cost: a system call per request; a host wait and a system call per free. The
 //   baseline for the other strategies.
@@ -32,7 +31,7 @@ class DirectAllocator final : public Decorator {
   Allocation* TryAllocate(const Request& request,
                           Failure& failure) noexcept override;
   void DoFree(Allocation* allocation) noexcept override;
-  // The only idle memory is memory whose work could not be waited for.
+  // The only idle memory is held because a free could not wait.
   std::size_t Release() noexcept override { return FreeKept(); }
   Stream stream() const override { return stream_->stream(); }
   const char* name() const override { return "direct"; }

@@ -82,9 +82,9 @@ class DriverPool final : public DriverHeld {
   // ordered after the present work of `stream`. Without uid if the host waited
   // for `stream` instead. nullopt if neither was possible.
   std::optional<Stream> StandIn(Stream stream) noexcept;
-  // Bytes freed aside whose free streams are not known to be done. Queries the
-  // free streams, except during an announced capture or if addresses must be
-  // deterministic.
+  // Bytes freed aside on free streams that are not known to be done. Queries
+  // the free streams, except during an announced capture or if addresses must
+  // be deterministic.
   std::uint64_t AskPending() noexcept;
   // Makes `stream` wait for free streams, those with most pending bytes first.
   // Stops when `is_enough` accepts the pending bytes for which `stream` does

@@ -14,10 +14,10 @@ namespace strata {
 // decide whether another stream may use them.
 //
 // Model: a block freed now belongs to the current epoch. Close() ends the epoch
-//   and assigns it a tick of the stream's timeline, whose event follows all
-//   frees of the epoch. When the tick is done, the epoch and all earlier ones
-//   are over. A block coalesced from several belongs to the latest of their
-//   epochs.
+//   and assigns it a tick of the stream's timeline. The event of the tick
+//   follows all frees of the epoch. When the tick is done, the epoch and all
+//   earlier ones are over. A block coalesced from several belongs to the latest
+//   of their epochs.
 // Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1), no device call. A free stores two bytes.
 // Source: memory_policy.md §5.1 (ticket); cuda_semantics.md §5.2 M10.
@@ -45,8 +45,8 @@ class FreeEpochs {
   StreamTimeline::Tick TickOf(Epoch epoch) const;
 
   // True if the epoch numbers are used up. Before the next Close(), call
-  // Restart(). Then move every block whose epoch is not over into the epoch
-  // that Restart() returns, and every other block into kNone.
+  // Restart(). Then move every block of an epoch that is not over into the
+  // epoch that Restart() returns, and every other block into kNone.
   bool is_spent() const {
     return current_ == std::numeric_limits<Epoch>::max();
   }

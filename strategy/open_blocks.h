@@ -35,10 +35,10 @@ class BlockChain {
 // Model: an open block and its holes can become one larger block. The reach of
 //   a block is its size plus the holes next to it. A search chooses the block
 //   of the smallest reach, so that large room for one block stays contiguous. A
-//   tail is an open block whose hole ends its range; a search uses it last.
-//   There are two lists per power of two of the reach, and one list of tails.
-//   The neighbours of a block determine its list; they change only while the
-//   block is in no list.
+//   tail is an open block before a hole that ends the range; a search uses it
+//   last. There are two lists per power of two of the reach, and one list of
+//   tails. The neighbours of a block determine its list; they change only while
+//   the block is in no list.
 // Units: bytes.
 // Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1) to insert or remove. A search is O(blocks of the lists that it
@@ -47,7 +47,7 @@ class BlockChain {
 //   blocks and holes. No recording needs less memory with that definition.
 class OpenBlocks {
  public:
-  // Lists of blocks whose reach is from 2^21 bytes, a page, to 2^48.
+  // Lists of blocks by reach: from 2^21 bytes, a page, to 2^48.
   static constexpr unsigned kLeastReachBits = 21;
   static constexpr unsigned kReachLists = 2 * (48 - kLeastReachBits);
   static constexpr unsigned kTails = kReachLists;

@@ -175,8 +175,8 @@ Block* ParkedFrees::FindFit(const Request& request, bool may_waste) noexcept {
     return proxy != nullptr && BlockOf(proxy)->size >= request.bytes &&
            IsAligned(*proxy, request.alignment);
   };
-  // Of blocks of equal size the last one parked: older ones become free for all
-  // streams sooner.
+  // Prefers the block parked last among equal sizes: older ones become free for
+  // all streams sooner.
   Block* proxy = index_->FindLast(bytes);
   if (!serves(proxy)) proxy = index_->FindBestFit(bytes);
   if (!serves(proxy)) return nullptr;

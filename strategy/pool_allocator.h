@@ -30,7 +30,7 @@ namespace strata {
 //   evicted pieces. It grows by a tenth, or to 100, if evictions exceed 0.2 %
 //   of the frees and misses exceed 0.2 % of the requests.
 //   Waits: before a piece is freed to the system, its streams are waited for,
-//   unless they were since the piece was freed. A piece whose stream captures
+//   unless they were since the piece was freed. A piece of a capturing stream
 //   cannot be waited for; it stays beyond the limits until a later free can
 //   wait.
 // Threads: any thread.

@@ -20,7 +20,7 @@ namespace strata {
 // registered (factory_registry.h).
 std::vector<std::string> StrategyNames();
 
-// The strategy of graph pools at a place whose strategy is `name`: `name`
+// The strategy of graph pools at a place with the strategy `name`: `name`
 // itself if it serves graphs, else auto_growth.
 //
 // Errors: std::invalid_argument if there is no such strategy.

@@ -44,7 +44,7 @@ class SharedOrder final : public ChainStream {
 
   // Makes no device call. Errors: std::bad_alloc.
   std::shared_ptr<Share> Join(std::shared_ptr<ChainStream> stream);
-  // Forgets streams that have ended and whose work is done, which queries the
+  // Forgets streams that have ended and have no work left, which queries the
   // device. Call it before a stream joins.
   void ForgetOver() noexcept;
 
@@ -107,7 +107,7 @@ class SharedOrder::Share {
   void See(const Share& other, std::uint64_t frees);
 
   const std::shared_ptr<ChainStream> stream_;
-  StreamTimeline* const timeline_;  // Of stream_; null: none.
+  StreamTimeline* const timeline_;  // Timeline of stream_; null: none.
   const std::size_t id_;            // Position in seen_ of other shares.
   std::atomic<bool> is_active_{false};
   // Frees; those that came before another stream looked count as one.

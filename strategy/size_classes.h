@@ -14,9 +14,9 @@ namespace strata {
 // a block.
 //
 // Model: up to 2^kMantissaBits granules, each multiple of the granule has its
-//   own class. Above, there are 2^kMantissaBits classes per power of two, whose
-//   sizes differ by at most 0.4 %. Classes are in the order of size. Two levels
-//   of bitmaps find the next class that holds a block.
+//   own class. Above, there are 2^kMantissaBits classes per power of two; the
+//   sizes of a class differ by at most 0.4 %. Classes are in the order of size.
+//   Two levels of bitmaps find the next class that holds a block.
 // Units: bytes; every size is a multiple of kGranuleBytes and below 2^48.
 // Threads: not thread-safe. The strategy's lock guards it.
 // Cost: O(1). 1 KiB.

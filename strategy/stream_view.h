@@ -87,7 +87,7 @@ class StreamView final : public Decorator, private HitPath {
   // Hold lock_, here and below. Whether lock_ is enough, nothing is parked, and
   // no free would be.
   bool IsAlone() const noexcept;
-  // Allocates from the strategy, whose lock is held.
+  // Allocates from the strategy. Hold the strategy's lock.
   Block* TakeBelow(std::size_t bytes) noexcept;
   // Hits, unless the stream is alone.
   Block* TakeAmongOthers(std::size_t bytes) noexcept;
@@ -106,7 +106,7 @@ class StreamView final : public Decorator, private HitPath {
   const std::shared_ptr<SharedOrder> order_;
   const std::shared_ptr<SharedOrder::Share> share_;
   const std::shared_ptr<DeferredFrees> frees_;
-  StreamTimeline* const timeline_;  // Of the stream; null: none.
+  StreamTimeline* const timeline_;  // Timeline of the stream; null: none.
   const bool waits_on_device_;
   ChainLock& lock_{hit_state()->lock};
   // Guarded by lock_:

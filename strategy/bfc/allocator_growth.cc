@@ -1,4 +1,4 @@
-// How BfcAllocator gets memory from the system.
+// Growth of BfcAllocator: memory from the system.
 
 #include <algorithm>
 #include <memory>
@@ -64,7 +64,7 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
     limit = options_.limit_of(free_bytes, total_bytes);
   }
   const std::size_t pool_limit = pool().limit_bytes();
-  // Managed memory may have more; that is a limit of its own.
+  // Managed memory may exceed the total; then that is a limit of its own.
   const bool is_all = limit.most_bytes == total_bytes && pool_limit == 0;
   if (pool_limit != 0) {
     limit.most_bytes = std::min(limit.most_bytes, pool_limit);
@@ -75,8 +75,8 @@ bool BfcAllocator::KnowsLimit(Failure& failure) noexcept {
 }
 
 Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
-  // What the system does not align to, we must have room to; for the fast
-  // index in any case, which does not look where a block begins.
+  // Padding for alignment that the system does not provide. The fast index
+  // ignores where a block begins, so it always needs padding.
   const bool is_compat = options_.placement == BfcPlacement::kCompat;
   const std::size_t aligned = std::min(
       ask.alignment, std::max(pool().max_alignment(), kBfcGranuleBytes));
@@ -88,11 +88,11 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
   {
     const std::lock_guard<LentLock> guard(lock_);
     const std::size_t held = arena_.region_bytes() + leaving_bytes_;
-    // Two ends have one region between them (R63).
+    // Two ends share one region (R63).
     may_grow = !options_.has_two_ends || held == 0;
     if (may_grow) bytes = plan_.FirstAsk(needed, held);
     if (may_grow && !bytes && padding != 0 && is_compat) {
-      // The system may happen to align it.
+      // The system may align the memory by chance.
       needed = ask.rounded;
       bytes = plan_.FirstAsk(needed, held);
     }
@@ -102,7 +102,7 @@ Block* BfcAllocator::Extend(const BfcAsk& ask, Failure& failure) noexcept {
     if (!may_grow) failure.detail = "two ends have one region between them";
     return nullptr;
   }
-  // All the host memory it takes, before the system is asked.
+  // Allocate all host memory before the system call.
   std::unique_ptr<BfcRegion> region(new (std::nothrow) BfcRegion());
   RecordSupply supply(RecordSlab::Noted());
   if (region == nullptr || !supply.Fill()) {
@@ -158,7 +158,7 @@ Failure BfcAllocator::LimitRefusal(const BfcAsk& ask,
     failure.reserved_bytes = arena_.region_bytes() + leaving_bytes_;
     if (!limit_is_all_) return failure;
   }
-  // No limit of ours, but all the memory that there is.
+  // The limit is not ours: all memory of the device is in use.
   failure.reason = Failure::Reason::kDeviceMemory;
   failure.limit_bytes = 0;
   failure.limit_flag = "";
@@ -189,8 +189,8 @@ bool BfcAllocator::CollectRegions(std::size_t rounded) noexcept {
     if (!HelpsToCollect(rounded)) return false;  // R32
   }
   AwaitStamps();
-  // A stream that captures cannot be waited for: then its work may still use
-  // what is idle, and the driver must not have it.
+  // A capturing stream cannot be waited for. Its work may still use idle
+  // memory, so that memory must not be freed to the driver.
   if (chain_stream().Synchronize() != Status::kSuccess) return false;
   Chunk* idle = nullptr;
   {

@@ -1,4 +1,4 @@
-// The idle regions of BfcAllocator: what its ChunkHolder side does.
+// Idle regions of BfcAllocator: its functions as a ChunkHolder.
 
 #include <algorithm>
 #include <mutex>
@@ -122,7 +122,7 @@ std::size_t BfcAllocator::GiveBackDone(std::size_t bytes) noexcept {
     });
     if (regions != nullptr) plan_.GaveBack(arena_.region_bytes());
   }
-  // A stream may have got, used and freed one of them before it was detached.
+  // A stream may have reused and freed one of them before it was detached.
   return regions != nullptr ? FreeRegions(regions, IdleIsDone()) : 0;
 }
 

@@ -1,4 +1,4 @@
-// What BfcAllocator says of itself.
+// Reports of BfcAllocator.
 
 #include <algorithm>
 #include <mutex>
@@ -17,7 +17,7 @@ const BfcNote& LiveNote(const Allocation& allocation) {
   return NoteOf(block);
 }
 
-// Lets go of them whatever happens: to copy their texts takes host memory.
+// Releases the annotations also if copying their texts throws.
 struct HeldAnnotations {
   HeldAnnotations() = default;
   HeldAnnotations(const HeldAnnotations&) = delete;

@@ -13,47 +13,48 @@
 
 namespace strata {
 
-// What a thread was doing when it allocated (allocation/annotation.h).
+// The annotation of a thread at an allocation (allocation/annotation.h).
 struct BfcAnnotation {
   std::string text;  // CurrentAnnotation()
   std::string op;    // AnnotationOp()
   std::int64_t step = -1;
-  // Allocations, and snapshots being made.
+  // References: allocations, and snapshots in progress.
   mutable std::atomic<std::size_t> holders{0};
 };
 
-// The annotations of live allocations, each kept once however many have it.
+// The annotations of live allocations. Equal ones are stored once.
 //
-// Model: one that nobody holds any more stays until the number kept has doubled
-//   since such ones were last forgotten.
+// Model: an annotation without holders stays until the number of stored ones
+//   has doubled since the last cleanup.
 // Threads: any thread; Hold and LetGo also under a spin lock.
-// Cost: a lock, and the heap for one that is new; an atomic operation to hold
-//   one or to let go of it.
+// Cost: a lock, and the heap for a new annotation. Hold and LetGo are one
+//   atomic operation.
 class BfcAnnotations {
  public:
   BfcAnnotations() = default;
   BfcAnnotations(const BfcAnnotations&) = delete;
   BfcAnnotations& operator=(const BfcAnnotations&) = delete;
 
-  // That of the calling thread, held for the caller; null if there is none, or
-  // if the host is out of memory.
+  // Returns the annotation of the calling thread and holds it for the caller.
+  // Null if there is none, or if the host is out of memory.
   const BfcAnnotation* TakeCurrent() noexcept;
-  // One more holder, or one less. Null is ignored.
+  // Adds or removes one holder. Ignores null.
   static void Hold(const BfcAnnotation* annotation) noexcept;
   static void LetGo(const BfcAnnotation* annotation) noexcept;
 
-  // How many are kept.
+  // Number of stored annotations.
   std::size_t count() const;
 
  private:
   using Key = std::tuple<std::string, std::string, std::int64_t>;
   static constexpr std::size_t kFewEntries = 64;
 
-  void ForgetUnheld();  // mutex_ is held
+  void ForgetUnheld();  // Hold mutex_.
 
   mutable std::mutex mutex_;
   std::map<Key, BfcAnnotation> entries_;  // guarded by mutex_
-  std::size_t forget_at_ = kFewEntries;   // entries; guarded by mutex_
+  // Number of entries at the next cleanup; guarded by mutex_.
+  std::size_t forget_at_ = kFewEntries;
 };
 
 }  // namespace strata

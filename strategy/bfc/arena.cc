@@ -10,13 +10,13 @@
 namespace strata {
 namespace {
 
-// What has to be skipped at the start of `block`.
+// Bytes to skip at the start of `block`.
 std::size_t Padding(const Block* block, std::size_t alignment) {
   const auto address = reinterpret_cast<std::uintptr_t>(block->data);
   return AlignUp(address, alignment) - address;
 }
 
-// Of a block of at least the size.
+// Whether a block of at least the size also has room for the alignment.
 bool HasRoom(const Block* block, const BfcAsk& ask) {
   return block->size - ask.rounded >= Padding(block, ask.alignment);
 }
@@ -67,7 +67,7 @@ Block* BfcArena::Search(const BfcAsk& ask) noexcept {
     block = FindAndCarve(ask);
   }
   if (block == nullptr) return nullptr;
-  // One that was not split goes by its own size, which nobody asks for.
+  // A block that was not split is cached by its own size, which no request has.
   if (block->size == ask.rounded) cache_.NoteSearch(ask.rounded);
   if (NoteOf(block).freed_at != 0) {
     waiting_.Remove(block);
@@ -102,7 +102,7 @@ Block* BfcArena::Split(Block* block, std::size_t low_bytes) noexcept {
 
 const BfcAnnotation* BfcArena::Give(Block* block) noexcept {  // R29
   BfcNote& note = NoteOf(block);
-  // Coalesce looks at them; among many blocks they are in no near cache.
+  // Coalesce reads them; with many blocks they are not in a near cache.
   __builtin_prefetch(block->next);
   __builtin_prefetch(block->previous);
   ++stats_.frees;
@@ -172,7 +172,7 @@ Block* BfcArena::Coalesce(Block* block, bool ignores_stamps) noexcept {  // R30
   if (rules_.has_two_ends && is_safe && IsInnermost(block)) {  // R68
     note.end = BfcEnd::kGap;
   }
-  // A block keeps its end until it is safe.
+  // A block belongs to its end until it is safe.
   const auto may_join = [&](const Block* other) {
     return other != nullptr && other->is_free &&
            (ignores_stamps || NoteOf(other).freed_at == 0) &&

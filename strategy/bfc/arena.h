@@ -23,57 +23,60 @@
 
 namespace strata {
 
-// How the holes of one end are used (R66).
+// How requests use the holes of one end (R66).
 struct BfcEndPolicy {
-  // Which of two holes of equal size is taken first.
+  // Which of two holes of equal size is used first.
   OrderedIndex::AddressOrder hole_order =
       OrderedIndex::AddressOrder::kAscending;
-  // Splits whatever is left; otherwise by R10.
+  // Splits any rest; otherwise as R10 says.
   bool splits_exactly = false;
 };
 
-// What BfcArena is built with.
+// Options of BfcArena.
 struct BfcArenaRules {
   BfcPlacement placement = BfcPlacement::kCompat;
-  bool coalesces_regions = false;  // those that follow each other
-  bool keeps_history = false;      // of the bytes in use
-  // Which freed blocks stay whole; none: none. Not with a counter, nor two
-  // ends.
+  bool coalesces_regions = false;  // Coalesces adjacent regions.
+  bool keeps_history = false;      // Records the history of bytes in use.
+  // Selects freed blocks that stay whole; nullopt: no front cache. Requires one
+  // end and no counter.
   std::optional<FrontCachePolicy> front_cache;
-  // Stamps frees; null: they are safe at once.
+  // Stamps frees; null: frees are safe at once.
   std::shared_ptr<SharedCounter> counter;
-  // Requests say from which end of the one region they are served.
+  // Each request names the end of the one region that serves it.
   bool has_two_ends = false;
-  BfcEndPolicy lower;  // also without two ends
+  BfcEndPolicy lower;  // Also without two ends.
   BfcEndPolicy upper;
 };
 
-// One request, as BfcArena sees it.
+// One request to BfcArena.
 struct BfcAsk {
-  std::size_t bytes = 0;    // as asked
-  std::size_t rounded = 0;  // to whole granules
+  std::size_t bytes = 0;    // Requested bytes.
+  std::size_t rounded = 0;  // Rounded up to granules.
   std::size_t alignment = kBfcGranuleBytes;
-  std::uint64_t freed_before = 0;  // 0: any memory will do
+  std::uint64_t freed_before = 0;  // 0: any memory serves.
   const BfcAnnotation* annotation = nullptr;
-  BfcEnd end = BfcEnd::kLower;  // kUpper with two ends only
+  BfcEnd end = BfcEnd::kLower;  // kUpper with two ends only.
 };
 
-// All that a BfcAllocator keeps under its lock: regions, their blocks, which of
-// them are free, and the counts.
+// The part of a BfcAllocator that its lock guards: regions, their blocks, the
+// free index, and the counts.
 //
-// Model: regions are tiled by blocks. A request takes the first free block that
-//   is large enough, in the order of BfcIndex, and splits it if half of it or
-//   more than `most_waste` would be wasted. A freed block joins its free
-//   neighbours; one freed with a stamp waits for the stamp to be safe first.
-//   With a front cache, freed blocks of sizes that come again stay whole there,
-//   and are like live ones to their neighbours, until a search finds nothing
-//   else; whoever looks at what is free calls JoinAll first.
-//   With two ends, the region is a lower part, a gap and an upper part: a
-//   request takes a hole of its own part, else it carves the gap from its side;
-//   what is freed beside the gap becomes part of it. So each end's addresses
-//   depend on its own requests alone, until the gap is used up.
-// Threads: none; the allocator's lock guards it.
-// Cost: that of the index; O(1) beside it, unless said otherwise. No heap.
+// Model: blocks tile each region. A request takes the first free block that is
+//   large enough, in the order of BfcIndex. It splits the block if half of it,
+//   or more than `most_waste`, would be wasted. A freed block coalesces with
+//   its free neighbours; a block freed with a stamp waits until the stamp is
+//   safe.
+//   With a front cache, freed blocks of sizes that recur stay whole there until
+//   a search finds no other block. For their neighbours they are live. Call
+//   JoinAll() before reading the free blocks.
+//   With two ends, the region is a lower part, a gap and an upper part. A
+//   request takes a hole of its own part. If there is none, it takes memory
+//   from its side of the gap. Memory freed next to the gap joins the gap. So
+//   the addresses of each end depend on its own requests alone, until the gap
+//   is used up.
+// Threads: not thread-safe. The allocator's lock guards it.
+// Cost: the cost of the index; other work is O(1), unless stated otherwise. No
+//   heap.
 // Source: tf_bfc.md R5 to R13, R21, R24, R29, R30, R38, R39, R47, R63 to R69.
 class BfcArena {
  public:
@@ -81,7 +84,7 @@ class BfcArena {
   BfcArena(const BfcArena&) = delete;
   BfcArena& operator=(const BfcArena&) = delete;
 
-  // More than this is never wasted by not splitting (R10).
+  // A block is split if the waste would reach this many bytes (R10).
   void set_most_waste(std::size_t bytes) { most_waste_bytes_ = bytes; }
 
   // Records for Take and AddRegion.
@@ -91,26 +94,27 @@ class BfcArena {
 
   // Null if no block fits, or IsShortOfRecords().
   Block* Take(const BfcAsk& ask) noexcept;
-  // Returns the annotation that the allocation had.
+  // Frees `block`. Returns the annotation of the allocation.
   const BfcAnnotation* Give(Block* block) noexcept;
 
-  // Has the blocks of the front cache join their neighbours. O(its blocks).
+  // Flushes the front cache; its blocks coalesce. O(cached blocks).
   void JoinAll() noexcept { Join(cache_.TakeAll()); }
 
-  // R38: joins the blocks whose stamp is below `frontier`.
+  // R38: coalesces the blocks with a stamp below `frontier`.
   void MergeSafe(std::uint64_t frontier) noexcept;
   bool has_waiting() const { return !waiting_.empty(); }
   std::size_t waiting_count() const { return waiting_.count(); }
-  // R39: joins blocks whatever their stamp, oldest first, until one serves
-  // `ask`, which has no stamp; says whether one does. O(waiting blocks).
+  // R39: coalesces blocks regardless of their stamps, oldest first, until one
+  // serves `ask`, which has no stamp. True if one does. O(waiting blocks).
   bool MergeUnsafe(const BfcAsk& ask) noexcept;
 
-  // Adds memory from the system; there is a record at hand. If the region
-  // becomes part of another one, it is no longer needed and returned.
+  // Adds memory from the system. At least one record is in stock. If the region
+  // becomes part of another one, returns it as no longer needed.
   BfcRegion* AddRegion(BfcRegion* region) noexcept;
-  // Whether nothing in it is in use, nor may be (W8). O(blocks) with a counter.
+  // Whether no block of the region is in use, or may be (W8). O(blocks) with a
+  // counter.
   bool IsIdle(const BfcRegion& region, std::uint64_t frontier) const;
-  // Takes an idle region out. Nothing is in the front cache.
+  // Removes an idle region. The front cache is empty.
   void RemoveRegion(BfcRegion* region) noexcept;
   BfcRegion* first_region() const { return regions_.first(); }
   std::size_t region_bytes() const { return regions_.bytes(); }
@@ -118,7 +122,7 @@ class BfcArena {
   std::size_t in_use_bytes() const { return numbers_.bytes_in_use; }
   std::size_t LargestFreeBytes() const;
   BfcSnapshot::Numbers numbers() const;
-  Stats stats() const;  // without what the allocator counts
+  Stats stats() const;  // Without the allocator's counts.
   void ResetPeak();
   // R49.
   void ClearNumbers();
@@ -126,11 +130,11 @@ class BfcArena {
   std::size_t block_count() const { return block_count_; }
   std::size_t region_count() const { return regions_.count(); }
   void Describe(std::vector<BlockInfo>& blocks) const;
-  // Appends regions and chunks, which have room, and the annotations of the
-  // chunks, held. No heap.
+  // Appends regions and chunks to `snapshot`, and holds the annotations of the
+  // chunks. All vectors have room. No heap.
   void Describe(BfcSnapshot& snapshot,
                 std::vector<const BfcAnnotation*>& annotations) const;
-  // Oldest first; appends to `history`, which has room for kHistory.
+  // Appends the history to `history`, oldest first. It has room for kHistory.
   static constexpr std::size_t kHistory = 4096;
   void Describe(std::vector<BfcSnapshot::SizeAt>& history) const;
 
@@ -143,36 +147,36 @@ class BfcArena {
   }
   bool IsSplit(std::size_t size, const BfcAsk& ask) const;  // R10
 
-  // Whether a block of the front cache will do.
+  // Whether a block of the front cache may serve `ask`.
   static bool IsPlain(const BfcAsk& ask) {
     return ask.alignment <= kBfcGranuleBytes && ask.freed_before == 0;
   }
-  // Past the front cache, but if need be with what it keeps.
+  // Searches the index, and flushes the front cache if that is needed.
   Block* Search(const BfcAsk& ask) noexcept;
-  // Notes that `block` is handed out.
+  // Records that `block` is handed out.
   void CountTake(Block* block, const BfcAsk& ask) noexcept;
   Block* FindAndCarve(const BfcAsk& ask) noexcept;
-  // Out of its index, and large enough; null if there is none.
+  // Removes a large enough hole from its index; null if there is none.
   Block* TakeHole(const BfcAsk& ask);
-  // Cut a hole that was taken to the request.
+  // Split a hole, already removed from its index, for the request.
   Block* Carve(Block* block, const BfcAsk& ask) noexcept;
   Block* CarveHigh(Block* block, const BfcAsk& ask) noexcept;
-  // From the gap; null if it is too small.
+  // Allocates from the gap; null if it is too small.
   Block* TakeFromGap(const BfcAsk& ask) noexcept;
-  // Whether nothing of the block's own end lies towards the middle (R68).
+  // Whether no block of its own end lies between `block` and the middle (R68).
   static bool IsInnermost(const Block* block);
-  // Cuts `block`, which is in no index, as BfcRegions does; both parts keep its
-  // stamp.
+  // Splits `block`, which is in no index, as BfcRegions does. Both parts get
+  // its stamp.
   Block* Split(Block* block, std::size_t low_bytes) noexcept;
-  // Blocks of the front cache, linked by free_next, become free like others.
+  // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
-  // As the bytes of the regions have changed.
+  // Adapts the limit of the cache to the bytes of the regions.
   void LimitCache() noexcept;
-  // Joins two free neighbours that are in no index.
+  // Coalesces two free neighbours that are in no index.
   void Join(Block* left, Block* right) noexcept;
-  // `left` is about to be both: gives it the later of their stamps.
+  // Prepares to coalesce into `left`: sets its stamp to the later of both.
   void JoinStamps(Block* left, Block* right) noexcept;
-  // Joins `block`, which is free and in no index, with its free neighbours.
+  // Coalesces `block`, free and in no index, with its free neighbours.
   Block* Coalesce(Block* block, bool ignores_stamps) noexcept;
   void InsertFree(Block* block);
   void RemoveFree(Block* block);
@@ -182,17 +186,17 @@ class BfcArena {
   std::size_t most_waste_bytes_;
   BfcRegions regions_;
   BfcIndex lower_;
-  std::unique_ptr<BfcIndex> upper_;  // null without two ends
-  Block* gap_ = nullptr;             // in no index
+  std::unique_ptr<BfcIndex> upper_;  // Null without two ends.
+  Block* gap_ = nullptr;             // In no index.
   WaitingList waiting_;
   FrontCache cache_;
   RecordStock records_{RecordSlab::Noted()};
   std::size_t block_count_ = 0;
-  std::uint64_t actions_ = 0;     // calls that changed something
-  Stats stats_;                   // counters only
-  std::uint64_t uncounted_ = 0;   // allocations before ClearNumbers
-  BfcSnapshot::Numbers numbers_;  // but for those that numbers() makes
-  std::vector<BfcSnapshot::SizeAt> history_;  // a ring; empty if none is kept
+  std::uint64_t actions_ = 0;     // Calls that changed the state.
+  Stats stats_;                   // Counters only.
+  std::uint64_t uncounted_ = 0;   // Allocations before ClearNumbers.
+  BfcSnapshot::Numbers numbers_;  // Without the values that numbers() computes.
+  std::vector<BfcSnapshot::SizeAt> history_;  // A ring; empty without history.
 };
 
 // Inline, because they are part of every hit.

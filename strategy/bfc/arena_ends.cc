@@ -9,8 +9,8 @@ std::uintptr_t AddressOf(const Block* block) {
   return reinterpret_cast<std::uintptr_t>(block->data);
 }
 
-// Where a request ends up that is served from the high end of `block`, as
-// bytes from its start. The block is large enough.
+// Offset in `block` of a request that is served from its high end. The block is
+// large enough.
 std::size_t HighOffset(const Block* block, const BfcAsk& ask) {
   const std::uintptr_t highest = AddressOf(block) + block->size - ask.rounded;
   return (highest & ~(ask.alignment - 1)) - AddressOf(block);
@@ -34,7 +34,7 @@ Block* BfcArena::CarveHigh(Block* block, const BfcAsk& ask) noexcept {  // R67
     InsertFree(block);
     block = high;
   }
-  // What alignment leaves behind it, unless that is little.
+  // The rest that alignment leaves after the request, unless it is small.
   if (IsSplit(block->size, ask)) InsertFree(Split(block, ask.rounded));
   ++stats_.splits;
   return block;
@@ -49,8 +49,8 @@ Block* BfcArena::TakeFromGap(const BfcAsk& ask) noexcept {  // R65
   const std::size_t low_bytes =
       from_above ? HighOffset(block, ask) : aligned - AddressOf(block);
   RemoveFree(block);
-  // What is left on the far side is the gap; on the near side, which alignment
-  // left over, a hole of this end.
+  // The rest on the far side is the gap. The rest on the near side, due to
+  // alignment, is a hole of this end.
   const auto leave = [&](Block* rest, bool is_gap) {
     NoteOf(rest).end = is_gap ? BfcEnd::kGap : ask.end;
     InsertFree(rest);

@@ -1,4 +1,4 @@
-// What BfcArena says of itself.
+// Reports of BfcArena.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-// Whether blocks of `low` may lie right below blocks of `high`, another end.
+// Whether blocks of `low` may lie directly below blocks of `high`, another end.
 bool IsInOrder(BfcEnd low, BfcEnd high) {
   return low == BfcEnd::kLower || high == BfcEnd::kUpper;
 }
@@ -25,7 +25,7 @@ std::size_t BfcArena::LargestFreeBytes() const {
 BfcSnapshot::Numbers BfcArena::numbers() const {
   BfcSnapshot::Numbers numbers = numbers_;
   numbers.num_allocs = stats_.allocations - uncounted_;
-  // Nothing is set aside without a chunk.
+  // No memory is reserved without a chunk.
   numbers.peak_allocated_bytes = numbers.peak_bytes_in_use;
   numbers.pool_bytes = regions_.bytes();
   numbers.largest_free_block_bytes = LargestFreeBytes();  // R48
@@ -131,8 +131,8 @@ bool BfcArena::IsConsistent() const {
       }
       requested += note.requested_bytes;
       if (!block->is_free && note.freed_at != 0) return false;
-      // The parts of two ends are in order, and no hole that is safe lies
-      // beside the gap.
+      // The parts of the two ends are in order, and no safe hole is next to the
+      // gap.
       if (next != nullptr && note.end != NoteOf(next).end &&
           !IsInOrder(note.end, NoteOf(next).end)) {
         return false;
@@ -144,7 +144,7 @@ bool BfcArena::IsConsistent() const {
       if (note.end == BfcEnd::kGap && (block != gap_ || note.freed_at != 0)) {
         return false;
       }
-      // R5: neighbours are both free only if one of them still waits.
+      // R5: two neighbours are free only if one of them still waits.
       if (block->is_free && next != nullptr && next->is_free &&
           note.freed_at == 0 && NoteOf(next).freed_at == 0) {
         return false;

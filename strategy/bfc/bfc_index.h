@@ -11,16 +11,16 @@
 
 namespace strata {
 
-// How BfcAllocator chooses among the free blocks that fit.
+// Choice among the free blocks that fit.
 enum class BfcPlacement : std::uint8_t {
-  kCompat,  // the smallest, then the lowest address: the original's choice
-  kFast,    // as FreeIndex: O(1), best fit but for long ties
+  kCompat,  // The smallest, then the lowest address: as the original.
+  kFast,    // As FreeIndex: O(1), best fit except for many equal ones.
 };
 
-// The free blocks of BfcAllocator, in the index that the placement needs.
+// The free blocks of BfcAllocator, in the index that the placement requires.
 //
-// Threads: none; the allocator's lock guards it.
-// Cost: that of the index, and one predicted branch.
+// Threads: not thread-safe. The allocator's lock guards it.
+// Cost: the cost of the index, and one predicted branch.
 class BfcIndex {
  public:
   BfcIndex(BfcPlacement placement, OrderedIndex::AddressOrder order) {
@@ -39,7 +39,8 @@ class BfcIndex {
     block->is_free = false;
     ordered_ != nullptr ? ordered_->Remove(block) : fast_->Remove(block);
   }
-  // The first block of at least `bytes`, taken out; null if there is none.
+  // Removes and returns the first block of at least `bytes`; null if there is
+  // none.
   Block* Take(std::size_t bytes) {
     if (ordered_ == nullptr) {
       return TakeFast(bytes, bytes, [](const Block*) { return true; });
@@ -48,9 +49,9 @@ class BfcIndex {
     if (block != nullptr) Remove(block);
     return block;
   }
-  // The same, of those that `accepts`. The fast index takes the first of at
-  // least `surely` bytes, which every block of that size is accepted for, if
-  // there is one.
+  // Removes and returns the first block of at least `bytes` that `accepts`
+  // accepts; null if there is none. Every block of at least `surely` bytes is
+  // acceptable; the fast index prefers the first of these.
   template <class Accepts>
   Block* TakeIf(std::size_t bytes, std::size_t surely, const Accepts& accepts) {
     if (ordered_ == nullptr) return TakeFast(bytes, surely, accepts);
@@ -70,8 +71,8 @@ class BfcIndex {
   }
 
  private:
-  // Before it says that there is none, it looks at more than the first blocks
-  // of a class: to grow is worse.
+  // Searches past the first blocks of a class before it fails, because growth
+  // is worse.
   template <class Accepts>
   Block* TakeFast(std::size_t bytes, std::size_t surely,
                   const Accepts& accepts) {
@@ -85,7 +86,7 @@ class BfcIndex {
     return block;
   }
 
-  std::unique_ptr<OrderedIndex> ordered_;  // null: fast_ is used
+  std::unique_ptr<OrderedIndex> ordered_;  // Null: fast_ is used.
   std::unique_ptr<FreeIndex> fast_;
 };
 

@@ -15,10 +15,10 @@ struct BfcBinSummary {
   std::size_t chunks_in_use = 0;
   std::size_t bytes = 0;
   std::size_t bytes_in_use = 0;            // whole chunks
-  std::size_t requested_bytes_in_use = 0;  // what was asked for
+  std::size_t requested_bytes_in_use = 0;  // As requested.
 };
 
-// By bin (geometry.h), whether or not a chunk is free.
+// Summaries by bin (geometry.h), of free chunks and chunks in use.
 //
 // Source: tf_bfc.md R53, R54.
 using BfcBinSummaries = std::array<BfcBinSummary, kBfcBins>;

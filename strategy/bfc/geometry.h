@@ -10,23 +10,23 @@
 
 namespace strata {
 
-// The sizes that BfcAllocator deals in: multiples of a granule, and the 21 bins
-// that its reports sort them by. Source: tf_bfc.md R1, R3.
+// The sizes of BfcAllocator: multiples of a granule, and the 21 bins of its
+// reports. Source: tf_bfc.md R1, R3.
 
 inline constexpr std::size_t kBfcGranuleBytes = 256;
 inline constexpr int kBfcBins = 21;
-// The largest request, region and limit: more than any device has, and far
-// from overflow.
+// The largest request, region and limit: more than any device has, and far from
+// overflow.
 inline constexpr std::size_t kBfcMaxBytes = std::size_t{1} << 47;
 
-// Nothing above kBfcMaxBytes.
+// Rounds up to granules; nullopt above kBfcMaxBytes.
 constexpr std::optional<std::size_t> BfcRounded(std::size_t bytes) {
   if (bytes > kBfcMaxBytes) return std::nullopt;
   return AlignUp(bytes, kBfcGranuleBytes);
 }
 
-// The least size in a bin. A bin holds sizes below twice that; the last one
-// everything from there on.
+// The smallest size of a bin. A bin holds sizes below twice that; the last bin
+// holds all larger sizes.
 constexpr std::size_t BfcBinBytes(int bin) { return kBfcGranuleBytes << bin; }
 
 constexpr int BfcBinOf(std::size_t bytes) {

@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// In single precision: the sizes that follow depend on it (R18).
+// Single precision, because later sizes depend on the rounding (R18).
 constexpr float kLess = 0.9F;
 
 }  // namespace
@@ -16,7 +16,8 @@ constexpr float kLess = 0.9F;
 void BfcGrowthPlan::Start(std::size_t limit_bytes, std::size_t first_bytes) {
   limit_bytes_ = std::min(limit_bytes, kBfcMaxBytes);
   hint_bytes_ = AlignUp(std::min(limit_bytes_, first_bytes), kBfcGranuleBytes);
-  // A limit of less than a granule has no region; the hint must still double.
+  // With a limit below one granule there is no region, but the hint must still
+  // double.
   hint_bytes_ = std::max(hint_bytes_, kBfcGranuleBytes);
   first_bytes_ = hint_bytes_;
 }
@@ -53,7 +54,7 @@ std::size_t BfcGrowthPlan::Less(std::size_t bytes) {  // R18
   const std::size_t less =
       AlignUp(static_cast<std::size_t>(static_cast<float>(bytes) * kLess),
               kBfcGranuleBytes);
-  // Rounding up would keep small sizes as they are for ever (W4).
+  // Rounding up would never reduce small sizes (W4).
   return less < bytes ? less : bytes - kBfcGranuleBytes;
 }
 

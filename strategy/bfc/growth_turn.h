@@ -11,21 +11,21 @@
 
 namespace strata {
 
-// Lets one thread at a time grow, without a lock held while it calls the
-// system: the others wait until it is done, and look again.
+// Lets one thread at a time grow, without holding a lock during the system
+// call. Other threads wait, and then search again.
 //
-// Model: whoever finds no block must not ask the system for memory that another
-//   thread is just getting: with all of the limit in one region there would be
-//   none left. A thread that asks again during its own turn (a visitor of the
-//   pool that allocates) gets none.
+// Model: a thread that finds no block must not grow while another thread grows,
+//   because a single region may take the whole limit. A thread that calls again
+//   during its own turn (a visitor of the pool that allocates) does not get a
+//   second turn.
 // Threads: any thread.
 class GrowthTurn {
  public:
-  // Turns that are over. Whoever reads it before a search, and finds it changed
-  // when it has the turn, must search again.
+  // Number of finished turns. Read it before a search. If it has changed when
+  // the thread gets the turn, search again.
   std::uint64_t count() const { return count_.load(); }
 
-  // One thread's turn, until it is destroyed.
+  // The turn of one thread, until destruction.
   class Holder {
    public:
     explicit Holder(GrowthTurn& turn) : turn_(turn) {
@@ -48,7 +48,7 @@ class GrowthTurn {
       turn_.is_over_.notify_one();
     }
 
-    // False: this thread has the turn already.
+    // False: this thread already has the turn.
     bool has_turn() const { return has_turn_; }
 
    private:
@@ -60,7 +60,7 @@ class GrowthTurn {
   std::mutex mutex_;
   std::condition_variable is_over_;
   std::atomic<std::uint64_t> count_{0};
-  std::thread::id owner_;  // none: nobody's turn; guarded by mutex_
+  std::thread::id owner_;  // Empty: the turn is free; guarded by mutex_.
 };
 
 }  // namespace strata

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-// Bytes that weigh as much as one kernel, at the least (R41).
+// Fewest bytes with the weight of one kernel (R41).
 constexpr std::size_t kLeastBytesPerWeight = 16386;
 
 }  // namespace
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> KernelTracker::Launched(std::size_t bytes) {
   if (rules_.most_pending > 0) {
     weight = std::min(weight, static_cast<std::size_t>(rules_.most_pending));
   } else {
-    weight = 1;  // nobody looks at it
+    weight = 1;  // Not used.
   }
   since_last_ = 0;
   bytes_since_last_ = 0;

@@ -21,8 +21,8 @@ constexpr double kMostFraction = 100;
       "' is not a fraction from 0 to 100 such as 0.75, nor 0.75+ or 0.75-0.85");
 }
 
-// All of `text`, which is part of `whole`. "1e-3" is no such number: the dash
-// would be mistaken.
+// Parses all of `text`, a part of `whole`. Refuses "1e-3", because its dash
+// looks like a range.
 double ParsePart(std::string_view text, std::string_view whole) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -39,7 +39,7 @@ std::size_t PartOf(std::size_t bytes, double fraction) {
   return static_cast<std::size_t>(static_cast<double>(bytes) * fraction);
 }
 
-// What a fraction of 0 stands for.
+// The meaning of a fraction of 0.
 std::size_t AllButSystemMemory(const BfcDeviceMemory& memory) {
   const std::size_t kept =
       MinSystemMemory(memory.free_bytes, memory.compute_major);
@@ -62,7 +62,7 @@ BfcFraction BfcFraction::Parse(std::string_view text) {
     fraction.start = fraction.most = ParsePart(text, text);
     return fraction;
   }
-  // 0 stands for a rule, which has no other end to grow to.
+  // 0 means a rule, which cannot grow.
   if (!(fraction.start > 0) || fraction.start > fraction.most) {
     BadFraction(text);
   }

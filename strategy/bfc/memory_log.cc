@@ -33,7 +33,7 @@ std::string Counted(std::size_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-// A text of the program's own, in one line of bounded length.
+// Text of the program, as one line of bounded length.
 std::string OneLine(std::string_view text) {
   constexpr std::size_t kMost = 200;
   std::string line(text.substr(0, kMost));
@@ -43,7 +43,7 @@ std::string OneLine(std::string_view text) {
   return text.size() > kMost ? line + "..." : line;
 }
 
-// Lines, as many as fit; the last one tells of those that did not.
+// As many lines as fit. The last line reports how many were omitted.
 class Lines {
  public:
   explicit Lines(std::size_t max_lines) : max_lines_(max_lines) {}
@@ -58,7 +58,7 @@ class Lines {
     text_ += line + "\n";
     ++lines_;
   }
-  // Counts lines that nobody need make.
+  // Counts omitted lines.
   void Leave(std::size_t count) { left_out_ += count; }
 
   std::string Take() {
@@ -163,7 +163,7 @@ void AddUse(const BfcSnapshot& snapshot, std::size_t most, Lines& lines) {
       InUseBy<std::string_view>(snapshot, [](const ChunkState& chunk) {
         return std::string_view(chunk.annotation);
       });
-  // Nothing to tell apart if nobody annotates.
+  // Without annotations, owners are not distinguishable.
   if (owners.empty() || (owners.size() == 1 && owners[0].first.empty())) return;
   AddGroups(
       "owners", owners, most,
@@ -211,7 +211,7 @@ void AddNumbers(const BfcSnapshot::Numbers& numbers, Lines& lines) {
   lines.Add(line);
 }
 
-// Of a chunk that is in a region with others, by its index.
+// One line for the chunk at `index`, in a region with others.
 std::string ChunkLine(const BfcSnapshot& snapshot, std::size_t index) {
   const ChunkState& chunk = snapshot.chunks[index];
   std::ostringstream line;
@@ -228,7 +228,7 @@ std::string ChunkLine(const BfcSnapshot& snapshot, std::size_t index) {
   return line.str();
 }
 
-// "in use, 256" or "free, 512": what lies beside a chunk.
+// A neighbour of a chunk: "in use, 256" or "free, 512".
 std::string Beside(const ChunkState& chunk) {
   return std::string(chunk.in_use ? "in use, " : "free, ") +
          std::to_string(chunk.size);
@@ -290,7 +290,7 @@ std::string MemoryLog(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
   Lines lines(max_lines);
   AddRequest(snapshot, rounded_bytes, lines);
   lines.Add(RenderOccupancy(snapshot));
-  // With all bins, four of each fit into kMemoryLogLines.
+  // With all bins, four of each fit within kMemoryLogLines.
   AddUse(snapshot, std::max<std::size_t>(4, max_lines / 10), lines);
   AddBins(snapshot, lines);
   AddNumbers(snapshot.numbers, lines);
@@ -305,7 +305,7 @@ std::function<void(const BfcSnapshot&)> MakeMemoryLogSink(
              const BfcSnapshot& snapshot) {
     if (count->load() >= kMostMemoryLogs || ++*count > kMostMemoryLogs) return;
     try {
-      // Line by line: what is logged at once is cut at 30 000 characters.
+      // Line by line: one log message is cut at 30 000 characters.
       std::istringstream log(
           MemoryLog(snapshot, snapshot.refused_bytes, max_lines));
       for (std::string line; std::getline(log, line);) LOG(WARNING) << line;

@@ -9,30 +9,31 @@
 
 namespace strata {
 
-// Eight lines, one number each, for people.
+// Eight lines with one number each, for readers.
 //
 // Source: tf_bfc.md R50.
 std::string DebugString(const BfcSnapshot::Numbers& numbers);
 
-// The lines of a memory log unless the caller wants more: a summary.
+// The default length of a memory log: a summary.
 inline constexpr std::size_t kMemoryLogLines = 40;
 
-// Why a request of `rounded_bytes` bytes was not met, as text of at most
-// `max_lines` lines.
+// A text of at most `max_lines` lines that explains why a request of
+// `rounded_bytes` bytes failed.
 //
-// Model: first the summary, most telling lines first: the request against what
-//   is free, usable, not yet in regions and allowed; a drawing of the regions;
-//   sizes and owners of what is in use, largest sum first; all bins; the
-//   statistics. Then, as far as lines are left, the free chunks of the
-//   request's bin with their neighbours, and every region chunk by chunk. The
-//   last line says how many were left out.
+// Model: a summary comes first, the most important lines at the top. It
+//   compares the request with the bytes that are free, usable, not yet in
+//   regions, and allowed. It then shows a drawing of the regions, the sizes and
+//   owners of memory in use by descending sum, all bins, and the statistics. If
+//   lines are left, the free chunks of the request's bin with their neighbours
+//   follow, then every region chunk by chunk. The last line has the number of
+//   omitted lines.
 // Cost: O(chunks log chunks), on a snapshot: no lock is held.
-// Source: tf_bfc.md R53; W11: a line for every chunk, under the lock, took
+// Source: tf_bfc.md R53. W11: a line for every chunk, under the lock, took
 //   minutes.
 std::string MemoryLog(const BfcSnapshot& snapshot, std::size_t rounded_bytes,
                       std::size_t max_lines = kMemoryLogLines);
 
-// The logs that one sink writes at most.
+// Most logs that one sink writes.
 //
 // Source: tf_bfc.md R44.
 inline constexpr int kMostMemoryLogs = 10;

@@ -22,7 +22,7 @@
 namespace strata {
 namespace {
 
-// As the original's "GPU_0_bfc".
+// Like "GPU_0_bfc" of the original.
 std::string FullName(const BfcSnapshot& snapshot) {
   return ToString(snapshot.place) + "_" + snapshot.allocator_name;
 }
@@ -78,7 +78,7 @@ std::string TextOf(const BfcSnapshot& snapshot) {
   std::ostringstream text;
   text.imbue(std::locale::classic());
   WriteMemoryMap(snapshot, text);
-  // What the stream could not hold it has dropped, without a word.
+  // A stream out of memory drops text silently.
   if (!text.good()) throw std::bad_alloc();
   return text.str();
 }
@@ -94,7 +94,7 @@ class MapFiles {
       const std::lock_guard<std::mutex> guard(mutex_);
       outcome = WriteLocked(snapshot);
     }
-    // Without the lock: a log sink may allocate.
+    // Without the lock, because a log sink may allocate.
     LOG_IF(ERROR, outcome.error != 0)
         << "bfc_memory_map_prefix: cannot write '" << outcome.path
         << "': " << std::strerror(outcome.error);
@@ -105,7 +105,8 @@ class MapFiles {
   }
 
  private:
-  // The parts of a log, which takes no memory: there may be none left.
+  // Parts of a log message. The message takes no memory, because there may be
+  // none left.
   struct Outcome {
     std::string path;
     int error = 0;  // errno of the first file that was not written
@@ -119,7 +120,8 @@ class MapFiles {
     if (written_ == kMostMemoryMaps) return outcome;
     const std::string stem =
         prefix_ + "_" + FileNamePart(FullName(snapshot)) + ".";
-    // Ahead, so that no file is left behind if the host has no memory for it.
+    // Before the file is created, so that no empty file stays if the host is
+    // out of memory.
     const std::string map = TextOf(snapshot);
     std::FILE* file = Create(stem, outcome.path);
     const bool whole = file != nullptr && std::fwrite(map.data(), 1, map.size(),
@@ -134,7 +136,7 @@ class MapFiles {
     return outcome;
   }
 
-  // A file that did not exist, and its name; null if there can be none.
+  // Creates a new file and sets `path`; null if that fails.
   std::FILE* Create(const std::string& stem, std::string& path) {
     while (true) {
       path = stem + std::to_string(next_);
@@ -147,8 +149,8 @@ class MapFiles {
 
   const std::string prefix_;
   std::mutex mutex_;
-  int next_ = 0;             // the number to try next; guarded by mutex_
-  int written_ = 0;          // files; guarded by mutex_
+  int next_ = 0;             // The next number to try; guarded by mutex_.
+  int written_ = 0;          // Files; guarded by mutex_.
   bool complained_ = false;  // guarded by mutex_
 };
 
@@ -171,8 +173,8 @@ MemoryMapSink MakeMemoryMapSink(const std::string& prefix) {
     try {
       files->Write(snapshot);
     } catch (const std::exception& error) {
-      // The host has no memory for the text, on the way to telling of the
-      // device's: the failure itself goes on as usual.
+      // The host has no memory for the text. The failure itself is still
+      // reported as usual.
       LOG(ERROR) << "bfc: no memory map: " << error.what();
     }
   };

@@ -20,31 +20,30 @@ namespace strata {
 //   {"stats":{"num_allocs":…,"bytes_in_use":…,"peak_bytes_in_use":…,
 //     "largest_alloc_size":…,"fragmentation_metric":…}}
 //
-// Model: the allocator's name starts with its place, "device:0_bfc"; `bin` is
-//   -1 for a chunk in use; freed_at_count is there only with a timing counter;
-//   `annotation` is our own, all that annotation.h knows of the allocation, and
-//   so is "deferred":true after in_use, of a chunk that was freed but that
-//   streams may still use (BlockState::kDeferred).
-// Errors: those of `out`.
+// Model: the allocator's name starts with its place, "device:0_bfc". `bin` is
+//   -1 for a chunk in use. freed_at_count is present only with a timing
+//   counter. Two fields are not in the original: `annotation` has all data of
+//   annotation.h on the allocation; "deferred":true follows in_use of a chunk
+//   that was freed but that streams may still use (BlockState::kDeferred).
+// Errors: errors of `out`.
 // Cost: O(chunks), on a snapshot: no lock is held.
 // Source: tf_bfc.md R54.
 void WriteMemoryMap(const BfcSnapshot& snapshot, std::ostream& out);
 
-// What an allocator calls with its state when memory is exhausted. Never
+// Callback of an allocator with its state when memory is exhausted. Never
 // throws.
 using MemoryMapSink = std::function<void(const BfcSnapshot&)>;
 
-// The files that one sink writes at most: a program that tries ever smaller
-// requests must not fill the disk.
+// Most files that one sink writes. A program that tries ever smaller requests
+// must not fill the disk.
 inline constexpr int kMostMemoryMaps = 100;
 
-// A sink that writes each snapshot to a new file
-// `<prefix>_<allocator name>.<n>`, n counting from 0 past the files that are
-// there. Characters of the names that are not letters, digits, `-` or
-// `.` become `_`.
+// A sink that writes each snapshot to a new file `<prefix>_<allocator
+// name>.<n>`. n counts from 0 and skips existing files. Characters of the names
+// other than letters, digits, `-` and `.` become `_`.
 //
-// Errors: a file that cannot be written is logged once, with the system's
-//   reason, and removed.
+// Errors: if a file cannot be written, it is removed. The first such error is
+//   logged with the system's reason.
 // Threads: any thread, if the sink is called through one object or its copies.
 // Source: tf_bfc.md R55; the original names files by time and may overwrite.
 MemoryMapSink MakeMemoryMapSink(const std::string& prefix);

@@ -12,19 +12,22 @@ namespace strata {
 
 struct BfcAnnotation;
 
-// Which end of a two-ended pool a block belongs to (arena_ends.cc). Without
+// The end of a two-ended pool that a block belongs to (arena_ends.cc). Without
 // two ends, every block is kLower.
 enum class BfcEnd : std::uint8_t { kLower, kUpper, kGap };
 
-// What BfcAllocator knows of a block beyond its record (RecordSlab::Noted).
+// Data of a BfcAllocator about a block, besides its record (RecordSlab::Noted).
 // Guarded by the allocator's lock.
 struct BfcNote {
   std::int64_t allocation_id = -1;  // -1: free
-  std::size_t requested_bytes = 0;  // as asked of the strategy; 0 while free
-  std::uint64_t freed_at = 0;       // of the timing counter; 0: safe, or in use
-  std::uint64_t action = 0;         // number of the call that made this state
-  const BfcAnnotation* annotation = nullptr;  // null while free, or none kept
-  Block* waiting_previous = nullptr;          // see WaitingList
+  // As requested of the strategy; 0 while free.
+  std::size_t requested_bytes = 0;
+  // Count of the timing counter; 0: safe, or in use.
+  std::uint64_t freed_at = 0;
+  std::uint64_t action = 0;  // Number of the call that made this state.
+  // Null while free, or without annotations.
+  const BfcAnnotation* annotation = nullptr;
+  Block* waiting_previous = nullptr;  // see WaitingList
   Block* waiting_next = nullptr;
   BfcEnd end = BfcEnd::kLower;
 };
@@ -37,7 +40,7 @@ inline BfcNote& NoteOf(Block* block) {
 inline const BfcNote& NoteOf(const Block* block) {
   return *std::launder(static_cast<const BfcNote*>(RecordSlab::NoteOf(block)));
 }
-// Makes the note of a record that was just taken.
+// Constructs the note of a record that was just taken.
 inline void StartNote(Block* block) {
   new (RecordSlab::NoteOf(block)) BfcNote();
 }

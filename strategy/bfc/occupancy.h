@@ -7,15 +7,15 @@
 
 namespace strata {
 
-// How badly the free memory is scattered: the part of the free bytes that is
-// not in the largest free block. 0: all in one block, or nothing is free.
+// Fragmentation: the fraction of the free bytes outside the largest free block.
+// 0 if all is in one block, or nothing is free.
 //
 // Source: tf_bfc.md R51.
 double Fragmentation(const BfcSnapshot::Numbers& numbers);
 
-// The regions as 100 characters, by address: `*` what was asked for, `x` what
-// rounding added, `_` free. Where several meet in a character, `*` wins, then
-// `x`. "<allocator contains no memory>" without regions.
+// The regions as 100 characters, by address: `*` requested bytes, `x` bytes
+// added by rounding, `_` free. In a character with several kinds, `*` wins,
+// then `x`. Without regions the result is "<allocator contains no memory>".
 //
 // Cost: O(chunks).
 // Source: tf_bfc.md R52.

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Which of two values an option has.
+// Returns which of two values an option has.
 template <class Value>
 Value Choose(const char* option, const std::string& text, const char* first,
              Value first_value, const char* second, Value second_value) {
@@ -40,7 +40,7 @@ BfcEndPolicy ReadEnd(const char* option, const std::string& text) {
   return policy;
 }
 
-// What is done with the state when memory is exhausted; null: nothing.
+// The callback for exhausted memory; null if no option asks for one.
 std::function<void(const BfcSnapshot&)> MakeSink(
     const StrategyOptions& options) {
   std::vector<std::function<void(const BfcSnapshot&)>> sinks;

@@ -18,52 +18,53 @@
 
 namespace strata {
 
-// What a BfcAllocator is built with. The flags that set these are the lines of
-// facade/options.def that begin with bfc_; rules are those of tf_bfc.md.
+// Options of a BfcAllocator. Flags with the prefix bfc_ in facade/options.def
+// set them; rules are those of tf_bfc.md.
 struct BfcOptions {
-  // Otherwise one region takes the whole limit, at the first allocation.
+  // False: one region takes the whole limit, at the first allocation.
   bool allow_growth = true;
   bool garbage_collection = true;  // R31
   bool coalesce_regions = false;   // R24
   double fragmentation_fraction = 0;
   BfcPlacement placement = BfcPlacement::kCompat;
-  // With kFast and one end only: the others promise their addresses.
+  // Only with kFast and one end; other modes promise their addresses.
   std::optional<FrontCachePolicy> front_cache;
   BfcBackpedal backpedal = BfcBackpedal::kAlways;
-  // Most bytes to hold; 0: what the place has.
+  // Most bytes to hold; 0: the memory of the place.
   std::size_t memory_limit_bytes = 0;
-  // The flag that sets the limit, for failures; "": the pool has it.
+  // The flag that sets the limit, for failures; "": the flag of the pool.
   const char* limit_flag = "";
-  // With memory_limit_bytes 0: the limit, by what the device says it has free
-  // and in all. Asked once, at the first growth, with no lock held. Null: all.
+  // Computes the limit from the free and total bytes of the device, if
+  // memory_limit_bytes is 0. Called once, at the first growth, with no lock
+  // held. Null: all memory.
   std::function<BfcMemoryLimit(std::size_t free_bytes, std::size_t total_bytes)>
       limit_of;
-  // Stamps frees; shared with whoever else stamps. Null: no stamps.
+  // Stamps frees; shared with other users of the counter. Null: no stamps.
   std::shared_ptr<SharedCounter> counter;
-  // All work that uses memory is in the streams of the place, so that who has
-  // waited for them needs no frontier.
+  // All work that uses memory is in the streams of the place. Then a wait for
+  // these streams replaces the frontier.
   bool streams_are_all = false;
-  // Keeps what the program was doing at each allocation, and the bytes in use
-  // after each of the last 4096 actions.
+  // Records the annotation of each allocation, and the bytes in use after each
+  // of the last 4096 actions.
   bool keep_annotations = false;
-  // Requests with kUpperEnd are served from the upper end of the one region; it
+  // The upper end of the one region serves requests with kUpperEnd; the region
   // does not grow (R63).
   bool has_two_ends = false;
-  BfcEndPolicy lower;  // also without two ends (R66)
+  BfcEndPolicy lower;  // Also without two ends (R66).
   BfcEndPolicy upper;
-  // Called with the state when nothing that could be done at once met a
-  // request, before it waits for others to free memory; once until a request as
-  // large is met again. No lock is held. Null: nobody.
+  // Called with the state when a request fails, before it waits for other
+  // threads to free memory. Called again only after a request as large has been
+  // met. No lock is held. Null: no call.
   std::function<void(const BfcSnapshot&)> memory_map_sink;
 };
 
-// The options that start with bfc_, but for those that a device decides on.
+// Reads the options that start with bfc_, except those that depend on a device.
 //
-// Errors: std::invalid_argument naming the option that is wrong, or both
-//   options if two contradict each other.
+// Errors: std::invalid_argument that names the invalid option, or two options
+//   that contradict each other.
 BfcOptions ReadBfcOptions(const StrategyOptions& options);
 
-// All of them, for memory of `device` (null: of the host), which is managed or
+// Reads all options, for memory of `device` (null: of the host), managed or
 // not. No device call.
 //
 // Errors: also those of CheckBfcLimits for the device.

@@ -7,12 +7,12 @@
 
 namespace strata {
 
-// Memory that BfcAllocator got from the system, tiled by blocks. Of one piece,
-// or of several that follow each other in the address space; `memory` is the
-// lowest, the others follow Block::next of the pieces' records.
+// Memory that BfcAllocator allocated from the system, tiled by blocks. It has
+// one piece, or several that are adjacent in the address space. `memory` is the
+// lowest piece; the others follow through Block::next of the pieces' records.
 struct BfcRegion : Chunk {
-  std::size_t size = 0;         // of all pieces; bytes
-  std::size_t live_blocks = 0;  // in use
+  std::size_t size = 0;         // Bytes of all pieces.
+  std::size_t live_blocks = 0;  // In use.
 
   std::byte* begin() const { return memory->block()->data; }
   std::byte* end() const { return begin() + size; }
@@ -23,10 +23,10 @@ inline BfcRegion& RegionOf(Block* block) {
   return static_cast<BfcRegion&>(*block->chunk);
 }
 
-// The regions of a BfcAllocator by address.
+// The regions of a BfcAllocator in address order.
 //
-// Threads: none; the allocator's lock guards it.
-// Cost: O(regions) to add one, O(1) to take one out.
+// Threads: not thread-safe. The allocator's lock guards it.
+// Cost: O(regions) to add one, O(1) to remove one.
 // Source: tf_bfc.md R24.
 class BfcRegions {
  public:
@@ -34,18 +34,18 @@ class BfcRegions {
   BfcRegions(const BfcRegions&) = delete;
   BfcRegions& operator=(const BfcRegions&) = delete;
 
-  // Adds `region`, whose memory becomes the one block `block`.
+  // Adds `region`; its memory becomes the one block `block`.
   void Add(BfcRegion* region, Block* block);
-  // Takes it out; its blocks stay linked.
+  // Removes `region`; its blocks stay linked.
   void Remove(BfcRegion* region);
   // The region that ends at `address`; null if there is none.
   BfcRegion* EndingAt(const std::byte* address) const;
-  // `from`, which begins where `into` ends and is not in the list, becomes part
-  // of it: pieces and blocks.
+  // Appends the pieces and blocks of `from` to `into`. `from` is not in the
+  // list, and begins where `into` ends.
   void Append(BfcRegion* into, BfcRegion* from);
 
-  // Cuts `block`: it keeps the low `low_bytes`; `record`, with a fresh note,
-  // becomes the rest, which is returned.
+  // Splits `block`: it becomes the low `low_bytes`; `record`, with a fresh
+  // note, becomes the rest. Returns `record`.
   static Block* Split(Block* block, std::size_t low_bytes, Block* record);
 
   BfcRegion* first() const { return static_cast<BfcRegion*>(first_); }

@@ -10,22 +10,22 @@
 
 namespace strata {
 
-// The state of a BfcAllocator at one moment, for reports: taken under its lock,
+// The state of a BfcAllocator at one moment, for reports. Made under its lock,
 // rendered without it. Sizes in bytes.
 struct BfcSnapshot {
   struct ChunkState {
     std::uintptr_t address = 0;
     std::size_t size = 0;
     std::size_t requested_bytes = 0;  // 0 while free
-    int bin = -1;                     // of a free chunk; -1 while in use
+    int bin = -1;                     // Of a free chunk; -1 while in use.
     bool in_use = false;
-    bool deferred = false;  // in use, but freed: see BlockState::kDeferred
+    bool deferred = false;  // In use, but freed: see BlockState::kDeferred.
     std::int64_t allocation_id = -1;   // -1 while free
-    std::uint64_t freed_at_count = 0;  // of the timing counter; 0: none
-    std::uint64_t action_count = 0;    // of the call that made this state
-    std::string annotation;            // of the allocation, if it was kept
-    std::string op_name;               // likewise
-    std::int64_t step_id = -1;         // likewise; -1: none
+    std::uint64_t freed_at_count = 0;  // Count of the timing counter; 0: none.
+    std::uint64_t action_count = 0;  // Number of the call that made this state.
+    std::string annotation;     // Annotation of the allocation, if recorded.
+    std::string op_name;        // AnnotationOp(), if recorded.
+    std::int64_t step_id = -1;  // Step, if recorded; -1: none.
   };
   struct RegionState {
     std::uintptr_t address = 0;
@@ -41,30 +41,32 @@ struct BfcSnapshot {
   // tf_bfc.md R47.
   struct Numbers {
     std::uint64_t num_allocs = 0;
-    std::size_t bytes_in_use = 0;  // whole chunks, not requests
+    std::size_t bytes_in_use = 0;  // Whole chunks, not requests.
     std::size_t peak_bytes_in_use = 0;
-    std::size_t largest_alloc_size = 0;  // the largest chunk handed out
+    std::size_t largest_alloc_size =
+        0;  // The largest chunk that was allocated.
     std::size_t bytes_limit = 0;
-    std::size_t bytes_reserved = 0;  // set aside without a chunk: always 0 here
+    std::size_t bytes_reserved = 0;  // Reserved without a chunk: always 0 here.
     std::size_t peak_bytes_reserved = 0;
     std::size_t largest_free_block_bytes = 0;
-    std::size_t pool_bytes = 0;  // in regions
+    std::size_t pool_bytes = 0;  // Bytes in regions.
     std::size_t peak_pool_bytes = 0;
-    std::size_t peak_allocated_bytes = 0;  // of bytes in use plus reserved
+    std::size_t peak_allocated_bytes =
+        0;  // Peak of bytes in use plus reserved.
   };
 
   std::string allocator_name;
   Place place;
-  // The request, rounded, whose failure is the reason for this; 0: none.
+  // The failed request that is the reason for this snapshot, rounded; 0: none.
   std::size_t refused_bytes = 0;
   Numbers numbers;
   std::size_t memory_limit_bytes = 0;
-  std::size_t growth_hint_bytes = 0;  // what the next region would have
+  std::size_t growth_hint_bytes = 0;  // Size of the next region.
   bool has_timing_counter = false;
-  std::uint64_t action_count = 0;    // calls that changed the state, so far
-  std::vector<RegionState> regions;  // by address
-  std::vector<ChunkState> chunks;    // by address, region after region
-  std::vector<SizeAt> size_history;  // empty unless it is kept
+  std::uint64_t action_count = 0;    // Calls that changed the state so far.
+  std::vector<RegionState> regions;  // In address order.
+  std::vector<ChunkState> chunks;    // In address order, region after region.
+  std::vector<SizeAt> size_history;  // Empty without history.
 };
 
 }  // namespace strata

@@ -10,10 +10,10 @@
 
 namespace strata {
 
-// Counts what happens to one device, so that frees and kernels have an order.
+// Counts events of one device, so that frees and kernels have an order.
 //
-// Model: shared by everybody who stamps: BfcAllocator stamps frees,
-//   KernelTracker stamps kernels.
+// Model: BfcAllocator stamps frees and KernelTracker stamps kernels with one
+//   shared counter.
 // Threads: any thread.
 // Source: tf_bfc.md R35.
 class SharedCounter {
@@ -33,7 +33,7 @@ class SharedCounter {
 // Source: tf_bfc.md R37.
 class SafeFrontier {
  public:
-  // Smaller values than the current one are ignored. Says whether it advanced.
+  // Ignores values below the current one. True if the frontier advanced.
   bool Advance(std::uint64_t count) {
     std::uint64_t seen = count_.load();
     while (seen < count) {
@@ -47,13 +47,12 @@ class SafeFrontier {
   std::atomic<std::uint64_t> count_{0};
 };
 
-// The free blocks whose memory may still be in use: freed with a stamp that is
-// not safe yet.
+// The free blocks that may still be in use: their stamps are not safe yet.
 //
-// Model: a list in the order of the stamps, oldest first, its links in the
-//   notes of the blocks. Every such block is in it exactly once, whatever is
-//   split or joined, so that none is forgotten (tf_bfc.md W7).
-// Threads: none; the allocator's lock guards it.
+// Model: a list in the order of the stamps, oldest first, with links in the
+//   notes of the blocks. Every such block is in the list exactly once, after
+//   splits and coalesces too, so none is lost (tf_bfc.md W7).
+// Threads: not thread-safe. The allocator's lock guards it.
 // Cost: O(1) each.
 class WaitingList {
  public:
@@ -61,17 +60,17 @@ class WaitingList {
   Block* first() const { return first_; }
   std::size_t count() const { return count_; }
 
-  // `block` has the latest stamp.
+  // Requires that `block` has the latest stamp.
   void Append(Block* block);
   void Remove(Block* block);
-  // `block`, which is not in the list, takes the place of `old`.
+  // Replaces `old` with `block`, which is not in the list.
   void Replace(Block* old, Block* block);
-  // `block`, which is not in the list and has the same stamp, goes behind
+  // Inserts `block`, which is not in the list and has the same stamp, after
   // `before`.
   void InsertAfter(Block* before, Block* block);
 
-  // A walk that survives changes of the list: Step gives the block it is at,
-  // and moves on; null at the end.
+  // A walk that tolerates changes of the list. Step returns the present block
+  // and advances; null at the end.
   void StartWalk() { walk_ = first_; }
   Block* Step() {
     Block* block = walk_;
@@ -93,7 +92,7 @@ class WaitingList {
 
   Block* first_ = nullptr;
   Block* last_ = nullptr;
-  Block* walk_ = nullptr;  // where the walk goes next
+  Block* walk_ = nullptr;  // The next block of the walk.
   std::size_t count_ = 0;
 };
 

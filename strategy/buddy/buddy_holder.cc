@@ -1,5 +1,4 @@
-// The idle chunks of all pools: what the ChunkHolder side of a BuddyStrategy
-// does.
+// Idle chunks of all pools: BuddyStrategy as a ChunkHolder.
 
 #include <algorithm>
 
@@ -40,7 +39,7 @@ std::size_t BuddyStrategy::GiveBack(const GiveBackRequest& request) noexcept {
 }
 
 Allocation* BuddyStrategy::DetachIdle(std::size_t bytes) noexcept {
-  // Chunks have at least one byte; 0 would ask for no sizes.
+  // At least 1: chunks have at least one byte, and 0 would skip the sizes.
   const std::size_t fit_bytes = std::max<std::size_t>(bytes, 1);
   const std::size_t best = Idle(fit_bytes).best_fit;
   if (best == 0) return nullptr;
@@ -67,7 +66,7 @@ std::size_t BuddyStrategy::OfferIdle(std::size_t bytes) noexcept {
 
 std::size_t BuddyStrategy::GiveBackAll() noexcept {
   TakeInAll();
-  // Linked by Block::next: the records of chunks are in no list.
+  // Linked by Block::next, because the records of chunks are in no list.
   Block* detached = nullptr;
   for (BuddyPool* pool = first_pool(); pool != nullptr; pool = pool->next) {
     while (Allocation* memory = pool->DetachAnyIdle()) {
@@ -92,7 +91,7 @@ std::size_t BuddyStrategy::GiveBackDone(std::size_t bytes) noexcept {
   while (given < bytes) {
     Allocation* const memory = DetachIdle(Idle(/*fit_bytes=*/1).largest);
     if (memory == nullptr) break;
-    // A stream may have got, used and freed it before it was detached.
+    // A stream may have reused and freed it before it was detached.
     const std::size_t got = source_.Give(memory, IdleIsDone());
     if (got == 0) break;
     given += got;

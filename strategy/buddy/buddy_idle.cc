@@ -5,7 +5,7 @@
 namespace strata {
 namespace {
 
-// The memory of a chunk that was detached; the chunk is gone. Null for null.
+// Deletes a detached chunk and returns its memory. Null for null.
 Allocation* MemoryOf(Chunk* chunk) {
   if (chunk == nullptr) return nullptr;
   Allocation* memory = chunk->memory;

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Blocks taken in while the lock is held once.
+// Blocks taken from the list per acquisition of the lock.
 constexpr int kTakeInBatch = 32;
 
 }  // namespace
@@ -50,7 +50,7 @@ Allocation* BuddyPool::TryAllocate(const Request& request, std::size_t size,
       return block->allocation();
     }
     out_of_records = records_.empty();
-    // A probe that may not grow is followed by the request itself.
+    // Not a miss: a probe that may not grow precedes the request itself.
     if (!out_of_records && may_grow) ++stats_.cache_misses;
   } while (out_of_records && records_.Restock(lock_));
   if (out_of_records || !may_grow) {
@@ -86,7 +86,7 @@ Allocation* BuddyPool::Grow(const Request& request, std::size_t size,
       Publish(chunk.release(),
               taken.is_fallback ? Preference::kFallback : Preference::kWanted);
     }
-    // Another thread may have freed something meanwhile.
+    // Another thread may have freed memory meanwhile.
     block = Find(size);
   }
   if (block == nullptr) {
@@ -122,7 +122,7 @@ Block* BuddyPool::TakeOrFind(std::size_t size) noexcept {
 Block* BuddyPool::Find(std::size_t size) noexcept {
   if (cache_.is_sweep_due()) Join(cache_.TakeStale());
   Block* block = FindAndCarve(size);
-  // Without a record for what is left over, more memory does not help.
+  // If the record for the rest is missing, more free blocks do not help.
   if (block == nullptr && !cache_.empty() && records_.Has(1)) {
     JoinAll();
     block = FindAndCarve(size);
@@ -166,7 +166,7 @@ Block* BuddyPool::Carve(Block* block, std::size_t size) noexcept {
 }
 
 void BuddyPool::Insert(Block* block) noexcept {
-  // Among many blocks they are in no near cache.
+  // With many blocks they are not in a near cache.
   __builtin_prefetch(block->next);
   __builtin_prefetch(block->previous);
   OrderedIndex& order = OrderOf(block);

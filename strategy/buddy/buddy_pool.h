@@ -27,51 +27,52 @@ namespace strata {
 
 class BuddyPool;
 
-// A chunk that knows its pool. Chunk::pool is its BuddyPool::Preference.
+// A chunk with a link to its pool. Chunk::pool is its BuddyPool::Preference.
 struct BuddyChunk : Chunk {
   BuddyPool* home = nullptr;
 };
 
-// Large chunks, cut into blocks of any multiple of the smallest size.
+// Large chunks, split into blocks of any multiple of the smallest size.
 //
-// Model: not powers of two, in spite of the name of the original. Of the blocks
-//   that fit, those of chunks of the wanted size come before those of fallback
-//   chunks, then the smallest, then the lowest address. The request gets the
-//   low end; the rest stays free unless it is below the smallest remainder:
-//   then the whole block is handed out, and counted. A freed block joins its
-//   free neighbours, the higher one first; but blocks of sizes that come again
-//   stay whole in a FrontCache, which is emptied before anybody looks at what
-//   else is free, or the pool grows. On a miss the pool grows by a chunk
-//   of the size BuddySource says. What another thread frees may wait in a list
-//   without lock until somebody with business in the pool takes it in.
+// Model: blocks are not powers of two, despite the name of the original.
+//   Search: blocks of chunks of the wanted size first, then blocks of fallback
+//   chunks; within these the smallest that fits, then the lowest address. The
+//   request gets the low end. The rest stays free, unless it is below the
+//   smallest remainder; then the whole block is handed out, and counted.
+//   Free: a freed block coalesces with its free neighbours, the higher one
+//   first. Blocks of sizes that recur stay whole in a FrontCache. It is flushed
+//   before other code reads the free blocks, and before growth.
+//   Growth: on a miss the pool grows by a chunk of the size that BuddySource
+//   computes.
+//   Frees by other threads may wait in a lock-free list until a later call on
+//   the pool drains it.
 // Threads: any thread. No lock is held while the system is called.
 // Cost: a hit is O(log n) in free blocks of nearly one size, under one lock,
 //   without heap or device call; GiveLater is one atomic exchange.
-// Source: paddle.md §3.4 rules 3 to 8, but for what the cache keeps; the faults
-// of rule 6 (counting) and §5
-//   B9 (released while in use) are not here: blocks are counted as they are,
-//   and a chunk goes when its one block is the whole of it.
+// Source: paddle.md §3.4 rules 3 to 8, except for the cache; without the faults
+//   of rule 6 (counting) and §5 B9 (released while in use): blocks are counted
+//   with their size, and a chunk is freed when its one block is all of it.
 class BuddyPool {
  public:
-  // Which free blocks are taken first.
+  // Which free blocks are used first.
   enum class Preference : std::uint32_t { kWanted, kFallback };
   static constexpr std::size_t kPreferences = 2;
 
-  // `source` and `lock`, which guards it, outlive the pool; null: it has one of
-  // its own. Every chunk has been detached when it is destroyed; what is left
-  // is lost.
+  // `source` outlives the pool. So does `lock`, which guards the pool; null:
+  // the pool has a lock of its own. Detach every chunk before destruction;
+  // remaining chunks are leaked.
   //
   // Errors: std::bad_alloc.
   explicit BuddyPool(BuddySource& source, LentLock* lock = nullptr);
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
 
-  // `size`: the rounded request. Takes in what waits, then searches, then grows
-  // unless the request forbids it. On null nothing has changed.
+  // `size`: the rounded request. Drains the list, searches, then grows unless
+  // the request forbids it. On null nothing has changed.
   Allocation* TryAllocate(const Request& request, std::size_t size,
                           Failure& failure) noexcept;
-  // What is at hand for a request of `bytes`; null if there is nothing, or
-  // something waits to be taken in. Held: for who holds the lock.
+  // A free block for a request of `bytes`; null if there is none, or if the
+  // list is not empty. TakeHitHeld: the caller holds the lock.
   Block* TakeHit(std::size_t bytes, std::size_t size) noexcept;
   Block* TakeHitHeld(std::size_t bytes, std::size_t size) noexcept {
     if (waiting_.load(std::memory_order_relaxed) != nullptr) return nullptr;
@@ -79,42 +80,42 @@ class BuddyPool {
     if (block != nullptr) block->requested = bytes;
     return block;
   }
-  // The search alone; null if there is nothing.
+  // The search alone; null if no block fits.
   Allocation* TryCached(const Request& request, std::size_t size) noexcept;
 
-  // Takes back a block of this pool: at once, or without lock for the next who
-  // has business here.
+  // Frees a block of this pool. GiveLater puts it into the lock-free list, for
+  // the next call that drains.
   void Give(Block* block) noexcept;
   void GiveHeld(Block* block) noexcept {
     if (!cache_.Give(block)) Insert(block);
   }
   void GiveLater(Block* block) noexcept;
-  // Takes in what waits.
+  // Drains the list of frees by other threads.
   void TakeIn() noexcept;
 
   // Chunks without a live block, as ChunkHolder::Idle.
   IdleInfo Idle(std::size_t fit_bytes) const noexcept;
-  // Takes the smallest of them of at least `bytes` out of the pool: its memory
-  // is the caller's. Null if there is none.
+  // Removes the smallest idle chunk of at least `bytes` from the pool; the
+  // caller owns its memory. Null if there is none.
   Allocation* DetachIdle(std::size_t bytes) noexcept;
-  // The same for any one, without a search.
+  // Removes any idle chunk, without a search.
   Allocation* DetachAnyIdle() noexcept;
 
-  // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces. What
-  // waits counts as in use: call TakeIn first.
+  // in_use, reserved, chunks, idle, free, hits, misses, splits, coalesces.
+  // Blocks in the list count as in use: call TakeIn first.
   Stats stats() const;
   void AppendBlocks(std::vector<BlockInfo>& blocks) const;
 
   // Whether lists, indices and counters agree. For tests; O(blocks).
   bool IsConsistent() const;
 
-  // Links of whoever keeps pools, under its rules.
+  // Links for the owner of the pools, which guards them.
   BuddyPool* next = nullptr;
   BuddyPool* next_spare = nullptr;
 
  private:
   OrderedIndex& OrderOf(const Block* block) { return orders_[block->pool]; }
-  // The one that it was given, or else its own.
+  // The lock passed to the constructor, or an own one.
   class Lock {
    public:
     explicit Lock(LentLock* given) : given_(given) {}
@@ -129,7 +130,8 @@ class BuddyPool {
   class Joined {
    public:
     explicit Joined(const BuddyPool& pool) : guard_(pool.lock_) {
-      // Where free blocks are kept is no part of what others see of them.
+      // Const, because callers do not see whether a free block is in the cache
+      // or in the index.
       const_cast<BuddyPool&>(pool).JoinAll();
     }
     Joined(const Joined&) = delete;
@@ -139,28 +141,27 @@ class BuddyPool {
     const std::lock_guard<Lock> guard_;
   };
 
-  // Hold lock_.
-  // From the cache, or Find; counts it.
+  // Hold lock_, here and below. From the cache, or Find; counts the hit.
   Block* TakeOrFind(std::size_t size) noexcept;
-  // Past the cache, but if need be with what it keeps.
+  // Searches the index, and flushes the cache if that is needed.
   Block* Find(std::size_t size) noexcept;
-  // Blocks of the cache, linked by free_next, become free like others.
+  // Puts cached blocks, linked by free_next, into the index.
   void Join(Block* cached) noexcept;
   void JoinAll() noexcept { Join(cache_.TakeAll()); }
-  // As the bytes of the chunks have changed.
+  // Adapts the limit of the cache to the bytes of the chunks.
   void LimitCache() noexcept;
   Block* FindAndCarve(std::size_t size) noexcept;
   Block* Carve(Block* block, std::size_t size) noexcept;
   void Insert(Block* block) noexcept;
   void Publish(BuddyChunk* chunk, Preference preference) noexcept;
-  // Takes it out of all lists. Null for null.
+  // Removes `chunk` from all lists. Null for null.
   Chunk* Detach(Chunk* chunk) noexcept;
 
   Allocation* Grow(const Request& request, std::size_t size,
                    Failure& failure) noexcept;
 
   BuddySource& source_;
-  // Freed and not yet taken in, linked by Block::free_previous.
+  // Freed blocks in the lock-free list, linked by Block::free_previous.
   std::atomic<Block*> waiting_{nullptr};
 
   mutable Lock lock_;

@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t kDeviceBlockBytes = 256;
 constexpr std::size_t kHostBlockBytes = Kibibytes(4);
 constexpr std::size_t kPinnedBlockBytes = Kibibytes(64);
-// The granularity of a device's own allocations (cuda_semantics.md H2); the
+// The granularity of a device's own allocations (cuda_semantics.md H2). The
 // original splits off 256 bytes too (paddle.md §5 B16).
 constexpr std::size_t kDeviceRemainderBytes = 512;
-// paddle.md §3.4-4: what is left to the driver is a 20th of what is free.
+// paddle.md §3.4-4: a 20th of the free memory is for the driver.
 constexpr std::size_t kReservePart = 20;
-// paddle.md §2: shares of the fraction that one chunk has.
+// paddle.md §2: fractions of the total for one chunk.
 constexpr std::size_t kHostParts = 32;
 constexpr std::size_t kPinnedParts = 256;
 

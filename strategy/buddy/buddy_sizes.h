@@ -11,23 +11,23 @@
 
 namespace strata {
 
-// Errors: std::invalid_argument naming the option of the buddy strategies that
-//   is wrong.
+// Errors: std::invalid_argument that names the invalid option of the buddy
+//   strategies.
 void CheckBuddyOptions(const StrategyOptions& options);
 
-// The physical memory of the host in bytes, as the system says.
+// Bytes of physical memory of the host, as the system reports it.
 std::size_t HostMemoryBytes();
 
-// The numbers of the buddy strategies: the smallest block, how much to take
-// from the system at a time, and how much in all.
+// The sizes of the buddy strategies: the smallest block, the chunks, and the
+// total.
 //
-// Model: on a device the first chunk is initial_gpu_memory_in_mb, each further
-//   one reallocate_gpu_memory_in_mb; where the flag is 0, a fraction
-//   (fraction_of_gpu_memory_to_use) of what is available then: what is free
-//   less 5 %. On the host every chunk is the smaller of a 32nd of a fraction
-//   of all memory and initial_cpu_memory_in_mb; pinned, a 256th of a fraction
-//   of all memory, which is also the most that is held at once. A larger
-//   request gets a chunk of its size.
+// Model: on a device the first chunk has initial_gpu_memory_in_mb, each further
+//   one reallocate_gpu_memory_in_mb. If the flag is 0, the chunk is a fraction
+//   (fraction_of_gpu_memory_to_use) of the memory available then: free memory
+//   less 5 %. On the host every chunk is the smaller of a 32nd of a fraction of
+//   all memory and initial_cpu_memory_in_mb. For pinned memory it is a 256th of
+//   a fraction of all memory; that fraction is also the most to hold at once. A
+//   larger request gets a chunk of its size.
 // Units: bytes.
 // Source: paddle.md §3.4 rules 1, 4 and 5; §2; §3.2-3.
 class BuddySizes {
@@ -38,24 +38,24 @@ class BuddySizes {
   BuddySizes(const StrategyOptions& options, PlaceKind kind,
              std::size_t host_bytes = HostMemoryBytes());
 
-  // Sizes of blocks are multiples of it.
+  // Sizes of blocks are multiples of this.
   std::size_t min_block_bytes() const { return min_block_bytes_; }
-  // A smaller rest of a block is not split off.
+  // A rest of a block below this size is not split off.
   std::size_t min_remainder_bytes() const { return min_remainder_bytes_; }
-  // What to keep whole of freed blocks.
+  // Limits of the front cache.
   const FrontCachePolicy& front_cache() const { return front_cache_; }
-  // The most to hold from the system; 0: no bound.
+  // The most bytes to hold from the system; 0: no limit.
   std::size_t cap_bytes() const { return cap_bytes_; }
 
-  // What can be taken of `free_bytes`: the rest is left to the driver.
+  // The part of `free_bytes` that may be allocated; the rest is for the driver.
   std::size_t Available(std::size_t free_bytes) const;
-  // Whether RefillBytes depends on what is available.
+  // Whether RefillBytes depends on the available bytes.
   bool NeedsAvailable(bool is_first) const;
-  // What to take at a time. `is_first`: nothing is held.
+  // Size of a chunk. `is_first`: the pools hold no memory.
   std::size_t RefillBytes(bool is_first, std::size_t available) const;
-  // Chunk sizes to try, largest first; unused entries are 0. `wanted` is at
-  // least `size`, which is what the request needs. Between the two: what is
-  // available, and the request in whole steps of the system.
+  // Chunk sizes to try, largest first; unused entries are 0. `size` is the
+  // bytes of the request; `wanted` is at least that. In between: the available
+  // bytes, and the request in whole steps of the system.
   std::array<std::size_t, kGrowthSteps> GrowthSizes(
       std::size_t size, std::size_t wanted, std::size_t available) const;
 
@@ -64,7 +64,8 @@ class BuddySizes {
   std::size_t min_block_bytes_;
   std::size_t min_remainder_bytes_;
   std::size_t cap_bytes_ = 0;
-  // Of the first chunk and of the others; 0: the fraction of what is available.
+  // Sizes of the first chunk and of the others; 0: fraction_ of the available
+  // bytes.
   std::size_t first_bytes_ = 0;
   std::size_t next_bytes_ = 0;
   double fraction_ = 0;

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-// What every block is aligned to: what all systems give.
+// Alignment of every block; all systems guarantee it.
 constexpr std::size_t kBlockAlignmentBytes = 256;
 
 }  // namespace
@@ -67,8 +67,8 @@ bool BuddySource::Measure(Failure& failure) noexcept {
       !Available(available, failure)) {
     return false;
   }
-  // At least a step of the system, so that a device that is full now does not
-  // make every later request a call of the system.
+  // At least a step of the system. Otherwise, if the device is full now, every
+  // later request would be a system call.
   StoreMax(max_block_bytes_,
            std::max({sizes_.RefillBytes(true, available),
                      sizes_.RefillBytes(false, available), kSystemStepBytes}));
@@ -112,7 +112,7 @@ Allocation* BuddySource::Take(std::size_t size, Failure& failure) noexcept {
   if (!Claim(size, failure)) return nullptr;
   Allocation* memory = pool_->TryAllocateFor(
       Request{size, kBlockAlignmentBytes}, *stream_, failure);
-  // The pool may have had a larger one.
+  // The pool may have provided a larger one.
   held_bytes_ += (memory != nullptr ? memory->size() : 0) - size;
   return memory;
 }

@@ -12,23 +12,24 @@
 
 namespace strata {
 
-// Where the buddy pools of one allocator get their memory, and how much at a
-// time.
+// Allocates the memory of the buddy pools of one allocator, and decides how
+// much.
 //
-// Model: what the device has is asked at the first allocation, not before, and
-//   again for each chunk whose size is a fraction of it. If the wanted chunk is
-//   not to be had, less is tried, down to what the request needs: so memory
-//   that a fraction would leave unused can be had (paddle.md §5 A9, B16).
+// Model: the memory of the device is queried at the first allocation, not
+//   before, and again for each chunk with a fraction of it as its size. If the
+//   system refuses the wanted chunk, smaller ones are tried, down to the size
+//   of the request. So a fraction leaves no memory unusable (paddle.md §5 A9,
+//   B16).
 // Errors: every refusal is a Failure; kLimit names the cap on pinned memory.
 // Threads: any thread. Call it without a lock.
 class BuddySource {
  public:
   struct Taken {
     Allocation* memory = nullptr;
-    bool is_fallback = false;  // less than was wanted
+    bool is_fallback = false;  // Smaller than the wanted chunk.
   };
 
-  // `layer` is the name for failures.
+  // `layer` is the name in failures.
   BuddySource(const char* layer, std::shared_ptr<ChunkPool> pool,
               std::shared_ptr<ChainStream> stream, const BuddySizes& sizes);
 
@@ -36,25 +37,26 @@ class BuddySource {
   ChunkPool& pool() const { return *pool_; }
   const char* layer() const { return layer_; }
 
-  // Larger requests go to the system one by one; 0: not known before Measure.
+  // Larger requests are allocated from the system one by one; 0 before Measure.
   std::size_t max_block_bytes() const { return max_block_bytes_.load(); }
-  // Finds it out, once.
+  // Computes max_block_bytes, once.
   bool Measure(Failure& failure) noexcept;
 
-  // A chunk for a request of `size`.
+  // Allocates a chunk for a request of `size`.
   Taken TakeChunk(std::size_t size, bool is_first, Failure& failure) noexcept;
-  // Exactly `size`.
+  // Allocates exactly `size`.
   Allocation* Take(std::size_t size, Failure& failure) noexcept;
-  // To the system, if all work on it is done, else as Offer. Returns the bytes
-  // that the system has got.
+  // Frees to the system if all work on the memory is done, else as Offer.
+  // Returns the bytes freed to the system.
   std::size_t Give(Allocation* memory, bool is_done = true) noexcept;
-  // To the ChunkPool, which counts it as held by nobody.
+  // Frees to the ChunkPool, which counts the memory as held by no strategy.
   void Offer(Allocation* memory) noexcept;
 
   Failure Refusal(Failure::Reason reason, const Request& request) const;
 
  private:
-  // What can be taken now; 0 on the host, which does not say.
+  // The bytes that may be allocated now; 0 on the host, which does not report
+  // it.
   bool Available(std::size_t& available, Failure& failure) const noexcept;
   bool Claim(std::size_t bytes, Failure& failure) noexcept;
 
@@ -63,7 +65,7 @@ class BuddySource {
   const std::shared_ptr<ChainStream> stream_;
   const BuddySizes sizes_;
   std::atomic<std::size_t> max_block_bytes_{0};
-  std::atomic<std::size_t> held_bytes_{0};  // and asked for just now
+  std::atomic<std::size_t> held_bytes_{0};  // Includes requests in progress.
 };
 
 }  // namespace strata

@@ -173,8 +173,8 @@ BuddyStrategy::HugeBlocks BuddyStrategy::TakeLeftHuge() noexcept {
   return std::exchange(left_huge_, HugeBlocks());
 }
 
-// A stream that captures cannot be waited for: until it can, what its work may
-// still use is not the driver's to have.
+// A capturing stream cannot be waited for. Until it can be, memory that its
+// work may use is not freed to the driver.
 std::size_t BuddyStrategy::GiveOrLeave(HugeBlocks& leaving,
                                        bool is_done) noexcept {
   if (is_done) return GiveToSystem(leaving);

@@ -15,15 +15,14 @@
 
 namespace strata {
 
-// What the strategies over BuddyPools have in common: rounding, huge blocks,
-// idle chunks of all pools, statistics. A subclass says which pool serves a
-// call.
+// Base of the strategies over BuddyPools: rounding, huge blocks, idle chunks of
+// all pools, statistics. A subclass selects the pool for a call.
 //
-// Model: a request of more than BuddySource::max_block_bytes() is a huge block:
-//   the system's own, counted, and given back when freed; if its work cannot be
-//   waited for, as a stream captures, by a later call that finds it done. When
-//   the system has nothing for it, or for a pool to grow, whatever fits in any
-//   pool serves.
+// Model: a request of more than BuddySource::max_block_bytes() is a huge block.
+//   The system allocates it; it is counted, and freed to the system when it is
+//   freed. If its work cannot be waited for, because a stream captures, a later
+//   call that finds the work done frees it. When the system has no memory for a
+//   huge block or for growth, a fitting block of any pool serves.
 // Threads: any thread.
 // Source: paddle.md §3.4 rules 1, 2, 8 and 10.
 class BuddyStrategy : public PoolingStrategy {
@@ -37,10 +36,10 @@ class BuddyStrategy : public PoolingStrategy {
   std::size_t natural_alignment() const final { return kAlignmentBytes; }
   Stats stats() const final;
 
-  // Huge blocks that are live.
+  // Number of live huge blocks.
   std::size_t huge_count() const;
   std::size_t pool_count() const;
-  // Whether every pool is. For tests; O(blocks).
+  // Whether every pool is consistent. For tests; O(blocks).
   bool IsConsistent() const;
 
  protected:
@@ -49,18 +48,19 @@ class BuddyStrategy : public PoolingStrategy {
                 const StrategyOptions& options);
   ~BuddyStrategy() override;
 
-  // The pool that serves the calling thread's requests; null if the host is
-  // out of memory.
+  // The pool for requests of the calling thread; null if the host is out of
+  // memory.
   virtual BuddyPool* PoolForRequest() noexcept = 0;
   // Returns `block` to its pool.
   virtual void GiveToPool(BuddyPool& home, Block* block) noexcept = 0;
 
-  // One more pool, which lives as long as this object, and has a lock of its
-  // own unless one is given; null if the host is out of memory.
+  // Adds a pool that lives as long as this object. Its lock is `lock`, or its
+  // own if null. Returns null if the host is out of memory.
   BuddyPool* AddPool(LentLock* lock = nullptr) noexcept;
-  // What a pool takes for a request of `bytes`; 0: none serves it.
+  // Size of the block for a request of `bytes`; 0: no pool serves it.
   std::size_t SizeInPool(std::size_t bytes) const noexcept;
-  // The pool of a live block; null of a huge one, which is the system's.
+  // The pool of a live block; null for a huge block, which belongs to the
+  // system.
   static BuddyPool* HomeOf(const Block& block) noexcept {
     return block.chunk != nullptr ? static_cast<BuddyChunk*>(block.chunk)->home
                                   : nullptr;
@@ -95,26 +95,28 @@ class BuddyStrategy : public PoolingStrategy {
   Allocation* TakeHuge(const Request& request, std::size_t size,
                        Failure& failure) noexcept;
   void GiveHuge(Block* block) noexcept;
-  // To the system: what GiveHuge had to leave, if the work that used it is
-  // done, or can be waited for. Returns the bytes.
+  // Frees huge blocks that GiveHuge left, if their work is done or can be
+  // waited for, to the system. Returns the bytes.
   std::size_t GiveLeftHuge(bool may_wait) noexcept;
-  HugeBlocks TakeLeftHuge() noexcept;  // holds huge_lock_
-  // `is_done`: the work that used them. Return the bytes that went.
+  HugeBlocks TakeLeftHuge() noexcept;  // Hold huge_lock_.
+  // `is_done`: whether the work that used the blocks is done. Return the freed
+  // bytes.
   std::size_t GiveOrLeave(HugeBlocks& leaving, bool is_done) noexcept;
   std::size_t GiveToSystem(HugeBlocks& leaving) noexcept;
-  // The last resort: what fits in any pool.
+  // The last resort: a fitting block of any pool.
   Allocation* TakeAnywhere(const Request& request, std::size_t size) noexcept;
-  // Adds what the pools know to a refusal.
+  // Adds the numbers of the pools to a refusal.
   void Explain(Failure& failure) const noexcept;
   void TakeInAll() const noexcept;
 
   mutable BuddySource source_;
-  std::atomic<BuddyPool*> pools_{nullptr};  // only ever added to
+  std::atomic<BuddyPool*> pools_{nullptr};  // Only grows.
 
   mutable SpinLock huge_lock_;
-  HugeBlocks huge_;       // live; guarded by huge_lock_
-  HugeBlocks left_huge_;  // freed, but streams may use them yet; likewise
-  // Whether there are any; written with huge_lock_ held.
+  HugeBlocks huge_;  // Live; guarded by huge_lock_.
+  // Freed, but streams may still use them; guarded by huge_lock_.
+  HugeBlocks left_huge_;
+  // Whether left_huge_ has blocks; written with huge_lock_ held.
   std::atomic<bool> has_left_huge_{false};
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
-// The pools of the allocators used last, by id. Without destructor, so that it
-// is usable to the very end of the thread.
+// The pools of the allocators used last, by id. Trivially destructible, so that
+// it is usable until the end of the thread.
 struct Recent {
   std::uint64_t id = 0;
   BuddyPool* pool = nullptr;
@@ -22,7 +22,7 @@ thread_local constinit std::array<Recent, kRecent> t_recent{};
 
 Recent& RecentOf(std::uint64_t id) { return t_recent[id % kRecent]; }
 
-// Whether the thread's list is gone: it is past its end.
+// Whether the thread's list has been destroyed.
 thread_local constinit bool t_exited = false;
 
 }  // namespace
@@ -57,7 +57,7 @@ class PoolOwners::ThreadList {
 
   // Errors: std::bad_alloc.
   void Add(PoolOwners& owners, BuddyPool* pool) {
-    // A thread may see any number of allocators come and go.
+    // Removes entries of allocators that have ended; a thread may outlive many.
     std::erase_if(entries_, [](const Entry& e) { return e.owners.expired(); });
     entries_.push_back(Entry{owners.id_, owners.weak_from_this(), pool});
   }
@@ -90,7 +90,7 @@ void PoolOwners::Own(BuddyPool* pool) noexcept {
       return;
     }
   } catch (const std::bad_alloc&) {
-    // The list has no room: the next call asks again.
+    // The list has no room: the next call tries again.
   }
   AddSpare(pool);
 }

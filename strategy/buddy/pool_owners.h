@@ -9,31 +9,32 @@
 
 namespace strata {
 
-// Which thread owns which pool of one allocator.
+// Records which thread owns which pool of one allocator.
 //
-// Model: a thread owns at most one pool of each allocator. When it exits, its
-//   pool is spare: the next thread without a pool adopts it, with all that is
-//   in it. Owning is a preference, not a right: whoever uses a pool takes its
-//   lock, so a thread that is already past its end may use any.
+// Model: a thread owns at most one pool of each allocator. When the thread
+//   exits, its pool becomes spare. The next thread without a pool adopts it,
+//   with its blocks and chunks. Ownership is a preference, not a right: every
+//   user of a pool acquires its lock, so an exiting thread may use any pool.
 // Threads: any thread; threads and the allocator may end in any order.
 // Cost: Find is two thread-local loads for the last few allocators of a thread,
-//   a search in its list otherwise.
-// Lifetime: shared by the allocator, which calls Close before the pools go, and
-//   by threads that are exiting.
+//   else a search in the thread's list.
+// Lifetime: shared by exiting threads and the allocator, which calls Close
+//   before it destroys the pools.
 class PoolOwners : public std::enable_shared_from_this<PoolOwners> {
  public:
   PoolOwners();
 
   // The calling thread's pool; null if it has none.
   BuddyPool* Find() const noexcept;
-  // Makes `pool`, which nobody owns, the calling thread's. If that cannot be
-  // noted, because the thread is exiting or the host out of memory, the pool is
-  // spare.
+  // Makes the calling thread the owner of `pool`, which has no owner. If that
+  // cannot be recorded, because the thread is exiting or the host is out of
+  // memory, the pool becomes spare.
   void Own(BuddyPool* pool) noexcept;
-  // A pool that lost its thread; null if there is none.
+  // A pool of an exited thread; null if there is none.
   BuddyPool* TakeSpare() noexcept;
 
-  // The pools are about to go: threads that exit from now on leave them alone.
+  // Call before the pools are destroyed: threads that exit later do not touch
+  // them.
   void Close() noexcept;
 
  private:
@@ -41,7 +42,7 @@ class PoolOwners : public std::enable_shared_from_this<PoolOwners> {
 
   void AddSpare(BuddyPool* pool) noexcept;
 
-  const std::uint64_t id_;  // never used again in this process
+  const std::uint64_t id_;  // Never reused in this process.
   SpinLock lock_;
   BuddyPool* spare_ = nullptr;  // linked by next_spare; guarded by lock_
   bool closed_ = false;         // guarded by lock_

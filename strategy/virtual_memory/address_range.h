@@ -14,27 +14,30 @@ namespace strata {
 // on every known device (cuda_semantics.md V3).
 inline constexpr std::size_t kPageBytes = std::size_t{2} << 20;
 
-// A handle of physical memory and the one place where blocks use it.
+// A handle of physical memory, and the one place where blocks use it.
 struct PageHandle {
   MemHandle memory;
   std::size_t bytes = 0;
   std::byte* base = nullptr;
-  // Exports that keep it where it is; also while its access is changed.
+  // Exports that forbid to move the handle, and changes of its access in
+  // progress.
   std::uint32_t pins = 0;
-  bool is_shareable = false;         // it was created for export
-  std::uint64_t access_version = 0;  // of the PeerAccess that it is mapped with
-  PageHandle* next = nullptr;  // of those that the driver refused to release
+  bool is_shareable = false;  // Created for export.
+  // Version of the PeerAccess grants at mapping.
+  std::uint64_t access_version = 0;
+  PageHandle* next =
+      nullptr;  // Next handle that the driver refused to release.
 
   std::byte* end() const { return base + bytes; }
 };
 
-// Reserved addresses of which a strategy maps parts.
+// Reserved addresses; a strategy maps parts of them.
 //
-// Model: the range is a Chunk whose blocks tile all its addresses; blocks of
+// Model: the range is a Chunk. Its blocks tile all addresses; blocks of
 //   BlockList::kHolePool are not mapped. The last page is never mapped, so a
-//   block is never the whole chunk. A table names the handle behind each page.
+//   block is never the whole chunk. A table has the handle of each page.
 // Units: bytes.
-// Threads: none; the strategy's lock guards it.
+// Threads: not thread-safe. The strategy's lock guards it.
 // Lifetime: the device outlives it. Nothing is mapped when it is destroyed.
 class AddressRange : public Chunk {
  public:
@@ -44,12 +47,12 @@ class AddressRange : public Chunk {
                                                std::size_t bytes) noexcept;
   AddressRange(const AddressRange&) = delete;
   AddressRange& operator=(const AddressRange&) = delete;
-  // Of the arena that uses it; set by its strategy.
+  // Pool of the arena that uses the range; set by its strategy.
   std::uint8_t pool = 0;
 
-  // Frees the addresses; on an error they are still reserved. One device call.
+  // Frees the addresses. On an error they are still reserved. One device call.
   Status Free() noexcept;
-  // Unless Free succeeded, the addresses are lost.
+  // Leaks the addresses unless Free succeeded.
   ~AddressRange();
 
   std::byte* begin() const { return memory->block()->data; }
@@ -57,10 +60,9 @@ class AddressRange : public Chunk {
   // The end of the addresses that can be mapped.
   std::byte* map_end() const { return begin() + size_bytes() - kPageBytes; }
 
-  // The handle behind the page that holds `at`; null if nothing is mapped.
+  // The handle of the page that contains `at`; null if nothing is mapped.
   PageHandle* HandleAt(const std::byte* at) const { return pages_[PageOf(at)]; }
-  // Notes that `handle` is behind the pages from `base` on, or null for
-  // nothing.
+  // Sets the handle of the pages from `base` on; null: not mapped.
   void SetHandle(const std::byte* base, std::size_t bytes, PageHandle* handle);
 
   // The first page boundary at or after `at`, and the last one at or before.
@@ -74,7 +76,7 @@ class AddressRange : public Chunk {
   }
 
   Device& device_;
-  // By page.
+  // Handles by page.
   std::unique_ptr<PageHandle*[]> pages_;
 };
 

@@ -16,20 +16,20 @@ namespace strata {
 //
 // Units: bytes.
 struct SharedPiece {
-  int fd = -1;  // a descriptor of the whole handle
+  int fd = -1;  // Descriptor of the whole handle.
   std::size_t handle_bytes = 0;
-  std::size_t offset = 0;  // of the part in the handle
+  std::size_t offset = 0;  // Offset of the part in the handle.
   std::size_t bytes = 0;
 };
 
-// Memory of an allocation as other processes can import it.
+// Memory of an allocation in a form that other processes can import.
 //
-// Model: the pieces cover the allocation in the order of its addresses. While
-//   this lives, the handles behind them stay mapped where they are, and count
-//   as reserved, even if the allocation is freed. Whoever imports a handle
-//   sees all of it, also the blocks beside the allocation.
-// Threads: none.
-// Lifetime: any; also longer than that of the facade.
+// Model: the pieces cover the allocation in address order. While this object
+//   lives, the handles stay mapped at their addresses and count as reserved,
+//   even after the free of the allocation. An importer of a handle sees all of
+//   it, including other blocks.
+// Threads: not thread-safe.
+// Lifetime: any; may exceed the lifetime of the facade.
 class ExportedMemory {
  public:
   ExportedMemory() = default;
@@ -40,15 +40,15 @@ class ExportedMemory {
   ExportedMemory& operator=(ExportedMemory&& other) noexcept;
   ~ExportedMemory() { Close(); }
 
-  // Keeps `owner` until the handles are unpinned.
+  // Holds `owner` until the handles are unpinned.
   void set_owner(std::shared_ptr<void> owner) { owner_ = std::move(owner); }
 
-  // Empty once it is closed.
+  // Empty after Close().
   const std::vector<SharedPiece>& pieces() const { return pieces_; }
-  // The importers have closed, or never will import: closes the descriptors and
-  // unpins the handles. If their stream or facade has ended, the memory is
-  // released, which may wait for streams: not beside a capture, nor in a
-  // visitor.
+  // Closes the descriptors and unpins the handles. Call it when every importer
+  // has closed, or none will import. If the stream or the facade has ended,
+  // this releases the memory, which may wait for streams. Do not call it during
+  // a capture or in a visitor.
   void Close() noexcept;
 
  private:
@@ -63,15 +63,16 @@ struct AddressSpan {
   std::size_t bytes = 0;
 };
 
-// The handles behind an allocation, one after the other; nothing if none are.
-// They stay there as long as the allocation lives.
+// The mapped addresses of the handles of an allocation; nullopt if it has no
+// handles. The mapping stays while the allocation lives.
 std::optional<AddressSpan> MappedSpanOf(const Allocation& allocation);
 
-// Exports the handles behind a live allocation. kNotSupported if it lies in
-// none, or if their device cannot export them; else the status of the call
-// that failed. Then nothing has changed.
+// Exports the handles of a live allocation. kNotSupported if it has none, or if
+// their device cannot export them; else the status of the device call that
+// failed. On failure nothing has changed.
 //
-// Errors: std::bad_alloc. Cost: a device call for each handle.
+// Errors: std::bad_alloc.
+// Cost: a device call for each handle.
 Status ExportMapped(const Allocation& allocation, ExportedMemory* exported);
 
 }  // namespace strata

@@ -30,7 +30,7 @@ std::size_t FreeHandles::CountUpTo(std::size_t bytes) const {
 }
 
 std::size_t FreeHandles::CountLeft(std::size_t count) {
-  // As in a union-find, each step halves the way for later searches.
+  // As in a union-find, each step halves the path for later searches.
   while (count != 0 && list_[count - 1].left != count) {
     std::size_t& left = list_[count - 1].left;
     if (left != 0) left = list_[left - 1].left;
@@ -42,7 +42,7 @@ std::size_t FreeHandles::CountLeft(std::size_t count) {
 FreeHandle* FreeHandles::Choose(std::size_t missing, std::size_t space) {
   std::size_t smaller = CountUpTo(missing);
   std::size_t count = CountLeft(smaller);
-  // Else the oldest of the first larger size of which one is left.
+  // Otherwise the oldest of the first larger size with an unchosen handle.
   while (count == 0) {
     if (smaller == list_.size() || list_[smaller].handle->bytes > space) {
       return nullptr;

@@ -10,23 +10,26 @@
 
 namespace strata {
 
-// A handle that lies in one free block.
+// A handle inside one free block.
 struct FreeHandle {
   PageHandle* handle = nullptr;
-  Block* block = nullptr;  // around it; once it is taken, just of it
+  // The free block around the handle; once taken, the block of just the handle.
+  Block* block = nullptr;
   FreeEpochs::Epoch epoch = 0;
-  // For FreeHandles. Before Sort: its number in the order of Add. Afterwards:
-  // of the handles up to this one, the number up to the last one that is not
-  // chosen, or up to a later one that is.
+  // For FreeHandles. Before Sort: number in the order of Add. After Sort: its
+  // index plus one while it is not chosen. Then the length of a shorter prefix
+  // with every earlier unchosen handle.
   std::size_t left = 0;
 };
 
 // The free handles that a growth may move, and the choice among them.
 //
 // Model: Add all, Sort once, then Choose. A handle is chosen once.
-// Threads: none; the strategy's lock guards it. No heap call but in Reserve.
+// Threads: not thread-safe. The strategy's lock guards it. Only Reserve uses
+//   the heap.
 // Cost: Sort is O(n log n), 1 to 9 ms for 80 GiB in 40 960 pages. Choose is
-//   O(log n), amortised, and of what is larger than missing O(sizes log n).
+//   O(log n), amortised; among handles larger than `missing` it is O(sizes log
+//   n).
 class FreeHandles {
  public:
   // Errors: std::bad_alloc.
@@ -39,20 +42,19 @@ class FreeHandles {
   bool Add(PageHandle& handle, Block& block);
   void Sort();
   // Chooses the handle to move to a hole that lacks `missing` bytes and has
-  // `space`: the largest that does not exceed what is missing, or else the
-  // smallest that the hole holds; the oldest among equals, and of those the one
-  // that was added last. Null if there is none. The result stays where it is
-  // until Clear.
+  // `space` bytes. Prefers the largest handle of at most `missing` bytes, else
+  // the smallest of at most `space` bytes. Among equal sizes: the oldest, then
+  // the one added last. Null if there is none. The result is valid until Clear.
   FreeHandle* Choose(std::size_t missing, std::size_t space);
 
  private:
-  // The number of handles of at most `bytes`.
+  // Number of handles of at most `bytes`.
   std::size_t CountUpTo(std::size_t bytes) const;
-  // Of the first `count` handles, the number up to the last one that is not
-  // chosen; 0 if all are.
+  // Length of the prefix of the first `count` handles that ends at the last
+  // unchosen one; 0 if all are chosen.
   std::size_t CountLeft(std::size_t count);
 
-  // Sorted by size; of one size the one to choose first is the last.
+  // Sorted by size; within one size, the first choice is last.
   std::vector<FreeHandle> list_;
 };
 

@@ -14,7 +14,7 @@ using vmm::IsInRun;
 using vmm::RangeOf;
 using vmm::WholePages;
 
-// The end of the addresses of `block` that can be mapped.
+// The end of the mappable addresses of `block`.
 std::byte* MapEndOf(const Block& block) {
   return std::min(EndOf(block), RangeOf(block).map_end());
 }
@@ -26,7 +26,7 @@ struct Run {
   bool is_tail = false;
 };
 
-// The run of `hole`; without a first block if another hole of the run is lower.
+// The run of `hole`; without a first block if the run has a lower hole.
 Run RunOf(Block* hole) {
   Run run;
   run.first = hole;
@@ -41,7 +41,7 @@ Run RunOf(Block* hole) {
   return run;
 }
 
-// Bytes in whole pages that a block at `begin` needs to be mapped.
+// Bytes to map, in whole pages, for a block from `begin` to `end`.
 std::size_t MissingBytes(const Run& run, std::byte* begin, std::byte* end) {
   std::size_t missing = 0;
   for (const Block* block = run.first; block != nullptr && block->data < end;
@@ -100,14 +100,14 @@ class HoleFill {
   std::size_t missing() const { return static_cast<std::size_t>(to_ - at_); }
   bool Move();
   bool Create();
-  // Null: a handle to be created.
+  // Null: a handle is created.
   bool Add(FreeHandle* from, std::size_t bytes);
 
   const GrowthMeans& means_;
   GrowthPlan& plan_;
   std::byte* at_;         // the first address that is not yet filled
   std::byte* to_;         // the end of the addresses to fill
-  std::byte* const end_;  // of the hole
+  std::byte* const end_;  // End of the hole.
   const bool is_tail_;
 };
 
@@ -158,7 +158,7 @@ bool HoleFill::Run() {
     plan_.short_bytes += missing();
     return false;
   }
-  // Where only new memory was mapped, the tail gets some more.
+  // If only new memory was mapped, the tail grows up to the quantum.
   if (!is_tail_ || plan_.moved_bytes != handles_before) return true;
   if (plan_.new_bytes >= means_.quantum_bytes) return true;
   const std::size_t more = std::min(means_.quantum_bytes - plan_.new_bytes,

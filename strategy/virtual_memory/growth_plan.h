@@ -12,74 +12,76 @@
 
 namespace strata {
 
-// The addresses of a block to serve, in a run of free blocks and holes.
+// The addresses of a requested block, in a run of free blocks and holes.
 struct GrowthTarget {
   AddressRange* range = nullptr;  // null: no run is large enough
   Block* first = nullptr;         // the lowest block of the run
-  std::byte* begin = nullptr;     // of the block to serve
+  std::byte* begin = nullptr;     // Begin of the requested block.
   std::byte* end = nullptr;
-  std::size_t missing_bytes = 0;  // to be mapped, whole pages
+  std::size_t missing_bytes = 0;  // Bytes to map, whole pages.
   std::size_t run_bytes = 0;      // SIZE_MAX: the run ends its range
 };
 
-// Chooses the addresses for a block of `size` bytes where the fewest bytes must
-// be mapped, in the smaller run and at the lower address among equals. `holes`
-// are those of an arena. With `only_tails`, runs that end their range.
+// Chooses the addresses for a block of `size` bytes that need the fewest bytes
+// to be mapped. Among equals: the smaller run, then the lower address. `holes`
+// are the holes of one arena. With `only_tails`, considers only runs at the end
+// of their range.
 //
 // Cost: O(holes and the square of the blocks of each run).
 // Source: memory_policy.md §5.3.
 GrowthTarget FindGrowthTarget(const BlockChain& holes, std::size_t size,
                               bool only_tails);
 
-// How a growth may obtain the memory that it maps.
+// Sources of the memory that a growth may map.
 struct GrowthMeans {
-  std::size_t budget_bytes = 0;   // that may be created
-  std::size_t handle_bytes = 0;   // of a new handle, at most
-  std::size_t quantum_bytes = 0;  // to create at a tail, at least
-  bool prefer_free = false;       // move free handles before creating any
+  std::size_t budget_bytes = 0;   // Most bytes to create.
+  std::size_t handle_bytes = 0;   // Most bytes of a new handle.
+  std::size_t quantum_bytes = 0;  // Fewest bytes to create at a tail.
+  bool prefer_free = false;       // Move free handles before creating any.
 };
 
 // One mapping of a growth.
 struct GrowthPiece {
-  // The mapping that a handle had before it moved.
+  // State of the mapping that a handle had before it moved.
   enum class Old : std::uint8_t {
     kUsable,
     kGone,
-    kStuck,  // mapped, but without access; the driver refuses to unmap it
+    kStuck,  // Mapped, but without access; the driver refuses to unmap it.
   };
 
   std::byte* at = nullptr;
   std::size_t bytes = 0;
-  FreeHandle* from = nullptr;    // the handle that moves; null: one is created
-  PageHandle* handle = nullptr;  // null until it is created
-  // The state of the two mappings after the driver calls, or after an undo.
+  // The handle that moves; null: a handle is created.
+  FreeHandle* from = nullptr;
+  PageHandle* handle = nullptr;  // Null until it is created.
+  // State of the new and the old mapping, after the driver calls or an undo.
   bool is_mapped = false;
   Old old = Old::kUsable;
 
   bool is_new() const { return from == nullptr; }
 };
 
-// The steps of one growth: its addresses, and the handles that it maps there.
+// The steps of one growth: its addresses, and the handles to map there.
 struct GrowthPlan {
   GrowthTarget target;
-  FreeHandles free_handles;         // sorted
-  std::vector<GrowthPiece> pieces;  // sorted by address; they tile each hole
+  FreeHandles free_handles;         // Sorted.
+  std::vector<GrowthPiece> pieces;  // Sorted by address; they tile each hole.
   std::size_t new_bytes = 0;
   std::size_t moved_bytes = 0;
-  std::size_t short_bytes = 0;  // the bytes that it lacks
-  // All addresses that it touches.
+  std::size_t short_bytes = 0;  // Bytes that the plan lacks.
+  // All addresses that the plan changes.
   std::byte* low = nullptr;
   std::byte* high = nullptr;
-  Block* region = nullptr;         // the pending block at `low`
-  RecordList spare;                // for the cuts of the commit
-  std::size_t records = 0;         // that it takes to cut blocks
-  bool lacks_host_memory = false;  // the vectors are too short
+  Block* region = nullptr;         // The pending block at `low`.
+  RecordList spare;                // For the splits of the commit.
+  std::size_t records = 0;         // Records needed to split blocks.
+  bool lacks_host_memory = false;  // The vectors are too short.
 
   void Clear();
 };
 
-// Chooses the pieces for the target of `plan`. False if memory is short: see
-// short_bytes; or if the vector of pieces has no room for one more.
+// Chooses the pieces for the target of `plan`. False if memory is short (see
+// short_bytes), or if the vector of pieces has no room for one more.
 //
 // Cost: O(pieces log handles).
 bool ChoosePieces(const GrowthMeans& means, GrowthPlan& plan);

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// More would not fit into the address space.
+// More does not fit into the address space.
 constexpr std::size_t kMostBytes = std::size_t{1} << 47;
 
 // "piece 2 of 3", for the piece of index 1.
@@ -22,8 +22,8 @@ std::string NameOf(std::size_t index, const std::vector<SharedPiece>& pieces) {
          std::to_string(pieces.size());
 }
 
-// Throws unless the parts of the handles lie one after the other once the
-// handles do.
+// Throws unless the parts are contiguous when their handles are mapped
+// contiguously.
 void CheckPieces(const std::vector<SharedPiece>& pieces) {
   if (pieces.empty()) {
     throw std::invalid_argument("Import: there are no pieces");
@@ -107,8 +107,8 @@ void ImportedMemory::MapNext(const SharedPiece& piece,
   const Status status =
       device_->MapRange(range_ + mapped_bytes_, piece.handle_bytes, 0, handle);
   if (status == Status::kSuccess) mapped_bytes_ += piece.handle_bytes;
-  // A mapping keeps the memory. Once more, as a reference that is left over
-  // would keep it for ever.
+  // A mapping holds the memory. Released twice if the first call fails, because
+  // a remaining reference would hold the memory for ever.
   Status released = device_->ReleaseMemory(handle);
   if (released != Status::kSuccess) released = device_->ReleaseMemory(handle);
   Require(name, DeviceCall::kMapRange, status);

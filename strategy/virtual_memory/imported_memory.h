@@ -12,13 +12,14 @@
 
 namespace strata {
 
-// Memory of another process, mapped in this one.
+// Memory of another process, mapped in this process.
 //
-// Model: the handles of the pieces lie at addresses one after the other. It is
-//   memory of the process that exported it: no limit of this one counts it.
-// Threads: none.
-// Lifetime: the platform of the device is held. Destroy it when all work that
-//   uses the memory is done: that unmaps it.
+// Model: the handles of the pieces are mapped at consecutive addresses. The
+//   memory belongs to the exporting process; no limit of this process counts
+//   it.
+// Threads: not thread-safe.
+// Lifetime: holds the platform of the device. Destroy it when all work that
+//   uses the memory is done, because that unmaps it.
 class ImportedMemory {
  public:
   ImportedMemory() = default;
@@ -26,25 +27,25 @@ class ImportedMemory {
   ImportedMemory& operator=(ImportedMemory&& other) noexcept;
   ~ImportedMemory() { Close(); }
 
-  // Maps `pieces`, whose descriptors the caller may close then, so that the
-  // devices of `access` may use them. `owner` keeps the device alive.
+  // Maps `pieces` with access for the devices of `access`. The caller may close
+  // the descriptors afterwards. `owner` keeps the device alive.
   //
   // Errors: std::invalid_argument if `pieces` is no list of ExportedMemory;
-  //   DeviceError. Both name the piece, the second also the device call.
+  //   DeviceError. Both name the piece; DeviceError also names the device call.
   // Cost: a device call for the addresses, three for each piece, one for the
   //   access.
   static ImportedMemory Map(std::shared_ptr<void> owner, Device& device,
                             const std::vector<SharedPiece>& pieces,
                             const std::vector<AccessDescriptor>& access);
 
-  // The first byte of the exported allocation; null once it is closed.
+  // The first byte of the exported allocation; null after Close().
   void* data() const { return data_; }
   std::size_t size() const { return bytes_; }
   // Unmaps the memory.
   void Close() noexcept;
 
  private:
-  // Imports and maps the next piece, which errors call `name`.
+  // Imports and maps the next piece; errors name it `name`.
   void MapNext(const SharedPiece& piece, const std::string& name);
   void MapAll(const std::vector<SharedPiece>& pieces,
               const std::vector<AccessDescriptor>& access);
@@ -53,7 +54,7 @@ class ImportedMemory {
   Device* device_ = nullptr;
   DevicePtr range_ = 0;
   std::size_t range_bytes_ = 0;
-  std::size_t mapped_bytes_ = 0;  // from the start of the range
+  std::size_t mapped_bytes_ = 0;  // From the start of the range.
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };

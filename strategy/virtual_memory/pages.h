@@ -7,7 +7,7 @@
 #include "strata/strategy/block_list.h"
 #include "strata/strategy/virtual_memory/address_range.h"
 
-// Arithmetic of blocks and pages that the files of this folder share.
+// Arithmetic of blocks and pages, shared by the files of this folder.
 namespace strata::vmm {
 
 // The largest multiple of kPageBytes that is at most `bytes`.
@@ -21,7 +21,7 @@ inline DevicePtr AddressOf(const std::byte* at) {
 
 inline std::byte* EndOf(const Block& block) { return block.data + block.size; }
 
-// The range of a block in one.
+// The range of a block that lies in one.
 inline AddressRange& RangeOf(const Block& block) {
   return *static_cast<AddressRange*>(block.chunk);
 }

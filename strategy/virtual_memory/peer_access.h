@@ -12,18 +12,18 @@
 
 namespace strata {
 
-// Which devices may access the mapped memory of a place.
+// The devices that may access the mapped memory of a place.
 //
 // Model: a list of devices, and the strategies that map memory there. A
-//   strategy grants the list with each mapping; a device that is added later
-//   is granted the mappings that exist.
-// Threads: any thread. While a strategy is called, a lock is held that only
-//   Enable takes.
+//   strategy grants access to the listed devices with each mapping. A device
+//   that is added later gets access to the existing mappings.
+// Threads: any thread. During a call of a strategy, a lock is held that only
+//   Enable acquires.
 class PeerAccess {
  public:
-  // A list; replaced, never changed.
+  // A list of devices. Immutable: Enable replaces it.
   struct Grants {
-    std::uint64_t version = 0;  // of the list: each change adds one
+    std::uint64_t version = 0;  // Each change of the list adds one.
     std::vector<AccessDescriptor> devices;
   };
   using GrantsPtr = std::shared_ptr<const Grants>;
@@ -35,40 +35,39 @@ class PeerAccess {
     Mapper(const Mapper&) = delete;
     Mapper& operator=(const Mapper&) = delete;
     virtual ~Mapper() = default;
-    // Grants grants() to every mapping that has an earlier version.
+    // Applies grants() to every mapping with an earlier version.
     virtual Status ApplyGrants() noexcept = 0;
   };
 
-  // The memory of `owner`, which alone may access it.
+  // For memory of `owner`; at first, only `owner` has access.
   //
-  // Errors: std::bad_alloc, as of the functions that do not say noexcept.
+  // Errors: std::bad_alloc, here and in functions without noexcept.
   explicit PeerAccess(Location owner);
 
   GrantsPtr grants() const;
   std::uint64_t version() const;
 
-  // `mapper` is called until Remove, which waits for calls in flight.
+  // Calls `mapper` until Remove, which waits for calls in flight.
   void Add(Mapper& mapper);
   void Remove(const Mapper& mapper) noexcept;
 
-  // Adds `peer`, and applies the list. If a call of the device fails, `peer` is
-  // removed again; then mappings may still be granted to it. Waits for another
-  // Enable.
+  // Adds `peer` and applies the list. If a device call fails, removes `peer`
+  // again; some mappings may still grant it access. Waits for another Enable.
   Status Enable(Location peer);
 
  private:
   struct Entry {
     Mapper* mapper = nullptr;
-    CallGate gate;  // closed once it is removed
+    CallGate gate;  // Closed once the mapper is removed.
   };
 
-  // Replaces the list by one without `peer`, or, with `access`, by one that
-  // ends with it.
+  // Replaces the list by a copy without `peer`; with `access`, appends `peer`
+  // to the copy.
   void Replace(Location peer, bool access);
   Status Apply();
 
-  // So that Enable returns once the access of a peer is set, also when two
-  // threads enable it, and a failure is that of the own peer.
+  // Held by Enable, so that it returns after the access of the peer is set, and
+  // reports only failures for its own peer, if two threads enable peers.
   std::mutex enable_mutex_;
   mutable std::mutex mutex_;
   GrantsPtr grants_;                             // guarded by mutex_

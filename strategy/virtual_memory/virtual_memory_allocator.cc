@@ -109,10 +109,10 @@ bool VirtualMemoryAllocator::IsConsistent() const {
         }
         if (handle == nullptr) continue;
         if (at < handle->base || at >= handle->end()) return false;
-        // Counted at the block that holds its first byte.
+        // Count each handle once, at the block with its first byte.
         if (handle->base == at && at >= block->data) ++handles;
       }
-      // While a growth is under way, a hole beside it may be pending.
+      // During a growth, an adjacent hole may be pending.
       const auto is_pending_block = [](const Block* other) {
         return other != nullptr && other->pool == BlockList::kPendingPool;
       };

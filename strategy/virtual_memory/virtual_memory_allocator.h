@@ -21,33 +21,33 @@
 
 namespace strata {
 
-// Best fit over address ranges of which only the used parts hold memory.
+// Best fit over address ranges; only the used parts hold memory.
 //
 // Model: as AutoGrowthAllocator, but growth maps pages where a block lacks the
-//   fewest bytes, and free handles (pieces of physical memory) move to where
-//   they are needed. Blocks of up to 256 KiB have ranges of their own. A hit
-//   knows nothing of pages.
-//   - A handle whose addresses lie in one free block is a free handle: no live
+//   fewest bytes, and free handles (pieces of physical memory) move to the
+//   place that needs them. Blocks of up to 256 KiB have ranges of their own. A
+//   hit does not read the page table.
+//   - A handle with all addresses in one free block is a free handle: no live
 //     byte is in it. Only free handles move or are released.
-//   - A free handle moves at once: it is mapped a second time, and the blocks
-//     that use it there are of the same stream. The old addresses retire: they
-//     serve nobody until the work that used them is done, and are then
-//     unmapped. Without aliases, a growth waits for that work first.
+//   - A free handle moves at once: it is mapped a second time, for blocks of
+//     the same stream. The old addresses retire. They serve no request until
+//     the work that used them is done; then they are unmapped. Without aliases,
+//     a growth waits for that work first.
 //   - The limit counts bytes of handles before the driver creates them.
-//   - A growth changes nothing if a call of the driver fails. Memory that the
-//     driver also refuses to unmap or to release serves nobody, stays counted
-//     as reserved and idle, and is released by a later release.
+//   - A growth changes nothing if a driver call fails. Memory that the driver
+//     also refuses to unmap or to release serves no request. It stays counted
+//     as reserved and idle, and a later release releases it.
 //   - If the device refuses memory, the growth measures its free bytes again,
-//     asks for less, moves free handles, and takes idle memory of others; then
-//     it fails.
+//     requests less, moves free handles, and takes idle memory of other
+//     streams. Then it fails.
 //   - An exported handle is pinned: it does not move, and is not released.
-//   - A block of kOneHandle is all of a handle; kLegacyIpc takes a chunk.
-//   Without virtual memory on the device, or when the address space of the
-//   place is used up, it grows by chunks as AutoGrowthAllocator does. Loans
-//   between streams are as there.
+//   - A block of kOneHandle is all of a handle; kLegacyIpc allocates a chunk.
+//   Without virtual memory on the device, or without address space left for the
+//   place, the strategy grows by chunks as AutoGrowthAllocator does. Loans
+//   between streams are as in AutoGrowthAllocator.
 // Threads: any thread. No lock is held during a device call.
-// Cost: a hit is that of AutoGrowthAllocator. A growth: two device calls per
-//   handle, one per contiguous run; O(holes, free handles).
+// Cost: a hit costs the same as in AutoGrowthAllocator. A growth makes two
+//   device calls per handle and one per contiguous run; O(holes, free handles).
 // Source: memory_policy.md §5, §9; cuda_semantics.md §1, §5.
 class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                                      private PeerAccess::Mapper {
@@ -72,25 +72,26 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                              ExportedMemory* exported);
   friend std::optional<AddressSpan> MappedSpanOf(const Allocation& allocation);
 
-  // What became of an attempt to grow.
+  // Result of an attempt to grow.
   enum class Attempt {
     kServed,
-    kPlanned,      // the lists are as the plan says; the driver is to be called
+    kPlanned,      // The lists match the plan; next: the driver calls.
     kNoAddresses,  // no run of addresses is large enough
     kShort,        // memory is short
-    kFailed,       // the failure says why
-    kAgain,        // records or vectors were too short for the plan
+    kFailed,       // The failure has the reason.
+    kAgain,        // Records or vectors were too short for the plan.
   };
-  // How an attempt may obtain memory.
+  // Means of an attempt to obtain memory.
   struct Effort {
-    std::size_t room_bytes = 0;  // by which the place can grow
+    std::size_t room_bytes = 0;  // Bytes by which the place can grow.
     std::size_t most_handle_bytes = SIZE_MAX;
     bool may_create = true;
     bool may_move = true;
     bool only_tails = false;
-    int refusals = 0;             // of memory, to earlier attempts
-    std::size_t lacks_bytes = 0;  // an earlier attempt, whose plan was short
-    bool is_one_handle = false;   // see kOneHandle
+    int refusals = 0;  // Refusals of memory to earlier attempts.
+    // Bytes that the plan of an earlier attempt lacked.
+    std::size_t lacks_bytes = 0;
+    bool is_one_handle = false;  // See kOneHandle.
   };
 
   // AutoGrowthAllocator.
@@ -106,35 +107,35 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Requests for special memory: virtual_memory_special.cc.
   Allocation* AllocateHandle(const Request& request, Failure& failure) noexcept;
   Allocation* AllocateForIpc(const Request& request, Failure& failure) noexcept;
-  // Takes a free handle of exactly `size` bytes; null if there is none. Holds
-  // lock_, with two records at hand.
+  // Takes a free handle of exactly `size` bytes; null if there is none. Hold
+  // lock_, with two records in stock.
   Block* TakeWholeHandle(std::size_t size) noexcept;
-  // Cuts any free block of a pool, also an idle chunk that is better kept
-  // whole. Null if there is none. Holds lock_, with a record at hand.
+  // Splits any free block of a pool, even an idle chunk that should stay whole.
+  // Null if there is none. Hold lock_, with a record in stock.
   Block* CarveAny(Pool own, std::size_t size) noexcept;
-  // Plans one new handle of `size` bytes in a hole. Holds lock_.
+  // Plans one new handle of `size` bytes in a hole. Hold lock_.
   Attempt PlanHandle(Pool own, std::size_t size, const Effort& effort,
                      GrowthPlan& plan) noexcept;
 
   // Export: virtual_memory_export.cc.
   class Pin;
-  // The strategy of the range that `allocation` lies in, and that range; null
-  // if it lies in none.
+  // The strategy of the range that contains `allocation`, and that range; null
+  // if it is in no range.
   static VirtualMemoryAllocator* StrategyOf(const Allocation& allocation,
                                             const AddressRange** range);
   // Sets the descriptors of the pieces, as far as the device exports them.
   Status ExportPieces(const std::vector<PageHandle*>& handles,
                       std::vector<SharedPiece>& pieces) const noexcept;
-  // Whether the last pin of a strategy that serves nobody any more is gone:
-  // then the pool can end it.
+  // Removes pins. True if this was the last pin of a retired strategy: then the
+  // pool can end it.
   bool Unpin(const std::vector<PageHandle*>& handles) noexcept;
-  // Grants of peers: as PeerAccess::Mapper. Without the lock.
+  // Grants of peers: as PeerAccess::Mapper. Call it without the lock.
   Status ApplyGrants() noexcept override;
-  // Pins up to the capacity of `handles` mapped handles whose grants are older
-  // than `version`. Returns how many there are. Holds lock_.
+  // Pins up to the capacity of `handles` mapped handles with grants older than
+  // `version`. Returns the number of such handles. Hold lock_.
   std::size_t PinOutdated(std::uint64_t version,
                           std::vector<PageHandle*>& handles) noexcept;
-  // Applies grants that came while handles were pending.
+  // Applies grants that changed while handles were pending.
   void CatchUpGrants() noexcept;
 
   // Growth: virtual_memory_growth.cc. Without the lock.
@@ -143,36 +144,36 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
                 Failure& failure) noexcept;
   Attempt TryGrow(Pool own, std::size_t size, const Effort& effort,
                   GrowthPlan& plan, Block** block, Failure& failure) noexcept;
-  // Plans under the lock, and takes the blocks that the plan names out of the
-  // lists.
+  // Plans under the lock, and removes the blocks of the plan from the lists.
   Attempt PlanUnderLock(Pool own, std::size_t size, const Effort& effort,
                         GrowthPlan& plan, Block** block) noexcept;
-  // Fetches host memory for a plan that had too little. False: there is none.
+  // Fetches host memory for a plan that lacked it. False: there is none.
   bool Extend(GrowthPlan& plan) const noexcept;
-  // Calls the driver for what was planned, and commits or undoes the plan.
+  // Makes the driver calls of the plan, and commits or undoes it.
   Attempt Execute(Pool own, GrowthPlan& plan, Block** block,
                   Failure& failure) noexcept;
   Attempt Undo(GrowthPlan& plan) noexcept;
-  // Whether another attempt may do with free handles at the ends of ranges, or
-  // because there is room after all. Else `failure` says why memory is short.
+  // Whether another attempt may succeed with free handles at the ends of
+  // ranges, or because the place has room now. False: `failure` explains the
+  // shortage.
   bool MayTryAgain(Effort& effort, Failure& failure) noexcept;
-  // After a refusal of memory: makes the next attempt ask for less. False:
-  // nothing less is left to ask for.
+  // Call it after a refusal of memory: makes the next attempt request less.
+  // False: nothing less is left to request.
   bool AskForLess(Effort& effort) noexcept;
-  // Why a growth of `bytes` is refused. False: there is room after all.
+  // Explains why a growth of `bytes` is refused. False: the place has room now.
   bool ExplainShortage(std::size_t bytes, Failure& failure) noexcept;
-  // Obtains idle memory of other streams, or gives back free handles of this
-  // one, so that another attempt may succeed.
+  // Obtains idle memory of other streams, or releases free handles of this
+  // stream, so that another attempt may succeed.
   bool MakeRoom(std::size_t bytes, const Effort& effort,
                 bool* gave_own) noexcept;
-  // Reserves a range for a block of `size`, a smaller one if need be. False if
+  // Reserves a range for a block of `size`; a smaller range if needed. False if
   // there are no addresses.
   bool AddRange(Pool own, std::size_t size) noexcept;
   std::unique_ptr<AddressRange> ReserveRange(std::size_t bytes) noexcept;
 
   // Driver calls: virtual_memory_driver.cc. Without the lock.
-  // Creates and maps the pieces. If a call fails, undoes the calls before it;
-  // the pieces say what it could not undo.
+  // Creates and maps the pieces. If a call fails, undoes the calls before it.
+  // The pieces record the calls that it could not undo.
   Status MapPieces(std::vector<GrowthPiece>& pieces) noexcept;
   Status MapPiece(GrowthPiece& piece) noexcept;
   Status Create(GrowthPiece& piece) noexcept;
@@ -187,30 +188,30 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   Status Unmap(std::byte* at, std::size_t bytes) noexcept;
 
   // Lists: virtual_memory_lists.cc. Hold lock_.
-  // The addresses of the plan become pending; so do the handles that it moves.
+  // Makes the addresses of the plan pending, and the handles that it moves.
   void TakePlanned(GrowthPlan& plan) noexcept;
-  // Cuts `block` so that a block begins at `at`; returns that one.
+  // Splits `block` so that a block begins at `at`; returns that block.
   Block* CutAt(Block* block, std::byte* at) noexcept;
-  // Takes a free block or a hole out of its list.
+  // Removes a free block or a hole from its list.
   void MakePending(Block* block) noexcept;
-  // Cuts the handle's block out of its free block; makes it pending.
+  // Splits the handle's block from its free block; makes it pending.
   void TakeFreeHandle(FreeHandle& free) noexcept;
   // Makes a pending block free again.
   void Restore(Block* block) noexcept;
-  // Makes an unusable block a hole, joined with the holes beside it.
+  // Makes an unusable block a hole, joined with adjacent holes.
   void MakeHole(Block* block) noexcept;
-  // Restores the lists after TakePlanned, but for what could not be undone.
+  // Undoes TakePlanned, except for driver calls that could not be undone.
   void UndoPlan(GrowthPlan& plan) noexcept;
-  // Restores a hole of the plan, where its piece `first` begins; returns the
-  // number of the first piece after it.
+  // Restores a hole of the plan; its first piece is `first`. Returns the number
+  // of the first piece after the hole.
   std::size_t UndoHole(Block* block, const GrowthPlan& plan,
                        std::size_t first) noexcept;
   void UndoHandle(const GrowthPiece& piece, AddressRange& range) noexcept;
   // Makes a pending block retired.
   void Retire(Block* block, FreeEpochs::Epoch epoch) noexcept;
-  // Keeps an unmapped handle for ReleaseRefused.
+  // Records an unmapped handle for ReleaseRefused.
   void Refuse(PageHandle* handle) noexcept;
-  // The addresses of the plan become one live block, and free rests.
+  // Makes the addresses of the plan one live block, and frees the rests.
   Block* CommitPlan(GrowthPlan& plan, Pool own) noexcept;
   void CommitMoves(GrowthPlan& plan) noexcept;
   template <class Visit>
@@ -218,9 +219,10 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   // Lists the free handles that a growth of `plan` may move. False if the list
   // has no room.
   bool CollectFree(GrowthPlan& plan) const;
-  // Bytes of free handles and of those that the driver refused to return.
+  // Bytes of free handles and of handles that the driver refused to release.
+  // Hold lock_.
   std::size_t IdlePageBytesLocked() const;
-  // The same. Takes the lock.
+  // IdlePageBytesLocked; acquires the lock.
   std::size_t IdlePageBytes() const noexcept;
   VmmPolicy::Held held() const {
     return {blocks_.chunk_bytes(), peak_taken_bytes_};
@@ -231,50 +233,52 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
 
   // Release: virtual_memory_idle.cc. Without the lock.
   enum class Wait { kForStream, kNever };
-  // Releases free handles until they are `bytes`; returns their bytes.
+  // Releases free handles until their sum is `bytes`; returns the released
+  // bytes.
   std::size_t ReleaseFree(std::size_t bytes, Wait wait) noexcept;
   std::size_t ReleaseMapped(std::size_t bytes, Wait wait) noexcept;
-  // Takes free handles of `bytes` out of the lists: the smallest that suffices,
-  // or else the largest first. `handles` has room for all.
-  // With them, all retired addresses, for which `retired` has room; if it has
-  // not, nothing is taken.
+  // Removes free handles of `bytes` from the lists: the smallest that suffices,
+  // else the largest first. `handles` has room for all. Also removes all
+  // retired addresses into `retired`. If `retired` has no room, removes
+  // nothing.
   void DetachFree(std::size_t bytes, std::vector<FreeHandle>& handles,
                   std::vector<Block*>& retired) noexcept;
   std::size_t ReleaseDetached(std::vector<FreeHandle>& handles) noexcept;
-  // Returns an unmapped handle to the driver; if the driver refuses, keeps it
-  // for ReleaseRefused. Returns the bytes released.
+  // Releases an unmapped handle to the driver. If the driver refuses, records
+  // it for ReleaseRefused. Returns the bytes released.
   std::size_t ReleaseHandle(PageHandle* handle) noexcept;
-  // Returns a list of handles, linked by `next`, in the same way.
+  // ReleaseHandle for a list of handles, linked by `next`.
   std::size_t ReleaseHandles(PageHandle* handles) noexcept;
   // Tries again to unmap and release memory that the driver refused.
   std::size_t ReleaseRefused() noexcept;
-  // Unmaps retired addresses whose work is done. Returns the bytes released
-  // with them.
+  // Unmaps retired addresses after the end of their work. Returns the bytes
+  // released with them.
   std::size_t UnmapRetired() noexcept;
-  // Takes them out of their list, or `all`, as far as `retired` has room. Holds
-  // lock_.
+  // Removes retired addresses without pending work, or `all`, from their list,
+  // as far as `retired` has room. Hold lock_.
   void TakeRetired(bool all, std::vector<Block*>& retired) noexcept;
   bool ReserveForRetired(std::vector<Block*>& retired);
-  // Unmaps them and releases the handles that are mapped only there; adds their
-  // bytes to `released`. Mappings that the driver refuses to unmap retire
-  // again. False if there is any.
+  // Unmaps removed addresses, and releases handles mapped only there; adds the
+  // released bytes to `released`. A mapping that the driver refuses to unmap
+  // retires again. False if there is any.
   bool UnmapTaken(std::vector<Block*>& retired, std::size_t* released) noexcept;
-  // They are unmapped: makes them holes. Returns the handles that were mapped
-  // only there, linked by `next`. Holds lock_.
+  // Makes unmapped addresses holes. Returns the handles that were mapped only
+  // there, linked by `next`. Hold lock_.
   PageHandle* MakeHoles(Block* const* first, std::size_t count) noexcept;
   void TellOf(Block* const* first, std::size_t count,
               int count_change) noexcept;
-  // Frees ranges that hold nothing.
+  // Frees ranges without mapped memory.
   void FreeRanges() noexcept;
   void DetachRanges() noexcept;
-  // Logs and forgets what the driver still refuses when the strategy ends.
+  // Logs and forgets memory that the driver still refuses at the end of the
+  // strategy.
   void LoseRefused() noexcept;
 
   const VmmPolicy vmm_;
-  Device* const device_;  // null: there is no virtual memory
+  Device* const device_;  // Null: the device has no virtual memory.
   const Location location_;
   const std::shared_ptr<PeerAccess> peers_;
-  // Whether handles are created so that they can be exported, and for network
+  // Whether to create handles for export; whether to create them for network
   // cards.
   std::atomic<bool> may_share_;
   std::atomic<bool> may_rdma_;
@@ -284,17 +288,17 @@ class VirtualMemoryAllocator final : public AutoGrowthAllocator,
   std::array<std::size_t, AutoGrowthPolicy::kPoolCount> last_range_bytes_{};
   BlockChain retired_;
   std::size_t retired_count_ = 0;
-  PageHandle* refused_ = nullptr;  // handles that the driver did not release
-  // Of refused_, and of handles that are mapped only at retired addresses.
+  PageHandle* refused_ = nullptr;  // Handles that the driver did not release.
+  // Bytes of refused_, and of handles mapped only at retired addresses.
   std::size_t refused_bytes_ = 0;
-  Chunk* unused_ranges_ = nullptr;  // that are to be freed, linked by `next`
+  Chunk* unused_ranges_ = nullptr;  // To be freed, linked by `next`.
   std::size_t range_count_ = 0;
   std::size_t handle_count_ = 0;
-  std::size_t peak_taken_bytes_ = 0;  // at growths
-  std::size_t credit_bytes_ = 0;      // see VmmPolicy::PrefersFree
-  std::size_t pin_count_ = 0;         // of all handles
-  bool was_retired_ = false;          // nobody allocates here any more
-  bool may_lack_grants_ = false;  // handles were pending when grants changed
+  std::size_t peak_taken_bytes_ = 0;  // Peak of taken_bytes_ at growths.
+  std::size_t credit_bytes_ = 0;      // See VmmPolicy::PrefersFree.
+  std::size_t pin_count_ = 0;         // Sum over all handles.
+  bool was_retired_ = false;          // No chain allocates here any more.
+  bool may_lack_grants_ = false;  // Handles were pending when grants changed.
 };
 
 template <class Visit>

@@ -26,7 +26,7 @@ Status VirtualMemoryAllocator::Create(GrowthPiece& piece) noexcept {
     return status == Status::kNotSupported || status == Status::kNotPermitted;
   };
   Status status = create();
-  // A property that the device refuses is not asked for again.
+  // A property that the device refuses is not requested again.
   if (is_refused(status) && properties.share != ShareType::kNone) {
     properties.share = ShareType::kNone;
     may_share_ = false;
@@ -106,7 +106,7 @@ void VirtualMemoryAllocator::UndoPiece(GrowthPiece& piece) noexcept {
     piece.is_mapped = Unmap(piece.at, piece.bytes) != Status::kSuccess;
   }
   if (piece.is_mapped) {
-    // Its addresses retire, and its handle with them unless it is mapped
+    // Its addresses retire. Its handle retires too, unless it is mapped
     // elsewhere.
     pool().TellOfRange(piece.at, piece.bytes, +1);
   } else if (!piece.is_new()) {
@@ -151,7 +151,7 @@ Status VirtualMemoryAllocator::MapPieces(
     if (status == Status::kSuccess) status = MapPiece(piece);
   }
   const PeerAccess::GrantsPtr grants = peers_->grants();
-  // One call for each contiguous run: it is the dearest call.
+  // One call per contiguous run, because it is the most expensive call.
   for (std::size_t i = 0; i < pieces.size() && status == Status::kSuccess;) {
     std::byte* const at = pieces[i].at;
     std::size_t bytes = 0;

@@ -1,5 +1,5 @@
-// VirtualMemoryAllocator shares its handles with other processes, with other
-// devices, and with programs that register memory.
+// Sharing of handles: with other processes, with other devices, and with
+// programs that register memory.
 
 #include <glog/logging.h>
 
@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// Keeps handles where they are, and their strategy and its pool with them.
+// Pins handles at their addresses, and holds their strategy and its pool.
 class VirtualMemoryAllocator::Pin {
  public:
   Pin(VirtualMemoryAllocator& strategy, std::vector<PageHandle*> handles)
@@ -88,7 +88,7 @@ Status ExportMapped(const Allocation& allocation, ExportedMemory* exported) {
       at = handle->end();
     }
   }
-  // The allocation keeps the handles until they are pinned.
+  // The allocation holds the handles until they are pinned.
   const auto pin = std::make_shared<VirtualMemoryAllocator::Pin>(
       *strategy, std::move(handles));
   const Status status = strategy->ExportPieces(pin->handles(), pieces);
@@ -151,7 +151,7 @@ Status VirtualMemoryAllocator::ApplyGrants() noexcept {
   if (device_ == nullptr) return Status::kSuccess;
   const PeerAccess::GrantsPtr grants = peers_->grants();
   std::vector<PageHandle*> handles;
-  // A first round without room counts them.
+  // The first round has no room; it counts the handles.
   for (std::size_t outdated = 0;;) {
     try {
       handles.clear();

@@ -1,4 +1,4 @@
-// How VirtualMemoryAllocator gives memory back: the ChunkHolder side.
+// Idle memory of VirtualMemoryAllocator: its functions as a ChunkHolder.
 
 #include <glog/logging.h>
 
@@ -19,7 +19,7 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
                                         std::vector<FreeHandle>& handles,
                                         std::vector<Block*>& retired) noexcept {
   const Joined joined(*this);
-  // Memory is not released while it is still mapped elsewhere.
+  // Do not release memory that is still mapped at retired addresses.
   if (retired_count_ > retired.capacity()) return;
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handles.size() == handles.capacity()) return;
@@ -32,7 +32,7 @@ void VirtualMemoryAllocator::DetachFree(std::size_t bytes,
               }
               return a.handle->base > b.handle->base;
             });
-  // The last one that suffices alone is the smallest of these.
+  // The last one that suffices alone is the smallest such handle.
   std::size_t first = 0;
   while (first + 1 < handles.size() &&
          handles[first + 1].handle->bytes >= bytes) {
@@ -59,7 +59,7 @@ std::size_t VirtualMemoryAllocator::ReleaseFree(std::size_t bytes,
   while (released < bytes) {
     const std::size_t step = ReleaseMapped(bytes - released, wait);
     released += step;
-    // Other threads may have used up the records for the rest.
+    // Other threads may have used up the records.
     if (step == 0 || IdlePageBytes() == 0) break;
   }
   return released;
@@ -77,7 +77,8 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
     }
     if (count == 0) return 0;
     handles.reserve(count);
-    // Each may be cut out of its block; the slab keeps the records at hand.
+    // Each handle may be split from its block; the slab holds the records
+    // ready.
     RecordSupply supply(RecordSlab::Instance());
     if (!supply.Fill(2 * count)) return 0;
   } catch (const std::bad_alloc&) {
@@ -87,7 +88,7 @@ std::size_t VirtualMemoryAllocator::ReleaseMapped(std::size_t bytes,
   if (!ReserveForRetired(retired)) return 0;
   DetachFree(bytes, handles, retired);
   if (handles.empty()) return 0;
-  // The stream may have used and freed one of them before it was detached.
+  // The stream may have reused and freed one of them before it was detached.
   std::size_t released = 0;
   if (wait == Wait::kForStream ? AwaitStream() : IdleIsDone()) {
     if (UnmapTaken(retired, &released)) {
@@ -168,7 +169,7 @@ void VirtualMemoryAllocator::DetachRanges() noexcept {
     --range_count_;
     chunk->next = std::exchange(unused_ranges_, range);
   }
-  // The next range is twice the largest that is left.
+  // The next range is twice the largest remaining one.
   last_range_bytes_ = {};
   for (Chunk* chunk = blocks_.first_chunk(); chunk != nullptr;
        chunk = chunk->next) {
@@ -225,7 +226,7 @@ std::size_t VirtualMemoryAllocator::GiveBack(
       break;
     case Kind::kBestFit:
       if (given == 0) given = ReleaseFree(request.bytes, Wait::kForStream);
-      // Chunks that are too small alone.
+      // Chunks that do not suffice alone.
       if (missing() != 0) {
         given += AutoGrowthAllocator::GiveBack({.kind = Kind::kLargestFirst,
                                                 .bytes = missing(),

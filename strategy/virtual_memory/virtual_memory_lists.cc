@@ -1,4 +1,4 @@
-// The lists of VirtualMemoryAllocator: how blocks become pending, free, live or
+// The lists of VirtualMemoryAllocator: blocks become pending, free, live or
 // holes.
 
 #include <algorithm>
@@ -24,8 +24,9 @@ std::size_t VirtualMemoryAllocator::IdlePageBytes() const noexcept {
 bool VirtualMemoryAllocator::CollectFree(GrowthPlan& plan) const {
   const GrowthTarget& target = plan.target;
   bool fits = true;
-  // From the smallest blocks to the largest, which lose their handles first:
-  // from the smallest first, 16 recordings reserve 1.028 instead of 1.023.
+  // From the smallest blocks to the largest, so that the largest lose their
+  // handles first. With the smallest first, 16 recordings reserve 1.028 instead
+  // of 1.023.
   ForEachFreeHandle([&](Block& block, PageHandle& handle) {
     if (handle.base < target.end && handle.end() > target.begin) return;
     fits = fits && plan.free_handles.Add(handle, block);
@@ -87,8 +88,8 @@ void VirtualMemoryAllocator::TakePlanned(GrowthPlan& plan) noexcept {
 void VirtualMemoryAllocator::Restore(Block* block) noexcept {
   blocks_.SetUsable(block, RangeOf(*block).pool);
   blocks_.AddMapped(block->size);
-  taken_bytes_ += block->size;  // until it is free
-  // Epochs may have been numbered anew while it was pending.
+  taken_bytes_ += block->size;  // Until it is free.
+  // Epochs may have restarted while the block was pending.
   InsertFree(block, std::min(block->offset_units, epochs_.current()));
 }
 
@@ -127,7 +128,7 @@ void VirtualMemoryAllocator::CommitMoves(GrowthPlan& plan) noexcept {
 }
 
 Block* VirtualMemoryAllocator::CommitPlan(GrowthPlan& plan, Pool own) noexcept {
-  // Memory that was free here, or moved, may still be in use by past work.
+  // Past work may still use memory that was free here, or that moved.
   FreeEpochs::Epoch epoch = FreeEpochs::kNone;
   for (const GrowthPiece& piece : plan.pieces) {
     if (!piece.is_new()) epoch = std::max(epoch, piece.from->epoch);

@@ -1,5 +1,5 @@
 // Retired addresses of VirtualMemoryAllocator, and handles that the driver
-// refused to take back.
+// refused to release.
 
 #include <glog/logging.h>
 

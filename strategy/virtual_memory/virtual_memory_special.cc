@@ -1,5 +1,5 @@
-// Requests of VirtualMemoryAllocator for memory of a special kind: a handle of
-// its own, or a chunk that cudaIpcGetMemHandle knows.
+// Special requests of VirtualMemoryAllocator: a handle of its own, or a chunk
+// for cudaIpcGetMemHandle.
 
 #include <algorithm>
 #include <mutex>
@@ -10,9 +10,9 @@
 namespace strata {
 namespace {
 
-// Larger requests would wrap when rounded.
+// Larger requests would overflow when rounded.
 constexpr std::size_t kMostBytes = std::size_t{1} << 47;
-// Records for the cuts at both ends of a block.
+// Records to split both ends of a block.
 constexpr std::size_t kCuts = 2;
 
 }  // namespace
@@ -138,7 +138,7 @@ VirtualMemoryAllocator::Attempt VirtualMemoryAllocator::PlanHandle(
   plan.new_bytes = size;
   plan.low = target.begin;
   plan.high = target.end;
-  // Two cuts at the edges, and two that a commit may take.
+  // Two splits at the edges, and two that a commit may need.
   plan.records = 2 * kCuts;
   if (!records_.Has(plan.records)) return Attempt::kAgain;
   TakePlanned(plan);
@@ -154,7 +154,7 @@ Block* VirtualMemoryAllocator::CarveAny(Pool own, std::size_t size) noexcept {
 
 Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
                                                    Failure& failure) noexcept {
-  // A pool of its own: no block of it lies in a range, or in a loan.
+  // A separate pool: no block of it lies in a range, or in a loan.
   constexpr Pool kChunks = Pool::kLongLived;
   const std::size_t size = AlignUp(request.bytes, max_alignment());
   const bool may_grow = (request.flags & kNoGrowth) == 0;
@@ -179,7 +179,7 @@ Allocation* VirtualMemoryAllocator::AllocateForIpc(const Request& request,
       return nullptr;
     }
     failure = Failure();
-    // Of its size, so that importers see few neighbours.
+    // Of the request's size, so that importers see few other blocks.
     AutoGrowthPolicy::Sizes sizes{AlignUp(size, kPageBytes)};
     if (sizes[0] != size) sizes[1] = size;
     chunk->memory = TakeChunk(sizes, sizes[0], failure);

@@ -1,4 +1,4 @@
-// How VirtualMemoryAllocator restores its lists when a growth fails.
+// Restores the lists of VirtualMemoryAllocator after a failed growth.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ using vmm::RangeOf;
 void VirtualMemoryAllocator::Retire(Block* block,
                                     FreeEpochs::Epoch epoch) noexcept {
   blocks_.SetUnusable(block, BlockList::kRetiredPool);
-  // Epochs may have been numbered anew meanwhile.
+  // Epochs may have restarted meanwhile.
   block->offset_units = std::min(epoch, epochs_.current());
   retired_.Insert(block);
   ++retired_count_;
@@ -40,7 +40,7 @@ std::size_t VirtualMemoryAllocator::UndoHole(Block* block,
     MakeHole(block);
     return after;
   }
-  // Without records, the addresses stay pending: they are lost.
+  // Without records, the addresses stay pending and are leaked.
   if (!records_.Has(after - first)) return after;
   for (std::size_t i = first; i < after; ++i) {
     const GrowthPiece& piece = plan.pieces[i];
@@ -73,8 +73,7 @@ void VirtualMemoryAllocator::UndoHandle(const GrowthPiece& piece,
   }
   if (handle == nullptr) return;
   if (!piece.is_mapped) return Refuse(handle);
-  // It is mapped only at the addresses that were to serve, and retires with
-  // them.
+  // The handle is mapped only at the planned addresses, and retires with them.
   handle->base = piece.at;
   range.SetHandle(piece.at, piece.bytes, handle);
   refused_bytes_ += handle->bytes;
@@ -87,7 +86,7 @@ void VirtualMemoryAllocator::UndoPlan(GrowthPlan& plan) noexcept {
   for (Block* block = plan.region; at < plan.high;) {
     at = EndOf(*block);
     Block* const next = block->next;
-    // Pieces tile every hole of the plan, and nothing else.
+    // Pieces tile every hole of the plan, and no other block.
     if (i == plan.pieces.size() || plan.pieces[i].at != block->data) {
       Restore(block);
     } else {

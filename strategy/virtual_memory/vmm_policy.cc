@@ -10,21 +10,23 @@
 namespace strata {
 namespace {
 
-// With this room and more, handles are as large as possible; with less, their
-// size falls with its square, so that the last GiB are mapped page by page.
+// From this room on, handles have the largest size. With less room, their size
+// falls with the square of the room, so that the last GiB are mapped page by
+// page.
 constexpr std::size_t kAmpleRoomBytes = std::size_t{72} << 30;
 constexpr std::size_t kMostHandleBytes = std::size_t{64} << 20;
 constexpr std::size_t kQuantumBytes = std::size_t{20} << 20;
-// Of the reserved bytes and of the room, the part that a growth creates at
-// least: a growth more costs a call for access, the dearest one.
+// A growth creates at least this fraction of the reserved bytes and of the
+// room. Each growth costs a call to set access, the most expensive call.
 constexpr std::size_t kQuantumDivisor = 256;
-// Of the reserved bytes, the least room for the dial while much is free.
+// Least room for the dial while much is free, as a fraction of the reserved
+// bytes.
 constexpr std::size_t kAmpleRoomDivisor = 4;
-// Of the device's memory, an arena's first range.
+// First range of an arena, as a fraction of the device's memory.
 constexpr std::size_t kFirstRangeDivisor = 8;
 constexpr std::size_t kFirstSmallRangeDivisor = 64;
 
-// Less holds no block.
+// A smaller reserve holds no block.
 constexpr std::size_t kLeastReserveBytes = 3 * kPageBytes;
 // The address space of a process on x86-64 and arm64.
 constexpr std::size_t kMostReserveBytes = std::size_t{1} << 47;
@@ -101,7 +103,7 @@ bool VmmPolicy::PrefersFree(std::size_t missing, std::size_t room,
                             const Held& held, std::size_t credit) const {
   if (remap_ != Remap::kDial) return remap_ == Remap::kTight;
   const Held then = {held.reserved_bytes + missing, held.peak_bytes};
-  // With little room left, a growth creates what it can.
+  // With little room left, a growth creates as much as it can.
   const std::size_t least_room =
       held.reserved_bytes / (IsAmple(then) ? kAmpleRoomDivisor : 1);
   return room >= least_room && credit < PriceOf(missing, then);

@@ -9,27 +9,29 @@
 
 namespace strata {
 
-// The numbers of virtual_memory: sizes of handles and address ranges, and when
-// a growth moves free handles instead of creating some.
+// The sizes of virtual_memory: handles and address ranges; and the decision
+// whether a growth moves free handles or creates new ones.
 //
 // Units: bytes.
 // Source: memory_policy.md §3 (handle size by room), §4.3 and §9.1 (the dial).
 class VmmPolicy {
  public:
-  // Blocks of up to this size are in small arenas.
+  // Largest size of blocks in small arenas.
   static constexpr std::size_t kSmallLimitBytes = std::size_t{256} << 10;
 
-  // Errors: std::invalid_argument naming the option that is wrong.
+  // Errors: std::invalid_argument that names the invalid option.
   explicit VmmPolicy(const StrategyOptions& options);
 
   // The largest handle to create while the place can grow by `room` bytes.
   std::size_t HandleBytes(std::size_t room) const;
-  // The least to create at the end of a range, with handles of `handle_bytes`,
-  // while `reserved` bytes are held and the place can grow by `room` bytes.
+  // Fewest bytes to create at the end of a range, with handles of
+  // `handle_bytes`, while `reserved` bytes are held and the place can grow by
+  // `room` bytes.
   static std::size_t QuantumBytes(std::size_t handle_bytes, std::size_t room,
                                   std::size_t reserved);
-  // The size of an arena's next address range, for a device of `device_bytes`,
-  // after one of `last_bytes` (0: it is the first), for a block of `size`.
+  // The size of the next address range of an arena. The device has
+  // `device_bytes`, the last range had `last_bytes` (0: none), and the range
+  // must hold a block of `size`.
   static std::size_t RangeBytes(std::size_t device_bytes,
                                 std::size_t last_bytes, std::size_t size,
                                 bool is_small);
@@ -40,29 +42,30 @@ class VmmPolicy {
   // Whether a handle may be mapped twice.
   bool may_alias() const { return may_alias_; }
 
-  // A stream's memory: what it holds, and the most that was in use at a growth.
+  // Memory of a stream: held bytes, and the peak of bytes in use at growths.
   struct Held {
     std::size_t reserved_bytes = 0;
     std::size_t peak_bytes = 0;
   };
-  // Whether a growth that lacks `missing` bytes, while the place can grow by
-  // `room` bytes, moves free handles first. `credit` is the bytes that may be
-  // created for those that were moved.
+  // Whether a growth moves free handles first. It lacks `missing` bytes, while
+  // the place can grow by `room` bytes. `credit`: bytes that may be created in
+  // return for bytes moved before.
   bool PrefersFree(std::size_t missing, std::size_t room, const Held& held,
                    std::size_t credit) const;
-  // What moving `bytes` adds to the credit.
+  // Credit for moving `bytes`.
   std::size_t CreditFor(std::size_t bytes) const {
     return moved_per_created_ != 0 ? bytes / moved_per_created_ : 0;
   }
-  // What creating `bytes` takes from the credit, with `held` as it is then:
-  // more once much is held beside the peak, so that a program whose sizes vary
-  // for ever comes to rest.
+  // Credit used by creating `bytes`, with `held` at that time. The price rises
+  // when far more than the peak is held, so that a program with ever varying
+  // sizes settles.
   static std::size_t PriceOf(std::size_t bytes, const Held& held) {
     return IsAmple(held) ? bytes * kAmplePrice : bytes;
   }
 
  private:
-  // Above the peak, the part of it that is ample; docs/virtual_memory.md.
+  // Held bytes are ample above the peak plus this fraction of it;
+  // docs/virtual_memory.md.
   static constexpr std::size_t kAmpleDivisor = 16;
   static constexpr std::size_t kAmplePrice = 4;
   static bool IsAmple(const Held& held) {
@@ -73,7 +76,7 @@ class VmmPolicy {
   enum class Remap : std::uint8_t { kLazy, kTight, kDial };
 
   Remap remap_ = Remap::kDial;
-  std::size_t moved_per_created_ = 0;  // with kDial
+  std::size_t moved_per_created_ = 0;  // With kDial.
   std::size_t most_handle_bytes_;
   std::size_t most_address_bytes_;
   bool may_alias_;

@@ -55,7 +55,7 @@ namespace strata {
 //   Growth: the growth of the driver is not visible either. So the cache is
 //   flushed before a request of kSystemStepBytes or more that the chain's idle
 //   memory may not serve. That idle memory is estimated as the peak of
-//   HeldBytes since memory was last given back, minus the bytes held now.
+//   HeldBytes since memory was last released, minus the bytes held now.
 //   While a capture is announced, no request uses the cache, and a shortage of
 //   another stream does not free it. Memory that is freed or was allocated
 //   during a capture never enters the cache, because it may belong to a graph.
@@ -64,9 +64,9 @@ namespace strata {
 //   free memory.
 //   Bins (AsyncCachePolicy): a request gets its bin, or its own size if the
 //   memory left does not hold the bin. The cache then stays filled while the
-//   driver grows. Before the driver is asked for a bin of kSystemStepBytes or
-//   more, a cached bin of another stream of the place moves to this stream, if
-//   the other stream has no work left.
+//   driver grows. A request for a bin of kSystemStepBytes or more first takes a
+//   cached bin of another stream of the place, if that stream has no work left.
+//   Only then it calls the driver.
 // Threads: any thread. No lock is held during a device call.
 // Cost: a hit is O(1) under one lock, without heap or device call. Otherwise
 //   one driver call per request and per free; a marked free costs an event and
@@ -120,7 +120,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
 
   // Bytes of freed blocks in the cache.
   std::size_t kept_bytes() const { return IdleBytes(); }
-  // Whether the cache and its counters agree. For tests; O(blocks kept).
+  // Whether the cache and its counters agree. For tests; O(cached blocks).
   bool IsConsistent() const;
 
  private:
@@ -305,7 +305,7 @@ class CudaMallocAsyncAllocator final : public Allocator,
   KeptBins kept_bins_;
   bool is_closed_ = false;       // Whether the cache is closed, for ever.
   std::size_t graph_bytes_ = 0;  // Bytes in use that may belong to graphs.
-  // Peak of HeldBytes since memory was last given back.
+  // Peak of HeldBytes since memory was last released.
   std::size_t most_held_bytes_ = 0;
 
   Reclaimer::Registration registration_;

@@ -29,7 +29,7 @@ bool IsAligned(const Block& block, std::size_t alignment) {
 }  // namespace
 
 struct ParkedFrees::Note {
-  // Bytes of the request that the strategy gave the block for.
+  // Bytes of the request that the strategy allocated the block for.
   std::size_t requested = 0;
   Tick tick = 0;
   Block* older = nullptr;

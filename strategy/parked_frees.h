@@ -103,7 +103,7 @@ class ParkedFrees final : public FreeSource {
   Block* FindFit(const Request& request, bool may_waste) noexcept;
   Block* TakeFit(const Request& request, bool may_waste) noexcept;
   void NoteMisfit(const Block& block, std::size_t given_for) noexcept;
-  // Bytes of the request that the strategy gave the block for.
+  // Bytes of the request that the strategy allocated the block for.
   std::size_t ForgetMisfit(const Block& block) noexcept;
   void LetGo() noexcept;  // Releases frees_: nothing is parked.
   // Call these without lock_.

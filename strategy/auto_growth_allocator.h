@@ -66,7 +66,7 @@ class AutoGrowthAllocator : public PoolingStrategy, private HitPath {
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::shared_ptr<ChunkPool> pool, std::shared_ptr<ChainStream> stream,
       const AutoGrowthPolicy& policy);
-  // Makes `strategy`, which is_complete, lend to other streams.
+  // Makes `strategy`, constructed with is_complete, lend to other streams.
   static std::shared_ptr<AutoGrowthAllocator> MakeLender(
       std::unique_ptr<AutoGrowthAllocator> strategy);
 

@@ -18,7 +18,8 @@
 
 namespace strata {
 
-// A device of a few made-up bytes: first fit, no rounding.
+// A system of a few bytes at made-up addresses. Allocates first fit, without
+// rounding.
 //
 // Threads: any thread.
 class ArenaSystem final : public SystemAllocator {
@@ -64,16 +65,17 @@ class ArenaSystem final : public SystemAllocator {
 
   const std::size_t bytes_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::size_t> live_;  // begin to bytes; by mutex_
-  std::size_t live_bytes_ = 0;               // by mutex_
-  std::uint64_t count_ = 0;                  // allocations made; by mutex_
+  std::map<std::size_t, std::size_t>
+      live_;                    // begin to bytes; guarded by mutex_
+  std::size_t live_bytes_ = 0;  // guarded by mutex_
+  std::uint64_t count_ = 0;     // allocations made; guarded by mutex_
 };
 
-// Where a call is, for a test that wants to step in.
+// The points of a call at which a test can run its hook.
 enum class CallPoint { kBeforeSearch, kAfterSearch, kBeforeFree, kAfterFree };
 
-// What stands for the strategy of an ArenaPlace: has its ladder, and calls a
-// hook around every call.
+// Replaces the strategy of an ArenaPlace. It forwards to the ladder, and calls
+// a hook before and after each call.
 class HookedAllocator final : public Decorator {
  public:
   using Hook = std::function<void(CallPoint)>;
@@ -112,10 +114,11 @@ class HookedAllocator final : public Decorator {
   std::atomic<std::uint64_t> searches_{0};
 };
 
-// A RetryAllocator over an arena, with all that waiting needs.
+// A RetryAllocator over an arena, with everything that it needs to wait.
 class ArenaPlace final : private PlaceUsage {
  public:
-  // With `knows_usage`, `retry.usage` is the arena's; else there is none.
+  // With `knows_usage`, `retry.usage` reports the arena's usage; otherwise it
+  // is null.
   ArenaPlace(std::size_t bytes, RetryOptions retry,
              const HookedAllocator::Hook& hook = nullptr,
              bool knows_usage = true)

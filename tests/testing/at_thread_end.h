@@ -6,8 +6,8 @@
 
 namespace strata {
 
-// Calls `act` when the calling thread ends, once all thread-local objects that
-// are made after this call are gone.
+// Calls `act` when the calling thread ends, after the destruction of all
+// thread-local objects that are created after this call.
 inline void AtThreadEnd(std::function<void()> act) {
   struct Last {
     Last() = default;

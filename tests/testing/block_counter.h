@@ -10,17 +10,17 @@
 
 namespace strata {
 
-// How many blocks a place has, by state, and their bytes.
+// Number of blocks of a place by state, and their bytes.
 struct BlockCounts {
-  bool has_blocks = false;  // the strategy lists them
+  bool has_blocks = false;  // the strategy lists its blocks
   std::uint64_t live = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t deferred = 0;
   std::uint64_t lent = 0;
-  std::uint64_t bytes = 0;  // of all, those that are lent once
+  std::uint64_t bytes = 0;  // of all blocks; a lent block counts once
 };
 
-// Counts what it visits.
+// Counts the blocks that it visits.
 class BlockCounter final : public AllocatorVisitor, public BlockCounts {
  public:
   void VisitLayer(const Allocator& /*layer*/) override {}
@@ -28,7 +28,7 @@ class BlockCounter final : public AllocatorVisitor, public BlockCounts {
                    const std::vector<BlockInfo>& blocks) override {
     if (std::strcmp(layer.name(), "chunk_pool") != 0) has_blocks = true;
     for (const BlockInfo& block : blocks) {
-      // Its bytes are those of the borrower's chunk.
+      // The chunk of the borrower already counts these bytes.
       if (block.state == BlockState::kLent) {
         ++lent;
         continue;

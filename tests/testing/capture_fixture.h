@@ -18,51 +18,51 @@ inline constexpr std::array<CaptureMode, 3> kCaptureModes = {
     CaptureMode::kGlobal, CaptureMode::kThreadLocal, CaptureMode::kRelaxed};
 
 const char* NameOf(CaptureMode mode);
-// Lets a failed expectation name the status.
+// Prints the name of the status in a failed expectation.
 void PrintTo(CaptureStatus status, std::ostream* out);
 
-// A test of captures and graphs of device 0; skips where there are none.
+// A test of captures and graphs of device 0. Skips on devices without them.
 //
-// Model: captures are begun and ended by the test's own thread; what another
-//   thread does meanwhile, a thread does that is joined at once.
+// Model: the test's own thread begins and ends the captures. A call of another
+//   thread runs in a temporary thread, which is joined at once.
 class CaptureFixture : public DeviceTest {
  protected:
   void SetUp() override;
-  // Ends the captures that a failed test has left.
+  // Ends the captures that a failed test left open.
   void TearDown() override;
 
   void Begin(const Stream& stream, CaptureMode mode = CaptureMode::kGlobal);
   // The graph lives until the test ends.
   Graph End(const Stream& stream);
-  // The capture comes to its end with `status`: without a graph, and leaving
-  // the stream as any other.
+  // Ends the capture and expects `status`. Expects no graph, and that the
+  // stream is usable afterwards.
   void ExpectEnd(const Stream& stream, Status status);
-  // Ends the capture, whatever has become of it, and its graph.
+  // Ends the capture, whatever its state, and destroys its graph.
   Status Abandon(const Stream& stream);
-  // As Begin, `body`, End.
+  // Begin, `body`, End.
   Graph Capture(const Stream& stream, const std::function<void()>& body);
 
   CaptureStatus StatusOf(const Stream& stream);
   CaptureInfo InfoOf(const Stream& stream);
-  // The one node that the stream's next one depends on.
+  // The only node that the stream's next node depends on.
   GraphNode LastNode(const Stream& stream);
-  // What `node` depends on is `nodes`, in any order.
+  // Expects that `node` depends on exactly `nodes`, in any order.
   void ExpectPredecessors(GraphNode node, std::vector<GraphNode> nodes);
 
-  // Both live until the test ends.
+  // The graph and the executable graph live until the test ends.
   Graph NewGraph();
   GraphExec NewExec(Graph graph, unsigned flags = 0);
   void Launch(GraphExec exec, const Stream& stream);
-  // Launches and waits, in a stream of its own.
+  // Launches in a new stream, and waits.
   void Replay(GraphExec exec, int times = 1);
 
-  // What is in `after` from now on comes behind what is in `before`.
+  // Orders all later work of `after` behind the work submitted to `before`.
   void Order(const Stream& before, const Stream& after, Event event);
   void Copy(DevicePtr target, DevicePtr source, const Stream& stream);
-  // A copy of the first bytes of memory into page-locked memory.
+  // Copies the first bytes of memory to page-locked memory.
   void Copy(std::uint64_t* target, DevicePtr source, const Stream& stream);
-  // Counts, on the host, how often the stream gets here. The counter lives as
-  // long as the test.
+  // Counts, on the host, how often the stream reaches this point. The counter
+  // lives until the test ends.
   std::atomic<int>* NewCounter() { return &counters_.emplace_back(0); }
   void Count(const Stream& stream, std::atomic<int>* counter);
 

@@ -8,15 +8,16 @@
 
 namespace strata {
 
-// Where a program of random operations gets its choices from: a seed, or the
-// bytes that a fuzzer changes.
+// Source of the choices of a random program: a seed, or the bytes that a fuzzer
+//   changes.
 class Choices {
  public:
   explicit Choices(std::uint64_t seed) : engine_(seed) {}
-  // `bytes` outlives this object; when they are used up every choice is 0.
+  // `bytes` must outlive this object. When the bytes are used up, every choice
+  // is 0.
   explicit Choices(std::string_view bytes) : bytes_(bytes), has_bytes_(true) {}
 
-  // A number below `bound`, which is at least 1.
+  // Returns a number below `bound`. `bound` is at least 1.
   std::size_t Below(std::size_t bound) {
     if (!has_bytes_) return engine_() % bound;
     std::size_t number = 0;
@@ -27,7 +28,7 @@ class Choices {
     return number % bound;
   }
 
-  // Whether the bytes are used up; a seed never is.
+  // True if the bytes are used up. Always false with a seed.
   bool exhausted() const { return has_bytes_ && at_ >= bytes_.size(); }
 
  private:

@@ -15,8 +15,8 @@
 
 namespace strata {
 
-// Counts what passes through it, and fails the test if the layer above calls
-// it with a lock held.
+// Counts the calls that pass through it. Fails the test if the layer above
+// calls it with a lock held.
 //
 // Threads: any thread.
 class CountingAllocator final : public Decorator {
@@ -29,7 +29,7 @@ class CountingAllocator final : public Decorator {
   std::uint64_t live() const { return allocations_ - frees_; }
   std::uint64_t last_bytes() const { return last_bytes_; }
   std::uint32_t last_flags() const { return last_flags_; }
-  // What the layers above left skipped in the block freed last.
+  // Bytes that the layers above skipped at the front of the block freed last.
   std::size_t last_freed_offset() const { return last_freed_offset_; }
   bool last_freed_had(BlockFlags flag) const {
     return (last_freed_flags_ & flag) != 0;

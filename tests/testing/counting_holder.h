@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// Holder of nothing in a pool that counts who asks it.
+// A holder that holds nothing in a pool, and counts the questions it is asked.
 class CountingHolder final : public ChunkHolder {
  public:
   explicit CountingHolder(ChunkPool& pool)

@@ -28,7 +28,7 @@ DeviceConfig Seeded(std::uint64_t seed, const std::string& data) {
   return config;
 }
 
-// Not for policies under which looking at the state may change it.
+// Not for policies under which reading the state may change it.
 DeviceConfig Faulted(const std::string& progress, const std::string& data) {
   DeviceConfig config = Simulated(progress, data);
   config.name += "_faulted";

@@ -13,17 +13,16 @@ namespace strata {
 
 // A device that the conformance tests run on.
 struct DeviceConfig {
-  std::string name;  // of the test's instance
+  std::string name;  // part of the name of the test's instance
   PlatformOptions options;
-  // Whether each call is made twice: first so that it fails
-  // (faulting_platform.h).
+  // Each call is made twice; the first one fails (faulting_platform.h).
   bool faulted = false;
 };
 
 // The simulated device under each of its policies, with and without bytes.
 std::vector<DeviceConfig> SimulatedDevices();
-// Those, two whose calls fail first, and the CUDA device, whether or not this
-// machine has one.
+// SimulatedDevices(), two devices whose calls fail first, and the CUDA device,
+// whether or not this machine has one.
 std::vector<DeviceConfig> AllDevices();
 
 // For INSTANTIATE_TEST_SUITE_P.

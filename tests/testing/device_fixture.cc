@@ -10,12 +10,12 @@
 namespace strata {
 namespace {
 
-// Of the GPU's time or of the simulated clock's: far more than the calls of a
-// test take.
+// GPU time or simulated time. Far longer than the calls of a test.
 constexpr std::uint64_t kLongWorkNs = 50'000'000;
 
-// A test has a platform of its own. A GPU's context, which takes a third of a
-// second to make, is kept by the first one, until the process ends.
+// Each test has its own platform. The first platform keeps the GPU's context
+// until the process ends, because a context takes a third of a second to
+// create.
 void KeepContext(const std::shared_ptr<Platform>& platform) {
   static auto* const kept = new std::shared_ptr<Platform>();
   if (*kept != nullptr || platform->device(0).caps().simulated) return;

@@ -31,16 +31,17 @@ inline constexpr char kNeedsPeers[] = "no two devices that reach each other";
 inline constexpr char kNeedsSimulation[] =
     "a driver leaves this undefined, or the process unusable";
 
-// Part of the name of each test that records what a GPU does.
+// Part of the name of each test that pins the observed behaviour of a GPU.
 inline constexpr char kPins[] = "Pins";
 
-// A test of a device of each kind. What the New… functions make is undone when
-// the test ends; then the simulated devices must have no leaks.
+// A test that runs on a device of each kind. At the end of the test, the
+// fixture undoes the New… functions and expects that the simulated devices have
+// no leaks.
 class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
  protected:
-  // A frame of the simulated device, and a page of a GPU's.
+  // Frame of the simulated device, and page of a GPU, in bytes.
   static constexpr std::size_t kBlockBytes = std::size_t{2} << 20;
-  // Enough for a GPU's free memory to show it.
+  // Large enough to be visible in the free memory of a GPU.
   static constexpr std::size_t kLargeBytes = std::size_t{64} << 20;
   static constexpr std::uint64_t kFirst = 0x1111111111111111;
   static constexpr std::uint64_t kSecond = 0x2222222222222222;
@@ -52,13 +53,14 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
   // Null unless the devices are simulated.
   SimPlatform* sim() { return sim_; }
   bool HasTwoDevices() const { return platform_->device_count() >= 2; }
-  // Whether there is a second device, and the two can reach each other.
+  // True if there is a second device, and the two devices can access each
+  // other.
   bool HasPeers();
-  // Whether device memory keeps what is written to it.
+  // True if device memory stores the bytes written to it.
   bool HasBytes() const;
-  // Whether long work stays pending until somebody waits for it.
+  // True if long work stays pending until the host waits for it.
   bool CanHold() const;
-  // Whether asking whether work is done is enough for it to get done.
+  // True if polling for completion is enough for work to complete.
   bool PollingMakesProgress() const;
 
   Stream NewStream(unsigned flags = kStreamNonBlocking, int ordinal = 0);
@@ -66,42 +68,42 @@ class DeviceTest : public ::testing::TestWithParam<DeviceConfig> {
   DevicePtr NewMemory(std::size_t bytes, int ordinal = 0);
   // Page-locked words of the host, all 0.
   std::uint64_t* NewPinned(std::size_t words);
-  // Runs `undo` when the test ends, last one first.
+  // Runs `undo` when the test ends, in reverse order.
   void AtEnd(std::function<void()> undo) { undo_.push_back(std::move(undo)); }
 
   DeviceWork* Work(const Stream& stream) {
     return platform_->work(stream.device);
   }
-  // Work that takes long enough for the calls after it to find it pending.
+  // Submits work that is long enough to be pending during the next calls.
   void LongWork(const Stream& stream);
   // Stores `word` in each word of the range, by work in `stream`.
   void Write(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
              const Stream& stream);
-  // The same by work that takes as long as LongWork first.
+  // Write() behind work as long as LongWork().
   void LongWrite(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
                  const Stream& stream);
-  // The same as Write, launched early (DeviceWork::EnqueueEarly).
+  // Write(), launched early (DeviceWork::EnqueueEarly).
   void WriteEarly(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
                   const Stream& stream);
   // Reads the range, by work in `stream`.
   void Read(DevicePtr ptr, std::size_t bytes, const Stream& stream);
-  // Waits for the device, copies the range to the host and fails the test
-  // unless each word is `word` or the device keeps no bytes.
+  // Waits for the device and copies the range to the host. Fails the test
+  // unless each word is `word`; passes if the device stores no bytes.
   void ExpectWords(DevicePtr ptr, std::size_t bytes, std::uint64_t word,
                    int ordinal = 0);
 
   std::size_t FreeBytes(int ordinal = 0);
-  // Checks that what was free is free again: on a GPU, where others take memory
-  // as well, all but a part of kLargeBytes.
+  // Expects that at least `bytes` are free again. On a GPU, other processes use
+  // memory too, so a part of kLargeBytes may be missing.
   void ExpectFreeBytes(std::size_t bytes);
-  // Asks until the answer is not kNotReady.
+  // Polls until the result is not kNotReady.
   Status PollUntilDone(Event event);
 
-  // Says that the test has made the devices refuse every call: nothing can be
-  // undone.
+  // The test made the devices refuse every call: the fixture skips all undo
+  // steps.
   void GiveUpDevices() { given_up_ = true; }
-  // Records what this device does where CUDA's documents do not say. For tests
-  // with kPins in their names.
+  // Records the behaviour of this device where CUDA's documents do not specify
+  // it. For tests with kPins in their names.
   static void Pin(const std::string& what, Status status);
   static void Pin(const std::string& what, std::uint64_t value);
 

@@ -1,4 +1,4 @@
-// What a program under exploration holds, and how it ends.
+// The final checks of a program under exploration.
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ void ExploredProgram::CheckContents(bool graphs_too) {
   }
   for (const Life& life : lives_) {
     if (life.allocation == nullptr) continue;
-    // Launches write what nodes of other blocks wrote there before.
+    // Launches overwrite words that nodes of other blocks wrote there.
     const bool is_known =
         life.capture == kNone ? life.written : graphs_too && life.captured_use;
     if (!is_known) continue;
@@ -68,8 +68,8 @@ void ExploredProgram::DropGraphs() {
       Expect(device().GraphDestroy(capture.graph), "GraphDestroy");
     }
   }
-  // A launch keeps its pool. The device tells who holds user objects at the
-  // next call after it.
+  // A launch keeps its pool alive. The device releases user objects only at the
+  // next call after the launch.
   if (!captures_.empty()) platform_->sim_device(0).StepAll();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;

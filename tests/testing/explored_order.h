@@ -12,19 +12,21 @@
 
 namespace strata {
 
-// What happens before what in the streams of a simulated device, as its calls
-// tell: positions in streams, and which the others, and the host, come after.
+// The happens-before order of the work of a simulated device, derived from its
+// calls: positions in streams, and the positions of other streams and of the
+// host behind them.
 //
 // Model: a position is the number of pieces of work submitted to a stream. The
-//   streams it is made with come first, in that order; those that are created
-//   later follow. Streams that capture submit nothing: tell of them.
+//   streams passed to the constructor come first, in that order; streams
+//   created later follow. A capturing stream submits no work: report it with
+//   SetCapturing().
 // Threads: one.
-// Lifetime: of the platform; it is an observer of device 0.
+// Lifetime: the platform must outlive it. It is an observer of device 0.
 // Source: cuda_semantics.md §5.1, §5.4.
 class ExploredOrder {
  public:
   using Position = std::uint64_t;
-  using Clock = std::vector<Position>;  // by stream; missing ones are 0
+  using Clock = std::vector<Position>;  // by stream; missing entries are 0
 
   struct Point {
     std::size_t stream = 0;
@@ -32,11 +34,11 @@ class ExploredOrder {
   };
   struct Recorded {
     Point at;
-    Clock before;       // what an event stands for besides that
+    Clock before;       // other work that the event covers
     bool seen = false;  // the host knows that it is complete
   };
   struct Wait {
-    Position position = 0;  // what was submitted before it
+    Position position = 0;  // work submitted before the wait
     Point target;
   };
 
@@ -51,9 +53,9 @@ class ExploredOrder {
 
   Position Submitted(std::size_t stream) const;
   Position Completed(std::size_t stream) const;
-  // Up to where work in `of` comes before what is submitted to `stream` next.
+  // The last position of `of` that precedes the next work of `stream`.
   Position Before(std::size_t stream, std::size_t of) const;
-  // Up to where the host has seen the work of a stream to be done.
+  // The last position of the stream that the host has seen complete.
   Position Seen(std::size_t stream) const { return At(host_, stream); }
   static Position At(const Clock& clock, std::size_t stream) {
     return stream < clock.size() ? clock[stream] : 0;
@@ -61,9 +63,10 @@ class ExploredOrder {
 
   static void Join(Clock& clock, const Clock& other);
 
-  // What each event stands for that was recorded and not destroyed.
+  // The work that each event covers, for events that are recorded and not
+  // destroyed.
   const std::map<std::uint64_t, Recorded>& events() const { return events_; }
-  // Of an event that was recorded on a stream that does not capture.
+  // `event` was recorded on a stream that does not capture.
   const Recorded& recorded(Event event) const {
     return events_.at(reinterpret_cast<std::uintptr_t>(event.value));
   }
@@ -88,7 +91,7 @@ class ExploredOrder {
   std::vector<std::vector<Wait>> waits_;
   Clock host_;
   std::map<std::uint64_t, Recorded> events_;
-  mutable Clock completed_;  // at least
+  mutable Clock completed_;  // lower bounds
 };
 
 }  // namespace strata

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// More than any program records: a capture may not allow to make one.
+// More than any program records. A capture may forbid the creation of events.
 constexpr std::size_t kEvents = 32;
 
 const char* NameOf(StepKind kind) {
@@ -255,7 +255,7 @@ void ExploredProgram::Mark(std::size_t index, std::size_t s) {
     life.held |= Bit(capture_of_[s]);
     Note(capture_of_[s], StepKind::kMark, s, life.address);
   } else if (life.capture != kNone && !names_event) {
-    // Any work of the stream so far may be the use.
+    // The use may be any earlier work of the stream.
     captures_[life.capture].later_uses.push_back(RecordNew(s));
   }
 }
@@ -289,7 +289,7 @@ void ExploredProgram::Complete(std::size_t s) {
   const Position target = next();
   while (order_->Completed(s) < target && sim.Step(stream(s))) {
   }
-  // What is no work of the program's runs as soon as it can.
+  // Work that the program did not submit runs as early as possible.
   while (order_->Completed(s) >= target && order_->Completed(s) + 1 < next() &&
          sim.Step(stream(s))) {
   }

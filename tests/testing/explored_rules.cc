@@ -1,4 +1,4 @@
-// Which steps of a program under exploration are correct.
+// The rules that decide which steps of a program under exploration are correct.
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ std::vector<ExploredStep> ExploredProgram::Enabled() const {
     if (order_->Completed(s) < order_->Submitted(s)) {
       add(StepKind::kComplete, s, 0);
     }
-    if ((used_ & Bit(s)) == 0) break;  // the others are like this one
+    if ((used_ & Bit(s)) == 0) break;  // the remaining streams are unused too
   }
   for (std::size_t i = 0; i < lives_.size(); ++i) {
     if (MayFree(i)) add(StepKind::kFree, lives_[i].owner, i);
@@ -64,14 +64,14 @@ std::vector<ExploredStep> ExploredProgram::Enabled() const {
 bool ExploredProgram::MayUse(const Life& life, std::size_t stream) const {
   if (life.allocation == nullptr) return false;
   if (life.capture == kNone || !IsActive(life.capture)) return true;
-  // Only who takes part in the capture, or joins it.
+  // Only for a stream that takes part in the capture, or joins it.
   return capture_of_[stream] == kNone || capture_of_[stream] == life.capture;
 }
 
 bool ExploredProgram::MayMark(const Life& life, std::size_t stream) const {
   if (life.allocation == nullptr || stream == life.owner) return false;
   if ((life.marks & Bit(stream)) == 0) return true;
-  // In a capture the mark says more than before it.
+  // In a capture, a mark covers more than before it.
   const std::size_t capture = capture_of_[stream];
   return capture != kNone && life.capture == kNone &&
          (life.held & Bit(capture)) == 0;
@@ -86,7 +86,7 @@ bool ExploredProgram::MayFree(std::size_t index) const {
     if (!IsInput(capture, index)) continue;
     if ((life.held & Bit(c)) != 0) continue;
     if (IsActive(c)) {
-      // It has to be kept for the launches to come.
+      // The block must stay alive for future launches.
       if (capture_of_[life.owner] != c) return false;
     } else if (capture.origin != life.owner &&
                (life.marks & Bit(capture.origin)) == 0) {

@@ -1,29 +1,30 @@
-// What two programs under exploration must agree on to have the same future.
+// The state of a program under exploration, as text. Programs with equal states
+// have the same future.
 //
-// The state is written down for each way to name the streams, and the least
-// text stands for all. Kept is:
-//   - blocks as strategies show them, by rank of chunk and offset, with sizes,
-//     and what is reserved and in use at the place;
-//   - blocks of the program, live or freed last at their address: stream,
-//     marks and the events that they name, what orders, keeps and uses them;
-//   - for each stream: its work that is not done and what that waits for; which
-//     work of the others, and of its own, it, the host and each event come
-//     after. Of the place in the stream only its order among the places that
-//     something refers to matters: uses of blocks, frees, events that nobody
-//     has seen to be complete, launches;
-//   - where streams share a strategy: how often each freed, and whether since
-//     another last asked for memory;
-//   - how many requests of each stream were refused: bfc grows in smaller steps
-//     after one;
-//   - captures: who takes part; what was done in it, in order; what is in its
-//     graph, and which blocks it has got from outside; where they share a pool,
-//     which graph was launched last.
-// Left out is what neither the checker nor an allocator can ask again: work
-// that is done and that nothing refers to, the values of addresses, events,
-// numbers and stored words, and counters that only rise. Policies may count
-// what nobody sees (how often a stream was lent small memory), so that this is
-// an abstraction, and ExplorationTest.EqualStatesHaveEqualFutures the check
-// that it does not drop what matters.
+// The state is written once for each naming of the streams, and the smallest
+// text is the result. It contains:
+//   - blocks as the strategies list them: by rank of chunk and offset, with
+//     sizes; and the bytes reserved and in use at the place;
+//   - blocks of the program, live or freed last at their address: stream, marks
+//     and their events, ordering, uses, and the captures that keep them alive;
+//   - for each stream, its pending work and the work that it waits for;
+//   - for each stream, the host and each event, the positions in all streams
+//     that precede it. A position counts only by its rank among the referenced
+//     positions: uses of blocks, frees, launches, and events that the host has
+//     not seen complete;
+//   - if streams share a strategy: the number of frees of each stream, and
+//     whether it freed since the last request of each other stream;
+//   - the number of refused requests of each stream: bfc grows in smaller steps
+//     after a refusal;
+//   - captures: the streams that take part, the steps in order, the content of
+//     the graph, and the blocks from outside. If captures share a pool: the
+//     graph launched last.
+// It omits everything that neither the checker nor an allocator can query
+// again: completed work without references, the values of addresses, events,
+// numbers and stored words, and counters that only rise. Policies may have
+// hidden counters (such as the number of small loans to a stream). So this
+// state is an abstraction; ExplorationTest.EqualStatesHaveEqualFutures checks
+// that it omits nothing that matters.
 
 #include <algorithm>
 #include <array>
@@ -51,7 +52,7 @@ class BlockList final : public AllocatorVisitor {
   std::map<const Allocator*, std::vector<BlockInfo>> layers;
 };
 
-// The strategy that a chain ends in, if it shows its blocks.
+// Finds the strategy at the end of a chain, if it lists its blocks.
 class StrategyFinder final : public AllocatorVisitor {
  public:
   void VisitLayer(const Allocator& /*layer*/) override {}
@@ -69,7 +70,7 @@ std::uintptr_t AddressOf(const void* data) {
 
 }  // namespace
 
-// Writes the state down with one choice of names.
+// Writes the state for one naming of the streams.
 class ExploredProgram::StateWriter {
  public:
   explicit StateWriter(ExploredProgram& program) : program_(program) {
@@ -109,7 +110,7 @@ class ExploredProgram::StateWriter {
   std::size_t stream_count() const { return program_.order_->stream_count(); }
   std::size_t own_count() const { return program_.options_.streams; }
 
-  // Whether its free is one of that stream's work.
+  // True if the block was freed by work of that stream.
   static bool IsConcerned(const Life& life, std::size_t stream) {
     return life.allocation == nullptr &&
            (stream == life.owner ||
@@ -124,7 +125,8 @@ class ExploredProgram::StateWriter {
   const ExploredOrder::Recorded& LastLaunch() const {
     return program_.order_->recorded(program_.events_[kLaunchEvent]);
   }
-  // Null: nobody can wait for it any more, or it was recorded in a capture.
+  // Null if a wait for it is no longer possible, or if it was recorded in a
+  // capture.
   const ExploredOrder::Recorded* ReadyOf(const Life& life) const {
     const auto& events = program_.order_->events();
     const auto ready = events.find(AddressOf(life.ready.value));
@@ -147,7 +149,7 @@ class ExploredProgram::StateWriter {
     places_[recorded.at.stream].insert(recorded.at.position);
   }
 
-  // The places in streams that something refers to.
+  // Ranks the referenced positions of the streams.
   void RankPlaces() {
     places_.resize(stream_count());
     for (std::size_t s = 0; s < own_count(); ++s) {
@@ -181,7 +183,7 @@ class ExploredProgram::StateWriter {
       }
     }
     if (program_.has_launched_) RankEvent(LastLaunch());
-    // All that comes after what the host has seen.
+    // All positions after the last one that the host has seen.
     for (std::size_t s = 0; s < stream_count(); ++s) {
       auto& places = places_[s];
       places.erase(places.begin(),
@@ -209,7 +211,7 @@ class ExploredProgram::StateWriter {
     }
     Number(named);
   }
-  // How many places of the stream are not after it.
+  // Number of positions of the stream that are not after it.
   void Place(std::size_t stream, Position position) {
     const auto& places = places_[stream];
     Number(static_cast<std::uint64_t>(
@@ -270,15 +272,14 @@ class ExploredProgram::StateWriter {
     text_ += '|';
   }
 
-  // Those of the allocator that it may still learn something from, and those
-  // of the program.
+  // Writes the allocator's events that the host has not seen complete.
   void WriteEvents() {
     std::vector<std::string> events;
     std::string before = std::move(text_);
     for (const auto& [event, recorded] : program_.order_->events()) {
       if (recorded.seen) continue;
       text_.clear();
-      // Those of live blocks are written with them.
+      // The program's own events are written with their blocks.
       if (IsOwn(event)) continue;
       WriteEvent(recorded);
       events.push_back(text_);
@@ -307,7 +308,8 @@ class ExploredProgram::StateWriter {
     std::string before = std::move(text_);
     for (const auto& [layer, blocks] : blocks_.layers) {
       text_.clear();
-      // Whose strategy it is: one stream's, all streams', or a pool's.
+      // The streams of the strategy: one stream, all streams, or the streams of
+      // a pool.
       Mask mask = 0;
       for (std::size_t s = 0; s < own_count(); ++s) {
         if (strategy_of_[s] == layer) mask |= Bit(s);
@@ -355,7 +357,8 @@ class ExploredProgram::StateWriter {
     text_ += '|';
   }
 
-  // What its marks that name an event wait for, and which would name one next.
+  // Writes the work that the event-naming marks wait for, and the streams whose
+  // next mark would name an event.
   void WriteMoments(const Life& life) {
     for (std::size_t name = 0; name < own_count(); ++name) {
       const std::size_t s = streams_[name];
@@ -401,7 +404,7 @@ class ExploredProgram::StateWriter {
   BlockList blocks_;
   std::array<const Allocator*, kMaxStreams> strategy_of_{};
   std::map<std::uintptr_t, std::size_t> latest_;  // address to life
-  std::map<std::uintptr_t, std::size_t> ranks_;   // of those
+  std::map<std::uintptr_t, std::size_t> ranks_;   // of the addresses in latest_
   std::set<std::uintptr_t> chunks_;
   std::vector<std::set<Position>> places_;  // by stream
   std::array<std::size_t, kMaxStreams> names_{};
@@ -413,7 +416,7 @@ std::string ExploredProgram::State() {
   StateWriter writer(*this);
   std::array<std::size_t, kMaxStreams> streams{};
   for (std::size_t i = 0; i < kMaxStreams; ++i) streams[i] = i;
-  // Those that did nothing come last, and are alike.
+  // Unused streams come last, and are interchangeable.
   const auto used = std::count_if(
       streams.begin(), streams.end(),
       [&](std::size_t stream) { return (used_ & Bit(stream)) != 0; });

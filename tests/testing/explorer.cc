@@ -18,7 +18,7 @@ struct Outcome {
   std::string findings;
 };
 
-// FNV-1a with a stronger end: states are compared by it.
+// FNV-1a with a stronger finalizer. States are compared by this hash.
 std::uint64_t HashOf(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::uint64_t HashOf(const std::string& text) {
   return hash ^ hash >> 32;
 }
 
-// `goes_on`: it will be asked for what comes next.
+// `goes_on`: the caller will need the next steps.
 Outcome Run(const ExploreOptions& options, const Program& program,
             bool goes_on) {
   ExploredProgram explored(options);
@@ -56,7 +56,7 @@ struct Open {
   std::vector<ExploredStep> enabled;
 };
 
-// The program that all others begin with, if it is one.
+// Runs the common beginning of all programs, if it is correct.
 Outcome RunFirst(const ExploreOptions& options) {
   Program program;
   Outcome outcome = Run(options, program, true);

@@ -11,28 +11,28 @@
 namespace strata {
 
 struct Exploration {
-  // Told apart, the first one included; those after the last step are not.
+  // Distinct states, the initial state included; states after the last step do
+  // not count.
   std::uint64_t states = 0;
-  std::uint64_t programs = 0;  // run, each to its end
-  std::uint64_t refusals = 0;  // of requests, on a full device
-  // The first, and so a shortest, program with a finding, and what was found;
-  // empty: none.
+  std::uint64_t programs = 0;  // each run to its end
+  std::uint64_t refusals = 0;  // refused requests, on a full device
+  // The first, thus a shortest, program with a finding, and the finding. Empty
+  // if there is none.
   std::string finding;
 };
 
-// Runs every program of up to `steps` steps after what all begin with, but of
-// those that lead to states alike only the first one goes on. A real state
-// cannot be copied, so a program is run from its beginning for each of its last
-// steps.
+// Runs every program of up to `steps` steps after the common beginning. Of
+// programs that lead to equal states, only the first one is continued. A real
+// state cannot be copied, so each program runs from its beginning for each of
+// its last steps.
 //
-// Model: breadth first, so that a state is met first with the most steps left.
-//   Each program is ended and must leave nothing.
-// Cost: the programs run, some 100 us each.
+// Model: breadth first, so each state is reached first with the most steps
+//   left. Each program is finished and must leave nothing.
+// Cost: about 100 us for each program.
 Exploration Explore(const ExploreOptions& options, std::size_t steps);
 
-// Runs every program of up to `steps` steps, and says of two that lead to
-// states alike, but can go on to different ones, what they are; empty: there
-// are none.
+// Runs every program of up to `steps` steps. Returns two programs that lead to
+// equal states with different continuations; empty if there are none.
 std::string DifferentFutures(const ExploreOptions& options, std::size_t steps);
 
 }  // namespace strata

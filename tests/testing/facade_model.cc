@@ -90,7 +90,7 @@ std::size_t FacadeModel::AnySize(Place place) {
     return absurd[Below(absurd.size())];
   }
   if (OneIn(50)) return 0;
-  // Alike in every power of two.
+  // Log-uniform: equally likely in each power of two.
   const double largest =
       on_device ? static_cast<double>(options_.device_memory_bytes) / 5
                 : 256.0 * 1024;
@@ -119,7 +119,7 @@ AllocationPtr FacadeModel::Ask(Place place, const Request& request,
       if (made == nullptr) NoteRefusal(place, request, failure);
       return made;
     }
-    // Looking up a handle is a device call of its own.
+    // The lookup of a handle is an additional device call.
     if (OneIn(4) && stream.uid != 0 && !options_.has_faults) {
       return facade_->Alloc(place, request, stream.handle);
     }
@@ -139,7 +139,7 @@ AllocationPtr FacadeModel::Ask(Place place, const Request& request,
 void FacadeModel::NoteRefusal(Place place, const Request& request,
                               const Failure& failure) {
   ++refusals_;
-  // It was allocated, and freed because it could not be filled.
+  // The block was allocated, and freed again because its fill failed.
   if (std::strcmp(failure.detail, "debug fill") == 0) {
     ++sums_[place].allocations;
   }
@@ -192,7 +192,7 @@ void FacadeModel::Note(AllocationPtr allocation, Place place,
 }
 
 std::size_t FacadeModel::HeldBytes(const Allocation& allocation) const {
-  // What alignment skipped counts too, but to the guard it is a red zone.
+  // Bytes skipped for alignment count too. The guard uses them as a red zone.
   return facade_->options().decorators.guard ? allocation.size()
                                              : allocation.block()->size;
 }
@@ -209,7 +209,8 @@ void FacadeModel::Free(std::size_t index, bool on_another_stream) {
     sums.in_use_bytes -= HeldBytes(*freed.allocation);
   }
   if (on_another_stream) {
-    // Not through owner(): of 0 bytes, it may be gone with its stream.
+    // Not through owner(): the owner of 0 bytes may be destroyed with its
+    // stream.
     facade_->GetAllocator(freed.place)
         .Free(std::move(freed.allocation),
               AnyStream(static_cast<int>(Below(kDevices))));
@@ -283,7 +284,7 @@ void FacadeModel::AddFault() {
   SimDevice& device = platform_->sim_device(static_cast<int>(Below(kDevices)));
   FaultRule rule;
   rule.call = calls[Below(calls.size())];
-  rule.nth = 1 + Below(4);  // from now on
+  rule.nth = 1 + Below(4);  // counted from now
   device.AddFault(rule);
 }
 

@@ -18,25 +18,25 @@
 namespace strata {
 
 struct FacadeModelOptions {
-  std::string facade;  // as Options::Parse reads them
+  std::string facade;  // in the format of Options::Parse
   std::uint64_t seed = 1;
-  // Makes the choices instead of the seed; outlives the model.
+  // Makes the choices instead of the seed. Must outlive the model.
   std::optional<std::string_view> bytes;
   std::uint64_t device_memory_bytes = std::uint64_t{256} << 20;
-  // Device calls may fail: requests may then be refused although there is
-  // memory, and with DeviceError.
+  // Device calls may fail. Requests may then fail with DeviceError, or although
+  //   there is memory.
   bool has_faults = false;
 };
 
-// The device calls that may fail without anything being lost.
+// The device calls that can fail without a loss of memory or objects.
 std::vector<DeviceCall> HarmlessFaults();
 
-// A facade on two simulated devices, random operations on it, and what a naive
-// model says it must hold.
+// Random operations on a facade over two simulated devices, compared with a
+// naive model of its contents.
 //
-// Model: a list of what is live, and sums over it. Step() does one operation
-//   and compares the facade with it; a difference is a test failure whose
-//   message has the seed and the operation's number.
+// Model: a list of live allocations, and sums over it. Step() does one
+//   operation and compares the facade with the model. A difference is a test
+//   failure; its message has the seed and the number of the operation.
 // Threads: one.
 class FacadeModel {
  public:
@@ -47,7 +47,7 @@ class FacadeModel {
   SimPlatform& platform() const { return *platform_; }
   AllocatorFacade& facade() const { return *facade_; }
   std::uint64_t refusals() const { return refusals_; }
-  // Whether the bytes that make the choices are used up.
+  // True if the bytes that make the choices are used up.
   bool exhausted() const { return choices_.exhausted(); }
 
   void Step();
@@ -56,26 +56,26 @@ class FacadeModel {
   void ClearFaults();
   // Compares the statistics of every place.
   void Check();
-  // Frees and releases everything; nothing may be held after that.
+  // Frees and releases everything, and expects that nothing is held.
   void FreeEverything();
-  // Every stream can have half of its device, or of its limit, one after the
-  // other.
+  // Expects that each stream in turn can allocate half of its device, or of its
+  // limit.
   void ExpectUsable();
-  // Destroys the facade; the platform may miss nothing but so many events,
-  // whose return to the device failed.
+  // Destroys the facade. Expects that nothing leaks but `lost_events` events,
+  // whose destruction failed.
   void Finish(std::uint64_t lost_events = 0);
 
  private:
-  // Of each device, besides the legacy one.
+  // for each device, besides the legacy stream
   static constexpr std::size_t kStreams = 3;
   static constexpr std::size_t kNaturalAlignment = 256;  // of device memory
-  // No simulated device of these tests has as much.
+  // More than any simulated device of these tests has.
   static constexpr std::size_t kAbsurdBytes = std::size_t{1} << 40;
 
   struct Live {
     AllocationPtr allocation;
     Place place;
-    Stream stream;  // it was made for
+    Stream stream;  // stream of the allocation
     std::size_t bytes = 0;
   };
   struct PlaceSums {
@@ -101,10 +101,10 @@ class FacadeModel {
   void Note(AllocationPtr allocation, Place place, const Request& request,
             Stream stream);
   void NoteRefusal(Place place, const Request& request, const Failure& failure);
-  // Refused for lack of memory: there must be none.
+  // A request was refused for lack of memory: expects that there is none.
   void ExpectExhausted(Place place, const Request& request,
                        const Failure& failure);
-  // What an allocation counts for in the bytes in use.
+  // Bytes in use that the allocation accounts for.
   std::size_t HeldBytes(const Allocation& allocation) const;
   void Free(std::size_t index, bool on_another_stream);
   void FreeMany();

@@ -1,4 +1,4 @@
-// What a FacadeModel compares, and how it ends.
+// The checks of a FacadeModel, and its end.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ void FacadeModel::ExpectExhausted(Place place, const Request& request,
       EXPECT_EQ(
           platform_->device(place.index).MemGetInfo(&free_bytes, &total_bytes),
           Status::kSuccess);
-      // Of a power of two, which the strategy asks for.
+      // The strategy requests a power of two.
       const bool is_pow2 = facade_->options().strategy.pool_rounder == "pow2";
       EXPECT_GT(AlignUp(is_pow2 ? std::bit_ceil(bytes) : bytes, kFrameBytes),
                 free_bytes)
@@ -88,7 +88,7 @@ void FacadeModel::CheckPlace(Place place) {
   } else {
     EXPECT_GE(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
   }
-  // What could not be filled was in use too, for a moment.
+  // A block whose fill failed was briefly in use too.
   if (!options_.has_faults || options.alloc_fill_value < 0) {
     EXPECT_LE(facade_->LargestStreamPeak(place), sums.peak_in_use_bytes)
         << where();
@@ -109,7 +109,7 @@ void FacadeModel::CheckBlocks(Place place) {
   if (!counter.has_blocks) return;
   const PlaceSums& sums = sums_[place];
   if (facade_->options().decorators.guard) {
-    // To the strategy, quarantine and red zones are live, too.
+    // For the strategy, blocks in quarantine and red zones are live too.
     EXPECT_GE(counter.live, sums.live) << Where();
     EXPECT_GE(counter.live_bytes, sums.in_use_bytes) << Where();
   } else {
@@ -132,8 +132,8 @@ void FacadeModel::Release() {
       !facade_->options().decorators.guard) {
     EXPECT_EQ(after, before - given) << Where();
   } else {
-    // What was deferred, or quarantined, may go to the system by itself, as it
-    // is freed.
+    // Deferred or quarantined blocks may be released to the system when they
+    // are freed.
     EXPECT_LE(after, before - given) << Where();
   }
 }

@@ -6,8 +6,8 @@
 
 namespace strata {
 
-// Options, as Options::Parse reads them, that lead a facade with `strategy`
-// through different code.
+// Options, in the format of Options::Parse, that lead a facade with `strategy`
+// through different code paths.
 inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
   std::vector<std::string> settings = {
       "", "gpu_memory_limit_mb=96", "strata_in_use_limit=64MiB",
@@ -16,7 +16,7 @@ inline std::vector<std::string> FacadeSettings(const std::string& strategy) {
   const auto add = [&](std::vector<std::string> more) {
     settings.insert(settings.end(), more.begin(), more.end());
   };
-  // The driver's pools are of device memory.
+  // Driver pools hold device memory only.
   if (strategy != "cuda_malloc_async") {
     add({"strata_host_strategy=" + strategy +
          " strata_pinned_strategy=" + strategy});

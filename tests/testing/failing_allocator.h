@@ -10,15 +10,15 @@
 
 namespace strata {
 
-// Passes requests on, except those it is told to refuse.
+// Forwards requests, except those that a plan refuses.
 //
-// Threads: FailNext before the calls it is about.
+// Threads: call FailNext before the calls that it affects.
 class FailingAllocator final : public Decorator {
  public:
-  // Which requests, counted from the next one, from 1.
+  // Requests to refuse, counted from the next request, from 1.
   struct Plan {
-    std::uint64_t nth = 0;    // the first to fail; 0: none
-    std::uint64_t count = 1;  // how many in a row
+    std::uint64_t nth = 0;    // first request to fail; 0: none
+    std::uint64_t count = 1;  // consecutive failures
     Failure::Reason reason = Failure::Reason::kDeviceMemory;
   };
 

@@ -10,17 +10,18 @@
 
 namespace strata {
 
-// A host of any size and with any NUMA nodes, that writes down what it is asked
-// for and answers as told.
+// A host of any size with any NUMA nodes. It records its calls and returns the
+// configured results.
 //
-// Threads: the fields before the calls they are about; calls from any thread.
+// Threads: set the fields before the calls that they affect; call it from any
+//   thread.
 class FakeHost final : public HostSystem {
  public:
   // One call about [data, data + bytes).
   struct Range {
     void* data;
     std::size_t bytes;
-    int node;  // of PreferNode, else 0
+    int node;  // of PreferNode; otherwise 0
   };
 
   std::uint64_t memory_bytes = std::uint64_t{64} << 30;

@@ -30,7 +30,8 @@ void FaultedState::EndMapped(DevicePtr ptr, std::size_t bytes) {
 }
 
 std::string FaultedState::Snapshot() const {
-  // No capture may be hit. A device that refuses this refuses all that follows.
+  // The calls below must not affect a capture. If the device refuses this call,
+  // it refuses all of them.
   CaptureMode mode = CaptureMode::kRelaxed;
   const Status relaxed = sim_->sim_device(0).ThreadExchangeCaptureMode(&mode);
   const std::string state = Text();
@@ -72,7 +73,8 @@ std::string FaultedState::OfDevice(int ordinal) const {
 std::string FaultedState::OfStream(const Stream& stream) const {
   SimDevice& device = sim_->sim_device(stream.device);
   CaptureInfo info;
-  // Refused for the legacy stream beside the capture of a blocking one.
+  // The device refuses this for the legacy stream during the capture of a
+  // blocking stream.
   Status status = device.StreamCaptureInfo(stream, &info);
   if (status == Status::kSuccess && info.status == CaptureStatus::kNone) {
     status = device.StreamQuery(stream);

@@ -11,11 +11,11 @@
 
 namespace strata {
 
-// What callers can see of simulated devices, as text: memory taken, leaks,
-// pools' attributes, access to mapped addresses, captures, what is pending in
-// streams and, while nothing is captured, in events.
+// The state of simulated devices that callers can see, as text: memory in use,
+// leaks, attributes of pools, access to mapped addresses, captures, pending
+// work of streams and, while nothing is captured, of events.
 //
-// Model: sees the objects that it was told of and that nobody ended.
+// Model: covers the objects that were added and not removed.
 // Threads: one.
 class FaultedState {
  public:
@@ -23,11 +23,11 @@ class FaultedState {
 
   void Add(const Stream& stream) { Append(streams_, stream); }
   void Add(Event event) { Append(events_, event); }
-  // Adding a pool again changes nothing.
+  // A pool may be added more than once.
   void Add(MemPool pool, int device);
-  // Of an address whose access can be asked for.
+  // `ptr` is an address whose access can be queried.
   void AddMapped(DevicePtr ptr) { Append(mapped_, ptr); }
-  // That it has begun to capture.
+  // The stream began a capture.
   void AddCapture(const Stream& stream) { Append(captures_, stream); }
 
   void End(const Stream& stream);
@@ -36,7 +36,7 @@ class FaultedState {
   void EndMapped(DevicePtr ptr, std::size_t bytes);
   void EndCapture(const Stream& stream) { std::erase(captures_, stream); }
 
-  // Makes device calls, of which none fails or hits a capture.
+  // Makes device calls. None of them fails or affects a capture.
   std::string Snapshot() const;
 
  private:
@@ -49,7 +49,7 @@ class FaultedState {
 
   template <class Element>
   static void Append(std::vector<Element>& list, const Element& added) {
-    const HeapFailure::Pause pause;  // which is meant for the caller
+    const HeapFailure::Pause pause;  // the failure is meant for the caller
     list.push_back(added);
   }
   std::string Text() const;
@@ -63,7 +63,7 @@ class FaultedState {
   std::vector<Event> events_;
   std::vector<Pool> pools_;
   std::vector<DevicePtr> mapped_;
-  std::vector<Stream> captures_;  // those that capture, by their origins
+  std::vector<Stream> captures_;  // capturing streams, by their origins
 };
 
 }  // namespace strata

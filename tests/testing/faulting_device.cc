@@ -17,7 +17,7 @@
 namespace strata {
 namespace {
 
-// No entry point returns this of its own.
+// No entry point returns this status itself.
 constexpr Status kInjected = Status::kUnknown;
 
 // The bytes that an out-parameter points to. Other arguments have none.
@@ -27,7 +27,7 @@ class OutBytes {
   explicit OutBytes(Argument argument) : argument_(argument) {
     if constexpr (kIsOut) {
       if (argument != nullptr) {
-        // Also of what has a constructor: the bytes are only compared.
+        // Also for types with a constructor: the bytes are only compared.
         std::memcpy(bytes_.data(), static_cast<const void*>(argument),
                     bytes_.size());
       }
@@ -104,7 +104,7 @@ void FaultingDevice::Inject(DeviceCall call) {
 
 void FaultingDevice::CheckInjected(DeviceCall call, Status status,
                                    bool counted) {
-  // An entry point that the device lacks is not counted and cannot be failed.
+  // An entry point that the device lacks is not counted and cannot fail.
   if (!counted && status == Status::kNotSupported) return;
   EXPECT_EQ(status, kInjected) << DeviceCallName(call);
 }

@@ -7,13 +7,13 @@
 
 namespace strata {
 
-// What makes the calls of a FaultingPlatform fail.
+// Cause of the failures of a FaultingPlatform's calls.
 enum class Faults {
-  kEveryCall,   // each call, once, before it is made
-  kCallersHeap  // none, not even a HeapFailure of the caller
+  kEveryCall,   // each call fails once, before it is made
+  kCallersHeap  // none, even during a HeapFailure of the caller
 };
 
-// A device of FaultingPlatform, which says what it does.
+// A device of FaultingPlatform; see there.
 class FaultingDevice final : public Device {
  public:
   FaultingDevice(SimDevice* sim, FaultedState* state, Faults faults)
@@ -129,14 +129,14 @@ class FaultingDevice final : public Device {
   Status UserObjectRelease(UserObject object) override;
 
  private:
-  // Makes the call as the class comment of FaultingPlatform says.
+  // Makes the call as the header of FaultingPlatform describes.
   template <class... Parameters, class... Arguments>
   Status Try(DeviceCall call, Status (Device::*method)(Parameters...),
              Arguments... arguments);
-  // Whether the device would refuse any call, for a reason of its own.
+  // True if the device itself would refuse any call.
   bool RefusesAll();
-  // The call with an injected failure: its status, or kSuccess if the device
-  // has no such entry point.
+  // Makes the call with an injected failure. Returns the status; kSuccess if
+  // the device lacks the entry point.
   void Inject(DeviceCall call);
   void CheckInjected(DeviceCall call, Status status, bool counted);
 

@@ -12,16 +12,17 @@
 
 namespace strata {
 
-// Simulated devices on which every call fails once before it is made, or which
-// do what they are asked though their caller's heap fails, as a driver does.
+// Simulated devices in one of two modes. With Faults::kEveryCall, every call
+// fails once before it is made. With Faults::kCallersHeap, every call works
+// although the caller's heap fails, as in a driver.
 //
-// Model: with Faults::kEveryCall a call is first made with an injected failure.
-// A test failure is
-//   reported unless it returns what was injected, leaves its out-parameters
-//   alone and leaves everything that FaultedState can see as it was. Then the
-//   call is made as asked, and only that counts for the caller. Calls made by
-//   host functions, and calls on a device with a sticky error, are made as
-//   asked: the device has its own reasons to refuse them.
+// Model: with Faults::kEveryCall, each call is first made with an injected
+//   failure. It must return the injected status, and must leave its
+//   out-parameters and everything that FaultedState can see unchanged;
+//   otherwise the test fails. Then the call is made as requested, and only this
+//   one counts for the caller. Calls of host functions, and calls on a device
+//   with a sticky error, are made only as requested: the device itself may
+//   refuse them.
 // Threads: one.
 // Lifetime: owns the simulated platform.
 class FaultingPlatform final : public Platform {

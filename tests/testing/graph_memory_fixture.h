@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// A test of memory that graphs own; skips where they own none.
+// A test of memory that graphs own. Skips on devices where graphs own none.
 class GraphMemoryFixture : public CaptureFixture {
  protected:
   void SetUp() override {
@@ -19,11 +19,11 @@ class GraphMemoryFixture : public CaptureFixture {
     }
     EXPECT_EQ(device().DefaultMemPool(&pool_), Status::kSuccess);
     stream_ = NewStream();
-    // Of other tests; the driver keeps the memory of graphs.
+    // The driver keeps graph memory of earlier tests.
     EXPECT_EQ(device().GraphMemTrim(), Status::kSuccess);
   }
 
-  // In a capturing stream, a node that allocates.
+  // Allocates in a capturing stream: adds an allocation node.
   DevicePtr Take(const Stream& from, std::size_t bytes = kBlockBytes) {
     DevicePtr ptr = 0;
     EXPECT_EQ(device().MallocFromPoolAsync(&ptr, bytes, pool_, from),
@@ -36,7 +36,7 @@ class GraphMemoryFixture : public CaptureFixture {
     EXPECT_EQ(device().FreeAsync(ptr, to), Status::kSuccess);
   }
 
-  // A graph that allocates, writes kFirst, and frees nothing.
+  // A graph that allocates and writes kFirst, without a free.
   Graph Escaping(DevicePtr* ptr) {
     return Capture(stream_, [&] {
       *ptr = Take(stream_);
@@ -59,7 +59,7 @@ class GraphMemoryFixture : public CaptureFixture {
     return value;
   }
 
-  MemPool pool_;  // whose properties the memory has
+  MemPool pool_;  // properties of the memory
   Stream stream_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// A system that names its memory by numbers, from 1, instead of addresses.
+// A system that returns numbers, from 1, instead of addresses.
 class HandleAllocator final : public SystemAllocator {
  public:
   HandleAllocator() : SystemAllocator(DevicePlace(0), 256) {}

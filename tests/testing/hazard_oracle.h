@@ -13,20 +13,20 @@
 
 namespace strata {
 
-// What HazardChecker has to find, by brute force: the operations of a program
-// as the nodes of a graph, its rules of order as edges, and for each pair of
-// uses the question whether a path leads from one to the other. There are no
-// clocks.
+// The hazards that HazardChecker must find, by brute force. The operations of a
+// program are the vertices of a graph, and its rules of order are the edges.
+// For each pair of uses it asks whether a path leads from one to the other. It
+// uses no clocks.
 //
 // Model: programs of at most kMaxSteps calls on one device, over memory in
-//   granules of kGranuleBytes to which all addresses and sizes are rounded.
-//   What programs of HazardProgram do is known, and nothing else.
+//   granules of kGranuleBytes. All addresses and sizes are rounded to granules.
+//   It supports only the calls that HazardProgram makes.
 class HazardOracle {
  public:
   static constexpr std::size_t kMaxSteps = 1024;
   static constexpr std::uint64_t kGranuleBytes = 0x1000;
 
-  // The numbers of the records, from 1, at which a hazard shows.
+  // The numbers of the records with a hazard, from 1.
   std::set<std::uint64_t> Judge(const std::vector<CallRecord>& program);
 
  private:
@@ -38,23 +38,23 @@ class HazardOracle {
     bool blocking = true;
     bool destroyed = false;
     std::vector<int> work;     // vertices, in order
-    std::vector<int> counted;  // those that may use memory
-    std::vector<int> before;   // what its first work comes after
+    std::vector<int> counted;  // work that may use memory
+    std::vector<int> before;   // vertices before its first work
   };
   struct Life {
-    int capture = -1;  // a graph
+    int capture = -1;  // graph; -1: none
     bool freed = false;
-    std::set<int> kept_for;  // graphs in whose captures it was freed or marked
+    std::set<int> kept_for;  // graphs whose captures freed or marked it
   };
   struct Use {
     int vertex;
     int life;    // -1: of no block
-    int region;  // its index
+    int region;  // index of the region
     bool write;
     std::uint64_t record;
   };
   struct NodeUse {
-    std::uint64_t granule;  // an address
+    std::uint64_t granule;  // address
     int life;
     int region;
     bool write;
@@ -86,13 +86,13 @@ class HazardOracle {
     char kind;  // 'd'evice, 'h'ost, 'p'ool, 'g'raph, 'm'apping
     std::uint64_t ptr;
     std::uint64_t bytes;
-    std::uint64_t physical;  // of ptr
+    std::uint64_t physical;  // physical address of ptr
     bool live = true;
-    int begins = -1;  // vertex, or node while a graph is captured
+    int begins = -1;  // vertex; in a capture, a node
     int graph = -1;
     int node = -1;
     bool freed_in_graph = false;
-    bool there = false;  // kind 'g'
+    bool there = false;  // exists now; for kind 'g'
   };
   struct Exec {
     std::vector<GraphNode> nodes;
@@ -108,7 +108,7 @@ class HazardOracle {
                              static_cast<std::size_t>(from));
   }
   int HostVertex(std::uint64_t thread, std::vector<int> before);
-  // What the next work of a stream comes after.
+  // Vertices that precede the next work of a stream.
   std::vector<int> Before(std::uint64_t stream);
   std::vector<int> AllOf(std::uint64_t stream);
   int Work(std::uint64_t stream, int host, std::vector<int> before,
@@ -118,12 +118,12 @@ class HazardOracle {
   void Step(const CallRecord& call);
   void StepBlock(const CallRecord& call);
   void StepBlockAlloc(const CallRecord& call, CaptureState* capture);
-  // A granule goes to a new block, in a capture or outside; `stream` 0: to the
+  // Assigns a granule to a new block, in a capture or outside. `stream` 0: the
   // host.
   void GiveInGraph(CaptureState* capture, std::uint64_t stream,
                    std::uint64_t physical);
   void Give(int host, std::uint64_t stream, std::uint64_t physical);
-  // A mark or a free stands for what its stream did last.
+  // A mark or a free covers the last operations of its stream.
   void Conclude(const CallRecord& call, CaptureState* capture, int life);
   void StepMemory(const CallRecord& call);
   void StepPool(const CallRecord& call);
@@ -137,7 +137,7 @@ class HazardOracle {
   int NewNode(CaptureState* capture, std::uint64_t stream);
   void FreeInGraph(CaptureState* capture, int node, int region);
   void AddUse(std::uint64_t physical, const Use& use, bool check);
-  // The index of the region with this address that is live, or -1.
+  // Index of the live region with this address, or -1.
   int RegionAt(std::uint64_t address) const;
   int GoneAt(std::uint64_t address) const;
   std::uint64_t Physical(int region, std::uint64_t address) const;
@@ -153,7 +153,7 @@ class HazardOracle {
 
   std::uint64_t record_ = 0;
   std::set<std::uint64_t> hazards_;
-  std::vector<Vertices> reached_;  // by vertex: what leads to it
+  std::vector<Vertices> reached_;  // by vertex: the vertices with a path to it
   std::map<std::uint64_t, int> threads_;
   std::map<std::uint64_t, StreamState> streams_;
   std::map<std::uint64_t, int> events_;
@@ -161,15 +161,16 @@ class HazardOracle {
   std::vector<Region> regions_;
   std::map<std::uint64_t, int> handles_;
   std::vector<Life> lives_;
-  std::map<std::uint64_t, int> blocks_;  // live, by address
+  std::map<std::uint64_t, int> blocks_;  // live blocks by address
   std::map<std::uint64_t, std::uint64_t> block_bytes_;
-  std::map<std::uint64_t, int> current_;  // life, by physical granule
+  std::map<std::uint64_t, int> current_;  // life by physical granule
   std::map<std::uint64_t, std::vector<Use>> uses_;
   std::vector<GraphState> graphs_;
   std::map<std::uint64_t, int> graph_handles_;
   std::map<std::uint64_t, Exec> execs_;
   std::vector<CaptureState> captures_;
-  // Captured events: the capture's graph, its nodes, and whether it goes on.
+  // Captured events: the graph of the capture, its nodes, and whether it is
+  // still active.
   std::map<std::uint64_t, std::pair<int, std::set<int>>> captured_;
 };
 

@@ -1,4 +1,4 @@
-// What HazardOracle knows of captures and graphs.
+// The part of HazardOracle for captures and graphs.
 
 #include "strata/tests/testing/hazard_oracle.h"
 

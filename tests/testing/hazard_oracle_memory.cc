@@ -1,4 +1,4 @@
-// What HazardOracle knows of memory: regions, blocks and their uses.
+// The part of HazardOracle for memory: regions, blocks and their uses.
 
 #include <algorithm>
 

@@ -18,11 +18,11 @@
 namespace strata {
 
 // Makes the calls of a program (hazard_program.h) on device 0 of a platform,
-// each in the thread that it belongs to, one after the other.
+// one after the other, each in its own thread.
 //
-// Model: what a record says of handles and addresses is translated to what the
-//   device gives. A query that was not ready is left out; one that was is a
-//   wait, as the device may be slower.
+// Model: handles and addresses of a record are translated to those of the
+//   device. A query that returned "not ready" is skipped. A query that returned
+//   "done" becomes a wait, because the device may be slower.
 class HazardPlayer {
  public:
   explicit HazardPlayer(Platform& platform);
@@ -31,12 +31,12 @@ class HazardPlayer {
   void Play(const std::vector<CallRecord>& program);
 
  private:
-  // A thread that does one thing at a time.
+  // A thread that runs one function at a time.
   class Worker {
    public:
     Worker();
     ~Worker();
-    // Returns when it is done.
+    // Returns when the function has returned.
     void Do(const std::function<void()>& what);
 
    private:
@@ -65,7 +65,7 @@ class HazardPlayer {
   std::map<std::uint64_t, std::unique_ptr<Worker>> workers_;
   std::map<std::uint64_t, Stream> streams_;
   std::map<std::uint64_t, Event> events_;
-  std::map<std::uint64_t, Range> ranges_;  // by the program's address
+  std::map<std::uint64_t, Range> ranges_;  // by address in the program
   std::map<std::uint64_t, MemHandle> memory_;
   std::map<std::uint64_t, Graph> graphs_;
   std::map<std::uint64_t, GraphExec> execs_;

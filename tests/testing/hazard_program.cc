@@ -11,7 +11,7 @@ namespace {
 
 using enum ProgramBreak;
 
-constexpr std::uint64_t kHandOver = 0x99;  // tag of threads that take turns
+constexpr std::uint64_t kHandOver = 0x99;  // tag of the turns of threads
 
 class Program : public HazardProgramWriter {
  public:
@@ -21,11 +21,11 @@ class Program : public HazardProgramWriter {
   std::vector<CallRecord> Write();
 
  private:
-  // A place of the toy allocator.
+  // A block of the toy allocator.
   struct Slot {
     std::uint64_t ptr = 0;
     std::uint64_t bytes = 0;
-    std::set<std::uint64_t> users;  // streams, since it was free for all
+    std::set<std::uint64_t> users;  // streams since it was free for all
   };
 
   bool Breaks(ProgramBreak kind) const { return armed_ && kind == kind_; }
@@ -155,7 +155,7 @@ std::uint64_t Program::OtherThan(std::uint64_t stream) {
   return other;
 }
 
-// Threads act in turns, and the next one knows what the last one saw.
+// Threads run in turns. Each thread knows everything that the previous one saw.
 void Program::TakeTurns() {
   Call(DeviceCall::kHostRelease, kHandOver);
   thread_ = 1 + Pick(3);
@@ -167,10 +167,10 @@ void Program::Order(std::uint64_t before, std::uint64_t after) {
   const std::uint64_t event = CreateEvent();
   Record(event, before);
   Wait(after, event);
-  if (Chance(20)) Record(event, after);  // changes nothing any more
+  if (Chance(20)) Record(event, after);  // has no effect any more
 }
 
-// The host waits for what is in the stream.
+// The host waits for the work in the stream.
 void Program::Await(std::uint64_t stream) {
   const std::uint64_t event = CreateEvent();
   switch (Pick(4)) {
@@ -202,7 +202,7 @@ void Program::FreeSlot(Slot* slot, std::uint64_t stream) {
   slot->users.insert(stream);
 }
 
-// `stream` reads what `owner` wrote, and the allocator is told.
+// `stream` reads the data that `owner` wrote. The allocator gets a mark.
 void Program::Read(Slot* slot, std::uint64_t owner, std::uint64_t stream) {
   Order(owner, stream);
   Use(slot->ptr, kGranule, stream);
@@ -302,7 +302,7 @@ void Program::DestroyStream() {
 
 void Program::UsePool() {
   const std::uint64_t ptr = kPool + pool_used_;
-  if (Chance(70)) pool_used_ += kGranule;  // else the next one reuses it
+  if (Chance(70)) pool_used_ += kGranule;  // otherwise the next one reuses it
   const std::uint64_t a = Stream();
   const std::uint64_t b = OtherThan(a);
   Call(DeviceCall::kMallocFromPoolAsync, ptr, kGranule, 1, a);
@@ -392,7 +392,7 @@ std::uint64_t Program::CapturePrivate(const Slot* input) {
   return exec;
 }
 
-// Graphs that share memory, one after the other.
+// Launches graphs that share memory, one after the other.
 void Program::LaunchAll(const std::vector<std::uint64_t>& execs) {
   std::uint64_t last = 0;
   const std::uint64_t launches = execs.size() + Pick(3);
@@ -425,7 +425,7 @@ void Program::Capture() {
     Call(DeviceCall::kBlockFree, kPrivate + private_used_, 0, 0, owner);
     Call(DeviceCall::kGraphLaunch, execs[0], 0, 0, owner);
   }
-  // What the launches read may go when they are done.
+  // The inputs of the launches may be freed when the launches are complete.
   Call(DeviceCall::kSynchronize);
   FreeSlot(input, owner);
   if (Breaks(kDanglingInput)) LaunchAll(execs);

@@ -12,30 +12,30 @@
 
 namespace strata {
 
-// How a program goes wrong.
+// The fault of a program.
 enum class ProgramBreak : std::uint8_t {
   kNone,
-  kMissingMark,       // a second stream uses a block, nobody says so
+  kMissingMark,       // a second stream uses a block without a mark
   kMissingWait,       // a block changes streams without a wait
-  kStaleEvent,        // the event waited for is older than the last use
+  kStaleEvent,        // the awaited event is older than the last use
   kWrongStream,       // the event was recorded in another stream
-  kRecordedAgain,     // the event stands for something else by now
-  kNotReady,          // "not ready" is taken for "done"
-  kUseAfterFree,      // a block used behind its free
-  kEarlyFree,         // memory freed at once while work uses it
-  kMissingHostEdge,   // a thread does not know what another one saw
-  kStreamDestroyed,   // a stream goes before anyone waited for it
-  kPoolBeforeAlloc,   // pool memory used beside its allocation
-  kPoolEarlyFree,     // pool memory freed beside a use
-  kUnmapInUse,        // memory unmapped while work uses it
-  kAlias,             // one memory at two addresses without order
-  kHostReuse,         // a pinned block goes to the host too early
-  kCaptureReuse,      // a block reused by a node that is no descendant
-  kDanglingInput,     // a graph's input is freed, and the graph launched
-  kPrivateHandedOut,  // a graph's private block goes to somebody outside
-  kPoolOverlap,       // graphs that share memory launched without order
-  kGraphEarlyFree,    // a free node beside a use
-  kCapturedEvent,     // an event of a capture taken for one of work
+  kRecordedAgain,     // the event was recorded again for other work
+  kNotReady,          // "not ready" is treated as "done"
+  kUseAfterFree,      // a block is used after its free
+  kEarlyFree,         // memory is freed at once while work uses it
+  kMissingHostEdge,   // a thread relies on a wait of another thread
+  kStreamDestroyed,   // a stream is destroyed before a wait for it
+  kPoolBeforeAlloc,   // pool memory is used unordered with its allocation
+  kPoolEarlyFree,     // pool memory is freed unordered with a use
+  kUnmapInUse,        // memory is unmapped while work uses it
+  kAlias,             // two addresses of one memory, used without order
+  kHostReuse,         // the host reuses a pinned block too early
+  kCaptureReuse,      // a node that is no descendant reuses a block
+  kDanglingInput,     // a graph is launched after the free of its input
+  kPrivateHandedOut,  // code outside gets a graph's private block
+  kPoolOverlap,       // graphs that share memory launch without order
+  kGraphEarlyFree,    // a free node is unordered with a use
+  kCapturedEvent,     // a captured event is treated as one of work
   kCount,
 };
 
@@ -44,18 +44,19 @@ inline std::ostream& operator<<(std::ostream& out, ProgramBreak kind) {
   return out << ProgramBreakName(kind);
 }
 
-// Seeded programs over streams, events, threads, blocks of a toy allocator,
-// pools, mapped and pinned memory, captures and graphs, as the records of their
-// calls. Addresses and sizes are multiples of HazardOracle::kGranuleBytes.
+// Seeded programs, as the records of their calls. They use streams, events,
+// threads, blocks of a toy allocator, pools, mapped and pinned memory, captures
+// and graphs. Addresses and sizes are multiples of HazardOracle::kGranuleBytes.
 //
-// Model: MakeProgram writes a row of episodes, each of which uses memory and
-//   makes sure of its order in one of several ways. With a break, one of the
-//   episodes leaves out what its name says; other calls may by chance do the
-//   same service, so that an oracle has to tell whether the program is wrong.
+// Model: MakeProgram writes a sequence of episodes. Each episode uses memory,
+//   and ensures the order in one of several ways. With a break, one episode
+//   omits the step that the name of the break describes. Other calls may
+//   provide the same order by chance, so an oracle must decide whether the
+//   program is wrong.
 std::vector<CallRecord> MakeProgram(std::uint64_t seed, ProgramBreak kind);
 
-// The same without any intention: calls drawn at random that a device would
-// accept, most of them hazards.
+// A program of random calls that a device would accept, without any plan. Most
+// of them are hazards.
 std::vector<CallRecord> MakeRandomProgram(std::uint64_t seed, int calls);
 
 }  // namespace strata

@@ -9,7 +9,7 @@
 
 namespace strata {
 
-// What programs are made with: calls of device 0, and dice.
+// Tools to write programs: calls of device 0, and random choices.
 class HazardProgramWriter {
  public:
   static constexpr std::uint64_t kGranule = 0x1000;

@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// Draws calls, and leaves out those that a device would refuse.
+// Draws random calls, and omits calls that a device would refuse.
 class RandomHazardProgram : public HazardProgramWriter {
  public:
   explicit RandomHazardProgram(std::uint64_t seed)
@@ -21,7 +21,7 @@ class RandomHazardProgram : public HazardProgramWriter {
     return members_.count(stream) != 0;
   }
   std::uint64_t Stream() { return PickOf(streams_); }
-  // One that is not in a capture, or 0.
+  // A stream that is not in a capture, or 0.
   std::uint64_t EagerStream();
   std::uint64_t Address();
 
@@ -35,12 +35,13 @@ class RandomHazardProgram : public HazardProgramWriter {
 
   std::vector<std::uint64_t> streams_;
   std::vector<std::uint64_t> events_;
-  // The capture that each was recorded in last; 0: in none.
+  // Event to the capture of its last record; 0: none.
   std::map<std::uint64_t, int> recorded_in_;
-  std::map<std::uint64_t, std::uint64_t> blocks_;  // live: bytes by address
-  std::set<std::uint64_t> pool_;                   // live, by address
-  std::set<std::uint64_t> memory_;                 // live, of mem_alloc
-  std::map<std::uint64_t, std::uint64_t> mapped_;  // handle by address
+  std::map<std::uint64_t, std::uint64_t>
+      blocks_;                      // live blocks: address to bytes
+  std::set<std::uint64_t> pool_;    // live allocations, by address
+  std::set<std::uint64_t> memory_;  // live allocations of mem_alloc
+  std::map<std::uint64_t, std::uint64_t> mapped_;  // address to handle
   std::vector<std::uint64_t> handles_;
   std::vector<std::uint64_t> execs_;
   std::set<std::uint64_t> members_;  // streams of the one capture

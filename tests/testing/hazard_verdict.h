@@ -13,7 +13,7 @@
 
 namespace strata {
 
-// The numbers of the records at which the checker shows a hazard.
+// The numbers of the records at which the checker reports a hazard.
 inline std::set<std::uint64_t> HazardsFound(
     const std::vector<CallRecord>& program) {
   std::set<std::uint64_t> found;
@@ -33,8 +33,9 @@ inline std::string ProgramText(const std::vector<CallRecord>& program) {
   return text.str();
 }
 
-// What the checker missed and what it made up, by brute force, and the program;
-// "" if the two agree on every record.
+// Compares the checker with the brute-force oracle. Returns the hazards that
+// the checker missed or invented, and the program; "" if the two agree on every
+// record.
 inline std::string VerdictDifference(const std::vector<CallRecord>& program) {
   const std::set<std::uint64_t> expected = HazardOracle().Judge(program);
   const std::set<std::uint64_t> found = HazardsFound(program);

@@ -8,9 +8,9 @@ namespace {
 
 thread_local constinit std::uint64_t t_heap_calls = 0;
 
-// What HeapFailure asks for.
+// The settings of HeapFailure.
 struct Failing {
-  std::uint64_t first = 0;  // call that fails; 0: none
+  std::uint64_t first = 0;  // number of the first call to fail; 0: none
   std::uint64_t last = 0;
   std::uint64_t calls = 0;
   int pauses = 0;
@@ -64,8 +64,8 @@ extern "C" [[gnu::weak]] int __sanitizer_install_malloc_and_free_hooks(
     void (*taken)(const volatile void*, std::size_t),
     void (*given)(const volatile void*));
 
-// A sanitizer's runtime brings operators of its own, which may be strong: those
-// below are weak, and the runtime is asked to report its calls.
+// A sanitizer's runtime defines its own operators, which may be strong. So the
+// operators below are weak, and the runtime is asked to report its calls.
 [[gnu::weak]] void* operator new(std::size_t bytes) {
   return TakeOrThrow(bytes, kPlain);
 }

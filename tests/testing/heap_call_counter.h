@@ -5,9 +5,9 @@
 
 namespace strata {
 
-// How often the calling thread used operator new or delete since this was
-// built (with a sanitizer: malloc or free). Using this class replaces both
-// operators in the whole test binary.
+// Counts the calls of operator new and delete by the calling thread since
+// construction (with a sanitizer: malloc and free). Using this class replaces
+// both operators in the whole test binary.
 class HeapCallCounter {
  public:
   HeapCallCounter();
@@ -17,13 +17,13 @@ class HeapCallCounter {
   std::uint64_t start_ = 0;
 };
 
-// The calling thread's operator new fails as long as this lives: every time,
-// the nth time only, or from the nth time on, counted from 1. Not with a
-// sanitizer, which has operators of its own. One at a time in a thread.
+// While it lives, the calling thread's operator new fails: every time, the nth
+// time only, or from the nth time on, counted from 1. Not available with a
+// sanitizer, which has its own operators. At most one per thread at a time.
 class HeapFailure {
  public:
-  // For what has a heap of its own, as a driver has: as long as this lives, no
-  // call fails or counts.
+  // While it lives, no call fails or counts. For code that stands for a driver,
+  // which has its own heap.
   class Pause {
    public:
     Pause();
@@ -35,13 +35,13 @@ class HeapFailure {
   enum class Lasts : std::uint8_t { kOnce, kFromThenOn };
 
   HeapFailure() : HeapFailure(1, Lasts::kFromThenOn) {}
-  // 0: none fails.
+  // 0: no call fails.
   explicit HeapFailure(std::uint64_t nth, Lasts lasts = Lasts::kOnce);
   HeapFailure(const HeapFailure&) = delete;
   HeapFailure& operator=(const HeapFailure&) = delete;
   ~HeapFailure();
 
-  // How often operator new was called, failed calls included.
+  // Number of calls of operator new, failed calls included.
   std::uint64_t calls() const;
   static bool is_possible();
 };

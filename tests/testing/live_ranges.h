@@ -10,13 +10,15 @@
 
 namespace strata {
 
-// A map of the memory that is handed out, for memory that cannot hold a
-// pattern: it says when the same byte is handed out twice.
+// A map of the allocated memory, for memory that cannot hold a pattern. It
+// detects that one byte is allocated twice.
 //
-// Threads: any thread. Remove before the free, Add after the allocation.
+// Threads: any thread. Call Remove before the free, and Add after the
+//   allocation.
 class LiveRanges {
  public:
-  // False, and nothing changes, if a byte of it is in the map already.
+  // Returns false, without a change, if the map already contains a byte of the
+  // allocation.
   [[nodiscard]] bool Add(const Allocation& allocation) {
     const auto begin = reinterpret_cast<std::uintptr_t>(allocation.data());
     const std::uintptr_t end = begin + allocation.size();
@@ -32,7 +34,7 @@ class LiveRanges {
     return true;
   }
 
-  // False if this very range is not in the map.
+  // Returns false if the map does not contain exactly this range.
   [[nodiscard]] bool Remove(const Allocation& allocation) {
     const auto begin = reinterpret_cast<std::uintptr_t>(allocation.data());
     const std::lock_guard<std::mutex> guard(mutex_);

@@ -19,7 +19,7 @@ using lock_model::WordAccess;
 using Do = LockModel::Do;
 
 constexpr std::size_t kMaxVariables = 24;
-// Stores of a thread on their way at once; one more waits for the first.
+// Most pending stores of a thread. One more store waits for the first.
 constexpr std::size_t kMaxStores = 4;
 
 struct Store {
@@ -29,12 +29,12 @@ struct Store {
 };
 
 struct Thread {
-  std::uint16_t node = 0;  // of Calls, in a call; 1 after the load of a kCount
-  std::uint8_t step = 0;   // of its program
+  std::uint16_t node = 0;  // node of Calls; 1 after the load of a kCount
+  std::uint8_t step = 0;   // step of its program
   Value slot = 0;
-  Value seen = 0;            // of a counter
-  std::uint8_t owned = 0;    // bit: it made itself the owner of the lock
-  std::uint8_t passing = 0;  // bit: threads that its barrier waits for
+  Value seen = 0;            // value of a counter
+  std::uint8_t owned = 0;    // bits: locks whose owner it made itself
+  std::uint8_t passing = 0;  // bits: threads that its barrier waits for
   std::uint8_t stores = 0;
   std::array<Store, kMaxStores> on_their_way{};
 };
@@ -42,9 +42,9 @@ struct Thread {
 struct State {
   std::array<Thread, LockModel::kMaxThreads> threads{};
   std::array<Value, kMaxVariables> memory{};
-  std::array<Value, LockModel::kLocks> counted{};  // sections that were run
+  std::array<Value, LockModel::kLocks> counted{};  // sections that ran
   std::uint8_t idle_slots = 0;                     // bits
-  std::uint8_t removed = 0;  // bit: an owner of the lock was removed
+  std::uint8_t removed = 0;  // bits: locks with a removed owner
 
   friend bool operator==(const State& a, const State& b) {
     return std::memcmp(&a, &b, sizeof(State)) == 0;
@@ -89,16 +89,16 @@ class Explorer {
 
   static Value Load(const State& state, std::size_t thread,
                     std::uint8_t variable);
-  // The i-th of the stores arrives.
+  // Makes the i-th store reach memory.
   static void Arrive(State& state, std::size_t thread, std::size_t i);
   static void ArriveAll(State& state, std::size_t thread);
   bool MayArrive(const Thread& thread, std::size_t i) const;
   bool IsOnItsWay(const Thread& thread, std::uint8_t variable) const;
 
-  // What the thread does next, if it can; false if not.
+  // Takes the next step of the thread. Returns false if it has to wait.
   bool TakeStep(State& state, std::size_t thread);
   bool TakeAccess(State& state, std::size_t thread);
-  // The same for one whose result is the same in every order.
+  // Likewise, for an access whose result does not depend on the order.
   bool IsLocal(const WordAccess& access) const;
   Value LocalResult(State& state, std::size_t thread, const WordAccess& access);
   Value TakeSlot(State& state, std::size_t thread);
@@ -173,7 +173,7 @@ Value Explorer::LocalResult(State& state, std::size_t thread,
     case WordAccess::Kind::kMySlot:
       return state.threads[thread].slot;
     case WordAccess::Kind::kSelf:
-      return calls_.slot(thread);  // any address of its own
+      return calls_.slot(thread);  // any address of the thread's own
     default:
       break;
   }
@@ -323,8 +323,8 @@ bool Explorer::IsInside(const State& state, std::size_t thread,
                         std::size_t lock) const {
   const Thread& t = state.threads[thread];
   const LockModel::Program& program = programs_[thread];
-  // A thread is on the step that follows its call of Lock, and on that of
-  // Unlock until the call is over.
+  // The thread is on the step after its call of Lock. During Unlock it is on
+  // the step of Unlock.
   for (std::size_t i = t.step; i < program.size(); ++i) {
     if (program[i].lock != lock) continue;
     switch (program[i].what) {

@@ -9,20 +9,23 @@
 
 namespace strata {
 
-// Runs BiasedLockCore, the very code of BiasedLock, with two or three threads
-// in every order of their accesses to memory, and says what goes wrong.
+// Runs BiasedLockCore, the same code as in BiasedLock, with two or three
+// threads in every order of their memory accesses, and reports errors.
 //
-// Model: a state is what memory holds, the stores of each thread that are still
-//   on their way, and how far each thread is. To know what a thread does next,
-//   the call that it is in is run again from its start, with the results that
-//   its accesses had so far; each new beginning of a call is run once. A
-//   thread's stores reach memory later, at any time: in their order (kTso), or
-//   (kWeak) a relaxed store before or after any other, a release store after
-//   all that precede it, where an exchange lets earlier stores wait. A barrier
-//   has the other threads' stores arrive, for each at a moment of its own while
-//   it lasts. A wait is a step that cannot be taken yet. What the lock word
-//   guards is read and written at once, and seen to be with the lock word.
-//   Loads are not reordered: all that matter acquire.
+// Model: a state is the content of memory, the pending stores of each thread,
+//   and the progress of each thread.
+//   - To find a thread's next access, its current call runs again from the
+//     start with the results of its earlier accesses. Each distinct beginning
+//     of a call runs once.
+//   - A store reaches memory at any later time. kTso: in program order. kWeak:
+//     a relaxed store may pass any other store; a release store arrives after
+//     all earlier ones; an exchange does not flush earlier stores.
+//   - A barrier makes the stores of the other threads arrive, for each thread
+//     at its own time during the barrier.
+//   - A wait is a step that cannot be taken yet.
+//   - The data that the lock word guards is read and written at once, and
+//     becomes visible with the lock word.
+//   - Loads are not reordered: all relevant loads are acquire loads.
 // Threads: one.
 class LockModel {
  public:
@@ -30,46 +33,46 @@ class LockModel {
   static constexpr std::size_t kLocks = 2;
 
   enum class Memory : std::uint8_t { kTso, kWeak };
-  // What is left out of the algorithm.
+  // The part of the algorithm that is left out.
   enum class Fault : std::uint8_t { kNone, kBarrier, kSecondLook, kWait };
 
   enum class Do : std::uint8_t {
     kLock,
-    kTryLock,         // on failure goes on behind the next kUnlock of the lock
-    kEnterAtOnce,     // the same
-    kTakeWordAtOnce,  // the same
-    kTryLockUnowned,  // the same
+    kTryLock,         // on failure continues behind the lock's next kUnlock
+    kEnterAtOnce,     // likewise
+    kTakeWordAtOnce,  // likewise
+    kTryLockUnowned,  // likewise
     kUnlock,
     kRenew,
-    kCount,  // adds one to the counter of the lock: a load and a store
-    kEnd,    // the thread ends, and another one takes its place
+    kCount,  // adds one to the lock's counter: a load and a store
+    kEnd,    // the thread ends, and another one replaces it
   };
   struct Step {
     Do what;
     std::size_t lock = 0;
   };
   using Program = std::vector<Step>;
-  // Lock, count and unlock, `times` times.
+  // `times` times: lock, count and unlock.
   static Program Sections(std::size_t lock, int times);
 
   struct Result {
     std::size_t states = 0;
-    std::string error;  // the first; "": none, in any order
-    // What happened in some order: that a thread entered as the owner; took
-    // back an entry because it was no owner any more; removed an owner; entered
-    // as the owner after an earlier owner had been removed; entered a lock that
-    // the thread before it, with its slot, had owned.
+    std::string error;  // the first one; "": none, in any order
+    // Events that happened in some order. A thread entered as the owner; took
+    // back an entry because it was no longer the owner; removed an owner;
+    // entered as the owner after the removal of an earlier owner; entered a
+    // lock whose owner was the previous thread of its slot.
     bool entered = false;
     bool undone = false;
     bool removed = false;
     bool entered_again = false;
     bool inherited = false;
     bool try_failed = false;
-    bool gave_up = false;  // it could not have an owner any more
-    bool renewed = false;  // and then it could again
+    bool gave_up = false;  // the lock allowed no owner any more
+    bool renewed = false;  // then it allowed an owner again
   };
 
-  // A program for each thread.
+  // One program for each thread.
   static Result Explore(const std::vector<Program>& programs, Memory memory,
                         Fault fault = Fault::kNone);
 };

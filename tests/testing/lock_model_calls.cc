@@ -10,10 +10,10 @@
 namespace strata::lock_model {
 namespace {
 
-// A call came to an access whose result is not known yet.
+// Thrown when a call reaches an access whose result is not known yet.
 struct Stop {};
 
-// The call that is run: with the results of its first accesses.
+// The call that runs, with the results of its first accesses.
 struct Run {
   Run();
 
@@ -52,7 +52,7 @@ struct Run {
   }
 };
 
-// Whose locks are made or run now.
+// The run whose locks are built or called now.
 Run* g_run = nullptr;
 
 Run::Run() { g_run = this; }
@@ -111,7 +111,7 @@ struct Slot {
   Atomic<const void*> held{nullptr};
 };
 
-// The slots come first: see Calls::IsHeld.
+// The slots come first; see Calls::IsHeld.
 struct Slots {
   Run run;
   Slot nobody;
@@ -120,8 +120,8 @@ struct Slots {
 
 Slots* g_slots = nullptr;
 
-// As small as can be: the first use makes an owner, and after a removal two;
-// after two more uses in turn there is none any more.
+// The smallest limits: the first use sets an owner, two uses set one after a
+// removal, and after two more uses in turn the lock has no owner any more.
 struct Machine {
   template <class T>
   using Atomic = lock_model::Atomic<T>;
@@ -157,7 +157,7 @@ struct Machine {
 
 using Lock = BiasedLockCore<Machine>;
 
-// What the call returns.
+// Returns the result of the call.
 bool Call(Lock& lock, LockModel::Do call) {
   switch (call) {
     case LockModel::Do::kLock:

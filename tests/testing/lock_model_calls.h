@@ -14,7 +14,7 @@
 
 namespace strata::lock_model {
 
-// What a variable holds: a number, or the index of an address.
+// The content of a variable: a number, or the index of an address.
 using Value = std::uint8_t;
 
 // One access of a call.
@@ -26,34 +26,35 @@ struct WordAccess {
     kWaitWhile,
     kBarrier,
     kTakeSlot,
-    // No matter of order.
+    // Order does not matter for these.
     kMySlot,
     kSelf,
     kGuardedLoad,
     kGuardedStore,
-    // The call is over; `value` is what it returned.
+    // The end of the call; `value` is its result.
     kReturn,
   };
   Kind kind = Kind::kReturn;
   std::uint8_t variable = 0;
   Value value = 0;
-  bool relaxed = false;  // of a store
+  bool relaxed = false;  // for a store
 };
 
-// The locks, slots and variables of the model, and what calls of the locks do.
+// The locks, slots and variables of the model, and the accesses of the locks'
+// calls.
 class Calls {
  public:
   static constexpr std::size_t kSlots = LockModel::kMaxThreads;
 
-  // Where a call is: what it does next, and how it came to be there.
+  // A point in a call: its next access, and the path to it.
   struct Node {
     WordAccess next;
-    std::size_t parent = 0;  // of the first one of a call: itself
+    std::size_t parent = 0;  // the first node of a call: itself
     LockModel::Do call{};
     std::size_t lock = 0;
-    Value result = 0;        // of the access before
+    Value result = 0;        // result of the previous access
     bool took_word = false;  // exchanged the lock word
-    int named = 0;           // how often it wrote a slot
+    int named = 0;           // number of writes to a slot
     std::map<Value, std::size_t> children;
   };
 
@@ -65,16 +66,16 @@ class Calls {
   const Node& node(std::size_t index) const { return nodes_[index]; }
   // The first node of a call of this kind.
   std::size_t Begin(LockModel::Do call, std::size_t lock);
-  // The next node, if the access of this one had this result.
+  // The next node if the access of this node has this result.
   std::size_t After(std::size_t index, Value result);
 
-  // Of all variables.
+  // Initial values of all variables.
   const std::vector<Value>& initial() const { return initial_; }
   std::uint8_t taken(std::size_t lock) const { return taken_[lock]; }
   std::uint8_t owner(std::size_t lock) const {
     return static_cast<std::uint8_t>(taken_[lock] + 1);
   }
-  // Whether it is what a slot holds.
+  // True if the variable is the content of a slot.
   bool IsHeld(std::uint8_t variable) const { return variable < taken_[0]; }
   // Slots as values.
   Value slot(std::size_t index) const { return slots_[index]; }
@@ -83,7 +84,7 @@ class Calls {
  private:
   struct World;
 
-  // Runs the call with these results, and adds where it stops.
+  // Runs the call with these results, and adds the node at which it stops.
   std::size_t Add(Node node, const std::vector<Value>& results);
 
   std::unique_ptr<World> world_;

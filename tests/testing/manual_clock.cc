@@ -16,7 +16,7 @@ void ManualClock::WaitUntil(std::condition_variable& wake,
     changed_.notify_all();
   }
   wake.wait(lock);
-  // Advance may be about to take the caller's mutex.
+  // Advance may be about to lock the caller's mutex.
   lock.unlock();
   {
     std::unique_lock<std::mutex> guard(mutex_);

@@ -13,8 +13,8 @@
 
 namespace strata {
 
-// A clock that stands still until a test moves it. Who waits on it returns when
-// notified, or when the test moves it past the deadline.
+// A clock that stands still until a test advances it. A wait returns when it is
+// notified, or when the test advances the clock past its deadline.
 //
 // Threads: any thread.
 class ManualClock final : public Clock {
@@ -29,10 +29,10 @@ class ManualClock final : public Clock {
                  std::unique_lock<std::mutex>& lock,
                  std::chrono::nanoseconds deadline) override;
 
-  // Moves on, and wakes whose deadline is reached.
+  // Advances the clock, and wakes each waiter whose deadline is reached.
   void Advance(std::chrono::nanoseconds by);
 
-  // How often somebody began to wait.
+  // Number of waits that began.
   std::uint64_t waits() const;
   // Returns once `count` threads wait at the same time.
   void AwaitWaiters(std::size_t count);
@@ -49,7 +49,7 @@ class ManualClock final : public Clock {
   std::condition_variable changed_;  // with mutex_
   std::vector<Waiter*> waiters_;     // guarded by mutex_
   std::uint64_t waits_ = 0;          // guarded by mutex_
-  int advancing_ = 0;                // calls that use waiters; likewise
+  int advancing_ = 0;  // calls that use waiters; guarded by mutex_
 };
 
 }  // namespace strata

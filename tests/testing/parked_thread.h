@@ -7,11 +7,11 @@
 
 namespace strata {
 
-// A thread that did something once and then does nothing until it is told to
-// end: one that may free memory as far as anybody knows.
+// A thread that runs a function once and then idles until destruction.
+// Allocators must assume that it may still free memory.
 class ParkedThread {
  public:
-  // Returns when `body` has run in the thread.
+  // Returns when `body` has returned in the thread.
   template <class Body>
   explicit ParkedThread(Body body)
       : thread_([this, body = std::move(body)] {

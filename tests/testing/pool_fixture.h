@@ -11,10 +11,10 @@ namespace strata {
 
 inline constexpr std::uint64_t kKeepAll =
     std::numeric_limits<std::uint64_t>::max();
-// Of the blocks that Take() makes.
+// Size of the blocks of Take().
 inline constexpr std::size_t kTakenBytes = std::size_t{32} << 20;
 
-// A test of pools of device 0; skips where there are none.
+// A test of pools of device 0. Skips on devices without pools.
 class PoolFixture : public DeviceTest {
  protected:
   void SetUp() override {
@@ -23,8 +23,8 @@ class PoolFixture : public DeviceTest {
     if (!device().caps().mem_pools) GTEST_SKIP() << "no memory pools";
   }
 
-  // A pool that keeps its memory and gives one stream's blocks to another only
-  // once the host has waited for them. `max_bytes` 0: no limit.
+  // A pool that keeps its memory. It reuses one stream's blocks in another
+  // stream only after the host has waited for them. `max_bytes` 0: no limit.
   MemPool NewPool(std::size_t max_bytes = 0) {
     MemPool pool;
     EXPECT_EQ(device().PoolCreate(&pool, MemProperties{}, max_bytes),
@@ -63,8 +63,8 @@ class PoolFixture : public DeviceTest {
     EXPECT_EQ(device().FreeAsync(ptr, stream), Status::kSuccess);
   }
 
-  // A block that `stream` has freed, behind long work if `busy`. Nobody has
-  // waited for it.
+  // A block that `stream` has freed, behind long work if `busy`. The host has
+  // not waited for it.
   DevicePtr FreedBlock(MemPool pool, const Stream& stream, bool busy) {
     const DevicePtr ptr = Take(pool, stream);
     if (busy) LongWork(stream);

@@ -20,8 +20,8 @@ extern "C" const char* __tsan_default_options();
 extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
-// The C library guards its time zone with a lock that the sanitizer cannot see;
-// glog goes there from every thread that logs.
+// The C library guards its time zone with a lock that the sanitizer cannot see.
+// glog takes this lock in every thread that logs.
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:tzset_internal\n";

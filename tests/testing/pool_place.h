@@ -26,12 +26,12 @@ inline DecoratorOptions NoDecorators() {
   return options;
 }
 
-// A chain with the decorator `name` of DecoratorNames() alone, set so that it
-// refuses nothing. Trace, events and log write to `path`.
+// A chain whose only decorator is `name` of DecoratorNames(), configured to
+// refuse nothing. Trace, events and log write to `path`.
 DecoratorOptions OnlyDecorator(const std::string& name,
                                const std::string& path);
 
-// A file name for this process alone.
+// A file name that no other process uses.
 std::string TemporaryPath(const std::string& name);
 
 struct PoolPlaceOptions {
@@ -44,8 +44,8 @@ struct PoolPlaceOptions {
   DecoratorOptions decorators = NoDecorators();
 };
 
-// What a facade builds for one place below its strategies, by hand: a simulated
-// device, the system allocator, the ladder and the pool.
+// The part of a place below its strategies, built as a facade builds it: a
+// simulated device, the system allocator, the ladder and the pool.
 class PoolPlace {
  public:
   explicit PoolPlace(const PoolPlaceOptions& options = PoolPlaceOptions());
@@ -57,12 +57,12 @@ class PoolPlace {
   const std::shared_ptr<ChunkPool>& pool() const { return pool_; }
 
   Stream NewStream() const;
-  // What its streams share, and what waits for them.
+  // The state that its streams share, and the frees that wait for them.
   const std::shared_ptr<TimelineTable>& timelines() const { return timelines_; }
   const std::shared_ptr<DeferredFrees>& frees() const { return frees_; }
-  // For a new stream; for none if the place is on the host.
+  // For a new stream; without a stream if the place is on the host.
   std::shared_ptr<ChainStream> NewChainStream() const;
-  // Calls of every kind that reached the device so far.
+  // Number of calls of all kinds that reached the device.
   std::uint64_t DeviceCalls() const;
 
  private:
@@ -75,20 +75,20 @@ class PoolPlace {
   std::shared_ptr<DeferredFrees> frees_;
 };
 
-// The rule that fails the nth `call`.
+// A rule that fails the nth `call`.
 FaultRule FailNth(DeviceCall call, std::uint64_t nth);
-// The rule that fails every `call`.
+// A rule that fails every `call`.
 FaultRule FailAll(DeviceCall call);
 
-// The pieces of memory that nobody gave back to `device`.
+// Number of allocations that were not returned to `device`.
 inline std::uint64_t LeakedAllocations(const SimDevice& device) {
   const SimLeaks leaks = device.Leaks();
   return leaks.allocations + leaks.pool_blocks + leaks.pinned_ranges +
          leaks.managed_ranges;
 }
 
-// What nobody gave back to `device`, but for driver pools, which a strategy
-// keeps when they are empty.
+// Objects that were not returned to `device`, without driver pools: a strategy
+// keeps empty driver pools.
 inline SimLeaks LeaksButPools(const SimDevice& device) {
   SimLeaks leaks = device.Leaks();
   leaks.pools = 0;

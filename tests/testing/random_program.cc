@@ -45,7 +45,7 @@ std::string RandomProgram::TearDown() {
     EXPECT_EQ(device_.MemFree(buffer.ptr), Status::kSuccess);
     EXPECT_EQ(device_.EventDestroy(buffer.last_use), Status::kSuccess);
   }
-  // The first is the legacy stream.
+  // The first stream is the legacy stream.
   for (std::size_t i = 1; i < streams_.size(); ++i) {
     EXPECT_EQ(device_.StreamDestroy(streams_[i]), Status::kSuccess);
   }

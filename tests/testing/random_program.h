@@ -14,22 +14,22 @@
 
 namespace strata {
 
-// A program for one simulated device: buffers that come and go, and are filled
-// and copied in several streams.
+// A program for one simulated device. It allocates and frees buffers, and fills
+// and copies them in several streams.
 //
-// Model: every use of a buffer is ordered behind the one before it by an event,
-//   so what the buffers hold at the end does not depend on when work runs. What
-//   queries answer does.
+// Model: an event orders each use of a buffer behind the previous one, so the
+//   final contents do not depend on the time at which work runs. The answers of
+//   queries do.
 // Threads: one.
-// Lifetime: of the platform.
+// Lifetime: the platform must outlive it.
 class RandomProgram {
  public:
   RandomProgram(SimPlatform* platform, std::uint64_t seed);
 
-  // Does `steps` random things, waits, and gives everything back. Returns a
-  // line for each buffer at the end, with its first word where it has bytes.
+  // Does `steps` random steps, waits, and releases everything. Returns a line
+  // for each buffer at the end, with its first word if the device stores bytes.
   std::string Run(int steps);
-  // The addresses that were handed out, in order.
+  // The allocated addresses, in order.
   const std::string& addresses() const { return addresses_; }
 
  private:

@@ -11,12 +11,12 @@
 
 namespace strata {
 
-// The calls of a program as records, for a HazardChecker: each function is one
-// call of one device, made by `thread`, that succeeds.
+// Writes the calls of a program as records for a HazardChecker. Each function
+// is one successful call of one device by `thread`.
 class RecordScript {
  public:
   std::uint64_t thread = 1;
-  std::uint64_t node = 0;  // of the next call; used up by it
+  std::uint64_t node = 0;  // of the next call, which resets it
   std::int32_t device = 0;
 
   void CreateStream(std::uint64_t uid, unsigned flags = 1) {
@@ -92,7 +92,7 @@ class RecordScript {
     Add(DeviceCall::kBlockMark, ptr, 0, 0, uid);
   }
 
-  // A block that its stream writes, and frees behind that.
+  // A block that its stream writes, and then frees.
   void AllocWrite(std::uint64_t ptr, std::uint64_t bytes, std::uint64_t uid) {
     Alloc(ptr, bytes, uid);
     Write(ptr, bytes, uid);
@@ -102,7 +102,7 @@ class RecordScript {
     AllocWrite(ptr, bytes, uid);
     Free(ptr, uid);
   }
-  // What is submitted to `to` from now on comes after what was to `from`.
+  // Orders later work of `to` behind the work submitted to `from`.
   void Order(std::uint64_t event, std::uint64_t from, std::uint64_t to) {
     Record(event, from);
     Wait(to, event);
@@ -148,7 +148,7 @@ class RecordScript {
     checker.Observe(record);
   }
 
-  // The kinds found so far, each once, in order, with blanks between them.
+  // The kinds found so far, each once, in order, separated by blanks.
   std::string Kinds() const {
     std::string text;
     for (const HazardReport& report : checker.hazards()) {

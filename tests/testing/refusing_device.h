@@ -7,7 +7,8 @@
 
 namespace strata {
 
-// A device that refuses every call, for tests whose device makes a few of them.
+// A device that refuses every call. Base class of devices that implement a few
+// calls.
 class RefusingDevice : public Device {
  public:
   int ordinal() const override { return 0; }

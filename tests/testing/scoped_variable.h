@@ -6,9 +6,9 @@
 
 namespace strata {
 
-// Sets an environment variable for as long as it lives.
+// Sets an environment variable during its lifetime.
 //
-// Threads: none beside it that read the environment.
+// Threads: no other thread may read the environment meanwhile.
 class ScopedVariable {
  public:
   ScopedVariable(const std::string& name, const std::string& value)

@@ -18,24 +18,25 @@
 
 namespace strata {
 
-// A system whose addresses and refusals a test chooses. Its memory is only
-// addresses. Fails the test if it is called with a lock held.
+// A system whose addresses and failures a test chooses. Its memory consists of
+// addresses only. Fails the test if it is called with a lock held.
 //
-// Threads: any thread; the settings before the first call.
+// Threads: any thread. Change the settings before the first call.
 class ScriptedSystem final : public SystemAllocator {
  public:
   ScriptedSystem() : SystemAllocator(DevicePlace(0), 256) {}
 
-  // The next region begins here; each further one behind the last, with a gap.
+  // Address of the next region. Each further region follows the previous one
+  // after a gap.
   std::uintptr_t next_address = std::uintptr_t{1} << 40;
   std::size_t gap_bytes = 256;
-  // Requests above these are refused.
+  // Larger requests are refused.
   std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t capacity_bytes = std::numeric_limits<std::size_t>::max();
-  // The call that is refused, counted from 1; 0: none.
+  // Number of the call that is refused, from 1; 0: none.
   std::size_t refused_call = 0;
 
-  // The sizes asked for, refused ones included, since the last time.
+  // Returns and clears the requested sizes, refused requests included.
   std::vector<std::size_t> TakeAsked() {
     const std::lock_guard<std::mutex> guard(mutex_);
     std::vector<std::size_t> asked;

@@ -13,7 +13,7 @@
 namespace strata {
 namespace {
 
-// The number of the connection in the second process.
+// Descriptor of the connection in the second process.
 constexpr int kParentFd = 200;
 
 // This process's environment without the settings of its own test run.
@@ -93,7 +93,8 @@ SecondProcess::SecondProcess(const Ends& ends, const std::string& test)
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends.theirs, kParentFd);
-  // The name of the file: valgrind runs no program by the link's name.
+  // The name of the file: valgrind cannot run a program by the name of the
+  // link.
   std::string program = std::filesystem::read_symlink("/proc/self/exe");
   std::string filter = "--gtest_filter=" + test;
   std::string disabled = "--gtest_also_run_disabled_tests";

@@ -8,9 +8,11 @@
 
 namespace strata {
 
-// One end of a connection between two processes: words, and descriptors.
+// One end of a connection between two processes. It transfers words and
+// descriptors.
 //
-// Model: false, or no descriptor, once the other process has ended.
+// Model: calls return false, or no descriptor, after the other process has
+//   ended.
 class PeerSocket {
  public:
   explicit PeerSocket(int fd) : fd_(fd) {}
@@ -18,33 +20,33 @@ class PeerSocket {
   PeerSocket& operator=(const PeerSocket&) = delete;
   ~PeerSocket();
 
-  // In a process that SecondProcess has started: the connection to the other.
+  // In a process that SecondProcess started: the connection to the parent.
   static int FromParent();
 
   bool Send(std::uint64_t word);
   bool Receive(std::uint64_t* word);
   bool SendDescriptor(int fd);
-  // The caller closes it; -1 if there is none.
+  // The caller closes the descriptor. Returns -1 if there is none.
   int ReceiveDescriptor();
 
  private:
   const int fd_;
 };
 
-// A process that runs one test of this binary, which has DISABLED_ in its name
-// so that nobody else runs it.
+// A process that runs one test of this binary. The test has DISABLED_ in its
+// name, so that a normal run skips it.
 class SecondProcess {
  public:
   explicit SecondProcess(const std::string& test);
   SecondProcess(const SecondProcess&) = delete;
   SecondProcess& operator=(const SecondProcess&) = delete;
-  // Ends the process unless it was joined.
+  // Kills the process unless it was joined.
   ~SecondProcess();
 
   PeerSocket& socket() { return socket_; }
-  // Waits for the process; whether its test has passed.
+  // Waits for the process. Returns true if its test passed.
   bool Join();
-  // Ends the process at once.
+  // Kills the process at once.
   void Kill();
 
  private:

@@ -15,9 +15,9 @@
 
 namespace strata {
 
-// The simplest strategy there is, for tests of layers: what is freed goes on a
-// shelf, and the smallest piece there that fits serves a request. Fails the
-// test if it is called with a lock held.
+// The simplest possible strategy, for tests of layers. Freed blocks go to a
+// shelf, and the smallest block that fits serves a request. Fails the test if
+// it is called with a lock held.
 //
 // Threads: any thread.
 class ShelfAllocator final : public Decorator {

@@ -5,7 +5,7 @@
 
 namespace strata {
 
-// What most calls of a test are expected to return.
+// The most frequent expected results of tests.
 inline constexpr Status kOk = Status::kSuccess;
 inline constexpr Status kBad = Status::kInvalidValue;
 

@@ -70,7 +70,7 @@ bool StreamModel::AnyCaptures() const {
 void StreamModel::Must(const char* name, const std::function<Status()>& call) {
   const ThreadCaptureMode relaxed(&device(), CaptureMode::kRelaxed);
   Status status = call();
-  // Faults end; and nothing but a fault fails.
+  // Faults end, and only a fault makes a call fail.
   for (int tries = 0; status != Status::kSuccess && tries < 8; ++tries) {
     EXPECT_TRUE(options_.has_faults)
         << name << ": " << ToString(status) << "; " << Where();
@@ -135,7 +135,7 @@ void StreamModel::Allocate() {
 
 void StreamModel::NoteRefusal(std::size_t bytes, const Failure& failure) {
   ++counts_.refusals;
-  // Captures forbid to look for more.
+  // During captures, no further search is allowed.
   if (options_.has_faults || AnyCaptures()) return;
   EXPECT_TRUE(failure.IsExhaustion()) << failure.ToString() << "; " << Where();
   const bool pools_have_memory =
@@ -143,7 +143,7 @@ void StreamModel::NoteRefusal(std::size_t bytes, const Failure& failure) {
       std::any_of(live_.begin(), live_.end(),
                   [](const Live& live) { return live.capture != nullptr; });
   if (pools_have_memory) return;
-  // With less in use there is a hole, however the rest lies.
+  // With fewer bytes in use, a large enough hole exists in any layout.
   EXPECT_GT(ranges_.bytes() + bytes + live_.size() * kFrameBytes,
             options_.device_bytes / 4)
       << failure.ToString() << "; " << Where();
@@ -152,7 +152,7 @@ void StreamModel::NoteRefusal(std::size_t bytes, const Failure& failure) {
 bool StreamModel::MayUse(const Live& live, std::size_t stream) const {
   const std::shared_ptr<Capture>& in = capture_of_[stream];
   if (live.capture != nullptr && live.capture->guard != nullptr) {
-    // Who takes part in the capture, or joins it.
+    // Only for a stream that takes part in the capture, or joins it.
     return in == nullptr || in == live.capture;
   }
   return true;
@@ -228,7 +228,7 @@ void StreamModel::NameFor(Live& live, std::size_t stream) {
       !IsCapturing(stream) && live.owner != kNone && !IsCapturing(live.owner);
   const std::size_t way = Below(8);
   if (way == 0 && may_wait) {
-    // He orders it himself.
+    // The program orders the use itself.
     Order(stream, live.owner);
     facade_->EraseStream(*live.allocation, streams_[stream]);
   } else if (way <= 2 && !IsCapturing(stream)) {
@@ -257,7 +257,7 @@ void StreamModel::FreeAt(std::size_t index) {
   live_.pop_back();
   EXPECT_TRUE(ranges_.Remove(*live.allocation)) << Where();
   requested_bytes_ -= live.allocation->requested_bytes();
-  // The last of the streams may be named by the free itself.
+  // The free itself may name the last of the streams.
   for (std::size_t s = 0; s < kStreams; ++s) {
     if ((live.needs & Bit(s)) == 0) continue;
     if (live.needs == Bit(s) && OneIn(2)) {
@@ -311,7 +311,7 @@ void StreamModel::ReplaceStream() {
   Must("StreamCreate", [&] {
     return device().StreamCreate(&streams_[stream], kStreamNonBlocking);
   });
-  // The events of pools stand for the old one as well.
+  // The events of pools cover the old event too.
   WaitFor(last, stream);
   GiveEvent(last);
   for (Live& live : live_) {
@@ -393,7 +393,8 @@ void StreamModel::Finish() {
   }
   while (!live_.empty()) FreeAt(live_.size() - 1);
   Check();
-  // A launch keeps its pool; the device tells at the next call after it.
+  // A launch keeps its pool alive. The device releases it at the next call
+  // after the launch.
   platform_->sim_device(0).StepAll();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;

@@ -18,27 +18,31 @@
 namespace strata {
 
 struct StreamModelOptions {
-  std::string facade;  // as Options::Parse reads them
+  std::string facade;  // in the format of Options::Parse
   std::uint64_t seed = 1;
   std::uint64_t device_bytes = std::uint64_t{64} << 20;
   std::string progress = "lazy";  // as PlatformOptions::sim_progress
-  // Device calls fail, now and then: requests may then be refused although
-  // there is memory. No fault loses anything.
+  // Device calls sometimes fail. Requests may then fail although there is
+  //   memory. No fault loses memory or objects.
   bool has_faults = false;
 };
 
 // Random correct programs of streams and graphs on a facade, under the checker.
 //
-// Model: what a user has to say, and no more, is said: a stream waits for a
-//   block's allocation before it uses it, and is named, by one of the ways
-//   there are, before the block is freed; a graph of a pool is launched behind
-//   what was done with blocks of the pool before. Captures are begun, forked,
-//   ended, given up and share pools; their graphs are launched again behind
-//   what they need, and go while launches are under way. Streams are destroyed
-//   and made. The checker must stay silent, live blocks must not overlap, the
-//   numbers must be those of the blocks, and requests are refused only for a
-//   reason. A difference is a test failure whose message has the seed and the
-//   operation's number.
+// Model: the program makes the calls that the contract requires of a user, and
+//   no more.
+//   - A stream waits for the allocation of a block before it uses the block.
+//     Before the free it is named in one of the supported ways.
+//   - A graph of a pool is launched behind the earlier uses of blocks of the
+//     pool.
+//   - Captures begin, fork, end, are abandoned, and share pools. Their graphs
+//     are launched again behind the work that they need, and may be destroyed
+//     while launches are running.
+//   - Streams are destroyed and created.
+//   The checker must report nothing, live blocks must not overlap, the
+//   statistics must match the blocks, and a request may fail only for a valid
+//   reason. A difference is a test failure; its message has the seed and the
+//   number of the operation.
 // Threads: one.
 class StreamModel {
  public:
@@ -48,8 +52,8 @@ class StreamModel {
   ~StreamModel();
 
   void Step();
-  // Frees and releases everything; nothing may be left of it, and there is
-  // memory again.
+  // Frees and releases everything. Expects that nothing is left, and that
+  // memory is available again.
   void Finish();
 
   struct Counts {
@@ -57,12 +61,12 @@ class StreamModel {
     std::uint64_t refusals = 0;
     std::uint64_t marks = 0;
     std::uint64_t launches = 0;
-    std::uint64_t failed_calls = 0;  // of the device
+    std::uint64_t failed_calls = 0;  // device calls that failed
   };
   const Counts& counts() const { return counts_; }
 
  private:
-  using Mask = std::uint32_t;  // of streams
+  using Mask = std::uint32_t;  // bits are streams
 
   static constexpr std::size_t kStreams = 4;
   static constexpr std::size_t kMaxLive = 64;
@@ -73,27 +77,28 @@ class StreamModel {
 
   struct Live {
     AllocationPtr allocation;
-    std::size_t owner = kNone;         // kNone: the stream is gone
-    std::shared_ptr<Capture> capture;  // it was allocated in; null: in none
-    Mask needs = 0;    // streams that have to be named before the free
-    Mask ordered = 0;  // streams that come after the allocation
+    std::size_t owner = kNone;         // kNone: the stream is destroyed
+    std::shared_ptr<Capture> capture;  // capture of the allocation; null: none
+    Mask needs = 0;    // streams that must be named before the free
+    Mask ordered = 0;  // streams that follow the allocation
     Event ready;       // recorded at the allocation
-    // Graphs that use it, and that it has to outlive.
+    // Graphs that use it; it must outlive them.
     std::vector<std::shared_ptr<Capture>> users;
   };
   struct Pool {
     GraphPoolId id = 0;
     bool prepared = false;  // by the program itself
-    bool is_over = false;   // its events are others'
-    Event launched;         // after the last launch of a graph of the pool
+    bool is_over = false;   // its events belong to other pools
+    Event launched;         // after the pool's last launch
     bool was_launched = false;
-    // After what each stream has done with blocks of the pool, outside.
+    // Recorded in each stream after its last use of blocks of the pool, outside
+    // captures.
     std::array<Event, kStreams> used;
     Mask users = 0;
   };
   struct Capture {
     std::size_t origin = 0;
-    std::unique_ptr<CaptureGuard> guard;  // null: over
+    std::unique_ptr<CaptureGuard> guard;  // null after the end
     std::shared_ptr<Pool> pool;
     Graph graph;
     GraphExec exec;
@@ -110,22 +115,22 @@ class StreamModel {
   Live& AnyLive() { return live_[Below(live_.size())]; }
   std::string Where() const;
 
-  // Makes a call of the program's own until it succeeds.
+  // Repeats a call of the program itself until it succeeds.
   void Must(const char* name, const std::function<Status()>& call);
   Event TakeEvent();
   void GiveEvent(Event event) { free_events_.push_back(event); }
   void Record(Event event, std::size_t stream);
   void WaitFor(Event event, std::size_t stream);
-  // `later` waits for what `earlier` has been given.
+  // `later` waits for the work submitted to `earlier`.
   void Order(std::size_t earlier, std::size_t later);
 
   void Allocate();
   void NoteRefusal(std::size_t bytes, const Failure& failure);
   void Use();
   void UseIn(Live& live, std::size_t stream);
-  // Graphs of its pool that are launched later come after it.
+  // Orders later launches of graphs of its pool behind this use.
   void NoteUse(const Live& live, std::size_t stream);
-  // `stream` goes on behind all that used the memory of the pool.
+  // Orders `stream` behind all uses of the memory of the pool.
   void WaitForPool(const Pool& pool, std::size_t stream);
   std::shared_ptr<Pool> NewPool();
   void GiveEvents(Pool& pool);
@@ -157,11 +162,11 @@ class StreamModel {
   std::array<std::shared_ptr<Capture>, kStreams> capture_of_;
   std::vector<Live> live_;
   LiveRanges ranges_;
-  std::vector<std::shared_ptr<Capture>> graphs_;  // that can be launched
+  std::vector<std::shared_ptr<Capture>> graphs_;  // can be launched
   std::vector<std::shared_ptr<Pool>> pools_;      // prepared by the program
   std::vector<Event> events_;
   std::vector<Event> free_events_;
-  // A graph went whose launches, and so its pool, may still be there.
+  // A graph was dropped; its launches, and thus its pool, may still exist.
   bool has_dropped_ = false;
   std::uint64_t requested_bytes_ = 0;
   std::uint64_t step_ = 0;

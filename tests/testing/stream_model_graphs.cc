@@ -1,4 +1,4 @@
-// What a StreamModel does with captures and graphs.
+// The part of StreamModel for captures and graphs.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,8 @@ void StreamModel::Begin() {
   capture_of_[stream] = std::move(capture);
 }
 
-// The streams that joined it are joined again, and none is in it any more.
+// Joins all streams of the capture to its origin again. No stream is in the
+// capture afterwards.
 void StreamModel::Leave(const std::shared_ptr<Capture>& capture) {
   for (std::size_t s = 0; s < kStreams; ++s) {
     if (capture_of_[s] == capture && s != capture->origin) {
@@ -76,7 +77,7 @@ void StreamModel::End() {
     return device().GraphInstantiate(&capture->exec, capture->graph, 0);
   });
   graphs_.push_back(capture);
-  // Its memory may be wanted by captures to come.
+  // Later captures may use its memory.
   if (!capture->pool->prepared && OneIn(3) && pools_.size() < 2) {
     try {
       facade_->PrepareMemoryPoolForCUDAGraph(capture->pool->id);
@@ -100,7 +101,8 @@ void StreamModel::GiveUp(const std::shared_ptr<Capture>& capture) {
   for (Live& live : live_) {
     std::erase(live.users, capture);
     if (live.capture != capture) continue;
-    // Nothing of it ran, but what used the memory before may.
+    // Nothing in it ran yet, but earlier users of the memory may still be
+    // running.
     WaitForPool(*capture->pool, capture->origin);
     Record(live.ready, capture->origin);
     live.ordered = Bit(capture->origin);
@@ -139,12 +141,12 @@ void StreamModel::Launch(const std::shared_ptr<Capture>& capture) {
 void StreamModel::Relaunch() {
   if (graphs_.empty() || AnyCaptures()) return;
   const std::shared_ptr<Capture> graph = graphs_[Below(graphs_.size())];
-  // Others may use what its pool gave them.
+  // Other streams may use the memory that its pool allocated.
   for (std::size_t s = 0; s < kStreams; ++s) {
     if (s != graph->origin) Order(s, graph->origin);
   }
   Launch(graph);
-  // And they wait before they use it again.
+  // They also wait before they use it again.
   for (Live& live : live_) {
     if (live.capture == nullptr || live.capture->pool != graph->pool) continue;
     Record(live.ready, graph->origin);

@@ -20,8 +20,8 @@ inline std::uint64_t StressSeed() {
   return NumberFromEnvironment("STRATA_STRESS_SEED", 1);
 }
 
-// Operations of one test: STRATA_STRESS_OPERATIONS, or `otherwise`. Says what
-// the test does, so that a crash can be repeated too.
+// Number of operations of one test: STRATA_STRESS_OPERATIONS, or `otherwise`.
+// Prints the settings of the test, so that a crash can be repeated too.
 inline std::uint64_t StressOperations(std::uint64_t otherwise) {
   const std::uint64_t operations =
       NumberFromEnvironment("STRATA_STRESS_OPERATIONS", otherwise);

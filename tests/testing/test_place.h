@@ -18,7 +18,7 @@ struct TestPlaceOptions : PoolPlaceOptions {
   StrategyOptions strategy_options;
 };
 
-// Whether the strategy is auto_growth, or derived from it.
+// True if the strategy is auto_growth, or derived from it.
 inline bool IsAutoGrowth(const std::string& strategy) {
   return strategy == "auto_growth" || strategy == "virtual_memory";
 }
@@ -32,11 +32,11 @@ struct TestChain {
   Allocator& operator*() const { return *top; }
   Allocator* operator->() const { return top.get(); }
   Stream stream() const { return chain_stream->stream(); }
-  // The strategy, of which IsAutoGrowth must be true.
+  // The strategy; IsAutoGrowth must be true for it.
   AutoGrowthAllocator& auto_growth() const;
 };
 
-// A place with as many chains, each on a stream of its own, as a test asks for.
+// A place with any number of chains, each on its own stream.
 class TestPlace : public PoolPlace {
  public:
   explicit TestPlace(const TestPlaceOptions& options = TestPlaceOptions());

@@ -7,7 +7,8 @@
 
 namespace strata {
 
-// Gives the calling thread `mode` (cuda_semantics.md C18) while it lives.
+// Sets the capture mode of the calling thread to `mode` (cuda_semantics.md C18)
+// during its lifetime.
 class ThreadCaptureMode {
  public:
   ThreadCaptureMode(Device* device, CaptureMode mode)
@@ -24,7 +25,7 @@ class ThreadCaptureMode {
   }
 
   Device& device_;
-  CaptureMode mode_;  // the one to go back to
+  CaptureMode mode_;  // mode to restore
 };
 
 }  // namespace strata

@@ -8,10 +8,10 @@
 
 namespace strata {
 
-// The smallest platform there can be: one device whose memory is the host's
-// heap and whose work is done when its call returns. It implements what Device
-// requires and nothing else, so it shows that a device is one folder and one
-// line (tests/install/new_device.sh puts it there).
+// The smallest possible platform: one device whose memory is the host's heap,
+// and whose work is complete when its call returns. It implements exactly the
+// required part of Device. It shows that a device is one folder and one line
+// (tests/install/new_device.sh adds it).
 std::shared_ptr<Platform> MakeToyPlatform(const PlatformOptions& options);
 
 }  // namespace strata

@@ -8,8 +8,8 @@ namespace {
 
 thread_local constinit std::size_t t_number = 0;
 
-// Turns in which nobody goes on, per thread, before they count as stuck: enough
-// for a thread that is ending to be noticed.
+// Turns without progress, per thread, before the threads count as stuck. Enough
+// to notice a thread that is ending.
 constexpr std::size_t kFruitlessTurns = 1 << 12;
 
 }  // namespace
@@ -53,7 +53,7 @@ void Turnstile::Yield(State state) {
   }
   PassTurn();
   if (fruitless_ != 0) {
-    // A thread that is ending, which takes no turns, may have to get in.
+    // A thread that is ending takes no turns, but may need the mutex.
     lock.unlock();
     std::this_thread::yield();
     lock.lock();

@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// What a call is about: one thing of each kind, made when told to. A step that
-// fails fails the test.
+// The objects that a call needs, one of each kind, created on request. A step
+// that fails fails the test.
 class CallSubject {
  public:
   static constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -61,7 +61,8 @@ class CallSubject {
   GraphExec exec;
 };
 
-// A call that a capture may refuse although it is about something else.
+// A call that a capture may refuse although it does not use the capturing
+// stream.
 struct UnsafeCall {
   using Step = void (CallSubject::*)();
 
@@ -69,14 +70,14 @@ struct UnsafeCall {
   bool (*available)(const Caps& caps);
   Step prepare;  // nothing may be capturing
   Status (*call)(CallSubject& subject);
-  Step undo_made;     // if the call was made
-  Step undo_refused;  // if it was refused
+  Step undo_made;     // undoes a successful call
+  Step undo_refused;  // undoes a refused call
 };
 
-// Those that CUDA calls potentially unsafe (cuda_semantics.md C19): seen on a
-// GPU, docs/gpu/2026-11-26.md.
+// The calls that CUDA documents as potentially unsafe (cuda_semantics.md C19),
+// as seen on a GPU: docs/gpu/2026-11-26.md.
 std::vector<UnsafeCall> CallsKnownToBeUnsafe();
-// Those that it was seen not to.
+// The calls that are safe on a GPU.
 std::vector<UnsafeCall> CallsKnownToBeSafe();
 
 }  // namespace strata

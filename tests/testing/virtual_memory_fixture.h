@@ -8,7 +8,7 @@
 
 namespace strata {
 
-// A test of a device's virtual memory; skips where there is none.
+// A test of a device's virtual memory. Skips on devices without it.
 class VirtualMemoryFixture : public DeviceTest {
  protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ class VirtualMemoryFixture : public DeviceTest {
     return handle;
   }
 
-  // Maps until the test ends.
+  // Maps memory until the test ends.
   void Map(DevicePtr ptr, std::size_t bytes, MemHandle handle) {
     EXPECT_EQ(device().MapRange(ptr, bytes, 0, handle), Status::kSuccess);
     AtEnd([this, ptr, bytes] {
@@ -49,7 +49,7 @@ class VirtualMemoryFixture : public DeviceTest {
     });
   }
 
-  // A range with memory of its own behind it, which nobody may access.
+  // A range with its own memory mapped. No access is set.
   DevicePtr NewMapping(std::size_t bytes) {
     const DevicePtr ptr = NewRange(bytes);
     Map(ptr, bytes, NewHandle(bytes));

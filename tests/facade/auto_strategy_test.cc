@@ -94,7 +94,7 @@ TEST(AutoStrategyTest, OtherStrategiesAreNotReplaced) {
             "virtual_memory");
 }
 
-// Whether the text of a report of tools/gpu_check shows all that counts.
+// True if the text of a report of tools/gpu_check shows everything that counts.
 bool ShowsThatItWorks(const std::string& report) {
   return report.find("\n`virtual_memory` can be chosen here.\n") !=
          std::string::npos;
@@ -140,7 +140,7 @@ TEST(AutoStrategyTest, LegacyHandlesContradictMemoryThatHasNone) {
             "legacy");
 }
 
-// Where the choice is auto_growth, a chunk may exceed the limit.
+// If the choice is auto_growth, a chunk may exceed the limit.
 TEST(AutoStrategyTest, FirstChunksAreHeldToTheLimit) {
   EXPECT_THAT(ParseError("allocator_strategy=auto gpu_memory_limit_mb=8 "
                          "auto_growth_chunk_size_in_mb=9"),

@@ -1,5 +1,5 @@
-// What goes on in other streams, and what the facade does of its own accord,
-// while a capture is under way.
+// During a capture: the work of other streams, and the calls that the facade
+// makes itself.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class BesideCaptureTest : public GraphFixture {
                              const std::string& progress = "inline")
       : GraphFixture(Backed(devices, progress)) {}
 
-  // One that the legacy stream waits for, and that waits for it.
+  // A stream that synchronizes with the legacy stream.
   Stream NewBlockingStream() {
     Stream stream;
     EXPECT_EQ(device().StreamCreate(&stream, kStreamDefault), Status::kSuccess);
@@ -75,7 +75,7 @@ TEST_F(BesideCaptureTest, TheDefaultStreamAllocates) {
   }
 }
 
-// Each call that a driver's pool needs for the default stream fails once.
+// Each call that a driver pool needs for the default stream fails once.
 TEST_F(BesideCaptureTest, ADefaultStreamThatIsRefusedLosesNothing) {
   Build("allocator_strategy=cuda_malloc_async");
   const Stream stream = NewBlockingStream();
@@ -111,7 +111,7 @@ TEST_F(BesideCaptureTest, BlocksAreChecked) {
   EXPECT_NO_THROW(Finish(guard));
 }
 
-// What a graph reads later is not poisoned when its owner frees it.
+// Memory that a graph reads later must not be poisoned when its owner frees it.
 TEST_F(BesideCaptureTest, WhatAGraphUsesTheGuardLeavesAlone) {
   for (const bool is_freed_inside : {false, true}) {
     Build("strata_guard");
@@ -139,7 +139,7 @@ TEST_F(BesideCaptureTest, WhatAGraphUsesTheGuardLeavesAlone) {
   }
 }
 
-// The guard waited for the stream in a thread that was not relaxed.
+// The guard waited for the stream in a thread that was not in relaxed mode.
 TEST_F(BesideCaptureTest, MarkedHostMemoryUnderTheGuardIsFreed) {
   Build("strata_guard");
   const Stream stream = NewStream();
@@ -153,7 +153,7 @@ TEST_F(BesideCaptureTest, MarkedHostMemoryUnderTheGuardIsFreed) {
   DropGraphs();
 }
 
-// The calls were made all the same, and ended the capture.
+// The calls were made anyway, and ended the capture.
 TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
   std::vector<std::string> settings = {"strata_guard", "alloc_fill_value=90"};
   for (const std::string& strategy : StrategyNames()) {
@@ -197,7 +197,7 @@ TEST_F(BesideCaptureTest, WhoCannotBeRelaxedMakesNoForbiddenCall) {
   }
 }
 
-// What was made for the graph was taken back, which ended the other capture.
+// The objects made for the graph were released, which ended the other capture.
 TEST_F(BesideCaptureTest, AGraphThatCannotKeepItsPoolEndsNoOtherCapture) {
   Build();
   const Stream stream = NewStream();
@@ -219,7 +219,7 @@ class BesideCaptureDevicesTest : public BesideCaptureTest {
   BesideCaptureDevicesTest() : BesideCaptureTest(2) {}
 };
 
-// Whose first request comes before any of the stream that was announced.
+// Its first request comes before any request of the announced stream.
 TEST_F(BesideCaptureDevicesTest, AStreamOfAnotherDeviceThatJoinsAllocates) {
   Build();
   const Stream stream = NewStream();
@@ -245,12 +245,12 @@ TEST_F(BesideCaptureDevicesTest, AStreamOfAnotherDeviceThatJoinsAllocates) {
   EXPECT_EQ(device(1).EventDestroy(back), Status::kSuccess);
 }
 
-// Work is done when somebody waits for it.
+// Work completes when the host waits for it.
 class BesideCaptureLazyTest : public BesideCaptureTest {
  protected:
   BesideCaptureLazyTest() : BesideCaptureTest(1, "lazy") {}
 
-  // Work in `stream`; whether it is done.
+  // Submits work to `stream`. Sets `is_done` when it is complete.
   void Submit(const Stream& stream, bool& is_done) {
     is_done = false;
     const auto finish = [](void* flag) { *static_cast<bool*>(flag) = true; };
@@ -259,8 +259,8 @@ class BesideCaptureLazyTest : public BesideCaptureTest {
   }
 };
 
-// What one stream alone had used before the announcement was refused to the
-// default stream, which a capture forbids to make wait.
+// Memory that only one stream had used before the announcement was refused to
+// the default stream, because a capture forbids the default stream to wait.
 TEST_F(BesideCaptureLazyTest, TheDefaultStreamGetsWhatAnotherHadBefore) {
   for (const std::string strategy :
        {"bfc", "naive_best_fit", "thread_local", "pool"}) {
@@ -289,7 +289,8 @@ TEST_F(BesideCaptureLazyTest, TheDefaultStreamGetsWhatAnotherHadBefore) {
   }
 }
 
-// No event was recorded before the stream captured, and none can be now.
+// No event was recorded before the capture of the stream, and none can be
+// recorded now.
 TEST_F(BesideCaptureLazyTest, WhatNothingCanBeWaitedForIsRefused) {
   Build("allocator_strategy=bfc");
   const Stream stream = NewBlockingStream();

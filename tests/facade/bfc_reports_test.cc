@@ -1,4 +1,4 @@
-// What bfc's limits and reports come to through a facade.
+// The limits and reports of bfc, through a facade.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,11 +55,11 @@ class BfcReportsTest : public FacadeFixture {
                            ("strata_bfc_reports_" + std::to_string(getpid()));
 };
 
-// tf_bfc R59 to R61, on a simulated device of 64 MiB, all of it free.
+// tf_bfc R59 to R61, on a simulated device with 64 MiB, all free.
 TEST_F(BfcReportsTest, R59TheLimitIsKnownAtTheFirstAllocation) {
   const std::uint64_t before = CountAll();
   BuildBfc("bfc_memory_fraction=0.75");
-  EXPECT_EQ(CountAll(), before);  // building asks nobody
+  EXPECT_EQ(CountAll(), before);  // building makes no device call
   EXPECT_EQ(LimitOf(kPlace), Mebibytes(48));
   BuildBfc("bfc_system_memory_in_mb=24");
   EXPECT_EQ(LimitOf(kPlace), Mebibytes(40));
@@ -75,7 +75,8 @@ TEST_F(BfcReportsTest, R61APoolThatMayGrowStartsWithItsPart) {
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(48));
 }
 
-// tf_bfc R60: managed memory may exceed the device's, device memory may not.
+// tf_bfc R60: managed memory may exceed the memory of the device, device memory
+// may not.
 TEST_F(BfcReportsTest, R60OnlyManagedMemoryGoesBeyondTheDevice) {
   BuildBfc("bfc_memory_fraction=1.5,bfc_allow_growth=false");
   AllocationPtr managed = facade().Alloc(ManagedPlace(0), 1);
@@ -127,7 +128,7 @@ TEST_F(BfcReportsTest, R55RequestsThatAreMetLeaveNone) {
   BuildBfc("bfc_garbage_collection=false,bfc_memory_map_prefix=" +
            (folder_ / "oom").string());
   facade().Alloc(kPlace, Mebibytes(20)).reset();
-  // Met only after the ladder gave that region back.
+  // Succeeds only after the ladder released that region.
   EXPECT_NE(facade().Alloc(kPlace, kMemoryBytes), nullptr);
   EXPECT_TRUE(Files().empty());
 }
@@ -149,7 +150,7 @@ TEST_F(BfcReportsTest, R53ExhaustionIsLoggedIfAsked) {
               Not(HasSubstr("memory log")));
 }
 
-// Both at once: neither takes the other's place.
+// Both reports are written; neither replaces the other.
 TEST_F(BfcReportsTest, R53R55BothReportsOfOneExhaustion) {
   BuildBfc("bfc_memory_log_lines=5,bfc_memory_map_prefix=" +
            (folder_ / "oom").string());

@@ -1,4 +1,4 @@
-// Two facades, as of two programs, on one device.
+// Two facades on one device, as in two programs.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class BfcSharingTest : public FacadeFixture {
   static std::string Bfc(const std::string& more) {
     return "allocator_strategy=bfc," + more;
   }
-  // The other program.
+  // The facade of the other program.
   AllocatorFacade& BuildOther(const std::string& options) {
     other_ =
         std::make_unique<AllocatorFacade>(Options::Parse(options), platform_);
@@ -27,7 +27,7 @@ class BfcSharingTest : public FacadeFixture {
   std::unique_ptr<AllocatorFacade> other_;
 };
 
-// tf_bfc R15, R61: what growth is for.
+// tf_bfc R15, R61: the purpose of growth.
 TEST_F(BfcSharingTest, WithGrowthBothHaveWhatTheyNeed) {
   AllocatorFacade& one = Build(Bfc("bfc_allow_growth=true"));
   AllocatorFacade& two = BuildOther(Bfc("bfc_allow_growth=true"));
@@ -39,7 +39,7 @@ TEST_F(BfcSharingTest, WithGrowthBothHaveWhatTheyNeed) {
   other_.reset();
 }
 
-// tf_bfc W2: the first one to allocate has it all.
+// tf_bfc W2: the first program that allocates gets all memory.
 TEST_F(BfcSharingTest, WithoutGrowthTheFirstOneLeavesNothing) {
   AllocatorFacade& one = Build(Bfc("bfc_allow_growth=false"));
   AllocatorFacade& two = BuildOther(Bfc("bfc_allow_growth=false"));
@@ -50,7 +50,7 @@ TEST_F(BfcSharingTest, WithoutGrowthTheFirstOneLeavesNothing) {
   other_.reset();
 }
 
-// The same options serve both if each says what is its own.
+// The same options work for both if each names its own part.
 TEST_F(BfcSharingTest, R61FractionsLeaveEachOtherTheirPart) {
   const std::string half =
       Bfc("bfc_allow_growth=false,bfc_memory_fraction=0.5");
@@ -64,7 +64,8 @@ TEST_F(BfcSharingTest, R61FractionsLeaveEachOtherTheirPart) {
   other_.reset();
 }
 
-// tf_bfc R18: without growth, a tenth less until the rest of the device.
+// tf_bfc R18: without growth, a tenth less at each step, down to the rest of
+// the device.
 TEST_F(BfcSharingTest, R18TheSecondOneTakesWhatTheFirstOneLeft) {
   AllocatorFacade& one = Build(Bfc("bfc_allow_growth=true"));
   AllocatorFacade& two = BuildOther(Bfc("bfc_allow_growth=false"));

@@ -12,7 +12,7 @@
 
 namespace strata {
 
-// Of the C ABI.
+// Places of the C ABI.
 inline constexpr strata_place kDevice = {STRATA_DEVICE, 0};
 inline constexpr strata_place kHost = {STRATA_HOST, 0};
 inline constexpr std::size_t kMebibyte = std::size_t{1} << 20;

@@ -1,5 +1,5 @@
-// A pointer is looked for where its region says: so what a hit hands out must
-// be in a region that knows its stream, wherever the block was cached.
+// A pointer is searched in the region of its address. So a pointer from a hit
+// must lie in a region that knows its stream, wherever the block was cached.
 
 #include <gtest/gtest.h>
 
@@ -27,16 +27,16 @@ class CApiRegionsTest : public CApiTest {
   void Free(void* pointer) {
     EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK) << strata_last_error();
   }
-  // Of which no pointer is known: what hits hand out next reaches no new peak,
-  // as then they would look at the region.
+  // Raises the peak without a known pointer. Later hits then reach no new peak;
+  // with a new peak they would look at the region.
   void RaisePeak() { facade_->facade.Alloc(DevicePlace(0), 6 * kMebibyte); }
   static std::uintptr_t RegionOf(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) / (2 * kMebibyte);
   }
 };
 
-// The user had an aligned pointer into the region above; what is cached, and
-// handed out next, begins below.
+// The user had an aligned pointer into the upper region. The cached block,
+// which is allocated next, begins in the lower region.
 TEST_F(CApiRegionsTest, ABlockThatWasAlignedBeginsInAnotherRegion) {
   Create(
       "strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8,"
@@ -56,14 +56,15 @@ TEST_F(CApiRegionsTest, ABlockThatWasAlignedBeginsInAnotherRegion) {
   Free(top);
 }
 
-// What is freed because nobody could be told of it is kept like any other.
+// A block that was freed because its pointer could not be recorded is cached
+// like any other.
 TEST_F(CApiRegionsTest, ABlockWhoseFirstUserGotNoneIsFoundLater) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   Create(
       "strata_sim_memory=64MiB,auto_growth_chunk_size_in_mb=8,"
       "strata_stream_lock=word");
   RaisePeak();
-  // So that there are a chunk and records, but no pointer is known.
+  // Creates a chunk and records, but no known pointer.
   const AllocationPtr first = facade_->facade.Alloc(DevicePlace(0), 512);
   for (int i = 0; i < 3; ++i) {
     void* pointer = nullptr;
@@ -81,17 +82,17 @@ TEST_F(CApiRegionsTest, ABlockWhoseFirstUserGotNoneIsFoundLater) {
   Free(other);
 }
 
-// Its pointers were known to a group that it shared, and its blocks outlive
-// that.
+// A group that the stream shared knew its pointers, and its blocks outlive that
+// group.
 TEST_F(CApiRegionsTest, AStreamThatGetsAGroupOfItsOwnKeepsItsBlocks) {
-  // The default one of the other device and these have all groups there are.
+  // These, and the default stream of the other device, use all groups.
   constexpr std::size_t kStreams = 253;
   Create(
       "strata_sim_devices=2,auto_growth_chunk_size_in_mb=8,"
       "strata_stream_lock=word");
   const strata_place elsewhere = {STRATA_DEVICE, 1};
   std::vector<void*> streams;
-  // The others' regions are to be told from those of the first device.
+  // The regions of the others must differ from those of the first device.
   std::vector<void*> pointers = {Alloc(64 * kMebibyte, nullptr, elsewhere)};
   for (std::size_t i = 1; i < kStreams; ++i) {
     streams.push_back(NewStream(1));

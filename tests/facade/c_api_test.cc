@@ -103,7 +103,7 @@ TEST_F(CApiTest, RefusesPlacesThatDoNotExist) {
        {strata_place{STRATA_DEVICE, 2}, strata_place{STRATA_DEVICE, -1},
         strata_place{STRATA_DEVICE, 65536}, strata_place{STRATA_HOST, 1},
         strata_place{4, 0}, strata_place{-1, 0}}) {
-    // Whatever place the thread asked for before.
+    // For each place that the thread used before.
     for (const strata_place before : {kDevice, kHost}) {
       strata_free(facade_, Alloc(1, nullptr, before));
       EXPECT_EQ(strata_alloc(facade_, place, 1, nullptr, &pointer),
@@ -127,7 +127,7 @@ TEST_F(CApiTest, ZeroBytesGiveANullPointer) {
   EXPECT_EQ(strata_record_use(facade_, nullptr, nullptr, &pointer), STRATA_OK);
 }
 
-// Null is an address of a region like any other, which may have pointers.
+// Null is an address of a region that may contain pointers.
 TEST_F(CApiTest, NullIsIgnoredWhereverTheLastFreeLooked) {
   void* const kept = Alloc(1000);
   void* freed = Alloc(1000);
@@ -222,7 +222,7 @@ TEST_F(CApiTest, APointerOfAnotherFacadeIsUnknown) {
 TEST_F(CApiTest, StreamsHaveMemoryOfTheirOwn) {
   void* const a = NewStream();
   void* const b = NewStream();
-  void* const kept = Alloc(100, a);  // the chunk stays with a
+  void* const kept = Alloc(100, a);  // the chunk stays in a's chain
   void* const of_a = Alloc(100, a);
   EXPECT_EQ(strata_free(facade_, of_a), STRATA_OK);
   void* const of_b = Alloc(100, b);
@@ -249,7 +249,8 @@ TEST_F(CApiTest, RefusesAHandleThatIsNoStream) {
             STRATA_INVALID_ARGUMENT);
   EXPECT_EQ(strata_stream_create(facade_, 2, &pointer),
             STRATA_INVALID_ARGUMENT);
-  EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);  // nothing had happened
+  EXPECT_EQ(strata_free(facade_, pointer),
+            STRATA_OK);  // the failed call had no effect
 }
 
 TEST_F(CApiTest, MarksByAStreamOfAnyDevice) {
@@ -267,7 +268,7 @@ TEST_F(CApiTest, MarksByAStreamOfAnyDevice) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// The driver was asked at every mark.
+// The driver was called at every mark.
 TEST_F(CApiTest, AStreamIsLookedUpOnce) {
   void* const stream = NewStream(1);
   void* const pointer = Alloc(100);
@@ -285,7 +286,7 @@ TEST_F(CApiTest, AStreamIsLookedUpOnce) {
   EXPECT_EQ(look_ups(), before);
 }
 
-// Its handle may be another stream's then.
+// Another stream may have its handle then.
 TEST_F(CApiTest, AStreamThatIsGoneIsLookedUpAgain) {
   void* const stream = NewStream();
   void* const pointer = Alloc(100);
@@ -345,13 +346,13 @@ TEST_F(CApiTest, DestroyFindsEveryPointerThatIsLeft) {
   EXPECT_THAT(strata_last_error(), HasSubstr("500 pointer(s)"));
 }
 
-// The pointers that are out stay known, and nothing is lost.
+// The live pointers stay known, and nothing leaks.
 TEST_F(CApiTest, WithoutHostMemoryForAPointerTheRequestFails) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   constexpr std::size_t kPointers = 6000;  // more than have slots
   {
-    // Blocks and their records for all of them, each of which was known once,
-    // but never more than one: so that only pointers need memory.
+    // Creates blocks and records for all of them. Each pointer was known once,
+    // but only one at a time, so that later only pointers need memory.
     std::vector<AllocationPtr> warm_up;
     PointerMap& known = facade_->pointers;
     for (std::size_t i = 0; i < kPointers; ++i) {
@@ -433,7 +434,7 @@ TEST_F(CApiTest, TheEndOfACaptureNamesItsPoolAndDevice) {
   EXPECT_EQ(strata_graph_pool_remove(facade_, pool), STRATA_OK);
 }
 
-// Idle memory beside a live result, once nobody needs the pool.
+// Idle memory beside a live result, after the last use of the pool.
 TEST_F(CApiTest, AReleaseReachesAGraphPoolThatHasEnded) {
   void* const stream = NewStream();
   Device& device = facade_->facade.platform().device(0);
@@ -456,7 +457,7 @@ TEST_F(CApiTest, AReleaseReachesAGraphPoolThatHasEnded) {
   EXPECT_EQ(strata_free(facade_, result), STRATA_OK);
 }
 
-// The stream was destroyed without a word, and the next one has its handle.
+// The stream was destroyed without notice, and the next one has its handle.
 TEST_F(CApiTest, AHandleNamesTheNextStreamOnceTheLastOneIsKnownToBeGone) {
   Device& device = facade_->facade.platform().device(0);
   Stream lost;

@@ -1,4 +1,4 @@
-// The C ABI where threads and streams share pointers, and streams end.
+// The C ABI when threads and streams share pointers, and streams end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST_F(CApiThreadsTest, MemoryOutlivesItsStream) {
   EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
 }
 
-// As when a destructor of the thread's end frees something twice.
+// As when a destructor at the end of the thread frees a pointer twice.
 TEST_F(CApiThreadsTest, ACallThatFailsAtTheEndOfItsThreadSaysWhy) {
   std::string before;
   std::string first;
@@ -77,7 +77,7 @@ TEST_F(CApiThreadsTest, AThreadMayOwnTheLockThatGuardsItsPointers) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// Its region belongs to what the other stream's pointers are known by.
+// Its region belongs to the pointer group of the other stream.
 TEST_F(CApiThreadsTest, MemoryThatChangedStreamsIsKnownToo) {
   void* const user = NewStream();
   void* const kept = Alloc(100, user);
@@ -99,10 +99,10 @@ TEST_F(CApiThreadsTest, MemoryThatChangedStreamsIsKnownToo) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// A thread takes a lock unasked only where its frees have led for a while.
+// A thread locks without a lookup only if its recent frees used the same route.
 class FreeRouteTest : public CApiTest {
  protected:
-  // What other tests freed may have been in a group at the same address.
+  // Other tests may have freed pointers of a group at the same address.
   FreeRouteTest() { t_free_route.Leave(); }
 
   bool IsSteady() const {
@@ -181,7 +181,7 @@ TEST_F(FreeRouteTest, LeadsToNoOtherFacade) {
   EXPECT_EQ(strata_free(facade_, kept), STRATA_OK);
 }
 
-// Also those of streams that are on their way out, whose locks serve others.
+// Also pointers of ending streams. Their locks serve other streams.
 TEST_F(CApiThreadsTest, APointerIsFreedOnceWhileStreamsComeAndGo) {
   constexpr int kRounds = 300;
   constexpr std::size_t kPointers = 16;
@@ -251,7 +251,7 @@ TEST_F(CApiThreadsTest, OfManyThreadsThatFreeAPointerOneSucceeds) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// As autograd's threads and data loaders do.
+// Like the threads of autograd and data loaders.
 TEST_F(CApiThreadsTest, AnotherThreadFreesWhatOneAllocates) {
   constexpr std::size_t kPointers = 3000;
   void* const stream = NewStream();
@@ -299,7 +299,7 @@ TEST_F(CApiThreadsTest, ThreadsShareAFacade) {
 // Peaks that are reset, and reached again by hits of the front cache.
 class CApiPeakTest : public CApiTest {
  protected:
-  // Of a lock that no thread has to own first.
+  // With a lock that does not need an owning thread first.
   CApiPeakTest() {
     Create("strata_stream_lock=word");
     for (int round = 0; round < 3; ++round) {
@@ -316,7 +316,7 @@ class CApiPeakTest : public CApiTest {
       EXPECT_EQ(strata_free(facade_, pointer), STRATA_OK);
     }
   }
-  // A thread that frees `allocation` while this one has the lock.
+  // A thread that frees `allocation` while this thread holds the lock.
   void FreeBeside(AllocationPtr allocation) {
     std::latch is_known(1);
     std::latch is_locked(1);
@@ -369,7 +369,7 @@ TEST_F(CApiPeakTest, SoDoesOneThatWaitedForTheLock) {
   FreeAll({pointer});
 }
 
-// A free of another thread that no hit has looked at.
+// A free of another thread that no hit has drained.
 TEST_F(CApiPeakTest, NoPeakCountsWhatWaits) {
   for (int i = 0; i < 1000 && !front().may_have_waiting(); ++i) {
     FreeBeside(facade().Alloc(place_, 1000));
@@ -380,7 +380,7 @@ TEST_F(CApiPeakTest, NoPeakCountsWhatWaits) {
   std::latch is_known(1);
   std::latch is_cached(1);
   std::thread freer([&] {
-    FreeAll({Alloc(1000, NewStream())});  // which looks for memory everywhere
+    FreeAll({Alloc(1000, NewStream())});  // searches memory in all streams
     is_known.count_down();
     is_cached.wait();
     second.reset();

@@ -1,5 +1,5 @@
-// Callbacks of every kind that call the facade which runs them: observers of
-// the device, visitors of chunks, log sinks.
+// Callbacks of all kinds that call the facade that runs them: observers of the
+// device, visitors of chunks, log sinks.
 
 #include <glog/logging.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class CallingBackTest : public FacadeFixture,
     for (Stream& stream : streams_) stream = NewStream();
   }
 
-  // What any callback may ask of the facade.
+  // The calls that every callback may make on the facade.
   void CallBack() {
     if (is_inside_) return;
     is_inside_ = true;
@@ -60,7 +60,7 @@ class CallingBackTest : public FacadeFixture,
     is_inside_ = false;
   }
 
-  // Grows, splits, marks, gives back and runs out of memory.
+  // Grows, splits, marks, releases and runs out of memory.
   void Work() {
     std::vector<AllocationPtr> live;
     for (std::size_t i = 0; i < 12; ++i) {
@@ -110,7 +110,7 @@ TEST_P(CallingBackTest, AVisitorOfChunksMayCallTheFacade) {
   EXPECT_EQ(bytes, 0);
 }
 
-// Works after each message, when glog lets go of its own locks.
+// Works after each message, when glog has released its own locks.
 class WorkingSink final : public google::LogSink {
  public:
   explicit WorkingSink(std::function<void()> work) : work_(std::move(work)) {

@@ -1,4 +1,4 @@
-// Chains whose stream ends while blocks of theirs wait for something.
+// Chains whose stream ends while some of their blocks wait.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class ChainEndTest : public GraphFixture {
   }
 };
 
-// A block that a graph may use names another stream, which ends, too.
+// A block that a graph may use names another stream, which ends too.
 TEST_F(ChainEndTest, AStreamThatAKeptBlockNamesIsNotUsedLater) {
   Build("allocator_strategy=cuda_malloc_async");
   const Stream owner = NewStream();
@@ -85,7 +85,7 @@ class ChainEndHazardsTest : public ChainEndTest {
         }()) {}
 };
 
-// All that is done to a stream comes before its last event.
+// All operations on a stream precede its last event.
 TEST_F(ChainEndHazardsTest, AStreamEndsOnceAllItsChainsKnow) {
   Build("allocator_strategy=cuda_malloc_async,strata_guard");
   const Stream stream = NewStream();
@@ -112,8 +112,8 @@ TEST_F(ChainEndHazardsTest, AStreamEndsOnceAllItsChainsKnow) {
 
 using MarkedFreesTest = FacadeFixture;
 
-// A strategy that has room seldom misses, and who misses is who looks what is
-// done.
+// A strategy with much free memory rarely misses, and only a miss checks for
+// completed work.
 TEST_F(MarkedFreesTest, AreFreedWithoutAMiss) {
   for (const char* strategy : {"naive_best_fit", "thread_local"}) {
     SCOPED_TRACE(strategy);

@@ -1,6 +1,5 @@
-// Idle memory beside a live block of a graph pool whose graphs are gone, or of
-// a chain whose stream has ended: a release and the ladder reach it, under
-// every strategy.
+// Idle memory beside a live block of a graph pool without graphs, or of a chain
+// without a stream. A release and the ladder reach it, with every strategy.
 
 #include <gtest/gtest.h>
 
@@ -14,8 +13,9 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t kChunk = Mebibytes(12);  // a chunk of its own
-// Of 64 MiB: room beside one live chunk, and none beside two.
+constexpr std::size_t kChunk =
+    Mebibytes(12);  // large enough for a separate chunk
+// Limit, of 64 MiB: leaves room beside one live chunk, but not beside two.
 constexpr std::size_t kMost = Mebibytes(42);
 
 class EndedPoolsFixture : public GraphFixture {
@@ -31,7 +31,7 @@ class EndedPoolsFixture : public GraphFixture {
     Build("allocator_strategy=" + name +
           ",gpu_allocator_retry_time=0,bfc_allow_growth=true");
   }
-  // Captures two temporaries and a result, which is left.
+  // Captures two temporaries and a result. The result stays live.
   AllocationPtr CaptureResult(CaptureGuard& guard) {
     const AllocationPtr first = Alloc(kChunk, stream_);
     const AllocationPtr second = Alloc(kChunk, stream_);
@@ -75,7 +75,7 @@ TEST_P(EndedPoolsTest, TheLadderReachesWhatIsIdleBesideALiveResult) {
   EXPECT_NE(TryAlloc(kMost), nullptr);
 }
 
-// The pool has ended before, and its last blocks but one are freed later.
+// The pool ended before, and all its blocks but one are freed later.
 TEST_P(EndedPoolsTest, ReleaseGivesWhatIsFreedAfterTheEnd) {
   AllocationPtr second;
   AllocationPtr result;
@@ -115,7 +115,7 @@ TEST_P(EndedPoolsTest, AFailedCaptureKeepsNothingButTheChunkOfALiveBlock) {
     CaptureGuard guard(facade(), stream_);
     const AllocationPtr temporary = Alloc(kChunk, stream_);
     result = Alloc(kChunk, stream_);
-    // Not allowed: the capture fails.
+    // Forbidden: the capture fails.
     EXPECT_NE(device().StreamSynchronize(stream_), Status::kSuccess);
     EXPECT_ANY_THROW(guard.End());
   }
@@ -133,8 +133,8 @@ TEST_P(EndedPoolsTest, NothingIsLeftOnceTheLastBlockIsFreed) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// The device tells of a graph that is gone at its next call, which a release
-// makes.
+// The device reports the end of a graph at its next call. A release makes such
+// a call.
 TEST_P(EndedPoolsTest, EmptyCacheRightAfterTheLastGraphGivesItsPool) {
   Graph graph;
   {
@@ -147,7 +147,7 @@ TEST_P(EndedPoolsTest, EmptyCacheRightAfterTheLastGraphGivesItsPool) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// A stream that has ended with blocks that are live, where each has a chunk.
+// A stream that ended with live blocks in separate chunks.
 class EndedChainsTest : public EndedPoolsTest {};
 
 TEST_P(EndedChainsTest, TheLadderReachesAChainOfAnEndedStream) {
@@ -180,12 +180,12 @@ class EndedPoolsAtWorkTest : public EndedPoolsFixture,
   }
 };
 
-// The launch runs when the test says so.
+// The launch runs when the test requests it.
 TEST_P(EndedPoolsAtWorkTest, NothingGoesBeforeTheLaunchesInFlightAreOver) {
   const AllocationPtr result = CaptureResult();
   Launch(exec_, other_);
   DropGraphs();
-  // Not a release, which may wait for the work of the stream.
+  // No Release(): it may wait for the work of the stream.
   Sweep();
   EXPECT_EQ(Reserved(), 3 * kChunk);
   EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);

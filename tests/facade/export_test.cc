@@ -1,4 +1,5 @@
-// Memory of virtual_memory for other processes, devices and network cards.
+// Memory of virtual_memory that is exported to other processes, devices and
+// network cards.
 
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -73,7 +74,7 @@ class ExportTest : public FacadeFixture {
               Status::kSuccess);
     ASSERT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
   }
-  // Whether all bytes are `byte`.
+  // True if all bytes are `byte`.
   bool Holds(const void* data, std::size_t bytes, int byte) {
     std::vector<unsigned char> copy(bytes);
     EXPECT_EQ(device().MemcpyAsync(At(copy.data()), At(data), bytes,
@@ -137,7 +138,7 @@ TEST_F(ExportedBytesTest, DISABLED_Importer) {
 TEST_F(ExportedBytesTest, TwoProcessesReadOneAnothersBytes) {
   Build(kMapped);
   SecondProcess importer("ExportedBytesTest.DISABLED_Importer");
-  // It lies in several handles, and not at the start of the first.
+  // It lies in several handles, and not at the start of the first one.
   const AllocationPtr before = Alloc(kPage + kPage / 2);
   AllocationPtr block = Alloc(kPage + kPage / 2);
   Fill(before->data(), before->size(), 0x11);
@@ -203,7 +204,7 @@ TEST_F(ExportTest, ExportedHandleDoesNotMove) {
   for (int i = 0; i < 8; ++i) blocks.push_back(Alloc(4 * kPage));
   ExportedMemory exported = facade().Export(*blocks[0]);
   for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
-  // Of 32 MiB free, 8 have to stay.
+  // Of 32 MiB free, 8 MiB must stay reserved.
   EXPECT_FALSE(CanAlloc(16 * kPage));
   EXPECT_TRUE(CanAlloc(12 * kPage));
   exported.Close();
@@ -368,7 +369,7 @@ TEST_F(ExportTest, PiecesOfNoExportAreRefused) {
   pieces = exported.pieces();
   pieces.front().handle_bytes += 1;
   EXPECT_THROW(facade().Import(kPlace, pieces), std::invalid_argument);
-  // The sum of the handles wraps.
+  // The sum of the sizes of the handles wraps around.
   SharedPiece whole = exported.pieces().front();
   whole.offset = 0;
   whole.bytes = whole.handle_bytes;
@@ -388,7 +389,7 @@ TEST_F(ExportTest, DeviceThatExportsNoHandlesIsAskedOnce) {
   EXPECT_EQ(Count(DeviceCall::kCreateMemory), 3U);
 }
 
-// One of two properties is left to give up where the attribute is set.
+// If the attribute is set, one of two properties must be dropped.
 TEST_F(ExportTest, MemoryIsForNetworkCardsWhereTheDeviceSaysSo) {
   for (const bool has_rdma : {false, true}) {
     PlatformOptions options = DevicesOf(1, "phantom");
@@ -440,7 +441,7 @@ TEST_F(ExportTest, FreeHandleOfTheSizeServesAgain) {
   EXPECT_EQ(block->data(), data);
   EXPECT_EQ(CountAll(), calls);
   block.reset();
-  // It serves other requests, too.
+  // It serves other requests too.
   block = Alloc(2 * kPage);
   EXPECT_EQ(CountAll(), calls);
 }
@@ -467,7 +468,7 @@ TEST_F(ExportTest, OneHandleObeysLimitAndDevice) {
   Build(std::string(kMapped) + ",gpu_memory_limit_mb=16");
   AllocationPtr idle = Alloc(4 * kPage);
   idle.reset();
-  // It takes the idle handles back first.
+  // It releases the idle handles first.
   const AllocationPtr block = Alloc(6 * kPage, kOneHandle);
   EXPECT_LE(Reserved(), 8 * kPage);
   EXPECT_THROW(Alloc(4 * kPage, kOneHandle), OutOfMemory);
@@ -532,7 +533,7 @@ TEST_F(ExportTest, LegacyMemoryIsAChunkOfTheSameBudget) {
   EXPECT_EQ(chunk.begin, facade().GetBasePtr(*block));
   EXPECT_THROW(facade().Export(*block), std::invalid_argument);
   EXPECT_THROW(Alloc(4 * kPage, kLegacyIpc), OutOfMemory);
-  // Mapped memory that is free makes room.
+  // Free mapped memory makes room.
   mapped.reset();
   const AllocationPtr other = Alloc(4 * kPage, kLegacyIpc);
   EXPECT_EQ(Reserved(), 6 * kPage);
@@ -575,13 +576,12 @@ TEST_F(ExportTest, VisitorsHearOfMappingsBeforeTheyGo) {
   facade().AddVisitor(
       kPlace, [&](Place, void* data, std::size_t bytes, int change) {
         visits.push_back({data, bytes, change});
-        // Mapped and accessible at either moment.
+        // Mapped and accessible at both times.
         Access access = Access::kNone;
         EXPECT_EQ(device().GetAccess(At(data), {}, &access), Status::kSuccess);
         EXPECT_EQ(access, Access::kReadWrite);
-        // No lock is held: the chain can be asked, and serves a request. One
-        // that
-        // grows on the way out would have Release go on for ever.
+        // No lock is held: the chain answers queries and serves a request. If a
+        // callback of a release grew the chain, Release would never end.
         facade().GetStats(kPlace);
         if (change < 0) return;
         if (std::exchange(is_inside, true)) return;
@@ -660,7 +660,7 @@ TEST_F(PeerExportTest, FailedEnableLeavesLaterMappingsAlone) {
   EXPECT_EQ(AccessOfPeer(later), Access::kReadWrite);
 }
 
-// What a growth has mapped is nobody's yet when visitors hear of it.
+// Memory that a growth has mapped belongs to no block yet when visitors run.
 TEST_F(PeerExportTest, PeerThatIsEnabledDuringAGrowthReachesItsMemory) {
   Build(kMapped);
   const auto is_enabled = std::make_shared<bool>(false);

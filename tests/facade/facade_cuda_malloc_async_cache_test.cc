@@ -1,4 +1,4 @@
-// What cuda_malloc_async keeps of freed blocks, below a facade: captures, the
+// The cache of freed blocks of cuda_malloc_async, below a facade: captures, the
 // end of streams, and the sums over all streams.
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class FacadeCudaMallocAsyncCacheTest : public GraphFixture {
   void Start(const std::string& more = "") {
     Build("allocator_strategy=cuda_malloc_async " + more);
   }
-  // Keeps one block of the stream; its address.
+  // Puts one block of the stream into the cache. Returns its address.
   void* KeepOne(const Stream& stream) {
     Alloc(kKeptBytes, stream).reset();
     AllocationPtr second = Alloc(kKeptBytes, stream);
@@ -26,7 +26,8 @@ class FacadeCudaMallocAsyncCacheTest : public GraphFixture {
     second.reset();
     return kept;
   }
-  // Whether requests of the stream get it, and how often the driver is called.
+  // Allocates the cached size on the stream. Returns the number of driver
+  // calls.
   std::uint64_t Calls(const Stream& stream) {
     const std::uint64_t calls = CountAll();
     Alloc(kKeptBytes, stream).reset();
@@ -52,7 +53,7 @@ TEST_F(FacadeCudaMallocAsyncCacheTest, ACaptureGetsNothingOfIt) {
   Launch(exec, stream);
 }
 
-// Freed inside, it is the graph's until that is gone.
+// A block freed inside belongs to the graph until the graph is destroyed.
 TEST_F(FacadeCudaMallocAsyncCacheTest, WhatACaptureFreedIsNotKept) {
   Start();
   const Stream stream = NewStream();
@@ -71,8 +72,7 @@ TEST_F(FacadeCudaMallocAsyncCacheTest, WhatACaptureFreedIsNotKept) {
   Launch(exec, stream);
 }
 
-// Streams that capture nothing get and keep nothing either meanwhile, and lose
-// nothing.
+// During the capture, streams outside it use no cache either, and lose nothing.
 TEST_F(FacadeCudaMallocAsyncCacheTest, OtherStreamsGoToTheDriverMeanwhile) {
   Start();
   const Stream stream = NewStream();
@@ -119,7 +119,7 @@ TEST_F(FacadeCudaMallocAsyncCacheTest, ReleaseGivesItToTheSystem) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// With a layer above that has to see every call, hits are hits all the same.
+// If a layer above must see every call, hits are still hits.
 TEST_F(FacadeCudaMallocAsyncCacheTest, IsThereForCallsThatWalk) {
   Start("strata_in_use_limit=1GiB");
   const Stream stream = NewStream();

@@ -1,5 +1,5 @@
-// A facade whose device memory the driver pools: streams, orphans, statistics,
-// limits and contradictions.
+// A facade with device memory from the driver's pools: streams, orphans,
+// statistics, limits and contradictions.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST_F(FacadeCudaMallocAsyncTest, TheAliasChoosesIt) {
   EXPECT_EQ(Count(DeviceCall::kMemAlloc), 0U);
 }
 
-// Drivers pool no other memory.
+// Driver pools hold device memory only.
 TEST_F(FacadeCudaMallocAsyncTest, OtherPlacesGoToTheSystem) {
   BuildAsync(
       "strata_host_strategy=cuda_malloc_async "
@@ -56,7 +56,7 @@ TEST_F(FacadeCudaMallocAsyncTest, OtherPlacesGoToTheSystem) {
   }
 }
 
-// stream_safe above does not wait for marks that the strategy keeps.
+// stream_safe above does not wait for marks that the strategy handles.
 TEST_F(FacadeCudaMallocAsyncTest, MarksCostNoWaitOnTheHost) {
   BuildAsync();
   const Stream user = NewStream();
@@ -95,8 +95,8 @@ TEST_F(FacadeCudaMallocAsyncTest, EraseStreamTakesTheMarkBack) {
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 0U);
 }
 
-// Events of this device cannot order another one's stream: the layer above
-// defers such frees.
+// An event of this device cannot order a stream of another one, so the layer
+// above defers such frees.
 TEST_F(FacadeCudaMallocAsyncDevicesTest, ForeignMarksAreKeptAbove) {
   BuildAsync();
   AllocationPtr block = facade().Alloc(kPlace, 1000, NewStream());
@@ -157,7 +157,7 @@ TEST_F(FacadeCudaMallocAsyncTest, NobodyCanVisitTheDriversChunks) {
   facade().AddVisitor(ManagedPlace(0), ignore);
 }
 
-// The driver grows in whole steps, which a limit in MiB need not be.
+// The driver grows in whole steps. A limit in MiB may be no multiple of a step.
 TEST_F(FacadeCudaMallocAsyncTest, TheLimitThatIsAdvisedWouldDo) {
   BuildAsync("gpu_memory_limit_mb=35");
   const AllocationPtr most = facade().Alloc(kPlace, Mebibytes(32));
@@ -177,8 +177,8 @@ TEST_F(FacadeCudaMallocAsyncTest, AsMuchAsWasAdvisedIsEnough) {
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(1)), nullptr);
 }
 
-// Orphans: what outlives its stream, or the facade, is freed on the free
-// stream of the place, which lives as long.
+// Orphans: blocks that outlive their stream, or the facade, are freed on the
+// free stream of the place, which lives as long.
 TEST_F(FacadeCudaMallocAsyncTest, ABlockOutlivesItsStream) {
   BuildAsync();
   const Stream stream = NewStream();
@@ -192,8 +192,7 @@ TEST_F(FacadeCudaMallocAsyncTest, ABlockOutlivesItsStream) {
   EXPECT_EQ(log.Failed(), 0U);
 }
 
-// paddle.md §5 B2: what was to be freed later called an allocator that was no
-// longer there.
+// paddle.md §5 B2: a deferred free called a destroyed allocator.
 TEST_F(FacadeCudaMallocAsyncTest, BlocksOutliveTheFacade) {
   BuildAsync();
   const Stream user = NewStream();
@@ -250,7 +249,7 @@ TEST_F(FacadeManagedDeviceTest, ChunksOfDeviceMemoryAreManaged) {
   EXPECT_EQ(Count(DeviceCall::kMemAlloc), 0U);
   EXPECT_THAT(facade().Layers(kPlace),
               AllOf(Contains("auto_growth"), Contains("managed")));
-  static_cast<char*>(block->data())[999] = 1;  // the host reaches it
+  static_cast<char*>(block->data())[999] = 1;  // the host can access it
 }
 
 TEST(FacadeWithoutManagedMemoryTest, NamesTheOptionAndTheDevice) {

@@ -1,5 +1,5 @@
-// Every device call of a session fails once: the session ends in clean errors
-// or succeeds, and nothing is lost.
+// Each device call of a session fails once. The session succeeds or ends in
+// clean errors, and nothing leaks.
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@
 namespace strata {
 namespace {
 
-// Calls that give something back. When one fails, the device keeps what it was
-// to take, which is not for the facade to change.
+// Calls that release something. When one fails, the device keeps the object,
+// and the facade cannot change that.
 bool GivesBack(DeviceCall call) {
   return call == DeviceCall::kMemFree || call == DeviceCall::kFreeHost ||
          call == DeviceCall::kEventDestroy ||
@@ -56,7 +56,7 @@ class Session {
     Mark(pinned, a);
     Mark(managed, b);
     large.reset();
-    // Takes the idle chunk of a, then needs everybody's.
+    // Takes the idle chunk of a, then needs the idle memory of all streams.
     AllocationPtr taken = Alloc(Request{Mebibytes(20)}, b);
     AllocationPtr second = Alloc(Request{Mebibytes(20)}, a);
     taken.reset();
@@ -73,7 +73,7 @@ class Session {
     Try([&] { facade_->StreamDestroyed(b); });
   }
 
-  // What is left when all has been freed.
+  // Checks the remains after all blocks are freed.
   void Finish(const std::string& what, bool device_kept_it) {
     for (const Place place : facade_->places()) {
       const Stats stats = facade_->GetStats(place);
@@ -111,7 +111,7 @@ class Session {
     met_[static_cast<std::size_t>(place.kind)] += result != nullptr;
     EXPECT_EQ(after.live_allocations() - before.live_allocations(),
               result != nullptr);
-    // Memory that could not be filled was allocated and freed.
+    // If the fill of a block failed, the block was allocated and freed.
     if (facade_->options().alloc_fill_value == -1) {
       EXPECT_EQ(after.frees, before.frees);
     }
@@ -154,7 +154,8 @@ TEST_P(FacadeFaultsTest, EveryCallMayFailOnce) {
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
     FaultRule rule;
     rule.call = static_cast<DeviceCall>(i);
-    if (rule.call == DeviceCall::kStreamCreate) continue;  // the test's own
+    if (rule.call == DeviceCall::kStreamCreate)
+      continue;  // only the test itself makes this call
     for (rule.nth = 1; rule.nth <= counts[i]; ++rule.nth) {
       Session session(GetParam(), &rule);
       session.Run();

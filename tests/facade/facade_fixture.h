@@ -20,11 +20,11 @@
 
 namespace strata {
 
-// The place of what needs no second one.
+// The place of tests that need only one place.
 inline constexpr Place kPlace = DevicePlace(0);
 
-// Simulated devices of 64 MiB, and a facade on them. When a test is over,
-// everything the facade took from the devices must have gone back.
+// Simulated devices of 64 MiB, and a facade on them. At the end of a test, the
+// facade must have returned all memory and objects to the devices.
 class FacadeFixture : public testing::Test {
  protected:
   static constexpr std::size_t kMemoryBytes = Mebibytes(64);
@@ -37,7 +37,7 @@ class FacadeFixture : public testing::Test {
           options.sim_devices = devices;
           return options;
         }()) {}
-  // The size of the memory is not for the options to say.
+  // The options do not set the size of the memory.
   explicit FacadeFixture(PlatformOptions options) {
     options.sim_memory_bytes = kMemoryBytes;
     platform_ = std::make_shared<SimPlatform>(options);
@@ -61,7 +61,7 @@ class FacadeFixture : public testing::Test {
     return *facade_;
   }
 
-  // A stream that lives as long as the test, or until Destroy.
+  // A stream that lives until the end of the test, or until Destroy.
   Stream NewStream(int ordinal = 0) {
     Stream stream;
     EXPECT_EQ(device(ordinal).StreamCreate(&stream, kStreamNonBlocking),
@@ -77,7 +77,7 @@ class FacadeFixture : public testing::Test {
   std::uint64_t Count(DeviceCall call, int ordinal = 0) {
     return device(ordinal).CallCount(call);
   }
-  // Calls of every kind that reached the device so far.
+  // Number of calls of all kinds that reached the device.
   std::uint64_t CountAll(int ordinal = 0) {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
@@ -93,7 +93,7 @@ class FacadeFixture : public testing::Test {
   std::vector<Stream> streams_;
 };
 
-// Records the calls that a device gets while this lives.
+// Records the calls to a device during its lifetime.
 class CallLog {
  public:
   explicit CallLog(SimDevice& device) : device_(device) {
@@ -117,7 +117,7 @@ class CallLog {
     }
     return result;
   }
-  // How many calls were made on `stream`.
+  // Number of calls on `stream`.
   std::size_t On(Stream stream) const {
     std::size_t count = 0;
     for (const CallRecord& call : calls()) {
@@ -139,8 +139,8 @@ class CallLog {
   std::vector<CallRecord> calls_;  // guarded by mutex_
 };
 
-// What `body` throws as an Exception says; "" and a failed test if it throws
-// something else or nothing.
+// The message of the Exception that `body` throws. Returns "" and fails the
+// test if it throws something else or nothing.
 template <class Exception, class Body>
 std::string TextOf(Body body) {
   try {

@@ -1,5 +1,5 @@
-// Chains of a facade under the checker: what they hand out is safe, and what a
-// program forgets to say is found.
+// Chains of a facade under the checker. Correct use of their memory is safe,
+// and the checker reports calls that a program omits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,10 +83,10 @@ TEST_P(FacadeHazardsTest, ForgottenMarkIsFound) {
   AllocationPtr block = Alloc(streams_[0]);
   Work(block, streams_[0]);
   Order(streams_[0], streams_[1]);
-  Work(block, streams_[1]);  // and no RecordStream
+  Work(block, streams_[1]);  // without RecordStream
   block.reset();
   block = Alloc(streams_[0]);
-  // Memory of a driver's pool may be another piece: then its free is too early.
+  // Memory of a driver pool may be another piece: then its free is too early.
   facade_->Release(DevicePlace(0));
   const std::string missing =
       "stream " + std::to_string(streams_[1].uid) + "'s use";
@@ -102,8 +102,8 @@ TEST_P(FacadeHazardsTest, ReleaseWaitsForWorkBeforeItGivesMemoryBack) {
   EXPECT_EQ(reports_, "");
 }
 
-// A thread ends, and the thread that joins it frees what it used: the checker
-// sees no join.
+// A thread ends, and the thread that joins it frees the memory that it used.
+// The checker sees no join.
 TEST_P(FacadeHazardsTest, HandOverTellsOfAJoin) {
   for (const bool is_told : {false, true}) {
     HostHandOver hand_over(device());
@@ -125,7 +125,8 @@ TEST_P(FacadeHazardsTest, HandOverTellsOfAJoin) {
   }
 }
 
-// A thread starts, and frees what its creator has seen done.
+// A thread starts, and frees memory after its creator has seen the work
+// complete.
 TEST_P(FacadeHazardsTest, HandOverTellsOfAThreadsStart) {
   for (const bool is_told : {false, true}) {
     HostHandOver hand_over(device());
@@ -152,7 +153,7 @@ class GuardedHazardsTest : public FacadeHazardsTest {
   GuardedHazardsTest() : FacadeHazardsTest(",strata_guard") {}
 };
 
-// What the first one's guard has waited for, the second one's frees rely on.
+// The frees of the second stream rely on waits of the first stream's guard.
 TEST_P(GuardedHazardsTest, OneThreadFreesWhatAnotherReleases) {
   AllocationPtr freed = Alloc(streams_[0]);
   const AllocationPtr kept = Alloc(streams_[0]);

@@ -1,4 +1,4 @@
-// The hit path: what it costs, and that taking it loses nothing.
+// The hit path: its cost, and that it loses nothing.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace strata {
 namespace {
 
-// With a lock that a thread may own, and without.
+// With a lock that a thread may own, and with a plain lock.
 class FacadeHitPathTest : public FacadeFixture,
                           public testing::WithParamInterface<bool> {
  protected:
@@ -47,7 +47,7 @@ TEST_P(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
     facade().GetAllocator(kPlace).Free(facade().Alloc(kPlace, 70),
                                        facade().GetDefaultStream(kPlace));
   };
-  // The two streams take turns with what the first one has, and stop.
+  // The two streams alternate with the memory of the first one, and stop.
   for (int i = 0; i < 1000; ++i) pair();
   const std::uint64_t device_calls = CountAll();
   const HeapCallCounter heap;
@@ -56,7 +56,7 @@ TEST_P(FacadeHitPathTest, MakesNoHeapCallAndNoDeviceCall) {
   EXPECT_EQ(CountAll(), device_calls);
 }
 
-// With a search for each request where there is no front cache.
+// Without a front cache, each request searches.
 TEST_P(FacadeHitPathTest, AStepThatRepeatsMakesNoCalls) {
   for (const char* option : {"", " strata_front_cache=off"}) {
     SCOPED_TRACE(option);
@@ -78,7 +78,7 @@ TEST_P(FacadeHitPathTest, AStepThatRepeatsMakesNoCalls) {
   }
 }
 
-// Also where a request without an offset gets a block of the same size.
+// Also if a request without an offset gets a block of the same size.
 TEST_P(FacadeHitPathTest, ABlockHasLeftItsOffsetBehind) {
   constexpr std::size_t kAlignment = std::size_t{1} << 16;
   Build();
@@ -94,7 +94,7 @@ TEST_P(FacadeHitPathTest, ABlockHasLeftItsOffsetBehind) {
       ASSERT_EQ(live[i]->data(), block.data);
       ASSERT_TRUE(IsPlain(block));
       if (i % 25 != 12) continue;
-      // What the step before left.
+      // The block of the previous step.
       AllocationPtr& other = aligned[i / 25];
       other.reset();
       if (++others % 3 == 0) {
@@ -115,12 +115,12 @@ TEST_P(FacadeHitPathTest, ABlockHasLeftItsOffsetBehind) {
   EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
 }
 
-// With one stream in use, a strategy that streams share needs no walk either.
+// With one stream in use, a shared strategy needs no walk either.
 TEST_P(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
     Build(std::string("allocator_strategy=").append(name));
-    // The first lock that a thread owns takes memory of the C library.
+    // The first lock that a thread owns allocates from the C library.
     for (int i = 0; i < 100; ++i) facade().Alloc(kPlace, 1000).reset();
     EXPECT_NE(facade().GetAllocator(kPlace).hit_path(), nullptr);
     const std::uint64_t device_calls = CountAll();
@@ -132,7 +132,7 @@ TEST_P(FacadeHitPathTest, SharedStrategiesMakeNoCallsOnAHit) {
   }
 }
 
-// Nor does the driver's pool for sizes that come again.
+// The driver pool is not called either, for sizes that repeat.
 TEST_P(FacadeHitPathTest, TheDriversPoolIsNotCalledOnAHit) {
   Build("allocator_strategy=cuda_malloc_async");
   const Stream stream = NewStream();
@@ -170,7 +170,7 @@ TEST_P(FacadeHitPathTest, TheLargestBlockToKeepIsAnOption) {
   EXPECT_TRUE(is_kept("strata_front_cache_max_block=128KiB", Kibibytes(128)));
 }
 
-// A free that has to reach the system walks, and is counted once.
+// A free that must reach the system walks, and counts once.
 TEST_P(FacadeHitPathTest, AHugeBlockIsNoHit) {
   Build(
       "allocator_strategy=naive_best_fit,initial_gpu_memory_in_mb=4,"
@@ -186,8 +186,8 @@ TEST_P(FacadeHitPathTest, AHugeBlockIsNoHit) {
   EXPECT_EQ(stats.requested_bytes, 0U);
 }
 
-// With several, what a stream freed is its own again, and no request asks the
-// device as long as there is something.
+// With several streams, a stream reuses its own freed memory. A request makes
+// no device call while free memory exists.
 TEST_P(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
   for (const char* name : {"bfc", "naive_best_fit", "thread_local", "pool"}) {
     SCOPED_TRACE(name);
@@ -203,7 +203,7 @@ TEST_P(FacadeHitPathTest, SeveralStreamsOfASharedStrategyHardlyAskTheDevice) {
       EXPECT_EQ(block->data(), data);
       block.reset();
     }
-    // One event for 64 frees; the first ones make some ahead.
+    // One event for 64 frees; the first frees create some in advance.
     EXPECT_LE(CountAll(), device_calls + 10 + EventPool::kBatch);
   }
 }

@@ -1,5 +1,5 @@
-// Memory of the host through a facade: strategies, pinned memory that streams
-// use, NUMA nodes, visitors, limits.
+// Host memory through a facade: strategies, pinned memory that streams use,
+// NUMA nodes, visitors, limits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using testing::Not;
 
 constexpr Place kPinned = PinnedPlace(0);
 
-// Simulated devices attached to a host that the test makes up.
+// Simulated devices on a host that the test defines.
 class FakeHostPlatform final : public Platform {
  public:
   FakeHostPlatform(std::shared_ptr<SimPlatform> sim,
@@ -51,7 +51,7 @@ class FakeHostPlatform final : public Platform {
 
 class FacadeHostTest : public FacadeFixture {
  protected:
-  // A facade whose host is host_.
+  // A facade on the host host_.
   AllocatorFacade& BuildOnFakeHost(const std::string& options) {
     facade_ = std::make_unique<AllocatorFacade>(
         Options::Parse(options),
@@ -65,7 +65,7 @@ class FacadeHostTest : public FacadeFixture {
 
 TEST_F(FacadeHostTest, EveryStrategyServesHostAndPinnedMemory) {
   for (const std::string& strategy : StrategyNames()) {
-    // The driver's pools are of device memory.
+    // Driver pools hold device memory only.
     if (strategy == "cuda_malloc_async") continue;
     Build("strata_host_strategy=" + strategy +
           ",strata_pinned_strategy=" + strategy);
@@ -118,8 +118,8 @@ TEST_F(FacadeHostTest, FlagsAboutDeviceChunksLeavePinnedMemoryAlone) {
   EXPECT_EQ(facade().GetStats(kPinned).reserved_bytes, Mebibytes(2));
 }
 
-// How much bfc may have, and whether it takes that at first, is said of the
-// memory of devices: a limit of them would be taken from the host, too.
+// The limit of bfc and its initial size concern device memory. Otherwise a
+// limit for devices would take memory of the host too.
 TEST_F(FacadeHostTest, FlagsAboutTheDevicesMemoryLeaveBfcOfTheHostAlone) {
   for (const char* of_devices :
        {"bfc_memory_limit=4MiB,bfc_allow_growth=false",
@@ -150,7 +150,7 @@ TEST_F(FacadeHostTest, LimitsBoundWhatIsHeld) {
   EXPECT_THROW(facade().Alloc(HostPlace(), Mebibytes(1) + 1), OutOfMemory);
 }
 
-// What a pool keeps does not stand in the way of a limit (tf_bfc.md W19).
+// Idle memory of a pool does not count against a limit (tf_bfc.md W19).
 TEST_F(FacadeHostTest, ALimitTakesWhatAPoolKeeps) {
   Build("strata_pinned_limit=4MiB,strata_pinned_strategy=pool");
   facade().Alloc(kPinned, Mebibytes(3)).reset();
@@ -158,9 +158,9 @@ TEST_F(FacadeHostTest, ALimitTakesWhatAPoolKeeps) {
   EXPECT_EQ(facade().Alloc(kPinned, Mebibytes(2))->size(), Mebibytes(2));
 }
 
-// cuda_semantics.md M7: the host writes a block as soon as it has it, so a
-// pooled block may come back only when the work of every named stream is done.
-// Work runs here only when somebody waits for it.
+// cuda_semantics.md M7: the host writes a block at once. So a pooled block may
+// be reused only after the work of every named stream is complete. Here, work
+// runs only when the host waits for it.
 class PinnedReuseTest : public testing::TestWithParam<std::string> {
  protected:
   static constexpr std::size_t kBytes = 4096;
@@ -187,7 +187,7 @@ class PinnedReuseTest : public testing::TestWithParam<std::string> {
   static DevicePtr PtrOf(const AllocationPtr& allocation) {
     return reinterpret_cast<DevicePtr>(allocation->data());
   }
-  // A pinned block full of `value`, which a copy in stream_ will read.
+  // A pinned block full of `value`. A copy in stream_ will read it.
   AllocationPtr Submit(int value) {
     AllocationPtr source = facade_->Alloc(kPinned, kBytes);
     std::memset(source->data(), value, kBytes);
@@ -196,7 +196,7 @@ class PinnedReuseTest : public testing::TestWithParam<std::string> {
         Status::kSuccess);
     return source;
   }
-  // The byte that the copy brought to the device.
+  // The byte that the copy wrote to the device.
   int Arrived() {
     std::vector<unsigned char> bytes(kBytes);
     EXPECT_EQ(device().MemcpyAsync(reinterpret_cast<DevicePtr>(bytes.data()),
@@ -232,7 +232,7 @@ TEST_P(PinnedReuseTest, FreeingOnAStreamNamesItToo) {
   EXPECT_EQ(Arrived(), 'A');
 }
 
-// What the rule protects from: this caller forgot to name the stream.
+// The fault that the rule prevents: this caller did not name the stream.
 TEST_P(PinnedReuseTest, WithoutTheNameTheCopyReadsWhatCameLater) {
   AllocationPtr source = Submit('A');
   source.reset();
@@ -334,7 +334,7 @@ TEST_F(FacadeHostTest, StatisticsTellNodesApart) {
 
 // ---- Locks and warnings.
 
-// paddle.md §2, use_pinned_memory: what a pool holds is locked.
+// paddle.md §2, use_pinned_memory: the memory of a pool is locked.
 TEST_F(FacadeHostTest, LocksWhatAPoolHolds) {
   BuildOnFakeHost("strata_host_strategy=pool");
   facade().Alloc(HostPlace(), Mebibytes(1)).reset();
@@ -402,7 +402,7 @@ TEST_F(FacadeHostTest, VisitorsSeeEachChunkOnceForwardsThenBackwards) {
   }
 }
 
-// tf_bfc.md §2, SubAllocator: the index is the NUMA node's.
+// tf_bfc.md §2, SubAllocator: the index is the number of the NUMA node.
 TEST_F(FacadeHostTest, AVisitorIsToldTheNode) {
   host_->nodes = {0, 1};
   BuildOnFakeHost("strata_numa");
@@ -416,10 +416,10 @@ TEST_F(FacadeHostTest, AVisitorIsToldTheNode) {
   facade().Alloc(HostPlace(1), 1).reset();
   facade().Alloc(HostPlace(0), 1).reset();
   EXPECT_THAT(places, ElementsAre(HostPlace(1), HostPlace(0)));
-  facade_.reset();  // visits what goes, while `places` lives
+  facade_.reset();  // visits the released chunks while `places` lives
 }
 
-// tf_bfc.md §2, ProcessState: a pool where there are visitors.
+// tf_bfc.md §2, ProcessState: with visitors, the host has a pool.
 TEST_F(FacadeHostTest, AVisitorMakesThePlainHostAPool) {
   BuildOnFakeHost("");
   EXPECT_THAT(facade().Layers(HostPlace()), Contains("direct"));

@@ -1,4 +1,5 @@
-// What a facade says, and does, where a limit or the system refuses.
+// Messages and behaviour of a facade when a limit or the system refuses a
+// request.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ using ::testing::Not;
 
 class FacadeLimitsTest : public FacadeFixture {
  protected:
-  // The text of the refusal; "" if there is none.
+  // The message of the refusal; "" if the request succeeds.
   std::string RefusalOf(Place place, std::size_t bytes) {
     try {
       facade().Alloc(place, bytes);
@@ -34,7 +35,7 @@ class FacadeLimitsTest : public FacadeFixture {
   }
 };
 
-// What the device has says nothing of the host's memory.
+// The size of the device is no advice for host memory.
 TEST_F(FacadeLimitsTest, OfPinnedMemoryNothingIsAdvisedByTheDevice) {
   Build("strata_pinned_limit=1MiB");
   EXPECT_THAT(RefusalOf(PinnedPlace(0), Mebibytes(2)),
@@ -57,8 +58,8 @@ TEST_F(FacadeLimitsTest, ALimitThatLeavesRoomIsNotAdvisedToRise) {
                              Not(HasSubstr("higher by"))));
 }
 
-// It is held all the same, and offered to the system again before a request
-// fails.
+// The memory still counts, and the facade offers it to the system again before
+// a request fails.
 TEST_F(FacadeLimitsTest, WhatTheSystemDoesNotTakeBackCounts) {
   Build("gpu_memory_limit_mb=40");
   facade().Alloc(kPlace, Mebibytes(30)).reset();
@@ -72,7 +73,7 @@ TEST_F(FacadeLimitsTest, WhatTheSystemDoesNotTakeBackCounts) {
   EXPECT_EQ(Count(DeviceCall::kMemFree), 3U);
 }
 
-// A limit counts bytes, not steps of the system.
+// A limit counts bytes, not allocation steps of the system.
 TEST_F(FacadeLimitsTest, AnImpossibleRequestCostsNoCacheOfSmallChunks) {
   Build("auto_growth_chunk_rule=exact,gpu_memory_limit_mb=50");
   const AllocationPtr live = facade().Alloc(kPlace, Mebibytes(45));
@@ -84,8 +85,8 @@ TEST_F(FacadeLimitsTest, AnImpossibleRequestCostsNoCacheOfSmallChunks) {
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, reserved);
 }
 
-// The limit that TensorFlow's environment gives its own allocator is none of
-// plain memory.
+// The limit in TensorFlow's environment is for its own allocator, not for plain
+// memory.
 TEST_F(FacadeLimitsTest, MemoryWithoutAStrategyHasNoLimitOfAStrategy) {
   setenv("TF_CPU_ALLOCATOR_USE_BFC", "1", 1);
   Build("strata_tf_environment");
@@ -95,7 +96,7 @@ TEST_F(FacadeLimitsTest, MemoryWithoutAStrategyHasNoLimitOfAStrategy) {
   EXPECT_EQ(facade().GetStats(HostPlace()).limit_bytes, 0U);
 }
 
-// tf_bfc R34, with stamps, and nobody who says what is safe.
+// tf_bfc R34, with stamps, and no caller that sets the safe stamp.
 TEST_F(FacadeLimitsTest, StampsAreSafeOnceTheStreamsWereWaitedFor) {
   Build("allocator_strategy=bfc,bfc_timestamps,gpu_memory_limit_mb=16");
   {
@@ -110,7 +111,7 @@ TEST_F(FacadeLimitsTest, StampsAreSafeOnceTheStreamsWereWaitedFor) {
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
 }
 
-// One wait for all that goes, however many they are.
+// A release waits once, for any number of chunks.
 TEST_F(FacadeLimitsTest, ManyIdleChunksMakeRoomAtTheCostOfOneWait) {
   Build();
   {

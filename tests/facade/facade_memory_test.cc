@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class FacadeMemoryTest : public FacadeFixture {
  protected:
-  // The OutOfMemory that asking for `bytes` throws.
+  // The OutOfMemory that a request for `bytes` throws.
   OutOfMemory Exhaust(std::size_t bytes) {
     try {
       facade().Alloc(kPlace, bytes);
@@ -51,7 +51,7 @@ TEST_F(FacadeMemoryTest, OutOfMemoryCarriesTheNumbers) {
   EXPECT_EQ(error.advice(), "");
 }
 
-// Of all streams together, whatever serves them.
+// The sum over all streams, for every strategy.
 TEST_F(FacadeMemoryTest, OutOfMemorySaysWhatIsInUseAndWhatIsCached) {
   for (const std::string strategy :
        {"auto_growth", "bfc", "direct", "naive_best_fit", "thread_local",
@@ -73,7 +73,7 @@ TEST_F(FacadeMemoryTest, OutOfMemorySaysWhatIsInUseAndWhatIsCached) {
   }
 }
 
-// All streams would have to be locked for it.
+// The explanation would have to lock all streams.
 TEST_F(FacadeMemoryTest, ARequestThatOnlyTriesIsNotExplained) {
   Build();
   Failure failure;
@@ -145,8 +145,8 @@ TEST_F(FacadeMemoryTest, SizesThatOverflowAreRefused) {
   EXPECT_EQ(facade().GetStats(kPlace).live_allocations(), 0U);
 }
 
-// Asks for `bytes` with a limit of `limit` MiB, after 7 MiB. The exact rule
-// takes the same chunks whatever the limit.
+// The advice for a request of `bytes` with a limit of `limit` MiB, after 7 MiB.
+// The exact rule allocates the same chunks with any limit.
 std::string AdviceWithLimit(const std::shared_ptr<Platform>& platform,
                             std::size_t limit, std::size_t bytes) {
   AllocatorFacade facade(
@@ -178,7 +178,7 @@ TEST_F(FacadeMemoryTest, FollowingTheAdviceOnALimitMeetsTheRequest) {
 }
 
 TEST_F(FacadeMemoryTest, GivesNoAdviceThatWouldNotHelp) {
-  // The device itself has no room, whatever the limit.
+  // The device itself has no room, with any limit.
   EXPECT_EQ(AdviceWithLimit(platform_, 10, kMemoryBytes), "");
 }
 
@@ -201,7 +201,7 @@ TEST_F(FacadeMemoryTest, AnIdleChunkOfAnotherStreamIsReused) {
   facade().Alloc(kPlace, Mebibytes(40), NewStream()).reset();
   const AllocationPtr allocation =
       facade().Alloc(kPlace, Mebibytes(40), NewStream());
-  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);  // moved, not given back
+  EXPECT_EQ(Count(DeviceCall::kMemFree), 0U);  // moved, not released
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, Mebibytes(40));
 }
 
@@ -375,7 +375,7 @@ TEST_F(FacadeFillTest, FillsHostMemory) {
   Build("alloc_fill_value=90");
   for (const Place place : {HostPlace(), PinnedPlace(0), ManagedPlace(0)}) {
     const AllocationPtr allocation = facade().Alloc(place, 1000);
-    // The fill of managed memory is the device's work.
+    // The device fills managed memory.
     ASSERT_EQ(device().Synchronize(), Status::kSuccess);
     const auto* bytes = static_cast<const unsigned char*>(allocation->data());
     EXPECT_EQ(std::count(bytes, bytes + allocation->size(), 90),
@@ -429,7 +429,7 @@ TEST_F(FacadeMemoryTest, ReleaseSaysAllThatItGave) {
   }
 }
 
-// Work may still use it, so that the system must not have it.
+// Work may still use it, so it must not be released to the system.
 TEST_F(FacadeMemoryTest, WhatCannotBeWaitedForIsNotGivenBack) {
   for (const char* strategy :
        {"auto_growth", "bfc", "naive_best_fit", "pool", "thread_local"}) {

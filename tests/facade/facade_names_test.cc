@@ -1,4 +1,4 @@
-// The names of PaddlePaddle's facade that have no other test: paddle.md §3.9.
+// The names of PaddlePaddle's facade without another test: paddle.md §3.9.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -139,8 +139,8 @@ TEST_F(ThrustAllocatorTest, FreesTheRestWhenItGoes) {
   EXPECT_EQ(facade().GetStats(DevicePlace(0)).live_allocations(), 0U);
 }
 
-// The functions on the facade of the process. In a process of their own: there
-// is one such facade.
+// The functions on the facade of the process. They run in a separate process,
+// because a process has only one such facade.
 
 int failed_checks = 0;
 void Check(bool holds, const char* what) {
@@ -171,7 +171,7 @@ void UseEveryFunction() {
         "Alloc uses the default stream");
   Check(memory::AllocShared(place, 10)->owner() == &facade.GetAllocator(place),
         "AllocShared uses the default stream");
-  // paddle.md §3.2-1: memory of 0 bytes takes part in nothing.
+  // paddle.md §3.2-1: memory of 0 bytes has no effects.
   const auto zero = memory::AllocShared(place, 0, stream);
   Check(zero->data() == nullptr && zero->place() == place, "0 bytes");
   Check(!memory::RecordStream(zero, stream), "0 bytes are not recorded");

@@ -1,6 +1,6 @@
-// The facade on the GPU at hand: what is written to a block is what is read
-// from it, whoever had its memory before. The same on the simulated device, so
-// that the test is known to work.
+// The facade on the GPU of this machine. A read returns the bytes written to
+// the block, whatever the earlier use of the memory. The simulated device runs
+// the same test, to validate the test itself.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ constexpr const char* kSimulated =
     "strata_platform=sim,strata_sim_memory=4GiB,strata_sim_data=backed,"
     "strata_sim_progress=seeded";
 
-// Words that work is to bring to the host, and what they have to be.
+// Words that work copies to the host, and their expected values.
 class Answers {
  public:
   explicit Answers(Device& device) : device_(device) {
@@ -41,14 +41,14 @@ class Answers {
   ~Answers() { EXPECT_EQ(device_.FreeHost(memory_), Status::kSuccess); }
 
   bool full() const { return expected_.size() == kMost; }
-  // The word at `ptr`, as work in `stream` sees it next, is to be `word`.
+  // Copies the word at `ptr` by work in `stream`, and expects `word`.
   void Ask(DevicePtr ptr, const Stream& stream, std::uint64_t word) {
     const auto target = reinterpret_cast<DevicePtr>(words() + expected_.size());
     EXPECT_EQ(device_.MemcpyAsync(target, ptr, sizeof(word), stream),
               Status::kSuccess);
     expected_.push_back(word);
   }
-  // Compares what has come, once the work is done.
+  // Compares the copied words after the work is complete.
   void Check() const {
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       ASSERT_EQ(words()[i], expected_[i]) << "answer " << i;
@@ -128,14 +128,14 @@ class FacadeOnDeviceGpuTest
 
   bool IsSimulated() { return device().caps().simulated; }
 
-  // Blocks of 512 bytes to 8 MiB, up to 40 at once, are allocated, written,
-  // read in their own and in other streams, and freed. Fewer and smaller where
-  // the host has to do the work.
+  // Allocates blocks of 512 bytes to 8 MiB, up to 40 at once, writes them,
+  // reads them in their own and in other streams, and frees them. Fewer and
+  // smaller blocks if the host does the work.
   void Churn(std::uint32_t seed, const std::vector<Stream>& streams, int steps);
 
   std::shared_ptr<Platform> platform_;
   std::unique_ptr<AllocatorFacade> facade_;
-  Event event_;  // of one thread
+  Event event_;  // used by one thread only
 };
 
 struct Held {
@@ -224,7 +224,7 @@ TEST_P(FacadeOnDeviceGpuTest, ThreadsWithStreamsOfTheirOwn) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A captured step, replayed while the program goes on beside it.
+// A captured step, replayed while the program continues beside it.
 TEST_P(FacadeOnDeviceGpuTest, GraphsKeepTheirMemory) {
   const std::vector<Stream> streams = NewStreams(2);
   Answers answers(device());
@@ -236,7 +236,7 @@ TEST_P(FacadeOnDeviceGpuTest, GraphsKeepTheirMemory) {
     for (std::uint64_t i = 1; i <= 60; ++i) {
       live.push_back(facade().Alloc(DevicePlace(0), i * 40'000, streams[0]));
       Write(live.back(), streams[0], i);
-      if (i % 3 != 0) continue;  // what is freed serves the next
+      if (i % 3 != 0) continue;  // freed memory serves the next request
       answers.Ask(LastWord(live[live.size() / 2]), streams[0],
                   i - (live.size() - 1 - live.size() / 2));
       live.clear();
@@ -256,7 +256,7 @@ TEST_P(FacadeOnDeviceGpuTest, GraphsKeepTheirMemory) {
   End(streams);
 }
 
-// All of the device's memory, and then all of it back.
+// Allocates all memory of the device, and then releases all of it.
 TEST_P(FacadeOnDeviceGpuTest, ExhaustionIsSurvivedAndReleaseGivesAllBack) {
   std::size_t before = 0;
   std::size_t after = 0;

@@ -1,4 +1,4 @@
-// Places, zero size, layers: what a facade is before streams matter.
+// Places, zero size, layers: the facade without streams.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Memory that several streams use, through the facade, on a device whose work
-// runs when a test says so.
+// Memory that several streams use, through the facade, on a device that runs
+// work only on request of the test.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_F(FacadeRecordStreamTest, AFreeOnNoStreamLeavesTheAllocation) {
   AllocationPtr allocation = facade().Alloc(kPlace, 100);
   EXPECT_THROW(facade().Free(std::move(allocation), Stream()),
                std::invalid_argument);
-  // NOLINTNEXTLINE(bugprone-use-after-move): it was not.
+  // NOLINTNEXTLINE(bugprone-use-after-move): it was not moved.
   ASSERT_NE(allocation, nullptr);
   EXPECT_EQ(facade().GetStats(kPlace).live_allocations(), 1U);
 }
@@ -54,7 +54,7 @@ TEST_F(FacadeRecordStreamTest, AFreeOfNothingIsIgnored) {
   facade().Free(facade().Alloc(kPlace, 0), NewStream());
 }
 
-// Host memory belongs to no stream, so any is another one.
+// Host memory belongs to no stream, so every stream counts as another one.
 TEST_F(FacadeRecordStreamTest, PinnedMemoryFreedOnAStreamWaitsForItsWork) {
   Build();
   const Stream stream = NewStream();
@@ -67,7 +67,7 @@ TEST_F(FacadeRecordStreamTest, PinnedMemoryFreedOnAStreamWaitsForItsWork) {
   EXPECT_NE(next->data(), data);
 }
 
-// The strategies of one stream, and those that streams share.
+// Strategies for one stream, and strategies that streams share.
 class FacadeReuseTest : public FacadeRecordStreamTest,
                         public testing::WithParamInterface<const char*> {
  protected:
@@ -114,7 +114,8 @@ TEST_P(FacadeReuseTest, MarkedMemoryIsNotReusedWhileItIsUsed) {
   EXPECT_GT(device().PendingCount(), 0U);
 }
 
-// Memory that does not fit beside what waits is waited for, then found.
+// If memory is not available beside waiting blocks, the request waits for them
+// and then succeeds.
 TEST_P(FacadeReuseTest, NothingIsRefusedThatWouldFit) {
   const Stream own = NewStream();
   const Stream other = NewStream();
@@ -166,7 +167,7 @@ TEST_P(FacadeReuseTest, TheEndOfTheFacadeWaitsForWhatIsDeferred) {
   Work(other);
   late.reset();
   EXPECT_EQ(device().PendingCount(), 0U);
-  // Of the fixture's own, nothing else is left.
+  // Only the block of the fixture is left.
   EXPECT_EQ(device().Leaks().allocations, 1U);
 }
 
@@ -189,8 +190,8 @@ TEST_F(FacadeRecordStreamTest, AMissDrainsItsOwnPlaceAlone) {
   EXPECT_EQ(log.On(other), 0U);
 }
 
-// cuda_semantics.md §5.2 M7: the CPU writes at once, so a wait of a stream
-// proves nothing.
+// cuda_semantics.md §5.2 M7: the CPU writes at once, so a wait of a stream is
+// no proof.
 TEST_F(FacadeRecordStreamTest, HostMemoryIsReusedOnlyOnceTheHostKnows) {
   for (const char* const wait : {"false", "true"}) {
     Build(std::string("strata_cross_stream_wait=").append(wait));
@@ -223,7 +224,7 @@ TEST_F(FacadeRecordStreamTest, AUseIsOverWithItsEvent) {
   AllocationPtr second = facade().Alloc(kPlace, Mebibytes(4));
   EXPECT_NE(second->data(), data);
   device().StepAll();
-  // Not a hit: that would not look.
+  // Not a hit: a hit does not check for completed work.
   AllocationPtr third = facade().Alloc(kPlace, Mebibytes(40));
   EXPECT_EQ(facade().Alloc(kPlace, Mebibytes(4))->data(), data);
 }

@@ -39,15 +39,16 @@ class FacadeRetryTest : public FacadeFixture {
     return *facade_;
   }
 
-  // Runs `body` while another thread that might free memory at `place` does
-  // nothing.
+  // Runs `body` while another idle thread exists that might free memory at
+  // `place`.
   template <class Body>
   void BesideAnotherThread(Place place, Body body) {
     const ParkedThread other([&] { facade().Alloc(place, 100).reset(); });
     body();
   }
 
-  // A request on `stream` in a thread of its own, that waits when this returns.
+  // A request on `stream` in its own thread. It waits when the constructor
+  // returns.
   class Waiting {
    public:
     Waiting(FacadeRetryTest& test, std::size_t bytes, Stream stream)
@@ -62,7 +63,7 @@ class FacadeRetryTest : public FacadeFixture {
       thread_.join();
       return std::move(result_);
     }
-    // Whether it ends by itself; ten seconds at most.
+    // True if it ends by itself within ten seconds.
     bool Ends() const {
       return end_.wait_for(std::chrono::seconds(10)) ==
              std::future_status::ready;
@@ -111,7 +112,7 @@ TEST_F(FacadeRetryTest, FourThreadsShareADeviceThatHasRoomForOne) {
   EXPECT_NE(addresses[0], nullptr);
 }
 
-// A block that the front cache would keep goes to who waits.
+// The waiting request gets a block that the front cache would keep.
 TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
   BuildWithClock("gpu_memory_limit_mb=8,strata_front_cache=speed");
   constexpr std::size_t kBytes = Mebibytes(4);
@@ -122,7 +123,7 @@ TEST_F(FacadeRetryTest, AFreeThatWouldBeKeptWholeWakes) {
   Waiting waiting(*this, kBytes, stream);
   first.reset();
   EXPECT_TRUE(waiting.Ends());
-  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+  clock_.Advance(std::chrono::hours(1));  // ends the wait
   EXPECT_NE(waiting.Get(), nullptr);
 }
 
@@ -141,7 +142,7 @@ TEST_F(FacadeRetryTest, AFreeOnAnotherStreamWakes) {
   }
 }
 
-// Its layers have a ladder of their own, but the budget is the place's.
+// Its layers have a separate ladder, but share the budget of the place.
 TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
   BuildWithClock("strata_in_use_limit=8MiB");
   const Stream captured = NewStream();
@@ -153,11 +154,12 @@ TEST_F(FacadeRetryTest, AFreeOfWhatACaptureAllocatedWakes) {
     Waiting waiting(*this, Mebibytes(4), NewStream());
     held.reset();
     EXPECT_TRUE(waiting.Ends());
-    clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+    clock_.Advance(std::chrono::hours(1));  // ends the wait
     EXPECT_NE(waiting.Get(), nullptr);
   }
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
-  // The device says so at its next call, and the facade looks at its next pool.
+  // The device reports it at its next call, and the facade checks at its next
+  // pool.
   std::size_t bytes = 0;
   EXPECT_EQ(device().MemGetInfo(&bytes, &bytes), Status::kSuccess);
   facade().RemoveMemoryPoolOfCUDAGraph(
@@ -182,7 +184,7 @@ TEST_F(FacadeRetryTest, SaysHowLongItWaited) {
   EXPECT_THAT(waiting.failure().ToString(), HasSubstr("waited 2500 ms"));
 }
 
-// tf_bfc.md R45: how long requests waited, whether they were met or not.
+// tf_bfc.md R45: the wait time of requests, met or not.
 TEST_F(FacadeRetryTest, StatisticsSayHowOftenAndHowLongRequestsWaited) {
   BuildWithClock();
   const auto stats = [this] {
@@ -238,10 +240,10 @@ TEST_F(FacadeRetryTest, AThreadThatOnlyFreesIsKnown) {
   consumer.join();
 }
 
-// A hit passes whatever else would learn of the thread.
+// A hit bypasses all code that would register the thread.
 TEST_F(FacadeRetryTest, AThreadWhoseOnlyRequestIsAHitIsKnown) {
   BuildWithClock();
-  // The last one is kept for the next request of its size.
+  // The front cache keeps the last block for the next request of its size.
   for (int i = 0; i < 4; ++i) facade().Alloc(kPlace, 1000).reset();
   AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes - Mebibytes(10));
   std::latch allocated(1);
@@ -260,7 +262,7 @@ TEST_F(FacadeRetryTest, AThreadWhoseOnlyRequestIsAHitIsKnown) {
   consumer.join();
 }
 
-// tf_bfc.md R46: such a request waited the full time.
+// tf_bfc.md R46: such a request waited until the timeout.
 TEST_F(FacadeRetryTest, ARequestAboveALimitDoesNotWait) {
   for (const char* options :
        {"", "gpu_memory_limit_mb=50", "strata_in_use_limit=50MiB"}) {
@@ -284,7 +286,7 @@ TEST_F(FacadeRetryTest, WithNothingInUseThereIsNothingToWaitFor) {
   });
 }
 
-// paddle.md §5-B6: a time of 0 broke every stream but the default one.
+// paddle.md §5-B6: with a time of 0, only the default stream worked.
 TEST_F(FacadeRetryTest, ATimeOfZeroWorksOnEveryStream) {
   BuildWithClock("gpu_allocator_retry_time=0");
   const Stream stream = NewStream();
@@ -305,12 +307,12 @@ TEST_F(FacadeRetryTest, AStreamMayEndWhileOthersWait) {
   AllocationPtr held = facade().Alloc(kPlace, Mebibytes(40), stream);
   Waiting waiting(*this, Mebibytes(40), NewStream());
   facade().StreamDestroyed(stream);
-  held.reset();  // the last of its chain, which goes with it
+  held.reset();  // the last block of its chain, which ends with it
   EXPECT_NE(waiting.Get(), nullptr);
 }
 
-// What was freed while its user could not be asked is deferred, and nobody may
-// free again: whoever takes it in wakes those that wait for it.
+// The free was deferred because its stream could not be queried. No later free
+// will wake the waiters, so the drain of the deferred free wakes them.
 TEST_F(FacadeRetryTest, ADeferredFreeThatIsTakenInWakes) {
   BuildWithClock();
   const Stream owner = NewStream();
@@ -327,16 +329,16 @@ TEST_F(FacadeRetryTest, ADeferredFreeThatIsTakenInWakes) {
     device().AddFault(rule);
   }
   held.reset();
-  // Less than is taken in: the other request may borrow a part of that.
+  // Less than the drained block: the other request may borrow a part of it.
   Waiting waiting(*this, Mebibytes(20), NewStream());
   device().ClearFaults();
-  // Misses, and meets its request: it gives nothing back.
+  // Misses, and serves its own request. It releases nothing.
   const AllocationPtr other = facade().Alloc(kPlace, Mebibytes(1), NewStream());
   EXPECT_NE(other, nullptr);
   EXPECT_NE(waiting.Get(), nullptr);
 }
 
-// Its graph kept it: the free itself was too early to wake anybody.
+// A graph kept the block, so the free itself was too early to wake a waiter.
 TEST_F(FacadeRetryTest, AFreeThatAGraphHadKeptWakes) {
   BuildWithClock();
   const Stream stream = NewStream();
@@ -352,11 +354,12 @@ TEST_F(FacadeRetryTest, AFreeThatAGraphHadKeptWakes) {
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
-  device().MemGetInfo(&free_bytes, &total_bytes);  // tells that it is gone
+  device().MemGetInfo(&free_bytes,
+                      &total_bytes);  // reports the end of the graph
   facade().RemoveMemoryPoolOfCUDAGraph(
-      facade().PrepareMemoryPoolForCUDAGraph());  // notices
+      facade().PrepareMemoryPoolForCUDAGraph());  // notices it
   EXPECT_TRUE(waiting.Ends());
-  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+  clock_.Advance(std::chrono::hours(1));  // ends the wait
   EXPECT_NE(waiting.Get(), nullptr);
 }
 
@@ -418,8 +421,8 @@ TEST_F(FacadeCallbackOrderTest, AnEmptyCallbackIsRefused) {
                std::invalid_argument);
 }
 
-// paddle.md §3.5-3: a request that needs three rounds of a callback that frees
-// a third each time.
+// paddle.md §3.5-3: a request needs three rounds of a callback that frees a
+// third in each.
 TEST_F(FacadeCallbackOrderTest, RoundsGoOnAsLongAsTheyGive) {
   for (const auto& [rounds, calls] :
        {std::pair(-1, 3), {0, 1}, {1, 1}, {2, 2}, {3, 3}, {100, 3}}) {
@@ -458,7 +461,7 @@ TEST_F(FacadeCallbackOrderTest, AreAskedBeforeTheWaitAndNotDuringIt) {
   EXPECT_THAT(calls_, ElementsAre("a"));
 }
 
-// It waits for nobody, although another thread runs: it would wait for itself.
+// It does not wait although another thread runs: it would wait for itself.
 TEST_F(FacadeCallbackOrderTest, MayAllocateAndFree) {
   BuildWithClock();
   AllocationPtr held = facade().Alloc(kPlace, kMemoryBytes);

@@ -1,4 +1,4 @@
-// Ends in any order: of the facade, its streams, its allocations, its threads.
+// The facade, its streams, its allocations and its threads end in any order.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_F(FacadeShutdownTest, AllocationsKeepAPlatformOfTheirOwnAlive) {
     held = own.Alloc(kPlace, 1000);
   }
   EXPECT_GE(held->size(), 1000U);
-  held.reset();  // the last user; the platform goes with it
+  held.reset();  // the last user; the platform ends with it
 }
 
 TEST_F(FacadeShutdownTest, NothingIsLeftWhenTheLastAllocationIsGone) {
@@ -59,8 +59,8 @@ TEST_F(FacadeShutdownTest, NothingIsLeftWhenTheLastAllocationIsGone) {
   EXPECT_EQ(platform_.use_count(), 1);
 }
 
-// Who frees the last one does not end the chain under another thread that is
-// still in its layers, where the allocation counts no more.
+// The thread that frees the last allocation must not end the chain while
+// another thread is still in its layers, after its allocation was discounted.
 TEST_F(FacadeShutdownTest, AChainLastsUntilEveryFreeIsDoneWithIt) {
   for (const std::string options : {"strata_stat=true", "strata_stat=false"}) {
     SCOPED_TRACE(options);
@@ -101,8 +101,8 @@ TEST_F(FacadeShutdownTest, AStreamMayEndBeforeTheFacadeAndTheFacadeBeforeIt) {
   EXPECT_EQ(log.Failed(), 0U);
 }
 
-// What was deferred kept the strategy that streams share, and so itself, alive:
-// memory that could not be waited for at the end was lost.
+// A deferred free kept the shared strategy alive, and thus itself. At the end,
+// memory leaked if it could not be waited for.
 TEST_F(FacadeShutdownTest, WhatCannotBeWaitedForGoesBackAtTheEnd) {
   for (const std::string& strategy : StrategyNames()) {
     SCOPED_TRACE(strategy);

@@ -1,4 +1,4 @@
-// What a facade counts.
+// The statistics of a facade.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(FacadeStatsTest, CountsEveryAllocationAndFree) {
   EXPECT_EQ(stats.reserved_bytes, Mebibytes(14));
 }
 
-// Of a layer that streams share, each would count for all of them.
+// Each chain would count a layer that streams share for all of them.
 TEST_F(FacadeStatsTest, WithoutTheLayerThatCountsEachIsCountedOnce) {
   for (const std::string strategy :
        {"auto_growth", "bfc", "direct", "naive_best_fit", "thread_local",
@@ -196,7 +196,7 @@ TEST_F(FacadeStatsTest, StreamsInTurnPeakNoHigherThanWhatIsReserved) {
   }
 }
 
-// Each capture has a chain of its own at the place.
+// Each capture has its own chain at the place.
 TEST_F(FacadeStatsTest, PoolsOfGraphsInTurnPeakNoHigherThanWhatIsReserved) {
   Build();
   const Stream stream = NewStream();
@@ -206,7 +206,8 @@ TEST_F(FacadeStatsTest, PoolsOfGraphsInTurnPeakNoHigherThanWhatIsReserved) {
     ASSERT_EQ(device().GraphDestroy(guard.End()), Status::kSuccess);
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
-    device().MemGetInfo(&free_bytes, &total_bytes);  // tells that it is gone
+    device().MemGetInfo(&free_bytes,
+                        &total_bytes);  // reports the end of the graph
     facade().Release(kPlace);
   }
   const Stats stats = Now();
@@ -227,7 +228,8 @@ TEST_F(FacadeStatsTest, TheExactPeakIsExactOverStreams) {
 }
 
 TEST_F(FacadeStatsTest, TheExactPeakIsNotMissedWhenThreadsAlternate) {
-  // A takes 10 and gives it back, B takes 5, A takes 8: 13 at most, never 15.
+  // A allocates 10 and frees them, B allocates 5, A allocates 8: 13 at most,
+  // never 15.
   Build("strata_exact_peak,auto_growth_chunk_rule=exact");
   const Stream a = NewStream();
   const Stream b = NewStream();
@@ -243,7 +245,7 @@ TEST_F(FacadeStatsTest, ResetPeakForgetsEveryPeak) {
     const Stream stream = NewStream();
     facade().Alloc(kPlace, Mebibytes(12)).reset();
     facade().Alloc(kPlace, Mebibytes(14), stream).reset();
-    facade().StreamDestroyed(stream);  // its peak is kept, but not for ever
+    facade().StreamDestroyed(stream);  // the peak stays, but not forever
     const AllocationPtr held = facade().Alloc(kPlace, 1024);
     EXPECT_GT(Now().peak_in_use_bytes, Mebibytes(1));
     facade().ResetPeak(kPlace);
@@ -340,7 +342,7 @@ TEST_F(FacadeStatsTest, TheTraceHasARowForEveryCall) {
   std::remove(path.c_str());
 }
 
-// tf_bfc R56, and R51 over the blocks of a strategy.
+// tf_bfc R56, and R51 for the blocks of a strategy.
 TEST_F(FacadeStatsTest, EventsOfAllStreamsAddUpInOneFile) {
   const std::string path = testing::TempDir() + "strata_facade_events.json";
   Build("strata_trace_events_file=" + path + ",gpu_memory_limit_mb=32");
@@ -374,10 +376,10 @@ TEST_F(FacadeStatsTest, ATraceFileThatCannotBeWrittenIsAnError) {
                 Build("strata_trace_events_file=/no/such/folder/events.json");
               }),
               testing::HasSubstr("strata_trace_events_file"));
-  EXPECT_EQ(platform_.use_count(), 1);  // nothing is left of the facade
+  EXPECT_EQ(platform_.use_count(), 1);  // the facade left nothing
 }
 
-// The budget is of all streams, what is asked for of each.
+// The budget counts all streams, the requests count each stream.
 TEST_F(FacadeStatsTest, WhatABudgetHoldsIsCountedOnce) {
   Build("strata_stat=false,strata_in_use_limit=32MiB");
   std::vector<AllocationPtr> held;

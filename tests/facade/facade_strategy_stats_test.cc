@@ -1,5 +1,5 @@
-// What the facade says of what its strategies hold and give back: the numbers
-// of all streams, those that have ended, too.
+// Statistics of strategies through the facade: the memory that they hold and
+// release, summed over all streams, ended streams included.
 
 #include <gtest/gtest.h>
 
@@ -28,14 +28,14 @@ TEST_P(StrategyStatsTest, WhatIsFreeIsInTheSum) {
     for (int i = 0; i < 10; ++i) facade().Alloc(kPlace, 5000, stream).reset();
   }
   ASSERT_EQ(device().Synchronize(), Status::kSuccess);
-  // Has to look for what streams have parked.
+  // Must search the parked blocks of the streams.
   facade().Alloc(kPlace, 70000, streams[0]).reset();
   const Stats stats = Now();
   EXPECT_GE(stats.cache_hits, 9U);
   EXPECT_GE(stats.cache_misses, 1U);
   EXPECT_GE(stats.free_blocks, 1U);
   EXPECT_GE(stats.largest_free_bytes, 5000U);
-  // What is parked is live to a strategy that streams share.
+  // A parked block is live to a strategy that streams share.
   if (GetParam() == std::string("auto_growth")) {
     EXPECT_GT(stats.idle_bytes, 0U);
   }
@@ -58,7 +58,7 @@ TEST_P(StrategyStatsTest, WhatEndedStreamsHadFoundStaysInTheSum) {
   EXPECT_EQ(after.idle_bytes, 0U);
 }
 
-// Exact, also if the device refuses to take some back.
+// Exact, also if the device fails to free some of it.
 TEST_P(StrategyStatsTest, ReleaseSaysWhatTheSystemGot) {
   for (const char* fault : {"mem_free:every=2", "mem_free:nth=2"}) {
     BuildWith(

@@ -1,4 +1,4 @@
-// Streams: chains of their own, marks, and streams that go away.
+// Streams: separate chains, marks, and streams that end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class FacadeStreamsTest : public FacadeFixture {
  protected:
   FacadeStreamsTest() : FacadeFixture(2) {}
 
-  // Waits of the host so far.
+  // Number of waits of the host.
   static std::size_t Waits(const CallLog& log) {
     return log.Of(DeviceCall::kStreamSynchronize).size() +
            log.Of(DeviceCall::kEventSynchronize).size() +
@@ -288,7 +288,7 @@ TEST_F(FacadeStreamsTest, MemoryOfADestroyedStreamStaysValidAndIsFreedLater) {
   plain.reset();
   marked.reset();
   facade().Release(kPlace);
-  EXPECT_EQ(log.On(stream), 0U);  // nobody touches what is gone
+  EXPECT_EQ(log.On(stream), 0U);  // no call uses the destroyed stream
   EXPECT_EQ(log.Failed(), 0U);
   EXPECT_EQ(facade().GetStats(kPlace).reserved_bytes, 0U);
 }
@@ -344,7 +344,7 @@ TEST_F(FacadeStreamsTest, ADefaultStreamCannotBeDestroyed) {
   EXPECT_EQ(facade().GetStream(*facade().Alloc(kPlace, 1)), stream);
 }
 
-// The legacy streams of all devices have one uid.
+// The legacy streams of all devices share one uid.
 TEST_F(FacadeStreamsTest, AStreamOfAnotherDeviceIsRefusedAlsoOnceItIsKnown) {
   Build();
   const Stream own = device(0).LegacyStream();

@@ -1,4 +1,4 @@
-// Many threads at once on one facade. Run it under the thread sanitizer.
+// Many concurrent threads on one facade. Run it under the thread sanitizer.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr int kThreads = 8;
 
 class FacadeThreadsTest : public FacadeFixture {
  protected:
-  // Random calls of one thread; counts those that were met.
+  // Random calls of one thread. Counts the successful requests.
   void Work(unsigned seed, const std::vector<Stream>& streams) {
     std::mt19937 random(seed);
     const auto pick = [&](unsigned n) { return random() % n; };
@@ -66,7 +66,7 @@ class FacadeThreadsTest : public FacadeFixture {
     EXPECT_FALSE(facade().StatsJson().empty());
   }
 
-  // Streams that come and go, with memory that outlives them.
+  // Creates and destroys streams. Their memory outlives them.
   void ComeAndGo() {
     std::vector<AllocationPtr> held;
     for (int i = 0; i < 50; ++i) {
@@ -110,14 +110,15 @@ TEST_F(FacadeThreadsTest, AllCallsAtOnceKeepTheBooks) {
   EXPECT_EQ(device().Leaks().allocations, 0U);
 }
 
-// Each thread owns the lock of its stream while it hits; one looks at the
-// statistics and another one frees what the owners allocated, which takes the
-// locks away.
+// Each thread owns the lock of its stream while it hits. One thread reads the
+// statistics and another one frees blocks of the owners; both revoke the
+// ownership.
 TEST_F(FacadeThreadsTest, OwnersOfLocksLoseNothingToOthers) {
   Build("strata_stream_lock=biased");
   constexpr std::size_t kOwners = 2;
   constexpr std::uint64_t kRounds = 40;
-  constexpr std::uint64_t kPairs = 200;  // more than make an owner
+  constexpr std::uint64_t kPairs =
+      200;  // enough for a thread to become an owner
   std::array<std::mutex, kOwners> mutexes;
   std::array<AllocationPtr, kOwners> handed;  // guarded by mutexes
   std::atomic<bool> is_over{false};
@@ -156,7 +157,8 @@ TEST_F(FacadeThreadsTest, OwnersOfLocksLoseNothingToOthers) {
   EXPECT_EQ(stats.in_use_bytes, 0U);
 }
 
-// paddle.md §5 B13: two threads that met a new stream each wrapped its stack.
+// paddle.md §5 B13: two threads that first used a stream at once each built its
+// layers.
 TEST_F(FacadeThreadsTest, ThreadsThatMeetANewStreamGetTheSameChain) {
   for (int round = 0; round < 50; ++round) {
     if (round == 0) Build();

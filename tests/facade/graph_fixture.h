@@ -14,8 +14,8 @@
 
 namespace strata {
 
-// A facade on a simulated device that captures. Graphs that a test made are
-// gone when it ends, before the facade.
+// A facade on a simulated device that captures. At the end of a test, its
+// graphs are destroyed before the facade.
 class GraphFixture : public FacadeFixture {
  protected:
   explicit GraphFixture(int devices = 1) : FacadeFixture(devices) {
@@ -43,14 +43,14 @@ class GraphFixture : public FacadeFixture {
     EXPECT_EQ(platform_->work(0)->Enqueue(stream, &range, 1, 0, 1),
               Status::kSuccess);
   }
-  // `later` waits for what `earlier` has been given; both are captured, or
+  // `later` waits for the work submitted to `earlier`. Both are captured, or
   // neither.
   void Join(const Stream& earlier, const Stream& later) {
     EXPECT_EQ(device().EventRecord(event_, earlier, 0), Status::kSuccess);
     EXPECT_EQ(device().StreamWaitEvent(later, event_, 0), Status::kSuccess);
   }
 
-  // Ends the capture; the graph and an instance of it last until DropGraphs.
+  // Ends the capture. The graph and its executable graph live until DropGraphs.
   GraphExec Finish(CaptureGuard& guard) {
     graphs_.push_back(guard.End());
     GraphExec exec;
@@ -71,21 +71,21 @@ class GraphFixture : public FacadeFixture {
     }
     execs_.clear();
     graphs_.clear();
-    // The device tells who holds user objects at its next call.
+    // The device releases user objects only at its next call.
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     device().MemGetInfo(&free_bytes, &total_bytes);
   }
-  // Makes the facade notice that graphs are gone.
+  // Makes the facade notice the end of graphs.
   void Sweep() {
     facade().RemoveMemoryPoolOfCUDAGraph(
         facade().PrepareMemoryPoolForCUDAGraph());
   }
-  // The same, and gives everything idle back.
+  // Likewise, and releases everything idle.
   void Release() { facade().Release(Here()); }
 
  private:
-  // Ahead: a capture may not allow it.
+  // In advance: a capture may forbid the creation of events.
   void MakeEvent() {
     EXPECT_EQ(device().EventCreate(&event_, kEventDisableTiming),
               Status::kSuccess);

@@ -12,7 +12,7 @@ namespace strata {
 class GraphPoolTest : public GraphFixture {
  protected:
   static constexpr std::size_t kBytes = std::size_t{256} << 10;
-  // A chunk of its own.
+  // Enough for a separate chunk.
   static constexpr std::size_t kLargeBytes = Mebibytes(12);
 
   GraphPoolTest() : stream_(NewStream()), other_(NewStream()) { Build(); }

@@ -122,7 +122,7 @@ class ExploredProgram final : private google::LogSink {
     std::uintptr_t address = 0;
     std::size_t owner = 0;
     std::size_t capture = kNone;  // in which it was allocated
-    Mask marks = 0;               // streams whose uses the free waits for
+    Mask marks = 0;               // the free waits for the uses of these
     Mask marked = 0;              // streams that ever had a mark
     Mask needs = 0;               // streams that need a mark before the free
     Mask ordered = 0;             // streams that follow the allocation

@@ -62,7 +62,7 @@ class FacadeModel {
   // limit.
   void ExpectUsable();
   // Destroys the facade. Expects that nothing leaks but `lost_events` events,
-  // whose destruction failed.
+  // which the facade failed to destroy.
   void Finish(std::uint64_t lost_events = 0);
 
  private:

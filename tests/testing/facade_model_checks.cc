@@ -88,7 +88,7 @@ void FacadeModel::CheckPlace(Place place) {
   } else {
     EXPECT_GE(stats.peak_in_use_bytes, sums.peak_in_use_bytes) << where();
   }
-  // A block whose fill failed was briefly in use too.
+  // If the fill of a block failed, the block was briefly in use too.
   if (!options_.has_faults || options.alloc_fill_value < 0) {
     EXPECT_LE(facade_->LargestStreamPeak(place), sums.peak_in_use_bytes)
         << where();

@@ -25,7 +25,7 @@ class FaultedState {
   void Add(Event event) { Append(events_, event); }
   // A pool may be added more than once.
   void Add(MemPool pool, int device);
-  // `ptr` is an address whose access can be queried.
+  // The access of `ptr` can be queried.
   void AddMapped(DevicePtr ptr) { Append(mapped_, ptr); }
   // The stream began a capture.
   void AddCapture(const Stream& stream) { Append(captures_, stream); }

@@ -44,7 +44,7 @@ class HazardOracle {
   struct Life {
     int capture = -1;  // graph; -1: none
     bool freed = false;
-    std::set<int> kept_for;  // graphs whose captures freed or marked it
+    std::set<int> kept_for;  // freed or marked in their captures
   };
   struct Use {
     int vertex;

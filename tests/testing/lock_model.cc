@@ -33,7 +33,7 @@ struct Thread {
   std::uint8_t step = 0;   // step of its program
   Value slot = 0;
   Value seen = 0;            // value of a counter
-  std::uint8_t owned = 0;    // bits: locks whose owner it made itself
+  std::uint8_t owned = 0;    // bits: locks that it made itself the owner of
   std::uint8_t passing = 0;  // bits: threads that its barrier waits for
   std::uint8_t stores = 0;
   std::array<Store, kMaxStores> on_their_way{};
@@ -98,7 +98,7 @@ class Explorer {
   // Takes the next step of the thread. Returns false if it has to wait.
   bool TakeStep(State& state, std::size_t thread);
   bool TakeAccess(State& state, std::size_t thread);
-  // Likewise, for an access whose result does not depend on the order.
+  // Likewise, for an access with the same result in every order.
   bool IsLocal(const WordAccess& access) const;
   Value LocalResult(State& state, std::size_t thread, const WordAccess& access);
   Value TakeSlot(State& state, std::size_t thread);

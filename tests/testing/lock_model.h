@@ -61,7 +61,7 @@ class LockModel {
     // Events that happened in some order. A thread entered as the owner; took
     // back an entry because it was no longer the owner; removed an owner;
     // entered as the owner after the removal of an earlier owner; entered a
-    // lock whose owner was the previous thread of its slot.
+    // lock that the previous thread of its slot owned.
     bool entered = false;
     bool undone = false;
     bool removed = false;

@@ -10,7 +10,7 @@
 namespace strata::lock_model {
 namespace {
 
-// Thrown when a call reaches an access whose result is not known yet.
+// Thrown when a call reaches an access without a known result.
 struct Stop {};
 
 // The call that runs, with the results of its first accesses.
@@ -52,7 +52,7 @@ struct Run {
   }
 };
 
-// The run whose locks are built or called now.
+// The run that builds or calls its locks now.
 Run* g_run = nullptr;
 
 Run::Run() { g_run = this; }

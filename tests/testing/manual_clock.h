@@ -29,7 +29,7 @@ class ManualClock final : public Clock {
                  std::unique_lock<std::mutex>& lock,
                  std::chrono::nanoseconds deadline) override;
 
-  // Advances the clock, and wakes each waiter whose deadline is reached.
+  // Advances the clock, and wakes each waiter with a reached deadline.
   void Advance(std::chrono::nanoseconds by);
 
   // Number of waits that began.

@@ -18,8 +18,8 @@
 
 namespace strata {
 
-// A system whose addresses and failures a test chooses. Its memory consists of
-// addresses only. Fails the test if it is called with a lock held.
+// A system with addresses and failures that a test chooses. Its memory consists
+// of addresses only. Fails the test if it is called with a lock held.
 //
 // Threads: any thread. Change the settings before the first call.
 class ScriptedSystem final : public SystemAllocator {

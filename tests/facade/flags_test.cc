@@ -22,7 +22,7 @@ using ::testing::ThrowsMessage;
 
 class FlagsTest : public ::testing::Test {
  private:
-  gflags::FlagSaver saver_;  // puts every flag back
+  gflags::FlagSaver saver_;  // restores every flag
 };
 
 TEST_F(FlagsTest, HelpThatIsNotWantedIsNotGiven) {
@@ -124,7 +124,7 @@ TEST_F(FlagsDeathTest, UnknownFlagExitsWithTwo) {
               "unknown command line flag 'no_such_flag'");
 }
 
-// On stdout, as the death test's output is that of stderr.
+// On stdout: the output of the death test is its stderr.
 TEST_F(FlagsDeathTest, HelpNamesEveryOption) {
   EXPECT_EXIT(
       {

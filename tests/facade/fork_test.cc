@@ -1,5 +1,5 @@
-// Processes that fork while other threads are inside calls: a child may make a
-// facade of its own, and what the process shares is whole in it.
+// Processes that fork while other threads are inside calls. A child may create
+// its own facade, and the state shared in the process is consistent in it.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr unsigned kSecondsToHang = 30;
 
-// The locks of a sanitizer's heap may be held by threads that the child does
-// not have.
+// Threads that do not exist in the child may hold locks of the sanitizer's
+//   heap.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kHasForkSafeHeap = false;
 #elif defined(__has_feature)
@@ -31,8 +31,8 @@ constexpr bool kHasForkSafeHeap =
 constexpr bool kHasForkSafeHeap = true;
 #endif
 
-// A facade, and some use of it. Memory is not locked, as it is logged where
-// that fails, and glog's lock is not kept free.
+// Creates a facade and uses it. Memory is not locked: a failed lock is logged,
+// and a thread of the parent may hold the lock of glog.
 bool Works(const std::string& strategy) {
   AllocatorFacade facade(Options::Parse(
       "strata_platform=sim,strata_sim_memory=64MiB,allocator_strategy=" +
@@ -47,7 +47,7 @@ bool Works(const std::string& strategy) {
   return true;
 }
 
-// What `body` returns in a child process; false, too, if it does not return.
+// The result of `body` in a child process; false if the child does not return.
 template <class Body>
 bool InForkedChild(Body body) {
   const pid_t child = fork();
@@ -62,7 +62,7 @@ bool InForkedChild(Body body) {
 
 class ForkTest : public ::testing::Test {
  protected:
-  // Calls `body` again and again in threads of their own until the end.
+  // Calls `body` repeatedly in new threads until the end of the test.
   template <class Body>
   void Keep(int threads, Body body) {
     for (int i = 0; i < threads; ++i) {
@@ -116,7 +116,7 @@ TEST_F(ForkTest, AChildFindsTheRecordsOfTheProcessFree) {
   }
 }
 
-// A thread that the child does not have frees nothing there.
+// A thread that does not exist in the child frees nothing there.
 TEST_F(ForkTest, AChildWaitsForNoThreadOfItsParent) {
   ThreadCensus& census = ThreadCensus::Instance();
   const std::uint64_t place = census.AddPlace();

@@ -1,4 +1,4 @@
-// The front that a thread remembers, and when it must not.
+// The front that a thread remembers, and the cases in which it must not.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ class FrontRouteTest : public FacadeFixture {
  protected:
   FrontRouteTest() : FacadeFixture(/*devices=*/2) {}
 
-  // Three times: the second and third time by what the thread remembers.
+  // Allocates three times. The second and third time use the remembered front.
   void ExpectFrom(const Stream& stream) {
     for (int i = 0; i < 3; ++i) {
       const Place place = DevicePlace(stream.device);
@@ -41,7 +41,7 @@ TEST_F(FrontRouteTest, StreamsThatTakeTurns) {
   }
 }
 
-// Their streams have one uid and one handle.
+// The two streams have equal uids and handles.
 TEST_F(FrontRouteTest, LegacyStreamsOfTwoDevices) {
   Build();
   for (int i = 0; i < 2; ++i) {
@@ -65,12 +65,12 @@ TEST_F(FrontRouteTest, PlacesOfOneStream) {
   }
 }
 
-// The driver gives the handle of a stream that is gone to the next one.
+// The driver reuses the handle of a destroyed stream for the next one.
 TEST_F(FrontRouteTest, AHandleThatComesAgainIsAnotherStream) {
   Build();
   std::set<void*> handles;
   bool came_again = false;
-  std::vector<AllocationPtr> kept;  // so that the old fronts stay
+  std::vector<AllocationPtr> kept;  // keeps the old fronts alive
   for (int i = 0; i < 20; ++i) {
     const Stream stream = NewStream();
     came_again |= !handles.insert(stream.handle).second;
@@ -119,7 +119,7 @@ TEST_F(FrontRouteTest, FacadesSideBySide) {
   }
 }
 
-// Where every stream is checked, nothing is remembered.
+// If every stream is checked, the thread remembers no front.
 TEST_F(FrontRouteTest, AStreamThatIsGoneIsFoundOut) {
   Build("strata_check_streams");
   const Stream stream = NewStream();

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// A table never looks into a front.
+// A table never reads a front.
 Front* Fake(std::uintptr_t number) {
   return reinterpret_cast<Front*>(number * 64);
 }
@@ -44,7 +44,7 @@ TEST(FrontTableTest, TellsPlacesAndStreamsApart) {
             nullptr);
 }
 
-// However many streams there are, none has to take a lock.
+// With any number of streams, a lookup takes no lock.
 TEST(FrontTableTest, FindsEveryStreamOfManyWithoutALock) {
   FrontTable table;
   for (std::uint64_t uid = 1; uid <= 2000; ++uid) {
@@ -55,7 +55,8 @@ TEST(FrontTableTest, FindsEveryStreamOfManyWithoutALock) {
   }
 }
 
-// So that no answer of before is taken for one of now, nor of another table.
+// So that an old answer, or one of another table, is never taken for a current
+// one.
 TEST(FrontTableTest, HasANewVersionAfterEveryChange) {
   FrontTable table;
   std::set<std::uint64_t> seen{0, FrontTable().version()};
@@ -64,7 +65,7 @@ TEST(FrontTableTest, HasANewVersionAfterEveryChange) {
   EXPECT_FALSE(is_new());
   table.Insert(DevicePlace(0), 7, Fake(1));
   EXPECT_TRUE(is_new());
-  table.Insert(DevicePlace(0), 7, Fake(2));  // another one in its place
+  table.Insert(DevicePlace(0), 7, Fake(2));  // replaces the other one
   EXPECT_TRUE(is_new());
   table.Find(DevicePlace(0), 7);
   EXPECT_FALSE(is_new());

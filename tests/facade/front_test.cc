@@ -22,7 +22,7 @@ class FrontTest : public FacadeFixture {
     state_->ForEachFront([&](Front&) { ++count; });
     return count;
   }
-  // The front of a new stream, which the tables no longer know.
+  // The front of a new stream, removed from the tables.
   Front& Retired() {
     const Stream stream = NewStream();
     state_->FrontOf(stream);
@@ -49,10 +49,10 @@ TEST_F(FrontTest, DroppedWithAnAllocationLivesUntilItIsFreed) {
   EXPECT_EQ(FrontCount(), 0);
 }
 
-// A free of the front cache would not look whether it was the last.
+// A free into the front cache would not check whether it was the last.
 TEST_F(FrontTest, DroppedAndWithoutAFillAgainItIsGoneWithItsLastFree) {
   Front& front = Retired();
-  // After these the size is one that the front cache keeps.
+  // After these, the front cache keeps blocks of this size.
   for (int i = 0; i < 4; ++i) front.Allocate(1000).reset();
   AllocationPtr allocation = front.Allocate(1000);
   front.Drop();
@@ -66,7 +66,7 @@ TEST_F(FrontTest, DroppedWhilePinnedLivesUntilItIsUnpinned) {
   ASSERT_TRUE(front.TryPin());
   front.Drop();
   EXPECT_EQ(FrontCount(), 1);
-  EXPECT_EQ(front.stats().allocations, 0U);  // still there to be asked
+  EXPECT_EQ(front.stats().allocations, 0U);  // still exists, for queries
   front.Unpin();
   EXPECT_EQ(FrontCount(), 0);
 }
@@ -130,11 +130,10 @@ TEST_F(FrontTest, KnowsWhetherItWasUsed) {
   EXPECT_TRUE(front.was_used());
 }
 
-// Not only those that a place asks for, and that the front knows from the
-// start.
+// Not only a fill that the place sets, which the front knows from the start.
 TEST_F(FrontTest, AFillThatIsSetLaterReachesHits) {
   Front& front = state_->FrontOf(device().LegacyStream());
-  // The second is a hit of the front cache.
+  // The second request is a hit of the front cache.
   for (int i = 0; i < 4; ++i) front.Allocate(1000).reset();
   int fills = 0;
   device().SetCallObserver([&](const CallRecord& call) {
@@ -152,7 +151,7 @@ TEST_F(FrontTest, AFillThatIsSetLaterReachesHits) {
   device().SetCallObserver(nullptr);
 }
 
-// What a hit counts for itself is what the layers count for a walk.
+// The counts of a hit equal the counts of the layers for a walk.
 TEST_F(FrontTest, CountsHitsAsWalks) {
   Front& front = state_->FrontOf(device().LegacyStream());
   for (int i = 0; i < 4; ++i)
@@ -173,7 +172,7 @@ TEST_F(FrontTest, CountsHitsAsWalks) {
   EXPECT_EQ(after.total_requested_bytes, before.total_requested_bytes + 2000);
 }
 
-// A request of 0 bytes has no memory, whatever is cached.
+// A request of 0 bytes gets no memory, even if a block is cached.
 TEST_F(FrontTest, NoBytesAreNoHit) {
   Front& front = state_->FrontOf(device().LegacyStream());
   for (int i = 0; i < 4; ++i)

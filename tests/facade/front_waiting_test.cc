@@ -1,4 +1,4 @@
-// Frees that wait at the lock of a front, because another thread has it.
+// Frees that wait at the lock of a front because another thread holds it.
 
 #include <gtest/gtest.h>
 
@@ -30,14 +30,14 @@
 namespace strata {
 namespace {
 
-// Long enough for a thread that was told to go on to come to a lock.
+// Long enough for another running thread to reach a lock.
 void YieldOften() {
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();
 }
 
 class FrontWaitingTest : public FacadeFixture {
  protected:
-  // Builds the facade, and a chain where frees may wait from now on.
+  // Builds the facade, and a chain that queues contended frees from now on.
   void BuildOpen(const std::string& options = "") {
     facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
                                                 platform_, clock_);
@@ -55,7 +55,7 @@ class FrontWaitingTest : public FacadeFixture {
     return facade().Alloc(kPlace, bytes, stream_);
   }
 
-  // A thread that is known to free memory, and does `body` once Go is called.
+  // A thread that is known to free memory. It runs `body` after a call of Go.
   class Freer {
    public:
     template <class Body>
@@ -77,8 +77,8 @@ class FrontWaitingTest : public FacadeFixture {
     std::thread thread_;
   };
 
-  // Frees the allocations in a thread that ends while this one has the lock: so
-  // it does not wait for it.
+  // Frees the allocations in another thread while this one holds the lock. The
+  // thread queues the frees and ends without a wait.
   void Leave(std::vector<AllocationPtr> allocations) {
     Freer freer(*this, [&] { allocations.clear(); });
     const std::lock_guard<ChainLock> guard(lock());
@@ -97,8 +97,8 @@ class FrontWaitingTest : public FacadeFixture {
   Stream other_;
 
  private:
-  // A thread that frees while this one has the lock; the first such has to
-  // wait.
+  // A thread that frees while this one holds the lock. The first such thread
+  // must wait.
   void MeetOnce() {
     AllocationPtr allocation = Alloc(1000);
     Freer freer(*this, [&] { allocation.reset(); });
@@ -114,12 +114,12 @@ class FrontWaitingTest : public FacadeFixture {
 TEST_F(FrontWaitingTest, AFreeDoesNotWaitForWhoHasTheLock) {
   BuildOpen();
   Leave(Alloc(1000));
-  // Whoever asks takes it in.
+  // A query drains the queued free.
   EXPECT_EQ(front().stats().in_use_bytes, 0U);
   EXPECT_FALSE(lock().has_waiting());
 }
 
-// A free that has ended is never part of a peak.
+// A completed free is never part of a peak.
 TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
   for (const std::size_t bytes :
        {std::size_t{1000}, std::size_t{100000}, Mebibytes(3)}) {
@@ -135,13 +135,13 @@ TEST_F(FrontWaitingTest, RequestsTakeInWhatWaits) {
   }
 }
 
-// It looks at nothing but the front cache.
+// A hit looks only at the front cache.
 TEST_F(FrontWaitingTest, AHitTakesInNothing) {
   BuildOpen();
   for (int i = 0; i < 4; ++i) Alloc(1000).reset();
   AllocationPtr left = Alloc(1000);
   void* const address = left->data();
-  Alloc(1000).reset();  // one is in the cache
+  Alloc(1000).reset();  // one block is in the cache
   Leave(std::move(left));
   const AllocationPtr hit = Alloc(1000);
   EXPECT_NE(hit->data(), address);
@@ -151,13 +151,13 @@ TEST_F(FrontWaitingTest, AHitTakesInNothing) {
   EXPECT_FALSE(lock().has_waiting());
 }
 
-// Unless there would be a new peak.
+// Unless it would reach a new peak.
 TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   BuildOpen();
   for (int i = 0; i < 4; ++i) Alloc(1000).reset();
   AllocationPtr first = Alloc(1000);
   const AllocationPtr second = Alloc(1000);
-  Alloc(1000).reset();  // one is in the cache
+  Alloc(1000).reset();  // one block is in the cache
   facade().ResetPeak(kPlace);
   EXPECT_FALSE(front().hit_state().counts.is_beyond_peak());
   Leave(std::move(first));
@@ -168,7 +168,7 @@ TEST_F(FrontWaitingTest, NoPeakCountsWhatWaits) {
   EXPECT_EQ(front().stats().peak_in_use_bytes, 3072U);
 }
 
-// Until as many wait as may: then it takes in all of them.
+// Until the queue is full: then it drains all queued frees.
 TEST_F(FrontWaitingTest, AThreadThatOnlyFreesTakesNoLock) {
   BuildOpen();
   std::vector<AllocationPtr> held;
@@ -192,12 +192,12 @@ TEST_F(FrontWaitingTest, AThreadThatAllocatesHereFreesWithTheLock) {
   BuildOpen();
   AllocationPtr held = Alloc(1000);
   Leave(Alloc(1000));
-  Alloc(Mebibytes(3)).reset();  // which takes in what waits
+  Alloc(Mebibytes(3)).reset();  // drains the queued frees
   held.reset();
   EXPECT_FALSE(lock().has_waiting());
 }
 
-// It waits for who has it.
+// It waits for the holder of the lock.
 TEST_F(FrontWaitingTest, NorDoesItLeaveBlocksWhileAnotherOneHasTheLock) {
   BuildOpen();
   AllocationPtr held = Alloc(1000);
@@ -214,8 +214,7 @@ TEST_F(FrontWaitingTest, NorDoesItLeaveBlocksWhileAnotherOneHasTheLock) {
   EXPECT_FALSE(lock().has_waiting());
 }
 
-// So frees of the thread that allocates are as they were before, whichever way
-// it asks.
+// So frees of the allocating thread are as before, for every kind of request.
 TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
   const auto open_for = [this](const auto& pair) {
     int pairs = 0;
@@ -233,7 +232,7 @@ TEST_F(FrontWaitingTest, NoneIsLeftAnyMoreWhereNoneWasForLong) {
   EXPECT_FALSE(front().may_have_waiting());
 }
 
-// Layers have to see them.
+// The layers must see the frees.
 TEST_F(FrontWaitingTest, NoneIsLeftWhileACaptureIsAnnounced) {
   BuildOpen();
   AllocationPtr held = Alloc(1000);
@@ -304,7 +303,7 @@ TEST_F(FrontWaitingDeathTest, ASecondFreeIsFoundWhileTheFirstWaits) {
       "double free");
 }
 
-// A stream that ends takes in what waits, and its chain ends with its last
+// The end of a stream drains the queued frees, and its chain ends with the last
 // free.
 TEST_F(FrontWaitingTest, TheEndOfAStreamTakesInWhatWaits) {
   BuildOpen();
@@ -316,14 +315,14 @@ TEST_F(FrontWaitingTest, TheEndOfAStreamTakesInWhatWaits) {
   EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
 }
 
-// What waits is memory that a request elsewhere can have.
+// A queued free is memory that another request may use.
 TEST_F(FrontWaitingTest, ARequestOfAnotherStreamGetsWhatWaits) {
   BuildOpen("gpu_allocator_retry_time=0");
   Leave(Alloc(Mebibytes(40)));
   EXPECT_NE(facade().Alloc(kPlace, Mebibytes(40), NewStream()), nullptr);
 }
 
-// Nobody would be told of a free that is left at a lock.
+// A free that is queued at a lock would wake no waiter.
 TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   BuildOpen();
   AllocationPtr held = Alloc(Mebibytes(40));
@@ -346,13 +345,14 @@ TEST_F(FrontWaitingTest, AFreeThatSomebodyWaitsForIsNotLeft) {
   freer.Join();
   EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(10)),
             std::future_status::ready);   // the free has woken it
-  clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+  clock_.Advance(std::chrono::hours(1));  // ends the wait
   waiter.join();
   EXPECT_NE(result, nullptr);
 }
 
-// Who frees under the lock of his chain may have seen nobody wait; then it is
-// for the waiter to see what he freed, parked blocks of a busy stream too.
+// A thread that frees under the lock of its chain may have seen no waiter. Then
+// the waiter must find the freed blocks, including parked blocks of a busy
+// stream.
 TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
   for (const char* options : {"", "allocator_strategy=bfc"}) {
     facade_ = std::make_unique<AllocatorFacade>(Options::Parse(options),
@@ -375,14 +375,14 @@ TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
             facade().TryAlloc(kPlace, Request{Mebibytes(40)}, third, failure);
         has_ended = true;
       });
-      // By then it sleeps, unless it waits for the lock.
+      // By now it sleeps, unless it waits for the lock.
       for (int i = 0; i < 20 && clock_.waits() == waits; ++i) YieldOften();
       front().hit_state().counts.Uncount(*held->block());
       ASSERT_TRUE(front().hit_path()->Give(held->block()));
     }
     while (clock_.waits() == waits && !has_ended) std::this_thread::yield();
     EXPECT_EQ(clock_.waits(), waits) << options;
-    clock_.Advance(std::chrono::hours(1));  // nobody waits for ever
+    clock_.Advance(std::chrono::hours(1));  // ends the wait
     waiter.join();
     EXPECT_NE(result, nullptr) << options;
     other_thread.Go();
@@ -392,8 +392,9 @@ TEST_F(FrontWaitingTest, AFreeThatSawNobodyWaitIsFoundByWhoeverDoes) {
   }
 }
 
-// Threads that allocate hand what they hold to threads that free it, on streams
-// that come and go, in a device so small that requests wait for frees.
+// Threads allocate blocks and pass them to other threads, which free them.
+//   Streams are created and destroyed, and the device is so small that requests
+//   wait for frees.
 class HandedOnTest : public FacadeFixture,
                      public testing::WithParamInterface<const char*> {
  protected:
@@ -410,7 +411,7 @@ class HandedOnTest : public FacadeFixture,
             facade().TryAlloc(kPlace, Request{bytes}, stream, failure);
         if (allocation == nullptr) continue;
         ++met_;
-        if (random() % 4 == 0) continue;  // freed here
+        if (random() % 4 == 0) continue;  // freed by this thread
         const std::lock_guard<std::mutex> guard(mutex_);
         handed_.push_back(std::move(allocation));
       }
@@ -437,8 +438,8 @@ class HandedOnTest : public FacadeFixture,
   std::vector<AllocationPtr> handed_;  // guarded by mutex_
   std::atomic<std::uint64_t> met_{0};
   std::atomic<bool> is_over_{false};
-  // Once the owners wait for memory, a freer that came to ask would only wait
-  // with them, until nobody is left who could free.
+  // Once the owners wait for memory, a freer that only starts to register would
+  // wait with them, and no thread could free.
   std::latch freers_known_{2};
 };
 
@@ -452,7 +453,7 @@ TEST_P(HandedOnTest, NothingIsLost) {
     owners.emplace_back([this, i] { Allocate(i); });
   }
   for (int i = 0; i < 20; ++i) {
-    // So it is of each stream, one after the other, and so of all.
+    // This holds for each stream in turn, and so for their sum.
     const Stats stats = facade().GetStats(kPlace);
     EXPECT_GE(stats.allocations, stats.frees);
     facade().Release(kPlace);

@@ -1,6 +1,6 @@
 // The four cells of {allocated, freed} x {inside, outside a capture}, for every
 // strategy (paddle.md §3.7-5, DESIGN §5). With cuda_malloc_async, one of them
-// was the other way round (paddle.md §5 B2).
+// was reversed (paddle.md §5 B2).
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class GraphCellsTest : public GraphFixture,
     Build(options);
   }
 
-  // Whether eager requests, as many as fit, ever get memory at `data`.
+  // True if one of the eager requests, as many as fit, gets memory at `data`.
   bool EagerGets(const void* data) { return EagerGets(data, stream_); }
   bool EagerGets(const void* data, const Stream& stream) {
     std::vector<AllocationPtr> held;
@@ -48,7 +48,7 @@ class GraphCellsTest : public GraphFixture,
     return found;
   }
 
-  // Without a pool the system hands out other addresses.
+  // Without a pool, the system returns other addresses.
   static bool UsesAgain() { return GetParam() != "direct"; }
 
   const Stream stream_;
@@ -60,7 +60,7 @@ TEST_P(GraphCellsTest, AllocatedInsideFreedInside) {
   Use(first, stream_);
   const void* const data = first->data();
   first.reset();
-  // Its own capture uses it again at once.
+  // Its own capture reuses it at once.
   AllocationPtr second = Alloc(kCellBytes, stream_);
   EXPECT_EQ(second->data(), data);
   Use(second, stream_);
@@ -89,7 +89,7 @@ TEST_P(GraphCellsTest, AllocatedInsideFreedOutside) {
   inside.reset();
   EXPECT_FALSE(EagerGets(data)) << "the graph still writes there";
   {
-    // The pool's next capture may have it.
+    // The next capture of the pool may use it.
     CaptureGuard guard(facade(), stream_, pool);
     EXPECT_EQ(Alloc(kCellBytes, stream_)->data(), data);
     Finish(guard);

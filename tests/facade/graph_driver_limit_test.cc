@@ -1,5 +1,5 @@
-// The limit of a place whose memory the driver pools, beside graph pools, which
-// take chunks.
+// The limit of a place with memory from a driver pool, beside graph pools,
+// which allocate chunks.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class GraphDriverLimitTest : public GraphFixture {
     facade().Wrap(stream_.handle, 0);
   }
 
-  // As many blocks as there are, up to `count`; whether that was all of them.
+  // Allocates up to `count` blocks. Returns true if all succeeded.
   bool Take(std::size_t count, std::size_t bytes, const Stream& stream) {
     for (; count != 0; --count) {
       try {
@@ -54,7 +54,7 @@ class GraphDriverLimitTest : public GraphFixture {
   std::string advice_;  // of the last refusal
 };
 
-// Either was bounded by itself.
+// Each was limited separately.
 TEST_F(GraphDriverLimitTest, AGraphPoolGrowsBesideWhatTheDriverHolds) {
   EXPECT_TRUE(Take(3, Mebibytes(1), other_));
   CaptureGuard guard(facade(), stream_);
@@ -72,17 +72,17 @@ TEST_F(GraphDriverLimitTest, TheDriverGrowsBesideAGraphPool) {
   EXPECT_NO_THROW(Finish(guard));
   EXPECT_FALSE(Take(40, Mebibytes(1), other_));
   ExpectWithinLimit();
-  // Nobody knows by how much the driver grows with another limit.
+  // The growth of the driver pool with another limit is unknown.
   EXPECT_EQ(advice_, "");
   blocks_.clear();
   DropGraphs();
   Sweep();
-  // All of it once the graph is gone.
+  // All of it after the end of the graph.
   EXPECT_TRUE(Take(40, Mebibytes(1), other_));
   blocks_.clear();
 }
 
-// Which stays in the driver's pool until somebody needs it.
+// The memory stays in the driver pool until a request needs it.
 TEST_F(GraphDriverLimitTest, WhatTheDriverHoldsIdleMakesRoom) {
   EXPECT_TRUE(Take(30, Mebibytes(1), other_));
   blocks_.clear();

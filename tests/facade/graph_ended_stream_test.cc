@@ -1,5 +1,5 @@
-// Streams that have ended are not asked what they capture: their handles may be
-// other streams' by then, or nobody's.
+// The facade does not query the captures of ended streams: another stream may
+// have their handles, or none.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 class GraphEndedStreamTest : public GraphFixture {
  protected:
-  // `act`, in a capture of `capturing`, makes no call on `gone`.
+  // During a capture of `capturing`, `act` makes no call on `gone`.
   template <class Act>
   void DuringCapture(Stream capturing, Stream gone, Act act) {
     CaptureGuard guard(facade(), capturing);
@@ -68,7 +68,7 @@ TEST_F(GraphEndedStreamTest, ByADeferredFreeThatIsTakenIn) {
   });
 }
 
-// By a request in another capture, which wants to know whose it is.
+// By a request in another capture, which looks up its capture.
 TEST_F(GraphEndedStreamTest, ForACaptureThatWasAnnouncedAndNeverBegan) {
   Build();
   const Stream gone = NewStream();
@@ -79,7 +79,7 @@ TEST_F(GraphEndedStreamTest, ForACaptureThatWasAnnouncedAndNeverBegan) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
-// Nobody said that it was over.
+// Its end was not announced.
 TEST_F(GraphEndedStreamTest, ForACaptureWithoutAnAllocation) {
   Build();
   const Stream gone = NewStream();
@@ -92,11 +92,11 @@ TEST_F(GraphEndedStreamTest, ForACaptureWithoutAnAllocation) {
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   End(gone);
   Alloc(Mebibytes(2), other).reset();
-  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is under way
+  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is active
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
-// Nobody can end it any more.
+// No call can end it any more.
 TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
   Build();
   const Stream gone = NewStream();
@@ -111,7 +111,7 @@ TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
     Alloc(Mebibytes(2), other).reset();
     EXPECT_EQ(log.On(gone), 0U);
   }
-  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is under way
+  EXPECT_GT(facade().Release(Here()), 0U);  // no capture is active
   Graph graph;
   ASSERT_EQ(device().StreamEndCapture(gone, &graph), Status::kSuccess);
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
@@ -119,7 +119,7 @@ TEST_F(GraphEndedStreamTest, ForACaptureThatItTookWithIt) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
-// Work goes on until somebody waits for it.
+// Work completes when the host waits for it.
 class GraphEndedStreamWaitTest : public GraphFixture {
  protected:
   GraphEndedStreamWaitTest() : GraphFixture(Lazy()) {}
@@ -131,8 +131,8 @@ class GraphEndedStreamWaitTest : public GraphFixture {
   }
 };
 
-// The memory of a graph that is gone is free behind all work of the device:
-// that is waited for once somebody wants it.
+// The memory of a destroyed graph is free behind all work of the device. The
+// facade waits for that work when a request needs the memory.
 TEST_F(GraphEndedStreamWaitTest, ForTheEndOfAnotherPool) {
   Build("allocator_strategy=direct");
   const Stream gone = NewStream();
@@ -157,7 +157,7 @@ TEST_F(GraphEndedStreamWaitTest, ForTheEndOfAPoolThatOthersPostponed) {
   Build("allocator_strategy=direct");
   const Stream gone = NewStream();
   const Stream other = NewStream();
-  Alloc(Mebibytes(1), gone).reset();  // so that there is a chain to end
+  Alloc(Mebibytes(1), gone).reset();  // creates a chain to end
   const GraphPoolId first = facade().PrepareMemoryPoolForCUDAGraph(0, other);
   {
     CaptureGuard guard(facade(), gone);

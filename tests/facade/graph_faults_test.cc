@@ -16,7 +16,7 @@ namespace strata {
 namespace {
 
 constexpr std::size_t kFaultBytes = std::size_t{256} << 10;
-// A chunk of its own.
+// Enough for a separate chunk.
 constexpr std::size_t kLargeBytes = Mebibytes(12);
 
 class GraphFaultsTest : public GraphFixture {
@@ -24,8 +24,8 @@ class GraphFaultsTest : public GraphFixture {
   explicit GraphFaultsTest(int devices = 1) : GraphFixture(devices) {}
 };
 
-// paddle.md §5 A4 (#78272): with the system allocator a free during capture was
-// a cudaFree, which ends the capture.
+// paddle.md §5 A4 (#78272): with the system allocator, a free during a capture
+// called cudaFree, which ends the capture.
 TEST_F(GraphFaultsTest, A4SystemAllocatorFreesNothingWhileCapturing) {
   Build("use_system_allocator=1");
   const Stream stream = NewStream();
@@ -66,8 +66,8 @@ TEST_F(GraphFaultsTest, A4DataLoaderMayGrowDuringAGlobalCapture) {
   Launch(Finish(guard), stream);
 }
 
-// paddle.md §5 A4 (#73103): the pool was gone, or its memory somebody else's,
-// when the graph was replayed again.
+// paddle.md §5 A4 (#73103): at a later replay of the graph, the pool was
+// destroyed, or its memory reused.
 TEST_F(GraphFaultsTest, A4ReplaysAfterEverythingElseIsGone) {
   Build();
   const Stream stream = NewStream();
@@ -87,7 +87,7 @@ TEST_F(GraphFaultsTest, A4ReplaysAfterEverythingElseIsGone) {
   }
 }
 
-// paddle.md §5 B1: a pool whose allocator gives idle chunks back unmapped the
+// paddle.md §5 B1: an allocator that released idle chunks of a pool unmapped
 // addresses that its graphs had captured.
 TEST_F(GraphFaultsTest, B1PoolsKeepIdleChunksWhateverTheOption) {
   for (const char* options :
@@ -107,7 +107,7 @@ TEST_F(GraphFaultsTest, B1PoolsKeepIdleChunksWhateverTheOption) {
     Release();
     Alloc(Mebibytes(20), stream).reset();
     Launch(exec, stream);
-    // An address that is gone shows here.
+    // This reports the use of an unmapped address.
     EXPECT_EQ(device().StreamSynchronize(stream), Status::kSuccess);
     DropGraphs();
     Release();
@@ -116,7 +116,7 @@ TEST_F(GraphFaultsTest, B1PoolsKeepIdleChunksWhateverTheOption) {
 }
 
 // paddle.md §5 B13: the map of pools and its counts were not synchronised, and
-// a flag that one thread set told all of them that there was a capture.
+// a flag set by one thread announced a capture to all threads.
 TEST_F(GraphFaultsTest, B13ThreadsPrepareCaptureAndRemoveSideBySide) {
   Build();
   constexpr int kThreads = 4;
@@ -133,8 +133,8 @@ TEST_F(GraphFaultsTest, B13ThreadsPrepareCaptureAndRemoveSideBySide) {
       for (int round = 0; round < kRounds; ++round) {
         EXPECT_EQ(facade().PrepareMemoryPoolForCUDAGraph(kept, own), kept);
         facade().CaptureEnded(kept);
-        // Few new pools: while anybody captures, none that ends gives its
-        // memory back.
+        // Few new pools: an ended pool releases no memory while any capture is
+        // active.
         CaptureGuard guard(facade(), own, round % 10 == 0 ? 0 : kept);
         AllocationPtr inside = Alloc(kFaultBytes, own);
         AllocationPtr outside = Alloc(kFaultBytes, eager);
@@ -149,12 +149,12 @@ TEST_F(GraphFaultsTest, B13ThreadsPrepareCaptureAndRemoveSideBySide) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  DropGraphs();  // so that the device tells of the last one's end
+  DropGraphs();  // the device reports the end of the last one
   Release();
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// paddle.md §5 B13: references that had been given out named what was replaced.
+// paddle.md §5 B13: returned references named replaced objects.
 TEST_F(GraphFaultsTest, B13ChainsStayWhereTheyAre) {
   Build();
   const Stream stream = NewStream();
@@ -174,7 +174,7 @@ TEST_F(GraphFaultsTest, B13ChainsStayWhereTheyAre) {
   EXPECT_EQ(&facade().GetAllocator(Here()), of_default);
 }
 
-// paddle.md §5 B13: the facade's destructor left its state behind on purpose.
+// paddle.md §5 B13: the destructor of the facade deliberately leaked its state.
 TEST_F(GraphFaultsTest, B13AFacadeTakesEverythingWithIt) {
   const std::size_t records = RecordSlab::Instance().taken();
   for (int i = 0; i < 3; ++i) {
@@ -193,8 +193,8 @@ TEST_F(GraphFaultsTest, B13AFacadeTakesEverythingWithIt) {
   EXPECT_EQ(RecordSlab::Instance().taken(), records);
 }
 
-// pytorch.md §8 "retry path" (#159674): while a pool was in use nobody tried
-// again, although idle memory of another stream would have done.
+// pytorch.md §8 "retry path" (#159674): while a pool was in use, requests were
+// not retried, although idle memory of another stream would have served them.
 TEST_F(GraphFaultsTest, RetryPathTakesIdleChunksBesideACapture) {
   Build();
   const Stream stream = NewStream();
@@ -213,7 +213,7 @@ class GraphFaultsDevicesTest : public GraphFaultsTest {
   GraphFaultsDevicesTest() : GraphFaultsTest(4) {}
 };
 
-// paddle.md §5 B13: each pool built its stacks for all devices.
+// paddle.md §5 B13: each pool built stacks for all devices.
 TEST_F(GraphFaultsDevicesTest, B13APoolTouchesItsOwnDeviceAlone) {
   Build();
   const Stream stream = NewStream();

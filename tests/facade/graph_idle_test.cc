@@ -1,5 +1,6 @@
-// Idle memory of a stream that captures: its work cannot be waited for, so that
-// no shared strategy may give the memory to the driver to make room for others.
+// Idle memory of a stream that captures. Its work cannot be waited for, so no
+// shared strategy may release the memory to the driver to make room for other
+// streams.
 
 #include <gtest/gtest.h>
 
@@ -37,15 +38,15 @@ TEST_F(GraphIdleTest, BfcCollectsNoRegionOfIt) {
     EXPECT_EQ(Frees(), frees);
     Finish(guard);
   }
-  // R33, once it can be waited for.
+  // R33, once a wait for it is possible.
   EXPECT_NE(Alloc(Mebibytes(38), other), nullptr);
   EXPECT_GT(Frees(), frees);
   DropGraphs();
 }
 
-// A capture that ended and was not said to have is found out while its stream
-// can still be asked; or no call would be served past the layers, nor anything
-// given back, as long as the facade lives.
+// The facade detects the unannounced end of a capture while its stream can
+// still be queried. Otherwise every later call would walk the layers, and no
+// memory would be released.
 TEST_F(GraphIdleTest, AStreamMayGoWithoutAWordOfItsCapture) {
   Build();
   const Stream stream = NewStream();
@@ -64,13 +65,13 @@ TEST_F(GraphIdleTest, AStreamMayGoWithoutAWordOfItsCapture) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
-// The other stream's work is done at once, so that its frees reach the pool.
+// The other stream's work completes at once, so its frees reach the pool.
 class GraphIdleInlineTest : public GraphIdleTest {
  protected:
   GraphIdleInlineTest() : GraphIdleTest("inline") {}
 };
 
-// It waits for that, and others may have it before.
+// The memory waits for the end of the capture. Other streams may get it before.
 TEST_F(GraphIdleInlineTest, AStreamThatGoesMeanwhileGivesNothingToTheDriver) {
   Build();
   const Stream capturing = NewStream();
@@ -111,7 +112,7 @@ TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
   const std::uint64_t frees = Frees();
   CaptureGuard guard(facade(), capturing);
   fill();
-  // What was parked meanwhile reaches the pool with the next miss.
+  // The next miss moves the parked blocks to the pool.
   Alloc(Mebibytes(3), other).reset();
   EXPECT_EQ(Frees(), frees);
   Finish(guard);
@@ -120,8 +121,8 @@ TEST_F(GraphIdleInlineTest, PoolEvictsNothingOfIt) {
   DropGraphs();
 }
 
-// The third stream finds a piece that it would have to wait for, and puts it
-// back where there are more than the limit already.
+// The third stream finds a block that it would have to wait for. It returns the
+// block to a pool that is already above its limit.
 TEST_F(GraphIdleInlineTest, PoolKeepsWhatAnotherStreamMayNotHaveYet) {
   Build(
       "allocator_strategy=pool,pool_size_limit=2,pool_auto_resize=false,"

@@ -1,5 +1,5 @@
-// Captures beside the ends of others: what is said late, what others hold, what
-// other threads do meanwhile.
+// Captures beside the end of others: late announcements, memory held by others,
+// and concurrent calls of other threads.
 
 #include <gtest/gtest.h>
 
@@ -18,13 +18,13 @@ namespace {
 
 class GraphOverlapTest : public GraphFixture {
  protected:
-  // What the capture of `stream` uses.
+  // Uses memory in the capture of `stream`.
   void UseInCapture(const Stream& stream) {
     const AllocationPtr inside = Alloc(1000, stream);
     kept_ = inside->data();
     Use(inside, stream);
   }
-  // An eager request gets something else.
+  // Expects that an eager request gets another block.
   void ExpectKept(const Stream& stream) {
     EXPECT_NE(Alloc(1000, stream)->data(), kept_);
   }
@@ -36,7 +36,7 @@ TEST_F(GraphOverlapTest, ALateEndDoesNotEndTheNextCaptureOfThePool) {
   Build();
   const Stream first = NewStream();
   const Stream second = NewStream();
-  Alloc(1000, second).reset();  // which is kept for the stream
+  Alloc(1000, second).reset();  // the block is kept for the stream
   const GraphPoolId id = facade().PrepareMemoryPoolForCUDAGraph(0, first);
   ASSERT_EQ(device().StreamBeginCapture(first, CaptureMode::kThreadLocal),
             Status::kSuccess);
@@ -55,7 +55,8 @@ TEST_F(GraphOverlapTest, ALateEndDoesNotEndTheNextCaptureOfThePool) {
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
 }
 
-// Announced between the end of a capture and what the guard says of it.
+// Announced between the end of a capture and the announcement of that end by
+// its guard.
 TEST_F(GraphOverlapTest, AGuardEndsItsOwnCaptureOnly) {
   Build();
   const Stream first = NewStream();
@@ -68,7 +69,7 @@ TEST_F(GraphOverlapTest, AGuardEndsItsOwnCaptureOnly) {
   std::unique_ptr<CaptureGuard> other;
   device().SetCallObserver([&](const CallRecord& call) {
     if (call.call != DeviceCall::kUserObjectCreate || other != nullptr) return;
-    // In a thread of its own, as two captures of one thread may not overlap.
+    // In a separate thread, because two captures of one thread may not overlap.
     std::thread([&] {
       other = std::make_unique<CaptureGuard>(facade(), second, id,
                                              CaptureMode::kRelaxed);
@@ -83,7 +84,7 @@ TEST_F(GraphOverlapTest, AGuardEndsItsOwnCaptureOnly) {
   facade().RemoveMemoryPoolOfCUDAGraph(id);
 }
 
-// The next pool may be where the first one was.
+// The next pool may be at the address of the first one.
 TEST_F(GraphOverlapTest, AChainThatOutlivesItsPoolKnowsTheNextOne) {
   for (const char* strategy : {"auto_growth", "bfc", "direct"}) {
     Build(std::string("allocator_strategy=") + strategy);
@@ -113,8 +114,8 @@ TEST_F(GraphOverlapTest, AChainThatOutlivesItsPoolKnowsTheNextOne) {
   }
 }
 
-// The quarantine of a guard would give it to the layers below when nobody
-// knows of the capture any more.
+// The quarantine of a guard would release the block to the layers below after
+// the end of the capture.
 TEST_F(GraphOverlapTest, WhatIsFreedInACaptureIsKeptUnderAGuardToo) {
   Build("strata_guard,strata_guard_on_error=log");
   const Stream stream = NewStream();
@@ -182,7 +183,7 @@ TEST_F(GraphOverlapTest, APoolWithoutANumberTakesNoneThatIsTaken) {
   }
 }
 
-// Those look for memory of the stream that is captured.
+// The requests search the memory of the capturing stream.
 TEST_F(GraphOverlapTest, RequestsOfOtherThreadsEndNoCapture) {
   Build();
   const Stream captured = NewStream();

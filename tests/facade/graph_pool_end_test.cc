@@ -1,5 +1,5 @@
-// What becomes of the memory of a graph pool that ends: whoever gets it comes
-// behind the last launch, as the checker of the simulated device sees it.
+// The memory of a graph pool that ends. Every later user of it must be ordered
+// behind the last launch, as seen by the checker of the simulated device.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{256} << 10;
 
-// Work runs when a test says so, and nobody is told.
+// Work runs on request of the test, silently.
 class GraphPoolEndTest : public GraphFixture {
  protected:
   GraphPoolEndTest() : GraphFixture(Checked()) {
@@ -35,7 +35,7 @@ class GraphPoolEndTest : public GraphFixture {
     options.sim_check_hazards = "report";
     return options;
   }
-  // Of memory from outside, which its pool keeps, and of memory of its own.
+  // Uses memory from outside, which its pool keeps, and memory of its own.
   GraphExec CaptureBoth(AllocationPtr input) {
     CaptureGuard guard(facade(), stream_);
     Use(input, stream_);
@@ -43,7 +43,7 @@ class GraphPoolEndTest : public GraphFixture {
     Use(Alloc(kBytes, stream_), stream_);
     return Finish(guard);
   }
-  // The last launch of the graph is over, and so is its pool.
+  // Completes the last launch of the graph, and ends its pool.
   void LaunchAndDrop(GraphExec exec) {
     Launch(exec, other_);
     device().StepAll();
@@ -97,7 +97,7 @@ TEST_F(GraphPoolEndTest, ItsOwnMemoryComesBehindAllThatUsedIt) {
   Use(again, stream_);
 }
 
-// It went to the driver, and to other streams, all the same.
+// The memory was still released to the driver, and to other streams.
 TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
   AllocationPtr input = Alloc(kBytes, stream_);
   const void* const data = input->data();
@@ -120,7 +120,7 @@ TEST_F(GraphPoolEndTest, WhatCannotBeWaitedForIsKept) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// Then the facade's end is what remains to be waited for.
+// Then only the end of the facade remains to wait for.
 TEST_F(GraphPoolEndTest, WhatCanNeverBeWaitedForGoesWithTheFacade) {
   AllocationPtr input = Alloc(kBytes, stream_);
   CaptureGuard guard(facade(), stream_);
@@ -135,7 +135,7 @@ TEST_F(GraphPoolEndTest, WhatCanNeverBeWaitedForGoesWithTheFacade) {
   device().ClearFaults();
 }
 
-// A block that outlives its pool takes its chunk along.
+// A block that outlives its pool keeps its chunk.
 TEST_F(GraphPoolEndTest, WhatIsFreedAfterItsPoolIsKeptToo) {
   AllocationPtr output;
   {
@@ -164,7 +164,7 @@ class GraphPoolsOfDevicesTest : public GraphFixture {
   GraphPoolsOfDevicesTest() : GraphFixture(2) {}
 };
 
-// A pool that has ended goes when any place is looked at.
+// A query of any place removes ended pools.
 TEST_F(GraphPoolsOfDevicesTest, EmptyCacheSaysWhatThoseOfAllDevicesGave) {
   Build();
   for (int i = 0; i < 2; ++i) {

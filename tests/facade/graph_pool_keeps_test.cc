@@ -1,4 +1,4 @@
-// What a graph pool keeps while a capture or its graph may use it.
+// Memory that a graph pool keeps while a capture or its graph may use it.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-// cuda_semantics.md K2: used again once the fork has joined.
+// cuda_semantics.md K2: reused once the fork has joined.
 TEST_F(GraphPoolTest, AMarkedBlockIsUsedAgainByAncestry) {
   CaptureGuard guard(facade(), stream_);
   AllocationPtr shared = Alloc(kLargeBytes, stream_);
@@ -115,14 +115,14 @@ TEST_F(GraphPoolTest, WhatACaptureWasRecordedForIsKeptForItsGraph) {
     Finish(guard);
   }
   input.reset();
-  Release();  // waits for whoever may use what was freed
+  Release();  // waits for all possible users of freed memory
   EXPECT_GE(Reserved(), kBytes) << "replays read it";
   DropGraphs();
   Release();
   EXPECT_EQ(Reserved(), 0u);
 }
 
-// What a graph does again at each launch, no event ends.
+// A graph repeats its uses at each launch, so an event cannot end them.
 TEST_F(GraphPoolTest, WhatACaptureUsesUpToAnEventIsKeptForItsGraph) {
   Event event;
   ASSERT_EQ(device().EventCreate(&event, kEventDisableTiming),
@@ -161,7 +161,7 @@ TEST_F(GraphPoolTest, AnInputOfTwoGraphsIsKeptForBoth) {
   }
   input.reset();
   EXPECT_EQ(device().GraphDestroy(first), Status::kSuccess);
-  // The device tells who held the graph at its next call.
+  // The device releases the objects of the graph at its next call.
   EXPECT_EQ(device().Synchronize(), Status::kSuccess);
   Sweep();
   Release();
@@ -171,7 +171,7 @@ TEST_F(GraphPoolTest, AnInputOfTwoGraphsIsKeptForBoth) {
   EXPECT_EQ(Reserved(), 0u);
 }
 
-// cuda_semantics.md M7: the host must not get it back while replays read it.
+// cuda_semantics.md M7: the host must not reuse it while replays read it.
 TEST_F(GraphPoolTest, PinnedMemoryIsKeptForItsGraphToo) {
   Build("use_auto_growth_pinned_allocator=1");
   const AllocationPtr target = Alloc(kBytes, stream_);
@@ -220,8 +220,8 @@ TEST_F(GraphPoolTest, MemoryOfAPoolIsKeptForGraphsOfAnother) {
   EXPECT_EQ(Reserved(), 0u);
 }
 
-// Two blocks that two captures use, each freed inside the other's: no pool may
-// wait for itself.
+// Two captures use two blocks, and each block is freed inside the capture of
+// the other. No pool may wait for itself.
 TEST_F(GraphPoolTest, PoolsThatKeepMemoryForEachOtherEnd) {
   AllocationPtr one = Alloc(kBytes, other_);
   AllocationPtr two = Alloc(kBytes, other_);
@@ -261,7 +261,8 @@ TEST_F(GraphPoolTest, AnInputDoesNotKeepPoolsWhoseGraphsAreGone) {
   }
 }
 
-// `direct` waits at each free; on the legacy stream that would end the capture.
+// `direct` waits at each free. On the legacy stream, a wait would end the
+// capture.
 TEST_F(GraphPoolTest, FreesThatWouldWaitForTheLegacyStreamComeLater) {
   Build("allocator_strategy=direct");
   Stream blocking;
@@ -298,8 +299,8 @@ TEST_F(GraphPoolTest, LockedPagesGoToTheDriverAfterTheCapture) {
   EXPECT_EQ(device().Leaks().pinned_ranges, 0U);
 }
 
-// A device that could not tell was taken to say that there is no capture, and
-// the memory was reused while the graph had its address.
+// A failed query counted as "no capture", and the memory was reused while the
+// graph still had its address.
 TEST_F(GraphPoolTest, ADeviceThatCannotTellCountsAsCapturing) {
   AllocationPtr freed = Alloc(kBytes, stream_);
   AllocationPtr recorded = Alloc(kBytes, other_);

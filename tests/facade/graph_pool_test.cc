@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// cuda_semantics.md C31: by the capture of the stream, not by thread.
+// cuda_semantics.md C31: the capture of the stream decides, not the thread.
 TEST_F(GraphPoolTest, AForkedStreamUsesTheSamePool) {
   CaptureGuard guard(facade(), stream_);
   Join(stream_, other_);
@@ -43,8 +43,8 @@ TEST_F(GraphPoolTest, OtherStreamsAndThreadsGoOnOutside) {
   Finish(guard);
 }
 
-// cuda_semantics.md C17-C19, paddle.md §5 A4: under every mode of capture, what
-// the allocator does in other threads harms no capture.
+// cuda_semantics.md C17-C19, paddle.md §5 A4: in every capture mode, calls of
+// the allocator in other threads do not break the capture.
 TEST_F(GraphPoolTest, WorkOutsideHarmsNoCapture) {
   for (const CaptureMode mode :
        {CaptureMode::kGlobal, CaptureMode::kThreadLocal,
@@ -150,7 +150,7 @@ TEST_F(GraphPoolTest, LivesUntilRemovedAndItsGraphsAreGone) {
   EXPECT_THROW(facade().GraphPoolReserved(pool), std::invalid_argument);
 }
 
-// paddle.md §3.8: the names of the original, without a stream.
+// paddle.md §3.8: the original names, without a stream.
 TEST_F(GraphPoolTest, ThePoolPreparedServesTheNextCapture) {
   const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph();
   ASSERT_EQ(device().StreamBeginCapture(stream_, CaptureMode::kThreadLocal),
@@ -161,7 +161,7 @@ TEST_F(GraphPoolTest, ThePoolPreparedServesTheNextCapture) {
   Graph graph;
   ASSERT_EQ(device().StreamEndCapture(stream_, &graph), Status::kSuccess);
   const std::size_t reserved = facade().GraphPoolReserved(pool);
-  // Notices by itself that the capture is over.
+  // The facade detects the end of the capture itself.
   AllocationPtr outside = Alloc(kBytes, stream_);
   EXPECT_EQ(facade().GraphPoolReserved(pool), reserved);
   {
@@ -193,7 +193,7 @@ TEST_F(GraphPoolTest, ACaptureThatNobodyPreparedIsNamed) {
 
 TEST_F(GraphPoolTest, ExhaustionFailsTheRequestNotTheCapture) {
   AllocationPtr eager = Alloc(Mebibytes(20), other_);
-  eager.reset();  // idle, but nothing goes back to the driver in a capture
+  eager.reset();  // idle, but not released during a capture
   CaptureGuard guard(facade(), stream_);
   try {
     Alloc(Mebibytes(60), stream_);
@@ -205,8 +205,8 @@ TEST_F(GraphPoolTest, ExhaustionFailsTheRequestNotTheCapture) {
   Finish(guard);
 }
 
-// The error says what each layer holds; to ask a driver's pool ends captures of
-// a thread that is not relaxed.
+// The error lists the bytes of each layer. In a thread that is not in relaxed
+// mode, a query of a driver pool ends captures.
 TEST_F(GraphPoolTest, ExhaustionBesideADriversPoolFailsTheRequestAlone) {
   Build("allocator_strategy=cuda_malloc_async");
   const AllocationPtr eager = Alloc(kBytes, other_);
@@ -250,8 +250,7 @@ TEST_F(GraphPoolTest, StatisticsCountWhatPoolsHold) {
   Finish(guard);
 }
 
-// Growth elsewhere looks for idle memory: it must not ask a stream that
-// captures.
+// Growth elsewhere searches idle memory. It must not query a capturing stream.
 TEST_F(GraphPoolTest, GrowthElsewhereLeavesIdleMemoryOfTheCaptureAlone) {
   Alloc(Mebibytes(20), stream_).reset();
   facade().Alloc(Here(), Mebibytes(12)).reset();
@@ -283,7 +282,7 @@ TEST_F(GraphPoolTest, AFacadeMayGoBeforeItsGraphs) {
   facade_.reset();
   Launch(exec, stream_);
   DropGraphs();
-  // Any facade notices that the graph is gone.
+  // Any facade notices the end of the graph.
   Build();
   Sweep();
 }

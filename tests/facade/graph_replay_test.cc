@@ -1,5 +1,5 @@
-// Ten graphs that share a pool and compute, replayed while a program allocates,
-// writes and frees beside them.
+// Ten graphs that share a pool and compute. They are replayed while a program
+// allocates, writes and frees beside them.
 
 #include <gtest/gtest.h>
 
@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::size_t kGraphs = 10;
 constexpr std::size_t kResultBytes = 4096;
-// Of each temporary of the largest graph.
+// Size of each temporary of the largest graph.
 constexpr std::size_t kLargestBytes = std::size_t{640} << 10;
 constexpr int kForeign = 10'000;
 constexpr int kRounds = 20;
 
-// What a kernel is given besides its ranges.
+// Argument of a kernel besides its ranges.
 struct Mix {
   std::uint64_t seed = 0;
   std::size_t from_words = 0;
@@ -87,7 +87,7 @@ class GraphReplayTest : public GraphFixture,
     return reinterpret_cast<DevicePtr>(allocation->data());
   }
 
-  // `to` from `from` and `with`, in stream_.
+  // Computes `to` from `from` and `with`, in stream_.
   void Compute(const AllocationPtr& from, const AllocationPtr& with,
                const AllocationPtr& to) {
     const WorkRange ranges[] = {{AddressOf(from), from->size(), false},
@@ -105,8 +105,9 @@ class GraphReplayTest : public GraphFixture,
     return kLargestBytes * (kGraphs - i) / kGraphs;
   }
 
-  // Graph `i` computes results_[i] from that of the graph before. The first
-  // also leaves state_, which is in the pool and which the others read.
+  // Graph `i` computes results_[i] from the result of the previous graph. The
+  // first one also leaves state_, which lies in the pool and which the others
+  // read.
   Graph Capture(std::size_t i, GraphPoolId pool) {
     CaptureGuard guard(facade(), stream_, pool);
     const AllocationPtr& before = i == 0 ? seed_ : results_[i - 1];
@@ -141,20 +142,20 @@ class GraphReplayTest : public GraphFixture,
     EXPECT_EQ(device().GraphDestroy(graphs_.back()), Status::kSuccess);
     execs_.pop_back();
     graphs_.pop_back();
-    DropGraphs();  // none of the fixture's, but the device tells of this one
+    DropGraphs();  // the device reports the end of this graph
   }
   void DropAll() {
     while (!graphs_.empty()) DropLast();
   }
 
-  // A pool without a capture under way.
+  // A pool without an active capture.
   GraphPoolId NewPool() {
     const GraphPoolId pool = facade().PrepareMemoryPoolForCUDAGraph(0, stream_);
     facade().CaptureEnded(pool);
     return pool;
   }
 
-  // Replays all graphs, one after another, and returns all their results.
+  // Replays all graphs in order, and returns all their results.
   Words Replay() {
     for (const GraphExec& exec : execs_) Launch(exec, stream_);
     EXPECT_EQ(device().StreamSynchronize(stream_), Status::kSuccess);
@@ -166,7 +167,7 @@ class GraphReplayTest : public GraphFixture,
     }
     return words;
   }
-  // So that a replay that computes nothing does not look like the one before.
+  // Clears the results, so that a replay without effect is detected.
   void ClearResults() {
     for (const AllocationPtr& result : results_) {
       EXPECT_EQ(
@@ -175,8 +176,8 @@ class GraphReplayTest : public GraphFixture,
     }
   }
 
-  // An allocation of the program beside: written as a whole, and kept for a
-  // while; sometimes two streams use it.
+  // An allocation of the concurrent program. It is fully written, and kept for
+  // a while. Sometimes two streams use it.
   void AllocateForeign(std::mt19937_64& random) {
     const std::size_t log_bytes = 4 + random() % 15;
     const std::size_t bytes =
@@ -205,9 +206,9 @@ class GraphReplayTest : public GraphFixture,
   }
 
   const Stream stream_;
-  const Stream foreign_[3];  // that of the graphs is one of them
+  const Stream foreign_[3];  // one of them is the graphs' stream
   std::string reports_;
-  std::deque<Mix> mixes_;  // of all kernels: as long as the graphs
+  std::deque<Mix> mixes_;  // of all kernels; must outlive the graphs
   AllocationPtr seed_;
   AllocationPtr state_;
   AllocationPtr results_[kGraphs];
@@ -229,7 +230,7 @@ TEST_P(GraphReplayTest, ForeignAllocationsChangeNoResult) {
     ClearResults();
     for (int i = 0; i < kForeign / kRounds; ++i) {
       AllocateForeign(random);
-      // Between the graphs of a sequence, too: the work is under way.
+      // Also between the graphs of a sequence, while the work is pending.
       if (i % 100 == 0) Launch(execs_.front(), stream_);
     }
     if (round % 5 == 4) Release();
@@ -241,8 +242,8 @@ TEST_P(GraphReplayTest, ForeignAllocationsChangeNoResult) {
   facade().RemoveMemoryPoolOfCUDAGraph(pool);
 }
 
-// paddle.md §5 A4 (#60516): ten graphs in one pool need the maximum of what
-// each needs alone, not the sum.
+// paddle.md §5 A4 (#60516): ten graphs in one pool need the maximum of their
+// separate needs, not the sum.
 TEST_P(GraphReplayTest, ASharedPoolHoldsWhatTheLargestGraphNeeds) {
   std::size_t largest = 0;
   std::size_t sum = 0;

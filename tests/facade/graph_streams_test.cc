@@ -1,5 +1,5 @@
-// Streams that capture and streams that do not, at one place: what the
-// exploration of programs found (tests/explore).
+// Capturing and other streams of one place: faults found by the exploration of
+// programs (tests/explore).
 
 #include <gtest/gtest.h>
 
@@ -41,8 +41,8 @@ class CountingVisitor final : public AllocatorVisitor {
   std::uint64_t bytes = 0;
 };
 
-// Asking a driver's pool for its size is a call that captures of this thread
-// refuse (cuda_semantics C17).
+// The size query of a driver pool is a call that captures of this thread refuse
+// (cuda_semantics C17).
 TEST_P(GraphStreamsTest, StatisticsEndNoCapture) {
   const AllocationPtr block = Alloc(kStreamBytes, first_);
   CaptureGuard guard(facade(), first_);
@@ -56,8 +56,9 @@ TEST_P(GraphStreamsTest, StatisticsEndNoCapture) {
   Finish(guard);
 }
 
-// What was marked for a stream before it captures is freed when it does not any
-// more: to order anything behind it would make that part of the capture.
+// A block was marked for a stream before its capture. It is freed only after
+// the capture, because ordering behind the stream would become part of the
+// capture.
 TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
   AllocationPtr block = Alloc(kStreamBytes, first_);
   Use(block, second_);
@@ -75,9 +76,10 @@ TEST_P(GraphStreamsTest, FreeOfWhatACapturingStreamUsesEndsNoCapture) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// What a stream has freed while it was alone is ordered before the first
-// request of another, though it captures by then; so with the legacy stream,
-// which nobody may ask during any capture (cuda_semantics C16).
+// Frees of a stream that was alone are ordered before the first request of
+// another stream, even if the first one captures by then. This includes the
+// legacy stream, which no call may query during any capture (cuda_semantics
+// C16).
 TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
   for (const Stream& stream : {first_, device().LegacyStream()}) {
     Build(std::string("allocator_strategy=").append(GetParam()));
@@ -93,8 +95,9 @@ TEST_P(GraphStreamsTest, ACaptureKeepsNothingThatWasFreedBeforeFromOthers) {
   }
 }
 
-// What was freed before the capture, but waited for a mark, reaches the
-// strategy during it: it is kept from others, whose requests succeed.
+// A block freed before the capture, but waiting for a mark, reaches the
+// strategy during the capture. It is kept from other streams, and their
+// requests succeed.
 TEST_P(GraphStreamsTest, WhatIsDrainedDuringACaptureFailsNoRequest) {
   const AllocationPtr kept = Alloc(kStreamBytes, first_);
   AllocationPtr block = Alloc(kStreamBytes, first_);
@@ -105,8 +108,8 @@ TEST_P(GraphStreamsTest, WhatIsDrainedDuringACaptureFailsNoRequest) {
   Finish(guard);
 }
 
-// Another stream's request drains what was marked, while its own stream, which
-// `direct` has to wait for, captures.
+// The request of another stream drains the marked block while its own stream
+// captures. `direct` must wait for that stream.
 TEST_P(GraphStreamsTest, DrainedMemoryOfACapturingStreamStaysUntilItsEnd) {
   AllocationPtr block = Alloc(kStreamBytes, first_);
   Use(block, first_);

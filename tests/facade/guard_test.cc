@@ -109,7 +109,7 @@ TEST_P(FacadeGuardTest, ADoubleFreeIsNamedAndHarmsNothing) {
   EXPECT_NE(facade.Alloc(DevicePlace(0), 1000), nullptr);
 }
 
-// Nothing is freed before the work of every stream that was named.
+// A free waits for the work of every named stream.
 TEST_P(FacadeGuardTest, WorkInNamedStreamsIsDoneFirst) {
   AllocatorFacade& facade = Build();
   const Stream user = NewStream();
@@ -146,11 +146,11 @@ TEST_P(FacadeGuardTest, StreamsComeAndGo) {
   Write(AddressOf(kept) + 1000, device().LegacyStream());
   EXPECT_EQ(device().StreamSynchronize(device().LegacyStream()),
             Status::kSuccess);
-  kept.reset();  // with it, its chain goes
+  kept.reset();  // its chain ends with it
   EXPECT_THAT(errors_, SizeIs(2));
 }
 
-// The end of a stream does not wait for its work; a check after it does.
+// The end of a stream does not wait for its work. A later check does.
 TEST_P(FacadeGuardTest, WhatOutlivesItsStreamIsCheckedBehindItsWork) {
   AllocatorFacade& facade = Build();
   const Stream stream = NewStream();
@@ -207,7 +207,7 @@ TEST_F(FacadeGuardOptionsTest, TheGuardIsBetweenTraceAndStat) {
   EXPECT_EQ(layers[2], "stat");
 }
 
-// The fill that all places share stays within the block.
+// The fill, which all places share, stays within the block.
 TEST_F(FacadeGuardOptionsTest, TheDebugFillTouchesNoRedZone) {
   AllocatorFacade& facade = Build(std::string(kGuarded) + "alloc_fill_value=7");
   AllocationPtr block = facade.Alloc(HostPlace(), 1000);

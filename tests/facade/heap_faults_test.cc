@@ -1,5 +1,5 @@
-// Every call of operator new in a session fails, once or from then on: the
-// session ends in clean errors or succeeds, and nothing is lost.
+// Each call of operator new in a session fails, once or from then on. The
+// session succeeds or ends in clean errors, and nothing leaks.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class Session {
         std::make_unique<AllocatorFacade>(Options::Parse(options), platform_);
   }
 
-  // Calls so far.
+  // Number of calls.
   std::uint64_t calls() const { return calls_; }
 
   void Run() {
@@ -59,7 +59,7 @@ class Session {
     Mark(managed, b);
     Free(large);
     RunMany();
-    // Takes the idle chunk of a, then needs everybody's.
+    // Takes the idle chunk of a, then needs the idle memory of all streams.
     AllocationPtr taken = Alloc(Request{Mebibytes(20)}, b);
     AllocationPtr second = Alloc(Request{Mebibytes(20)}, a);
     Free(taken);
@@ -80,9 +80,9 @@ class Session {
     TryTwice([&] { facade_->StreamDestroyed(b); });
   }
 
-  // What is left when all has been freed.
+  // Checks the remains after all blocks are freed.
   void Finish() {
-    // What the launch and its graph still had.
+    // Releases the objects of the launch and its graph.
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     for (const Place place : facade_->places()) {
       const Stats stats = facade_->GetStats(place);
@@ -104,7 +104,7 @@ class Session {
  private:
   Device& device() { return platform_->device(0); }
 
-  // How many calls of operator new from here the fault is; 0: none will fail.
+  // Number of calls of operator new until the fault; 0: no call will fail.
   std::uint64_t NextFault() const {
     if (fault_ > calls_) return fault_ - calls_;
     return fault_ != 0 && lasts_ == Lasts::kFromThenOn ? 1 : 0;
@@ -129,7 +129,7 @@ class Session {
     return done;
   }
 
-  // A call that failed for want of host memory can be made again.
+  // A call that failed for lack of host memory can be repeated.
   void TryTwice(FunctionRef<void()> call) {
     EXPECT_TRUE(Try(call) || Try(call) || lasts_ == Lasts::kFromThenOn);
   }
@@ -169,7 +169,8 @@ class Session {
     for (AllocationPtr& one : many) Free(one);
   }
 
-  // Enough blocks of its size to meet what lies at `address`, were it free.
+  // Allocates enough blocks of its size to get the memory at `address` if it
+  // were free.
   void ExpectNoOther(const void* address, Stream stream) {
     EXPECT_EQ(device().Synchronize(), Status::kSuccess);
     std::vector<AllocationPtr> all;
@@ -179,7 +180,7 @@ class Session {
     }
   }
 
-  // Both are freed while the capture is under way, which uses the second.
+  // Frees both during the capture, which uses the second one.
   void RunCapture(AllocationPtr& outside, AllocationPtr& used) {
     const Stream a = streams_[0];
     const Stream b = streams_[1];
@@ -196,8 +197,9 @@ class Session {
     Free(used);
     Free(outside);
     Free(first);
-    // What a capture may use is not free yet, and to keep it takes host memory:
-    // without, its chunk is lost, and the log says so. A guard frees later.
+    // Memory that a capture may use is not free yet, and keeping it needs host
+    // memory. Without host memory its chunk is lost, and logged. A guard frees
+    // later.
     is_lost_ = before != 0 && (fault_ <= calls_ || is_guarded_);
     const AllocationPtr other = Alloc(Request{kUsedBytes}, b);
     EXPECT_TRUE(other == nullptr || other->data() != in_use);
@@ -236,7 +238,7 @@ class HeapFaultsTest : public testing::TestWithParam<const char*> {};
 void FailEachCall(const std::string& options, Lasts lasts) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   std::uint64_t calls = 0;
-  // The first one also builds what a process has once.
+  // The first session also creates the objects of the process.
   for (int i = 0; i < 2; ++i) {
     Session plain(options, 0);
     plain.Run();

@@ -1,4 +1,4 @@
-// Which strategy serves memory of the host (tf_bfc.md §2, ProcessState).
+// The strategy for host memory (tf_bfc.md §2, ProcessState).
 
 #include "strata/facade/host_strategy.h"
 
@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Variables that a test sets; all others are not set.
+// The variables that a test sets. All others are unset.
 using Variables = std::map<std::string, std::string>;
 
 EnvironmentLookup LookupOf(const Variables& variables) {
@@ -94,7 +94,7 @@ TEST_F(HostStrategyTest, TheEnvironmentIsNotHeardUnasked) {
   EXPECT_EQ(Pinned(variables), (HostStrategy{"auto_growth", 0}));
 }
 
-// §1j: 2^16 MiB = 64 GiB unless TF_CPU_BFC_MEM_LIMIT_IN_MB says otherwise.
+// §1j: 2^16 MiB = 64 GiB unless TF_CPU_BFC_MEM_LIMIT_IN_MB sets another limit.
 TEST_F(HostStrategyTest, TheEnvironmentBoundsBfc) {
   options_.tf_environment = true;
   EXPECT_EQ(Host({{"TF_CPU_ALLOCATOR_USE_BFC", "1"}}).limit_bytes,
@@ -107,7 +107,8 @@ TEST_F(HostStrategyTest, TheEnvironmentBoundsBfc) {
       << "it is the limit of bfc";
 }
 
-// §1j: 2^17 MiB = 128 GiB; the older variable counts where the newer is unset.
+// §1j: 2^17 MiB = 128 GiB; the older variable is used if the newer one is
+// unset.
 TEST_F(HostStrategyTest, TheEnvironmentBoundsPinnedMemory) {
   options_.tf_environment = true;
   EXPECT_EQ(Pinned().limit_bytes, Gibibytes(128));
@@ -132,7 +133,7 @@ TEST_F(HostStrategyTest, WhatAnOptionSaysWins) {
   EXPECT_EQ(Pinned(variables), (HostStrategy{"direct", 200}));
 }
 
-// As with the variables about devices.
+// Like the variables for devices.
 TEST_F(HostStrategyTest, AnEmptyVariableIsNotSet) {
   options_.tf_environment = true;
   EXPECT_EQ(Host({{"TF_CPU_ALLOCATOR_USE_BFC", ""}}).name, "direct");
@@ -157,8 +158,8 @@ TEST_F(HostStrategyTest, NamesAVariableWhoseValueIsWrong) {
   }
 }
 
-// cuda_semantics.md M7: without that layer nobody waits for the work that a
-// freed block is used by, so no block may be kept.
+// cuda_semantics.md M7: without that layer, nothing waits for work that uses a
+// freed block, so no block may be cached.
 TEST_F(HostStrategyTest, PinnedMemoryIsPooledOnlyWhereMarksAreHonoured) {
   EXPECT_EQ(Pinned({}, /*is_stream_safe=*/true).name, "auto_growth");
   EXPECT_EQ(Pinned({}, /*is_stream_safe=*/false).name, "direct");

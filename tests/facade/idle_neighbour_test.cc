@@ -1,5 +1,5 @@
-// Facades of one device: before a request of one fails, the others give back
-// what is idle.
+// Facades of one device: before a request of one fails, the others release idle
+// memory.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -55,7 +55,8 @@ class IdleNeighbourStrategyTest
   void BuildStrategy() {
     BuildBoth("allocator_strategy=" + std::string(GetParam()));
   }
-  // Takes unused memory of a pool for others by itself (cuda_semantics.md P12).
+  // The driver uses free memory of a pool for other pools (cuda_semantics.md
+  // P12).
   static bool IsSharedByDriver() {
     return GetParam() == std::string("cuda_malloc_async");
   }
@@ -66,7 +67,7 @@ TEST_P(IdleNeighbourStrategyTest, GivesWhatIsIdleBeforeARequestFails) {
   other().Alloc(kPlace, Mebibytes(50)).reset();
   EXPECT_TRUE(IsMet(facade(), Mebibytes(40)));
   EXPECT_LE(Reserved(other()) + Reserved(facade()), kMemoryBytes);
-  // And back again.
+  // And in the other direction.
   EXPECT_TRUE(IsMet(other(), Mebibytes(40)));
 }
 
@@ -77,7 +78,7 @@ TEST_P(IdleNeighbourStrategyTest, KeepsWhatIsInUse) {
   EXPECT_EQ(other().GetStats(kPlace).live_allocations(), 1U);
 }
 
-// The device has less than it said when the facade last asked.
+// The device has less memory than at the facade's last query.
 TEST_F(IdleNeighbourTest, VirtualMemoryMovesItsOwnWhereAnotherTookTheRoom) {
   BuildBoth("allocator_strategy=virtual_memory,strata_vmm_remap=lazy");
   std::vector<AllocationPtr> own;
@@ -157,7 +158,7 @@ TEST_F(IdleNeighbourTest, TakesNoMoreThanItNeeds) {
   EXPECT_EQ(Reserved(other()), Mebibytes(40));
 }
 
-// To the driver, a block that a chain keeps for its next request is in use.
+// For the driver, a block that a chain caches for its next request is in use.
 TEST_F(IdleNeighbourTest, GivesTheBlocksThatItKeepsOfTheDriver) {
   for (const bool shares : {false, true}) {
     BuildBoth("", std::string("allocator_strategy=cuda_malloc_async,") +
@@ -177,7 +178,7 @@ TEST_F(IdleNeighbourTest, OneThatOptsOutNeitherGivesNorGets) {
   EXPECT_FALSE(IsMet(other(), Mebibytes(40)));
 }
 
-// It would not make room.
+// A release of the other facade would not make room.
 TEST_F(IdleNeighbourTest, IsNotAskedForALimitOfOnesOwn) {
   BuildBoth("gpu_memory_limit_mb=20", "");
   other().Alloc(kPlace, Mebibytes(30)).reset();
@@ -186,7 +187,7 @@ TEST_F(IdleNeighbourTest, IsNotAskedForALimitOfOnesOwn) {
   EXPECT_EQ(Reserved(other()), reserved);
 }
 
-// A thread of another facade must not run them.
+// A thread of another facade must not run the visitors.
 TEST_F(IdleNeighbourTest, GivesNoChunksThatVisitorsKnow) {
   BuildBoth();
   int visits = 0;
@@ -197,7 +198,7 @@ TEST_F(IdleNeighbourTest, GivesNoChunksThatVisitorsKnow) {
   other().Release(kPlace);
   EXPECT_EQ(visits, 2);
   facade().Alloc(kPlace, Mebibytes(50)).reset();
-  EXPECT_TRUE(IsMet(other(), Mebibytes(40)));  // it gets all the same
+  EXPECT_TRUE(IsMet(other(), Mebibytes(40)));  // succeeds anyway
   EXPECT_EQ(visits, 3);
   other_.reset();
   EXPECT_EQ(visits, 4);
@@ -216,7 +217,7 @@ TEST_F(IdleNeighbourTest, AsksNoCallbacksOfOthers) {
   EXPECT_EQ(calls, 0);
 }
 
-// What its own callbacks free comes first.
+// Memory that its own callbacks free comes first.
 TEST_F(IdleNeighbourTest, IsTheLastRung) {
   BuildBoth();
   AllocationPtr spare = facade().Alloc(kPlace, Mebibytes(20));
@@ -241,7 +242,7 @@ TEST_F(IdleNeighbourTest, AsksAllOthersOfTheDevice) {
   EXPECT_TRUE(IsMet(facade(), Mebibytes(60)));
 }
 
-// "Waits for no stream": work under way never ends by itself here.
+// "Waits for no stream": pending work never completes by itself here.
 class IdleNeighbourWorkTest : public IdleNeighbourStrategyTest {
  protected:
   IdleNeighbourWorkTest() {
@@ -287,7 +288,7 @@ TEST_F(IdleNeighbourDevicesTest, HasNothingForAnotherDevice) {
   EXPECT_GE(other().GetStats(DevicePlace(1)).reserved_bytes, Mebibytes(50));
 }
 
-// Devices of two simulated platforms are two, though each is the first.
+// The first devices of two simulated platforms are different devices.
 TEST_F(IdleNeighbourTest, HasNothingForAnotherPlatform) {
   Build("gpu_allocator_retry_time=0");
   AllocatorFacade far(
@@ -299,7 +300,7 @@ TEST_F(IdleNeighbourTest, HasNothingForAnotherPlatform) {
 
 // ---- Threads.
 
-// Neither gives the other what it has itself in use, nor waits for it.
+// Neither facade releases memory in use, nor waits for the other.
 TEST_F(IdleNeighbourTest, BothMayRunOutAtOnce) {
   BuildBoth("auto_growth_chunk_rule=exact");
   std::atomic<int> met{0};
@@ -331,8 +332,8 @@ TEST_F(IdleNeighbourTest, MayBeDestroyedWhileItIsAsked) {
   asking.join();
 }
 
-// The child has the parent's facades in its memory, locked by threads that it
-// has not.
+// The child's memory contains the facades of the parent, locked by threads that
+// do not exist in the child.
 TEST_F(IdleNeighbourTest, AForkedChildDoesNotAskItsParentsFacades) {
   BuildBoth();
   other().Alloc(kPlace, Mebibytes(50)).reset();

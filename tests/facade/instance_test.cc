@@ -1,5 +1,5 @@
-// The facade of the process. Each test runs in a process of its own, because
-// what it does can be done once.
+// The facade of the process. Each test runs in a separate process, because its
+// actions are possible only once per process.
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@ namespace {
 
 struct Value;
 
-// A table never looks into a value.
+// A table never reads a value.
 Value* FakeValue(std::uintptr_t number) {
   return reinterpret_cast<Value*>(number * 64);
 }
@@ -80,7 +80,7 @@ TEST(KeyTableTest, ARemovedKeyCanComeBackWithAnotherValue) {
   KeyTable<Value> table;
   table.Insert(7, FakeValue(1));
   table.Remove(7);
-  table.Insert(9, FakeValue(9));  // takes over the node
+  table.Insert(9, FakeValue(9));  // reuses the node
   table.Insert(7, FakeValue(2));
   EXPECT_EQ(table.Find(7), FakeValue(2));
   EXPECT_EQ(table.Find(9), FakeValue(9));
@@ -94,7 +94,7 @@ TEST(KeyTableTest, RemovesTheKeysThatAreMeant) {
   std::vector<Value*> removed;
   table.RemoveIf([](std::uint64_t key) { return key > 3; },
                  [&](Value* value) {
-                   // Not under the lock, and gone by now.
+                   // Called without the lock, after the removal.
                    EXPECT_EQ(table.FindLocked(Key(value)), nullptr);
                    removed.push_back(value);
                  });

@@ -38,9 +38,9 @@ TEST(KnownStreamsTest, AHandleCanComeBackAsAnotherStream) {
   streams.Add(StreamAt(64, 1));
   streams.Add(StreamAt(128, 2));
   streams.Remove(reinterpret_cast<void*>(64));
-  streams.Remove(reinterpret_cast<void*>(64));  // does nothing
+  streams.Remove(reinterpret_cast<void*>(64));  // no effect
   EXPECT_EQ(UidAt(streams, 64), 0U);
-  streams.Add(StreamAt(192, 3));  // takes over the place
+  streams.Add(StreamAt(192, 3));  // reuses the slot
   streams.Add(StreamAt(64, 4));
   EXPECT_EQ(UidAt(streams, 64), 4U);
   EXPECT_EQ(UidAt(streams, 128), 2U);

@@ -1,5 +1,5 @@
-// Streams that the caller destroys without a word: the device is asked for them
-// once, and their memory is free after one wait for the device.
+// Streams that the caller destroys without notice. The facade queries the
+// device for them once. Their memory is free after one wait for the device.
 
 #include <glog/logging.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class LostStreamsFixture : public GraphFixture {
     lost_ = NewStream();
     other_ = NewStream();
   }
-  // A freed block and a live one, of a stream that is then destroyed.
+  // A freed and a live block of a stream, which is then destroyed.
   void Lose() {
     AllocationPtr freed = Alloc(Mebibytes(12), lost_);
     live_ = Alloc(Mebibytes(3), lost_);
@@ -123,7 +123,7 @@ TEST_P(LostStreamsTest, NobodyWaitsForTheDeviceBesideACapture) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// The next stream has the handle of the last one that was destroyed.
+// The next stream has the handle of the destroyed one.
 TEST_P(LostStreamsTest, AStreamWithItsHandleClosesItsChain) {
   Lose();
   const Stream next = NewStream();

@@ -1,5 +1,5 @@
-// The end of one stream visits nothing of other streams that does not know it,
-// however many there are.
+// With any number of streams, the end of one stream visits only the streams
+// that know it.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace strata {
 namespace {
 
-// Counts how often chains hear of the end of a stream.
+// Counts the notifications of chains about the end of a stream.
 class EndCounter final : public Decorator {
  public:
   using Decorator::Decorator;
@@ -41,7 +41,7 @@ STRATA_REGISTER_STRATEGY("end_counter", 101, &MakeEndCounter);
 
 class ManyStreamEndsTest : public FacadeFixture {
  protected:
-  static constexpr std::size_t kStreams = 24;  // a chunk for each
+  static constexpr std::size_t kStreams = 24;  // one chunk for each
 
   ManyStreamEndsTest() {
     Build("allocator_strategy=end_counter");
@@ -76,7 +76,8 @@ TEST_F(ManyStreamEndsTest, AnEndVisitsTheChainsThatItsStreamMarks) {
   EXPECT_EQ(EndCounter::ends, 3U);
 }
 
-// Nobody allocates there any more, but its blocks know other streams.
+// No stream allocates there any more, but its blocks are marked for other
+// streams.
 TEST_F(ManyStreamEndsTest, AnEndVisitsAnEndedChainThatItsStreamMarks) {
   const Stream marking = NewStream();
   End(streams_[0]);

@@ -1,4 +1,4 @@
-// What AcceptAll tells of a place: every byte once, and what became of it.
+// The memory map of AcceptAll for a place: every byte once, with its state.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Work in streams is done when a test says so.
+// Work in streams completes on request of the test.
 class MemoryMapTest : public FacadeFixture {
  protected:
   MemoryMapTest() : FacadeFixture(1, "manual") {}

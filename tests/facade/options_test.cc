@@ -120,7 +120,7 @@ TEST(OptionsTest, RefusesAChunkAboveTheLimit) {
   EXPECT_THAT(RefusalOf(preallocate + "10485761"),
               HasSubstr("cuda_malloc_async_preallocate"));
   Options::Parse(preallocate + "10MiB");
-  // The others take no such chunk.
+  // The other strategies allocate no such chunk.
   EXPECT_EQ(Options::Parse("gpu_memory_limit_mb=10,initial_gpu_memory_in_mb=11")
                 .gpu_memory_limit_mb,
             10U);
@@ -141,7 +141,7 @@ TEST(OptionsTest, RefusesFractionsThatAreNone) {
   }
 }
 
-// Also where no place has the strategy.
+// Also if no place uses the strategy.
 TEST(OptionsTest, RefusesVirtualMemoryOutOfBounds) {
   for (const std::string strategy : {"auto_growth", "virtual_memory", "auto"}) {
     const auto refusal = [&](const std::string& option) {
@@ -273,11 +273,11 @@ TEST(OptionsTest, NamesBothOptionsThatWouldWriteOneFile) {
   EXPECT_THAT(RefusalOf("strata_trace_file=a,strata_trace_events_file=a"),
               AllOf(HasSubstr("strata_trace_file"),
                     HasSubstr("strata_trace_events_file"), HasSubstr("'a'")));
-  // The same file, written otherwise.
+  // Another name of the file.
   EXPECT_THAT(
       RefusalOf("strata_trace_file=a,strata_device_trace_file=./x/../a"),
       HasSubstr("strata_trace_file contradicts"));
-  // A device is no file that the second would truncate.
+  // Opening a device does not truncate it.
   Options::Parse(
       "strata_trace_file=/dev/null,"
       "strata_trace_events_file=/dev/null");
@@ -413,8 +413,8 @@ class WarningCounter final : public google::LogSink {
   int warnings = 0;
 };
 
-// In a process of its own: the warning comes once in each. The exit code is the
-// number of warnings.
+// In a separate process, because each process logs the warning once. The exit
+// code is the number of warnings.
 TEST(OptionsDeathTest, ARemovedOptionSetsNothingAndIsWarnedOfOnce) {
   for (const RemovedOption& option : RemovedOptions()) {
     const std::string name = option.name;

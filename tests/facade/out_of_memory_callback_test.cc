@@ -1,4 +1,4 @@
-// How often out-of-memory callbacks are asked, and callbacks that end
+// The number of calls of out-of-memory callbacks, and callbacks that remove
 // themselves.
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(OutOfMemoryCallbackTest, IsAskedUntilItHasGivenEnough) {
   EXPECT_EQ(cache_.size(), 2U);
 }
 
-// No chunk becomes idle before the last of its blocks is freed.
+// No chunk becomes idle before the free of its last block.
 TEST_F(OutOfMemoryCallbackTest, IsAskedWhileBytesInUseFall) {
   Build();
   const AllocationPtr rest = facade().Alloc(kPlace, Mebibytes(32));
@@ -69,7 +69,7 @@ TEST_F(OutOfMemoryCallbackTest, IsAskedWhileBytesInUseFall) {
   EXPECT_EQ(calls_, 32);
 }
 
-// Memory that another library has of the device.
+// Device memory that another library holds.
 TEST_F(OutOfMemoryCallbackTest, IsAskedWhileTheDeviceHasMoreFree) {
   Build();
   std::vector<DevicePtr> foreign(6);
@@ -115,7 +115,7 @@ TEST_F(OutOfMemoryCallbackTest, IsAskedTwiceMoreOnceItOnlySaysThatItGives) {
   EXPECT_EQ(calls_, 3);
 }
 
-// Bytes in use rise and fall, but never below those of the round before.
+// Bytes in use rise and fall, but never below the value of the previous round.
 TEST_F(OutOfMemoryCallbackTest, RoundsEndAlthoughOthersAllocate) {
   Build();
   cache_.push_back(facade().Alloc(kPlace, Mebibytes(40)));
@@ -146,7 +146,7 @@ TEST_F(OutOfMemoryCallbackTest, IsAskedInRoundsAtABudgetToo) {
   EXPECT_EQ(calls_, 4);
 }
 
-// Host memory is not waited for, but its callbacks are asked as often.
+// A request for host memory does not wait, but runs its callbacks as often.
 TEST_F(OutOfMemoryCallbackTest, IsAskedInRoundsForHostMemoryToo) {
   Build("strata_in_use_limit=60MiB");
   for (int i = 0; i < 6; ++i) {
@@ -192,7 +192,7 @@ TEST_F(OutOfMemoryCallbackTest, MayDestroyItsOwnHandle) {
   });
   EXPECT_TRUE(IsMet(Mebibytes(60)));
   EXPECT_EQ(calls_, 1);
-  EXPECT_EQ(witness.use_count(), 1);  // and now it is not
+  EXPECT_EQ(witness.use_count(), 1);  // no longer in use
 }
 
 TEST_F(OutOfMemoryCallbackTest, MayReplaceItselfByAnother) {
@@ -210,7 +210,7 @@ TEST_F(OutOfMemoryCallbackTest, MayReplaceItselfByAnother) {
   EXPECT_EQ(calls_, 2);
 }
 
-// Its call is further out on the same thread's stack.
+// Its call is an outer frame of the same stack.
 TEST_F(OutOfMemoryCallbackTest, MayBeResetInsideAnotherPlacesCallback) {
   Build("strata_in_use_limit=60MiB");
   cache_.push_back(facade().Alloc(kPlace, Mebibytes(60)));
@@ -232,7 +232,7 @@ TEST_F(OutOfMemoryCallbackTest, MayBeResetInsideAnotherPlacesCallback) {
   EXPECT_EQ(calls_, 2);
 }
 
-// The first call to return does not destroy the function under the second.
+// The first call to return does not destroy the function while the second runs.
 TEST_F(OutOfMemoryCallbackTest, ItsFunctionOutlivesACallInAnotherThread) {
   Build();
   cache_.push_back(facade().Alloc(kPlace, Mebibytes(60)));

@@ -64,7 +64,7 @@ TEST_F(PlainMemoryTest, MemoryWaitsForTheStreamThatFreesIt) {
   Work(other_);
   memory.Free(block, other_.handle);
   EXPECT_NE(memory.Allocate(1000, 256, own_.handle), block);
-  EXPECT_FALSE(is_done_);  // and nobody waited
+  EXPECT_FALSE(is_done_);  // no call waited
 }
 
 TEST_F(PlainMemoryTest, AllocateNowWaitsForTheFormerUse) {
@@ -78,7 +78,7 @@ TEST_F(PlainMemoryTest, AllocateNowWaitsForTheFormerUse) {
   EXPECT_TRUE(is_done_);
 }
 
-// With nothing taken.
+// Without a side effect.
 TEST_F(PlainMemoryTest, AllocateNowFailsBesideACapture) {
   PlainMemory memory(facade_, DevicePlace(0));
   memory.FreeNow(memory.AllocateNow(1000, 256));

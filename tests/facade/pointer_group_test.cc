@@ -47,7 +47,7 @@ class PointerGroupTest : public FacadeFixture {
     return records;
   }
   void Insert(Allocation* record) { group_.Insert(record->data(), record); }
-  // Of one that is there; if so, it is the last one afterwards.
+  // True if the group contains the record, which becomes the last one.
   bool HasSlot(Allocation* record) {
     Allocation* const last = NewRecord();
     Insert(last);
@@ -55,7 +55,7 @@ class PointerGroupTest : public FacadeFixture {
     Allocation* const taken = group_.TakeAtOnce(record->data());
     group_.guard().unlock();
     EXPECT_EQ(group_.Take(last->data()), last);
-    // The next one sends it back to where it was.
+    // The next insertion moves it back.
     if (taken != nullptr) Insert(record);
     return taken != nullptr;
   }
@@ -82,7 +82,7 @@ TEST_F(PointerGroupTest, GivesWhatWasInsertedOnce) {
   EXPECT_EQ(group_.Find(record->data()), nullptr);
 }
 
-// Also where a slot was used, which remembers nothing.
+// Also if a slot was used. A slot does not remember the state.
 TEST_F(PointerGroupTest, NullIsUnknown) {
   EXPECT_EQ(group_.Find(nullptr), nullptr);
   EXPECT_EQ(group_.Take(nullptr), nullptr);
@@ -94,7 +94,7 @@ TEST_F(PointerGroupTest, NullIsUnknown) {
   EXPECT_EQ(group_.Take(nullptr), nullptr);
 }
 
-// It is noted by itself; the next one sends it on.
+// The group stores the last pointer separately. The next insertion moves it on.
 TEST_F(PointerGroupTest, TheLastOneIsTakenOnce) {
   const std::vector<Allocation*> records = NewRecords(3);
   for (int round = 0; round < 3; ++round) {
@@ -117,11 +117,12 @@ TEST_F(PointerGroupTest, TheLastOneIsTakenOnce) {
   }
 }
 
-// The address whose hash is one more: alike in all that slots and tables know.
+// The address with the next hash value: slots and tables cannot distinguish the
+// two.
 std::uintptr_t TwinOf(const Allocation& record) {
   const std::uint64_t factor =
       PointerTable::Hash(reinterpret_cast<const void*>(std::uintptr_t{1}));
-  std::uint64_t inverse = factor;  // of five bits or more, doubled each time
+  std::uint64_t inverse = factor;  // five or more bits; each step doubles them
   for (int i = 0; i < 5; ++i) inverse *= 2 - factor * inverse;
   return reinterpret_cast<std::uintptr_t>(record.data()) + inverse;
 }
@@ -133,7 +134,7 @@ TEST_F(PointerGroupTest, TellsAddressesOfOneSlotApart) {
             PointerTable::Hash(record->data()) + 1);
   Allocation* const next = NewRecord();
   Insert(record);
-  Insert(next);  // so that `record` has its slot
+  Insert(next);  // now `record` is in its slot
   EXPECT_EQ(group_.Find(twin->data()), nullptr);
   EXPECT_EQ(group_.Take(twin->data()), nullptr);
   EXPECT_EQ(group_.Take(next->data()), next);
@@ -146,14 +147,14 @@ TEST_F(PointerGroupTest, TellsAddressesOfOneSlotApart) {
   EXPECT_EQ(group_.Take(next->data()), next);
 }
 
-// Last ones, slots, what waits, and tables that grow, against the standard
-// library.
+// Last pointers, slots, waiting pointers and growing tables, compared with the
+// standard library.
 TEST_F(PointerGroupTest, DoesWhatANaiveMapDoes) {
   std::mt19937_64 random(20261125);
   std::unordered_map<const void*, Allocation*> naive;
   std::vector<Allocation*> records = NewRecords(20000);
   for (std::size_t i = 0; i < 200000; ++i) {
-    // Grows to some thousand, and shrinks again.
+    // Grows to some thousand pointers, and shrinks again.
     const bool grows = (i / 25000) % 2 == 0;
     Allocation* const any = records[random() % records.size()];
     if (random() % 8 < (grows ? 7U : 1U)) {
@@ -171,7 +172,7 @@ TEST_F(PointerGroupTest, DoesWhatANaiveMapDoes) {
   }
 }
 
-// Also where those before it have to wait for a table that has to grow.
+// Also if earlier pointers wait for the growth of a table.
 TEST_F(PointerGroupTest, WhatComesAndGoesIsTheLastOne) {
   const std::vector<Allocation*> staying = NewRecords(2000);
   Allocation* const passing = NewRecord();
@@ -189,7 +190,8 @@ TEST_F(PointerGroupTest, WhatComesAndGoesIsTheLastOne) {
   }
 }
 
-// After a while, pointers that come and go have slots, however many stay.
+// After a while, short-lived pointers have slots, with any number of long-lived
+// ones.
 TEST_F(PointerGroupTest, WhatStaysMakesWay) {
   const std::vector<Allocation*> staying = NewRecords(10000);
   const std::vector<Allocation*> passing = NewRecords(100);
@@ -209,7 +211,7 @@ TEST_F(PointerGroupTest, WhatStaysMakesWay) {
   }
 }
 
-// Of those that found their slots taken, the last one waits.
+// The last of the pointers with occupied slots waits.
 TEST_F(PointerGroupTest, WhatWasTakenWhileItWaitedIsGone) {
   const std::vector<Allocation*> records = NewRecords(20000);
   std::vector<Allocation*> past_slots;
@@ -276,7 +278,7 @@ TEST_F(PointerGroupTest, OwnsWhatItsNumberHas) {
   EXPECT_TRUE(group_.Owns(record->data()));
   regions_->Settle(record->data(), 3);
   EXPECT_TRUE(group_.Owns(record->data()));
-  // One of many, which are all asked.
+  // One of several groups, which are all asked.
   regions_->Settle(record->data(), 4);
   EXPECT_TRUE(group_.Owns(record->data()));
 }
@@ -317,7 +319,7 @@ TEST_F(PointerGroupTest, KnowsItsPointersWhoeverItServes) {
   }
 }
 
-// Who waits for a guard that another one follows waits for that one, too.
+// A thread that waits for a guard also waits for the guard that replaces it.
 TEST_F(PointerGroupTest, ThreadsUseItWhileItsGuardChanges) {
   const AllocationPtr one = facade().Alloc(kPlace, 1000);
   const AllocationPtr other = facade().Alloc(kPlace, 1000, NewStream());
@@ -354,7 +356,7 @@ TEST_F(PointerGroupTest, ThreadsUseItWhileItsGuardChanges) {
   EXPECT_EQ(wrong, 0);
 }
 
-// What a thread takes it inserts again after it took another.
+// A thread inserts the pointer that it took after it took another one.
 TEST_F(PointerGroupTest, ThreadsThatTakeTheSameGetItInTurn) {
   constexpr int kRounds = 200000;
   constexpr unsigned kThreads = 3;
@@ -399,7 +401,7 @@ TEST_F(PointerGroupDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   Allocation* const record = NewRecord();
   Insert(record);
   EXPECT_DEATH(Insert(record), "handed out twice");
-  // Nobody looks where a hit is made known: that is seen later.
+  // The insertion by a hit does no check. A later operation detects the error.
   const auto insert_at_once = [&] {
     group_.Lock();
     for (int i = 0; i < 3; ++i) {
@@ -410,7 +412,7 @@ TEST_F(PointerGroupDeathTest, RefusesAnAddressThatWasHandedOutTwice) {
   group_.Take(record->data());
 }
 
-// What has no slot waits, and then is in a table.
+// A pointer without a slot waits, and then enters a table.
 TEST_F(PointerGroupDeathTest, RefusesWhatHasNoSlotTwice) {
   std::vector<Allocation*> records;
   std::vector<Allocation*> past_slots;
@@ -425,7 +427,7 @@ TEST_F(PointerGroupDeathTest, RefusesWhatHasNoSlotTwice) {
     group_.InsertHeld(inserted->data(), inserted);
     group_.guard().unlock();
   };
-  // When it enters the table; one in eight gets a slot instead.
+  // Detected when it enters the table; one in eight gets a slot instead.
   const auto insert_what_is_in_a_table = [&] {
     for (int i = 0; i < 3; ++i) {
       insert_at_once(past_slots[static_cast<std::size_t>(i)]);
@@ -433,7 +435,7 @@ TEST_F(PointerGroupDeathTest, RefusesWhatHasNoSlotTwice) {
     for (Allocation* next : NewRecords(100)) Insert(next);
   };
   EXPECT_DEATH(insert_what_is_in_a_table(), "handed out twice");
-  // When the next one comes. It waits, as others have its slot.
+  // Detected at the next insertion. It waits, because its slot is occupied.
   Allocation* const waiting = past_slots.back();
   Allocation* const next = NewRecord();
   ASSERT_EQ(group_.Take(waiting->data()), waiting);

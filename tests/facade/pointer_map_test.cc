@@ -80,13 +80,13 @@ TEST_F(PointerMapTest, GivesAnAddressToOneThreadOnly) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// Against a map of the standard library: tables that grow, gaps that close.
+// Compared with a map of the standard library: tables grow, and gaps close.
 TEST_F(PointerMapTest, DoesWhatANaiveMapDoes) {
   std::mt19937_64 random(20261122);
   std::unordered_map<void*, Allocation*> naive;
   std::vector<void*> gone;
   for (int i = 0; i < 40000; ++i) {
-    // Grows to some thousand, and shrinks again.
+    // Grows to some thousand pointers, and shrinks again.
     const bool grows = (i / 10000) % 2 == 0;
     if (random() % 8 < (grows ? 6U : 2U) || naive.empty()) {
       AllocationPtr allocation =
@@ -126,7 +126,7 @@ TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
       map_.Insert(std::move(allocation));
     }
   };
-  // Until the thread owns a lock, if it can: its first takes memory.
+  // Until the thread owns a lock, if possible: its first lock allocates.
   for (int i = 0; i < 20; ++i) turn_over();
   const HeapCallCounter heap;
   turn_over();
@@ -134,7 +134,7 @@ TEST_F(PointerMapTest, SteadyUseMakesNoHeapCall) {
   map_.Clear();
 }
 
-// What waits before it enters a table is there for everybody.
+// All threads see a pointer that waits to enter a table.
 TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
   for (int i = 0; i < 100; ++i) Add();
   void* const older = Add();
@@ -147,7 +147,8 @@ TEST_F(PointerMapTest, FindsTheNewestOfManyInAnyOrder) {
   EXPECT_EQ(map_.Clear(), 100U);
 }
 
-// Their streams' regions are of different groups; so is what they free.
+// The regions of their streams belong to different groups, and so do the freed
+// pointers.
 TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
   std::vector<void*> pointers;
   for (int i = 0; i < 20; ++i) {
@@ -170,7 +171,7 @@ TEST_F(PointerMapTest, EveryThreadFindsThePointersOfAllStreams) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// Tables grow, and pointers come, wait and go, while others look.
+// Tables grow, and pointers enter, wait and leave, during lookups.
 TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 300;
@@ -197,15 +198,15 @@ TEST_F(PointerMapTest, ThreadsInsertAndTakeSideBySide) {
   EXPECT_EQ(Live(), 0U);
 }
 
-// More than there are slots, so that some need a table.
+// More pointers than slots, so that some need a table.
 TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
-  map_.Take(Add());  // a group
+  map_.Take(Add());  // creates a group
   std::vector<AllocationPtr> allocations;
   for (int i = 0; i < 5000; ++i) {
     allocations.push_back(facade().Alloc(DevicePlace(0), 100));
   }
-  // Each in a region of its own.
+  // Each in a separate region.
   for (int i = 0; i < 12; ++i) {
     allocations.push_back(facade().Alloc(DevicePlace(0), Mebibytes(3)));
   }
@@ -225,7 +226,7 @@ TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
       } catch (const std::bad_alloc&) {
         ++failed;
         allocation = nullptr;
-        // The front cache may have it now.
+        // The front cache may hold it now.
         unsettled += map_.GroupOf(data) == nullptr;
         failed_in_regions += bytes == Mebibytes(3);
       }
@@ -236,7 +237,7 @@ TEST_F(PointerMapTest, WithoutRoomAndMemoryItFreesTheNewOneOnly) {
   EXPECT_GT(inserted.size(), 1000U);
   EXPECT_EQ(failed + inserted.size(), allocations.size());
   EXPECT_EQ(Live(), inserted.size());
-  void* const later = Add();  // there is memory again
+  void* const later = Add();  // memory is available again
   for (void* pointer : inserted) EXPECT_NE(map_.Take(pointer), nullptr);
   EXPECT_EQ(Live(), 1U);
   EXPECT_NE(map_.Take(later), nullptr);
@@ -262,7 +263,7 @@ TEST_F(PointerMapTest, AnEndedFrontsGroupServesTheNextOne) {
     map_.Insert(std::move(allocation));
     groups.insert(map_.GroupOf(data));
     facade().StreamDestroyed(stream);
-    // The front lasts as long as its last pointer.
+    // The front lives until its last pointer is removed.
     EXPECT_TRUE(map_.GroupOf(data)->is_bound());
     EXPECT_NE(map_.Take(data), nullptr);
     EXPECT_FALSE(map_.GroupOf(data)->is_bound());
@@ -303,7 +304,7 @@ TEST(PointerMapOfManyTest, FrontsWithoutAGroupOfTheirOwnShareOne) {
   }
 }
 
-// Every group that has pointers in a region is asked, the likely one first.
+// Every group with pointers in a region is asked, the most likely one first.
 TEST_F(PointerMapTest, StreamsThatShareAChunkHaveTheirPointers) {
   for (const int streams : {2, 5}) {
     SCOPED_TRACE(streams);

@@ -30,7 +30,7 @@ class PointerTableTest : public testing::Test {
     records_.push_back(block->allocation());
     return records_.back();
   }
-  // `count` records whose addresses have hashes in the `part`th of 64 parts.
+  // `count` records with address hashes in the `part`th of 64 parts.
   std::vector<Allocation*> RecordsIn(std::uint64_t part, std::size_t count) {
     std::vector<Allocation*> result;
     for (; result.size() < count; next_ += 256) {
@@ -40,7 +40,7 @@ class PointerTableTest : public testing::Test {
     }
     return result;
   }
-  // Makes room for all of `records`, and adds them.
+  // Reserves room for all of `records`, and adds them.
   void Insert(const std::vector<Allocation*>& records) {
     for (Allocation* record : records) {
       if (table_.is_full()) {
@@ -79,10 +79,11 @@ TEST_F(PointerTableTest, RefusesAnAddressThatIsThere) {
   EXPECT_EQ(table_.size(), 1U);
 }
 
-// A bucket that something passed does not say that an address is not there.
+// After an entry passed a full bucket, the bucket alone cannot prove that an
+// address is absent.
 TEST_F(PointerTableTest, ABucketDecidesAtOnceOnlyIfNothingPassedIt) {
   const std::vector<Allocation*> records = RecordsIn(0, 8);
-  Insert(records);  // one more than there is room for in the bucket
+  Insert(records);  // one more than fits into the bucket
   Allocation* const passed = records.back();
   EXPECT_FALSE(table_.InsertAtOnce(PointerTable::Hash(passed->data()), passed));
   EXPECT_EQ(table_.TakeAtOnce(PointerTable::Hash(records.front()->data()),
@@ -105,7 +106,7 @@ TEST_F(PointerTableTest, GrowsWithAllThatIsInIt) {
   }
   Insert(records);
   EXPECT_EQ(table_.size(), records.size());
-  // Two thirds full, before it grows.
+  // Two thirds full before it grows.
   EXPECT_LE(table_.bucket_count() * 7, 4 * records.size());
   for (Allocation* record : records) {
     EXPECT_EQ(table_.Find(record->data()), record);
@@ -117,8 +118,8 @@ TEST_F(PointerTableTest, GrowsWithAllThatIsInIt) {
   EXPECT_EQ(visited, records.size());
 }
 
-// Those of one bucket, at the end of the table, fill it and those after it,
-// which are the first ones: more than a bucket can count.
+// The entries of the last bucket fill it and the following buckets, which are
+// the first ones of the table: more than a bucket can count.
 TEST_F(PointerTableTest, FindsWhatWentPastFullBuckets) {
   std::vector<Allocation*> records = RecordsIn(63, 315);
   Insert(records);
@@ -137,7 +138,7 @@ TEST_F(PointerTableTest, FindsWhatWentPastFullBuckets) {
   EXPECT_EQ(table_.size(), 0U);
 }
 
-// Against a map of the standard library, where buckets are often full.
+// Compared with a map of the standard library, with many full buckets.
 TEST_F(PointerTableTest, DoesWhatANaiveMapDoes) {
   std::vector<Allocation*> absent;
   for (const std::uint64_t part : {0U, 1U, 2U, 31U, 62U, 63U}) {

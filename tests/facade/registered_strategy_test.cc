@@ -1,5 +1,5 @@
-// A strategy that is registered by the program: the facade selects it by its
-// name, and it sees what a request asks for.
+// A strategy that the program registers. The facade selects it by name, and it
+// sees the fields of each request.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 
-// Notes the counts that requests come with, and hides nothing of the strategy
-// below: the front may use its hit path.
+// Records the count of each request, and forwards everything: the front may use
+// the hit path of the strategy below.
 class CountRecorder final : public Decorator {
  public:
   using Decorator::Decorator;
@@ -61,8 +61,8 @@ TEST_F(RegisteredStrategyTest, IsSelectedByItsName) {
   EXPECT_THAT(CountRecorder::counts, ElementsAre(0));
 }
 
-// tf_bfc.md R9: a cached block may have been freed after the count asked for,
-// so the strategy has to see the request.
+// tf_bfc.md R9: a cached block may have been freed after the requested count,
+// so the strategy must see the request.
 TEST_F(RegisteredStrategyTest, SeesEveryRequestWithACount) {
   std::uint64_t now = 6;
   const std::function<std::uint64_t()> freed_by = [&now] { return ++now; };

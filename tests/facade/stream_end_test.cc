@@ -1,5 +1,5 @@
-// The end of a stream waits for no work, its own or that of others; but where
-// `direct` gives memory to the system, that waits.
+// The end of a stream does not wait for any work. The only exception is
+// `direct`, when it releases memory to the system.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Work goes on until somebody waits for it.
+// Work completes when the host waits for it.
 class StreamEndFixture : public FacadeFixture {
  protected:
   StreamEndFixture() : FacadeFixture(1, "lazy") {}
@@ -96,7 +96,7 @@ TEST_P(StreamEndTest, TheLastFreeAfterItDoesNotWaitEither) {
   EXPECT_TRUE(IsBusy(ending_));
   facade().Release(kPlace);
   EXPECT_EQ(facade().GetStats(kPlace).in_use_bytes, 0U);
-  // Only what all streams share may have kept it.
+  // Only shared state may have kept it.
   EXPECT_NE(Alloc(Mebibytes(50), other_), nullptr);
   Destroy(ending_);
 }
@@ -111,8 +111,8 @@ TEST_P(StreamEndTest, OfOneThatWorksAndHasLentDoesNotWaitForIt) {
   ASSERT_TRUE(IsBusy(ending_));
   ASSERT_EQ(device().StreamSynchronize(ending_), Status::kSuccess);
   Destroy(ending_);
-  // What is left of the chunk is there for others, after that work; `pool` does
-  // not cut it.
+  // Other streams can use the rest of the chunk behind that work. `pool` does
+  // not split the chunk.
   const std::size_t reserved = facade().GetStats(kPlace).reserved_bytes;
   const AllocationPtr rest = Alloc(Mebibytes(8), other_);
   if (std::string(GetParam()) != "pool") {
@@ -143,7 +143,7 @@ TEST_F(StreamEndLoansTest, WhatItBorrowedComesBackOnceItsWorkIsDone) {
   EXPECT_EQ(Reserved(), 0U);
 }
 
-// The same, where nobody needed it and all goes back at once.
+// Likewise, if no request needed it and everything is released at once.
 TEST_F(StreamEndLoansTest, ReleaseTakesBackWhatItBorrowedFirst) {
   BuildStrategy("auto_growth");
   AllocationPtr used = Alloc(Mebibytes(9), other_);
@@ -157,7 +157,7 @@ TEST_F(StreamEndLoansTest, ReleaseTakesBackWhatItBorrowedFirst) {
   Destroy(ending_);
 }
 
-// One that borrowed from one that has ended, too.
+// Also a stream that borrowed from an ended stream.
 TEST_F(StreamEndLoansTest, ReleaseGivesWhatTheLenderLeaves) {
   BuildStrategy("auto_growth");
   const Stream third = NewStream();
@@ -178,8 +178,8 @@ TEST_F(StreamEndLoansTest, ReleaseGivesWhatTheLenderLeaves) {
   Destroy(ending_);
 }
 
-// Whoever meets a new stream asks those that are gone, with nothing held that
-// other threads need.
+// A thread that uses a new stream queries the destroyed streams. It holds
+// nothing that other threads need.
 TEST_P(StreamEndTest, AskingForItHoldsUpNoOtherThread) {
   BuildStrategy();
   AllocationPtr used = Alloc(Mebibytes(3), ending_);
@@ -206,7 +206,7 @@ TEST_P(StreamEndTest, AskingForItHoldsUpNoOtherThread) {
   EXPECT_TRUE(went_on);
 }
 
-// Nobody could ask for it later.
+// No later call could release it.
 TEST_F(StreamEndLoansTest, TheEndOfTheFacadeGivesBackWhatIsIdle) {
   BuildStrategy("auto_growth");
   const AllocationPtr live = Alloc(Mebibytes(1), other_);

@@ -43,8 +43,8 @@ std::vector<std::string> Settings(const Options& options) {
   return settings;
 }
 
-// What a text of a variable means: one of the options that it then sets; null:
-// nothing, so that it is an error.
+// Meaning of a value of a variable: one of the options that it sets; null: the
+// value is an error.
 struct Meaning {
   const char* variable;
   const char* text;
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(All, TfEnvironmentMeaningTest,
 
 class TfEnvironmentBadTextTest : public ::testing::TestWithParam<Meaning> {};
 
-// An error that names variable and text; options are kept.
+// The error names the variable and the value. The options do not change.
 TEST_P(TfEnvironmentBadTextTest, IsAnErrorThatChangesNothing) {
   const Options before;
   const TfEnvironment result = With({{GetParam().variable, GetParam().text}});
@@ -149,7 +149,7 @@ TEST(TfEnvironmentTest, R62TellsOfAnOptionOnlyIfItChanges) {
               IsEmpty());
 }
 
-// The other variables hold although one is wrong.
+// The other variables take effect although one is wrong.
 TEST(TfEnvironmentTest, R62AnErrorLeavesTheOtherVariablesAlone) {
   const TfEnvironment result =
       With({{"TF_GPU_ALLOCATOR", "no such"}, {"TF_BFC_MEMORY_DUMP", "oom"}});
@@ -194,7 +194,7 @@ TEST(TfEnvironmentTest, NamesTwoVariablesThatContradictEachOther) {
                                {"XLA_PYTHON_CLIENT_ALLOCATOR", "bfc"}},
                               {{"TF_DEVICE_MIN_SYS_MEMORY_IN_MB", "100"},
                                {"XLA_CLIENT_MEM_FRACTION", "0.5"}},
-                              // Which set different options.
+                              // They set different options.
                               {{"TF_GPU_ALLOCATOR", "cuda_malloc_async"},
                                {"TF_FORCE_UNIFIED_MEMORY", "1"}}}) {
     EXPECT_THAT([&] { With(pair); }, ThrowsMessage<std::invalid_argument>(AllOf(
@@ -212,7 +212,7 @@ TEST(TfEnvironmentTest, TwoVariablesMayAgree) {
   EXPECT_EQ(result.options.Strategy(), "bfc");
 }
 
-// An alias would quietly win over what the variable asks for.
+// An alias would silently override the variable.
 TEST(TfEnvironmentTest, AnAliasThatAsksForAnotherStrategyIsAnError) {
   const TfEnvironment result =
       With({{"TF_GPU_ALLOCATOR", "BFC"}}, "use_system_allocator");
@@ -228,7 +228,7 @@ TEST(TfEnvironmentTest, TheDocumentTellsOfEveryVariable) {
   for (const std::string& variable : TfEnvironmentVariables()) {
     EXPECT_THAT(text.str(), HasSubstr("`" + variable + "`"));
   }
-  for (const std::string variable :  // tf_bfc R62: those not read here
+  for (const std::string variable :  // tf_bfc R62: the variables not read here
        {"TF_GPU_HOST_MEM_LIMIT_IN_MB", "TF_CUDA_HOST_MEM_LIMIT_IN_MB",
         "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB",
         "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"}) {
@@ -236,7 +236,7 @@ TEST(TfEnvironmentTest, TheDocumentTellsOfEveryVariable) {
   }
 }
 
-// W18: variables that are meant for another framework surprise nobody.
+// W18: variables for another framework have no effect.
 class TfEnvironmentOfProcessTest : public FacadeFixture {
  protected:
   TfEnvironmentOfProcessTest() {

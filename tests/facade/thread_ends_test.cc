@@ -62,7 +62,7 @@ TEST_F(ThreadEndsTest, NobodyIsToldOnceItIsClosed) {
   EXPECT_THAT(ended_, ElementsAre(8));
 }
 
-// A destructor of another thread-local object may still allocate.
+// The destructor of another thread-local object may still allocate.
 TEST_F(ThreadEndsTest, AThreadThatHasToldIsNotWatchedAgain) {
   const auto ends = MakeEnds();
   std::thread([&] {
@@ -85,12 +85,12 @@ class PerThreadStreamTest : public FacadeFixture {
  protected:
   PerThreadStreamTest() : FacadeFixture(1, "manual") {}
 
-  // In a thread of its own, which has ended then.
+  // Runs `act` in a separate thread, and joins it.
   template <class Act>
   void InThread(Act act) {
     std::thread([&] { act(device().PerThreadStream()); }).join();
   }
-  // Of all chains that there are.
+  // Number of strategies of all chains.
   std::size_t Strategies() {
     class Counter final : public AllocatorVisitor {
      public:
@@ -117,8 +117,8 @@ TEST_F(PerThreadStreamTest, NoChainStaysOfAThreadThatHasEnded) {
   EXPECT_EQ(facade().GetStats(kPlace).allocations, 10U);
 }
 
-// M3: the work that it was given may be running, and is over before what the
-// device does next there.
+// M3: the pending work of the stream completes before the next work of the
+// device that uses its memory.
 TEST_F(PerThreadStreamTest, ItsWorkComesBeforeThatOfWhoHasItsMemoryNext) {
   Build();
   void* used = nullptr;

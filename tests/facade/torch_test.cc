@@ -1,5 +1,5 @@
-// The functions for PyTorch, as its pluggable allocator calls them. All cases
-// of a process share the facade that the first one makes.
+// The functions for PyTorch, called as its pluggable allocator calls them. All
+// cases of a process share the facade that the first one creates.
 
 #include "strata/facade/torch.h"
 
@@ -34,7 +34,7 @@ class TorchTest : public testing::Test {
   }
   ~TorchTest() override { strata_torch_empty_cache(); }
 
-  // Whether a block of nearly the whole device fits.
+  // True if a block of nearly the whole device fits.
   static bool IsEmpty(int device) {
     void* const block =
         strata_torch_pool_malloc(kMemory - Mebibytes(2), device, nullptr);
@@ -132,14 +132,14 @@ TEST_F(TorchTest, ThreadsGetBlocksOfTheirOwn) {
   std::set<void*> all;
   for (const auto& own : blocks) all.insert(own.begin(), own.end());
   EXPECT_EQ(all.size(), kThreads * 50U);
-  // Another thread frees, as that of the backward pass does.
+  // Another thread frees, like the thread of the backward pass.
   for (void* block : all) strata_torch_free(block, 4096, 0, nullptr);
   strata_torch_empty_cache();
   EXPECT_TRUE(IsEmpty(0));
   EXPECT_TRUE(IsEmpty(1));
 }
 
-// In a process of its own, as the facade is made once.
+// In a separate process, because the facade is created once.
 TEST(TorchDeathTest, WrongOptionsAreAnErrorOfEachCall) {
   EXPECT_EXIT(
       {

@@ -1,5 +1,5 @@
-// A facade on a device that is neither simulated nor CUDA: everything above
-// `platform` needs only what Device requires.
+// A facade on a device that is neither simulated nor CUDA. All layers above
+// `platform` need only the required part of Device.
 
 #include "strata/tests/testing/toy_platform.h"
 

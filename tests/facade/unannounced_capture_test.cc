@@ -1,4 +1,5 @@
-// A capture that nobody announced: the message names the calls that announce.
+// A capture without an announcement: the error names the calls that announce
+// one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ TEST_F(UnannouncedCaptureTest, AMissNamesTheCalls) {
     Build();
     const Stream stream = NewStream();
     Begin(stream);
-    // The second one finds the capture that the first one broke.
+    // The second request finds the capture that the first one broke.
     for (int i = 0; i < 2; ++i) {
       EXPECT_THAT(TextOf<DeviceError>([&] { facade().Alloc(place, 1000); }),
                   kNamesTheCalls);
@@ -84,7 +85,7 @@ TEST_F(UnannouncedCaptureTest, BesideAnAnnouncedOneTheCallsAreNamedOnce) {
   }
 }
 
-// What fails in an announced capture has another cause.
+// A failure in an announced capture has another cause.
 TEST_F(UnannouncedCaptureTest, AnnouncedOnesAreNotBlamed) {
   Build();
   const Stream stream = NewStream();

@@ -33,7 +33,7 @@ TEST(UsageLineTest, ShowsBothPeaksInTheUnitAskedFor) {
             "device:0: peak reserved 34.0 MiB, peak in use at most 1.0 MiB");
 }
 
-// Keeps what is logged while it lives.
+// Stores the log lines written during its lifetime.
 class LogKeeper final : public google::LogSink {
  public:
   LogKeeper() { google::AddLogSink(this); }
@@ -57,7 +57,8 @@ class UsageLogTest : public FacadeFixture {
  protected:
   UsageLogTest() : FacadeFixture(2) {}
 
-  // What is logged when a facade goes that had 20 MiB of device 0 in use.
+  // The lines logged when a facade is destroyed that had 20 MiB of device 0 in
+  // use.
   std::vector<std::string> LinesOf(const std::string& options) {
     Build("auto_growth_chunk_rule=exact," + options);
     facade().Alloc(DevicePlace(0), Mebibytes(20)).reset();
@@ -68,7 +69,7 @@ class UsageLogTest : public FacadeFixture {
   }
 };
 
-// paddle.md §3.13-4. A device that was not used is not mentioned.
+// paddle.md §3.13-4. An unused device is not mentioned.
 TEST_F(UsageLogTest, LogsThePeaksOfTheDevicesUsedWhenTheFacadeGoes) {
   EXPECT_THAT(LinesOf("enable_gpu_memory_usage_log"),
               ElementsAre("device:0: peak reserved 20.0 MiB, peak in use 20.0 "

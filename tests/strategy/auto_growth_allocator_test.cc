@@ -1,4 +1,4 @@
-// How auto_growth carves, coalesces and grows. Rule numbers are those of
+// How auto_growth splits, coalesces and grows. Rule numbers are those of
 // paddle.md §3.3.
 
 #include "strata/strategy/auto_growth_allocator.h"
@@ -60,7 +60,7 @@ TEST_F(AutoGrowthTest, RoundsSizesUpTo256Bytes) {
   EXPECT_EQ(Get(257)->requested_bytes(), 257U);
 }
 
-// As the original rounds pinned memory.
+// The original rounds pinned memory in this way.
 TEST_F(AutoGrowthTest, RoundsSizesUpToALargerGranule) {
   TestPlaceOptions options = WithChunks(1);
   options.strategy_options.auto_growth_granule_bytes = Kibibytes(64);
@@ -73,7 +73,7 @@ TEST_F(AutoGrowthTest, RoundsSizesUpToALargerGranule) {
   EXPECT_TRUE(strategy().IsConsistent());
 }
 
-// 3.3-3, 3.3-6: the user gets the high end.
+// 3.3-3, 3.3-6: the high end of the block is returned.
 TEST_F(AutoGrowthTest, Rule3CarvesFromTheHighEnd) {
   Use(WithChunks(1));
   const AllocationPtr first = Get(1000);
@@ -97,8 +97,8 @@ TEST_F(AutoGrowthTest, Rule3TakesTheBestFitAtTheLowestAddress) {
   EXPECT_EQ(Growths(), 1U);
 }
 
-// paddle.md §5 B1: frees went to one index and requests searched another, so
-// that nothing was ever used again.
+// paddle.md §5 B1: frees entered one index and requests searched another, so no
+// memory was ever reused.
 TEST_F(AutoGrowthTest, B1WhatIsFreedIsFoundAgain) {
   Use(WithChunks(4));
   for (const std::size_t bytes :
@@ -111,7 +111,7 @@ TEST_F(AutoGrowthTest, B1WhatIsFreedIsFoundAgain) {
   EXPECT_LE(stats().reserved_bytes, Mebibytes(8));
 }
 
-// paddle.md §5 B16: any multiple of 256 bytes was split off.
+// paddle.md §5 B16: any multiple of 256 bytes was split.
 TEST_F(AutoGrowthTest, NoSliverBelow512) {
   Use(WithChunks(0));
   Get(2048 + 256).reset();
@@ -142,7 +142,7 @@ TEST_F(AutoGrowthTest, Rule7CoalescesWithBothNeighbours) {
   second.reset();
   EXPECT_EQ(stats().free_blocks, 1U);
   EXPECT_EQ(stats().largest_free_bytes, Mebibytes(1));
-  // The third with the rest of the chunk; the second with both its sides.
+  // The third joins the rest of the chunk; the second joins on both sides.
   EXPECT_EQ(stats().coalesces, 3U);
   EXPECT_TRUE(strategy().IsConsistent());
 }
@@ -185,7 +185,7 @@ TEST_F(AutoGrowthTest, TheFirstGrowthOfAPoolIsItsPreAllocation) {
   options.strategy_options.small_pool_size_in_mb = 1;
   options.strategy_options.small_pool_pre_alloc_in_mb = 16;
   Use(options);
-  // A growth that failed leaves the next one the first.
+  // After a failed growth, the next growth still counts as the first.
   FaultRule rule = FailNth(DeviceCall::kMemAlloc, 1);
   rule.status = Status::kUnknown;
   place_->device().AddFault(rule);
@@ -196,7 +196,7 @@ TEST_F(AutoGrowthTest, TheFirstGrowthOfAPoolIsItsPreAllocation) {
   EXPECT_EQ(stats().reserved_bytes, Mebibytes(16));
 }
 
-// 3.3-7: free_idle_chunk gives a chunk back with its last block.
+// 3.3-7: with free_idle_chunk, the free of the last block releases the chunk.
 TEST_F(AutoGrowthTest, Rule7FreeIdleChunkGivesTheChunkBackAtOnce) {
   TestPlaceOptions options = WithChunks(4);
   options.strategy_options.free_idle_chunk = true;
@@ -213,7 +213,7 @@ TEST_F(AutoGrowthTest, Rule7FreeIdleChunkGivesTheChunkBackAtOnce) {
   EXPECT_EQ(chain_->hit_path(), nullptr);
 }
 
-// 3.3-8, 3.3-9: only chunks that are all free go.
+// 3.3-8, 3.3-9: only fully free chunks are released.
 TEST_F(AutoGrowthTest, Rule8ReleaseGivesOnlyIdleChunksBack) {
   Use(WithChunks(4));
   AllocationPtr kept = Get(1000);
@@ -242,7 +242,7 @@ TEST_F(AutoGrowthTest, Rule11CountsHitsMissesSplitsAndCoalesces) {
   EXPECT_EQ(counted.reserved_bytes, Mebibytes(1));
 }
 
-// Layers above ask first without growth; that is no request.
+// Layers above first probe without growth. A probe is not a request.
 TEST_F(AutoGrowthTest, Rule11AProbeThatFindsNothingIsNoMiss) {
   Use(WithChunks(1));
   Failure failure;
@@ -273,7 +273,7 @@ TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
   const std::uint64_t growing = heap.calls();
   EXPECT_GT(growing, 0U);
   EXPECT_GT(place_->DeviceCalls(), calls);
-  // From the second round of these sizes on, chunks and records are there.
+  // From the second round of these sizes on, the chunks and records exist.
   const auto play = [&] {
     for (int i = 0; i < 45; ++i) {
       live.push_back(Get(Mebibytes(1) + static_cast<std::size_t>(i)));
@@ -288,11 +288,11 @@ TEST_F(AutoGrowthTest, AHitMakesNoHeapCallAndNoDeviceCall) {
   EXPECT_EQ(place_->DeviceCalls(), cached_calls);
 }
 
-// More blocks in one chunk than the slab has ready: the strategy asks for more
-// records instead of more memory.
+// More blocks in one chunk than the slab has records in stock: the strategy
+// allocates records instead of memory.
 TEST_F(AutoGrowthTest, LackOfRecordsIsNoReasonToGrow) {
   Use(WithChunks(4));
-  // Nothing is left in the slab's stock.
+  // The stock of the slab is empty.
   RecordList stock;
   RecordSlab::Instance().FillFromStock(stock, SIZE_MAX);
   std::vector<AllocationPtr> live;
@@ -386,7 +386,7 @@ TEST_F(AutoGrowthTest, ADifferentPoolServesWhenTheSystemRefuses) {
   EXPECT_EQ(Get(1000)->base(), kept->base());
 }
 
-// A host's chunk is aligned to 64 bytes unless more is asked for.
+// A chunk of the host is aligned to 64 bytes unless more is requested.
 TEST_F(AutoGrowthTest, ChunksAreAlignedAsBlocksMustBe) {
   TestPlaceOptions options = WithChunks(0);
   options.kind = PlaceKind::kHost;

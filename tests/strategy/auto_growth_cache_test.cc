@@ -1,5 +1,5 @@
-// The front cache of auto_growth: freed blocks that stay whole, and who gets
-// them all the same (hotpath.md §6).
+// The front cache of auto_growth: freed blocks that stay whole, and the other
+// requests that may use them (hotpath.md §6).
 
 #include <gtest/gtest.h>
 
@@ -28,13 +28,13 @@ class AutoGrowthCacheTest : public ::testing::Test {
   std::uint64_t Growths() {
     return place_->device().CallCount(DeviceCall::kMemAlloc);
   }
-  // One chunk of 64 KiB whose first 32 KiB are two freed blocks of 16 KiB that
-  // lie side by side; 16 KiB is a size that is kept. Returns what is above.
+  // One chunk of 64 KiB. Its first 32 KiB are two adjacent freed blocks of 16
+  // KiB, a size that the cache admits. Returns the block above them.
   AllocationPtr LeaveTwo() {
     Get(Kibibytes(64)).reset();
-    // Searched for twice: 16 KiB is worth keeping.
+    // Two searches: the cache admits 16 KiB.
     for (int i = 0; i < 2; ++i) Get(Kibibytes(16)).reset();
-    // To look joins what is kept.
+    // A query joins the cached blocks.
     EXPECT_EQ(strategy().stats().in_use_bytes, 0U);
     AllocationPtr upper = Get(Kibibytes(32));
     AllocationPtr second = Get(Kibibytes(16));
@@ -53,7 +53,7 @@ class AutoGrowthCacheTest : public ::testing::Test {
 };
 
 TEST_F(AutoGrowthCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
-  // How many searches make a size worth keeping.
+  // Number of searches until the cache admits a size.
   const std::pair<const char*, std::size_t> modes[] = {
       {"memory", 2}, {"speed", 8}, {"off", 20}};
   for (const auto& [mode, searches] : modes) {
@@ -62,7 +62,7 @@ TEST_F(AutoGrowthCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
     Get(Kibibytes(256)).reset();
     const AllocationPtr above = Get(Kibibytes(64));
     for (int i = 0; i < 20; ++i) Get(1000).reset();
-    // Otherwise it is cut from its neighbour, and joined with it, every time.
+    // Otherwise each round splits it from its neighbour, and joins it again.
     EXPECT_EQ(Splits(chain_), 1 + searches);
   }
 }
@@ -97,7 +97,7 @@ TEST_F(AutoGrowthCacheTest, IsEmptiedForARequestThatMayNotGrow) {
   EXPECT_NE(joined, nullptr);
 }
 
-// A kept block may lie in a chunk of long-lived blocks.
+// A cached block may lie in a chunk of long-lived blocks.
 TEST_F(AutoGrowthCacheTest, IsEmptiedForALongLivedBlock) {
   Use("memory");
   const AllocationPtr above = LeaveTwo();
@@ -158,7 +158,7 @@ TEST_F(AutoGrowthCacheTest, MemoryFirstKeepsAPartOfWhatIsReserved) {
       for (int i = 0; i < 256; ++i) blocks.push_back(Get(4096));
       blocks.clear();
     }
-    // Of 1 MiB, half is kept, and the other half cut anew.
+    // Half of the 1 MiB is cached, and the other half is split again.
     const std::size_t cut_anew = mode == std::string("memory") ? 128 : 0;
     EXPECT_EQ(Splits(chain_) - before, 256 + cut_anew);
   }
@@ -176,7 +176,7 @@ TEST_F(AutoGrowthCacheTest, TheLargestBlockToKeepIsTheUsersToSay) {
   EXPECT_EQ(Splits(chain_), 13U);
 }
 
-// It would keep chunks from being idle.
+// A cached block would prevent its chunk from being idle.
 TEST_F(AutoGrowthCacheTest, NothingIsKeptWhereIdleChunksGoBackAtOnce) {
   TestPlaceOptions options;
   options.strategy_options.free_idle_chunk = true;
@@ -188,7 +188,8 @@ TEST_F(AutoGrowthCacheTest, NothingIsKeptWhereIdleChunksGoBackAtOnce) {
   EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
 }
 
-// What is kept is lent like any free block, after the work of its own moment.
+// A cached block is lent like any free block, after the work before its own
+// free.
 TEST_F(AutoGrowthCacheTest, AnotherStreamBorrowsWhatIsKept) {
   TestPlaceOptions options;
   options.memory_bytes = Gibibytes(4);
@@ -212,7 +213,7 @@ TEST_F(AutoGrowthCacheTest, AnotherStreamBorrowsWhatIsKept) {
     kept.reset();
   }
   ASSERT_EQ(growths(), 1U);
-  // Its work is not done: the borrower grows.
+  // Its work is not complete: the borrower grows.
   const AllocationPtr grown = borrower->Allocate(Mebibytes(8));
   EXPECT_EQ(growths(), 2U);
   const AllocationPtr rest = borrower->Allocate(Mebibytes(12));

@@ -1,5 +1,5 @@
-// What auto_growth does when memory runs out, and with several streams and
-// threads. Rule numbers are those of paddle.md §3.3, faults those of its §5.
+// auto_growth at exhaustion, and with several streams and threads. Rule numbers
+// are those of paddle.md §3.3, fault numbers those of its §5.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ std::uint64_t CountOf(const std::vector<CallRecord>& calls, DeviceCall kind) {
   return count;
 }
 
-// Fault B16: growth by the minimum chunk failed where the request would fit.
+// Fault B16: growth by the minimum chunk failed although the request would fit.
 TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
   TestPlace place(Memory(4));
   const TestChain chain = place.AddChain();
@@ -65,12 +65,11 @@ TEST(AutoGrowthExhaustionTest, BacksOffToExactSize) {
   EXPECT_EQ(limited.pool()->reserved_bytes(), Mebibytes(3));
 }
 
-// A class of sizes has more blocks than are compared for a request that may
-// still grow.
+// A size class holds more blocks than a request that may grow compares.
 TEST(AutoGrowthExhaustionTest, NothingIsRefusedWhileABlockFits) {
   TestPlace place(ExactMemory(64));
   const TestChain chain = place.AddChain();
-  chain->Allocate(Mebibytes(60)).reset();  // all that follows is of this chunk
+  chain->Allocate(Mebibytes(60)).reset();  // all later blocks are in this chunk
   AllocationPtr fits = chain->Allocate(Mebibytes(4) + Kibibytes(12));
   std::vector<AllocationPtr> too_small;
   std::vector<AllocationPtr> between;
@@ -83,14 +82,14 @@ TEST(AutoGrowthExhaustionTest, NothingIsRefusedWhileABlockFits) {
   fits.reset();
   too_small.clear();
   const std::size_t wanted = Mebibytes(4) + Kibibytes(4);
-  // Nor one that may not grow anyway.
+  // A request that may not grow finds it too.
   EXPECT_NO_THROW(chain->Allocate(Request{wanted, 0, kNoGrowth}));
   EXPECT_NO_THROW(chain->Allocate(wanted));
   EXPECT_EQ(place.pool()->reserved_bytes(), Mebibytes(60));
 }
 
-// Fault A1 and paddle.md §6.4: an idle chunk of another stream needs no trip
-// through the system.
+// Fault A1 and paddle.md §6.4: an idle chunk of another stream is reused
+// without the system.
 TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
   TestPlaceOptions options = Memory(20);
   options.progress = "manual";
@@ -99,7 +98,7 @@ TEST(AutoGrowthExhaustionTest, AnotherStreamsIdleChunkIsTakenAfterAnEvent) {
   const TestChain a = place.AddChain();
   const TestChain b = place.AddChain();
   a->Allocate(Mebibytes(20)).reset();
-  // Were it done, nobody would have to wait.
+  // With completed work, no wait would be necessary.
   ASSERT_EQ(place.device().EnqueueWork(a.stream(), nullptr, 0, 1000, 0),
             Status::kSuccess);
   AllocationPtr taken;
@@ -134,7 +133,7 @@ TEST(AutoGrowthExhaustionTest, AnIdleChunkThatIsTooSmallIsReleased) {
       CallsOf(place, [&] { EXPECT_NE(b->Allocate(Mebibytes(20)), nullptr); });
   EXPECT_EQ(CountOf(calls, DeviceCall::kStreamWaitEvent), 0U);
   EXPECT_EQ(CountOf(calls, DeviceCall::kMemFree), 1U);
-  // Nothing goes to the system before the work that used it.
+  // Memory is released to the system only after the work that used it.
   EXPECT_EQ(CountOf(calls, DeviceCall::kStreamSynchronize), 1U);
 }
 
@@ -163,7 +162,7 @@ TEST(AutoGrowthExhaustionTest, AnImpossibleRequestGivesNobodysCacheAway) {
   EXPECT_EQ(place.device().CallCount(DeviceCall::kStreamSynchronize), 0U);
 }
 
-// Chunks of 1.25 MiB hold a frame of 2 MiB each: six of them are 12 MiB.
+// A chunk of 1.25 MiB occupies a frame of 2 MiB: six of them are 12 MiB.
 TEST(AutoGrowthExhaustionTest, ReleasesChunksThatHoldMoreThanTheirSize) {
   TestPlace place(ExactMemory(12));
   const TestChain chain = place.AddChain();
@@ -199,7 +198,7 @@ TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
     rule.count = refused;
     if (refused != 0) place.device().AddFault(rule);
     Failure failure;
-    // Four blocks, two, one in whole steps of 2 MiB, and one.
+    // Four blocks, two blocks, one in whole steps of 2 MiB, and one.
     const AllocationPtr grown =
         chain->AllocateOrNull(Request{Mebibytes(3), 0, kNoRetry}, failure);
     const std::size_t chunk[] = {12, 6, 4, 3, 0};
@@ -217,8 +216,8 @@ TEST(AutoGrowthExhaustionTest, FailedGrowthAtAnyStepLeavesEverythingAsItWas) {
   }
 }
 
-// 3.3-10: what is cached after each free, under the four flag combinations, on
-// a device that holds 12 MiB.
+// 3.3-10: the cached bytes after each free, with the four flag combinations, on
+// a device of 12 MiB.
 TEST(AutoGrowthExhaustionTest, Rule10CachesWhatTheFlagsSay) {
   for (const bool idle : {false, true}) {
     for (const bool on_miss : {false, true}) {
@@ -243,8 +242,8 @@ TEST(AutoGrowthExhaustionTest, Rule10CachesWhatTheFlagsSay) {
   }
 }
 
-// The growth is refused, so a long-lived block is cut from a free one after
-// all: that is a miss, and no hit.
+// The growth is refused, so a long-lived block is split from a free one. This
+// counts as a miss, not as a hit.
 TEST(AutoGrowthExhaustionTest, ARequestMetInTheEndIsOneMiss) {
   TestPlace place(ExactMemory(12));
   const TestChain chain = place.AddChain();
@@ -257,7 +256,7 @@ TEST(AutoGrowthExhaustionTest, ARequestMetInTheEndIsOneMiss) {
   EXPECT_EQ(chain.auto_growth().stats().cache_hits, 0U);
 }
 
-// A source that frees what a test gives it.
+// A source that frees the blocks that a test adds.
 class FreeingSource final : public ReclaimSource {
  public:
   std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
@@ -273,7 +272,7 @@ class FreeingSource final : public ReclaimSource {
   int asked = 0;
 };
 
-// A callback of the user may free, and allocate what it needs to do so.
+// A callback of the user may free, and may allocate to do so.
 TEST(AutoGrowthExhaustionTest, ACallbackMayFreeAndAllocate) {
   TestPlace place(Memory(32));
   const TestChain chain = place.AddChain();
@@ -305,8 +304,8 @@ TEST(AutoGrowthExhaustionTest, LiveBlocksOutliveNoChunkSilently) {
   EXPECT_NE(live->data(), nullptr);
 }
 
-// Fault B5: growth held the lock across the driver's call, and other threads
-// of the stream spun. Here the call ends only after another thread's hit.
+// Fault B5: growth held the lock during the driver call, and other threads of
+// the stream spun. Here, the call returns only after another thread's hit.
 TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
   for (const DeviceCall kind : {DeviceCall::kMemAlloc, DeviceCall::kMemFree,
                                 DeviceCall::kStreamSynchronize}) {
@@ -341,8 +340,9 @@ TEST(AutoGrowthThreadsTest, NoDriverCallUnderLock) {
   }
 }
 
-// Fault A1: Release without lock crashed while others allocated; with it, it
-// hung. Two chains of two threads on a device too small for their caches.
+// Fault A1: without a lock, Release crashed while others allocated; with a
+// lock, it deadlocked. Two chains with two threads, on a device too small for
+// their caches.
 TEST(AutoGrowthThreadsTest, ReleaseWhileOthersAllocate) {
   TestPlaceOptions options = Memory(48);
   options.decorators = DecoratorOptions();

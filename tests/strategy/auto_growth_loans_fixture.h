@@ -12,8 +12,8 @@
 
 namespace strata {
 
-// Two streams of a place with auto_growth. When a test is over, each is
-// consistent and all went back.
+// Two streams of a place with auto_growth. At the end of a test, both chains
+// must be consistent, and all memory must have been released.
 class AutoGrowthLoansFixture : public ::testing::Test {
  protected:
   void Use(const TestPlaceOptions& options) {
@@ -21,7 +21,7 @@ class AutoGrowthLoansFixture : public ::testing::Test {
     a_ = place_->AddChain();
     b_ = place_->AddChain();
   }
-  // Work in streams is done when a test says so.
+  // Work in streams completes on request of the test.
   void UseManual(bool wait = false) {
     TestPlaceOptions options;
     options.progress = "manual";
@@ -36,12 +36,12 @@ class AutoGrowthLoansFixture : public ::testing::Test {
       }
     }
     a_ = b_ = TestChain();
-    place_->pool()->Close();  // what waits there for work in the streams
+    place_->pool()->Close();  // ends deferred work
     EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
     EXPECT_EQ(LeakedAllocations(place_->device()), 0U);
   }
 
-  // Work in the stream of `chain` that is not done before it is told to.
+  // Submits work to the stream of `chain`. It completes on request.
   void Submit(const TestChain& chain) {
     ASSERT_EQ(place_->device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
               Status::kSuccess);
@@ -51,7 +51,7 @@ class AutoGrowthLoansFixture : public ::testing::Test {
     return place_->device().CallCount(call);
   }
   std::uint64_t Growths() const { return Calls(DeviceCall::kMemAlloc); }
-  // Leaves chain A with one chunk of 20 MiB that begins with 11 MiB free.
+  // Leaves chain A one chunk of 20 MiB with 11 MiB free at its start.
   AllocationPtr LeaveFreeBlock() {
     AllocationPtr used = a_->Allocate(9 * kMiB);
     AllocationPtr low = a_->Allocate(8 * kMiB);

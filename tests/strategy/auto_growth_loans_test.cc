@@ -1,5 +1,5 @@
-// What auto_growth takes from other streams before it takes more from the
-// system. Rules M1 to M10 are those of cuda_semantics.md §5.2.
+// Memory that auto_growth borrows from other streams before it grows. Rules M1
+// to M10 are those of cuda_semantics.md §5.2.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST_F(AutoGrowthLoansTest, EveryByteIsCountedOnce) {
   EXPECT_EQ(place_->pool()->reserved_bytes(), 20 * kMiB);
 }
 
-// M4: the earlier use is over, and the host has seen it.
+// M4: the earlier use is complete, and the host has seen it.
 TEST_F(AutoGrowthLoansTest, NotWhileTheLendersWorkMayStillUseIt) {
   UseManual();
   const AllocationPtr used = a_->Allocate(9 * kMiB);
@@ -63,7 +63,7 @@ TEST_F(AutoGrowthLoansTest, NotWhileTheLendersWorkMayStillUseIt) {
   EXPECT_EQ(second->base(), used->base());
 }
 
-// M4: an event that was recorded before the free says nothing of it.
+// M4: an event recorded before the free does not cover it.
 TEST_F(AutoGrowthLoansTest, AnEventBeforeTheFreeIsNotEnough) {
   UseManual();
   const AllocationPtr used = a_->Allocate(9 * kMiB);
@@ -77,7 +77,7 @@ TEST_F(AutoGrowthLoansTest, AnEventBeforeTheFreeIsNotEnough) {
   EXPECT_NE(other->base(), used->base());
 }
 
-// M3: the borrower's stream waits for it.
+// M3: the stream of the borrower waits for it.
 TEST_F(AutoGrowthLoansTest, OrTheBorrowerWaitsOnTheDevice) {
   UseManual(/*wait=*/true);
   const AllocationPtr used = a_->Allocate(9 * kMiB);
@@ -89,7 +89,7 @@ TEST_F(AutoGrowthLoansTest, OrTheBorrowerWaitsOnTheDevice) {
   EXPECT_EQ(Calls(DeviceCall::kStreamWaitEvent), 1U);
 }
 
-// M10: what was joined of several blocks waits for the last of them.
+// M10: a block joined from several blocks waits for the last of them.
 TEST_F(AutoGrowthLoansTest, AJoinedBlockWaitsForTheLatestOfItsParts) {
   UseManual();
   const AllocationPtr used = a_->Allocate(9 * kMiB);
@@ -101,7 +101,7 @@ TEST_F(AutoGrowthLoansTest, AJoinedBlockWaitsForTheLatestOfItsParts) {
   Submit(a_);
   high.reset();
   part.reset();
-  // What was lent comes home between a block that is over and one that is not.
+  // A returned loan lies between a block that is ready and one that is not.
   const AllocationPtr other = b_->Allocate(12 * kMiB);
   EXPECT_NE(other->base(), used->base());
   EXPECT_EQ(a_.strategy->stats().largest_free_bytes, 11 * kMiB);
@@ -131,7 +131,7 @@ TEST_F(AutoGrowthLoansTest, ALoanComesHomeWhenAThirdStreamNeedsIt) {
   EXPECT_EQ(whole->base(), used->base());
 }
 
-// The borrower's work counts as a use of the lender's block.
+// The work of the borrower counts as a use of the lender's block.
 TEST_F(AutoGrowthLoansTest, ALoanComesHomeOnlyAfterTheBorrowersWork) {
   UseManual();
   const AllocationPtr used = LeaveFreeBlock();
@@ -169,7 +169,7 @@ TEST_F(AutoGrowthLoansTest, ALoanOutlivesTheLendersChain) {
   used.reset();
   a_ = TestChain();
   EXPECT_EQ(place_->pool()->reserved_bytes(), 20 * kMiB);
-  // What is left of the chunk serves others meanwhile.
+  // Meanwhile, the rest of the chunk serves others.
   const AllocationPtr more = b_->Allocate(9 * kMiB);
   EXPECT_EQ(more->base(), borrowed->base());
   borrowed.reset();
@@ -217,7 +217,7 @@ TEST_F(AutoGrowthLoansTest, TheLimitIsOnWhatIsReserved) {
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
 }
 
-// A stream that waits is better than a request that is refused.
+// A wait of the stream is better than a failed request.
 TEST_F(AutoGrowthLoansTest, AtExhaustionTheBorrowerWaitsOnTheDevice) {
   TestPlaceOptions options;
   options.progress = "manual";
@@ -232,8 +232,8 @@ TEST_F(AutoGrowthLoansTest, AtExhaustionTheBorrowerWaitsOnTheDevice) {
   EXPECT_EQ(Calls(DeviceCall::kStreamWaitEvent), 1U);
 }
 
-// pytorch.md §2.3: a block that comes back with all that was given back is
-// found, although the system got nothing.
+// pytorch.md §2.3: a block that a release returns to its lender is found,
+// although the system got no memory.
 TEST_F(AutoGrowthLoansTest, TheLadderFindsWhatALoanBroughtBack) {
   TestPlaceOptions options;
   options.progress = "manual";
@@ -298,7 +298,7 @@ TEST_P(AutoGrowthLoansFaultTest, ALoanThatFailsChangesNothing) {
   EXPECT_EQ(after.in_use_bytes, before.in_use_bytes);
   EXPECT_EQ(after.largest_free_bytes, before.largest_free_bytes);
   EXPECT_TRUE(a_.auto_growth().IsConsistent());
-  // Once the work is done, the next try succeeds.
+  // After the work completes, the next attempt succeeds.
   Finish();
   const AllocationPtr own = b_->Allocate(16 * kMiB);
   EXPECT_EQ(own->base(), grown->base());
@@ -317,13 +317,13 @@ INSTANTIATE_TEST_SUITE_P(
                       FailingCall{DeviceCall::kStreamWaitEvent, true}),
     ::testing::PrintToStringParamName());
 
-// Nothing can be waited for.
+// No wait succeeds.
 constexpr std::array<DeviceCall, 3> kWaits = {DeviceCall::kStreamSynchronize,
                                               DeviceCall::kEventSynchronize,
                                               DeviceCall::kSynchronize};
 
-// M4: it went home, for the lender to use, although only the log said that the
-// borrower's work might not be done.
+// M4: the block was returned and reused by the lender, although the work of the
+// borrower might not be complete. Only the log reported it.
 TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
   UseManual();
   const AllocationPtr used = LeaveFreeBlock();
@@ -344,7 +344,7 @@ TEST_F(AutoGrowthLoansTest, ALoanThatCannotBeWaitedForDoesNotGoHome) {
   EXPECT_EQ(whole->base(), used->base());
 }
 
-// The same at the end of the borrower's chain.
+// Likewise, at the end of the borrower's chain.
 TEST_F(AutoGrowthLoansTest, ALoanOfAChainThatEndsGoesHomeOnceItIsWaitedFor) {
   UseManual();
   const AllocationPtr used = LeaveFreeBlock();
@@ -362,7 +362,7 @@ TEST_F(AutoGrowthLoansTest, ALoanOfAChainThatEndsGoesHomeOnceItIsWaitedFor) {
   EXPECT_EQ(whole->base(), used->base());
 }
 
-// The lender's own work, once its chain has ended.
+// The work of the lender itself, after the end of its chain.
 TEST_F(AutoGrowthLoansTest,
        WhatALenderThatEndsLeavesIsLentOnlyIfItWasWaitedFor) {
   for (const bool fails : {false, true}) {
@@ -385,7 +385,7 @@ TEST_F(AutoGrowthLoansTest,
   }
 }
 
-// M6: the system would give it to anybody at once.
+// M6: the system could hand the memory to any user at once.
 TEST_F(AutoGrowthLoansTest, AnIdleChunkThatCannotBeWaitedForStaysReserved) {
   UseManual();
   AllocationPtr used = a_->Allocate(9 * kMiB);
@@ -398,7 +398,8 @@ TEST_F(AutoGrowthLoansTest, AnIdleChunkThatCannotBeWaitedForStaysReserved) {
   EXPECT_EQ(place_->pool()->Release(), 20 * kMiB);
 }
 
-// Four streams that ask each other all the time; two chains end in between.
+// Four streams that borrow from each other all the time. Two chains end
+// meanwhile.
 TEST(AutoGrowthLoansThreadsTest, StreamsAskEachOtherAtTheSameTime) {
   constexpr std::size_t kThreads = 4;
   TestPlace place;

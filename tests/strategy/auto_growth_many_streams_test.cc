@@ -1,4 +1,5 @@
-// Of more streams than a growth asks, none is forgotten where that would fail.
+// With more streams than one growth asks, every stream is asked before a
+// request fails.
 
 #include <gtest/gtest.h>
 
@@ -17,9 +18,9 @@ namespace {
 
 class AutoGrowthManyStreamsTest : public AutoGrowthLoansFixture {
  protected:
-  // Each growth asks twice. So that of chain A, which comes first, asks all
-  // that are before it, and the next one those behind it and the first again.
-  // Whoever is asked then are others, too.
+  // Each growth asks twice. The growth of chain A, the first one, asks all
+  // chains before it; the next growth asks the chains behind it, and the first
+  // one again. So the asked chains vary.
   void UseMany(std::uint64_t memory_bytes) {
     TestPlaceOptions options;
     options.memory_bytes = memory_bytes;
@@ -60,7 +61,7 @@ TEST_F(AutoGrowthManyStreamsTest, AtExhaustionItDoes) {
   EXPECT_EQ(borrowed->base(), used->base());
 }
 
-// The chunk of A has a loan in it, of a stream far from those that are asked
+// The chunk of A contains a loan of a stream that is far from the streams asked
 // first.
 TEST_F(AutoGrowthManyStreamsTest, ReleaseTakesBackEveryLoan) {
   UseMany(Mebibytes(20));

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using Pool = AutoGrowthPolicy::Pool;
 
-// The sizes tried, without the unused entries.
+// The sizes that are tried, without unused entries.
 std::vector<std::size_t> Sizes(const AutoGrowthPolicy& policy,
                                const AutoGrowthPolicy::Growth& growth) {
   std::vector<std::size_t> sizes;
@@ -61,13 +61,14 @@ TEST(AutoGrowthPolicyTest, GradedChunksFollowTheRequest) {
               ElementsAre(Mebibytes(34), Mebibytes(33) + 256));
 }
 
-// As PyTorch's kSmallSize and kMinLargeAlloc (pytorch.md §2.1).
+// Like PyTorch's kSmallSize and kMinLargeAlloc (pytorch.md §2.1).
 TEST(AutoGrowthPolicyTest, TwoBlocksShareAChunkThatOneWouldLeaveUnused) {
   const AutoGrowthPolicy policy(StrategyOptions{});
   const std::size_t wasteful = Mebibytes(12) + Kibibytes(256);
   EXPECT_THAT(Sizes(policy, wasteful),
               ElementsAre(Mebibytes(26), Mebibytes(14), wasteful));
-  // One alone leaves 1/16 at most, two leave no less, or both are too large.
+  // One block leaves at most 1/16, two blocks leave no less, or both are too
+  // large.
   EXPECT_THAT(Sizes(policy, Mebibytes(12)), ElementsAre(Mebibytes(12)));
   const std::size_t one_rest = Mebibytes(13) + Kibibytes(512);
   EXPECT_THAT(Sizes(policy, one_rest), ElementsAre(Mebibytes(14), one_rest));
@@ -85,7 +86,7 @@ TEST(AutoGrowthPolicyTest, GradedRequestsOfUpToOneMebibyteAreSmall) {
   EXPECT_EQ(policy.PoolOf(Mebibytes(1) + 256), Pool::kLarge);
 }
 
-// Blocks of 6 912 KiB took 1.48 times their size, two in each 20 MiB.
+// Two blocks of 6 912 KiB in each 20 MiB took 1.48 times their size.
 TEST(AutoGrowthPolicyTest, AChunkThatWouldWasteAQuarterIsChosenToFit) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   EXPECT_EQ(Sizes(policy, Kibibytes(6912))[0], Mebibytes(14));
@@ -104,7 +105,7 @@ TEST(AutoGrowthPolicyTest, WithoutBytesToSpareEveryChunkIsChosenToFit) {
   EXPECT_EQ(tight(Mebibytes(5))[0], Mebibytes(20));
 }
 
-// A limit counts bytes: a chunk that is rounded up leaves less of it.
+// A limit counts bytes: rounding a chunk up leaves less of it.
 TEST(AutoGrowthPolicyTest, UnderALimitLargeChunksAreNotRoundedUp) {
   const AutoGrowthPolicy policy{StrategyOptions()};
   const auto limited = [&](std::size_t size) {
@@ -135,13 +136,13 @@ TEST(AutoGrowthPolicyTest, AnIdleChunkIsCutWhileThereIsRoom) {
   const std::size_t room = Gibibytes(6);
   EXPECT_TRUE(policy.MayCut(Gibibytes(1), Mebibytes(2), room, 0));
   EXPECT_FALSE(policy.MayCut(Gibibytes(1), Mebibytes(2), room / 2, 0));
-  // What is unused already counts.
+  // Already unused memory counts.
   EXPECT_FALSE(policy.MayCut(Gibibytes(1), Mebibytes(2), room, Mebibytes(3)));
-  // Nearly all of it is used, or it is a chunk for many blocks.
+  // Nearly all of it is used, or the chunk is for many blocks.
   EXPECT_TRUE(policy.MayCut(Mebibytes(36), Mebibytes(32), 0, Gibibytes(1)));
   EXPECT_FALSE(policy.MayCut(Mebibytes(38), Mebibytes(32), 0, 0));
   EXPECT_TRUE(policy.MayCut(Mebibytes(20), Mebibytes(2), 0, Gibibytes(1)));
-  // The original's rules do not look at the room.
+  // The rules of the original ignore the room.
   EXPECT_TRUE(
       AutoGrowthPolicy(Exact()).MayCut(Gibibytes(1), Mebibytes(2), 0, 0));
 }
@@ -160,7 +161,7 @@ TEST(AutoGrowthPolicyTest, ChunksAboveTheSplitLimitStayWhole) {
   EXPECT_FALSE(policy.MayCut(Mebibytes(86), Mebibytes(66), room, 0));
 }
 
-// 3.3-2: with flag 0 everything is large.
+// 3.3-2: with flag 0 every size is large.
 TEST(AutoGrowthPolicyTest, Rule2WithoutPoolFlagEverythingIsLarge) {
   const AutoGrowthPolicy policy(Exact());
   EXPECT_EQ(policy.PoolOf(256), Pool::kLarge);
@@ -178,7 +179,7 @@ TEST(AutoGrowthPolicyTest, Rule4WithoutFlagsAChunkIsTheRequest) {
   EXPECT_THAT(Sizes(AutoGrowthPolicy(Exact()), 768), ElementsAre(768));
 }
 
-// 3.3-1, 3.3-4: max(request, chunk size); then what the request needs.
+// 3.3-1, 3.3-4: max(request, chunk size); then the size that the request needs.
 TEST(AutoGrowthPolicyTest, Rule4TheChunkFlagIsAMinimum) {
   StrategyOptions options;
   options.auto_growth_chunk_size_in_mb = 4;
@@ -213,7 +214,7 @@ TEST(AutoGrowthPolicyTest, ThePreAllocationIsTheFirstChunkOfItsPool) {
               ElementsAre(Mebibytes(32), Mebibytes(3)));
 }
 
-// The first growth of a pool without pre-allocation was of the request alone.
+// The first growth of a pool without pre-allocation covered only the request.
 TEST(AutoGrowthPolicyTest, TheFirstChunkIsNoSmallerThanTheLaterOnes) {
   StrategyOptions chunks;
   chunks.auto_growth_chunk_size_in_mb = 4;

@@ -1,5 +1,5 @@
-// How auto_growth spends the room that is left: near a limit, or the end of the
-// device's memory, little may be unused.
+// How auto_growth uses the remaining room: near a limit, or near the end of
+// device memory, little may be unused.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::size_t BlocksServed(const TestPlaceOptions& options, std::size_t bytes) {
   return live.size();
 }
 
-// Sizes from 1 MiB on, some of them at the steps of 512 KiB and just above.
+// Sizes from 1 MiB, some of them at the steps of 512 KiB and just above.
 std::vector<std::size_t> SizesUpTo(std::size_t most) {
   std::vector<std::size_t> sizes;
   for (std::size_t size = Mebibytes(1); size <= most;
@@ -46,7 +46,7 @@ std::vector<std::size_t> SizesUpTo(std::size_t most) {
   return sizes;
 }
 
-// 8 blocks of 8 MiB got six under a limit of 64 MiB.
+// Under a limit of 64 MiB, only six of 8 blocks of 8 MiB were allocated.
 TEST(AutoGrowthRoomTest, OneSizeFillsAsMuchAsWithoutAPool) {
   for (const bool by_limit : {false, true}) {
     for (const std::size_t mebibytes : {64U, 128U, 256U, 512U, 1024U}) {
@@ -64,8 +64,8 @@ TEST(AutoGrowthRoomTest, OneSizeFillsAsMuchAsWithoutAPool) {
   }
 }
 
-// Steps of growing blocks, each of which leaves a block that stays. Returns
-// whether they fit on a device 5 % larger than the peak of live bytes.
+// Steps of growing blocks; each step leaves one block live. Returns whether
+// they fit on a device 5 % larger than the peak of live bytes.
 testing::AssertionResult GrowingStepsFit(std::size_t kept_bytes) {
   constexpr int kSteps = 40;
   const auto large = [&](int step) {
@@ -96,7 +96,7 @@ testing::AssertionResult GrowingStepsFit(std::size_t kept_bytes) {
   return testing::AssertionSuccess();
 }
 
-// Blocks of exactly 1 MiB settled in the tails of large chunks, and needed 3.8
+// Blocks of exactly 1 MiB filled the tails of large chunks, and needed 3.8
 // times the memory.
 TEST(AutoGrowthRoomTest, KeptBlocksOfEverySizeClassBorderPinNoLargeChunk) {
   for (const std::size_t border :
@@ -108,7 +108,8 @@ TEST(AutoGrowthRoomTest, KeptBlocksOfEverySizeClassBorderPinNoLargeChunk) {
   }
 }
 
-// An idle chunk is cut while there is room, and exchanged when there is none.
+// An idle chunk is split while there is room, and released for a new one when
+// there is none.
 TEST(AutoGrowthRoomTest, AHugeIdleChunkIsNotCutForABlockThatStays) {
   for (const bool is_near : {false, true}) {
     TestPlace place(Bounded(false, is_near ? Mebibytes(300) : Gibibytes(4)));
@@ -122,7 +123,7 @@ TEST(AutoGrowthRoomTest, AHugeIdleChunkIsNotCutForABlockThatStays) {
   }
 }
 
-// The chunk is given back for it only if nothing else is left.
+// The chunk is released for it only if no other memory is left.
 TEST(AutoGrowthRoomTest, TheLastResortCutsAnIdleChunk) {
   TestPlace place(Bounded(false, Mebibytes(64)));
   const TestChain chain = place.AddChain();
@@ -151,7 +152,7 @@ TEST(AutoGrowthRoomTest, ChunksAboveTheSplitLimitServeOneBlock) {
   EXPECT_TRUE(chain.auto_growth().IsConsistent());
 }
 
-// The device is asked once per GiB that is reserved, and after a refusal.
+// The device is queried once per GiB of reserved memory, and after a refusal.
 TEST(AutoGrowthRoomTest, TheDeviceIsSeldomAsked) {
   TestPlace place(Bounded(false, Gibibytes(4)));
   const TestChain chain = place.AddChain();
@@ -166,7 +167,7 @@ TEST(AutoGrowthRoomTest, TheDeviceIsSeldomAsked) {
   EXPECT_LE(asked(), 4U);
 }
 
-// As that of a graph pool while a capture is announced.
+// Like the stream of a graph pool while a capture is announced.
 class NeverDone final : public ChainStream {
  public:
   using ChainStream::ChainStream;
@@ -174,8 +175,8 @@ class NeverDone final : public ChainStream {
   bool IsDone() noexcept override { return false; }
 };
 
-// An idle chunk that is too large to be cut was offered to other streams, and
-// the request failed beside it.
+// An idle chunk that is too large to split was offered to other streams only,
+// and the request failed.
 TEST(AutoGrowthRoomTest, AGraphPoolKeepsItsIdleChunks) {
   TestPlace place(Bounded(/*by_limit=*/false, Mebibytes(64)));
   const auto stream =

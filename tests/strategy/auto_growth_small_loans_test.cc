@@ -1,5 +1,5 @@
-// What auto_growth takes from other streams for small blocks, and how long it
-// keeps that.
+// Small blocks that auto_growth borrows from other streams, and the lifetime of
+// these loans.
 
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ TEST_F(AutoGrowthSmallLoansTest, SmallBlocksShareWhatTheyBorrow) {
   EXPECT_EQ(b_.strategy->stats().reserved_bytes, 2 * kMiB);
 }
 
-// Others take what lies elsewhere: so streams that take turns end up with loans
-// of their own, instead of passing the same ones to and fro.
+// Other streams borrow elsewhere. So streams that alternate end up with
+// separate loans, instead of passing the same ones back and forth.
 TEST_F(AutoGrowthSmallLoansTest, StreamsThatTakeTurnsKeepTheirSmallLoans) {
   Use({});
   const TestChain lender = place_->AddChain();

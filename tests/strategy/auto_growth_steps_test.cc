@@ -1,5 +1,5 @@
-// Steps that a program repeats: auto_growth reserves nothing more for them, and
-// its lists and statistics are true at every point of a step.
+// Steps that a program repeats: auto_growth reserves no more memory for them,
+// and its lists and statistics are correct at every point of a step.
 
 #include <gtest/gtest.h>
 
@@ -18,15 +18,15 @@
 namespace strata {
 namespace {
 
-// Allocates `bytes` into a slot, or, with 0, frees it.
+// Allocates `bytes` into a slot; 0 frees the slot.
 struct Event {
   std::size_t slot;
   std::size_t bytes;
 };
 using Program = std::vector<Event>;
 
-// Forward and backward: what the former keeps the latter frees, in the opposite
-// order, and each layer has a workspace.
+// Forward and backward: the backward pass frees the blocks of the forward pass
+// in reverse order, and each layer has a workspace.
 Program Training(std::size_t layers) {
   Program program;
   for (std::size_t i = 0; i < layers; ++i) {
@@ -42,7 +42,7 @@ Program Training(std::size_t layers) {
   return program;
 }
 
-// Random lifetimes of blocks that are all freed by the end of the step.
+// Random lifetimes of blocks. All are freed by the end of the step.
 Program Random(std::uint32_t seed, std::size_t slots) {
   std::mt19937 random(seed);
   Program program;
@@ -94,7 +94,8 @@ class AutoGrowthStepsTest : public ::testing::TestWithParam<const char*> {
   void Play(const Program& program) {
     for (const Event& event : program) Play(event);
   }
-  // No two live blocks overlap, and the lists and counters have exactly these.
+  // Expects that no live blocks overlap, and that the lists and counters
+  // contain exactly these blocks.
   void ExpectConsistent() {
     std::map<const std::byte*, std::size_t> ranges;
     std::size_t live_bytes = 0;
@@ -141,7 +142,7 @@ TEST_P(AutoGrowthStepsTest, StepsThatRepeatReserveNothingMore) {
   EXPECT_EQ(strategy().stats().cache_misses, growths);
 }
 
-// As a program does that logs its memory.
+// Like a program that logs its memory.
 TEST_P(AutoGrowthStepsTest, WhoLooksAfterEveryEventSeesWhatIsLive) {
   const Program program = Training(40);
   for (int step = 0; step < 20; ++step) {
@@ -152,7 +153,7 @@ TEST_P(AutoGrowthStepsTest, WhoLooksAfterEveryEventSeesWhatIsLive) {
   }
 }
 
-// Steps of random programs that are now and then left.
+// Steps of random programs, sometimes left in the middle.
 TEST_P(AutoGrowthStepsTest, NothingOverlapsWhateverComesInBetween) {
   std::mt19937 random(4);
   for (std::uint32_t seed = 0; seed < 20; ++seed) {

@@ -1,5 +1,5 @@
-// What BfcAllocator gives for one request after another: tf_bfc.md R1 to R13,
-// R24 to R30, R42, R47 to R49, R58. Growth is in bfc_growth_test.cc, stamps in
+// Results of BfcAllocator for a sequence of requests: tf_bfc.md R1 to R13, R24
+// to R30, R42, R47 to R49, R58. Growth is in bfc_growth_test.cc, stamps are in
 // bfc_stamps_test.cc.
 
 #include "strata/strategy/bfc_allocator.h"
@@ -66,7 +66,7 @@ TEST(BfcAllocatorTest, SplitFromTwiceTheRequestOn) {  // R10, R11
   EXPECT_EQ(whole->size(), 2048U);
   pool.Free(whole);
   EXPECT_EQ(pool.Take(1024)->size(), 1024U);
-  EXPECT_EQ(BfcPool::Offset(pool.Take(1024)), 1024);  // the rest was kept
+  EXPECT_EQ(BfcPool::Offset(pool.Take(1024)), 1024);  // the rest stayed free
 }
 
 TEST(BfcAllocatorTest, SplitIf128MiBWouldBeWasted) {  // R10
@@ -124,7 +124,7 @@ TEST(BfcAllocatorTest, ABlockWithoutRoomForTheAlignmentIsPassedOver) {  // R8
   EXPECT_EQ(BfcPool::Offset(pool.Take(Request{1536, 4096})), 4096);
 }
 
-// R14 with its numbers. The region begins 256 bytes behind an aligned address.
+// The numbers of R14. The region begins 256 bytes behind an aligned address.
 TEST(BfcAllocatorTest, AlignmentAtTheEndOfTheLimit) {  // R14
   const auto off_by_256 = [](ScriptedSystem& system) {
     system.next_address = (std::uintptr_t{1} << 40) + 256;
@@ -133,7 +133,7 @@ TEST(BfcAllocatorTest, AlignmentAtTheEndOfTheLimit) {  // R14
   {
     BfcPool pool(BfcWhole(kMiB), off_by_256);
     EXPECT_EQ(pool.Take(Request{kMiB, 4096}), nullptr);
-    // A region that does not serve its request is not kept.
+    // A region that cannot serve its request is released.
     EXPECT_EQ(pool.system().held_bytes(), 0U);
   }
   BfcOptions options = BfcWhole(kMiB);
@@ -174,8 +174,8 @@ TEST(BfcAllocatorTest, NumbersGrowAndAreNeverUsedAgain) {  // R12, R58
   EXPECT_EQ(BfcAllocator::AllocationId(*pool.Take(300)), 3);
 }
 
-// R28, W20: what is asked about, or freed, is a record of an allocation, so it
-// cannot be the middle of one.
+// R28, W20: queries and frees use the record of an allocation, so the middle of
+// an allocation cannot be passed.
 TEST(BfcAllocatorDeathTest, WhatIsNotLiveHasNoNumber) {  // R58
   BfcPool pool(BfcWhole(kMiB));
   Allocation* gone = pool.Take(256);
@@ -230,7 +230,7 @@ TEST(BfcAllocatorTest, TheLayersCountersAreExact) {
   EXPECT_EQ(stats.chunks, 1U);
   EXPECT_EQ(stats.free_blocks, 2U);
   EXPECT_EQ(stats.limit_bytes, 8192U);
-  // The first one grew the pool, the last one was refused.
+  // The first one grew the pool, the last one failed.
   EXPECT_EQ(stats.cache_hits, 1U);
   EXPECT_EQ(stats.cache_misses, 2U);
 }
@@ -253,7 +253,7 @@ TEST(BfcAllocatorTest, AHitCallsNoHeap) {
       pool.bfc().DoFree(taken[i]);
     }
   }
-  // Pages of records at most, which are kept for ever.
+  // At most pages of records, which are kept forever.
   EXPECT_LE(heap.calls(), 1U);
 }
 
@@ -272,7 +272,7 @@ TEST(BfcAllocatorTest, TheHitPathServesAsAWalkDoes) {
     path->Give(block);
   }
   EXPECT_EQ(pool.bfc().stats().frees, 2U);
-  // What the hit path did not serve is counted where it is walked.
+  // The walk counts requests that the hit path did not serve.
   EXPECT_EQ(pool.bfc().stats().cache_hits, 1U);
   EXPECT_EQ(pool.bfc().stats().cache_misses, 1U);
   EXPECT_EQ(pool.bfc().GetNumbers().bytes_in_use, 0U);
@@ -297,15 +297,15 @@ TEST(BfcAllocatorTest, FastPlacementGrowsByWhatAlignmentMayTake) {
   ASSERT_NE(aligned, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned->data()) % 4096, 0U);
   EXPECT_THAT(pool.system().TakeAsked(), ElementsAre(Mebibytes(4)));
-  // A limit that leaves no room for it is respected.
+  // A limit without room for it is respected.
   options.memory_limit_bytes = Mebibytes(2);
   BfcPool small(options);
   EXPECT_EQ(small.Take(Request{Mebibytes(2), 4096}), nullptr);
   EXPECT_EQ(small.system().calls(), 0U);
 }
 
-// Offsets are part of what users see: they must not change from one version to
-// the next. FNV-1a over the offsets of the first 10 000 operations.
+// Offsets are visible to users, so they must not change between versions.
+// FNV-1a over the offsets of the first 10 000 operations.
 TEST(BfcAllocatorTest, PlacementIsTheSameInEveryVersion) {
   BfcPool pool(BfcLimit(Mebibytes(512)));
   std::mt19937_64 random(20151109);
@@ -329,7 +329,7 @@ TEST(BfcAllocatorTest, PlacementIsTheSameInEveryVersion) {
   EXPECT_EQ(hash, 5032880389446143796U);
 }
 
-// R5 after every operation, beside a model that knows only what is live.
+// R5 after every operation, beside a model of the live blocks only.
 TEST(BfcAllocatorTest, BlocksTileTheirRegionsWhateverHappens) {  // R5
   for (const std::string cache : {"", "off", "memory", "speed"}) {
     StrategyOptions options;

@@ -23,15 +23,15 @@ inline BfcOptions BfcLimit(std::size_t bytes) {
   return options;
 }
 
-// One region of `bytes`, taken whole.
+// One region of `bytes`, reserved as a whole.
 inline BfcOptions BfcWhole(std::size_t bytes) {
   BfcOptions options = BfcLimit(bytes);
   options.allow_growth = false;
   return options;
 }
 
-// A BfcAllocator over a system that the test scripts. What the test does not
-// free goes at the end; then nothing may be left in the system.
+// A BfcAllocator over a system that the test scripts. The destructor frees the
+// remaining blocks, and expects that the system then holds nothing.
 class BfcPool {
  public:
   explicit BfcPool(const BfcOptions& options,
@@ -57,7 +57,7 @@ class BfcPool {
   ChunkPool& pool() { return *pool_; }
   const Failure& failure() const { return failure_; }
 
-  // Null if there is no memory; then failure() says why.
+  // Null if there is no memory; failure() describes the cause.
   Allocation* Take(const Request& request) {
     failure_ = Failure();
     Allocation* allocation = bfc_->TryAllocate(request, failure_);
@@ -75,7 +75,7 @@ class BfcPool {
     bfc_->DoFree(allocation);
   }
 
-  // From the start of the first address that the system gave; -1 for null.
+  // Offset from the first address that the system returned; -1 for null.
   static std::int64_t Offset(const Allocation* allocation) {
     if (allocation == nullptr) return -1;
     return static_cast<std::int64_t>(

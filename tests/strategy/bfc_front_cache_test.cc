@@ -1,5 +1,6 @@
-// The front cache of a BfcAllocator: freed blocks that stay whole where the
-// placement may choose, and who gets them all the same (hotpath.md §6).
+// The front cache of a BfcAllocator: freed blocks that stay whole if the
+// placement is free to choose, and the other requests that may use them
+// (hotpath.md §6).
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t kPiece = Kibibytes(64);
 
-// What the options make, with one region of 1 MiB.
+// The result of the options, with one region of 1 MiB.
 BfcOptions ReadWhole(StrategyOptions options) {
   options.bfc_memory_limit_bytes = kMiB;
   options.bfc_allow_growth = false;
@@ -50,7 +51,7 @@ TEST(BfcFrontCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
   EXPECT_EQ(SplitsOfTenPairs(FastWhole(options)), 10U);
 }
 
-// Their addresses are those of the original, or of the end that was asked for.
+// Their addresses are promised: those of the original, or of the requested end.
 TEST(BfcFrontCacheTest, NothingStaysWholeWhereAddressesArePromised) {
   StrategyOptions options;
   EXPECT_EQ(SplitsOfTenPairs(ReadWhole(options)), 10U);
@@ -62,11 +63,11 @@ TEST(BfcFrontCacheTest, AnUnknownModeIsRefused) {
   StrategyOptions options;
   options.front_cache = "fast";
   EXPECT_THROW(FastWhole(options), std::invalid_argument);
-  // Also where it would not matter.
+  // Also if it would have no effect.
   EXPECT_THROW(ReadBfcOptions(options), std::invalid_argument);
 }
 
-// One region full of pieces of 64 KiB; the first two are kept.
+// One region full of pieces of 64 KiB. The first two are in the cache.
 class KeptBfcBlocksTest : public ::testing::Test {
  protected:
   explicit KeptBfcBlocksTest(const BfcOptions& options = FastWhole())
@@ -177,13 +178,14 @@ TEST_F(IdleBfcRegionTest, OfKeptBlocksIsIdle) {
   EXPECT_EQ(pool_.bfc().stats().idle_bytes, kMiB);
 }
 
-// Half a MiB of the first few regions; the rest has joined, and is cut again.
+// Half a MiB of the first few regions; the other blocks were joined, and are
+// split again.
 TEST_F(IdleBfcRegionTest, KeepsNoMoreThanTheLimit) {
   for (int i = 0; i < 16; ++i) pool_.Take(kPiece);
   EXPECT_EQ(pool_.bfc().stats().splits, 15U + 7U);
 }
 
-// Of 18 MiB it keeps 128 KiB, of the 2 MiB that are left half a MiB.
+// Of 18 MiB it caches 128 KiB, of the remaining 2 MiB half a MiB.
 TEST(BfcFrontCacheTest, TheLimitFollowsTheRegionsThatGo) {
   StrategyOptions options;
   options.bfc_placement = "fast";
@@ -213,7 +215,7 @@ TEST(BfcFrontCacheTest, IsEmptiedBeforeRegionsAreExchangedForALargerOne) {
   EXPECT_EQ(pool.RegionBytes(), std::vector<std::size_t>{Mebibytes(4)});
 }
 
-// The first region is full; of four neighbours, freed, all are kept.
+// The first region is full. Four neighbours are freed, and all are cached.
 TEST(BfcFrontCacheTest, IsEmptiedBeforeThePoolGrows) {
   StrategyOptions options;
   options.bfc_placement = "fast";
@@ -226,7 +228,7 @@ TEST(BfcFrontCacheTest, IsEmptiedBeforeThePoolGrows) {
   EXPECT_EQ(pool.RegionBytes(), std::vector<std::size_t>{Mebibytes(2)});
 }
 
-// All pieces are of one size, so that the same blocks are in use.
+// All pieces have one size, so the same blocks are in use.
 BfcSnapshot AfterPieces(const std::string& mode) {
   StrategyOptions options;
   options.front_cache = mode;
@@ -262,7 +264,7 @@ TEST(BfcFrontCacheTest, CountsWhatIsCountedWithoutIt) {
   }
 }
 
-// Few sizes, so that much is kept; nobody looks at what is free until the end.
+// Few sizes, so that many blocks are cached. No query runs until the end.
 std::uint64_t SplitsOfRandomUse(const std::string& mode) {
   StrategyOptions options;
   options.bfc_placement = "fast";

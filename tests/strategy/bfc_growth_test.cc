@@ -1,4 +1,4 @@
-// How BfcAllocator gets memory and gives it back: tf_bfc.md R15 to R26, R31 to
+// How BfcAllocator reserves and releases memory: tf_bfc.md R15 to R26, R31 to
 // R34, R44, W4 to W6, with their worked examples number for number.
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(RefusalCase{BfcWhole(Gibibytes(1)), 4096, 123},
                       RefusalCase{BfcLimit(Gibibytes(1)), 4096, 64},
                       RefusalCase{BfcWhole(Gibibytes(80)), 256, 179},
-                      // W4: the original spins for ever.
+                      // W4: the original spins forever.
                       RefusalCase{BfcWhole(2304), 256, 9}));
 
 TEST(BfcGrowthTest, TheOldWayAsksForLessOnceInItsLife) {  // R18
@@ -118,8 +118,9 @@ TEST(BfcGrowthTest, WithoutGrowthThereIsOneRegion) {  // R21
   EXPECT_THAT(pool.system().TakeAsked(), ElementsAre(4 * kMiB));
 }
 
-// W5: the original doubles its hint until it is 0, and then for ever. With a
-// system that gives 1 MiB at most, 43 requests are met, the 44th never returns.
+// W5: the original doubles its hint until it is 0, and then loops forever. With
+// a system of at most 1 MiB per call, 43 requests succeed, and the 44th never
+// returns.
 TEST(BfcGrowthTest, TheHintDoesNotWrapWhenRegionsStaySmall) {  // W5
   BfcPool pool(BfcLimit(Gibibytes(1)),
                [](ScriptedSystem& system) { system.most_bytes = kMiB; });
@@ -127,7 +128,7 @@ TEST(BfcGrowthTest, TheHintDoesNotWrapWhenRegionsStaySmall) {  // W5
   EXPECT_EQ(pool.hint_bytes(), Gibibytes(2));
 }
 
-// Gives multiples of `granularity` bytes.
+// Allocates multiples of `granularity` bytes.
 class CoarseSystem final : public Decorator {
  public:
   CoarseSystem(std::shared_ptr<Allocator> system, std::size_t granularity)
@@ -156,7 +157,7 @@ TEST(BfcGrowthTest, WhatTheSystemGivesMoreIsUsed) {  // R20, W6
   EXPECT_EQ(bfc.GetNumbers().peak_pool_bytes, 4 * kMiB);
   Allocation* two = bfc.TryAllocate(Request{2 * kMiB}, failure);
   EXPECT_NE(two, nullptr);
-  // What the limit leaves is 0, not 2^64 − 1 MiB.
+  // The rest of the limit is 0, not 2^64 − 1 MiB.
   EXPECT_EQ(bfc.TryAllocate(Request{256}, failure), nullptr);
   EXPECT_EQ(pool->reserved_bytes(), 4 * kMiB);
   bfc.DoFree(one);
@@ -206,7 +207,7 @@ TEST(BfcGrowthTest, RegionsThatFollowEachOtherJoinIfAsked) {  // R24, R25
   options.coalesce_regions = true;
   BfcPool pool(options, [](ScriptedSystem& system) { system.gap_bytes = 0; });
   Allocation* low = pool.Take(2 * kMiB);
-  Allocation* tail = pool.Take(kMiB);  // in 4 MiB that follow
+  Allocation* tail = pool.Take(kMiB);  // in the next 4 MiB
   EXPECT_THAT(pool.RegionBytes(), ElementsAre(6 * kMiB));
   EXPECT_TRUE(pool.bfc().IsConsistent());
   pool.Free(low);
@@ -254,7 +255,7 @@ TEST(BfcGrowthTest, ReleaseGivesIdleRegionsBack) {
   EXPECT_THAT(pool.RegionBytes(), ElementsAre(8 * kMiB));
 }
 
-// The original gives nothing back but for a larger region.
+// The original releases memory only for a larger region.
 TEST(BfcGrowthTest, GivingBackAgainAndAgainTakesNoMore) {
   BfcPool pool(BfcLimit(1024 * kMiB));
   for (int i = 0; i < 20; ++i) {
@@ -263,7 +264,7 @@ TEST(BfcGrowthTest, GivingBackAgainAndAgainTakesNoMore) {
     pool.Free(block);
     EXPECT_EQ(pool.bfc().Release(), 2 * kMiB);
   }
-  // Nor where something stays.
+  // Likewise if a block stays live.
   pool.Take(2 * kMiB);
   for (int i = 0; i < 20; ++i) {
     Allocation* block = pool.Take(kMiB);
@@ -291,7 +292,7 @@ TEST(BfcGrowthTest, NoGrowthMeansNoCall) {
   EXPECT_EQ(pool.system().calls(), 0U);
 }
 
-// Every call of the pool fails once; what was there before is as it was.
+// Each call of the pool fails once, and leaves the earlier state unchanged.
 TEST(BfcGrowthTest, ARefusedCallLeavesEverythingAsItWas) {
   BfcOptions options = BfcLimit(64 * kMiB);
   options.backpedal = BfcBackpedal::kOnce;
@@ -406,8 +407,8 @@ TEST(BfcGrowthTest, MemoryWithoutALimitCannotBeTakenWhole) {
                std::invalid_argument);
 }
 
-// One region takes the whole limit: whoever comes while another thread gets it
-// must not fail.
+// One region uses the whole limit. A thread that arrives while another thread
+// allocates the region must not fail.
 TEST(BfcGrowthThreadsTest, ThreadsThatStartTogetherShareTheOneRegion) {
   constexpr int kThreads = 8;
   for (int round = 0; round < 20; ++round) {
@@ -462,8 +463,8 @@ TEST(BfcGrowthThreadsTest, TheLimitHoldsWhateverThreadsDo) {
   EXPECT_EQ(pool.system().held_bytes(), 0U);
 }
 
-// A visitor of the pool that allocates while this thread grows must not wait
-// for itself.
+// A visitor of the pool that allocates while its thread grows must not wait for
+// itself.
 TEST(BfcGrowthThreadsTest, GrowthWithinGrowthIsRefused) {
   BfcPool pool(BfcLimit(64 * kMiB));
   Failure inner;

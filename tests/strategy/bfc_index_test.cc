@@ -35,7 +35,7 @@ TEST(BfcIndexTest, TheFastIndexTakesWhatSurelyFits) {
   EXPECT_EQ(fast.Take(1024), nullptr);
 }
 
-// A class of sizes has more blocks than are compared at first.
+// A size class holds more blocks than are compared at first.
 TEST(BfcIndexTest, TheFastIndexMissesNoBlockThatFits) {
   constexpr std::size_t kBytes = std::size_t{1} << 24;
   BfcIndex fast(BfcPlacement::kFast, OrderedIndex::AddressOrder::kAscending);
@@ -46,7 +46,7 @@ TEST(BfcIndexTest, TheFastIndexMissesNoBlockThatFits) {
   EXPECT_EQ(fast.Take(kBytes + 4096), &fits);
   EXPECT_FALSE(fits.is_free);
   fast.Insert(&fits);
-  // Nor one that happens to be aligned as is asked.
+  // A block that happens to be aligned is found too.
   const auto is_meant = [&](const Block* block) { return block == &fits; };
   EXPECT_EQ(fast.TakeIf(kBytes, 2 * kBytes, is_meant), &fits);
   EXPECT_FALSE(fits.is_free);

@@ -56,14 +56,14 @@ TEST_F(KernelTrackerTest, TheFrontierAdvancesInOrder) {
   EXPECT_EQ(tracker.Terminated(2), 0U);
   EXPECT_EQ(tracker.Terminated(3), 0U);
   EXPECT_EQ(tracker.Terminated(1), 3U);
-  EXPECT_EQ(tracker.Terminated(1), 3U);   // again
-  EXPECT_EQ(tracker.Terminated(99), 3U);  // not ours
+  EXPECT_EQ(tracker.Terminated(1), 3U);   // repeated
+  EXPECT_EQ(tracker.Terminated(99), 3U);  // of another tracker
   EXPECT_EQ(tracker.Terminated(4), 4U);
   EXPECT_EQ(tracker.frontier(), 4U);
 }
 
 TEST_F(KernelTrackerTest, KernelsWeighWhatWasAllocatedForThem) {
-  // Bytes weigh by 16386 at the least.
+  // Bytes count at least 16386.
   KernelTracker tracker = Tracker(1, 100, 4);
   tracker.Launched(0);
   tracker.Launched(3 * 16386);
@@ -72,13 +72,14 @@ TEST_F(KernelTrackerTest, KernelsWeighWhatWasAllocatedForThem) {
   EXPECT_TRUE(tracker.HasTooMany());
   tracker.Terminated(2);
   EXPECT_FALSE(tracker.HasTooMany());
-  tracker.Launched(std::size_t{1} << 40);  // 4 at the most
+  tracker.Launched(std::size_t{1} << 40);  // at most 4
   tracker.Terminated(1);
   tracker.Terminated(3);
   EXPECT_FALSE(tracker.HasTooMany());
 }
 
-// R38 with R41: memory freed before a kernel is safe once the kernel is done.
+// R38 with R41: memory freed before a kernel is safe after the kernel
+// completes.
 TEST_F(KernelTrackerTest, ItsFrontierMakesMemorySafe) {
   KernelTracker tracker = Tracker(0, 0, 0);
   BfcOptions options = BfcWhole(512);

@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const SystemMemoryRow& row) {
 
 class BfcSystemMemoryTest : public ::testing::TestWithParam<SystemMemoryRow> {};
 
-// tf_bfc R59: the table, and the older rule where it does not apply.
+// tf_bfc R59: the table, and the older rule for devices outside it.
 TEST_P(BfcSystemMemoryTest, R59IsAsTheTableSays) {
   EXPECT_EQ(MinSystemMemory(GetParam().free_bytes, GetParam().compute_major),
             GetParam().expected);
@@ -63,7 +63,7 @@ TEST(BfcLimitsTest, R59FractionOfZeroLeavesTheSystemItsPart) {
   EXPECT_EQ(limit.start_bytes, limit.most_bytes);
 }
 
-// So little is free that the system cannot have its part.
+// Less is free than the system's part.
 TEST(BfcLimitsTest, R59TakesAllIfTheSystemsPartIsNotFree) {
   EXPECT_EQ(ResolveBfcLimit(WithFraction("0"),
                             {Gibibytes(80), Mebibytes(225), 9, false})
@@ -86,7 +86,7 @@ TEST(BfcLimitsTest, R59SystemMemoryOverridesTheRuleOfZero) {
   StrategyOptions options = WithFraction("0");
   options.bfc_system_memory_in_mb = 1024;
   EXPECT_EQ(ResolveBfcLimit(options, Device80(9)).most_bytes, Gibibytes(78));
-  options.bfc_system_memory_in_mb = 79 * 1024;  // all that is free
+  options.bfc_system_memory_in_mb = 79 * 1024;  // all free memory
   EXPECT_EQ(ResolveBfcLimit(options, Device80(9)).most_bytes, 0U);
 }
 

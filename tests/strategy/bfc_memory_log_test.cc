@@ -27,7 +27,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Two regions of 16 KiB in all, of 64 KiB allowed.
+// Two regions of 16 KiB together, with a limit of 64 KiB.
 BfcSnapshotBuilder Example() {
   BfcSnapshotBuilder builder;
   builder.Limit(65536)
@@ -112,7 +112,7 @@ TEST(BfcMemoryLogTest, R53SaysWhatTheRequestMet) {
             "the free bytes would do, but no chunk of them is large enough");
 }
 
-// What is said as a reason must be true.
+// A reason in the log must be true.
 TEST(BfcMemoryLogTest, R53ReasonsOnlyWhereTheyHold) {
   const BfcSnapshot example = Example().snapshot();
   EXPECT_THAT(MemoryLog(example, 256), Not(HasSubstr("would do")));
@@ -165,7 +165,7 @@ TEST(BfcMemoryLogTest, TellsWhatIsFreedButNotYetReusable) {
                          "freed but not yet reusable by train")));
 }
 
-// tf_bfc W11: bounded, whatever the pool looks like.
+// tf_bfc W11: the log is bounded for every pool.
 TEST(BfcMemoryLogTest, W11NeverHasMoreLinesThanAllowed) {
   BfcSnapshotBuilder builder;
   builder.Limit(Gibibytes(1));
@@ -179,8 +179,8 @@ TEST(BfcMemoryLogTest, W11NeverHasMoreLinesThanAllowed) {
   const BfcSnapshot& snapshot = builder.snapshot();
   const auto summary = Lines(MemoryLog(snapshot, 4096));
   EXPECT_EQ(summary.size(), kMemoryLogLines);
-  // The bin's line and one of its 160 free chunks stand; the others, the ten
-  // regions and their chunks do not.
+  // The line of the bin and one of its 160 free chunks are shown; the other
+  // chunks, and the ten regions with their chunks, are not.
   EXPECT_EQ(summary.back(),
             "and 10169 lines more; a memory map has every chunk");
   for (const std::size_t most : {0U, 1U, 2U, 39U, 41U, 500U}) {
@@ -189,10 +189,10 @@ TEST(BfcMemoryLogTest, W11NeverHasMoreLinesThanAllowed) {
   EXPECT_EQ(Lines(MemoryLog(snapshot, 4096, 500)).size(), 500U);
 }
 
-// All of the summary fits, however many sizes and owners there are.
+// The whole summary fits, for any number of sizes and owners.
 TEST(BfcMemoryLogTest, W11TheSummaryIsWholeInItsFortyLines) {
   BfcSnapshotBuilder builder;
-  builder.Limit(256).Region();  // so that a reason is given as well
+  builder.Limit(256).Region();  // so that the log includes a reason
   for (std::size_t i = 0; i < 50; ++i) {
     builder.InUse(1, 256 * (i + 1), "owner " + std::to_string(i)).Free(256);
   }
@@ -201,7 +201,7 @@ TEST(BfcMemoryLogTest, W11TheSummaryIsWholeInItsFortyLines) {
   EXPECT_THAT(log, HasSubstr("bin 256.0 MiB: 0 chunks"));
   EXPECT_THAT(log, HasSubstr("LargestFreeBlock"));
   EXPECT_EQ(Lines(log).size(), kMemoryLogLines);
-  // The largest sums are those shown.
+  // The largest sums are shown.
   EXPECT_THAT(log, HasSubstr("  12.5 KiB (12800): 1 chunk"));
   EXPECT_THAT(log, HasSubstr("  owner 49: 1 chunk, 12.5 KiB (12800)\n"));
   EXPECT_THAT(log, Not(HasSubstr("  owner 0:")));

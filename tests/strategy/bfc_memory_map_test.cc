@@ -36,7 +36,8 @@ BfcSnapshot ExampleMap() {
   return builder.snapshot();
 }
 
-// Each line is an object with one key; the values by that key, in order.
+// Each line is an object with one key. Returns the values of that key, in
+// order.
 std::vector<Json> Values(const std::string& map, const std::string& key) {
   std::vector<Json> values;
   std::istringstream stream(map);
@@ -92,7 +93,7 @@ TEST(BfcMemoryMapTest, R54HasEveryChunk) {
 TEST(BfcMemoryMapTest, R54HasCountsOnlyWithATimingCounter) {
   BfcSnapshot example = ExampleMap();
   example.has_timing_counter = true;
-  example.chunks[0].freed_at_count = 5;  // from before it was in use again
+  example.chunks[0].freed_at_count = 5;  // from before its current use
   const auto chunks = Values(MapOf(example), "chunk");
   EXPECT_EQ(chunks.at(0)["freed_at_count"], 0);
   EXPECT_EQ(chunks.at(1)["freed_at_count"], 7);
@@ -189,7 +190,7 @@ TEST_F(BfcMemoryMapSinkTest, AFileThatCannotBeWrittenIsNoError) {
   EXPECT_EQ(log.find("cannot write", first + 30), std::string::npos) << log;
 }
 
-// Wherever the host runs out of memory: a map is whole, or is not there.
+// Wherever the host runs out of memory: a map is complete, or absent.
 TEST_F(BfcMemoryMapSinkTest, WritesNoPartOfAMap) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a heap that never fails";
   const BfcSnapshot example = ExampleMap();

@@ -11,7 +11,8 @@
 
 namespace strata {
 
-// A BfcSnapshot built by hand, chunk after chunk, with numbers that add up.
+// Builds a BfcSnapshot by hand, one chunk after another, with consistent
+// numbers.
 class BfcSnapshotBuilder {
  public:
   explicit BfcSnapshotBuilder(std::uintptr_t address = 0x1000000)
@@ -20,7 +21,7 @@ class BfcSnapshotBuilder {
     snapshot_.place = DevicePlace(0);
   }
 
-  // Starts a region, apart from the one before. Chunks follow.
+  // Starts a region that is not adjacent to the previous one. Chunks follow.
   BfcSnapshotBuilder& Region() {
     address_ += 0x10000;
     snapshot_.regions.push_back({address_, 0, snapshot_.chunks.size(), 0});
@@ -55,7 +56,7 @@ class BfcSnapshotBuilder {
     return *this;
   }
 
-  // For what has no function here.
+  // Direct access to fields without a function.
   BfcSnapshot& snapshot() { return snapshot_; }
   BfcSnapshot::ChunkState& last() { return snapshot_.chunks.back(); }
 

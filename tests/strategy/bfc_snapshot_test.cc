@@ -1,5 +1,5 @@
-// What BfcAllocator tells of itself: tf_bfc.md R44, R55, R57, and what its
-// reports are made from.
+// Snapshots of BfcAllocator: tf_bfc.md R44, R55, R57, and the data of its
+// reports.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(BfcSnapshotTest, NamesWhoAllocated) {  // R57
   EXPECT_EQ(pool.bfc().hit_path(), nullptr);
 }
 
-// What was freed, but not to the allocator so far.
+// A block that the user freed, but that has not reached the allocator.
 TEST(BfcSnapshotTest, KnowsWhatIsDeferred) {
   BfcPool pool(Annotated(kMiB));
   Allocation* one = pool.Take(256);
@@ -155,7 +155,7 @@ TEST(BfcAnnotationsTest, EachIsKeptOnceAndForgottenWhenUnused) {
   BfcAnnotations::LetGo(first);
 }
 
-// Collects what the sink is given.
+// Collects the snapshots of the sink.
 struct Maps {
   explicit Maps(BfcOptions& options) {
     options.memory_map_sink = [this](const BfcSnapshot& snapshot) {
@@ -174,7 +174,7 @@ TEST(BfcMemoryMapTest, IsWrittenOnceUntilAsMuchIsMetAgain) {  // R55
   EXPECT_EQ(pool.Take(8 * kMiB), nullptr);
   ASSERT_EQ(maps.maps.size(), 1U);
   EXPECT_EQ(maps.maps[0].chunks.size(), 2U);
-  // Attempts for the same, or for more, find nothing new.
+  // Attempts with this size, or more, report nothing new.
   EXPECT_EQ(pool.Take(8 * kMiB), nullptr);
   EXPECT_EQ(pool.Take(9 * kMiB), nullptr);
   pool.Take(256);
@@ -209,7 +209,7 @@ TEST(BfcMemoryMapTest, IsNotWrittenForQuietRequests) {  // R44
   EXPECT_TRUE(maps.maps.empty());
 }
 
-// With a ladder, an attempt is not the last one before all rungs were tried.
+// With a ladder, an attempt is the last one only after all rungs.
 TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
   BfcOptions options = BfcLimit(4 * kMiB);
   options.garbage_collection = false;
@@ -217,7 +217,7 @@ TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
   BfcPool pool(options, {}, std::make_shared<Reclaimer>());
   pool.Free(pool.Take(kMiB));
   Failure failure;
-  // The ladder gives the idle region back, which is enough.
+  // The ladder releases the idle region, which is enough.
   const AllocationPtr met =
       pool.bfc().AllocateOrNull(Request{3 * kMiB}, failure);
   ASSERT_NE(met, nullptr);
@@ -226,8 +226,7 @@ TEST(BfcMemoryMapTest, IsWrittenWhenNoRungHasHelped) {
   EXPECT_EQ(maps.maps.size(), 1U);
 }
 
-// A callback is a rung, too, whenever it was registered, and whatever its
-// priority.
+// A callback is a rung too, whatever its time of registration and its priority.
 TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
   struct FreesIt : ReclaimSource {
     std::size_t ReclaimableBytes(bool /*of_limit*/) const noexcept override {
@@ -254,7 +253,7 @@ TEST(BfcMemoryMapTest, IsNotWrittenIfACallbackHelps) {
   EXPECT_TRUE(maps.maps.empty());
 }
 
-// What never climbs leaves nothing for the next climb to write.
+// A request without the ladder leaves no pending report for the next climb.
 TEST(BfcMemoryMapTest, IsNotWrittenForAnEarlierQuietRequest) {  // R44
   BfcOptions options = BfcLimit(4 * kMiB);
   Maps maps(options);

@@ -59,7 +59,7 @@ class StampedPool {
   void SetSafeFrontier(std::uint64_t count) {
     pool_.bfc().SetSafeFrontier(count);
   }
-  // Offset and stamp of the blocks that wait.
+  // Offset and stamp of the waiting blocks.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> Waiting() {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> waiting;
     for (const auto& chunk : pool_.bfc().Snapshot().chunks) {
@@ -110,11 +110,11 @@ TEST(BfcStampsTest, BlocksFreedBeforeTheFrontierAreJoined) {  // R38, R40
   pool.SetSafeFrontier(2);
   EXPECT_EQ(pool.Offset(512, 2), -1);  // strictly before
   pool.SetSafeFrontier(3);
-  pool.SetSafeFrontier(1);  // it does not go back
+  pool.SetSafeFrontier(1);  // it does not go backward
   EXPECT_EQ(pool.Offset(512, 2), 0);
 }
 
-// R37: the frontier tells those that wait, as a free does.
+// R37: the frontier wakes waiting requests, as a free does.
 TEST(BfcStampsTest, AnAdvancingFrontierServesRequestsThatWait) {
   ManualClock clock;
   RetryOptions retry;
@@ -148,8 +148,8 @@ TEST(BfcStampsTest, OnlyAsManyBlocksAreJoinedAsItTakes) {  // R39, R40
   EXPECT_EQ(pool.Waiting(), (Stamps{{512, 3}, {1024, 4}, {1280, 5}}));
 }
 
-// A block that is large enough, but not once it is aligned, is no reason to
-// stop.
+// A block that is large enough, but not after alignment, does not end the
+// search.
 TEST(BfcStampsTest, BlocksAreJoinedUntilOneCanBeAligned) {  // R13, R39
   BfcPool pool(Stamped(BfcWhole(Kibibytes(64))));
   const std::vector<Allocation*> blocks =
@@ -161,7 +161,7 @@ TEST(BfcStampsTest, BlocksAreJoinedUntilOneCanBeAligned) {  // R13, R39
 TEST(BfcStampsTest, AJoinedBlockHasTheLatestStamp) {  // R30, R39
   StampedPool pool(2048);
   pool.Free({3, 0, 1});
-  EXPECT_EQ(pool.Offset(768, 0), -1);  // joins what it can
+  EXPECT_EQ(pool.Offset(768, 0), -1);  // joins all it can
   EXPECT_EQ(pool.Waiting(), (Stamps{{0, 3}, {768, 1}}));
   EXPECT_EQ(pool.Offset(512, 2), -1);
   EXPECT_EQ(pool.Offset(512, 3), 0);
@@ -188,8 +188,8 @@ TEST(BfcStampsTest, TheRestOfASplitKeepsItsStampAndWaits) {  // R11
   EXPECT_EQ(pool.bfc().waiting_count(), 0U);
 }
 
-// W7: a block that joined another in vain was forgotten, and with it the memory
-// beside it.
+// W7: a block that was joined without success was forgotten, together with its
+// neighbour.
 TEST(BfcStampsTest, ABlockThatWasJoinedInVainIsNotForgotten) {  // W7
   for (const std::uint64_t freed_before : {50U, 0U}) {
     StampedPool pool(1024);
@@ -201,8 +201,8 @@ TEST(BfcStampsTest, ABlockThatWasJoinedInVainIsNotForgotten) {  // W7
   }
 }
 
-// W8: a region was given back although its blocks might be in use, and the
-// queue kept them.
+// W8: a region was released although its blocks might be in use, and the queue
+// still contained them.
 TEST(BfcStampsTest, ARegionIsNotCollectedBeforeItsBlocksAreSafe) {  // W8
   BfcPool pool(Stamped(BfcLimit(16 * Mebibytes(1))));
   for (Allocation* one : pool.TakeMany({Mebibytes(2), Mebibytes(4)})) {
@@ -222,7 +222,7 @@ TEST(BfcStampsTest, ACollectedRegionLeavesNothingInTheQueue) {  // W8
   BfcPool pool(Stamped(BfcLimit(16 * Mebibytes(1))));
   pool.Free(pool.Take(Mebibytes(2)));
   EXPECT_EQ(pool.bfc().waiting_count(), 1U);
-  // Safe, but nobody has looked yet.
+  // Safe, but not drained yet.
   pool.bfc().SetSafeFrontier(2);
   EXPECT_EQ(pool.bfc().Release(), Mebibytes(2));
   EXPECT_EQ(pool.bfc().waiting_count(), 0U);
@@ -259,8 +259,8 @@ TEST(BfcStampsTest, ACounterIsSharedWithWhoeverElseStamps) {  // R35
   EXPECT_NE(pool.Take(request), nullptr);
 }
 
-// Whatever is freed, joined, split and taken, no memory is forgotten: once all
-// is free and safe, the pool is one block again.
+// After any sequence of frees, joins, splits and allocations, no memory is
+// forgotten: once all blocks are free and safe, the pool is one block again.
 TEST(BfcStampsTest, NoMemoryIsForgotten) {  // W7
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     BfcOptions options = Stamped(BfcWhole(Kibibytes(64)));

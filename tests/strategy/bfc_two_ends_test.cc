@@ -32,7 +32,7 @@ class TwoEndedPool : public BfcPool {
   Allocation* High(std::size_t bytes, std::size_t alignment = 0) {
     return Take(Request{bytes, alignment, kUpperEnd});
   }
-  // Of a block that may be null.
+  // For a block that may be null.
   static std::int64_t FromEnd(const Allocation* allocation) {
     return allocation == nullptr ? -1 : kPool - Offset(allocation);
   }
@@ -69,7 +69,7 @@ TEST(BfcTwoEndsTest, AnEndTakesItsOwnHolesOnly) {  // R64
   pool.High(256);
   pool.Free(low_hole);
   pool.Free(high_hole);
-  // The better fit is the other end's.
+  // The better fit belongs to the other end.
   EXPECT_EQ(pool.Offset(pool.Low(512)), 0);
   EXPECT_EQ(pool.FromEnd(pool.High(512)), 512);
   EXPECT_EQ(pool.FromEnd(pool.High(512)), 512 + 256 + 512);
@@ -81,7 +81,7 @@ TEST(BfcTwoEndsTest, WhatIsFreedBesideTheGapBecomesPartOfIt) {  // R68
   Allocation* high = pool.High(1024);
   pool.Free(low);
   pool.Free(high);
-  // The other end may have all of it now.
+  // The other end may use all of it now.
   EXPECT_EQ(pool.FromEnd(pool.High(kPool)), kPool);
 }
 
@@ -112,7 +112,7 @@ TEST(BfcTwoEndsTest, UpperHolesAreReusedFromTheirHighEnd) {  // R67
   pool.High(256);
   pool.Free(hole);
   EXPECT_EQ(pool.FromEnd(pool.High(1024)), 1024);
-  // 3072 bytes are left, of which 2048 are more than half: taken whole.
+  // 3072 bytes are free. 2048 are more than half: allocated whole.
   const Allocation* whole = pool.High(2048);
   EXPECT_EQ(pool.FromEnd(whole), 4096);
   EXPECT_EQ(whole->size(), 3072U);
@@ -123,7 +123,7 @@ TEST(BfcTwoEndsTest, AnUpperHoleKeepsALittleBehindAnAlignedBlock) {  // R67
   Allocation* hole = pool.High(16384 - 256);
   pool.High(256);
   pool.Free(hole);
-  // Down to 4096 from the end, and 4096 − 1024 bytes behind it: not little.
+  // Down to 4096 from the end, with 4096 − 1024 bytes behind it: not little.
   Allocation* aligned = pool.High(1024, 4096);
   EXPECT_EQ(pool.FromEnd(aligned), 4096);
   EXPECT_EQ(aligned->size(), 1024U);
@@ -189,7 +189,7 @@ TEST(BfcTwoEndsTest, ThereIsOneRegion) {  // R63
   EXPECT_STREQ(pool.failure().detail, "two ends have one region between them");
 }
 
-// The other end's block is large enough, but not to be had.
+// The other end's block is large enough, but not available.
 TEST(BfcTwoEndsTest, BlocksAreJoinedUntilTheRequestsOwnEndHasOne) {  // R39, R64
   BfcOptions options = TwoEnds();
   options.counter = std::make_shared<SharedCounter>();
@@ -222,7 +222,7 @@ TEST(BfcTwoEndsTest, WithStampsABlockKeepsItsEndUntilItIsSafe) {  // R68
 struct Step {
   bool is_upper;
   bool frees;
-  std::size_t value;  // of the request, or the choice of what goes
+  std::size_t value;  // request size, or index of the block to free
   std::size_t alignment;
 };
 
@@ -240,7 +240,8 @@ std::vector<Step> RandomSteps(std::uint64_t seed) {
   return steps;
 }
 
-// The offsets that one end's requests get, whatever the other end does.
+// The offsets of the requests of one end, with or without requests of the other
+// end.
 std::vector<std::int64_t> Offsets(const std::vector<Step>& steps, bool upper,
                                   bool with_other_end) {
   TwoEndedPool pool(TwoEnds());

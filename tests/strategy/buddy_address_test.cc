@@ -1,4 +1,4 @@
-// A BuddyPool over a system that uses addresses again. Faults are those of
+// A BuddyPool over a system that reuses addresses. Fault numbers are those of
 // paddle.md §5.
 
 #include <gtest/gtest.h>
@@ -16,8 +16,7 @@
 namespace strata {
 namespace {
 
-// A system that gives the same address again once it got it back, as real ones
-// do.
+// A system that returns an address again after its free, as real systems do.
 class OneAddress final : public SystemAllocator {
  public:
   OneAddress() : SystemAllocator(DevicePlace(0), 512) {}
@@ -37,9 +36,10 @@ class OneAddress final : public SystemAllocator {
   bool taken_ = false;
 };
 
-// Fault B9: chunks were told by address and size of their first block, and the
-// keys of chunks that had gone back were kept; so a free block of an old
-// chunk's size at the start of a new, larger chunk was given to the system.
+// Fault B9: chunks were identified by the address and size of their first
+// block, and the keys of released chunks stayed. So a free block at the start
+// of a larger new chunk, with the size of an old chunk, was released to the
+// system.
 TEST(BuddyPoolAddressTest, B9ABlockThatLooksLikeAnOldChunkStays) {
   StrategyOptions options;
   options.initial_gpu_memory_in_mb = options.reallocate_gpu_memory_in_mb = 1;

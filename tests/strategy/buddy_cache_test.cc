@@ -1,5 +1,5 @@
-// The front cache of a BuddyPool: freed blocks that stay whole, and who gets
-// them all the same (hotpath.md §6).
+// The front cache of a BuddyPool: freed blocks that stay whole, and the other
+// requests that may use them (hotpath.md §6).
 
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ class BuddyCacheTest : public ::testing::Test {
         Request{bytes, 0, flags}, AlignUp(bytes, 256), failure);
     return allocation != nullptr ? allocation->block() : nullptr;
   }
-  // One chunk full of pieces of 64 KiB; then the first two are freed, and kept
-  // whole, as their size was searched for often.
+  // One chunk full of pieces of 64 KiB. The first two are freed and cached,
+  // because their size was searched often.
   void LeaveTwo() {
     for (int i = 0; i < 16; ++i) live_.push_back(Get(kPiece));
     ASSERT_EQ(live_.back()->data, live_.front()->data + 15 * kPiece);
@@ -65,12 +65,12 @@ class BuddyCacheTest : public ::testing::Test {
   std::unique_ptr<BuddySource> source_;
   std::unique_ptr<BuddyPool> pool_;
   std::vector<Block*> live_;
-  std::byte* low_ = nullptr;  // where the two freed pieces begin
+  std::byte* low_ = nullptr;  // begin of the two freed pieces
 };
 
 TEST_F(BuddyCacheTest, ABlockOfASizeThatComesAgainStaysWhole) {
-  // After so many searches; otherwise it is cut from its neighbour, and joined
-  // with it, every time.
+  // Number of searches until the cache admits the size. Otherwise each round
+  // splits it from its neighbour, and joins it again.
   const std::map<std::string, std::uint64_t> splits = {
       {"memory", 2}, {"speed", 8}, {"off", 10}};
   for (const auto& [mode, count] : splits) {
@@ -162,7 +162,8 @@ TEST_F(BuddyCacheTest, AChunkOfKeptBlocksIsIdle) {
   source_->Give(memory);
 }
 
-// 512 KiB of the first few chunks; the rest has joined, and is cut again.
+// 512 KiB of the first few chunks; the other blocks were joined, and are split
+// again.
 TEST_F(BuddyCacheTest, KeepsNoMoreThanTheLimit) {
   Use("memory");
   for (int i = 0; i < 16; ++i) live_.push_back(Get(kPiece));

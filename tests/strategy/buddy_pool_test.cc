@@ -1,5 +1,5 @@
-// How a BuddyPool searches, splits, joins and gives back. Rule numbers are
-// those of paddle.md §3.4, faults those of its §5.
+// How a BuddyPool searches, splits, joins and releases. Rule numbers are those
+// of paddle.md §3.4, fault numbers those of its §5.
 
 #include "strata/strategy/buddy/buddy_pool.h"
 
@@ -92,8 +92,8 @@ TEST_F(BuddyPoolTest, Rule3TakesTheSmallestThatFitsAtTheLowestAddress) {
   for (Block* block : {fit, parts[1], parts[3], parts[5]}) pool_->Give(block);
 }
 
-// Rule 3: the index comes before the size: chunks as they were wanted before
-// those that were all there was.
+// Rule 3: the index precedes the size: chunks of the wanted size precede
+// fallback chunks.
 TEST_F(BuddyPoolTest, Rule3WantedChunksComeBeforeFallbackChunks) {
   place_.device().AddFault(FailNth(DeviceCall::kMemAlloc, 1));
   Block* fallback = Get(4096);
@@ -104,7 +104,7 @@ TEST_F(BuddyPoolTest, Rule3WantedChunksComeBeforeFallbackChunks) {
   // The fallback chunk has the better fit.
   Block* block = Get(4096);
   EXPECT_EQ(block->chunk, wanted->chunk);
-  // If the wanted ones have nothing, the next index is searched.
+  // If the wanted chunks have no room, the next index is searched.
   Block* rest = Get(Kibibytes(508));
   Block* last = Get(4096);
   EXPECT_EQ(last->data, fallback->data);
@@ -122,8 +122,8 @@ TEST_F(BuddyPoolTest, Rule6TheRequestGetsTheLowEnd) {
   pool_->Give(second);
 }
 
-// Rule 6, and the fault in it: a block with slack was counted by its request
-// when handed out and by its size when freed, so the bytes in use drifted.
+// Rule 6, and its fault: a block with slack was counted by its request at the
+// allocation and by its size at the free, so the bytes in use drifted.
 TEST_F(BuddyPoolTest, Rule6ABlockWithSlackIsCountedWholeBothWays) {
   for (int round = 0; round < 3; ++round) {
     Block* hole = Get(768);
@@ -146,7 +146,7 @@ TEST_F(BuddyPoolTest, Rule7JoinsBothNeighboursWithinTheChunk) {
   Block* third = Get(4096);
   pool_->Give(first);
   EXPECT_EQ(pool_->stats().coalesces, 0U);
-  pool_->Give(third);  // with the rest of the chunk
+  pool_->Give(third);  // together with the rest of the chunk
   EXPECT_EQ(pool_->stats().free_blocks, 2U);
   EXPECT_EQ(pool_->stats().coalesces, 1U);
   pool_->Give(second);
@@ -208,7 +208,7 @@ TEST_F(BuddyPoolTest, AHitMakesNoHeapCallAndNoDeviceCall) {
   }
 }
 
-// More blocks in one chunk than records are kept ready.
+// More blocks in one chunk than records in stock.
 TEST_F(BuddyPoolTest, LackOfRecordsIsNoReasonToGrow) {
   std::vector<Block*> live;
   for (std::size_t i = 0; i < Mebibytes(1) / 512; ++i) live.push_back(Get(512));
@@ -222,8 +222,8 @@ TEST_F(BuddyPoolTest, NoGrowthIsKept) {
   EXPECT_EQ(Growths(), 0U);
 }
 
-// A request that must not grow is a probe: counted as a miss, it hid that the
-// request after it was one, too.
+// A request that must not grow is a probe. When a probe counted as a miss, the
+// miss of the next request did not count.
 TEST_F(BuddyPoolTest, EveryRequestThatMayGrowIsOneHitOrOneMiss) {
   Block* grown = Get(1000);
   Block* found = Get(1000);
@@ -243,7 +243,7 @@ TEST_F(BuddyPoolTest, WhatIsGivenLaterIsReusedAtTheNextRequest) {
   pool_->GiveLater(block);
 }
 
-// Blocks freed without lock by several threads, taken in meanwhile.
+// Blocks that several threads free without a lock, drained meanwhile.
 TEST_F(BuddyPoolTest, NothingGivenLaterIsLost) {
   constexpr int kThreads = 4;
   constexpr int kPerThread = 200;
@@ -298,13 +298,13 @@ TEST_F(BuddyPoolDeathTest, Rule9FreeingAWaitingBlockNamesAddressAndState) {
 
 // ---- Against a model.
 
-// The rules once more, as plainly as possible: blocks in a sorted map.
+// The rules again, as simply as possible: blocks in a sorted map.
 class Model {
  public:
   void AddChunk(std::uintptr_t at, std::size_t bytes, bool is_fallback) {
     blocks_[at] = Piece{bytes, true, is_fallback, true};
   }
-  // Whether that chunk is one free block; it is gone then.
+  // If the chunk is one free block, removes it and returns true.
   bool RemoveChunk(std::uintptr_t at, std::size_t bytes) {
     const auto found = blocks_.find(at);
     if (found == blocks_.end() || !found->second.is_free ||
@@ -318,7 +318,7 @@ class Model {
     auto best = blocks_.end();
     for (auto i = blocks_.begin(); i != blocks_.end(); ++i) {
       if (!i->second.is_free || i->second.bytes < size) continue;
-      // Equal ones come in address order.
+      // Equal blocks are in address order.
       if (best == blocks_.end() || Rank(i->second) < Rank(best->second)) {
         best = i;
       }
@@ -376,7 +376,7 @@ class Model {
 
 class BuddyPoolModelTest : public BuddyPoolTest {
  protected:
-  // Chunks of 4 MiB are wanted; the last ones have to be smaller.
+  // Chunks of 4 MiB are wanted; the last ones must be smaller.
   BuddyPoolModelTest() : BuddyPoolTest(Mebibytes(38), 4) {
     place_.pool()->AddVisitor(
         [this](void* data, std::size_t bytes, int change) {
@@ -389,11 +389,12 @@ class BuddyPoolModelTest : public BuddyPoolTest {
         });
   }
 
-  // The model sees the last chunks go, so they go before it does.
+  // The model is notified of the last chunks, so they are released before it is
+  // destroyed.
   ~BuddyPoolModelTest() override { GiveIdleBack(); }
 
   Model model_;
-  std::size_t size_ = 0;  // of the request that is running
+  std::size_t size_ = 0;  // of the current request
 };
 
 TEST_F(BuddyPoolModelTest, Rules3To8EveryAddressIsThatOfTheModel) {

@@ -1,5 +1,5 @@
-// How much the buddy strategies take at a time. Rule numbers are those of
-// paddle.md §3.4.
+// Chunk sizes of the buddy strategies. Rule numbers are those of paddle.md
+// §3.4.
 
 #include "strata/strategy/buddy/buddy_sizes.h"
 
@@ -38,7 +38,7 @@ TEST(BuddySizesTest, Rule4AvailableIsFreeLessFivePercent) {
   const BuddySizes sizes = SizesOf(PlaceKind::kDevice);
   EXPECT_EQ(sizes.Available(1000), 950U);
   EXPECT_EQ(sizes.Available(270), 257U);
-  // Below the smallest block there is nothing.
+  // Below the smallest block, 0 is available.
   EXPECT_EQ(sizes.Available(260), 0U);
   EXPECT_EQ(sizes.Available(0), 0U);
 }
@@ -86,7 +86,7 @@ TEST(BuddySizesTest, Rule4PinnedMemoryHasACapAndChunksOfA256th) {
   EXPECT_EQ(tiny.RefillBytes(true, 0), Kibibytes(64));
 }
 
-// Fault B16: a chunk that was not to be had was not tried smaller.
+// Fault B16: after a refused chunk, no smaller one was tried.
 TEST(BuddySizesTest, B16GrowthBacksOffToWhatTheRequestNeeds) {
   const BuddySizes sizes = SizesOf(PlaceKind::kDevice);
   EXPECT_THAT(sizes.GrowthSizes(1024, Mebibytes(500), Mebibytes(41) + 5),
@@ -123,7 +123,7 @@ TEST(BuddySizesTest, RefusesValuesThatMakeNoSenseByName) {
     EXPECT_THAT(ErrorOf(options),
                 HasSubstr("fraction_of_cuda_pinned_memory_to_use"));
   }
-  // 256 TiB: every request would fail for it.
+  // 256 TiB: every request would fail with it.
   const std::uint64_t huge = std::uint64_t{1} << 28;
   StrategyOptions options;
   options.initial_gpu_memory_in_mb = huge;

@@ -41,7 +41,7 @@ TEST(ChunkPtrTest, HasTheMemoryOfARecordWhichIsBlankAfterwards) {
 TEST(ChunkPtrTest, IsNullWhenTheHostIsOutOfMemory) {
   if (!HeapFailure::is_possible()) GTEST_SKIP() << "a sanitizer has the heap";
   RecordSlab& slab = RecordSlab::Instance();
-  // All that the slab has.
+  // All records of the slab.
   RecordList all;
   for (std::size_t count = 0; count == all.size(); ++count) {
     slab.FillFromStock(all, count + 1);

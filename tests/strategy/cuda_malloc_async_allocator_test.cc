@@ -1,4 +1,4 @@
-// paddle.md §3.7, rules 1 to 4, and what became of §5-B2.
+// paddle.md §3.7, rules 1 to 4, and fault §5-B2.
 
 #include "strata/strategy/cuda_malloc_async_allocator.h"
 
@@ -19,7 +19,7 @@ using ::testing::Pair;
 
 class CudaMallocAsyncAllocatorTest : public CudaMallocAsyncFixture {};
 
-// 3.7-4: nothing before it is needed, so that a process may fork after this.
+// 3.7-4: building makes no device call, so a process may fork afterwards.
 TEST_F(CudaMallocAsyncAllocatorTest, BuildingMakesNoDeviceCall) {
   Build();
   const Stream stream = NewStream();
@@ -44,7 +44,7 @@ TEST_F(CudaMallocAsyncAllocatorTest, AllocatesOnTheStreamOfTheChain) {
   EXPECT_EQ(calls[0].stream_uid, chain.stream().uid);
   EXPECT_EQ(calls[0].bytes, 1024U);
   EXPECT_EQ(calls[1].stream_uid, other.stream().uid);
-  // One pool for the place, made once.
+  // One pool for the place, created once.
   EXPECT_EQ(calls[0].value, calls[1].value);
   EXPECT_EQ(CallsOf(DeviceCall::kPoolCreate).size(), 1U);
 }
@@ -58,13 +58,13 @@ TEST_F(CudaMallocAsyncAllocatorTest, RecordStreamKeepsASetWithoutTheOwner) {
   const AllocationPtr block = chain->Allocate(1000);
   EXPECT_FALSE(chain->RecordStream(block.get(), chain.stream()));
   EXPECT_FALSE(chain->RecordStream(block.get(), Stream()));
-  // Left to the layer above, which knows the other device.
+  // The layer above handles it, because it knows the other device.
   EXPECT_FALSE(chain->RecordStream(block.get(), NewStream(1)));
   EXPECT_TRUE(chain->RecordStream(block.get(), user));
   EXPECT_TRUE(chain->RecordStream(block.get(), user));
   chain->EraseStream(block.get(), user);
   EXPECT_EQ(block->block()->flags, kBlockLive);
-  chain->EraseStream(block.get(), user);  // nothing left to take back
+  chain->EraseStream(block.get(), user);  // no effect
 }
 
 // 3.7-2.
@@ -110,15 +110,15 @@ TEST_F(CudaMallocAsyncAllocatorTest, WithMarksAFreeGoesBehindEveryUser) {
                           Pair(DeviceCall::kStreamWaitEvent, aside),
                           Pair(DeviceCall::kFreeAsync, aside)));
   EXPECT_EQ(device().Leaks().events, 0U);
-  // The stream is created once for the set of streams.
+  // The stream is created once for each set of streams.
   block = chain->Allocate(1000);
   chain->RecordStream(block.get(), second);
   FreeMarked(std::move(block), first);
   EXPECT_EQ(CallsOf(DeviceCall::kStreamCreate).size(), 1U);
 }
 
-// The memory comes back to the chain's stream only behind the other stream's
-// work, though that has not run yet.
+// The chain's stream reuses the memory only behind the work of the other
+// stream, which has not run yet.
 TEST_F(CudaMallocAsyncAllocatorTest, MarkedMemoryIsReusedAfterItsUsers) {
   setting_.progress = "lazy";
   Build();
@@ -147,8 +147,8 @@ TEST_F(CudaMallocAsyncAllocatorTest, MarkedMemoryIsReusedAfterItsUsers) {
   EXPECT_EQ(ran, "ur");
 }
 
-// 3.7-4: on the place's device, whichever was used last (paddle.md §5 B2: it
-// was on the one that was current).
+// 3.7-4: on the device of the place, whichever was used last (paddle.md §5 B2:
+// it was on the current device).
 TEST_F(CudaMallocAsyncAllocatorTest, TheFreeStreamIsOnTheDeviceOfThePlace) {
   setting_.devices = 2;
   setting_.ordinal = 1;
@@ -166,7 +166,7 @@ TEST_F(CudaMallocAsyncAllocatorTest, TheFreeStreamIsOnTheDeviceOfThePlace) {
   EXPECT_EQ(other.CallCount(DeviceCall::kStreamCreate), 0U);
 }
 
-// §5-B2: every way of freeing gives the record back.
+// §5-B2: every kind of free releases the record.
 TEST_F(CudaMallocAsyncAllocatorTest, LeaksNoRecords) {
   Build();
   const Chain chain = NewChain();
@@ -197,8 +197,8 @@ TEST_F(CudaMallocAsyncAllocatorTest, RefusesWhatTheDriverCannotPromise) {
   EXPECT_EQ(Count(DeviceCall::kPoolCreate), 0U);
 }
 
-// What is left when the chain's stream goes is freed on the free stream, and
-// nothing touches the dead stream.
+// Blocks that outlive the chain's stream are freed on the free stream. No call
+// uses the destroyed stream.
 TEST_F(CudaMallocAsyncAllocatorTest, ABlockOutlivesItsStream) {
   setting_.progress = "lazy";
   Build();
@@ -208,7 +208,7 @@ TEST_F(CudaMallocAsyncAllocatorTest, ABlockOutlivesItsStream) {
   AllocationPtr marked = chain->Allocate(1000);
   chain->RecordStream(marked.get(), NewStream());
   chain->StreamDestroyed(chain.stream());
-  // From the announcement on, another thread's free must not use it.
+  // After the announcement, a free of another thread must not use it.
   StartLog();
   early.reset();
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 1U);
@@ -231,7 +231,7 @@ TEST_F(CudaMallocAsyncAllocatorTest, ABlockOutlivesItsStream) {
   EXPECT_EQ(failure.reason, Failure::Reason::kBadRequest);
 }
 
-// A stream that used memory may go before the memory is freed.
+// A stream that used memory may be destroyed before the memory is freed.
 TEST_F(CudaMallocAsyncAllocatorTest, AMarkOutlivesItsStream) {
   setting_.progress = "lazy";
   Build();
@@ -252,7 +252,8 @@ TEST_F(CudaMallocAsyncAllocatorTest, AMarkOutlivesItsStream) {
   const auto frees = CallsOf(DeviceCall::kFreeAsync);
   ASSERT_EQ(frees.size(), 1U);
   EXPECT_NE(frees[0].stream_uid, chain.stream().uid);
-  // A dead stream's work cannot be waited for by name, but by the free stream.
+  // The work of a destroyed stream cannot be waited for directly; the free
+  // stream waits for it.
   block = chain->Allocate(Mebibytes(60));
   EXPECT_EQ(device().StreamSynchronize(chain.stream()), Status::kSuccess);
   EXPECT_TRUE(used);

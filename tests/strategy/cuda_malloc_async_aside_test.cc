@@ -1,5 +1,5 @@
-// The free streams of cuda_malloc_async: a slow stream delays only memory that
-// it used.
+// The free streams of cuda_malloc_async: a slow stream delays only the memory
+// that it used.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace strata {
 namespace {
 
-// Work takes its time on the clock of the platform. The driver grows by 32 MiB,
-// which is four blocks.
+// Work takes time on the clock of the platform. The driver grows by 32 MiB, the
+// size of four blocks.
 class CudaMallocAsyncAsideTest : public CudaMallocAsyncFixture {
  protected:
   static constexpr std::size_t kBytes = Mebibytes(8);
@@ -90,7 +90,7 @@ TEST_F(CudaMallocAsyncAsideTest, ASlowStreamThatIsGoneDelaysNoOtherMemory) {
   void* const address = second->data();
   first.reset();
   second.reset();
-  // Until the fast one is done.
+  // Until the fast one completes.
   Work(chain_.stream(), 2 * kShortNs);
   EXPECT_EQ(device().StreamSynchronize(chain_.stream()), Status::kSuccess);
   const AllocationPtr next = chain_->Allocate(2 * kBytes);
@@ -111,7 +111,7 @@ TEST_F(CudaMallocAsyncAsideTest, HasABoundedNumberOfFreeStreams) {
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
 }
 
-// Whichever free streams there are.
+// For any set of free streams.
 TEST_F(CudaMallocAsyncAsideTest, AThrottledStreamWaitsForAllOfThem) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
   Start();

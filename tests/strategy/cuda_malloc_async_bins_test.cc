@@ -1,4 +1,4 @@
-// cuda_malloc_async with sizes that are powers of two, all of which it keeps.
+// cuda_malloc_async with power-of-two sizes. The cache keeps all of them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class CudaMallocAsyncBinsTest : public CudaMallocAsyncCacheFixture {
  protected:
   CudaMallocAsyncBinsTest() { options_.cuda_malloc_async_bins = "pow2"; }
 
-  // Bytes of the one call that the request makes; 0 without one.
+  // Bytes of the only driver call of the request; 0 without a call.
   std::size_t AskedFor(const Chain& chain, std::size_t bytes) {
     StartLog();
     const AllocationPtr block = chain->Allocate(bytes);
@@ -72,7 +72,7 @@ TEST_F(CudaMallocAsyncBinsTest, TheHitPathFindsThem) {
   EXPECT_EQ(KeptIn(chain), 1024U);
 }
 
-// Not only 1/256 of what the chain has, and not only what is small.
+// Not only 1/256 of the chain's memory, and not only small blocks.
 TEST_F(CudaMallocAsyncBinsTest, KeepsAllThatIsFreed) {
   const Chain chain = Start();
   Admit(chain, Mebibytes(7), 3).clear();
@@ -112,7 +112,7 @@ TEST_F(CudaMallocAsyncBinsTest, AShortageOfOtherStreamsReachesIt) {
   EXPECT_EQ(KeptIn(other), 0U);
 }
 
-// So that streams that are busy by turns do not hold their peaks together.
+// So that streams that are busy in turn do not hold their peaks together.
 TEST_F(CudaMallocAsyncBinsTest, WhatAnotherStreamKeepsChangesStreams) {
   const Chain chain = Start();
   const Chain other = NewChain();
@@ -132,7 +132,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhatAnotherStreamKeepsChangesStreams) {
   EXPECT_EQ(chain->stats().in_use_bytes, Mebibytes(4));
   EXPECT_EQ(chain->stats().requested_bytes, Mebibytes(3));
   EXPECT_EQ(chain->stats().cache_misses, 1U);
-  // From here on it is of the stream that fetched it.
+  // From now on it belongs to the stream that fetched it.
   block.reset();
   EXPECT_EQ(KeptIn(chain), Mebibytes(4));
   StartLog();
@@ -181,7 +181,7 @@ TEST_F(CudaMallocAsyncBinsTest, AStreamWithWorkLeftKeepsItsOwn) {
   EXPECT_EQ(second->data(), kept);
 }
 
-// Not proven done, it is not given away.
+// If completion cannot be proven, the block is not passed on.
 TEST_F(CudaMallocAsyncBinsTest, AStreamThatCannotBeAskedKeepsItsOwn) {
   const Chain chain = Start();
   const Chain other = NewChain();
@@ -196,7 +196,8 @@ TEST_F(CudaMallocAsyncBinsTest, AStreamThatCannotBeAskedKeepsItsOwn) {
                   Pair(DeviceCall::kMallocFromPoolAsync, chain.stream().uid)));
 }
 
-// The lock of one that does not is not taken: who has it may use it all day.
+// The lock of a stream without such a bin is not taken: its thread may hold it
+// all the time.
 TEST_F(CudaMallocAsyncBinsTest, OnlyWhoKeepsSuchABinIsDisturbed) {
   const Chain chain = Start();
   const Chain other = NewChain();
@@ -223,7 +224,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhoIsBusyIsNotWaitedFor) {
   EXPECT_EQ(KeptIn(other), Mebibytes(4));
 }
 
-// Who has it depends on when a stream is done.
+// The owner would depend on the completion time of a stream.
 TEST_F(CudaMallocAsyncBinsTest, DeterministicStreamsKeepTheirOwn) {
   options_.cuda_malloc_async_deterministic = true;
   const Chain chain = Start();
@@ -247,7 +248,8 @@ TEST_F(CudaMallocAsyncBinsTest, NothingIsFetchedBesideACapture) {
   EXPECT_EQ(KeptIn(other), 0U);
 }
 
-// Nor is what other streams keep within reach, unless it was released before.
+// Nor can it use blocks cached by other streams, unless they were released
+// before.
 TEST_F(CudaMallocAsyncBinsTest, BesideACaptureThereIsWhatWasReleasedBefore) {
   const Chain chain = Start();
   const Chain other = NewChain();
@@ -265,7 +267,7 @@ TEST_F(CudaMallocAsyncBinsTest, BesideACaptureThereIsWhatWasReleasedBefore) {
   }
 }
 
-// Those that there are take turns.
+// The existing streams take turns.
 TEST_F(CudaMallocAsyncBinsTest, OfManyStreamsAllPartWithTheirsInTheEnd) {
   const Chain chain = Start();
   std::vector<Chain> others;
@@ -300,7 +302,7 @@ TEST_F(CudaMallocAsyncBinsTest, ReleaseGivesItBack) {
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
 }
 
-// A bin that no request of the last 1024 calls was of.
+// A bin without a request in the last 1024 calls.
 TEST_F(CudaMallocAsyncBinsTest, BinsThatAreNotUsedAreGivenUp) {
   const Chain chain = Start();
   chain->Allocate(4096).reset();
@@ -318,7 +320,7 @@ TEST_F(CudaMallocAsyncBinsTest, AboveTheLargestBinNothingIsRoundedOrKept) {
   EXPECT_EQ(KeptIn(chain), 2048U);
 }
 
-// What is never kept is not rounded.
+// A size that is never cached is not rounded.
 TEST_F(CudaMallocAsyncBinsTest, WhileACaptureIsAnnouncedSizesAreAsAsked) {
   const Chain chain = Start();
   BeginCapture(chain);
@@ -333,7 +335,7 @@ TEST_F(CudaMallocAsyncBinsTest, WithoutATimelineSizesAreAsAsked) {
   EXPECT_EQ(AskedFor(chain, 600), 768U);
 }
 
-// That the bin does not fit is no reason to refuse.
+// A bin that does not fit is no reason to refuse.
 TEST_F(CudaMallocAsyncBinsTest, WhereTheBinDoesNotFitTheRequestMay) {
   setting_.limit_bytes = Mebibytes(60);
   const Chain chain = Start();
@@ -343,7 +345,7 @@ TEST_F(CudaMallocAsyncBinsTest, WhereTheBinDoesNotFitTheRequestMay) {
   AllocationPtr exact = chain->AllocateOrNull(request, failure);
   ASSERT_NE(exact, nullptr);
   EXPECT_EQ(chain->stats().in_use_bytes, Mebibytes(52));
-  // Nor is it kept, as nobody would ask for its size.
+  // It is not cached either, because no request would have its size.
   exact.reset();
   EXPECT_EQ(KeptIn(chain), 0U);
   EXPECT_EQ(chain->stats().failures, 0U);

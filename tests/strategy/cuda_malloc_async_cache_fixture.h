@@ -13,19 +13,20 @@
 
 namespace strata {
 
-// Chains that may keep freed blocks, and what they keep.
+// Chains with a cache of freed blocks, and the content of the cache.
 class CudaMallocAsyncCacheFixture : public CudaMallocAsyncFixture {
  protected:
   CudaMallocAsyncCacheFixture() { setting_.knows_captures = true; }
 
-  // So many live blocks of a size that is kept from here on.
+  // `count` live blocks of a size that the cache admits from now on.
   static std::vector<AllocationPtr> Admit(const Chain& chain, std::size_t bytes,
                                           std::size_t count = 2) {
     std::vector<AllocationPtr> blocks;
     while (blocks.size() < count) blocks.push_back(chain->Allocate(bytes));
     return blocks;
   }
-  // Keeps one block of `bytes`, the only one of the chain; its address.
+  // Caches one block of `bytes`, the only one of the chain. Returns its
+  // address.
   void* KeepOne(const Chain& chain, std::size_t bytes) {
     std::vector<AllocationPtr> blocks = Admit(chain, bytes);
     void* const kept = blocks.back()->data();
@@ -34,7 +35,7 @@ class CudaMallocAsyncCacheFixture : public CudaMallocAsyncFixture {
     Failure failure;
     AllocationPtr hit = chain->AllocateOrNull(held, failure);
     EXPECT_EQ(hit != nullptr ? hit->data() : nullptr, kept);
-    // With a mark it is not kept.
+    // A block with a mark is not cached.
     FreeMarked(std::move(blocks.back()), marker_);
     hit.reset();
     EXPECT_EQ(KeptIn(chain), bytes);

@@ -1,5 +1,5 @@
-// What cuda_malloc_async keeps of freed blocks, who gets them, and when the
-// driver has them back.
+// The cache of freed blocks of cuda_malloc_async: the requests that it serves,
+// and the frees to the driver.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(CudaMallocAsyncCacheTest, OffIsACallForEach) {
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 10U);
 }
 
-// Captures would go unseen.
+// Captures would not be detected.
 TEST_F(CudaMallocAsyncCacheTest, WithoutATimelineNothingIsKept) {
   setting_.knows_captures = false;
   const Chain chain = Start();
@@ -71,7 +71,7 @@ TEST_F(CudaMallocAsyncCacheTest, AMarkedBlockIsNotKept) {
   FreeMarked(std::move(blocks[0]), marker_);
   EXPECT_EQ(KeptIn(chain), 0U);
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 1U);
-  // Nor once it is freed by the hit path, which declines.
+  // Nor after a free by the hit path, which declines.
   AllocationPtr erased = std::move(blocks[1]);
   chain->RecordStream(erased.get(), marker_);
   chain->EraseStream(erased.get(), marker_);
@@ -102,7 +102,7 @@ TEST_F(CudaMallocAsyncCacheTest, CountsWhatItsCallersHold) {
   EXPECT_EQ(stats.frees, before.frees + 1);
 }
 
-// 1/256 of what the chain has, or 128 KiB; 512 KiB of the first 8 MiB.
+// 1/256 of the chain's memory, or 128 KiB; 512 KiB of the first 8 MiB.
 TEST_F(CudaMallocAsyncCacheTest, KeepsAShareOfWhatTheChainHas) {
   const Chain chain = Start();
   std::vector<AllocationPtr> blocks = Admit(chain, Kibibytes(64), 16);
@@ -149,7 +149,7 @@ TEST_F(CudaMallocAsyncCacheTest, ReleaseGivesItBack) {
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
 }
 
-// What is kept is claimed.
+// Cached blocks are claimed.
 TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeTheLimitRefuses) {
   setting_.limit_bytes = Mebibytes(32);
   const Chain chain = Start();
@@ -173,7 +173,7 @@ TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeTheDriverRefuses) {
   EXPECT_EQ(KeptIn(chain), 0U);
 }
 
-// What another stream keeps is claimed, though the driver could do without.
+// The cache of another stream is claimed, although the driver does not need it.
 TEST_F(CudaMallocAsyncCacheTest, ARequestThatCannotBeMetCostsNothingOfIt) {
   const Chain chain = Start();
   KeepOne(chain, 1024);
@@ -198,7 +198,7 @@ TEST_F(CudaMallocAsyncCacheTest, AShortageOfOtherStreamsReachesIt) {
   EXPECT_EQ(CallsOf(DeviceCall::kStreamSynchronize).size(), 0U);
 }
 
-// What is kept counts as in use only until somebody looks.
+// A cached block counts as in use only until a query.
 TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeAWaitForWhatIsPending) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.5;
   setting_.progress = "manual";
@@ -214,7 +214,7 @@ TEST_F(CudaMallocAsyncCacheTest, IsEmptiedBeforeAWaitForWhatIsPending) {
   EXPECT_EQ(CallsOf(DeviceCall::kStreamWaitEvent).size(), 0U);
 }
 
-// Nothing that is kept is given to a capture, and nothing of it is kept.
+// A capture gets no cached block, and none of its blocks is cached.
 TEST_F(CudaMallocAsyncCacheTest, ACaptureHasNoPartInIt) {
   const Chain chain = Start();
   AllocationPtr before = std::move(Admit(chain, 1024).front());
@@ -248,7 +248,7 @@ TEST_F(CudaMallocAsyncCacheTest, WhatIsFreedWhileOneIsAnnouncedIsNotKept) {
   EXPECT_EQ(KeptIn(chain), 1024U);
 }
 
-// The memory may be a graph's.
+// The memory may belong to a graph.
 TEST_F(CudaMallocAsyncCacheTest, WhatACaptureAllocatedIsNotKeptLater) {
   const Chain chain = Start();
   KeepOne(chain, 1024);
@@ -261,7 +261,7 @@ TEST_F(CudaMallocAsyncCacheTest, WhatACaptureAllocatedIsNotKeptLater) {
   EXPECT_EQ(CallsOf(DeviceCall::kFreeAsync).size(), 1U);
 }
 
-// A free would become a part of the graph.
+// A free would become part of the graph.
 TEST_F(CudaMallocAsyncCacheTest, NothingIsFreedIntoACapture) {
   setting_.limit_bytes = Mebibytes(34);
   const Chain chain = Start();
@@ -307,7 +307,7 @@ TEST_F(CudaMallocAsyncCacheTest, TheEndOfTheStreamEndsIt) {
   EXPECT_EQ(failure.reason, Failure::Reason::kBadRequest);
 }
 
-// What the stream would capture goes once the captures are over.
+// Blocks that the stream would capture are freed after the end of the captures.
 TEST_F(CudaMallocAsyncCacheTest, AChainThatEndsInACaptureFreesNothingIntoIt) {
   const Chain chain = Start();
   KeepOne(chain, 1024);
@@ -343,7 +343,7 @@ class CudaMallocAsyncCacheFaultsTest
     : public CudaMallocAsyncCacheFixture,
       public ::testing::WithParamInterface<std::string> {};
 
-// In every way that empties the cache, every call fails once.
+// Each call fails once, in every operation that empties the cache.
 TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
   options_.cuda_malloc_async_bins = GetParam();
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.01;
@@ -365,7 +365,7 @@ TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
     if (marked != nullptr) FreeMarked(std::move(marked), marker_);
     AllocationPtr throttled = chain->AllocateOrNull(Request{3000}, failure);
     keep(chain, 1000);
-    // With bins one is fetched from the other chain.
+    // With bins, a block is fetched from the other chain.
     keep(chain, Mebibytes(2));
     AllocationPtr fetched =
         dying->AllocateOrNull(Request{Mebibytes(2)}, failure);
@@ -391,12 +391,12 @@ TEST_P(CudaMallocAsyncCacheFaultsTest, EveryCallMayFailOnce) {
     EXPECT_EQ(pool_->reserved_bytes(), 0U);
     EXPECT_EQ(chain->stats().in_use_bytes, 0U);
     EXPECT_EQ(device().Leaks().pool_blocks, 0U);
-    keep(chain, 1000);  // what is left goes with the chain
+    keep(chain, 1000);  // the chain's end frees the rest
   };
   int runs = 0;
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
     const auto call = static_cast<DeviceCall>(i);
-    // The test's own streams, and what the device was to end.
+    // The test's own streams, and the objects that the device should destroy.
     if (call == DeviceCall::kStreamDestroy ||
         call == DeviceCall::kStreamCreate ||
         call == DeviceCall::kEventDestroy || call == DeviceCall::kPoolDestroy) {

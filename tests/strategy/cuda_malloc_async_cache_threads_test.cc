@@ -1,4 +1,4 @@
-// What cuda_malloc_async keeps, while threads use it, empty it, and announce
+// The cache of cuda_malloc_async while threads use it, empty it, and announce
 // captures.
 
 #include <gtest/gtest.h>
@@ -18,11 +18,12 @@ class CudaMallocAsyncCacheThreadsTest
     : public CudaMallocAsyncFixture,
       public ::testing::WithParamInterface<std::string> {
  protected:
-  // Every address has one holder at a time; each ends as it began.
+  // Each address has one holder at a time, and a thread ends with the state it
+  // began with.
   static void UseAndFree(const Chain& chain, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Failure failure;
-      // One of them is fetched from the other stream where there are bins.
+      // With bins, one of them is fetched from the other stream.
       const std::size_t bytes =
           i % 4 == 3 ? Mebibytes(2) : std::size_t{256} << (i % 4);
       AllocationPtr first = chain->AllocateOrNull(Request{bytes}, failure);

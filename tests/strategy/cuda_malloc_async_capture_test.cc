@@ -1,4 +1,4 @@
-// What other threads free to the driver's pool where a capture begins.
+// Blocks that other threads free to the driver pool when a capture begins.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
     if (announcer_.joinable()) announcer_.join();
   }
 
-  // At the first call of this kind another thread announces a capture, which is
-  // given time.
+  // At the first call of this kind, another thread announces a capture, and
+  // gets time to do so.
   void AnnounceDuring(DeviceCall kind) {
     device().SetCallObserver([this, kind](const CallRecord& call) {
       if (call.call != kind || announcer_.joinable()) return;
@@ -39,8 +39,8 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
     gate().Withdraw();
   }
 
-  // At the first call of this kind another thread begins the capture of the
-  // chain's stream, which is announced.
+  // At the first call of this kind, another thread begins the announced capture
+  // of the chain's stream.
   void BeginDuring(DeviceCall kind, const Chain& chain) {
     gate().Announce();
     has_begun_ = false;
@@ -54,7 +54,8 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
       }).join();
     });
   }
-  // The block was not freed, and the capture goes on; it is freed after it.
+  // The block was not freed, and the capture continues. The block is freed
+  // after it.
   void ExpectWaiting(const Chain& chain, const Chain& capturing) {
     device().SetCallObserver(nullptr);
     EXPECT_EQ(device().Leaks().pool_blocks, 1U);
@@ -68,8 +69,8 @@ class CudaMallocAsyncCaptureTest : public CudaMallocAsyncCacheFixture {
   std::atomic<bool> is_announced_{false};
 };
 
-// Else the free stream would join the capture with an event, or the free be
-// refused.
+// Otherwise an event would make the free stream join the capture, or the free
+// would be refused.
 TEST_F(CudaMallocAsyncCaptureTest, NoneBeginsDuringACallOfTheDriver) {
   for (const DeviceCall call :
        {DeviceCall::kMallocFromPoolAsync, DeviceCall::kEventRecord,
@@ -88,7 +89,7 @@ TEST_F(CudaMallocAsyncCaptureTest, NoneBeginsDuringACallOfTheDriver) {
   }
 }
 
-// Captures of others are in nobody's way.
+// Captures of other streams have no effect.
 TEST_F(CudaMallocAsyncCaptureTest, StreamsThatDoNotCaptureGoOn) {
   const Chain chain = Start();
   const Chain other = NewChain();
@@ -96,7 +97,7 @@ TEST_F(CudaMallocAsyncCaptureTest, StreamsThatDoNotCaptureGoOn) {
   EXPECT_TRUE(chain->RecordStream(marked.get(), marker_));
   AllocationPtr unmarked = chain->Allocate(512);
   BeginCapture(other, CaptureMode::kGlobal);
-  // No thread that the front has made relaxed.
+  // The thread has not been set to relaxed mode by the front.
   std::thread([&] {
     marked.reset();
     unmarked.reset();
@@ -105,7 +106,7 @@ TEST_F(CudaMallocAsyncCaptureTest, StreamsThatDoNotCaptureGoOn) {
   EndCapture(other);
 }
 
-// Freed with the next call of the driver, or when memory is short.
+// Freed with the next driver call, or when memory is short.
 TEST_F(CudaMallocAsyncCaptureTest, WhatACapturingStreamUsedWaits) {
   for (const bool is_own : {true, false}) {
     const Chain chain = Start();
@@ -127,7 +128,7 @@ TEST_F(CudaMallocAsyncCaptureTest, WhatACapturingStreamUsedWaits) {
   }
 }
 
-// Its use would end the captures of blocking streams.
+// A use of the stream would end captures of blocking streams.
 TEST_F(CudaMallocAsyncCaptureTest, TheDefaultStreamWaitsForAnyCapture) {
   Build();
   const Chain chain = NewChain(pool_, device(), device().LegacyStream());
@@ -138,7 +139,7 @@ TEST_F(CudaMallocAsyncCaptureTest, TheDefaultStreamWaitsForAnyCapture) {
   ExpectWaiting(chain, other);
 }
 
-// After it was asked whether it captures.
+// The capture begins after the query for captures.
 TEST_F(CudaMallocAsyncCaptureTest, NobodyWaitsForAStreamThatHasJustBegun) {
   for (const bool is_own : {true, false}) {
     const Chain chain = Start();
@@ -153,7 +154,7 @@ TEST_F(CudaMallocAsyncCaptureTest, NobodyWaitsForAStreamThatHasJustBegun) {
   }
 }
 
-// The same where it is freed in its stream.
+// Likewise, for a free in its own stream.
 TEST_F(CudaMallocAsyncCaptureTest, WhatAStreamThatHasBegunRefusesWaits) {
   const Chain chain = Start();
   AllocationPtr block = chain->Allocate(4096);
@@ -163,7 +164,7 @@ TEST_F(CudaMallocAsyncCaptureTest, WhatAStreamThatHasBegunRefusesWaits) {
   ExpectWaiting(chain, chain);
 }
 
-// Each is looked at once, whoever is in the way of others.
+// Each block is tried once, whichever streams block others.
 TEST_F(CudaMallocAsyncCaptureTest, AChainThatEndsFreesWhatItMay) {
   Chain chain = Start();
   const Chain first = NewChain();
@@ -182,7 +183,7 @@ TEST_F(CudaMallocAsyncCaptureTest, AChainThatEndsFreesWhatItMay) {
   expects_no_leak_ = false;
 }
 
-// Its handle may be another stream's soon.
+// Another stream may soon have its handle.
 TEST_F(CudaMallocAsyncCaptureTest, WhatWaitsForgetsAStreamThatEnds) {
   const Chain chain = Start();
   const Chain other = NewChain();

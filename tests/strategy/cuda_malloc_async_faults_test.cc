@@ -1,5 +1,5 @@
-// Device calls of cuda_malloc_async that fail: nothing is lost, and nothing is
-// handed out too early.
+// Failing device calls of cuda_malloc_async: nothing leaks, and no memory is
+// reused too early.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class CudaMallocAsyncFaultsTest : public CudaMallocAsyncFixture {
     device().AddFault(fault);
   }
 
-  // Frees in every way, throttles, exhausts and releases.
+  // Frees in all ways, throttles, exhausts and releases.
   void Run() {
     const Chain chain = NewChain();
     Chain dying = NewChain();
@@ -67,10 +67,11 @@ TEST_F(CudaMallocAsyncFaultsTest, EveryCallMayFailOnce) {
   int runs = 0;
   for (std::size_t i = 0; i < kDeviceCallCount; ++i) {
     const auto call = static_cast<DeviceCall>(i);
-    if (call == DeviceCall::kStreamDestroy) continue;  // the test's own
+    if (call == DeviceCall::kStreamDestroy)
+      continue;  // only the test itself makes this call
     for (std::uint64_t nth = 1;; ++nth) {
       Build();
-      // The test's own streams come first, three in a row.
+      // The test's own streams are created first, three in a row.
       const bool is_stream = call == DeviceCall::kStreamCreate;
       const std::uint64_t calls = Count(call);
       Fail(call, is_stream ? nth + 4 : nth);
@@ -79,15 +80,14 @@ TEST_F(CudaMallocAsyncFaultsTest, EveryCallMayFailOnce) {
           << DeviceCallName(call) << " " << nth;
       ++runs;
       if (Count(call) - calls < (is_stream ? nth + 4 : nth)) break;
-      // What the device was to end stays its own.
+      // The device keeps the objects that it failed to destroy.
       expects_no_leak_ = call != DeviceCall::kEventDestroy;
     }
   }
   EXPECT_GT(runs, 60);
 }
 
-// Memory that the driver will not take back is kept, counted, and given back
-// when it can be.
+// Memory that the driver fails to free is kept and counted, and freed later.
 TEST_F(CudaMallocAsyncFaultsTest, WhatCannotBeFreedIsKeptForLater) {
   setting_.limit_bytes = Mebibytes(40);
   Build();
@@ -102,14 +102,14 @@ TEST_F(CudaMallocAsyncFaultsTest, WhatCannotBeFreedIsKeptForLater) {
   request.flags = kNoRetry;
   EXPECT_EQ(chain->AllocateOrNull(request, failure), nullptr);
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
-  // It goes after a wait for the device, without the call that fails.
+  // It is freed after a wait for the device, without the failing call.
   EXPECT_EQ(chain->Release(), Mebibytes(32));
   EXPECT_EQ(device().Leaks().pool_blocks, 0U);
   EXPECT_NE(chain->AllocateOrNull(request, failure), nullptr);
   device().ClearFaults();
 }
 
-// Neither the free stream nor an event is to be had: the host waits instead.
+// Neither the free stream nor an event is available: the host waits instead.
 TEST_F(CudaMallocAsyncFaultsTest, WithoutEventsTheHostWaits) {
   setting_.progress = "lazy";
   for (const DeviceCall call :
@@ -129,8 +129,8 @@ TEST_F(CudaMallocAsyncFaultsTest, WithoutEventsTheHostWaits) {
   }
 }
 
-// Nothing could be ordered or waited for: the memory is not given back before
-// the device answers.
+// Ordering and waits failed: the memory is not released before the device
+//   answers.
 TEST_F(CudaMallocAsyncFaultsTest, WithoutAnyWaitMemoryStaysInUse) {
   Build();
   const Chain chain = NewChain();
@@ -150,7 +150,7 @@ TEST_F(CudaMallocAsyncFaultsTest, WithoutAnyWaitMemoryStaysInUse) {
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
 }
 
-// What the driver will not end is its own; the chain goes all the same.
+// The driver keeps the objects that it fails to destroy. The chain ends anyway.
 TEST_F(CudaMallocAsyncFaultsTest, EndsThoughTheDriverRefusesToEndAnything) {
   Build();
   {

@@ -21,8 +21,8 @@
 
 namespace strata {
 
-// The place of a simulated device of 64 MiB, and chains of the strategy alone.
-// When a test is over, everything must have gone back.
+// The place of a simulated device of 64 MiB, and chains that consist of the
+// strategy alone. At the end of a test, everything must have been released.
 class CudaMallocAsyncFixture : public ::testing::Test {
  protected:
   struct Chain {
@@ -33,18 +33,18 @@ class CudaMallocAsyncFixture : public ::testing::Test {
     Stream stream() const { return chain_stream->stream(); }
   };
 
-  // What a place is made from, beside options_; set before Build.
+  // Settings of the place besides options_. Set them before Build.
   struct Setting {
     int devices = 1;
     int ordinal = 0;
     std::size_t limit_bytes = 0;
     std::string progress = "inline";
-    bool knows_captures = false;  // so that chains may keep freed blocks
+    bool knows_captures = false;  // lets chains cache freed blocks
   };
 
   ~CudaMallocAsyncFixture() override { Finish(); }
 
-  // Ends what Build has begun; chains are gone.
+  // Ends the objects of Build. The chains must be destroyed.
   void Finish() {
     if (platform_ == nullptr) return;
     pool_.reset();
@@ -111,14 +111,14 @@ class CudaMallocAsyncFixture : public ::testing::Test {
     return chain;
   }
 
-  // Freed on the free stream, which it has to itself.
+  // Frees on the free stream, which no other block uses.
   static void FreeMarked(AllocationPtr allocation, Stream user) {
     Allocator* owner = allocation->owner();
     EXPECT_TRUE(owner->RecordStream(allocation.get(), user));
     allocation.reset();
   }
 
-  // Calls that reach the device from here on.
+  // Records the calls that reach the device from now on.
   void StartLog() {
     log_.clear();
     device().SetCallObserver([this](const CallRecord& call) {
@@ -134,7 +134,7 @@ class CudaMallocAsyncFixture : public ::testing::Test {
     }
     return result;
   }
-  // In order, without those that only ask.
+  // The recorded calls in order, without queries.
   std::vector<std::pair<DeviceCall, std::uint64_t>> LoggedWork() const {
     std::vector<std::pair<DeviceCall, std::uint64_t>> result;
     for (const CallRecord& call : log_) {

@@ -1,4 +1,5 @@
-// What cuda_malloc_async keeps goes back before the driver is likely to grow.
+// The cache of cuda_malloc_async is emptied before the driver is likely to
+// grow.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,8 @@ namespace {
 
 class CudaMallocAsyncGrowthTest : public CudaMallocAsyncCacheFixture {};
 
-// Of what the chain had and has no more, so much is in pieces that the driver
-// may need twice as much.
+// The freed memory of the chain lies in pieces, so the driver may need twice
+// the requested size of it.
 TEST_F(CudaMallocAsyncGrowthTest, IsEmptiedBeforeTheDriverMayGrow) {
   const Chain chain = Start();
   chain->Allocate(Mebibytes(32)).reset();
@@ -36,7 +37,7 @@ TEST_F(CudaMallocAsyncGrowthTest, ASmallRequestIsNotTakenForGrowth) {
   EXPECT_EQ(KeptIn(chain), 0U);
 }
 
-// It lies between the pieces.
+// The cached block lies between the pieces.
 TEST_F(CudaMallocAsyncGrowthTest, WhatIsKeptCountsAgainstWhatIsIdle) {
   const Chain chain = Start();
   chain->Allocate(Mebibytes(8)).reset();
@@ -48,7 +49,7 @@ TEST_F(CudaMallocAsyncGrowthTest, WhatIsKeptCountsAgainstWhatIsIdle) {
   EXPECT_EQ(KeptIn(chain), 0U);
 }
 
-// Once memory was given back, the driver has to grow again.
+// After a release, the driver has to grow again.
 TEST_F(CudaMallocAsyncGrowthTest, WhatWasGivenBackIsNotIdle) {
   const Chain chain = Start();
   const AllocationPtr live = chain->Allocate(Mebibytes(4));
@@ -74,7 +75,7 @@ TEST_F(CudaMallocAsyncGrowthTest, WhatAGraphMayHaveHadIsNotIdle) {
   EXPECT_EQ(KeptIn(chain), 1024U) << "40 MiB of its own are idle";
 }
 
-// The stream may not have it yet.
+// The stream may not reuse it yet.
 TEST_F(CudaMallocAsyncGrowthTest, WhatAnotherStreamHadIsNotIdle) {
   const Chain chain = Start();
   NewChain()->Allocate(Mebibytes(30)).reset();

@@ -1,5 +1,5 @@
-// What cuda_malloc_async holds, and how it gives it back: the limit, the
-// numbers, Release and exhaustion.
+// Memory that cuda_malloc_async holds and releases: the limit, the statistics,
+// Release and exhaustion.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ class CudaMallocAsyncLimitsTest : public CudaMallocAsyncFixture {
   }
 };
 
-// What the driver reserves is what is reported, pieces of 32 MiB here.
+// The reported bytes are those that the driver reserves, here in pieces of 32
+// MiB.
 TEST_F(CudaMallocAsyncLimitsTest, ReservedIsWhatTheDriverHolds) {
   Build();
   const Chain chain = NewChain();
@@ -53,7 +54,7 @@ TEST_F(CudaMallocAsyncLimitsTest, CountsWhatItsCallersHold) {
   EXPECT_EQ(chain->stats().peak_in_use_bytes, 3072U);
 }
 
-// An answer that does not come leaves the last one.
+// A failed query leaves the last value.
 TEST_F(CudaMallocAsyncLimitsTest, KeepsTheLastNumberThatTheDriverTold) {
   Build();
   const Chain chain = NewChain();
@@ -66,7 +67,7 @@ TEST_F(CudaMallocAsyncLimitsTest, KeepsTheLastNumberThatTheDriverTold) {
 }
 
 TEST_F(CudaMallocAsyncLimitsTest, TheLimitIsOnWhatIsReserved) {
-  // No whole number of the driver's steps: it must not round up.
+  // No multiple of the driver's step: it must not round up.
   setting_.limit_bytes = Mebibytes(37);
   Build();
   const Chain chain = NewChain();
@@ -79,7 +80,7 @@ TEST_F(CudaMallocAsyncLimitsTest, TheLimitIsOnWhatIsReserved) {
     live.push_back(std::move(block));
     ASSERT_LE(pool_->reserved_bytes(), setting_.limit_bytes);
   }
-  // 10 in the first piece of 32 MiB, one in what is left.
+  // 10 in the first piece of 32 MiB, one in the rest.
   EXPECT_EQ(live.size(), 11U);
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
   EXPECT_EQ(failure.limit_bytes, setting_.limit_bytes);
@@ -87,7 +88,7 @@ TEST_F(CudaMallocAsyncLimitsTest, TheLimitIsOnWhatIsReserved) {
   EXPECT_EQ(failure.reserved_bytes, Mebibytes(36));
 }
 
-// Refused before the driver is asked.
+// Refused before a driver call.
 TEST_F(CudaMallocAsyncLimitsTest, WhatIsInUseIsClaimedFirst) {
   setting_.limit_bytes = Mebibytes(36);
   Build();
@@ -98,7 +99,7 @@ TEST_F(CudaMallocAsyncLimitsTest, WhatIsInUseIsClaimedFirst) {
   EXPECT_TRUE(Fails(chain, Mebibytes(17), failure));
   EXPECT_EQ(failure.reason, Failure::Reason::kLimit);
   EXPECT_EQ(Count(DeviceCall::kMallocFromPoolAsync), asked);
-  EXPECT_EQ(Count(DeviceCall::kPoolTrimTo), 0U);  // nothing idle would help
+  EXPECT_EQ(Count(DeviceCall::kPoolTrimTo), 0U);  // no idle memory would help
 }
 
 TEST_F(CudaMallocAsyncLimitsTest, ALimitBelowTheDriversStepServesNothing) {
@@ -137,7 +138,7 @@ TEST_F(CudaMallocAsyncLimitsTest, TheLimitHoldsBetweenThreads) {
   EXPECT_LE(pool_->stats().peak_reserved_bytes, setting_.limit_bytes);
 }
 
-// The whole claim is back when the last block is.
+// After the last free, the whole claim is returned.
 TEST_F(CudaMallocAsyncLimitsTest, ClaimsGoBackHoweverMemoryIsFreed) {
   setting_.limit_bytes = Mebibytes(32);
   Build();
@@ -153,7 +154,7 @@ TEST_F(CudaMallocAsyncLimitsTest, ClaimsGoBackHoweverMemoryIsFreed) {
   EXPECT_TRUE(Fails(chain, Mebibytes(33), failure));
 }
 
-// Nor is anything claimed for what the driver did not give.
+// A failed driver call claims nothing either.
 TEST_F(CudaMallocAsyncLimitsTest, ARefusalClaimsNothing) {
   setting_.limit_bytes = Mebibytes(40);
   Build();
@@ -170,7 +171,7 @@ TEST_F(CudaMallocAsyncLimitsTest, ARefusalClaimsNothing) {
   EXPECT_FALSE(Fails(chain, Mebibytes(40), failure));
 }
 
-// Trim needs a wait: what a stream has freed is not idle before that.
+// Trim needs a wait: freed memory of a stream is idle only after it.
 TEST_F(CudaMallocAsyncLimitsTest, ReleaseWaitsForItsStreamAndTrims) {
   setting_.progress = "lazy";
   Build();
@@ -185,9 +186,10 @@ TEST_F(CudaMallocAsyncLimitsTest, ReleaseWaitsForItsStreamAndTrims) {
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
 }
 
-// What another stream has freed, and not yet run past, comes within reach: by
-// the free stream without a wait on the host, by others with one. Without the
-// ladder the driver would not give it, as reuse may not depend on luck.
+// Memory that another stream freed, behind pending work, becomes available: on
+// the free stream without a wait of the host, on other streams with one.
+// Without the ladder, the driver would not reuse it, because reuse may not
+// depend on luck.
 TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatWasFreedAside) {
   setting_.progress = "lazy";
   options_.cuda_malloc_async_deterministic = true;
@@ -214,7 +216,7 @@ TEST_F(CudaMallocAsyncLimitsTest, ExhaustionReachesWhatOtherStreamsFreed) {
   EXPECT_GE(CallsOf(DeviceCall::kPoolTrimTo).size(), 1U);
 }
 
-// What the pool can give without a wait is given without one.
+// Memory that the pool can allocate without a wait is allocated without one.
 TEST_F(CudaMallocAsyncLimitsTest, ExhaustionWaitsOnlyIfItMust) {
   options_.cuda_malloc_async_deterministic = true;
   Build();
@@ -222,7 +224,7 @@ TEST_F(CudaMallocAsyncLimitsTest, ExhaustionWaitsOnlyIfItMust) {
   const Chain other = NewChain();
   other->Allocate(Mebibytes(40)).reset();
   EXPECT_EQ(device().Synchronize(), Status::kSuccess);
-  // A chunk of one stream may not serve another one before it went back.
+  // A chunk of one stream may serve another one only after its release.
   StartLog();
   EXPECT_NE(chain->Allocate(Mebibytes(40)), nullptr);
   EXPECT_EQ(CallsOf(DeviceCall::kStreamSynchronize).size(), 0U);

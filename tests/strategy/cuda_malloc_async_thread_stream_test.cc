@@ -1,5 +1,5 @@
 // cuda_malloc_async on a thread's own default stream, which no other thread can
-// name (platform/README.md): what others free there waits for that thread.
+// name (platform/README.md): frees of other threads wait for that thread.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::Pair;
 
 class CudaMallocAsyncThreadStreamTest : public CudaMallocAsyncCacheFixture {
  protected:
-  // On the stream of the thread that runs the test.
+  // On the default stream of the test's thread.
   Chain StartHere() {
     Start();
     return NewChain(pool_, device(), device().PerThreadStream());
@@ -65,7 +65,7 @@ TEST_F(CudaMallocAsyncThreadStreamTest, SmallBlocksAreKeptAllTheSame) {
   EXPECT_EQ(chain->Allocate(1024)->data(), kept);
 }
 
-// At the price of a wait for the device.
+// At the cost of a wait for the device.
 TEST_F(CudaMallocAsyncThreadStreamTest, AShortageOfOthersReachesWhatWaits) {
   setting_.limit_bytes = Mebibytes(48);
   const Chain chain = StartHere();

@@ -1,5 +1,5 @@
-// paddle.md §3.7 rule 3: waiting for what is freed aside, counted once
-// (§5-B2), and what is left alone while the stream is capturing.
+// paddle.md §3.7 rule 3: waits for memory freed aside, which counts once
+// (§5-B2), and no waits during a capture of the stream.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 using testing::IsEmpty;
 
-// One chain with 16 MiB of 64 in use, and 16 MiB freed aside. Nothing runs
-// before somebody waits for it.
+// One chain with 16 of 64 MiB in use, and 16 MiB freed aside. Work runs only
+// when the host waits for it.
 class CudaMallocAsyncThrottleTest : public CudaMallocAsyncFixture {
  protected:
   void BuildWith(double ratio) {
@@ -27,7 +27,7 @@ class CudaMallocAsyncThrottleTest : public CudaMallocAsyncFixture {
     FreeMarked(chain_->Allocate(Mebibytes(16)), NewStream());
     StartLog();
   }
-  // Whether an allocation made `chain` wait for another stream.
+  // True if an allocation made `chain` wait for another stream.
   bool Waits(const Chain& chain) {
     log_.clear();
     const AllocationPtr block = chain->Allocate(1000);
@@ -57,8 +57,7 @@ TEST_F(CudaMallocAsyncThrottleTest, DoesNotWaitAtTheRatio) {
   EXPECT_FALSE(Waits(chain_));
 }
 
-// paddle.md §5 B2: counted twice, what is pending would make 48 MiB of what is
-// 32.
+// paddle.md §5 B2: pending memory counted twice would make 48 MiB of 32 MiB.
 TEST_F(CudaMallocAsyncThrottleTest, CountsPendingMemoryOnce) {
   BuildWith(0.7);
   EXPECT_FALSE(Waits(chain_));
@@ -92,7 +91,7 @@ TEST_F(CudaMallocAsyncThrottleTest, DoesNotWaitForWhatIsDone) {
   EXPECT_EQ(CallsOf(DeviceCall::kStreamQuery).size(), 0U);
 }
 
-// Addresses would depend on when streams are done.
+// Otherwise addresses would depend on completion times.
 TEST_F(CudaMallocAsyncThrottleTest, WaitsForWhatIsDoneIfDeterministic) {
   options_.cuda_malloc_async_deterministic = true;
   BuildWith(0.1);
@@ -101,7 +100,7 @@ TEST_F(CudaMallocAsyncThrottleTest, WaitsForWhatIsDoneIfDeterministic) {
   EXPECT_EQ(CallsOf(DeviceCall::kStreamQuery).size(), 0U);
 }
 
-// The free stream with most bytes first.
+// The free stream with the most bytes comes first.
 TEST_F(CudaMallocAsyncThrottleTest, WaitsForNoMoreThanItNeeds) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.45;
   setting_.progress = "manual";
@@ -117,8 +116,8 @@ TEST_F(CudaMallocAsyncThrottleTest, WaitsForNoMoreThanItNeeds) {
   EXPECT_EQ(CallsOf(DeviceCall::kStreamWaitEvent).size(), 1U);
 }
 
-// The free streams are the place's, so each stream waits for it by itself, and
-// what all streams use counts.
+// The free streams belong to the place, so each stream waits by itself, and the
+// memory of all streams counts.
 TEST_F(CudaMallocAsyncThrottleTest, EachStreamWaitsForItself) {
   BuildWith(0.49);
   const Chain other = NewChain();
@@ -133,7 +132,7 @@ TEST_F(CudaMallocAsyncThrottleTest, TheRatioIsOfALowerLimit) {
   EXPECT_TRUE(Waits(chain_));
 }
 
-// 3.7-4: asked for once, when there is something to compare.
+// 3.7-4: queried once, at the first comparison.
 TEST_F(CudaMallocAsyncThrottleTest, TheTotalIsAskedForOnce) {
   BuildWith(0.9);
   EXPECT_FALSE(Waits(chain_));
@@ -152,7 +151,7 @@ TEST_F(CudaMallocAsyncThrottleTest, ATotalThatIsNotToldIsAskedForAgain) {
   EXPECT_TRUE(Waits(chain_));
 }
 
-// 3.7-3 (never while capturing) and 3.7-6 (Release gives nothing then).
+// 3.7-3 (never during a capture) and 3.7-6 (Release then frees nothing).
 TEST_F(CudaMallocAsyncThrottleTest, ACaptureIsLeftAlone) {
   options_.cuda_malloc_async_pool_memory_throttle_ratio = 0.1;
   setting_.progress = "manual";
@@ -168,7 +167,7 @@ TEST_F(CudaMallocAsyncThrottleTest, ACaptureIsLeftAlone) {
   EXPECT_EQ(chain_->Release(), 0U);
   EXPECT_THAT(CallsOf(DeviceCall::kPoolTrimTo), IsEmpty());
   Graph graph;
-  // Whatever waits would have ended it.
+  // Any wait would have ended it.
   ASSERT_EQ(device().StreamEndCapture(stream, &graph), Status::kSuccess);
   EXPECT_EQ(device().GraphDestroy(graph), Status::kSuccess);
   EXPECT_TRUE(Waits(chain_));

@@ -25,7 +25,7 @@ class DirectAllocatorTest : public ::testing::Test {
   TestChain chain_ = place_.AddChain();
 };
 
-// cuda_semantics.md H3, M6: the system may hand the memory to anyone at once.
+// cuda_semantics.md H3, M6: the system may hand the memory to any user at once.
 TEST_F(DirectAllocatorTest, AFreeWaitsForItsStreamThenCallsTheSystem) {
   std::vector<DeviceCall> calls;
   place_.device().SetCallObserver([&calls](const CallRecord& call) {

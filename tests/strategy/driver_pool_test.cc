@@ -1,5 +1,5 @@
-// The pool below cuda_malloc_async: its settings, on every device, and whose it
-// is.
+// The pool below cuda_malloc_async: its settings on every device, and its
+// owner.
 
 #include "strata/strategy/driver_pool.h"
 
@@ -103,7 +103,7 @@ TEST_F(DriverPoolTest, UsesTheDefaultPoolIfAsked) {
   EXPECT_EQ(Count(DeviceCall::kPoolCreate), 0U);
   EXPECT_EQ(Get(DefaultPool(), kThreshold), UINT64_MAX);
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
-  // What is idle in it does not stay behind.
+  // Its idle memory is released too.
   chain_ = Chain();
   EXPECT_EQ(Get(DefaultPool(), PoolAttribute::kReservedCurrent), 0U);
 }
@@ -140,7 +140,7 @@ TEST_F(DriverPoolTest, APreallocationThatDoesNotFitIsNoFailure) {
   EXPECT_EQ(pool_->reserved_bytes(), Mebibytes(32));
 }
 
-// P10.
+// P10: peer access.
 TEST_F(DriverPoolTest, PeersReachThePoolIfAsked) {
   setting_.devices = 3;
   setting_.ordinal = 1;
@@ -162,7 +162,7 @@ TEST_F(DriverPoolTest, PeersAreKeptOutByDefault) {
   EXPECT_EQ(Count(DeviceCall::kCanAccessPeer), 0U);
 }
 
-// Whatever fails while the pool is made, the next request makes it anew.
+// After any failure during the setup, the next request creates a new pool.
 TEST_F(DriverPoolTest, APoolThatCannotBeSetUpIsNotKept) {
   setting_.devices = 2;
   options_.cuda_malloc_async_deterministic = true;
@@ -192,7 +192,7 @@ TEST_F(DriverPoolTest, APoolThatCannotBeSetUpIsNotKept) {
   }
 }
 
-// The pool goes with the last chain of the place.
+// The pool ends with the last chain of the place.
 TEST_F(DriverPoolTest, LivesAsLongAsAChain) {
   Build();
   Chain first = NewChain();
@@ -206,7 +206,7 @@ TEST_F(DriverPoolTest, LivesAsLongAsAChain) {
   EXPECT_EQ(pool_->reserved_bytes(), 0U);
 }
 
-// A device without pools is refused by name when the chain is built.
+// A chain on a device without pools is refused; the error names the device.
 TEST(DriverPoolRefusalTest, NamesADeviceWithoutPools) {
   const std::shared_ptr<Platform> toy = MakeToyPlatform(PlatformOptions());
   const auto pool = std::make_shared<ChunkPool>(

@@ -13,7 +13,7 @@ namespace {
 
 class ExactIndexTest : public ::testing::Test {
  protected:
-  // A block of `bytes` whose size is open.
+  // A block of `bytes` with an undecided size.
   Block* NewBlock(std::size_t bytes) {
     blocks_.emplace_back();
     blocks_.back().size = bytes;
@@ -103,7 +103,8 @@ TEST_F(ExactIndexTest, ItsTableGrowsWithTheSizes) {
   }
 }
 
-// The heap had no room for a larger table: chains are longer, nothing is lost.
+// The heap has no room for a larger table: lists are longer, and nothing is
+// lost.
 TEST_F(ExactIndexTest, WorksWithATableThatIsTooSmall) {
   for (std::size_t size = 1; size <= 1000; ++size) {
     blocks_.emplace_back();

@@ -41,7 +41,7 @@ std::shared_ptr<Allocator> MakeNothing(std::shared_ptr<ChunkPool> /*pool*/,
 }
 
 STRATA_REGISTER_STRATEGY("registered", 100, &MakeRegistered);
-// Loses: its priority is lower.
+// Ignored: its priority is lower.
 STRATA_REGISTER_STRATEGY("registered", 99, &MakeNothing);
 
 StrategyFactory Factory(const std::string& name, int priority, int line) {
@@ -111,7 +111,7 @@ TEST(StrategyFactoriesTest, ADuplicateNamesBothPlaces) {
 TEST(StrategyFactoriesTest, NothingIsRegisteredAfterTheFirstUse) {
   StrategyFactories factories;
   factories.Register(Factory("a", 100, 31));
-  factories.Names();  // is no use
+  factories.Names();  // calling it is too late
   factories.Register(Factory("b", 100, 32));
   factories.Find("unknown");
   EXPECT_THAT(Refusal<std::logic_error>(factories, Factory("c", 100, 33)),
@@ -119,7 +119,7 @@ TEST(StrategyFactoriesTest, NothingIsRegisteredAfterTheFirstUse) {
   EXPECT_THAT(factories.Names(), ElementsAre("a", "b"));
 }
 
-// As when a library is closed, whose text `file` is.
+// As when a library is unloaded. Its name is in `file`.
 TEST(StrategyFactoriesTest, WhatIsUnregisteredIsUnknown) {
   StrategyFactories factories;
   factories.Register(Factory("a", 100, 41));
@@ -154,7 +154,7 @@ TEST(StrategyRegistrarDeathTest, AMistakeEndsTheProcessWithItsPlace) {
   EXPECT_DEATH(StrategyRegistrar(Factory("", 1, 41)), "some_file.cc:41");
 }
 
-// As by a library that is loaded when it is too late.
+// As for a library that is loaded too late.
 TEST(StrategyRegistrarTest, OneThatIsTooLateIsUnknown) {
   StrategyFactories::Instance().Find("direct");
   ::testing::internal::CaptureStderr();

@@ -14,7 +14,7 @@ using Epoch = FreeEpochs::Epoch;
 
 class FreeEpochsTest : public ::testing::Test {
  protected:
-  // The stream's work so far is done, and known to be.
+  // Completes the work of the stream, and notes the completion.
   void Pass() {
     ASSERT_EQ(timeline().Close(), Status::kSuccess);
     timeline().Poll();
@@ -60,7 +60,7 @@ TEST_F(FreeEpochsTest, EpochsThatDoNotFitWaitForTheNext) {
     const Epoch epoch = epochs_.current();
     const StreamTimeline::Tick before = timeline().noted();
     epochs_.Close(timeline());
-    // Whatever was left out, no epoch gets an earlier tick than its own.
+    // For any omitted epochs, an epoch never gets a tick before its own.
     EXPECT_GT(epochs_.TickOf(epoch), before);
     EXPECT_EQ(epochs_.TickOf(epoch), timeline().noted());
     EXPECT_GE(epochs_.TickOf(static_cast<Epoch>(epoch - 1)),
@@ -91,7 +91,7 @@ TEST_F(FreeEpochsTest, StartsAgainWithoutForgettingWhatIsPending) {
   const Epoch pending = epochs_.Restart();
   EXPECT_EQ(epochs_.restarts(), 1u);
   EXPECT_FALSE(epochs_.IsOver(pending));
-  // Neither the ticks of closed epochs cover it, nor those to come before
+  // Covered neither by the ticks of closed epochs, nor by later ticks before
   // Close.
   Pass();
   epochs_.Update(timeline());

@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-// Free handles, each in a block of its own.
+// Free handles, each in a separate block.
 class FreeHandlesTest : public ::testing::Test {
  protected:
   struct Entry {
@@ -26,7 +26,7 @@ class FreeHandlesTest : public ::testing::Test {
     ASSERT_TRUE(handles_.Add(entry->handle, entry->block));
     entries_.push_back(std::move(entry));
   }
-  // The pages of the choice; 0: none.
+  // The pages of the chosen handle; 0: none.
   std::size_t ChoosePages(std::size_t missing, std::size_t space) {
     FreeHandle* const free =
         handles_.Choose(missing * kPageBytes, space * kPageBytes);
@@ -86,7 +86,7 @@ TEST_F(FreeHandlesTest, AFullListRefusesOneMore) {
   EXPECT_FALSE(handles_.Add(handle, block));
 }
 
-// Against a search through the whole list.
+// Compared with a search of the whole list.
 TEST_F(FreeHandlesTest, EveryChoiceIsThatOfALinearSearch) {
   std::uint64_t random = 1;
   const auto next = [&random](std::size_t below) {

@@ -98,7 +98,7 @@ TEST_F(FreeIndexTest, TheLastOfAClassIsFoundIfItHasTheSize) {
   Block* last = Add(Mebibytes(8), Mebibytes(9));
   EXPECT_EQ(index_.FindLast(Mebibytes(8)), last);
   EXPECT_EQ(index_.FindLast(Mebibytes(8) - kGranule), nullptr);
-  // Of the same class, but not of the size.
+  // In this class, but with another size.
   Block* other = Add(Mebibytes(8) + kGranule);
   EXPECT_EQ(index_.FindLast(Mebibytes(8)), nullptr);
   index_.Remove(other);
@@ -107,7 +107,7 @@ TEST_F(FreeIndexTest, TheLastOfAClassIsFoundIfItHasTheSize) {
   EXPECT_EQ(index_.FindLast(std::size_t{1} << 48), nullptr);
 }
 
-// A class above 64 KiB holds several sizes; a block of the request's own class
+// A class above 64 KiB holds several sizes. A block in the class of the request
 // may be too small for it.
 TEST_F(FreeIndexTest, ATooSmallBlockOfTheSameClassIsPassedOver) {
   Add(Mebibytes(64));
@@ -160,9 +160,9 @@ TEST_F(FreeIndexTest, SeesWhenItsListsAreBroken) {
   block->free_previous = other;
 }
 
-// Against an ordered map: with at most kProbes blocks in a class the result is
-// the best fit, lowest address among equals; with more, a block of a larger
-// class is a fit, and none is missed there.
+// Compared with an ordered map. With at most kProbes blocks in a class, the
+// result is the best fit with the lowest address. With more blocks, a block of
+// a larger class is a fit, and none of those is missed.
 void CompareWithMap(FreeIndex& index, bool exact_expected, unsigned seed,
                     const std::vector<std::size_t>& sizes) {
   std::mt19937_64 random(seed);
@@ -205,7 +205,7 @@ void CompareWithMap(FreeIndex& index, bool exact_expected, unsigned seed,
       // Within the accuracy of a class.
       ASSERT_LE(found->size, best->second->size + best->second->size / 128);
     } else {
-      // Only blocks of the request's own class may be overlooked.
+      // Only blocks in the class of the request may be missed.
       ASSERT_TRUE(best == model.end() ||
                   model.rbegin()->first.first <= wanted + wanted / 128);
     }
@@ -223,7 +223,7 @@ void CompareWithMap(FreeIndex& index, bool exact_expected, unsigned seed,
 }
 
 TEST_F(FreeIndexTest, IsTheBestFitWhenClassesAreShort) {
-  // Sizes so far apart that few blocks meet in a class.
+  // Sizes far enough apart that few blocks share a class.
   std::vector<std::size_t> sizes;
   for (std::size_t granules = 1; granules < 1'000'000;
        granules += 1 + granules / 90) {

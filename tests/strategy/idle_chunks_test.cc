@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-// Four chunks, each of one free block.
+// Four chunks with one free block each.
 class IdleChunksTest : public ::testing::Test {
  protected:
   static constexpr std::array<std::size_t, 4> kMebibytes = {3, 1, 4, 3};
@@ -79,7 +79,7 @@ TEST_F(IdleChunksTest, TheLargestComeFirstAndOfASizeInTheirOrder) {
     for (std::size_t i = 0; i < count; ++i) idle_.Add(&chunks_[i]);
     idle_.SortBySize();
     EXPECT_TRUE(idle_.IsConsistent());
-    // The chunk added last of those of 3 MiB.
+    // The last added chunk of 3 MiB.
     std::vector<const Chunk*> order;
     if (count > 2) order.push_back(&chunks_[2]);
     if (count > 3) order.push_back(&chunks_[3]);

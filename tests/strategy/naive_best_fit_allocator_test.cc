@@ -24,8 +24,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Rule 1, §3.2-6: nothing is kept in the memory, so sizes grow by rounding
-// alone, and addresses are aligned (the original's are 64 mod 256).
+// Rule 1, §3.2-6: the memory contains no header, so only rounding adds bytes,
+// and addresses are aligned (the original's are 64 mod 256).
 TEST_F(NaiveBestFitTest, Rule1ResultsAreRoundedTo256AndAligned) {
   Use(64, Chunks(1, 1));
   std::vector<AllocationPtr> live;
@@ -44,7 +44,7 @@ TEST_F(NaiveBestFitTest, Rule1HostAndPinnedBlocksAreLarger) {
   EXPECT_EQ(Get(1)->size(), Kibibytes(64));
 }
 
-// Rule 2, but counted.
+// Rule 2, but the blocks are counted.
 TEST_F(NaiveBestFitTest, Rule2HugeBlocksAreTheSystemsOwnAndCounted) {
   Use(64, Chunks(4, 4));
   const AllocationPtr small = Get(1000);
@@ -59,7 +59,7 @@ TEST_F(NaiveBestFitTest, Rule2HugeBlocksAreTheSystemsOwnAndCounted) {
   EXPECT_EQ(naive_->stats().in_use_bytes,
             1024 + Mebibytes(4) + Mebibytes(4) + 256);
   EXPECT_EQ(naive_->stats().chunks, 3U);
-  // Freed straight back, after the work that used it.
+  // Freed at once to the system, after the work that used it.
   const auto waits = place_->device().CallCount(DeviceCall::kStreamSynchronize);
   huge.reset();
   EXPECT_EQ(place_->device().CallCount(DeviceCall::kStreamSynchronize),
@@ -69,7 +69,7 @@ TEST_F(NaiveBestFitTest, Rule2HugeBlocksAreTheSystemsOwnAndCounted) {
   EXPECT_EQ(naive_->stats().in_use_bytes, 1024 + Mebibytes(4));
 }
 
-// Rule 4, with rule 5: the fraction is taken of what is available then.
+// Rule 4, with rule 5: a fraction of the memory available at that time.
 TEST_F(NaiveBestFitTest, Rule4ChunksAreFractionsOfWhatIsAvailable) {
   Use(256, StrategyOptions());
   const std::size_t first = Fraction(Available());
@@ -109,7 +109,7 @@ TEST_F(NaiveBestFitTest, Rule4TheHostsChunkIsFixed) {
   EXPECT_THAT(chunks_, ElementsAre(Mebibytes(3), Mebibytes(3), Mebibytes(3)));
 }
 
-// Rule 5, lazily: building asks the device nothing.
+// Rule 5, lazily: building makes no device query.
 TEST_F(NaiveBestFitTest, Rule5BuildingMakesNoDeviceCall) {
   Use(64, StrategyOptions());
   EXPECT_EQ(place_->DeviceCalls(), 1U);  // the stream
@@ -176,7 +176,7 @@ TEST_F(NaiveBestFitTest, AVisitorSeesHugeBlocksToo) {
   BlockLister lister;
   naive_->Accept(lister);
   EXPECT_EQ(lister.in_use, expected);
-  live[1].reset();  // the huge one that came first
+  live[1].reset();  // the huge block allocated first
   BlockLister after;
   naive_->Accept(after);
   EXPECT_EQ(after.in_use.size(), 3U);

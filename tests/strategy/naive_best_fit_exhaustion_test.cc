@@ -1,5 +1,5 @@
-// What naive_best_fit does when memory is short, and how it gives memory back.
-// Rule numbers are those of paddle.md §3.4, faults those of its §5.
+// naive_best_fit when memory is short, and how it releases memory. Rule numbers
+// are those of paddle.md §3.4, fault numbers those of its §5.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ TEST_F(NaiveBestFitExhaustionTest,
   EXPECT_EQ(place_->device().Leaks().allocations, 0U);
 }
 
-// Fault A9: the fraction of what was left was below the request, or the chunk
-// that was wanted was not to be had, and the rest of the memory stayed unused.
+// Fault A9: the fraction of the rest was below the request, or the wanted chunk
+// was refused, and the rest of the memory stayed unused.
 TEST_F(NaiveBestFitExhaustionTest, A9MemoryBeyondTheFractionCanBeHad) {
   Use(256, StrategyOptions());
   std::vector<AllocationPtr> live;
@@ -54,7 +54,8 @@ TEST_F(NaiveBestFitExhaustionTest, A9MemoryBeyondTheFractionCanBeHad) {
   EXPECT_LT(free_bytes, Mebibytes(2));
 }
 
-// The same with one request: it needs more than the 95 % that a chunk may take.
+// Likewise with one request, which needs more than the 95 % that a chunk may
+// use.
 TEST_F(NaiveBestFitExhaustionTest, A9ARequestMayNeedWhatIsLeftToTheDriver) {
   Use(256, StrategyOptions());
   const AllocationPtr first = Get(Mebibytes(200));
@@ -86,7 +87,7 @@ TEST_F(NaiveBestFitExhaustionTest, ALimitBoundsWhatIsAvailable) {
   EXPECT_EQ(FailureOf(Mebibytes(90)).reason, Failure::Reason::kLimit);
 }
 
-// The device was full when it was first asked, so everything looked huge.
+// The device was full at the first query, so every request looked huge.
 TEST_F(NaiveBestFitExhaustionTest, ADeviceThatWasFullAtFirstIsPooledLater) {
   Use(64, StrategyOptions());
   DevicePtr taken = 0;
@@ -100,7 +101,7 @@ TEST_F(NaiveBestFitExhaustionTest, ADeviceThatWasFullAtFirstIsPooledLater) {
 }
 
 // Rule 10 and fault B8: the refusal is a Failure with the numbers, which a
-// retry sees, and the exception made of it is OutOfMemory.
+// retry sees. Its exception is OutOfMemory.
 TEST_F(NaiveBestFitExhaustionTest, B8ExhaustionIsAFailureWithTheNumbers) {
   Use(64, Chunks(8, 8));
   const AllocationPtr live = Get(Mebibytes(3));
@@ -119,7 +120,7 @@ TEST_F(NaiveBestFitExhaustionTest, B8ExhaustionIsAFailureWithTheNumbers) {
   EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(8));
 }
 
-// Rule 10 and fault B18: pinned memory that was refused came up as null.
+// Rule 10 and fault B18: a refused request for pinned memory returned null.
 TEST_F(NaiveBestFitExhaustionTest, B18RefusedPinnedMemoryIsOutOfMemory) {
   Use(64, StrategyOptions(), PlaceKind::kPinned);
   place_->device().AddFault(FailAll(DeviceCall::kMallocHost));
@@ -131,7 +132,7 @@ TEST_F(NaiveBestFitExhaustionTest, B18RefusedPinnedMemoryIsOutOfMemory) {
 // paddle.md §2 (fraction_of_cuda_pinned_memory_to_use).
 TEST_F(NaiveBestFitExhaustionTest, PinnedMemoryIsCapped) {
   StrategyOptions options;
-  // 16 MiB: chunks of 64 KiB, as far as rounding goes.
+  // 16 MiB: chunks of 64 KiB, within rounding.
   options.fraction_of_cuda_pinned_memory_to_use =
       static_cast<double>(Mebibytes(16)) /
       static_cast<double>(HostMemoryBytes());
@@ -143,7 +144,7 @@ TEST_F(NaiveBestFitExhaustionTest, PinnedMemoryIsCapped) {
               static_cast<double>(Mebibytes(16)), 2);
   EXPECT_EQ(failure.reserved_bytes, Mebibytes(15));
   most.reset();
-  // What is idle goes back before the cap refuses.
+  // Idle memory is released before the cap refuses.
   most = Get(Mebibytes(14));
   EXPECT_LE(place_->pool()->reserved_bytes(), Mebibytes(16));
 }
@@ -156,7 +157,7 @@ TEST_F(NaiveBestFitExhaustionTest, IdleChunksGoBackForAHugeBlock) {
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(50));
 }
 
-// The pool of the place may ask for a chunk that another strategy can use.
+// The pool of the place may request a chunk that another strategy can use.
 TEST_F(NaiveBestFitExhaustionTest, AnIdleChunkServesAnotherStrategyOfThePlace) {
   Use(64, Chunks(40, 40));
   StrategyOptions options;
@@ -179,13 +180,13 @@ TEST_F(NaiveBestFitExhaustionTest, AnIdleChunkMakesRoomForAGrowthElsewhere) {
   AllocationPtr kept = Get(Mebibytes(12));
   Get(Mebibytes(12)).reset();
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(24));
-  // Memory is not exhausted; the idle chunk covers the growth.
+  // Memory is not exhausted: the idle chunk covers the growth.
   const AllocationPtr grown = other.Allocate(Mebibytes(12));
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(24));
   EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(12));
 }
 
-// A huge block that the system has no memory for, while a pool has room.
+// A huge block without system memory, while a pool has room.
 TEST_F(NaiveBestFitExhaustionTest, AHugeBlockMayComeFromAPool) {
   Use(64, Chunks(40, 1));
   const AllocationPtr pinned_down = Get(1000);
@@ -197,8 +198,8 @@ TEST_F(NaiveBestFitExhaustionTest, AHugeBlockMayComeFromAPool) {
   EXPECT_NE(Get(Mebibytes(19)), nullptr);
 }
 
-// Every call of the system fails once: the request fails and nothing changes,
-// or it is met; afterwards all is as ever.
+// Each system call fails once. The request fails without a change, or succeeds;
+// afterwards everything works as before.
 TEST_F(NaiveBestFitExhaustionTest, AFailedSystemCallChangesNothing) {
   for (const std::uint64_t mib : {0U, 4U}) {
     for (const DeviceCall call :
@@ -246,8 +247,8 @@ TEST_F(NaiveBestFitExhaustionTest, TheFirstFailedSystemCallIsReported) {
   }
 }
 
-// cuda_semantics.md K8: what a captured stream's work may still use is not the
-// driver's to have.
+// cuda_semantics.md K8: memory that captured work may still use must not be
+// released to the driver.
 class NaiveBestFitCaptureTest : public NaiveBestFitTest {
  protected:
   // A huge block, freed while a stream captures.
@@ -281,7 +282,7 @@ TEST_F(NaiveBestFitCaptureTest, AHugeBlockStaysUntilItsStreamCanBeWaitedFor) {
   EXPECT_EQ(naive_->huge_count(), 0U);
   EXPECT_EQ(naive_->stats().in_use_bytes, 1024 + Mebibytes(9));
   EXPECT_EQ(naive_->stats().reserved_bytes, Mebibytes(13));
-  // Neither a request nor a release has it go meanwhile.
+  // Meanwhile, neither a request nor a release frees it.
   Get(2000).reset();
   EXPECT_EQ(naive_->Release(), 0U);
   EXPECT_EQ(Frees(), 0U);

@@ -22,7 +22,7 @@ inline StrategyOptions Chunks(std::uint64_t first_mib, std::uint64_t next_mib) {
   return options;
 }
 
-// naive_best_fit alone at a place.
+// A place with naive_best_fit only.
 class NaiveBestFitTest : public ::testing::Test {
  protected:
   void Use(std::uint64_t memory_mib, const StrategyOptions& options,
@@ -61,7 +61,7 @@ class NaiveBestFitTest : public ::testing::Test {
   std::unique_ptr<PoolPlace> place_;
   std::shared_ptr<ChainStream> stream_;
   std::mutex chunks_mutex_;          // threads may grow at once
-  std::vector<std::size_t> chunks_;  // taken from the system, in order
+  std::vector<std::size_t> chunks_;  // sizes of the system's chunks, in order
   std::unique_ptr<NaiveBestFitAllocator> naive_;
 };
 

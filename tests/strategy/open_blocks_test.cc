@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-// A range of blocks, each beside those before and after it in address order.
+// A sequence of blocks, adjacent in address order.
 class OpenBlocksTest : public ::testing::Test {
  protected:
   Block& Add(std::size_t bytes, bool is_hole) {

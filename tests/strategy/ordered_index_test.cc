@@ -1,5 +1,4 @@
-// tf_bfc.md R6, R8, W14, paddle.md §3.4 rule 3: the order of size, then
-// address.
+// tf_bfc.md R6, R8, W14, paddle.md §3.4 rule 3: order by size, then by address.
 
 #include "strata/strategy/ordered_index.h"
 
@@ -20,7 +19,7 @@
 namespace strata {
 namespace {
 
-// Free blocks that the test made up.
+// Free blocks with made-up addresses.
 class Blocks {
  public:
   Block* Add(std::uintptr_t address, std::size_t bytes) {
@@ -45,7 +44,7 @@ TEST(OrderedIndexTest, AnEmptyOneFindsNothing) {
   EXPECT_TRUE(index.IsConsistent());
 }
 
-// Sizes of one class, which an index by classes alone would not tell apart.
+// Sizes of one class, which an index by classes alone could not distinguish.
 TEST(OrderedIndexTest, TellsSizesOfOneClassApart) {
   Blocks blocks;
   OrderedIndex index;
@@ -152,7 +151,7 @@ TEST(OrderedIndexTest, AgreesWithASet) {
   }
 }
 
-// W14: no scan of smaller or equal ones. A list in address order would take
+// W14: no scan of smaller or equal blocks. A list in address order would take
 // 10^10 steps for this.
 TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
   constexpr std::size_t kBlocks = 200'000;
@@ -179,9 +178,9 @@ TEST(OrderedIndexTest, ManyBlocksOfOneSizeStayCheap) {
   EXPECT_EQ(index.count(), 0U);
 }
 
-// Blocks at equal distances, as all that have one size are in a fresh chunk. At
-// some distances, such as the Fibonacci numbers, priorities that are the hash
-// of one multiplication rise with the address: then each block has one child.
+// Blocks at equal distances, as in a fresh chunk with one size. At some
+// distances, such as the Fibonacci numbers, priorities from a hash of one
+// multiplication rise with the address; then each block has one child.
 TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
   constexpr std::size_t kBlocks = 4000;
   for (const std::size_t granules :
@@ -191,7 +190,7 @@ TEST(OrderedIndexTest, StaysShallowWhateverTheDistance) {
     for (std::size_t i = 1; i <= kBlocks; ++i) {
       index.Insert(blocks.Add(256 * granules * i, 512));
     }
-    // 12 levels would hold them all; chance takes about 28.
+    // 12 levels could hold them all; a random tree needs about 28.
     EXPECT_LE(index.Depth(), 48U) << granules;
   }
 }

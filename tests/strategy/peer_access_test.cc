@@ -1,4 +1,4 @@
-// Threads that enable a peer at once.
+// Threads that enable one peer at once.
 
 #include "strata/strategy/virtual_memory/peer_access.h"
 
@@ -14,8 +14,8 @@ namespace {
 constexpr Location kOwner{Location::Kind::kDevice, 0};
 constexpr Location kPeer{Location::Kind::kDevice, 1};
 
-// The driver refuses the first grant, and takes its time: another thread
-// enables the peer meanwhile, if it can.
+// The driver refuses the first grant slowly. Meanwhile, another thread enables
+// the peer if it can.
 class SlowMapper : public PeerAccess::Mapper {
  public:
   explicit SlowMapper(PeerAccess& access) : access_(access) {}
@@ -24,7 +24,7 @@ class SlowMapper : public PeerAccess::Mapper {
     if (++calls_ != 1) return Status::kSuccess;
     other_ = std::async(std::launch::async,
                         [this] { return access_.Enable(kPeer); });
-    // The other call must not get here before this one is over.
+    // The other call must not get here before the end of this one.
     for (int i = 0; i < kPatience && calls_ == 1; ++i) {
       std::this_thread::yield();
     }

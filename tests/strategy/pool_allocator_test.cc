@@ -1,4 +1,4 @@
-// How the strategy pool keeps and gives up pieces. The rules are those of
+// How the strategy pool caches and releases pieces. The rules are those of
 // tf_bfc.md §2, PoolAllocator.
 
 #include "strata/strategy/pool_allocator.h"
@@ -49,7 +49,7 @@ class PoolAllocatorTest : public ::testing::Test {
     chain_ = place_->AddChain();
   }
   AllocationPtr Get(std::size_t bytes) { return chain_->Allocate(bytes); }
-  // Allocates and frees; returns where it was.
+  // Allocates and frees. Returns the address.
   void* Touch(std::size_t bytes) { return Get(bytes)->data(); }
   // The strategy, at places without a view for each stream.
   PoolAllocator& strategy() {
@@ -68,7 +68,7 @@ class PoolAllocatorTest : public ::testing::Test {
   TestChain chain_;
 };
 
-// "exact-size multimap": only the very size is reused.
+// "exact-size multimap": only an equal size is reused.
 TEST_F(PoolAllocatorTest, ReusesAPieceForTheSameSizeOnly) {
   Use({});
   void* first = Touch(1000);
@@ -115,8 +115,8 @@ TEST_F(PoolAllocatorTest, RefusesAnUnknownRounder) {
   EXPECT_THROW(Use({.rounder = "odd"}), std::invalid_argument);
 }
 
-// "16-B prefix in memory": ours is the record, so what the system gives is what
-// the user gets.
+// "16-B prefix in memory": here the record replaces the prefix, so the user
+// gets the whole memory of the system.
 TEST_F(PoolAllocatorTest, KeepsNothingInTheMemoryItself) {
   Use({});
   const AllocationPtr allocation = Get(4096);
@@ -145,7 +145,7 @@ TEST_F(PoolAllocatorTest, GivesUpWhatWasKeptLongest) {
   AllocationPtr three = Get(300);
   two.reset();
   one.reset();
-  three.reset();  // 200 goes
+  three.reset();  // evicts 200
   EXPECT_EQ(strategy().evictions(), 1U);
   EXPECT_EQ(stats().free_blocks, 2U);
   EXPECT_EQ(place_->pool()->reserved_bytes(), 400U);
@@ -164,7 +164,7 @@ TEST_F(PoolAllocatorTest, AHitMakesAPieceYoungAgain) {
   one.reset();
   two.reset();
   Touch(100);
-  Touch(300);  // 200 goes, not 100
+  Touch(300);  // evicts 200, not 100
   const std::uint64_t calls = SystemCalls();
   Touch(100);
   EXPECT_EQ(SystemCalls(), calls);
@@ -177,7 +177,7 @@ TEST_F(PoolAllocatorTest, ALimitOnBytesGivesUpTheOldestToo) {
   AllocationPtr three = Get(200);
   one.reset();
   two.reset();
-  three.reset();  // 600 goes
+  three.reset();  // evicts 600
   EXPECT_EQ(stats().idle_bytes, 500U);
   EXPECT_EQ(strategy().evictions(), 1U);
 }
@@ -190,7 +190,7 @@ TEST_F(PoolAllocatorTest, APieceAboveTheLimitOnBytesDisplacesNoOther) {
   EXPECT_EQ(strategy().evictions(), 0U);
 }
 
-// Frees, one after the other, a piece of each of `sizes` sizes.
+// Frees one piece of each of `sizes` sizes, one after the other.
 void Cycle(TestChain& chain, std::size_t sizes, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     for (std::size_t size = 1; size <= sizes; ++size) {
@@ -203,7 +203,7 @@ void Cycle(TestChain& chain, std::size_t sizes, int rounds) {
 // allocated/(allocated+got) > 0.002: limit = … 1.1×limit, counters reset".
 TEST_F(PoolAllocatorTest, TheLimitGrowsByATenthAfterAThousandEvictions) {
   Use({.size_limit = 200, .auto_resize = true});
-  // Every free past the first 200 gives up a piece: 201 sizes in LRU order.
+  // Every free after the first 200 evicts a piece: 201 sizes in LRU order.
   Cycle(chain_, 201, 5);
   EXPECT_EQ(strategy().evictions(), 5U * 201 - 200);
   EXPECT_EQ(strategy().size_limit(), 200U);
@@ -228,7 +228,7 @@ TEST_F(PoolAllocatorTest, TheLimitStaysIfItMayNotGrow) {
   EXPECT_EQ(strategy().size_limit(), 3U);
 }
 
-// "evicted/put > 0.002": rare evictions are tolerable.
+// "evicted/put > 0.002": rare evictions are acceptable.
 TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRare) {
   Use({.size_limit = 1, .auto_resize = true, .kind = PlaceKind::kHost});
   // Two evictions in 1200 frees.
@@ -240,7 +240,7 @@ TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRare) {
   EXPECT_EQ(strategy().size_limit(), 1U);
 }
 
-// Frees `count` pieces of sizes never seen before, each after 599 hits.
+// Frees `count` pieces of new sizes, each after 599 hits.
 void TouchFreshSizes(TestChain& chain, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     for (int j = 0; j < 599; ++j) chain->Allocate(64).reset();
@@ -248,7 +248,8 @@ void TouchFreshSizes(TestChain& chain, std::size_t count) {
   }
 }
 
-// "evicted/put" alone keeps the limit, however many misses live pieces were.
+// Rare "evicted/put" alone keeps the limit, although many live pieces were
+// misses.
 TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRareAndMissesAreNot) {
   Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
   std::vector<AllocationPtr> live;
@@ -259,15 +260,17 @@ TEST_F(PoolAllocatorTest, TheLimitStaysWhileEvictionsAreRareAndMissesAreNot) {
   live.clear();
 }
 
-// "allocated/(allocated+got)" alone keeps it: nobody misses what goes.
+// Rare "allocated/(allocated+got)" alone keeps it: no request misses the
+// evicted pieces.
 TEST_F(PoolAllocatorTest, TheLimitStaysWhileMissesAreRareAndEvictionsAreNot) {
   Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
   std::vector<AllocationPtr> live;
   for (std::size_t i = 0; i < 1100; ++i) live.push_back(Get(100'000 + 64 * i));
-  // Growing forgets the misses so far.
+  // Growth resets the misses.
   while (strategy().size_limit() == 100) Cycle(chain_, 101, 1);
   EXPECT_EQ(strategy().size_limit(), 110U);
-  // The rest of that cycle missed, too; beside these hits that is nothing.
+  // The rest of that cycle missed too. Compared with these hits, that is
+  // negligible.
   for (int i = 0; i < 100'000; ++i) Touch(64);
   const std::uint64_t before = strategy().evictions();
   live.clear();
@@ -275,7 +278,7 @@ TEST_F(PoolAllocatorTest, TheLimitStaysWhileMissesAreRareAndEvictionsAreNot) {
   EXPECT_EQ(strategy().size_limit(), 110U);
 }
 
-// "counters reset": what was so at the old limit does not count at the new one.
+// "counters reset": rates at the old limit do not count at the new one.
 TEST_F(PoolAllocatorTest, AfterGrowingTheRatesStartAnew) {
   Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
   while (strategy().size_limit() == 100) Cycle(chain_, 101, 1);
@@ -285,7 +288,7 @@ TEST_F(PoolAllocatorTest, AfterGrowingTheRatesStartAnew) {
   EXPECT_EQ(strategy().size_limit(), 110U);
 }
 
-// W19 (tf #8560): a working set above the limit must not miss for ever.
+// W19 (tf #8560): a working set above the limit must not miss forever.
 TEST_F(PoolAllocatorTest, W19AWorkingSetAboveTheLimitIsHeldInTheEnd) {
   Use({.size_limit = 100, .auto_resize = true, .kind = PlaceKind::kHost});
   Cycle(chain_, 400, 60);
@@ -307,8 +310,7 @@ TEST_F(PoolAllocatorTest, W19LogsNothing) {
   EXPECT_GT(strategy().size_limit(), 3U);
 }
 
-// W19 (tf #11915): what a pool keeps must not be the reason that a request
-// fails.
+// W19 (tf #11915): cached pieces of a pool must not make a request fail.
 TEST_F(PoolAllocatorTest, W19ExhaustionTakesWhatIsKept) {
   Use({.kind = PlaceKind::kDevice});
   std::vector<AllocationPtr> live;
@@ -407,8 +409,8 @@ TEST_F(PoolAllocatorTest, ARefusedMissChangesNothing) {
   EXPECT_TRUE(strategy().IsConsistent());
 }
 
-// Stream B is made to wait for A before it gets what A freed, and the system
-// gets nothing back that a stream may still use (cuda_semantics.md M3, M6).
+// Stream B waits for A before it gets memory that A freed. Memory that a stream
+// may still use is not released to the system (cuda_semantics.md M3, M6).
 TEST_F(PoolAllocatorTest, WaitsForItsStreamsBeforeTheSystemGetsAPiece) {
   Use({.kind = PlaceKind::kDevice, .progress = "lazy"});
   const TestChain other = place_->AddChain();

@@ -1,5 +1,5 @@
-// When the strategy pool waits for its streams before the system gets a piece
-// (cuda_semantics.md M6).
+// When the strategy pool waits for its streams before it releases a piece to
+// the system (cuda_semantics.md M6).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class PoolWaitsTest : public ::testing::Test {
   TestChain chain_ = place_.AddChain();
 };
 
-// What was free when a wait began has been waited for; what came later has not.
+// A wait covers the pieces that are free when it begins, and none freed later.
 TEST_F(PoolWaitsTest, OneWaitServesAllThatWasFreeThen) {
   std::vector<AllocationPtr> live;
   for (std::size_t i = 0; i < 6; ++i) live.push_back(Get(1000 + i));
@@ -46,21 +46,21 @@ TEST_F(PoolWaitsTest, OneWaitServesAllThatWasFreeThen) {
   });
   for (AllocationPtr& one : live) one.reset();
   place_.device().SetCallObserver(nullptr);
-  // The third displaces the first, and three were free by then.
+  // The third displaces the first. Three pieces were free by then.
   EXPECT_THAT(calls, ::testing::ElementsAre(
                          DeviceCall::kStreamSynchronize, DeviceCall::kMemFree,
                          DeviceCall::kMemFree, DeviceCall::kMemFree,
                          DeviceCall::kStreamSynchronize, DeviceCall::kMemFree));
 }
 
-// A piece that is used again is as new.
+// A reused piece needs a new wait.
 TEST_F(PoolWaitsTest, AWaitBeforeAPiecesLastUseDoesNotServeIt) {
   AllocationPtr first = Get(1000);
   AllocationPtr second = Get(1001);
   AllocationPtr third = Get(1002);
   first.reset();
   second.reset();
-  third.reset();  // a wait, which covers all three
+  third.reset();  // makes a wait, which covers all three
   Touch(1001);
   const auto waits = [this] {
     return place_.device().CallCount(DeviceCall::kStreamSynchronize);
@@ -72,7 +72,7 @@ TEST_F(PoolWaitsTest, AWaitBeforeAPiecesLastUseDoesNotServeIt) {
   EXPECT_EQ(waits(), before + 1);
 }
 
-// Frees while a stream captures, which no wait can cover.
+// Frees while a stream captures. No wait can cover them.
 class PoolCaptureTest : public ::testing::Test {
  protected:
   void Use(std::uint64_t size_limit, bool auto_resize = false,
@@ -89,7 +89,7 @@ class PoolCaptureTest : public ::testing::Test {
     ASSERT_NE(pool_, nullptr);
   }
   AllocationPtr Get(std::size_t bytes) { return pool_->Allocate(bytes); }
-  // Pieces of 1000 bytes and up, freed in this order during a capture.
+  // Frees pieces of 1000 bytes and more, in this order, during a capture.
   void FreeDuringCapture(std::size_t count) {
     std::vector<AllocationPtr> live;
     for (std::size_t i = 0; i < count; ++i) live.push_back(Get(1000 + i));
@@ -142,7 +142,7 @@ TEST_F(PoolCaptureTest, AHitGoesBackAlthoughTheLimitIsExceeded) {
   EXPECT_TRUE(pool_->IsConsistent());
 }
 
-// So that the limit holds again with the next free that is no hit.
+// So the limit holds again after the next free that is no hit.
 TEST_F(PoolCaptureTest, NoMoreThanWasKeptGoesBackByAHit) {
   Use(2);
   AllocationPtr later = Get(2000);
@@ -173,12 +173,12 @@ TEST_F(PoolCaptureTest, ALimitOfBytesHoldsAgainAfterIt) {
   EndCapture();
   Get(500).reset();
   EXPECT_EQ(Kept(), 1U);
-  // Alone more than the limit: others stay for it.
+  // This piece alone exceeds the limit: others stay instead.
   Get(1501).reset();
   EXPECT_TRUE(IsKept(500));
 }
 
-// One wait in vain for each free, and the limit is left alone.
+// One failed wait for each free, and the limit does not change.
 TEST_F(PoolCaptureTest, WhatStaysIsNoEviction) {
   Use(2, /*auto_resize=*/true);
   FreeDuringCapture(60);
@@ -239,7 +239,7 @@ TEST(WaitRoundsTest, StampsThatRunOutAreNeverCoveredTooEarly) {
     ASSERT_TRUE(waits.Covers(before));
     ASSERT_FALSE(waits.Covers(waits.now()));
   }
-  // So many failed ones say nothing about what was freed meanwhile.
+  // This many failed waits do not cover memory freed meanwhile.
   const WaitRounds::Stamp old = waits.now();
   for (int i = 0; i < 70'000; ++i) waits.Begin();
   EXPECT_FALSE(waits.Covers(old));

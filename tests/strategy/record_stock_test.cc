@@ -24,7 +24,7 @@ TEST_F(RecordStockTest, RestocksToABatch) {
   RecordStock stock(slab_);
   EXPECT_TRUE(stock.Restock(lock_));
   EXPECT_EQ(stock.size(), RecordStock::kBatch);
-  // What a full one does not need goes back.
+  // A full stock returns its surplus.
   EXPECT_TRUE(stock.Restock(lock_));
   EXPECT_EQ(stock.size(), RecordStock::kBatch);
   EXPECT_EQ(slab_.taken(), taken_before_ + RecordStock::kBatch);

@@ -19,13 +19,13 @@ TEST(StrategyRegistryTest, BuildsEveryStrategyByItsName) {
     options.strategy = name;
     TestPlace place(options);
     const TestChain chain = place.AddChain();
-    // A strategy that streams share is below a view of it.
+    // A strategy that streams share lies below its view.
     const Allocator* strategy = chain.strategy.get();
     if (strategy->name() == std::string("stream_view")) {
       strategy = strategy->underlying();
     }
     EXPECT_EQ(strategy->name(), name);
-    // Building touches no device but for the stream.
+    // Building makes no device call except for the stream.
     EXPECT_EQ(place.DeviceCalls(), 1U);
   }
 }

@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-// Work that leaves a letter when it runs.
+// Work that appends a letter when it runs.
 struct Letter {
   std::string* text;
   char letter;
@@ -69,7 +69,7 @@ TEST_F(SharedOrderTest, OrdersAStreamAfterTheWorkBeforeAnothersFree) {
   order_.NoteFree(*share_a_);
   EXPECT_EQ(order_.OrderAfterOthers(*share_b_), Status::kSuccess);
   Submit(*b_, letter_b_);
-  // Nothing has made A run but the order of B after it.
+  // Only the order of B behind it can have made A run.
   EXPECT_EQ(b_->Synchronize(), Status::kSuccess);
   EXPECT_EQ(text_, "AB");
   EXPECT_EQ(Count(DeviceCall::kStreamSynchronize), 1U);
@@ -98,7 +98,7 @@ TEST_F(SharedOrderTest, WaitsOncePerStreamThatFreedSomething) {
   EXPECT_EQ(Count(DeviceCall::kEventRecord), 3U);
 }
 
-// Frees that nobody has looked for count as one: who looks waits for the last.
+// Several frees between two checks count as one: the check waits for the last.
 TEST_F(SharedOrderTest, WaitsForTheWorkBeforeTheLastOfSeveralFrees) {
   order_.NoteFree(*share_a_);
   Submit(*a_, letter_a_);
@@ -151,7 +151,7 @@ TEST_F(SharedOrderTest, AFailedOrderIsTriedAgain) {
   EXPECT_EQ(Count(DeviceCall::kStreamWaitEvent), 1U);
 }
 
-// Also where it was freed after the stream was gone.
+// Also if it was freed after the end of the stream.
 TEST_F(SharedOrderTest, TheLastWorkOfARetiredStreamComesFirst) {
   Submit(*a_, letter_a_);
   a_->timeline()->End();
@@ -231,8 +231,8 @@ TEST_F(SharedOrderTest, WaitingForItWaitsForAllStreams) {
   EXPECT_TRUE(order_.IsDone());
 }
 
-// A stream without device, which the host waits for; how often it did, and how
-// much had been submitted then.
+// A stream without a device. The host waits for it. Records the number of
+// waits, and the work submitted before each.
 class WaitedStream final : public ChainStream {
  public:
   Status Synchronize() noexcept override {
@@ -254,15 +254,16 @@ class SharedOrderThreadsTest : public ::testing::Test {
   std::shared_ptr<SharedOrder::Share> other_share_ = order_.Join(other_);
 };
 
-// A free of the own stream, by a second thread that uses it, was counted as one
-// of another stream that had been waited for; so the next one of those was not.
+// A free of the own stream, by a second thread that uses it, counted as a free
+// of another stream that had been waited for. So the next free of another
+// stream was missed.
 TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
   std::atomic<bool> is_over{false};
   const auto third_share = order_.Join(std::make_shared<WaitedStream>());
   std::thread freer([&] {
     while (!is_over) {
       order_.NoteFree(*own_share_);
-      // Looks for it, so that the next one counts, too.
+      // Waits for it, so that the next one counts too.
       EXPECT_EQ(order_.OrderAfterOthers(*third_share), Status::kSuccess);
     }
   });
@@ -272,7 +273,7 @@ TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
     const int waits = other_->waits;
     EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
     missed += other_->waits == waits ? 1 : 0;
-    // Nothing new; what this counted as waited for was too much.
+    // No new free; an earlier bug counted too many frees as waited for here.
     EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);
   }
   is_over = true;
@@ -281,7 +282,7 @@ TEST_F(SharedOrderThreadsTest, OwnFreesHideNoFreeOfAnother) {
 }
 
 // A free that was just being noted counted as waited for, although its stream
-// was passed over.
+// was skipped.
 TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
   constexpr int kFrees = 10'000;
   std::atomic<int> noted{0};
@@ -309,7 +310,7 @@ TEST_F(SharedOrderThreadsTest, AFreeInTheMakingIsNotWaitedForYet) {
   EXPECT_EQ(missed, 0);
 }
 
-// What is forgotten with a share that is gone still counts as waited for.
+// Frees that are forgotten with a destroyed share still count as waited for.
 TEST_F(SharedOrderThreadsTest, AShareThatIsGoneLeavesNothingToWaitFor) {
   order_.NoteFree(*other_share_);
   EXPECT_EQ(order_.OrderAfterOthers(*own_share_), Status::kSuccess);

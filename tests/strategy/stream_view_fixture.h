@@ -33,7 +33,7 @@ class StreamViewTest : public ::testing::Test {
     EXPECT_EQ(device().MemsetAsync(scratch_.ptr, 1, 64, view.stream()),
               Status::kSuccess);
   }
-  // Both streams are in use.
+  // Puts both streams in use.
   void UseBoth() {
     a_->Allocate(256).reset();
     b_->Allocate(256).reset();

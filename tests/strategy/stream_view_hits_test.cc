@@ -1,4 +1,5 @@
-// The hit path of a stream's view: what goes past the layers, parked or not.
+// The hit path of a stream's view: requests that bypass the layers, with parked
+// and other blocks.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,8 @@ namespace {
 
 using StreamViewHitsTest = StreamViewTest;
 
-// While a stream is the only one in use, the front of its chain need not walk.
+// While one stream is the only one in use, the front of its chain need not
+// walk.
 TEST_F(StreamViewHitsTest, AStreamAloneHasAHitPath) {
   a_->Allocate(4096).reset();
   HitPath* const path = a_->hit_path();
@@ -55,7 +57,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamWaitsForWhatAHitGave) {
   EXPECT_EQ(Waits(), 1U);
 }
 
-// DESIGN §4: freed on stream A, a block stays in A's list, reusable at once.
+// DESIGN §4: a block freed on stream A stays in A's list, reusable at once.
 TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
   UseBoth();
   Block* const block = a_->Allocate(4096).release()->block();
@@ -76,13 +78,13 @@ TEST_F(StreamViewHitsTest, AHitParksAndTakesWhatIsParked) {
     EXPECT_EQ(again->requested, 4000U);
   }
   EXPECT_EQ(a_->stats().requested_bytes, 4000U);
-  // B has looked for it.
+  // B has searched for it.
   EXPECT_GE(place_.DeviceCalls(), calls);
   a_->DoFree(block->allocation());
 }
 
-// A hit, which has its stream's lock, takes no other one for what is parked:
-// so nobody drains as long as it is held, though the work is done.
+// A hit holds the lock of its stream, and takes no other lock for parked
+// blocks. So no drain runs while it is held, even if the work is complete.
 TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
   UseBoth();
   Block* const block = a_->Allocate(Mebibytes(20)).release()->block();
@@ -100,7 +102,7 @@ TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
     while (!is_draining) std::this_thread::yield();
     for (int i = 0; i < 5000; ++i) {
       std::this_thread::yield();
-      // Parked blocks are in use as far as the strategy knows.
+      // For the strategy, parked blocks are in use.
       EXPECT_EQ(strategy_->stats().in_use_bytes, in_use) << i;
     }
     EXPECT_EQ(a_->hit_path()->Take(Mebibytes(20)), block);
@@ -111,7 +113,7 @@ TEST_F(StreamViewHitsTest, TheLockOfAStreamGuardsWhatItParked) {
   EXPECT_LT(strategy_->stats().in_use_bytes, Mebibytes(20));
 }
 
-// The lock may be in use for hits all the time, or be a thread's own.
+// The lock may be in use for hits all the time, or a thread may own it.
 TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStreamThatParkedNothing) {
   UseBoth();
   device().StepAll();
@@ -133,7 +135,8 @@ TEST_F(StreamViewHitsTest, WhoDrainsTakesNoLockOfAStreamThatParkedNothing) {
   holder.join();
 }
 
-// A view that goes leaves what it parked, but its lock is the next chain's.
+// A destroyed view leaves its parked blocks, but its lock serves the next
+// chain.
 TEST_F(StreamViewHitsTest, WhatAViewParkedOutlivesIt) {
   UseBoth();
   const ChainLock* const lock = a_->hit_path()->hit_lock();
@@ -148,8 +151,8 @@ TEST_F(StreamViewHitsTest, WhatAViewParkedOutlivesIt) {
   EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
-// A stream that has its only block again and again leaves the place alone:
-// that nothing is deferred any more is known from the next look on.
+// A stream that reuses its only block repeatedly does not touch the place. Only
+// the next check clears the deferred state.
 TEST_F(StreamViewHitsTest, WhatIsTakenBackIsNotDeferred) {
   UseBoth();
   device().StepAll();
@@ -167,7 +170,8 @@ TEST_F(StreamViewHitsTest, WhatIsTakenBackIsNotDeferred) {
   EXPECT_FALSE(place_.frees()->any());
 }
 
-// DESIGN §4: what a hit gave reaches the others when A's event is complete.
+// DESIGN §4: a block from a hit becomes available to others when A's event is
+// complete.
 TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   UseBoth();
   const std::uint64_t waits = Waits();
@@ -186,7 +190,7 @@ TEST_F(StreamViewHitsTest, AnotherStreamHasWhatAHitParkedOnceTheWorkIsDone) {
   EXPECT_EQ(Waits(), waits);
 }
 
-// DESIGN §5: an event per batch, and yet no device call with a lock held.
+// DESIGN §5: one event per batch, and no device call under a lock.
 TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
   UseBoth();
   device().StepAll();
@@ -210,12 +214,12 @@ TEST_F(StreamViewHitsTest, AHitLeavesTheEventOfABatchToAWalk) {
   EXPECT_EQ(device().CallCount(DeviceCall::kEventRecord) - before, 10U);
 }
 
-// Blocks of the strategy that a hit took could not be parked: the room was for
-// what walks had taken.
+// Blocks that a hit took from the strategy could not be parked, because only
+// walks had reserved room.
 TEST_F(StreamViewHitsTest, AHitTakesNoMoreThanCanBeParked) {
   UseBoth();
   {
-    // Free memory of the strategy that both streams are ordered after.
+    // Free memory of the strategy, ordered behind both streams.
     const AllocationPtr both = a_->Allocate(Mebibytes(1));
   }
   device().StepAll();
@@ -249,7 +253,7 @@ TEST_F(StreamViewHitsTest, WhileCapturesAreAnnouncedEveryCallWalks) {
   place_.timelines()->gate().Withdraw();
 }
 
-// Nobody would drain it.
+// No thread would drain it.
 TEST_F(StreamViewHitsTest, NoHitParksOnceTheFacadeHasLetGo) {
   UseBoth();
   Block* const block = a_->Allocate(4096).release()->block();
@@ -261,7 +265,7 @@ TEST_F(StreamViewHitsTest, NoHitParksOnceTheFacadeHasLetGo) {
   a_->DoFree(block->allocation());
 }
 
-// The stream that freed the block is gone, but its work may not be done.
+// The stream that freed the block is destroyed, but its work may be pending.
 TEST_F(StreamViewHitsTest, AHitDoesNotOvertakeAStreamThatIsGone) {
   auto a =
       std::make_unique<StreamView>(strategy_, order_, place_.NewChainStream());

@@ -1,5 +1,5 @@
-// Which lock guards a strategy that streams share: that of the one stream in
-// use, or else its own.
+// The lock that guards a shared strategy: the lock of the only stream in use,
+// otherwise the strategy's own lock.
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST_P(StreamViewLockTest, IsItsOwnOnceTheStreamThatHadItIsGone) {
   a->Allocate(4096).reset();
   a.reset();
   EXPECT_FALSE(shared_lock().is_lent());
-  // Nobody has it.
+  // No thread holds it.
   EXPECT_EQ(source_.shared()->stats().in_use_bytes, 0U);
 }
 
@@ -89,7 +89,7 @@ TEST_P(StreamViewLockTest, ServesHitsWithoutItsOwn) {
   a->Allocate(4096).reset();
   HitPath& path = *a->hit_path();
   const HitGuard guard(path);
-  // Whoever wanted it would wait for ever.
+  // A thread that takes it would wait forever.
   const std::lock_guard<ChainLock> own(
       *source_.shared()->hit_path()->hit_lock());
   Block* const block = path.Take(4096);
@@ -97,7 +97,8 @@ TEST_P(StreamViewLockTest, ServesHitsWithoutItsOwn) {
   EXPECT_TRUE(path.Give(block));
 }
 
-// Hits of one stream while another one comes and goes, and somebody looks.
+// Hits of one stream, while another one is created and destroyed and statistics
+// are read.
 TEST_P(StreamViewLockTest, GuardsTheStrategyWhoeverHasIt) {
   constexpr int kRounds = 200;
   constexpr std::size_t kBytes = 4096;

@@ -26,8 +26,8 @@ TEST_F(StreamViewTest, AStreamGetsItsOwnBlockBackWithoutWaiting) {
   EXPECT_EQ(Waits(), 0U);
 }
 
-// What one stream freed while it was alone is not parked: the second one waits
-// for it, once.
+// Blocks that a stream freed while it was alone are not parked. The second
+// stream waits for them, once.
 TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
   AllocationPtr block = a_->Allocate(4096);
   const void* data = block->data();
@@ -40,7 +40,7 @@ TEST_F(StreamViewTest, ASecondStreamWaitsForWhatTheFirstFreedAlone) {
   EXPECT_EQ(Waits(), 1U);
 }
 
-// DESIGN §4: freed on stream A, a block stays in A's list.
+// DESIGN §4: a block freed on stream A stays in A's list.
 TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
   UseBoth();
   AllocationPtr block = a_->Allocate(4096);
@@ -54,7 +54,7 @@ TEST_F(StreamViewTest, AParkedBlockIsItsOwnStreamsAtOnce) {
   EXPECT_EQ(place_.DeviceCalls(), calls);
 }
 
-// So that those parked before it reach the others sooner.
+// So blocks parked earlier become available to others sooner.
 TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
   UseBoth();
   std::array<AllocationPtr, 3> blocks;
@@ -71,7 +71,7 @@ TEST_F(StreamViewTest, OfEqualsTheOneParkedLastIsTaken) {
   }
 }
 
-// Of a strategy that aligns by itself.
+// For a strategy that aligns blocks itself.
 TEST(StreamViewOfBfcTest, AnAlignedRequestHasTheParkedBlockThatIs) {
   PoolPlaceOptions options;
   options.progress = "manual";
@@ -117,7 +117,8 @@ TEST_F(StreamViewTest, AnotherStreamHasAParkedBlockOnceTheWorkIsDone) {
   EXPECT_EQ(Waits(), waits);
 }
 
-// Also by a request that must not grow, as the layer above asks first.
+// Also by a request that must not grow, because the layer above tries that
+// first.
 TEST_F(StreamViewTest, AParkedBlockIsThereWithoutGrowth) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(20));
@@ -138,7 +139,7 @@ TEST_F(StreamViewTest, AParkedBlockIsNotWastedOnASmallRequest) {
   EXPECT_EQ(a_->Allocate(Mebibytes(1) - 1000)->data(), data);
 }
 
-// Nobody would wait for what could be split.
+// No request would wait for the block that could be split.
 TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
   UseBoth();
   AllocationPtr block = a_->Allocate(Mebibytes(250));
@@ -149,7 +150,7 @@ TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
   Failure failure;
   const Request small{Mebibytes(6)};
   const Request at_once{Mebibytes(6), 0, kNoRetry};
-  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);  // it is A's
+  EXPECT_EQ(b_->TryAllocate(at_once, failure), nullptr);  // it belongs to A
   Allocation* taken = a_->TryAllocate(at_once, failure);
   ASSERT_NE(taken, nullptr) << failure.ToString();
   EXPECT_EQ(taken->data(), data);
@@ -163,14 +164,14 @@ TEST_F(StreamViewTest, AParkedBlockIsWastedWhereTheRequestWouldFail) {
   EXPECT_EQ(taken->data(), data);
   a_->DoFree(taken);
   EXPECT_NE(device().PendingCount(), 0U);
-  // Else the frees are waited for, and the block is split.
+  // Otherwise the request waits for the frees, and splits the block.
   const AllocationPtr half = a_->Allocate(Mebibytes(120));
   EXPECT_EQ(device().PendingCount(), 0U);
   EXPECT_LT(half->size(), Mebibytes(121));
   EXPECT_NO_THROW(a_->Allocate(Mebibytes(120)));
 }
 
-// No more of them are remembered than a few.
+// Only a few of them are remembered.
 TEST_F(StreamViewTest, ManyBlocksAreWastedAndParkedAgain) {
   UseBoth();
   std::vector<AllocationPtr> blocks;
@@ -237,7 +238,7 @@ TEST_F(StreamViewTest, ABlockOutlivesItsViewAndItsStream) {
   EXPECT_EQ(place_.frees()->deferred().blocks, 0U);
 }
 
-// Those parked before do not take the room of those still in use.
+// Blocks parked earlier do not use the room of blocks still in use.
 TEST_F(StreamViewTest, EveryBlockOfSeveralStreamsCanBeParked) {
   UseBoth();
   const AllocationPtr other = b_->Allocate(256);
@@ -262,7 +263,7 @@ TEST_F(StreamViewTest, FreeingAParkedBlockAgainIsFatal) {
   EXPECT_DEATH(AllocationDeleter()(raw), "double free");
 }
 
-// Whatever fails, what is in use is not handed out, and nothing is lost.
+// After any failure, memory in use is not allocated again, and nothing leaks.
 TEST_F(StreamViewTest, AFailingDeviceLosesNothing) {
   UseBoth();
   for (const DeviceCall call :
@@ -298,7 +299,7 @@ TEST_F(StreamViewTest, WithoutParkingAnotherStreamWaitsOnTheDevice) {
   EXPECT_FALSE(device().Step(b.stream()));
 }
 
-// cuda_semantics.md C16: nothing can be recorded in a stream that captures.
+// cuda_semantics.md C16: no event can be recorded in a capturing stream.
 TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
   AllocationPtr block = a_->Allocate(4096);
   const void* const data = block->data();
@@ -311,7 +312,7 @@ TEST_F(StreamViewTest, WhatAStreamFreedBeforeItCapturesIsThereForOthers) {
   block = b_->Allocate(4096);
   EXPECT_EQ(block->data(), data);
   Work(*b_);
-  EXPECT_FALSE(device().Step(b_->stream()));  // waits for that of A
+  EXPECT_FALSE(device().Step(b_->stream()));  // waits for the work of A
   EndCapture();
 }
 
@@ -355,7 +356,7 @@ TEST_F(StreamViewTest, AnOrderThatFailsHandsNothingOut) {
   EXPECT_EQ(failure.reason, Failure::Reason::kDevice);
   EXPECT_EQ(b_->stats().live_allocations(), 0U);
   EXPECT_EQ(strategy_->stats().in_use_bytes, 0U);
-  // The stream that freed the block is not concerned.
+  // The stream that freed the block is not affected.
   EXPECT_NE(a_->AllocateOrNull(Request{4096}, failure), nullptr);
 }
 

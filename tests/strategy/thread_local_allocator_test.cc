@@ -1,5 +1,5 @@
-// A pool per thread: paddle.md §3.4 rule 11, and what becomes of the pools of
-// threads that have exited.
+// One pool per thread: paddle.md §3.4 rule 11, and the pools of threads that
+// have exited.
 
 #include "strata/strategy/thread_local_allocator.h"
 
@@ -31,7 +31,7 @@ StrategyOptions Chunks(std::uint64_t mebibytes) {
   return options;
 }
 
-// A thread that does what it is told, and lives until it is destroyed.
+// A thread that runs jobs on request until it is destroyed.
 class Worker {
  public:
   Worker() = default;
@@ -41,7 +41,7 @@ class Worker {
     Do(nullptr);
     thread_.join();
   }
-  // Returns once it is done; null ends the thread.
+  // Returns when the job is complete; null ends the thread.
   void Do(std::function<void()> job) {
     std::unique_lock<std::mutex> lock(mutex_);
     job_ = std::move(job);
@@ -131,7 +131,7 @@ TEST_F(ThreadLocalTest, Rule11AFreeByAnotherThreadGoesToTheOriginsPool) {
   Worker worker;
   worker.Do([&] {
     mine.reset();
-    // It is not for the thread that freed it.
+    // It does not belong to the thread that freed it.
     const AllocationPtr theirs = Get(Mebibytes(4));
     EXPECT_NE(theirs->data(), address);
   });
@@ -142,7 +142,8 @@ TEST_F(ThreadLocalTest, Rule11AFreeByAnotherThreadGoesToTheOriginsPool) {
   EXPECT_EQ(Growths(), 2U);
 }
 
-// The owner takes in what others freed at its next request, without being told.
+// The owner drains frees of other threads at its next request, without a
+// notification.
 TEST_F(ThreadLocalTest, Rule11FreesByOthersServeTheOwnersNextRequest) {
   Use(64, 4);
   std::vector<AllocationPtr> live;
@@ -172,7 +173,7 @@ TEST_F(ThreadLocalTest, ANewThreadAdoptsThePoolOfOneThatExited) {
   OnNewThread([&] { address = Get(1000)->data(); });
   OnNewThread([&] { EXPECT_EQ(Get(1000)->data(), address); });
   EXPECT_EQ(local_->pool_count(), 1U);
-  // Also with a block of the former owner in it.
+  // Also with a live block of the former owner in it.
   AllocationPtr left;
   OnNewThread([&] { left = Get(1000); });
   OnNewThread([&] {
@@ -184,14 +185,14 @@ TEST_F(ThreadLocalTest, ANewThreadAdoptsThePoolOfOneThatExited) {
   EXPECT_EQ(Growths(), 1U);
 }
 
-// The original's Release stops at the calling thread's pool.
+// The original's Release covers only the pool of the calling thread.
 TEST_F(ThreadLocalTest, Rule11ReleaseReachesThePoolsOfAllThreads) {
   Use(64, 4);
   Get(1000).reset();
   Worker alive;
   AllocationPtr freed_elsewhere;
   alive.Do([&] { freed_elsewhere = Get(1000); });
-  freed_elsewhere.reset();  // waits in the list of a thread that does nothing
+  freed_elsewhere.reset();  // waits in the list of an idle thread
   Worker other;
   other.Do([&] { Get(1000).reset(); });
   EXPECT_EQ(place_->pool()->reserved_bytes(), Mebibytes(12));
@@ -219,7 +220,7 @@ TEST_F(ThreadLocalTest, ExhaustionTakesInWhatOthersFreed) {
   });
   const AllocationPtr mine = Get(Mebibytes(15));
   theirs.reset();
-  // The owner never comes back; its chunk is not idle, but it has room.
+  // The owner never returns. Its chunk is not idle, but has room.
   const AllocationPtr more = Get(Mebibytes(12));
   EXPECT_EQ(more->base(), keeps_their_chunk->base());
   Failure failure;
@@ -248,20 +249,21 @@ TEST_F(ThreadLocalTest, HugeBlocksBelongToNoThread) {
   EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
 }
 
-// A thread exits after the allocator has gone: nothing is left to give back to.
+// A thread exits after the destruction of the allocator: there is no pool to
+// release to.
 TEST_F(ThreadLocalTest, AThreadMayOutliveTheAllocator) {
   Use(64, 4);
   Worker worker;
   worker.Do([&] { Get(1000).reset(); });
   local_.reset();
   EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
-  // A new allocator has pools of its own, whatever the thread remembers.
+  // A new allocator has new pools, whatever the thread remembers.
   Build(4);
   worker.Do([&] { Get(1000).reset(); });
   EXPECT_EQ(local_->pool_count(), 1U);
 }
 
-// What a thread does when its list of pools is gone already.
+// Actions of a thread after the destruction of its list of pools.
 struct FreesAndAllocatesAtExit {
   ThreadLocalAllocator* local = nullptr;
   AllocationPtr held;
@@ -284,7 +286,7 @@ TEST_F(ThreadLocalTest, AThreadPastItsEndMayStillAllocateAndFree) {
   Use(64, 4);
   std::atomic<std::size_t> served{0};
   OnNewThread([&] {
-    // Made before the list of pools, so destroyed after it.
+    // Created before the list of pools, so destroyed after it.
     thread_local FreesAndAllocatesAtExit at_exit;
     at_exit.served = &served;
     at_exit.held = Get(1000);
@@ -307,7 +309,7 @@ TEST_F(ThreadLocalTest, ThreadsAndAllocatorMayEndTogether) {
       });
     }
     while (used != 3) std::this_thread::yield();
-    // The threads are on their way out.
+    // The threads are about to exit.
     local_.reset();
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(place_->pool()->reserved_bytes(), 0U);
@@ -315,7 +317,7 @@ TEST_F(ThreadLocalTest, ThreadsAndAllocatorMayEndTogether) {
   }
 }
 
-// Blocks that change hands between threads which come and go.
+// Blocks that are passed between short-lived threads.
 TEST_F(ThreadLocalTest, BlocksChangeHandsBetweenThreads) {
   Use(128, 1);
   LiveRanges ranges;
@@ -361,7 +363,7 @@ TEST_F(ThreadLocalTest, BlocksChangeHandsBetweenThreads) {
   EXPECT_EQ(place_->device().Leaks().allocations, 0U);
 }
 
-// Fault B8: exhaustion was an error that nobody caught.
+// Fault B8: exhaustion raised an error that was never caught.
 TEST_F(ThreadLocalTest, B8ExhaustionIsOutOfMemory) {
   Use(16, 4);
   const AllocationPtr mine = Get(Mebibytes(4));

@@ -32,7 +32,7 @@ TEST_F(VirtualMemoryTest, GrowthMapsOnlyThePagesThatAreMissing) {
   Build();
   const AllocationPtr first = a_->Allocate(7 * kMiB);
   EXPECT_EQ(reserved(), 8 * kMiB);
-  // 1 MiB is left of the last page.
+  // 1 MiB of the last page is free.
   const AllocationPtr second = a_->Allocate(3 * kMiB);
   EXPECT_EQ(reserved(), 10 * kMiB);
   const AllocationPtr third = a_->Allocate(2 * kMiB);
@@ -66,7 +66,7 @@ TEST_F(VirtualMemoryTest, AHitCallsNoDriver) {
   EXPECT_EQ(place_->DeviceCalls(), calls);
 }
 
-// A strategy of chunks has no hole of 24 MiB then.
+// A strategy of chunks would have no hole of 24 MiB here.
 TEST_F(VirtualMemoryTest, FreeHandlesMoveToWhereTheyAreNeeded) {
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
@@ -79,7 +79,7 @@ TEST_F(VirtualMemoryTest, FreeHandlesMoveToWhereTheyAreNeeded) {
 }
 
 TEST_F(VirtualMemoryTest, MovedMemoryKeepsNoOldBytesOfLiveBlocks) {
-  // Pages at the ends of these blocks belong to two of them.
+  // Pages at the ends of these blocks belong to two blocks.
   options_.data = "backed";
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(7 * kMiB);
@@ -112,7 +112,7 @@ TEST_F(VirtualMemoryTest, OldAddressesStayMappedUntilTheirWorkIsDone) {
   AllocationPtr large = a_->Allocate(32 * kMiB);
   EXPECT_EQ(Calls(DeviceCall::kUnmapRange), 0U);
   EXPECT_GT(device().Leaks().mapped_bytes, 64 * kMiB);
-  // Another growth while the work is under way.
+  // Another growth while the work is pending.
   large.reset();
   kept[1].reset();
   large = a_->Allocate(40 * kMiB);
@@ -131,7 +131,7 @@ TEST_F(VirtualMemoryTest, AReleaseWithoutFreeHandlesUnmapsNothing) {
   const std::vector<AllocationPtr> kept = LeaveHalf(8 * kMiB);
   Submit(a_);
   const AllocationPtr large = a_->Allocate(32 * kMiB);
-  // Work is under way that uses the old addresses, and nothing is free.
+  // Pending work uses the old addresses, and nothing is free.
   EXPECT_EQ(a_->Release(), 0U);
   EXPECT_EQ(Calls(DeviceCall::kUnmapRange), 0U);
 }
@@ -157,7 +157,7 @@ TEST_F(VirtualMemoryTest, WithoutAliasesAMoveWaitsForTheStream) {
   EXPECT_EQ(Calls(DeviceCall::kStreamSynchronize), waits + 1);
 }
 
-// A graph that was captured uses the old addresses again at each launch.
+// A captured graph uses the old addresses again at each launch.
 TEST_F(VirtualMemoryTest, MemoryOfAGraphPoolStaysWhereItIs) {
   Build();
   const auto stream =
@@ -175,8 +175,8 @@ TEST_F(VirtualMemoryTest, MemoryOfAGraphPoolStaysWhereItIs) {
   }
 }
 
-// A stream that cannot be waited for yet, as that of a graph pool while a
-// capture is announced.
+// A stream that cannot be waited for yet, like the stream of a graph pool while
+// a capture is announced.
 class UnreadyStream final : public ChainStream {
  public:
   using ChainStream::ChainStream;
@@ -188,7 +188,7 @@ class UnreadyStream final : public ChainStream {
   bool is_ready = false;
 };
 
-// Counts the errors that are logged while it lives.
+// Counts the errors logged during its lifetime.
 class ErrorCounter final : public google::LogSink {
  public:
   ErrorCounter() { google::AddLogSink(this); }
@@ -251,7 +251,7 @@ TEST_F(VirtualMemoryTest, AFullDeviceIsNamed) {
 TEST_F(VirtualMemoryTest, IdleMemoryOfAnotherStreamServesAtTheLimit) {
   Build();
   b_ = place_->AddChain();
-  // Blocks of 8 MiB, which no loan of 40 MiB finds in one piece.
+  // Blocks of 8 MiB. A loan of 40 MiB finds no single piece.
   std::vector<AllocationPtr> blocks;
   for (int i = 0; i < 7; ++i) blocks.push_back(b_->Allocate(8 * kMiB));
   for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();

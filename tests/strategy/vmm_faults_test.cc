@@ -1,4 +1,4 @@
-// What a failed device call leaves of a growth of virtual_memory, and of a
+// The state of virtual_memory after a failed device call of a growth or of a
 // release.
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace strata {
 namespace {
 
-// All that a failed growth must leave as it was.
+// The state that a failed growth must not change.
 struct PlaceState {
   std::uint64_t mappings = 0;
   std::uint64_t mapped_bytes = 0;
@@ -27,7 +27,7 @@ struct PlaceState {
   std::uint64_t reservation_bytes = 0;
   std::size_t told_bytes = 0;
   std::size_t reserved_bytes = 0;
-  std::size_t room_bytes = 0;  // below the limit: shows what is claimed
+  std::size_t room_bytes = 0;  // below the limit; shows the claimed bytes
   std::uint64_t strategy_reserved_bytes = 0;
   std::uint64_t in_use_bytes = 0;
   std::uint64_t idle_bytes = 0;
@@ -59,7 +59,7 @@ std::ostream& operator<<(std::ostream& out, const PlaceState& state) {
              << ", chunks " << state.chunks;
 }
 
-// A program up to the growth whose calls fail.
+// A program up to the growth with the failing calls.
 struct GrowthCase {
   const char* name;
   std::size_t memory_bytes;
@@ -76,7 +76,7 @@ std::ostream& operator<<(std::ostream& out, const GrowthCase& growth) {
 
 constexpr GrowthCase kCreates{"Creates", 256 * kMiB, 100 * kMiB, "lazy",
                               8 * kMiB,  3,          20 * kMiB};
-// Handles of 64 MiB, and one that is smaller.
+// Handles of 64 MiB, and a smaller one.
 constexpr GrowthCase kCreatesLargeHandles{"CreatesLargeHandles",
                                           80 * 1024 * kMiB,
                                           80 * 1024 * kMiB,
@@ -91,7 +91,7 @@ constexpr GrowthCase kCreatesAndMoves{
 // The last block was freed: the growth begins in it.
 constexpr GrowthCase kExtendsATail{"ExtendsATail", 256 * kMiB, 100 * kMiB, "4",
                                    7 * kMiB,       5,          30 * kMiB};
-// Pages at the ends of blocks belong to two of them.
+// Pages at the ends of blocks belong to two blocks.
 constexpr GrowthCase kMovesBesideSharedPages{"MovesBesideSharedPages",
                                              256 * kMiB,
                                              56 * kMiB,
@@ -136,7 +136,7 @@ class VmmFaultsTest : public VmmFixture {
     state.chunks = stats.chunks;
     return state;
   }
-  // True whatever failed.
+  // Holds after any failure.
   void ExpectAllIsCounted() {
     EXPECT_TRUE(a_.auto_growth().IsConsistent());
     const SimLeaks leaks = device().Leaks();
@@ -162,7 +162,7 @@ class VmmGrowthFaultsTest
   AllocationPtr Grow() {
     return TryAllocate(a_, std::get<0>(GetParam()).grown_bytes);
   }
-  // The calls of the growth if none fails.
+  // The calls of the growth without a failure.
   CallCounts CountCalls() {
     Start();
     CallCounts counts{};
@@ -178,8 +178,8 @@ class VmmGrowthFaultsTest
     End();
     return counts;
   }
-  // One growth with `fault`, and one after it. Returns whether the first was
-  // served.
+  // One growth with `fault`, and one after it. Returns true if the first one
+  // succeeded.
   bool GrowWith(const FaultRule& fault) {
     Start();
     const PlaceState before = StateNow();
@@ -220,7 +220,7 @@ TEST_P(VmmGrowthFaultsTest, AFailedCallChangesNothing) {
   EXPECT_GE(failed, 2U);
 }
 
-// Nothing is created after the nth handle, whatever the growth asks for then.
+// No handle is created after the nth one, for any later request of the growth.
 TEST_P(VmmGrowthFaultsTest, ADeviceThatRefusesFromThenOnChangesNothing) {
   const CallCounts counts = CountCalls();
   const auto creates =
@@ -252,8 +252,8 @@ class VmmUndoFaultsTest : public VmmFaultsTest,
   static constexpr GrowthCase kSmallGrowth{"Small",  256 * kMiB, 26 * kMiB, "4",
                                            4 * kMiB, 6,          14 * kMiB};
 
-  // The first `nth` call fails, and from then on every `undo` from its `from`
-  // call on.
+  // The `nth` call of `call` fails. From then on, every `undo` fails from its
+  // `from`th call on.
   void GrowWith(DeviceCall call, std::uint64_t nth, DeviceCall undo,
                 std::uint64_t from) {
     Start(kSmallGrowth, GetParam());
@@ -299,7 +299,7 @@ TEST_P(VmmUndoFaultsTest, WhatCannotBeUndoneIsCountedAndReleasedLater) {
   }
 }
 
-// Access cannot be set at the old addresses, which then cannot be unmapped.
+// Access at the old addresses cannot be set, and then they cannot be unmapped.
 TEST_P(VmmUndoFaultsTest, AMappingWithoutAccessServesNobody) {
   for (std::uint64_t from = 1; from <= 14; ++from) {
     SCOPED_TRACE(from);
@@ -310,7 +310,7 @@ TEST_P(VmmUndoFaultsTest, AMappingWithoutAccessServesNobody) {
     device().AddFault(fault);
     EXPECT_EQ(TryAllocate(a_, kSmallGrowth.grown_bytes), nullptr);
     ExpectAllIsCounted();
-    // What is free has access still.
+    // Free memory still has access.
     std::vector<AllocationPtr> blocks;
     while (AllocationPtr block = TryAllocate(a_, 2 * kMiB)) {
       Access access = Access::kNone;
@@ -358,7 +358,7 @@ TEST_F(VmmFaultsTest, RefusedHandlesAreIdleAndReclaimable) {
   EXPECT_EQ(a_->Release(), 8 * kMiB);
 }
 
-// The fixture finds a range of which the visitors were told wrongly.
+// The fixture detects a range that was reported wrongly to the visitors.
 TEST_F(VmmFaultsTest, VisitorsAreToldAgainOfWhatCannotBeUnmapped) {
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(a_, 8 * kMiB, 8);

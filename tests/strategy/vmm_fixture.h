@@ -17,7 +17,7 @@
 
 namespace strata {
 
-// The mapped ranges as the visitors of a pool are told of them.
+// The mapped ranges, as reported to the visitors of a pool.
 //
 // Threads: any thread.
 class RangeLedger {
@@ -45,8 +45,8 @@ class RangeLedger {
   std::map<void*, std::size_t> ranges_;  // guarded by mutex_
 };
 
-// A place with virtual_memory. When a test is over, nothing is lost, and the
-// visitors were told of every mapping.
+// A place with virtual_memory. At the end of a test, nothing may leak, and the
+// visitors must know every mapping.
 class VmmFixture : public ::testing::Test {
  protected:
   VmmFixture() {
@@ -86,18 +86,18 @@ class VmmFixture : public ::testing::Test {
   std::uint64_t Calls(DeviceCall call) const {
     return device().CallCount(call);
   }
-  // Without the ladder of the place, which releases what is idle.
+  // Without the ladder of the place, which releases idle memory.
   AllocationPtr TryAllocate(const TestChain& chain, std::size_t bytes) {
     Failure failure;
     return chain->AllocateOrNull(Request{.bytes = bytes, .flags = kNoRetry},
                                  failure);
   }
-  // Work in the stream of `chain` that runs when a test says so.
+  // Submits work to the stream of `chain`. It runs on request.
   void Submit(const TestChain& chain) {
     ASSERT_EQ(device().EnqueueWork(chain.stream(), nullptr, 0, 1000, 0),
               Status::kSuccess);
   }
-  // `count` blocks of `bytes`, of which every other one is freed.
+  // Allocates `count` blocks of `bytes`, and frees every other one.
   std::vector<AllocationPtr> LeaveHalf(const TestChain& chain,
                                        std::size_t bytes, int count) {
     std::vector<AllocationPtr> blocks;
@@ -105,8 +105,8 @@ class VmmFixture : public ::testing::Test {
     for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
     return blocks;
   }
-  // Another process takes `take`, or gives back `give`, before the `nth` call
-  // from now on.
+  // Before the `nth` call from now on, another process allocates `take` bytes
+  // or frees `give` bytes.
   void AddStep(DeviceCall call, std::uint64_t nth, std::uint64_t take,
                std::uint64_t give = 0) {
     CapacityStep step;

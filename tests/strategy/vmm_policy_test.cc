@@ -48,7 +48,7 @@ TEST(VmmPolicyTest, RangesDouble) {
             Mebibytes(66));
 }
 
-// All that is held was in use at the peak.
+// All held bytes were in use at the peak.
 VmmPolicy::Held Used(std::size_t bytes) { return {bytes, bytes}; }
 
 TEST(VmmPolicyTest, LazyNeverPrefersFreeHandles) {
@@ -72,7 +72,7 @@ TEST(VmmPolicyTest, TheDialCreatesForCredit) {
                                  Used(Gibibytes(10)), Mebibytes(2)));
   EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(70),
                                   Used(Gibibytes(10)), Mebibytes(2)));
-  // More is reserved than is left.
+  // More is reserved than is free.
   EXPECT_FALSE(
       policy.PrefersFree(Mebibytes(4), Gibibytes(39), Used(Gibibytes(41)), 0));
 }
@@ -87,7 +87,7 @@ TEST(VmmPolicyTest, CreditBuysLessBesideAmpleFreeMemory) {
       policy.PrefersFree(Mebibytes(2), Gibibytes(60), few, Mebibytes(2)));
   EXPECT_TRUE(
       policy.PrefersFree(Mebibytes(4), Gibibytes(60), few, Mebibytes(4)));
-  // There, a quarter of what is held is room enough for the dial.
+  // There, a quarter of the held bytes is room enough for the dial.
   EXPECT_TRUE(policy.PrefersFree(Mebibytes(2), Gibibytes(5), ample, 0));
   EXPECT_FALSE(policy.PrefersFree(Mebibytes(2), Gibibytes(4), ample, 0));
 }

@@ -1,5 +1,5 @@
-// How virtual_memory grows where others take memory of the device, where
-// addresses run out, and where a limit holds.
+// How virtual_memory grows while others allocate device memory, when addresses
+// run out, and under a limit.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST_F(VmmRoomTest, ARefusedCreateFallsBackToFreeHandles) {
   options_.strategy_options.vmm_remap = "lazy";
   Build();
   const std::vector<AllocationPtr> kept = LeaveHalf(a_, 8 * kMiB, 6);
-  // The device says that it has room, and then another process takes it.
+  // The device reports room, and then another process allocates it.
   AddStep(DeviceCall::kCreateMemory, 1, kEverything);
   const AllocationPtr large = TryAllocate(a_, 24 * kMiB);
   EXPECT_NE(large, nullptr);
@@ -32,7 +32,7 @@ TEST_F(VmmRoomTest, ARefusedCreateFallsBackToFreeHandles) {
   EXPECT_EQ(Calls(DeviceCall::kReleaseMemory), 0U);
 }
 
-// Handles of 4 MiB are refused, though the device says that it has room.
+// Handles of 4 MiB are refused, although the device reports room.
 TEST_F(VmmRoomTest, ADeviceThatRefusesLargeHandlesGivesPages) {
   options_.memory_bytes = 80 * 1024 * kMiB;
   Build();
@@ -69,7 +69,8 @@ TEST_F(VmmRoomTest, OthersThatTakeEveryByteMakeAGrowthFail) {
   EXPECT_EQ(device().Leaks().memory_block_bytes, reserved());
 }
 
-// Every growth but the first is short by an old answer of the device.
+// Every growth but the first is short because of an outdated answer of the
+// device.
 TEST_F(VmmRoomTest, RoomAfterAllIsNoFailure) {
   Build();
   AddStep(DeviceCall::kMemGetInfo, 1, 50 * kMiB);
@@ -115,7 +116,7 @@ TEST_F(VmmRoomTest, WithoutAddressesOtherStreamsGiveMemory) {
   const AllocationPtr last = a_->Allocate(2 * kMiB);
   hole.reset();
   ASSERT_EQ(a_->Release(), 12 * kMiB);
-  // Stream B has the rest of the device, half of it free, in pages.
+  // Stream B holds the rest of the device, half of it free, in pages.
   const std::vector<AllocationPtr> kept = LeaveHalf(b_, 2 * kMiB, 31);
   ASSERT_EQ(reserved(), 64 * kMiB);
   EXPECT_NE(TryAllocate(a_, 12 * kMiB), nullptr);
@@ -150,7 +151,7 @@ TEST_F(VmmRoomTest, TheSmallestTailThatFitsServes) {
   EXPECT_EQ(block->base(), first->base());
 }
 
-// Four streams on a thread each, whose blocks of many sizes do not fit.
+// Four streams with one thread each. Their blocks of many sizes do not fit.
 TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
   constexpr std::size_t kLimit = 100 * kMiB;
   constexpr int kThreads = 4;
@@ -177,7 +178,7 @@ TEST_F(VmmRoomTest, FourThreadsNeverExceedALimit) {
         AllocationPtr block = TryAllocate(chains[static_cast<std::size_t>(i)],
                                           (choice % 40 + 1) * kMiB / 2);
         if (block != nullptr) live.push_back(std::move(block));
-        // What is held and claimed leaves no less than no room.
+        // Held and claimed bytes never exceed the limit.
         EXPECT_LE(reserved(), kLimit);
         EXPECT_LE(device().Leaks().memory_block_bytes, kLimit);
       }
